@@ -1,4 +1,4 @@
-//! Several tasks over one population: who draws next, and from how many of the waiting clients.
+//! Shares a population's waiting clients among several tasks: which task draws next, and from how many clients.
 
 use std::cmp::Ordering;
 
@@ -7,42 +7,42 @@ use serde::{Deserialize, Serialize};
 
 /// A task that could draw clients now.
 ///
-/// A task whose cohort does not fill within its own deadline has its claim dropped by the caller, which best adds
-/// what it had reserved to `served`: otherwise it comes first again at once.
+/// If a task's cohort does not fill before its deadline, the caller drops the claim. It should then add the
+/// reserved clients to `served`; otherwise the task comes first again immediately.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
     /// The task.
     pub task: TaskId,
-    /// Tasks of a higher priority come before all of a lower one.
+    /// The task's priority. Higher priorities always come first.
     pub priority: u32,
-    /// The task's share among those of its priority, relative to theirs: above 0.
+    /// The task's share relative to other tasks of its priority, above 0.
     pub weight: f64,
-    /// The clients that it was given so far; see [`served_on_joining`].
+    /// The number of clients it has received so far; see [`served_on_joining`].
     pub served: u64,
-    /// The clients that it wants at once.
+    /// The number of clients it needs at once.
     pub wants: u64,
-    /// Since when it wants them. The longer comes first where all else is equal.
+    /// The time since when the task has been waiting. Among otherwise equal claims, the earliest comes first.
     pub waits_since: Timestamp,
 }
 
-/// What a task may touch of the pool.
+/// The waiting clients that are reserved for a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
     /// The task.
     pub task: TaskId,
-    /// Waiting clients that are its own for now. If they are fewer than it wants, it gathers: nobody else may draw
-    /// them.
+    /// The number of reserved clients. If it is less than the task needs, they stay reserved while its cohort
+    /// fills; no other task may draw them.
     pub clients: u64,
 }
 
-/// Orders the tasks and shares `waiting` clients among them: stride scheduling (Waldspurger and Weihl 1995, "Stride
-/// scheduling: deterministic proportional-share resource management", section 2) with reservation.
+/// Orders the tasks and shares `waiting` clients among them. This is stride scheduling (Waldspurger and Weihl
+/// 1995, "Stride scheduling: deterministic proportional-share resource management", section 2) with reservation.
 ///
-/// Within the highest priority the task with the smallest pass, served/weight, comes first, and what it wants is
-/// reserved before the next one gets anything. So a task with a large cohort gathers it while tasks with small ones
-/// wait for their turn, and since each draw raises the pass of who draws, everybody's turn comes.
+/// Within the highest priority, the task with the smallest pass, served/weight, comes first. Its clients are
+/// reserved before the next task gets any. So a task with a large cohort can fill it while tasks with small
+/// cohorts wait. Each draw raises the pass of the drawing task, so every task gets its turn.
 ///
-/// The grants come in the order in which the tasks may draw. For shares that are exact, ask again after each draw.
+/// Grants are in the order in which the tasks may draw. For exact shares, call this again after each draw.
 pub fn share(claims: &[Claim], waiting: u64) -> Vec<Grant> {
     let mut claims = claims.to_vec();
     claims.sort_by(|a, b| a.comes_before(b));
@@ -55,10 +55,11 @@ pub fn share(claims: &[Claim], waiting: u64) -> Vec<Grant> {
     claims.into_iter().map(grant).collect()
 }
 
-/// Returns what a task is to count as served when it begins, or wants clients again after it wanted none.
+/// Returns the `served` count for a task that starts, or that needs clients again after a pause.
 ///
-/// It is at least what gives it the smallest pass of the others of its priority, so that nobody catches up on time
-/// in which it asked for nothing: `served` itself where it is more, or where it is alone.
+/// The result is at least the value that gives the task the smallest pass of its priority. So a task does not catch up
+/// for a time in which it asked for nothing. The result is `served` itself if that is larger, or if there are no other
+/// tasks.
 pub fn served_on_joining(priority: u32, weight: f64, served: u64, others: &[Claim]) -> u64 {
     let peers = others.iter().filter(|claim| claim.priority == priority);
     let pass = peers.map(Claim::pass).filter(|pass| pass.is_finite()).min_by(f64::total_cmp);
@@ -69,7 +70,7 @@ pub fn served_on_joining(priority: u32, weight: f64, served: u64, others: &[Clai
 }
 
 impl Claim {
-    /// A weight that is none has the last turn instead of the first.
+    /// Returns served/weight. An invalid weight gives infinity, which puts the task last.
     fn pass(&self) -> f64 {
         if self.weight > 0.0 && self.weight.is_finite() {
             self.served as f64 / self.weight
@@ -105,7 +106,7 @@ mod tests {
         share(claims, waiting).into_iter().map(|grant| (grant.task.as_bytes()[0], grant.clients)).collect()
     }
 
-    /// Lets tasks draw as long as the first one gets what it wants, and says who drew.
+    /// Lets tasks draw while the first one gets all the clients it needs. Returns the tasks in drawing order.
     fn draw_all(claims: &mut [Claim], waiting: &mut u64) -> Vec<TaskId> {
         let mut drew = Vec::new();
         loop {
@@ -124,11 +125,11 @@ mod tests {
     fn the_smallest_pass_comes_first_and_reserves() {
         let mut claims = [claim(1, 1.0, 10), claim(2, 2.0, 30), claim(3, 1.0, 5)];
         (claims[0].served, claims[1].served, claims[2].served) = (11, 20, 12);
-        // Passes 11, 10 and 12.
+        // The passes are 11, 10 and 12.
         assert_eq!(grants(&claims, 100), [(2, 30), (1, 10), (3, 5)]);
         assert_eq!(grants(&claims, 33), [(2, 30), (1, 3), (3, 0)]);
         assert_eq!(grants(&claims, 20), [(2, 20), (1, 0), (3, 0)]);
-        // Equal passes: who waits for longer, then the id.
+        // With equal passes, the longer wait decides, then the id.
         claims.iter_mut().for_each(|claim| claim.served = 0);
         claims[2].waits_since = Timestamp(0);
         claims[0].waits_since = Timestamp(9);
@@ -164,11 +165,11 @@ mod tests {
     #[test]
     fn a_cohort_that_never_fills_blocks_until_its_claim_is_dropped() {
         let mut claims = [claim(1, 1.0, 1_000), claim(2, 1.0, 1)];
-        // The pool never holds more than fifty.
+        // There are never more than 50 waiting clients.
         assert_eq!(grants(&claims, 50), [(1, 50), (2, 0)]);
         let mut waiting = 50;
         assert_eq!(draw_all(&mut claims[1..], &mut waiting).len(), 50);
-        // It comes again, charged for what it reserved in vain: the other has its turn until their passes meet.
+        // The task returns, charged for its unused reservation. The other task draws until their passes are equal.
         claims[0].served += 50;
         claims[1].served -= 20;
         assert_eq!(grants(&claims, 50), [(2, 1), (1, 49)]);
@@ -187,7 +188,8 @@ mod tests {
         let mut claims = vec![others[0], others[1], joined];
         let mut waiting = 600;
         draw_all(&mut claims, &mut waiting);
-        // The two with the small passes share in proportion, 4 to 2, and the first waits until they reach its 900.
+        // The two tasks with small passes share the clients in the ratio 4 to 2. The first task waits until they reach
+        // its pass of 900.
         assert_eq!(claims.iter().map(|claim| claim.served).collect::<Vec<_>>(), [900, 1_401, 701]);
     }
 
@@ -202,7 +204,7 @@ mod tests {
             let (mut waiting, mut given) = (0, 0u64);
             while given < 200_000 {
                 for claim in &mut claims {
-                    // A cohort that is being gathered keeps its size more often than not.
+                    // A cohort that is filling usually keeps its size.
                     if rng.next_u64() % 8 == 0 {
                         claim.wants = 1 + rng.next_u64() % cohort_max;
                     }
@@ -226,7 +228,7 @@ mod tests {
                 .map(|(task, (weight, wants, served))| Claim { served: *served, ..claim(task, *weight, *wants) })
                 .collect();
             let before: Vec<u64> = claims.iter().map(|claim| claim.served).collect();
-            // Everybody has drawn at the latest when all others reached its pass and one cohort more.
+            // At the latest, a task draws when all others have reached its pass plus one cohort.
             let pass_max = claims.iter().map(Claim::pass).fold(0.0, f64::max);
             let bound: f64 =
                 claims.iter().map(|claim| claim.weight * pass_max + 2.0 * claim.wants as f64).sum();

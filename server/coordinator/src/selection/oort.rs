@@ -4,54 +4,60 @@ use serde::{Deserialize, Serialize};
 use super::{Draw, check, uniform, weighted};
 use crate::{fault::Fault, participation::History};
 
-/// Guided selection: clients from whom the model still learns much, and who are fast (Lai et al. 2021, "Oort:
+/// Guided selection: prefers fast clients from which the model still learns much (Lai et al. 2021, "Oort:
 /// efficient federated learning via guided participant selection", algorithm 1).
 ///
-/// A client is explored once an update of it was accepted. Its utility is, from its history and the round's
-/// number R,
-/// - the statistical utility |B|·l, with |B| the examples and l the mean loss of its last update. The paper has
-///   |B|·sqrt(mean of loss²); clients send the mean alone, and by Jensen's inequality it is never above the root of
-///   the mean square, so this is a lower bound. It is cut at a quantile against outliers (section 4.4) and divided
-///   by the largest among those that wait, which puts it on the scale of the next term;
-/// - plus sqrt(0.1·ln R / L), the more the longer ago the round L of its last start;
-/// - times (T / t)^alpha if its time t exceeds the preferred time T.
+/// A client is *explored* once one of its updates was accepted. Its utility depends on its history and the
+/// round's number R:
 ///
-/// Of the wanted clients a share is drawn uniformly from the unexplored (their speed is not known), the others in
-/// proportion to utility from those that reach `cut_off_share` of the utility of the last place. If one kind has
-/// too few, the other fills up. The share decays with the round's number, not with draws that were made: nothing is
-/// kept. The paper's pacer, which moves T with the utility of past rounds, needs sums that the histories do not
-/// hold, and is left out.
+/// - It starts as the statistical utility |B|·l, where |B| is the number of examples and l the mean loss of the
+///   last update. The paper uses |B|·sqrt(mean of loss²), but clients report only the mean. By Jensen's
+///   inequality, the mean is never above the root mean square, so this is a lower bound. It is capped at a
+///   quantile against outliers (section 4.4), then divided by the largest utility among the waiting clients. That
+///   puts it on the scale of the next term.
+/// - sqrt(0.1·ln R / L) is added, where L is the round of its last start. The bonus is larger for clients that
+///   started longer ago.
+/// - The sum is multiplied by (T / t)^alpha if the client's time t exceeds the preferred time T.
+///
+/// A share of the cohort is drawn uniformly from the unexplored clients, whose speed is unknown. The rest is drawn in
+/// proportion to utility. It is drawn from clients with at least `cut_off_share` of the utility of the client at the
+/// last wanted rank. If one group has too few clients, the other fills the cohort.
+///
+/// Two things differ from the paper. The share of unexplored clients decays with the round's number, not with the
+/// number of draws, because selection keeps no state. The paper's pacer, which adapts T to the utility of past
+/// rounds, is left out: it needs sums that the histories do not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Oort {
-    /// The share of a cohort that is unexplored, in round 1: 0 to 1.
+    /// The share of unexplored clients in the cohort of round 1: 0 to 1.
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "maximum" = 1)))]
     pub exploration_share: f64,
-    /// Its factor from round to round: above 0, at most 1.
+    /// The factor by which that share changes each round: above 0, at most 1.
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "maximum" = 1)))]
     pub exploration_decay: f64,
-    /// Where it stops to decay: 0 to 1.
+    /// The lower limit of that share: 0 to 1.
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "maximum" = 1)))]
     pub exploration_share_min: f64,
-    /// Of the utility of the last place among the wanted, what is enough to be drawn: 0 to 1.
+    /// The minimum utility of a drawn client, as a share of the utility of the client at the last wanted rank: 0 to 1.
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "maximum" = 1)))]
     pub cut_off_share: f64,
-    /// The quantile of the statistical utilities at which they are cut: above 0, at most 1, which cuts none.
+    /// The quantile at which statistical utilities are capped: above 0, at most 1. 1 caps none.
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "maximum" = 1)))]
     pub utility_quantile_max: f64,
-    /// The time T that a client may take without a penalty; absent, there is none.
+    /// The time T, in seconds, that a client may take without a penalty. The default is no penalty.
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [60.0])))]
     pub preferred_seconds: Option<f64>,
-    /// The exponent alpha of the penalty, 0 or above.
+    /// The exponent alpha of the penalty, at least 0.
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "maximum" = 100)))]
     pub penalty_exponent: f64,
-    /// A client that was started this often is left out; absent, none is. Mind that a population can run out.
+    /// Clients with this many starts are left out. The default is no limit. With a limit, a population can run
+    /// out of clients.
     #[cfg_attr(feature = "schema", schemars(range(min = 1), extend("examples" = [100])))]
     pub participations_max: Option<u64>,
 }
 
-/// The paper's values.
+/// Sets the values of the paper.
 impl Default for Oort {
     fn default() -> Self {
         Self {
@@ -67,7 +73,7 @@ impl Default for Oort {
     }
 }
 
-/// The weight of the bonus for those that were not heard of for long (algorithm 1).
+/// The weight of the bonus for clients that started long ago (algorithm 1).
 const UNCERTAINTY: f64 = 0.1;
 
 impl Oort {
@@ -89,15 +95,15 @@ impl Oort {
         drawn
     }
 
-    /// Returns the share of unexplored clients in a round, numbered from 1.
+    /// Returns the share of unexplored clients in a round. Rounds are numbered from 1.
     fn exploration_share(&self, round_number: u64) -> f64 {
         let decayed =
             self.exploration_share * libm::pow(self.exploration_decay, round_number.saturating_sub(1) as f64);
-        // A share that begins below the least one stays where it begins.
+        // If the initial share is below the minimum, it stays at its initial value.
         decayed.max(self.exploration_share_min.min(self.exploration_share)).clamp(0.0, 1.0)
     }
 
-    /// Rates explored clients, each as it is described above.
+    /// Returns the utility of each explored client; see [`Oort`].
     fn utilities(&self, histories: &[&History], round_number: u64) -> Vec<f64> {
         let mut statistical: Vec<f64> = histories
             .iter()
@@ -160,11 +166,18 @@ impl Oort {
         let is_right = (0.0..=100.0).contains(&exponent);
         check(faults, is_right, "penalty_exponent", format!("it is {exponent}"), "it must be 0 to 100");
         let is_right = self.participations_max != Some(0);
-        check(faults, is_right, "participations_max", "it is 0".into(), "it must be at least 1, or absent");
+        check(
+            faults,
+            is_right,
+            "participations_max",
+            "it is 0".into(),
+            "it must be at least 1; leave it out for no limit",
+        );
     }
 }
 
-/// Returns the smallest value that at least this share of the values does not exceed, or infinity for none.
+/// Returns the smallest value that is at least as large as this share of the values, or infinity if there are
+/// none.
 fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -195,8 +208,9 @@ mod tests {
         let oort = Oort { preferred_seconds: Some(10.0), utility_quantile_max: 1.0, ..Oort::default() };
         let clients = [history(100, 2.0, 5, 16), history(50, 1.0, 20, 4), history(10, 0.0, 10, 20)];
         let utilities = oort.utilities(&clients.each_ref(), 20);
-        // ln 20 = 2.995732273553991. 200/200 + sqrt(0.2995732/16); (50/200 + sqrt(0.2995732/4))·(10/20)²;
-        // 0 + sqrt(0.2995732/20), and 10 seconds are no more than preferred.
+        // ln 20 = 2.995732273553991. The utilities are 200/200 + sqrt(0.2995732/16), (50/200 +
+        // sqrt(0.2995732/4))·(10/20)² and 0 + sqrt(0.2995732/20). The last client's 10 seconds do not exceed the
+        // preferred time.
         let by_hand = [1.136833, 0.130916, 0.122387];
         for (utility, expected) in utilities.iter().zip(by_hand) {
             assert!((utility - expected).abs() < 2e-6, "{utilities:?}");
@@ -207,7 +221,7 @@ mod tests {
     fn an_outlier_is_cut_at_the_quantile() {
         let oort = Oort { utility_quantile_max: 0.75, ..Oort::default() };
         let clients = [1.0, 2.0, 4.0, 1e9].map(|loss| history(1, loss, 1, 1));
-        // In round 1 the bonus is 0: ln 1.
+        // In round 1 the bonus is 0, because ln 1 = 0.
         assert_eq!(oort.utilities(&clients.each_ref(), 1), [0.25, 0.5, 1.0, 1.0]);
     }
 

@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 use super::{Draw, chance, check};
 use crate::fault::Fault;
 
-/// Poisson sampling: every waiting client takes part with the sampling rate, whoever else does.
+/// Poisson sampling: every waiting client is drawn independently with the sampling rate.
 ///
-/// It is the sampling whose amplification of privacy is known best (Abadi et al. 2016, "Deep learning with
-/// differential privacy", section 3.1). The count of the draw is not looked at: to cap the cohort would be another mechanism.
-/// The draw may be empty. It is charged as Poisson sampling only with `privacy.amplification = "poisson"`, where rounds keep
-/// to it ([`Sampled`](crate::scheduling::Sampled)); otherwise a round with too few drawn is abandoned, and one with many ends
-/// at its goal.
+/// Its privacy amplification is the best known (Abadi et al. 2016, "Deep learning with differential privacy", section
+/// 3.1). The draw ignores the wanted count, because capping the cohort would be another mechanism. A draw may be empty.
+/// The ledger charges a draw as Poisson sampling only with `privacy.amplification = "poisson"`, whose rounds keep the
+/// draw ([`Sampled`](crate::scheduling::Sampled)). In other rounds, a draw of too few clients is abandoned, and a round
+/// with many clients ends at its goal.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

@@ -6,69 +6,72 @@ use serde::{Deserialize, Serialize};
 use super::{Draw, chance, check, uniform};
 use crate::{fault::Fault, participation::Start};
 
-/// Tiers that a task may have, at most.
+/// The maximum number of tiers of a task.
 pub const TIERS_MAX: usize = 64;
-/// Rounds over which credits are counted, at most.
+/// The maximum number of rounds over which credits are counted.
 const CREDIT_ROUNDS_MAX: u64 = 100_000;
 
-/// Selection within tiers of about equal speed, so that fast clients do not wait for slow ones (Chai et al. 2020,
+/// Selection within tiers of similar speed, so that fast clients do not wait for slow ones (Chai et al. 2020,
 /// "TiFL: a tier-based federated learning system", section 4).
 ///
-/// The waiting clients whose last response time is known are sorted by it and cut into tiers of equal size, the
-/// fastest first; those without one are in a tier of their own, from which a share of the rounds is drawn to
-/// profile them (all rounds, while there is nobody else). Only tiers that have the wanted clients are drawn, unless
-/// none has: then the drawn tier is filled up from its neighbours in speed, and last from those without a time. So
-/// it keeps clients apart only if some `tiers` times as many wait as are wanted.
+/// Waiting clients with a known response time are sorted by it and cut into tiers of equal size, the fastest
+/// first. Clients without a known time form a separate tier. A share of the rounds profiles them; if no other
+/// clients wait, every round does.
 ///
-/// Nothing is kept: tiers are cut anew from the histories in each round, and which tier was drawn in a past round is
-/// told by whose clients started in it, most of those that wait now deciding.
+/// A round draws only from tiers that have enough clients. If none has, the drawn tier is filled up from the
+/// tiers nearest in speed, and last from clients without a known time. So speeds are separated only if about
+/// `tiers` times as many clients wait as are wanted.
+///
+/// There is no stored state: each round cuts the tiers anew from the histories. The tier of a past round is the
+/// tier of most clients that started in it, among those that wait now.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SpeedTiers {
-    /// How many tiers: 1 to 64.
+    /// The number of tiers: 1 to 64.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 64), extend("examples" = [5])))]
     pub tiers: usize,
-    /// How a round's tier is drawn.
+    /// The method that draws the tier of a round.
     #[serde(default)]
     pub policy: TierPolicy,
-    /// How often a tier may be drawn; absent, always.
+    /// The limit on the draws of each tier. The default is no limit.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "draws": [20, 20, 20, 20, 20], "rounds": 100 }])))]
     pub credits: Option<TierCredits>,
-    /// The share of rounds that profile clients without a time, while both kinds wait: 0 to 1.
+    /// The share of rounds that profile clients without a known time, while both kinds wait: 0 to 1.
     #[serde(default = "default_profiling_share")]
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "maximum" = 1)))]
     pub profiling_share: f64,
 }
 
-/// How a round's tier is drawn.
+/// The method that draws the tier of a round.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum TierPolicy {
-    /// All tiers alike (TiFL's `uniform`).
+    /// All tiers with the same probability (TiFL's `uniform`).
     #[default]
     Uniform,
-    /// In proportion to these, the fastest tier first (TiFL's static policies).
+    /// In proportion to these weights, the fastest tier first (TiFL's static policies).
     Weights(
         #[cfg_attr(feature = "schema", schemars(extend("examples" = [[0.4, 0.3, 0.1, 0.1, 0.1]])))] Vec<f64>,
     ),
-    /// Tiers on whose examples the model is worse come more often: of n tiers, ranked from the worst, the i-th has
-    /// the probability (n − i)/(n·(n − 1)/2), so the best has none (TiFL, algorithm 2, `ChangeProbs`). The paper
-    /// ranks by accuracy on examples held out; here the mean loss of the tier's last updates does it.
+    /// Prefers tiers with high losses. Of n tiers, ranked from the highest mean loss, tier i has the probability
+    /// (n − i)/(n·(n − 1)/2), so the last has 0 (TiFL, algorithm 2, `ChangeProbs`). The paper ranks by accuracy
+    /// on held-out examples; this policy ranks by the mean loss of the tier's last updates.
     ByLoss,
 }
 
-/// How often tiers may be drawn (TiFL's credits, which bound the rounds that slow tiers take).
+/// Limits on the draws of each tier: TiFL's credits, which limit the rounds that slow tiers take.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TierCredits {
-    /// Rounds, the fastest tier first.
+    /// The maximum number of draws of each tier within `rounds`, the fastest tier first.
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [[20, 20, 20, 20, 20]])))]
     pub draws: Vec<u64>,
-    /// Within so many rounds in a row. When no tier has a credit left, all have.
+    /// The number of consecutive rounds over which draws are counted. When no tier has a credit left, all tiers
+    /// may be drawn.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 100_000), extend("examples" = [100])))]
     pub rounds: u64,
 }
@@ -100,7 +103,7 @@ impl SpeedTiers {
         drawn
     }
 
-    /// Cuts the waiting clients into tiers, the fastest first, and those without a time.
+    /// Returns the tiers of the waiting clients, the fastest first, and the clients without a known time.
     fn cut(&self, draw: &Draw<'_>) -> (Vec<Vec<usize>>, Vec<usize>) {
         let time = |place: &usize| draw.waiting[*place].history.milliseconds;
         let (mut known, unknown): (Vec<usize>, Vec<usize>) =
@@ -112,7 +115,7 @@ impl SpeedTiers {
         (tiers, unknown)
     }
 
-    /// Draws the tier of this round among those that have clients.
+    /// Draws the tier of this round among those with clients.
     fn tier(&self, tiers: &[Vec<usize>], draw: &Draw<'_>, rng: &mut impl Rng) -> usize {
         let with = |count: usize| -> Vec<usize> {
             (0..tiers.len()).filter(|tier| tiers[*tier].len() >= count.max(1)).collect()
@@ -164,7 +167,7 @@ impl SpeedTiers {
             let is_right = weights.len() == tiers
                 && weights.iter().all(|weight| *weight >= 0.0 && weight.is_finite())
                 && weights.iter().any(|weight| *weight > 0.0);
-            let remedy = format!("give {tiers} numbers, none below 0 and one above it");
+            let remedy = format!("give {tiers} numbers of at least 0, not all of them 0");
             check(faults, is_right, "policy.weights", format!("they are {weights:?}"), &remedy);
         }
         if let Some(TierCredits { draws, rounds }) = &self.credits {
@@ -180,7 +183,7 @@ impl SpeedTiers {
 }
 
 impl TierCredits {
-    /// Counts for every tier the last rounds in which it was drawn.
+    /// Counts how often each tier was drawn in the recent rounds.
     fn used(&self, tiers: &[Vec<usize>], draw: &Draw<'_>) -> Vec<u64> {
         let is_recent = |start: &&Start| {
             start.round_number < draw.round_number
@@ -204,7 +207,7 @@ impl TierCredits {
     }
 }
 
-/// Returns the mean of the clients' last mean losses, 0 for a tier without any.
+/// Returns the mean of the clients' last mean losses; 0 if no client of the tier has a loss.
 fn mean_loss(places: &[usize], draw: &Draw<'_>) -> f64 {
     let losses = places.iter().filter_map(|place| draw.waiting[*place].history.mean_loss);
     let (sum, count) = losses.fold((0.0, 0u64), |(sum, count), loss| (sum + loss, count + 1));

@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 use super::{Draw, check, uniform};
 use crate::fault::Fault;
 
-/// Stratified sampling with proportional allocation: every value of an attribute is a stratum, and so are the
-/// clients without it.
+/// Stratified sampling with proportional allocation. Every value of an attribute is a stratum; clients without
+/// the attribute form another.
 ///
-/// Quotas are the strata's shares of those that wait, rounded by the largest remainder (Hamilton's method); between
-/// equal remainders chance decides, or the same stratum would win in every round. Within a stratum the draw is
-/// uniform.
+/// Each stratum gets its share of the cohort, rounded by the largest remainder (Hamilton's method). Ties between
+/// remainders are broken at random; otherwise the same stratum would win in every round. Within a stratum the
+/// draw is uniform.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Stratified {
-    /// The attribute's name.
+    /// The name of the attribute.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 128), extend("examples" = ["region"])))]
     pub attribute: String,
 }
@@ -38,12 +38,13 @@ impl Stratified {
     pub(super) fn validate(&self, faults: &mut Vec<Fault>) {
         let bytes = self.attribute.len();
         let is_right = (1..=ATTRIBUTE_BYTES_MAX).contains(&bytes);
-        let remedy = format!("name an attribute in 1 to {ATTRIBUTE_BYTES_MAX} bytes");
+        let remedy = format!("it must have 1 to {ATTRIBUTE_BYTES_MAX} bytes");
         check(faults, is_right, "attribute", format!("it has {bytes} bytes"), &remedy);
     }
 }
 
-/// Shares `count`, at most the sum of the sizes, among strata in proportion to them. No quota exceeds its stratum.
+/// Divides `count` among the strata in proportion to their sizes. `count` is at most the sum of the sizes, and no
+/// quota exceeds its stratum.
 fn quotas(sizes: &[usize], count: usize, rng: &mut impl Rng) -> Vec<usize> {
     let total = sizes.iter().sum::<usize>().max(1) as u128;
     let parts = sizes.iter().map(|size| *size as u128 * count as u128);
@@ -69,7 +70,8 @@ mod tests {
     #[test]
     fn quotas_go_to_the_largest_remainders() {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
-        // 10 of 53, 24 and 23 of 100: 5.3, 2.4 and 2.3; the one that is left goes to 2.4.
+        // 10 clients from strata of 53, 24 and 23 of 100: the shares are 5.3, 2.4 and 2.3. The tenth client goes to
+        // 2.4.
         assert_eq!(quotas(&[53, 24, 23], 10, &mut rng), [5, 3, 2]);
         assert!(quotas(&[], 0, &mut rng).is_empty());
         assert_eq!(quotas(&[3], 3, &mut rng), [3]);
@@ -83,7 +85,8 @@ mod tests {
             let quotas = quotas(&[4, 4, 4], 1, &mut rng);
             wins[quotas.iter().position(|quota| *quota == 1).unwrap()] += 1;
         }
-        // Binomial(3000, 1/3) has a standard deviation of 26; five of them miss once in two million.
+        // Binomial(3000, 1/3) has a standard deviation of 26. The tolerance is five standard deviations; a correct
+        // implementation fails once in two million runs.
         assert!(wins.iter().all(|count| count.abs_diff(1000) < 130), "{wins:?}");
     }
 

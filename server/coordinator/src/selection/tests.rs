@@ -1,4 +1,4 @@
-//! All methods beside each other: laws, frequencies, and small cases by hand.
+//! Tests all methods together: properties, frequencies, and small cases computed by hand.
 
 mod frequencies;
 mod laws;
@@ -38,7 +38,7 @@ fn clients(count: u16) -> Vec<Waiting> {
     (0..count).map(client).collect()
 }
 
-/// A client that has trained, in these rounds.
+/// Returns a client that has trained in the given rounds.
 fn trained(number: u16, mean_loss: f64, milliseconds: u64, rounds: &[u64]) -> Waiting {
     let recent: VecDeque<Start> =
         rounds.iter().map(|round| Start { round_number: *round, at: Timestamp(round * 1000) }).collect();
@@ -62,7 +62,7 @@ fn choice(json: &str) -> SelectionChoice {
     serde_json::from_str(json).unwrap()
 }
 
-/// One choice of every kind.
+/// Returns one choice of every kind.
 fn every_kind() -> Vec<SelectionChoice> {
     [
         r#"{"kind":"uniform"}"#,

@@ -1,6 +1,6 @@
-//! How much of a round may come by one enrolment token.
+//! Limits the share of a round that may come from one enrolment token.
 //!
-//! Whoever has a token can enrol many clients by it. A bound on the share of one token keeps them from being a whole cohort.
+//! Anyone with a token can enrol many clients. The limit keeps them from becoming a whole cohort.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -10,40 +10,40 @@ use rand::Rng;
 use super::{Draw, SelectionChoice, uniform};
 use crate::{participation::Waiting, scheduling::SchedulingPolicy};
 
-/// How many clients came by each token, by the token's id. Those of which no token is known are under `None`, together: one
-/// token may have enrolled them all.
+/// The number of clients per enrolment token id. Clients without a known token are counted together under `None`,
+/// because one token may have enrolled them all.
 pub type TokenCounts = BTreeMap<Option<String>, u64>;
 
-/// What is forgiven when a share is turned into a number, so that 0.29 of 100 is 29 although 0.29 · 100.0 is less.
+/// The rounding tolerance when a share becomes a count. Without it, 0.29 · 100.0 would be floored to 28.
 const ROUNDING: f64 = 1e-9;
 
-/// How many clients of a draw may come by one token.
+/// The limit on clients per enrolment token in a draw.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum TokenBound<'a> {
-    /// Any number.
+    /// No limit.
     #[default]
     None,
-    /// ⌊share · drawn⌋, and at least 1, of the clients that are drawn.
+    /// At most ⌊share · drawn⌋ of the drawn clients, and at least 1.
     OfDraw {
         /// The share, above 0 and at most 1.
         share: f64,
     },
-    /// So many, with those that are in the round already.
+    /// A fixed limit that includes clients already in the round.
     OfRound {
-        /// The most of one token.
+        /// The maximum number of clients per token.
         most: u64,
-        /// Those that are in it.
+        /// The clients already in the round, by token.
         present: &'a TokenCounts,
     },
 }
 
-/// Returns how many of so many clients may come by one token: ⌊share · clients⌋, and at least 1.
+/// Returns the maximum number of clients, out of `clients`, from one token: ⌊share · clients⌋, and at least 1.
 pub fn most_of_one_token(share: f64, clients: u64) -> u64 {
     ((share * clients as f64 + ROUNDING).floor() as u64).max(1)
 }
 
-/// Returns of how many clients a share is taken in a flow: the updates of a commit, or what trains at the same time where that
-/// is less, or where each update makes a commit.
+/// Returns the number of clients that a share refers to in a flow: the maximum number of updates of a commit, but at
+/// most the concurrency. If each update makes a commit, it is the concurrency.
 pub fn clients_of_a_flow(policy: &dyn SchedulingPolicy) -> u64 {
     match policy.updates().1 {
         1 => policy.concurrency(),
@@ -52,7 +52,7 @@ pub fn clients_of_a_flow(policy: &dyn SchedulingPolicy) -> u64 {
 }
 
 impl TokenBound<'_> {
-    /// Returns the most clients, up to `count`, that can be drawn from those that wait.
+    /// Returns the maximum number of waiting clients that can be drawn, up to `count`.
     pub fn drawable(&self, waiting: &[Waiting], count: usize) -> usize {
         match self {
             Self::None => count.min(waiting.len()),
@@ -65,10 +65,10 @@ impl TokenBound<'_> {
         }
     }
 
-    /// Draws by `selection`, and never more of one token than the bound allows.
+    /// Draws with `selection`, with no more clients per token than the limit allows.
     ///
-    /// Of each token's clients as many as may be drawn are left, by chance, and the method draws from these. A method that
-    /// draws fewer than it was asked for is held to the share of what it drew.
+    /// First it randomly removes each token's excess clients; the method draws from the rest. If the method draws
+    /// fewer clients than requested, the share is enforced again on the smaller draw.
     pub fn draw(&self, selection: &SelectionChoice, draw: &Draw<'_>, rng: &mut impl Rng) -> Vec<ClientId> {
         if let Self::None = self {
             return selection.draw(draw, rng);
@@ -82,7 +82,7 @@ impl TokenBound<'_> {
         }
     }
 
-    /// Returns how many clients of a token a draw of so many may have.
+    /// Returns the maximum number of clients of a token in a draw of `drawn` clients.
     fn room(&self, token: Option<&str>, drawn: usize) -> u64 {
         match self {
             Self::None => u64::MAX,
@@ -94,7 +94,8 @@ impl TokenBound<'_> {
         }
     }
 
-    /// Leaves as many clients of each token as a draw of so many may have, in the order in which they wait.
+    /// Randomly keeps as many clients of each token as the limit allows in a draw of `drawn` clients. The waiting
+    /// order is preserved.
     fn left<'w>(&self, waiting: &'w [Waiting], drawn: usize, rng: &mut impl Rng) -> Cow<'w, [Waiting]> {
         let mut rooms: BTreeMap<Option<&str>, u64> = BTreeMap::new();
         let counts = counted(waiting);
@@ -112,14 +113,14 @@ impl TokenBound<'_> {
     }
 }
 
-/// Takes a place of a client's token, if one is left.
+/// Takes one place from the client's token, if there is one left.
 fn take<'w>(rooms: &mut BTreeMap<Option<&'w str>, u64>, client: &'w Waiting) -> bool {
     let Some(room) = rooms.get_mut(&client.token.as_deref()).filter(|room| **room > 0) else { return false };
     *room -= 1;
     true
 }
 
-/// Leaves of those that were drawn the most that keep to the share, the first of each token.
+/// Keeps the largest subset of the drawn clients that satisfies the share, preferring those drawn first.
 fn held_to(share: f64, drawn: Vec<ClientId>, waiting: &[Waiting]) -> Vec<ClientId> {
     let by_id: BTreeMap<ClientId, &Waiting> =
         waiting.iter().map(|client| (client.candidate.client_id, client)).collect();
@@ -140,7 +141,7 @@ fn counted(waiting: &[Waiting]) -> BTreeMap<Option<&str>, u64> {
     counts
 }
 
-/// How many clients wait of each token: from the fewest to the most, and what the first of them are together.
+/// The numbers of waiting clients per token, in ascending order, with their prefix sums.
 struct Groups {
     sizes: Vec<u64>,
     sums: Vec<u64>,
@@ -157,13 +158,13 @@ impl Groups {
         Self { sums: sums.collect(), sizes }
     }
 
-    /// Counts the clients if there are at most `most` of each token.
+    /// Returns the number of clients if each token is limited to `most`.
     fn within(&self, most: u64) -> u64 {
         let whole = self.sizes.partition_point(|size| *size <= most);
         self.sums[whole] + most * (self.sizes.len() - whole) as u64
     }
 
-    /// Returns the largest cohort, up to `count`, in which no token has more than its share.
+    /// Returns the size of the largest cohort, up to `count`, in which no token exceeds its share.
     fn largest(&self, share: f64, count: usize) -> usize {
         let can = |cohort: &usize| {
             let cohort = *cohort as u64;

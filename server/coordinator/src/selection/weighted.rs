@@ -2,11 +2,12 @@ use rand::Rng;
 
 use super::{Draw, chance};
 
-/// Draws `count` of the places without replacement, each next one in proportion to its weight among those left.
+/// Draws `count` of the indices without replacement. Each next index is drawn in proportion to its weight among the
+/// remaining ones.
 ///
-/// Efraimidis and Spirakis 2006, "Weighted random sampling with a reservoir", algorithm A: the largest keys
-/// u^(1/w). Here the smallest of −ln(u)/w, which is the same order without an underflow. Places of no weight come
-/// after all others, uniformly.
+/// Efraimidis and Spirakis 2006, "Weighted random sampling with a reservoir", algorithm A, takes the largest keys
+/// u^(1/w). This function takes the smallest −ln(u)/w, which is the same order without underflow. Indices with weight 0
+/// come last, in uniform order.
 pub(super) fn draw(places: &[(usize, f64)], count: usize, rng: &mut impl Rng) -> Vec<usize> {
     let mut keys: Vec<(f64, f64, usize)> = places
         .iter()

@@ -14,91 +14,92 @@ use crate::{
     selection::SelectionChoice,
 };
 
-/// What a task is: the composition of independent parts, each one choice of several.
+/// The description of a task. It combines independent choices, such as selection, scheduling and aggregator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TaskDescription {
-    /// A name for humans.
+    /// The display name.
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 128), extend("examples" = ["digits"])))]
     pub name: String,
-    /// Whose clients train it.
+    /// The population whose clients train the task.
     #[cfg_attr(feature = "schema", schemars(with = "String", regex(pattern = r"^[a-z][a-z0-9-]{0,63}$"), extend("examples" = ["digits"])))]
     pub population: PopulationName,
-    /// What a client computes.
+    /// The work of a client in a round.
     pub plan: TrainingPlan,
-    /// Which clients may take part.
+    /// The requirements on clients that take part.
     #[serde(default)]
     pub eligibility: Eligibility,
-    /// Which of the eligible clients take part in a round.
+    /// The method that draws clients for a round from the eligible ones.
     #[serde(default)]
     pub selection: SelectionChoice,
-    /// Which share of a round's clients may come by one enrolment token, above 0 and at most 1: so many of the clients that are
-    /// drawn, rounded down, and at least one. In a flow it is a share of the updates of a commit (or of `concurrency`, where
-    /// that is less or each update makes a commit), and what trains counts with what has come. By default there is no bound:
-    /// all clients of a round may come by one token, and whoever has it can be the whole cohort. Clients whose token is not
-    /// known are one group.
+    /// The largest share of a round's clients from one enrolment token: above 0, at most 1. It limits each token
+    /// to this share of the drawn clients, rounded down, but at least one. By default there is no limit, and the
+    /// holder of one token can be the whole cohort. Clients with an unknown token count as one group.
+    ///
+    /// In a flow it is a share of the updates of a commit. If `concurrency` is smaller, or if each update makes a
+    /// commit, it is a share of `concurrency`. Training clients and received updates both count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "maximum" = 1, "examples" = [0.1])))]
     pub token_share_max: Option<f64>,
-    /// When clients start and versions are committed.
+    /// The scheduling policy: when clients start and versions are committed.
     pub scheduling: SchedulingChoice,
-    /// How updates are compressed; by default they travel as float32.
+    /// The compression of updates. The default is uncompressed float32.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compression: Option<Recipe>,
-    /// How clients compress that say certain things of themselves, in order: the first that holds, and whose codecs the
-    /// client knows, is the client's, else `compression`.
+    /// Compression rules by client attribute. The first rule that matches a client, and whose codecs it supports,
+    /// applies. Otherwise `compression` applies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = 16), extend("default" = [], "examples" = [[]])))]
     pub compression_choices: Vec<CompressionChoice>,
-    /// How versions travel to the clients; by default as float32.
+    /// The compression of model versions for download. The default is uncompressed float32.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub downstream: Option<Downstream>,
-    /// Offers each new version to clients that wait, so that those which train from it need not fetch it first. It costs
-    /// a download for everyone who waits, drawn or not, and makes no update less stale.
+    /// Offers each new version to waiting clients, so that they have it before they train. Every waiting client
+    /// downloads it, drawn or not. It does not reduce the staleness of updates.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = false)))]
     pub prefetch: bool,
-    /// What tasks of before said in the place of `compression`.
+    /// The former field `codec`, now replaced by `compression`. Only `"none"` is accepted.
     #[serde(default, rename = "codec", skip_serializing, deserialize_with = "former_codec")]
     #[cfg_attr(feature = "schema", schemars(skip))]
     pub former_codec: (),
-    /// Who may see an update.
+    /// The protection of single updates: who may see them.
     #[serde(default)]
     pub protection: Protection,
-    /// What the released versions may reveal of a client.
+    /// Limits on what the released versions may reveal about a client.
     #[serde(default, skip_serializing_if = "PrivacyChoice::is_none")]
     pub privacy: PrivacyChoice,
-    /// The grid on which updates are summed.
+    /// The fixed-point grid on which updates are summed.
     #[serde(default)]
     pub grid: ValueGrid,
-    /// How updates are combined.
+    /// The rule that combines updates.
     #[serde(default)]
     pub aggregator: AggregatorChoice,
-    /// How the aggregate changes the model.
+    /// The server optimizer that changes the model by the aggregate.
     #[serde(default)]
     pub finalizer: FinalizerChoice,
-    /// How the versions are measured; without it only training itself is.
+    /// The evaluation of the versions. Without it, only training metrics are available.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evaluation: Option<Evaluation>,
-    /// What it gets of the clients, beside other tasks of the population.
+    /// The task's priority and share of the clients, relative to other tasks of the population.
     #[serde(default)]
     pub traffic: Traffic,
-    /// After how many rounds in a row that were abandoned because too few updates came, or because they could not be combined,
-    /// the task is paused. Rounds for which too few clients came do not count. Where clients start one by one, it is so many
-    /// times `concurrency` assignments without one update.
+    /// The number of consecutive abandoned rounds after which the task is paused. Only rounds count in which too
+    /// few updates were accepted, or whose updates could not be combined. Rounds with too few clients do not
+    /// count. In a flow, the task is paused after this number times `concurrency` assignments without an update.
     #[serde(
         default = "default_abandoned_rounds_max",
         skip_serializing_if = "is_default_abandoned_rounds_max"
     )]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1_000_000), extend("default" = 20)))]
     pub abandoned_rounds_max: u64,
-    /// When it is over: give at least one condition.
+    /// The conditions that end the task. Set at least one.
     pub stop: StopConditions,
 }
 
 impl TaskDescription {
-    /// Makes the description of a task whose other parts are the defaults.
+    /// Creates the description of a task with defaults for everything else.
     pub fn new(
         name: impl Into<String>,
         population: PopulationName,
@@ -131,9 +132,9 @@ impl TaskDescription {
         }
     }
 
-    /// Writes down what follows from the rest and takes long to derive, so that it is derived once: the noise multiplier.
+    /// Stores the derived noise multiplier in the description, because it is expensive to derive.
     ///
-    /// A description with faults stays as it is.
+    /// A description with faults is left unchanged.
     pub fn settle(&mut self) {
         let Ok(Some(terms)) = Terms::of(self) else { return };
         let multiplier = Some(terms.charge.noise_multiplier.standard_deviation_per_clipping_norm());
@@ -147,7 +148,7 @@ impl TaskDescription {
     /// Checks that a client may take part in a round.
     ///
     /// # Errors
-    /// The first reason for which it may not.
+    /// The first reason why the client may not take part.
     pub fn admits(&self, waiting: &Waiting, round: &Round, now: Timestamp) -> Result<(), Ineligible> {
         let is_busy = !self.privacy.is_none() && waiting.user.is_some_and(|user| user.is_busy);
         if is_busy || !self.privacy.allows(waiting.participated(), round.base_version, self.stop.rounds) {
@@ -156,7 +157,8 @@ impl TaskDescription {
         self.eligibility.admits(waiting, round.number, now)
     }
 
-    /// Returns those who may take part in a round; where privacy is promised, one device of each user.
+    /// Returns the clients that may take part in a round. If the task promises privacy, it keeps one device per
+    /// user.
     pub fn eligible(&self, mut pool: Vec<Waiting>, round: &Round, now: Timestamp) -> Vec<Waiting> {
         pool.retain(|client| self.admits(client, round, now).is_ok());
         if !self.privacy.is_none() {
@@ -165,7 +167,7 @@ impl TaskDescription {
         pool
     }
 
-    /// Returns the parts on which the task's privacy rests.
+    /// Returns the parts of the task that its privacy depends on.
     pub(super) fn privacy_context(&self) -> PrivacyContext<'_> {
         PrivacyContext {
             privacy: &self.privacy,
@@ -177,18 +179,18 @@ impl TaskDescription {
         }
     }
 
-    /// Returns the policy of the rounds of a task whose privacy rests on how they are drawn; none for any other.
+    /// Returns the round policy of a task whose privacy depends on the draw, or `None` for other tasks.
     pub fn sampled(&self) -> Option<Sampled> {
         self.privacy_context().sampled()
     }
 
-    /// Says whether nobody may be told how many clients its rounds drew, and how many have reported: whoever knows which of the
-    /// others were drawn would read from it whether one client was.
+    /// Returns whether the numbers of drawn and reporting clients must stay hidden. With them, anyone who knows
+    /// who else was drawn could tell whether one client was.
     pub fn hides_counts(&self) -> bool {
         self.sampled().is_some()
     }
 
-    /// Says whether updates are summed while they arrive. In a flow what an update is worth is not known before its
+    /// Returns whether updates are summed while they arrive. In a flow, an update's weight is only known when its
     /// round commits.
     pub fn sums_on_arrival(&self) -> bool {
         self.aggregator.is_streaming() && self.scheduling.policy().flow().is_none()
@@ -196,16 +198,16 @@ impl TaskDescription {
 }
 
 impl Terms {
-    /// Derives the terms of a description; none for one that promises nothing.
+    /// Derives the terms of a description, or `None` if it promises no privacy.
     ///
     /// # Errors
-    /// The fault of numbers that do not go together, or with which nothing can be reached.
+    /// A fault if the numbers contradict each other or cannot reach the budget.
     pub fn of(description: &TaskDescription) -> Result<Option<Self>, Box<Fault>> {
         Self::derive(&description.privacy_context())
     }
 }
 
-/// Enough for a bad hour, and few enough for a task that diverges.
+/// The default tolerates a bad hour, but still stops a task that diverges.
 fn default_abandoned_rounds_max() -> u64 {
     20
 }
@@ -218,7 +220,7 @@ fn former_codec<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<(),
     match String::deserialize(deserializer)?.as_str() {
         "none" => Ok(()),
         other => Err(serde::de::Error::custom(format!(
-            "a task's codec is written as `compression = {{ codec = \"{other}\" }}`"
+            "`codec` is no longer a field; write `compression = {{ codec = \"{other}\" }}`"
         ))),
     }
 }

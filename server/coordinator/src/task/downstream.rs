@@ -3,24 +3,25 @@ use serde::{Deserialize, Serialize};
 
 use super::Fault;
 
-/// Versions between two whole ones, at most: a client that begins fetches all that are between.
+/// The maximum number of versions between two full snapshots. A new client fetches all versions since the last
+/// snapshot.
 pub const WHOLE_EVERY_MAX: u64 = WEIGHTS_PARTS_MAX as u64;
 
-/// How versions travel to the clients: a whole one every so often, and between them what each changes, so that a client
-/// fetches what it has not had yet.
+/// The compression of versions for download. Every `whole_every` versions there is a full snapshot; the versions in
+/// between are deltas. A client fetches only the versions that it does not have yet.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Downstream {
-    /// The codec of a whole version: `weights:8`, `weights:4`, `bf16`, `fp16` or `none`.
+    /// The codec of full snapshots: `weights:8`, `weights:4`, `bf16`, `fp16` or `none`.
     #[serde(with = "folkmoot_protocol::codec::as_text")]
     #[cfg_attr(feature = "schema", schemars(with = "String", extend("default" = "weights:8", "examples" = ["weights:8"])))]
     pub whole: Codec,
-    /// The codec of what a version changes, one of the same.
+    /// The codec of deltas: `weights:8`, `weights:4`, `bf16`, `fp16` or `none`.
     #[serde(with = "folkmoot_protocol::codec::as_text")]
     #[cfg_attr(feature = "schema", schemars(with = "String", extend("default" = "weights:4", "examples" = ["weights:4"])))]
     pub change: Codec,
-    /// Every so many versions one is whole, 1 to 32.
+    /// The interval between full snapshots, in versions: 1 to 32.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 32)))]
     pub whole_every: u64,
 }
@@ -33,12 +34,12 @@ impl Default for Downstream {
 }
 
 impl Downstream {
-    /// Says whether a client that knows these codecs can read the versions.
+    /// Returns whether a client with these codecs can decode the versions.
     pub fn is_of(&self, codecs: &[String]) -> bool {
         [self.whole, self.change].iter().all(|codec| *codec == Codec::None || codecs.contains(&codec.name()))
     }
 
-    /// Lists what is wrong with the way in which versions travel.
+    /// Lists the faults of these settings.
     pub(super) fn validate(&self, faults: &mut Vec<Fault>) {
         for (field, codec) in [("whole", self.whole), ("change", self.change)] {
             let field = format!("downstream.{field}");
@@ -46,8 +47,8 @@ impl Downstream {
             let is_of_weights =
                 matches!(codec, Codec::None | Codec::Fp16 | Codec::Bf16 | Codec::Weights { .. });
             if !is_of_weights {
-                let message = format!("{codec} is for updates");
-                faults.push(Fault::new(&field, message, "take weights:8, weights:4, bf16, fp16 or none"));
+                let message = format!("{codec} encodes updates, not versions");
+                faults.push(Fault::new(&field, message, "choose weights:8, weights:4, bf16, fp16 or none"));
             }
         }
         if !(1..=WHOLE_EVERY_MAX).contains(&self.whole_every) {

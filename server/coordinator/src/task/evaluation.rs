@@ -4,39 +4,41 @@ use serde::{Deserialize, Serialize};
 use super::Fault;
 use crate::scheduling::{SchedulingPolicy, Synchronous};
 
-/// How the model versions are measured.
+/// The evaluation of model versions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Evaluation {
-    /// Measure every so many versions; version 0 is measured, too.
+    /// The interval between evaluated versions. Version 0 is always evaluated.
     #[serde(default = "one")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub every_versions: u64,
-    /// The metric for which a version is the best, a target is reached and a rollback is made.
+    /// The metric that decides the best version, the stop target and rollbacks.
     #[serde(default)]
     pub metric: Metric,
-    /// Measure on clients, in rounds of their own.
+    /// Evaluates on clients, in separate rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub federated: Option<FederatedEvaluation>,
-    /// Measure on the operator's own examples, which are brought with the task. They count before the clients'.
+    /// Evaluates on the operator's own examples, which are uploaded with the task. If both exist, these results
+    /// take precedence over the clients'.
     #[serde(default)]
     pub central: bool,
-    /// Go back to the best version when the metric is worse than its by more than this.
+    /// The margin that triggers a rollback: if the metric is worse than the best by more, the task rolls back to the
+    /// best version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "examples" = [0.05])))]
     pub rollback_margin: Option<f64>,
 }
 
-/// Evaluation rounds: clients measure a version on their own examples and report sums.
+/// Evaluation rounds: clients evaluate a version on their own examples and report sums.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FederatedEvaluation {
-    /// How many reports are wanted.
+    /// The number of reports that a round needs.
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 100_000), extend("examples" = [50])))]
     pub report_goal: u64,
-    /// How few reports still make an evaluation at the deadline; by default half of the goal, rounded up.
+    /// The minimum number of reports for an evaluation at the deadline. The default is half of the goal, rounded up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1), extend("examples" = [25])))]
     pub minimum_cohort: Option<u64>,
@@ -48,34 +50,34 @@ pub struct FederatedEvaluation {
     #[serde(default = "five_minutes")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_592_000)))]
     pub reporting_deadline_seconds: u64,
-    /// Attributes by whose values the metrics are told apart.
+    /// Attributes whose values divide the clients into slices, each with its own metrics.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = 32), extend("default" = [], "examples" = [["region"]])))]
     pub slice_by: Vec<String>,
-    /// How many clients a slice must have to be shown; smaller ones are left out.
+    /// The minimum number of clients of a slice. Smaller slices are not shown.
     #[serde(default = "ten")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub minimum_group: u64,
 }
 
-/// What is measured.
+/// The metric of an evaluation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
-    /// The share of right predictions: more is better.
+    /// The share of correct predictions. Higher is better.
     #[default]
     Accuracy,
-    /// The mean loss: less is better.
+    /// The mean loss. Lower is better.
     Loss,
 }
 
-/// A version's value of the metric.
+/// The metric of one version.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// The version.
     pub version: u64,
-    /// What was measured.
+    /// The metric.
     pub metric: Metric,
     /// Its value.
     pub value: f64,
@@ -98,7 +100,7 @@ fn five_minutes() -> u64 {
 }
 
 impl Metric {
-    /// Says whether `value` is better than `other` by more than `margin`.
+    /// Returns whether `value` is better than `other` by more than `margin`.
     pub fn is_better(self, value: f64, other: f64, margin: f64) -> bool {
         match self {
             Metric::Accuracy => value > other + margin,
@@ -106,7 +108,7 @@ impl Metric {
         }
     }
 
-    /// Says whether `value` is as good as `target`, or better.
+    /// Returns whether `value` is at least as good as `target`.
     pub fn is_as_good(self, value: f64, target: f64) -> bool {
         match self {
             Metric::Accuracy => value >= target,
@@ -114,7 +116,8 @@ impl Metric {
         }
     }
 
-    /// Returns the metric from sums over examples; `None` where there is no example, or no finite value.
+    /// Computes the metric from sums over examples. Returns `None` if there are no examples or the result is not
+    /// finite.
     pub fn of(self, metrics: &UpdateMetrics) -> Option<f64> {
         let sum = match self {
             Metric::Accuracy => metrics.correct_count as f64,
@@ -126,7 +129,7 @@ impl Metric {
 }
 
 impl Measured {
-    /// Returns the best of them, the earliest of equals.
+    /// Returns the best measurement; among equals, the earliest.
     pub fn best(measured: &[Measured]) -> Option<&Measured> {
         measured.iter().reduce(
             |best, one| {
@@ -137,7 +140,7 @@ impl Measured {
 }
 
 impl FederatedEvaluation {
-    /// Returns the policy of an evaluation round.
+    /// Returns the round policy of evaluation rounds.
     pub fn policy(&self) -> Synchronous {
         Synchronous {
             report_goal: self.report_goal,
@@ -150,12 +153,12 @@ impl FederatedEvaluation {
 }
 
 impl Evaluation {
-    /// Says whether a version is to be measured.
+    /// Returns whether a version should be evaluated.
     pub fn is_due(&self, version: u64) -> bool {
         version.is_multiple_of(self.every_versions.max(1))
     }
 
-    /// Returns the version to go back to, if the last value is so much worse than the best that it is to be done.
+    /// Returns the best version if the last one is worse by more than the rollback margin.
     pub fn rollback(&self, measured: &[Measured]) -> Option<u64> {
         let (margin, last) = (self.rollback_margin?, measured.last()?);
         let best = Measured::best(measured)?;
@@ -164,17 +167,17 @@ impl Evaluation {
 
     pub(super) fn validate(&self, faults: &mut Vec<Fault>) {
         if self.every_versions == 0 {
-            faults.push(Fault::new("evaluation.every_versions", "it is 0", "ask for at least 1"));
+            faults.push(Fault::new("evaluation.every_versions", "it is 0", "it must be at least 1"));
         }
         if self.federated.is_none() && !self.central {
-            let remedy = "add [evaluation.federated], or central = true with the operator's own examples";
-            faults.push(Fault::new("evaluation", "nothing is measured", remedy));
+            let remedy = "add [evaluation.federated], or set central = true and upload your own examples";
+            faults.push(Fault::new("evaluation", "it has no source of examples", remedy));
         }
         if self.rollback_margin.is_some_and(|margin| !(margin.is_finite() && margin >= 0.0)) {
             faults.push(Fault::new(
                 "evaluation.rollback_margin",
                 "it is negative or not finite",
-                "0.05 is one",
+                "it must be 0 or more, for example 0.05",
             ));
         }
         let Some(federated) = &self.federated else { return };
@@ -184,11 +187,15 @@ impl Evaluation {
             fault.field = fault.field.replacen("scheduling", "evaluation.federated", 1);
         }
         if federated.slice_by.len() > ATTRIBUTES_MAX {
-            let message = format!("{} attributes are named", federated.slice_by.len());
-            faults.push(Fault::new("evaluation.federated.slice_by", message, "name fewer"));
+            let message = format!("it names {} attributes", federated.slice_by.len());
+            faults.push(Fault::new(
+                "evaluation.federated.slice_by",
+                message,
+                format!("name at most {ATTRIBUTES_MAX}"),
+            ));
         }
         if federated.minimum_group == 0 {
-            let remedy = "ask for at least 1; a group of few clients says much about each of them";
+            let remedy = "it must be at least 1; metrics of a small group reveal much about each client";
             faults.push(Fault::new("evaluation.federated.minimum_group", "it is 0", remedy));
         }
     }

@@ -2,19 +2,19 @@ use folkmoot_protocol::PopulationName;
 
 use super::{TaskDescription, TaskState};
 
-/// Which tasks are listed: those for which all holds that is said.
+/// A filter for tasks. Tasks match if they satisfy every given condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskFilter {
-    /// The name of the state that they are in.
+    /// The name of the task's state.
     pub state: Option<String>,
-    /// Whose clients train them.
+    /// The population that the task belongs to.
     pub population: Option<PopulationName>,
-    /// A part of their name; upper and lower case are the same.
+    /// A part of the task's name, case-insensitive.
     pub name: Option<String>,
 }
 
 impl TaskFilter {
-    /// Says whether a task passes.
+    /// Returns whether a task matches.
     pub fn passes(&self, description: &TaskDescription, state: TaskState) -> bool {
         self.state.as_ref().is_none_or(|wanted| wanted == state.name())
             && self.population.as_ref().is_none_or(|population| *population == description.population)

@@ -1,4 +1,4 @@
-//! What is to be trained: a task's description and its state.
+//! Tasks: their descriptions, validation and states.
 
 mod combination;
 mod compression;

@@ -1,34 +1,34 @@
 use std::collections::BTreeMap;
 
-/// Over what kind of connection a client says that it is: what bytes are counted by.
+/// The kind of network connection that a client reports. Traffic is counted by it.
 ///
-/// A few fixed classes, so that nothing that a client wrote about itself is shown or becomes a label of a metric.
+/// The classes are fixed. Free text from clients never becomes visible or a metric label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NetworkClass {
-    /// A cable.
+    /// Wired.
     Ethernet,
-    /// A wireless network of its own.
+    /// Wi-Fi.
     Wifi,
-    /// Mobile, of the fifth generation.
+    /// Mobile, fifth generation.
     FiveG,
-    /// Mobile, of the fourth generation.
+    /// Mobile, fourth generation.
     FourG,
-    /// Mobile, of the third generation.
+    /// Mobile, third generation.
     ThreeG,
-    /// Mobile, of the second generation.
+    /// Mobile, second generation.
     TwoG,
-    /// Mobile, of a generation that is not said.
+    /// Mobile, of an unspecified generation.
     Cellular,
-    /// Any that is paid by the byte.
+    /// Any connection that is billed by volume.
     Metered,
-    /// Another one.
+    /// Any other reported value.
     Other,
-    /// It does not say.
+    /// The client reports no connection.
     Unknown,
 }
 
 impl NetworkClass {
-    /// The attribute of a check-in that names it.
+    /// The check-in attribute with the value.
     pub const ATTRIBUTE: &'static str = "network";
 
     const NAMED: [Self; 8] = [
@@ -42,14 +42,14 @@ impl NetworkClass {
         Self::Metered,
     ];
 
-    /// Reads it from a client's attributes.
+    /// Returns the class of a client with these attributes.
     pub fn of(attributes: &BTreeMap<String, String>) -> Self {
         let Some(value) = attributes.get(Self::ATTRIBUTE) else { return Self::Unknown };
         let named = Self::NAMED.into_iter().find(|class| value.trim().eq_ignore_ascii_case(class.name()));
         named.unwrap_or(if value == Self::Unknown.name() { Self::Unknown } else { Self::Other })
     }
 
-    /// Returns the value of the attribute that names it.
+    /// Returns the class's name, as clients report it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ethernet => "ethernet",

@@ -2,29 +2,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::round::{Phase, Round};
 
-/// Why the coordinator paused a task by itself.
+/// The reason why the coordinator paused a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "code", rename_all = "snake_case")]
 pub enum PauseReason {
-    /// Round after round was abandoned because too few updates came.
+    /// Too many consecutive rounds were abandoned because too few updates were accepted.
     AbandonedRounds {
-        /// How many in a row.
+        /// The number of consecutive rounds.
         rounds: u64,
-        /// The newest of them.
+        /// The number of the newest abandoned round.
         last_round: u64,
     },
-    /// Round after round was abandoned, and the last of them because its updates could not be combined.
+    /// Too many consecutive rounds were abandoned, the last because its updates could not be combined.
     FailedCommits {
-        /// How many in a row.
+        /// The number of consecutive rounds.
         rounds: u64,
-        /// The newest of them.
+        /// The number of the newest abandoned round.
         last_round: u64,
     },
-    /// Clients start one by one, and since the last version none of them brought an update.
+    /// In a flow, too many assignments failed since the last version, and no update was accepted.
     FailedAssignments {
-        /// How many assignments failed.
+        /// The number of failed assignments.
         assignments: u64,
-        /// The round in which they were given.
+        /// The number of the round in which the assignments failed.
         last_round: u64,
     },
 }
@@ -39,7 +39,7 @@ impl PauseReason {
         }
     }
 
-    /// Returns the newest round that it speaks of.
+    /// Returns the number of the newest affected round.
     pub fn last_round(&self) -> u64 {
         match *self {
             PauseReason::AbandonedRounds { last_round, .. }
@@ -49,11 +49,11 @@ impl PauseReason {
     }
 }
 
-/// Counts the training rounds in a row that were abandoned because too few updates came, or because those that came could
-/// not be combined, newest first, up to `after_round`.
+/// Counts the consecutive training rounds that were abandoned because too few updates were accepted, or because
+/// they could not be combined. It counts backwards from the newest round, down to `after_round` exclusive.
 ///
-/// In these rounds clients trained in vain. A round for which too few clients came cost nothing and says nothing of the
-/// task, so it neither counts nor ends the row; the same goes for one that an operator ended.
+/// In the counted rounds clients trained in vain. A round with too few clients cost nothing and says nothing about the
+/// task, so it neither counts nor ends the sequence. The same holds for rounds that an operator ended.
 pub fn abandoned_in_a_row<'a>(newest_first: impl IntoIterator<Item = &'a Round>, after_round: u64) -> u64 {
     let mut abandoned = 0;
     for round in newest_first {
@@ -106,8 +106,8 @@ mod tests {
             abandoned(CommitFailed),
             (Purpose::Training, Phase::Selecting { since: at }),
         ]);
-        assert_eq!(abandoned_in_a_row(&rounds, 0), 2, "the version ends the row");
-        assert_eq!(abandoned_in_a_row(&rounds, 3), 1, "what came before the task was resumed is forgiven");
+        assert_eq!(abandoned_in_a_row(&rounds, 0), 2, "a committed version ends the sequence");
+        assert_eq!(abandoned_in_a_row(&rounds, 3), 1, "rounds before the resume do not count");
         assert_eq!(abandoned_in_a_row(&rounds, 7), 0);
     }
 }

@@ -1,4 +1,4 @@
-//! What a client is told of its assignment before it takes part, so that it can decline.
+//! Facts about an assignment that a client gets before it takes part, so that it can decline.
 
 use folkmoot_protocol::messages::ProtectionLevel;
 
@@ -6,10 +6,10 @@ use super::TaskDescription;
 use crate::{privacy::PrivacyChoice, round::Purpose, scheduling::SchedulingPolicy};
 
 impl TaskDescription {
-    /// Returns the fewest clients whose updates are combined before anything of them is released.
+    /// Returns the minimum number of clients whose updates are combined before any result is released.
     ///
-    /// Devices of one user count as so many clients. It is 0 where a round is a sample, because a draw of nobody makes a
-    /// version, too.
+    /// Devices of the same user count separately. The result is 0 if rounds are Poisson samples, because even an
+    /// empty draw makes a version.
     pub fn cohort_min(&self, purpose: Purpose) -> u64 {
         let federated = self.evaluation.as_ref().and_then(|evaluation| evaluation.federated.as_ref());
         if let (Purpose::Evaluation, Some(federated)) = (purpose, federated) {
@@ -24,7 +24,7 @@ impl TaskDescription {
         self.aggregator.combined(fewest)
     }
 
-    /// Returns where noise is added that hides a client's update. Sums of an evaluation carry none.
+    /// Returns the place where noise is added to hide a client's update. Evaluation sums get no noise.
     pub fn protection_level(&self, purpose: Purpose) -> ProtectionLevel {
         match (purpose, &self.privacy) {
             (Purpose::Evaluation, _) | (_, PrivacyChoice::None) => ProtectionLevel::None,

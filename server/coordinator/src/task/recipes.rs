@@ -1,4 +1,4 @@
-//! By which recipe an update of a task is compressed.
+//! Selects and validates the recipes for compressing updates.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use folkmoot_protocol::{DEVICE_RULES_MAX, Recipe};
 use super::{COMPRESSION_CHOICES_MAX, Fault, TaskDescription};
 
 impl TaskDescription {
-    /// Returns how a client compresses that states these attributes and can write these codecs: by the first choice that is
-    /// for it, else as `compression` says. None if it knows neither: then it sends float32.
+    /// Returns the recipe for a client with these attributes and codecs: that of the first matching rule,
+    /// otherwise `compression`. Returns `None` if the client supports neither; it then sends float32.
     pub fn recipe_for(&self, attributes: &BTreeMap<String, String>, codecs: &[String]) -> Option<&Recipe> {
         let chosen = self.compression_choices.iter().find(|choice| choice.is_for(attributes, codecs));
         let default = || self.compression.as_ref().filter(|recipe| recipe.is_of(codecs));
         chosen.map(|choice| &choice.recipe).or_else(default)
     }
 
-    /// Lists the recipes by which an update may be compressed, with the fields of the description that hold them.
+    /// Lists all recipes for updates, each with the path of its field.
     pub fn recipes(&self) -> impl Iterator<Item = (String, &Recipe)> {
         let default = self.compression.iter().map(|recipe| ("compression".to_owned(), recipe));
         let choices = self.compression_choices.iter().enumerate();
@@ -24,7 +24,7 @@ impl TaskDescription {
         )
     }
 
-    /// Lists what is wrong with the recipes, and with what decides between them.
+    /// Lists the faults of the recipes and of the conditions that select them.
     pub(super) fn validate_compression(&self, faults: &mut Vec<Fault>) {
         for (field, recipe) in self.recipes() {
             faults.extend(recipe.validate().into_iter().map(|fault| Fault::of_codec(&field, fault)));
@@ -32,18 +32,22 @@ impl TaskDescription {
         if self.compression_choices.len() > COMPRESSION_CHOICES_MAX {
             faults.push(Fault::new(
                 "compression_choices",
-                format!("they are {}", self.compression_choices.len()),
+                format!("there are {}", self.compression_choices.len()),
                 format!("give at most {COMPRESSION_CHOICES_MAX}"),
             ));
         }
         for (place, choice) in self.compression_choices.iter().enumerate() {
             let field = format!("compression_choices[{place}].when");
             if choice.when.is_empty() {
-                let remedy = "give a condition; what is for every client is [compression]";
-                faults.push(Fault::new(&field, "it is for every client", remedy));
+                let remedy = "add a condition, or use [compression] for every client";
+                faults.push(Fault::new(
+                    &field,
+                    "it has no condition, so it would match every client",
+                    remedy,
+                ));
             }
             if choice.when.len() > DEVICE_RULES_MAX {
-                let message = format!("they are {}", choice.when.len());
+                let message = format!("there are {}", choice.when.len());
                 faults.push(Fault::new(&field, message, format!("give at most {DEVICE_RULES_MAX}")));
             }
             for (rule_place, rule) in choice.when.iter().enumerate() {
@@ -105,7 +109,7 @@ mod tests {
         assert_eq!(codec_for(&[("network", "3g")], &all), some("eden:1"));
         assert_eq!(codec_for(&[("network", "5g")], &all), some("eden:4"));
         assert_eq!(codec_for(&[], &all), some("eden:4"));
-        // A choice that it does not know is none.
+        // A recipe that the client does not support is skipped.
         assert_eq!(codec_for(&[("network", "wifi")], &["eden"]), some("eden:4"));
         assert_eq!(codec_for(&[("network", "4g"), ("battery", "25")], &["eden"]), some("eden:1"));
         assert_eq!(codec_for(&[("network", "wifi")], &["bf16"]), some("bf16"));

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::TaskDescription;
 
-/// Makes a task of synchronous rounds, in which some fields are others. Nothing of it is checked.
+/// Returns a task with synchronous rounds and these changed fields. It is not validated.
 pub(crate) fn described(changes: Value) -> TaskDescription {
     let mut description = json!({
         "name": "digits",

@@ -2,54 +2,54 @@ use serde::{Deserialize, Serialize};
 
 use super::{PauseReason, StopReason};
 
-/// A task's state: `Draft → Active ⇄ Paused → Completed | Cancelled`.
+/// The state of a task: `Draft → Active ⇄ Paused → Completed | Cancelled`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum TaskState {
-    /// Described, not yet started.
+    /// Created, but not started.
     Draft,
-    /// Rounds run.
+    /// The task runs rounds.
     Active {
-        /// Rounds up to this one do not count as abandoned any more: an operator resumed the task after them.
+        /// Abandoned rounds up to this number no longer count, because an operator resumed the task after them.
         #[serde(default)]
         after_round: u64,
     },
-    /// No round is opened; the open one is abandoned.
+    /// No rounds start, and the open round was abandoned.
     Paused {
-        /// Why the coordinator paused it; `None` if an operator did.
+        /// The reason, if the coordinator paused it; `None` if an operator did.
         #[serde(default)]
         reason: Option<PauseReason>,
-        /// As in [`TaskState::Active`], for when it is resumed.
+        /// The value for [`TaskState::Active`] after a resume.
         #[serde(default)]
         after_round: u64,
     },
     /// A stop condition was met.
     Completed {
-        /// Which.
+        /// The condition.
         reason: StopReason,
     },
     /// An operator ended it.
     Cancelled,
 }
 
-/// What may happen to a task.
+/// An event that may change a task's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskInput {
     /// An operator starts it.
     Activate,
-    /// An operator holds it.
+    /// An operator pauses it.
     Pause,
-    /// The coordinator holds it.
+    /// The coordinator pauses it.
     PauseFor(PauseReason),
-    /// An operator lets it go on.
+    /// An operator resumes it.
     Resume,
-    /// An operator ends it.
+    /// An operator cancels it.
     Cancel,
     /// A stop condition was met.
     Complete(StopReason),
 }
 
-/// A transition that a task's state does not allow.
+/// A transition that the task's state does not allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a task that is {from} cannot {verb}")]
 pub struct InvalidTaskTransitionError {
@@ -58,12 +58,12 @@ pub struct InvalidTaskTransitionError {
 }
 
 impl TaskState {
-    /// The state of a task that was just started.
+    /// The state of a newly started task.
     pub const ACTIVE: TaskState = TaskState::Active { after_round: 0 };
     /// The state of a task that an operator paused.
     pub const PAUSED: TaskState = TaskState::Paused { reason: None, after_round: 0 };
 
-    /// Every state's name.
+    /// The names of all states.
     pub const NAMES: [&str; 5] = ["draft", "active", "paused", "completed", "cancelled"];
 
     /// Returns the state's name, as the API, the database and the console show it.
@@ -77,20 +77,20 @@ impl TaskState {
         }
     }
 
-    /// Says whether rounds run.
+    /// Returns whether the task runs rounds.
     pub fn is_active(&self) -> bool {
         matches!(self, TaskState::Active { .. })
     }
 
-    /// Says whether nothing can happen to the task any more.
+    /// Returns whether no further transition is possible.
     pub fn is_final(&self) -> bool {
         matches!(self, TaskState::Completed { .. } | TaskState::Cancelled)
     }
 
-    /// Moves to the next state. Asking for the state that a task is in already changes nothing.
+    /// Returns the next state. An event that asks for the current state changes nothing.
     ///
     /// # Errors
-    /// [`InvalidTaskTransitionError`] for a transition that does not exist.
+    /// [`InvalidTaskTransitionError`] if the state does not allow the event.
     pub fn step(self, input: TaskInput) -> Result<TaskState, InvalidTaskTransitionError> {
         use TaskState::{Active, Cancelled, Completed, Draft, Paused};
         let refused = |verb| Err(InvalidTaskTransitionError { from: self.name(), verb });
@@ -130,11 +130,11 @@ mod tests {
         }
         let reason = PauseReason::AbandonedRounds { rounds: 20, last_round: 31 };
         let stopped = active.step(TaskInput::PauseFor(reason)).unwrap();
-        assert_eq!(stopped.step(TaskInput::Pause), Ok(stopped), "it keeps its reason");
+        assert_eq!(stopped.step(TaskInput::Pause), Ok(stopped), "the reason is kept");
         let resumed = stopped.step(TaskInput::Resume).unwrap();
         assert_eq!(resumed, TaskState::Active { after_round: 31 });
         let again = resumed.step(TaskInput::Pause).unwrap().step(TaskInput::Resume);
-        assert_eq!(again, Ok(resumed), "what was forgiven stays forgiven");
+        assert_eq!(again, Ok(resumed), "after_round is kept");
         assert!(paused.step(TaskInput::PauseFor(reason)).is_err());
         assert_eq!(
             TaskState::Draft.step(TaskInput::Pause).unwrap_err().to_string(),

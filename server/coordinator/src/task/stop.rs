@@ -3,80 +3,80 @@ use serde::{Deserialize, Serialize};
 
 use super::{Fault, Measured};
 
-/// When a task is over. The first condition that is met ends it.
+/// The conditions that end a task. The first one that is met ends it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct StopConditions {
-    /// After this many committed rounds.
+    /// Ends after this many committed rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1), extend("examples" = [100])))]
     pub rounds: Option<u64>,
-    /// When the evaluated metric is this good.
+    /// Ends when the evaluated metric is at least this good.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [0.95])))]
     pub target: Option<f64>,
-    /// When the evaluated metric gets no better.
+    /// Ends when the evaluated metric stops improving.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plateau: Option<Plateau>,
-    /// After this many hours from the first round on.
+    /// Ends this many hours after the first round started.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [48.0])))]
     pub hours: Option<f64>,
 }
 
-/// A metric that gets no better.
+/// A metric that stops improving.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Plateau {
-    /// Evaluations in a row without a better value, at least 1.
+    /// The number of consecutive evaluations without improvement: at least 1.
     #[cfg_attr(feature = "schema", schemars(range(min = 1), extend("examples" = [5])))]
     pub evaluations: u64,
-    /// By how much a value must be better to count, 0 or more.
+    /// The smallest improvement that counts, at least 0.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0)))]
     pub improvement_min: f64,
 }
 
-/// Which condition ended a task.
+/// The condition that ended a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// The rounds were done.
+    /// The number of rounds was reached.
     Rounds,
-    /// The metric is as good as it was to be.
+    /// The metric reached its target.
     Target,
-    /// The metric got no better.
+    /// The metric stopped improving.
     Plateau,
-    /// The time was up.
+    /// The time was over.
     Time,
-    /// One more version would have spent more privacy than the task may.
+    /// One more version would have exceeded the privacy budget.
     PrivacyBudget,
 }
 
-/// How far a task has come.
+/// The progress of a task.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
-    /// Rounds that made a version.
+    /// The number of rounds that committed a version.
     pub committed: u64,
-    /// When the first round was opened.
+    /// When the first round started.
     pub began_at: Option<Timestamp>,
-    /// Now.
+    /// The current time.
     pub now: Timestamp,
-    /// What was measured, the oldest version first.
+    /// The measurements, oldest version first.
     pub measured: &'a [Measured],
 }
 
 const MILLISECONDS_PER_HOUR: f64 = 3_600_000.0;
 
 impl StopConditions {
-    /// Returns the end after so many committed rounds.
+    /// Creates conditions that end the task after `rounds` committed rounds.
     pub fn after_rounds(rounds: u64) -> Self {
         Self { rounds: Some(rounds), ..Self::default() }
     }
 
-    /// Says whether a task that has come so far is over, and why.
+    /// Returns the condition that this progress meets, if any.
     pub fn met(&self, progress: &Progress<'_>) -> Option<StopReason> {
         let time = |hours: f64| {
             let elapsed = progress.began_at.map(|at| progress.now.milliseconds_since(at));
@@ -98,28 +98,32 @@ impl StopConditions {
         }
     }
 
-    /// Says whether a condition looks at the evaluated metric.
+    /// Returns whether a condition depends on the evaluated metric.
     pub fn needs_evaluation(&self) -> bool {
         self.target.is_some() || self.plateau.is_some()
     }
 
     pub(super) fn validate(&self, faults: &mut Vec<Fault>) {
         if *self == Self::default() {
-            faults.push(Fault::new("stop", "it is empty", "say when the task is over: rounds = 100"));
+            faults.push(Fault::new(
+                "stop",
+                "it is empty",
+                "set at least one condition, for example rounds = 100",
+            ));
         }
         if self.rounds == Some(0) {
-            faults.push(Fault::new("stop.rounds", "a task of no rounds does nothing", "ask for at least 1"));
+            faults.push(Fault::new("stop.rounds", "it is 0", "it must be at least 1"));
         }
         if self.target.is_some_and(|target| !target.is_finite()) {
             faults.push(Fault::new(
                 "stop.target",
                 "it is not finite",
-                "give the value of the metric to reach",
+                "set it to the value of the metric to reach",
             ));
         }
         if let Some(plateau) = self.plateau {
             if plateau.evaluations == 0 {
-                faults.push(Fault::new("stop.plateau.evaluations", "it is 0", "ask for at least 1"));
+                faults.push(Fault::new("stop.plateau.evaluations", "it is 0", "it must be at least 1"));
             }
             if !(plateau.improvement_min.is_finite() && plateau.improvement_min >= 0.0) {
                 let message = format!("it is {}", plateau.improvement_min);
@@ -127,13 +131,17 @@ impl StopConditions {
             }
         }
         if self.hours.is_some_and(|hours| !(hours.is_finite() && hours > 0.0)) {
-            faults.push(Fault::new("stop.hours", "it is not above 0", "give the hours after which to end"));
+            faults.push(Fault::new(
+                "stop.hours",
+                "it is not a finite number above 0",
+                "set it to the hours after which the task ends",
+            ));
         }
     }
 }
 
 impl Plateau {
-    /// Says whether the last values are no better than the best before them.
+    /// Returns whether the last values are no better than the best value before them.
     fn is_reached(&self, measured: &[Measured]) -> bool {
         let patience = self.evaluations as usize;
         let Some(split) = measured.len().checked_sub(patience).filter(|split| *split > 0) else {

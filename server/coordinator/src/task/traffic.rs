@@ -2,19 +2,19 @@ use serde::{Deserialize, Serialize};
 
 use super::Fault;
 
-/// What a task gets of the clients for which several tasks of one population compete.
+/// The rank of a task in the competition for clients with other tasks of its population.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Traffic {
-    /// Its share of the clients, against those of the other tasks of the same priority.
+    /// The task's share of the clients, relative to other tasks of the same priority.
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0.001, "maximum" = 1000)))]
     pub weight: f64,
-    /// A task of a higher priority comes first.
+    /// The priority. Tasks with a higher number come first.
     pub priority: u32,
 }
 
-/// The largest weight, and the inverse of the smallest.
+/// The largest weight. The smallest weight is its inverse.
 const WEIGHT_MAX: f64 = 1000.0;
 
 impl Default for Traffic {

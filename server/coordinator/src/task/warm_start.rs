@@ -1,7 +1,7 @@
 use folkmoot_protocol::TaskId;
 use serde::{Deserialize, Serialize};
 
-/// A version of a task with whose weights another task began.
+/// The version of another task that provided a task's initial weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WarmStart {
     /// The task.

@@ -1,21 +1,22 @@
-//! The controller of Zhao et al. 2019 as a model of clocks alone, written from the paper and without the policy's code.
+//! The controller of Zhao et al. 2019 as a model of clocks alone. It was written from the paper, independently of
+//! the policy's code.
 //!
-//! Clients push, and the server answers or lets them wait. Two rules are ours: nobody goes on that is more than the upper
-//! bound ahead, and whoever waits is looked at anew with every push.
+//! Clients push, and the server lets them continue or wait. Two rules differ from the paper: no client continues
+//! that is more than the upper bound ahead, and every push re-evaluates the waiting clients.
 
-/// A client, as the server of the paper knows it.
+/// A client, as the paper's server sees it.
 #[derive(Clone, Debug)]
 struct Client {
     seconds: u64,
-    /// When its step ends; none while it waits.
+    /// When its step ends; `None` while it waits.
     ends_at: Option<u64>,
-    /// When it pushed: t_p is their number.
+    /// The times of its pushes. Their number is the paper's t_p.
     pushes: Vec<u64>,
-    /// r_p: the extra steps that are left.
+    /// The remaining extra steps: the paper's r_p.
     steps_left: u64,
 }
 
-/// The server.
+/// The paper's server.
 pub struct Model {
     clients: Vec<Client>,
     lower: u64,
@@ -23,7 +24,8 @@ pub struct Model {
 }
 
 impl Model {
-    /// Returns how many pushes each client brings in so many seconds.
+    /// Returns the number of pushes that each client makes in `run_seconds`. `seconds` is the duration of each client's
+    /// step.
     pub fn run(seconds: &[u64], lower: u64, upper: u64, run_seconds: u64) -> Vec<u64> {
         let client =
             |&seconds: &u64| Client { seconds, ends_at: Some(seconds), pushes: Vec::new(), steps_left: 0 };
@@ -44,7 +46,7 @@ impl Model {
         self.clients[index].pushes.len() as u64
     }
 
-    /// Algorithm 1: lets every client go on that may.
+    /// Algorithm 1: lets every client continue that is allowed to.
     fn answer(&mut self, now: u64) {
         for index in 0..self.clients.len() {
             if self.clients[index].ends_at.is_some() {
@@ -71,7 +73,7 @@ impl Model {
         }
     }
 
-    /// Algorithm 2: the number of steps after which the fastest waits least for the slowest.
+    /// Algorithm 2: the number of steps after which the fastest client waits least for the slowest.
     fn controller(&self, fastest: usize, steps_max: u64) -> u64 {
         let slowest =
             (0..self.clients.len()).min_by_key(|index| self.clock(*index)).expect("there are clients");

@@ -1,5 +1,5 @@
-//! Every scheduling policy over random schedules: clients of random speeds that come, work, vanish and come back. A
-//! policy never admits what its bound forbids, and everybody is served.
+//! Runs every scheduling policy over random schedules. Clients of random speeds come, work, vanish and come back.
+//! No policy may violate its bound, and every client must be served.
 
 mod dynamic_model;
 mod world;
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use world::{Nature, World};
 
 const DEADLINE_SECONDS: u64 = 60;
-/// Virtual seconds of a run.
+/// The virtual duration of a run, in seconds.
 const SECONDS: u64 = 1_500;
 
 fn bounds() -> impl Strategy<Value = AtBound> {
@@ -132,7 +132,7 @@ proptest! {
         prop_assert!(world.commits > 0, "nothing was ever committed");
     }
 
-    /// Nobody vanishes, so that everybody's turn comes: within this time each client has brought several updates.
+    /// No client vanishes, so every client gets its turn. Within this time each has sent several updates.
     #[test]
     fn everybody_is_served(
         policy in policies(), seconds in prop::collection::vec(1u64..20, 1..8), seed: u64,
@@ -151,7 +151,7 @@ proptest! {
         }
     }
 
-    /// A bound of 0 is bulk-synchronous: the k-th work of anybody begins when the (k − 1)-th of all has arrived.
+    /// A bound of 0 is bulk-synchronous: work k of any client begins after work k − 1 of all clients has arrived.
     #[test]
     fn a_bound_of_0_is_synchronous(seconds in prop::collection::vec(1u64..20, 2..7), seed: u64) {
         let count = seconds.len() as u64;
@@ -175,7 +175,8 @@ proptest! {
         }
     }
 
-    /// A dynamic bound is the paper's controller: client for client the same number of updates, on the same clocks.
+    /// A dynamic bound matches the paper's controller: the same number of updates for every client, on the same
+    /// clocks.
     #[test]
     fn a_dynamic_bound_is_the_papers_controller(
         seconds in prop::collection::vec(1u64..20, 2..8), bound_min in 0u64..4, more in 0u64..8,
@@ -185,7 +186,7 @@ proptest! {
         prop_assert_eq!(updates(SchedulingChoice::DynamicStaleSynchronous(policy), &seconds, SECONDS), model);
     }
 
-    /// A bound without end is asynchronous: decision for decision the same.
+    /// An infinite bound is asynchronous: every decision is the same.
     #[test]
     fn a_bound_without_end_is_asynchronous(natures in natures(), concurrency in 1u64..8, seed: u64) {
         let bounded = SchedulingChoice::StaleSynchronous(stale_synchronous(u64::MAX, AtBound::Delay, concurrency));
@@ -203,7 +204,7 @@ proptest! {
     }
 }
 
-/// Returns how many updates each client brings that works so many seconds, to the millisecond.
+/// Returns the number of updates that each client sends. `seconds` is the exact duration of each client's work.
 fn updates(policy: SchedulingChoice, seconds: &[u64], run_seconds: u64) -> Vec<u64> {
     let honest = |seconds: &u64| Nature { seconds: *seconds, vanishes_in: 0, stays_away_seconds: 0 };
     let mut world = World::with_jitter(policy, seconds.iter().map(honest).collect(), 1, 0);
@@ -211,7 +212,8 @@ fn updates(policy: SchedulingChoice, seconds: &[u64], run_seconds: u64) -> Vec<u
     world.clients.iter().map(|client| client.pushes).collect()
 }
 
-/// One client six times slower than nine others, for half an hour: a range from 3 to 10 is as good as a bound of 10.
+/// One client is six times slower than nine others, for half an hour. A dynamic bound of 3 to 10 is as good as a fixed
+/// bound of 10.
 #[test]
 fn a_dynamic_bound_uses_its_range() {
     let seconds = [60, 10, 10, 10, 10, 10, 10, 10, 10, 10];

@@ -1,4 +1,5 @@
-//! A coordinator of one task in memory: the round's state machine, and clients of given speeds, on virtual time.
+//! A coordinator with one task in memory: the round's state machine, and clients of given speeds, on virtual
+//! time.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -13,40 +14,40 @@ use folkmoot_protocol::{AssignmentId, ClientId, RoundId, TaskId, Timestamp};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// How a client behaves.
+/// The behaviour of a client.
 #[derive(Clone, Copy, Debug)]
 pub struct Nature {
-    /// Seconds for which it works.
+    /// The duration of its work, in seconds.
     pub seconds: u64,
-    /// It vanishes in one of so many works; never if 0.
+    /// The client vanishes during one in this many works; 0 means never.
     pub vanishes_in: u64,
-    /// For how long.
+    /// The number of seconds for which a client stays away after it vanished.
     pub stays_away_seconds: u64,
 }
 
-/// A client, and what it did.
+/// A client and its history.
 pub struct Client {
     id: ClientId,
     nature: Nature,
     history: History,
     work: Option<Work>,
     comes_back_at: u64,
-    /// Assignments that it was given.
+    /// The number of assignments that the client was given.
     pub starts: u64,
-    /// Updates that were accepted.
+    /// The number of updates that were accepted.
     pub pushes: u64,
-    /// From when to when it worked on each accepted update, in milliseconds.
+    /// For each accepted update, when the work began and ended, in milliseconds.
     pub works: Vec<(u64, u64)>,
 }
 
 struct Work {
     assignment: Outstanding,
     started_at: u64,
-    /// None if it will never end.
+    /// The end of the work; `None` if it will never end.
     ends_at: Option<u64>,
 }
 
-/// The world.
+/// The simulated coordinator and its clients.
 pub struct World {
     choice: SchedulingChoice,
     now: u64,
@@ -55,17 +56,17 @@ pub struct World {
     accepted: Vec<u64>,
     changes: VecDeque<f64>,
     next_assignment: u64,
-    /// A work takes so much longer, at most.
+    /// The largest random delay added to a work, in milliseconds.
     pub jitter_milliseconds: u64,
     /// The clients.
     pub clients: Vec<Client>,
-    /// Commits so far.
+    /// The number of commits so far.
     pub commits: u64,
-    /// Everything that was decided.
+    /// A log of all decisions.
     pub trace: Vec<String>,
 }
 
-/// A step of the virtual clock.
+/// The step of the virtual clock.
 const STEP_MILLISECONDS: u64 = 250;
 const JITTER_MILLISECONDS: u64 = 499;
 
@@ -128,13 +129,13 @@ impl World {
         }
     }
 
-    /// An update arrives. It waits where the round is full.
+    /// Delivers an update. If the round is full, the update waits.
     fn push(&mut self, index: usize) {
         let flow = self.choice.policy().flow().expect("these policies are flows");
         if flow.updates_max.is_some_and(|most| self.accepted.len() as u64 >= most) {
             return;
         }
-        let work = self.clients[index].work.take().expect("who pushes has worked");
+        let work = self.clients[index].work.take().expect("a client that pushes has worked");
         let staleness = self.round.base_version - work.assignment.base_version;
         let factor = self.choice.policy().staleness_weight(staleness);
         let factor =
@@ -230,13 +231,13 @@ impl World {
     fn drop_assignment(&mut self, id: AssignmentId) {
         let is_its =
             |client: &Client| client.work.as_ref().is_some_and(|work| work.assignment.assignment_id == id);
-        let index = self.clients.iter().position(is_its).expect("what is dropped is under way");
+        let index = self.clients.iter().position(is_its).expect("a dropped assignment is outstanding");
         self.clients[index].work = None;
         self.clients[index].history.fail(Timestamp(self.now));
         self.trace.push(format!("{}: {index} is dropped", self.now));
     }
 
-    /// Commits as a driver does: what falls too far behind is dropped in the same step.
+    /// Commits as a driver does. Assignments that fall too far behind are dropped in the same step.
     fn commit(&mut self) {
         let Phase::Aggregating { accepted, .. } = self.round.phase else { panic!("{:?}", self.round.phase) };
         assert_eq!(accepted, self.accepted.len() as u64);
@@ -307,7 +308,7 @@ impl World {
         Collected { waiting, counts, outstanding, members, changes, ..Collected::default() }
     }
 
-    /// Nobody starts whom the bound forbids.
+    /// Asserts that no client starts against the bound.
     fn check_starts(&self, clients: &[ClientId], collected: &Collected) {
         let policy = self.choice.policy();
         let under_way = collected.outstanding.len() + clients.len();

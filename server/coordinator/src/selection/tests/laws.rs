@@ -78,14 +78,14 @@ fn the_uniform_draw_is_that_of_the_first_release() {
     ids.truncate(6);
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     assert_eq!(SelectionChoice::Uniform.draw(&round(&waiting, 6, 1), &mut rng), ids);
-    assert_eq!(rng.next_u64(), reference.next_u64(), "not a number more is used");
-    // The stream is part of what a seed means: these came from that release.
+    assert_eq!(rng.next_u64(), reference.next_u64(), "no extra random number is used");
+    // A seed must keep its meaning: these ids come from the first release.
     assert_eq!(ids.iter().map(number).collect::<Vec<_>>(), FIRST_RELEASE);
 }
 
 const FIRST_RELEASE: [usize; 6] = [2, 3, 5, 0, 8, 15];
 
-/// A pool of which some have trained, with everything that can be odd about a history.
+/// A pool in which some clients have trained, with every unusual kind of history.
 fn pool() -> impl Strategy<Value = Vec<Waiting>> {
     let one = (any::<bool>(), -1.0f64..4.0, 0u64..5000, prop::collection::vec(0u64..40, 0..5), 0u64..1000);
     prop::collection::vec(one, 0..40).prop_map(|clients| {

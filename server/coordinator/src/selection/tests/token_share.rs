@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use super::*;
 use crate::selection::{TokenBound, TokenCounts, most_of_one_token};
 
-/// Clients of which those with the number n came by the token `tokens[n]`; 0 is none that is known.
+/// Returns clients by enrolment token: client n enrolled with `tokens[n]`. Token 0 is unknown.
 fn of_tokens(tokens: &[u8]) -> Vec<Waiting> {
     let mut waiting = clients(tokens.len() as u16);
     for (client, token) in waiting.iter_mut().zip(tokens) {
@@ -35,7 +35,7 @@ fn a_share_is_rounded_down_and_is_one_client_at_least() {
 
 #[test]
 fn one_token_among_many_has_its_share_and_no_more() {
-    // Sixty clients of one token, and forty of forty others.
+    // Sixty clients with one token, and forty with a different token each.
     let tokens: Vec<u8> = (0..100).map(|client| if client < 60 { 100 } else { client - 58 }).collect();
     let waiting = of_tokens(&tokens);
     let bound = TokenBound::OfDraw { share: 0.2 };
@@ -54,7 +54,7 @@ fn a_cohort_is_as_small_as_the_share_asks() {
     assert_eq!(bound.drawable(&of_tokens(&[1; 30]), 10), 1, "one client is within every share");
     assert_eq!(bound.drawable(&of_tokens(&[1, 1, 1, 2]), 4), 2);
     assert_eq!(bound.drawable(&of_tokens(&[1, 1, 1, 2, 2]), 10), 4);
-    assert_eq!(bound.drawable(&of_tokens(&[0; 5]), 5), 1, "those without a token are one group");
+    assert_eq!(bound.drawable(&of_tokens(&[0; 5]), 5), 1, "clients without a token are one group");
     assert_eq!(bound.drawable(&[], 5), 0);
     assert_eq!(TokenBound::None.drawable(&of_tokens(&[1; 30]), 10), 10);
 }

@@ -1,4 +1,4 @@
-//! Which choices do not go together, and why.
+//! Checks for choices that contradict each other.
 
 mod privacy;
 
@@ -10,7 +10,7 @@ use crate::{
     selection::SelectionChoice,
 };
 
-/// Lists every pair of choices that contradict each other. Each rule is a line of its own.
+/// Lists the contradictions between choices, one rule per line.
 pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     cohorts_need_rounds(description, faults);
     coins_are_not_bounded(description, faults);
@@ -25,18 +25,18 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     privacy::validate(description, faults);
 }
 
-/// Who fetches changes has no use for a whole version.
+/// Prefetching offers whole versions. Clients that download deltas do not need them.
 fn prefetching_is_of_whole_versions(description: &TaskDescription, faults: &mut Vec<Fault>) {
     if description.prefetch && description.downstream.is_some() {
         faults.push(Fault::new(
             "prefetch",
-            "only whole versions can be offered ahead of time, and under downstream clients fetch changes",
-            "set prefetch = false, or leave downstream out",
+            "only full snapshots can be prefetched, but with downstream clients download deltas",
+            "set prefetch = false, or remove downstream",
         ));
     }
 }
 
-/// Clients that protect single examples tell nothing that was measured on them.
+/// Clients that protect single examples report no measurements on them.
 fn private_examples_are_not_measured(description: &TaskDescription, faults: &mut Vec<Fault>) {
     if description.plan.example_privacy.is_none() {
         return;
@@ -44,31 +44,32 @@ fn private_examples_are_not_measured(description: &TaskDescription, faults: &mut
     if description.evaluation.as_ref().is_some_and(|one| one.federated.is_some()) {
         faults.push(Fault::new(
             "evaluation.federated",
-            "clients do not measure on the examples that plan.example_privacy protects",
-            "measure with central = true, on data that is the operator's",
+            "clients cannot report metrics of the examples that plan.example_privacy protects",
+            "set evaluation.central = true and evaluate on your own data",
         ));
     }
     if matches!(description.selection, SelectionChoice::Oort(_)) {
         faults.push(Fault::new(
             "selection.kind",
-            "oort draws by the losses of clients, which plan.example_privacy does not let them tell",
+            "oort needs each client's loss, but plan.example_privacy forbids reporting it",
             "choose selection.kind = \"uniform\"",
         ));
     }
 }
 
-/// The accountant charges for the plan's steps, and their number is no secret only while it does not depend on the round.
+/// The accountant charges for all of the plan's steps. If the number of steps depended on the round, it would reveal
+/// something about the data.
 fn private_examples_train_to_the_end(description: &TaskDescription, faults: &mut Vec<Fault>) {
     if description.plan.example_privacy.is_some() && description.scheduling.policy().asks() {
         faults.push(Fault::new(
             "scheduling.kind",
-            "aggressive_synchronous asks clients to end a training early, and plan.example_privacy charges for all of its steps",
+            "aggressive_synchronous asks clients to end a training early, but plan.example_privacy charges for all of its steps",
             "choose scheduling.kind = \"synchronous\"",
         ));
     }
 }
 
-/// In a flow clients start one by one: there is no cohort to draw.
+/// In a flow, clients start one by one: there is no cohort to draw.
 fn cohorts_need_rounds(description: &TaskDescription, faults: &mut Vec<Fault>) {
     let needs_cohort = match description.selection {
         SelectionChoice::Poisson { .. } => "poisson",
@@ -78,26 +79,26 @@ fn cohorts_need_rounds(description: &TaskDescription, faults: &mut Vec<Fault>) {
     if description.scheduling.policy().flow().is_some() {
         faults.push(Fault::new(
             "selection.kind",
-            format!("{needs_cohort} draws a cohort, and under this scheduling.kind clients start one by one"),
+            format!("{needs_cohort} draws a cohort, but with this scheduling.kind clients start one by one"),
             "choose selection.kind = \"uniform\", or scheduling.kind = \"synchronous\"",
         ));
     }
 }
 
-/// Each client is drawn by a coin of its own, whatever the others' say. A draw of which some are left out for their token is
-/// another one, and what it costs in privacy is not what is charged.
+/// Poisson sampling draws each client independently. Leaving out clients for their token would change the
+/// mechanism, and its privacy cost would not be the charged one.
 fn coins_are_not_bounded(description: &TaskDescription, faults: &mut Vec<Fault>) {
     if description.token_share_max.is_some() && matches!(description.selection, SelectionChoice::Poisson(_)) {
         faults.push(Fault::new(
             "token_share_max",
-            "selection.kind = \"poisson\" draws each client by itself, and a bound on tokens would leave some of them out: \
-             privacy would be charged for another draw",
-            "leave it out, or choose selection.kind = \"uniform\" and privacy.amplification = \"none\"",
+            "selection.kind = \"poisson\" draws each client independently, but this limit would leave some of them out: \
+             privacy would be charged for a different draw",
+            "remove token_share_max, or choose selection.kind = \"uniform\" and privacy.amplification = \"none\"",
         ));
     }
 }
 
-/// The median of one update is that update.
+/// A robust rule needs several updates: the median of one update is that update.
 fn robust_needs_several(description: &TaskDescription, faults: &mut Vec<Fault>) {
     let fewest = description.scheduling.policy().updates().0;
     if !is_robust(&description.aggregator) || fewest >= ROBUST_UPDATES_MIN {
@@ -105,12 +106,14 @@ fn robust_needs_several(description: &TaskDescription, faults: &mut Vec<Fault>) 
     }
     faults.push(Fault::new(
         "aggregator.kind",
-        format!("a commit may combine {fewest} under this scheduling, and a robust rule needs {ROBUST_UPDATES_MIN} updates"),
+        format!(
+            "a robust rule needs at least {ROBUST_UPDATES_MIN} updates, but scheduling allows commits with {fewest}"
+        ),
         "raise the minimum cohort or buffer_goal of scheduling, or choose aggregator.kind = \"weighted_mean\"",
     ));
 }
 
-/// Fewer updates have no majority.
+/// The minimum number of updates that can have an honest majority.
 const ROBUST_UPDATES_MIN: u64 = 3;
 
 fn is_robust(aggregator: &AggregatorChoice) -> bool {
@@ -123,52 +126,53 @@ fn is_robust(aggregator: &AggregatorChoice) -> bool {
     )
 }
 
-/// Order statistics have no place for a weight.
+/// Order statistics cannot use weights.
 fn robust_has_no_weights(description: &TaskDescription, faults: &mut Vec<Fault>) {
     let staleness = description.scheduling.policy().staleness();
     let is_weighted = staleness.weight != StalenessWeight::Constant;
     if is_robust(&description.aggregator) && is_weighted && description.scheduling.policy().flow().is_some() {
         faults.push(Fault::new(
             "scheduling.staleness.weight",
-            "aggregator.kind is a robust rule, which cannot weigh one update less than another",
+            "aggregator.kind is a robust rule, which cannot give stale updates a lower weight",
             "choose weight = { kind = \"constant\" } and bound the staleness by maximum",
         ));
     }
 }
 
-/// Models are mixed by averaging; another server optimizer would take the distance between versions for a gradient.
+/// Model mixing averages models. Any other server optimizer would treat the distance between versions as a
+/// gradient.
 fn mixing_is_averaging(description: &TaskDescription, faults: &mut Vec<Fault>) {
     let mixes = description.scheduling.policy().staleness().correction == Correction::ModelMixing;
     if mixes && !matches!(description.finalizer, FinalizerChoice::FedAvg(_)) {
         faults.push(Fault::new(
             "scheduling.staleness.correction",
-            "model_mixing averages models, and finalizer.kind is another server optimizer",
+            "model_mixing averages models, but finalizer.kind is another server optimizer",
             "choose finalizer.kind = \"fed_avg\", or correction = { kind = \"none\" }",
         ));
     }
 }
 
-/// A target needs somebody who measures.
+/// A target or plateau needs an evaluation.
 fn stopping_needs_measuring(description: &TaskDescription, faults: &mut Vec<Fault>) {
     if description.stop.needs_evaluation() && description.evaluation.is_none() {
         let field = if description.stop.target.is_some() { "stop.target" } else { "stop.plateau" };
         faults.push(Fault::new(
             field,
-            "nothing is measured by which it could be met",
+            "it needs an evaluation, and the task has none",
             "add [evaluation] with central = true or [evaluation.federated]",
         ));
     }
 }
 
-/// A client that may not come back holds all others at the bound.
+/// A client that may not start again holds back all others at the bound.
 fn spacing_and_clocks(description: &TaskDescription, faults: &mut Vec<Fault>) {
     let policy = description.scheduling.policy();
     let is_clocked = policy.flow().is_some_and(|flow| flow.absence_milliseconds.is_some());
     if is_clocked && description.eligibility.participation_limit.is_some() {
         faults.push(Fault::new(
             "eligibility.participation_limit",
-            "scheduling.kind counts the clocks of its clients, and one that may not come back would hold the others",
-            "leave it out, or choose scheduling.kind = \"buffered\"",
+            "scheduling.kind waits for the slowest clock, so a client that may not start again would hold back all others",
+            "remove the limit, or choose scheduling.kind = \"buffered\"",
         ));
     }
 }
@@ -200,9 +204,9 @@ mod tests {
         assert_eq!(fields(json!({ "prefetch": false, "downstream": downstream })), [""; 0]);
         let changes = json!({ "prefetch": true, "downstream": downstream, "scheduling":
             { "kind": "synchronous", "report_goal": 8 } });
-        let [fault] = described(changes).validate().try_into().expect("there is one");
+        let [fault] = described(changes).validate().try_into().expect("there is one fault");
         assert_eq!(fault.field, "prefetch");
-        assert!(fault.message.contains("under downstream clients fetch changes"), "{fault}");
+        assert!(fault.message.contains("with downstream clients download deltas"), "{fault}");
         assert!(fault.remedy.contains("prefetch = false"), "{fault}");
     }
 

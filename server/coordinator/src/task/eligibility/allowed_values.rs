@@ -1,22 +1,22 @@
 use folkmoot_protocol::limits::ATTRIBUTE_BYTES_MAX;
 use serde::{Deserialize, Serialize};
 
-/// Values that an attribute may be allowed, at most.
+/// The maximum number of allowed values of one attribute.
 pub const ALLOWED_VALUES_MAX: usize = 256;
 
-/// What an attribute may be: one value, or one of several.
+/// The allowed values of an attribute: one value, or several.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged, expecting = "a text or a list of texts is expected")]
+#[serde(untagged, expecting = "expected a string or a list of strings")]
 pub enum AllowedValues {
-    /// Just this value.
+    /// Exactly this value.
     One(String),
-    /// One of these.
+    /// One of these values.
     Several(Vec<String>),
 }
 
 impl AllowedValues {
-    /// Says whether a value is allowed.
+    /// Returns whether a value is allowed.
     pub fn contains(&self, value: &str) -> bool {
         match self {
             Self::One(allowed) => allowed == value,
@@ -24,15 +24,18 @@ impl AllowedValues {
         }
     }
 
-    /// Finds what is wrong, and the remedy.
+    /// Validates the values.
+    ///
+    /// # Errors
+    /// The problem and the remedy.
     pub(super) fn check(&self) -> Result<(), (String, String)> {
         let values = match self {
             Self::One(value) => std::slice::from_ref(value),
             Self::Several(values) => values,
         };
         if values.is_empty() || values.len() > ALLOWED_VALUES_MAX {
-            let remedy = format!("allow 1 to {ALLOWED_VALUES_MAX}");
-            return Err((format!("{} values are allowed", values.len()), remedy));
+            let remedy = format!("list 1 to {ALLOWED_VALUES_MAX}");
+            return Err((format!("it lists {} values", values.len()), remedy));
         }
         match values.iter().map(String::len).find(|bytes| *bytes > ATTRIBUTE_BYTES_MAX) {
             Some(bytes) => {

@@ -2,11 +2,11 @@ use folkmoot_protocol::Timestamp;
 
 use crate::participation::History;
 
-/// How often the time is doubled, at most: 64 times the first.
+/// The maximum number of doublings: the cool-down is at most 64 times its initial length.
 const DOUBLINGS_MAX: u32 = 6;
 const SECONDS_MAX: u64 = 30 * 24 * 3600;
 
-/// Says whether a client is no longer left out: after the n-th failure in a row it is for seconds·2^(n − 1).
+/// Returns whether the cool-down is over. After the n-th consecutive failure it lasts seconds·2^(n − 1).
 pub(super) fn is_over(seconds: u64, history: &History, now: Timestamp) -> bool {
     let Some(failed_at) = history.failed_at.filter(|_| history.failures > 0) else { return true };
     let doublings = (history.failures - 1).min(DOUBLINGS_MAX);

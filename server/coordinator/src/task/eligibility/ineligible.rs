@@ -1,25 +1,25 @@
 use serde::{Deserialize, Serialize};
 
-/// Why a client may not take part now.
+/// The reason why a client may not take part now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum Ineligible {
-    /// It holds fewer than the task asks for.
-    #[error("it holds too few examples")]
+    /// It has fewer examples than the task requires.
+    #[error("the client has too few examples")]
     TooFewExamples,
-    /// It did not state an attribute that the task asks for, or another value.
-    #[error("it lacks an attribute or states another value")]
+    /// It did not report a required attribute, or reported a value that is not allowed.
+    #[error("the client lacks a required attribute, or its value is not allowed")]
     Attribute,
-    /// Its SDK is too old, too new, or states a version that cannot be read.
-    #[error("the version of its SDK is not admitted")]
+    /// Its SDK version is outside the allowed range or cannot be parsed.
+    #[error("the client's SDK version is not allowed")]
     SdkVersion,
-    /// It took part as often as it may for the time being.
-    #[error("it took part as often as it may for now")]
+    /// It reached the participation limit for the current period.
+    #[error("the client reached its participation limit for now")]
     ParticipationLimit,
-    /// Its updates are in as many versions as the task's privacy allows.
-    #[error("its updates are in as many versions as may be")]
+    /// It reached the task's privacy limit, or another device of its user is taking part.
+    #[error("the client reached the task's privacy limit")]
     PrivacyLimit,
-    /// Its last assignments brought no update.
-    #[error("it is left out for a while after failures")]
+    /// It is cooling down after assignments without an update.
+    #[error("the client is cooling down after failed assignments")]
     CoolDown,
 }

@@ -1,4 +1,4 @@
-//! Which of the clients that offer themselves may take part.
+//! Eligibility: the requirements on clients that take part.
 
 mod allowed_values;
 mod cool_down;
@@ -24,38 +24,38 @@ pub use version_range::VersionRange;
 use super::Fault;
 use crate::participation::Waiting;
 
-/// Which of the clients that offer themselves may take part. Everything that is left out asks for nothing.
+/// The requirements on clients that take part. A requirement that is left out does not apply.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Eligibility {
-    /// The fewest examples that a client must hold.
+    /// The minimum number of examples that a client must have. A client without examples is never eligible.
     pub minimum_examples: u64,
-    /// Attributes that a client must have stated, each with an allowed value.
+    /// Attributes that a client must report, each with its allowed values.
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "region": "eu", "platform": ["android", "ios"] }])))]
     pub attributes: BTreeMap<String, AllowedValues>,
-    /// The versions of the SDK that may take part.
+    /// The SDK versions that may take part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sdk_version: Option<VersionRange>,
-    /// How often a client may take part.
+    /// The limit on how often a client may take part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub participation_limit: Option<ParticipationLimit>,
-    /// Seconds for which a client is left out after an assignment that brought no update; every further one in a
-    /// row doubles them, up to 64 times.
+    /// Seconds for which a client is not eligible after an assignment without an update. Each further consecutive
+    /// failure doubles the time, up to 64 times the initial value.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_592_000), extend("examples" = [3600])))]
     pub cool_down_seconds: Option<u64>,
-    /// Rules that the device evaluates itself: they travel with the plan, and are not looked at here.
+    /// Rules that the device evaluates itself. They are sent with the plan; the server does not evaluate them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = 32), extend("default" = [], "examples" = [[{ "attribute": "age", "condition": { "at_least": 18.0 } }]])))]
     pub device_rules: Vec<DeviceRule>,
 }
 
 impl Eligibility {
-    /// Checks that a client may take part in a round, whose number counts from 1.
+    /// Checks that a client may take part in a round. `round_number` counts from 1.
     ///
     /// # Errors
-    /// The first reason for which it may not.
+    /// The first reason why the client may not take part.
     pub fn admits(&self, waiting: &Waiting, round_number: u64, now: Timestamp) -> Result<(), Ineligible> {
         let Waiting { candidate, history, .. } = waiting;
         let has_allowed = |(name, allowed): (&String, &AllowedValues)| {
@@ -75,7 +75,7 @@ impl Eligibility {
         refuse_unless(is_cool, Ineligible::CoolDown)
     }
 
-    /// Says whether it needs the histories of the waiting clients.
+    /// Returns whether a requirement needs the histories of the waiting clients.
     pub fn needs_history(&self) -> bool {
         self.participation_limit.is_some() || self.cool_down_seconds.is_some()
     }
@@ -85,8 +85,12 @@ impl Eligibility {
             faults.push(Fault::new(&format!("eligibility.{field}"), message, remedy));
         };
         if self.attributes.len() > ATTRIBUTES_MAX {
-            let message = format!("they are {}", self.attributes.len());
-            refuse("attributes", message, format!("a client states at most {ATTRIBUTES_MAX}"));
+            let message = format!("there are {}", self.attributes.len());
+            refuse(
+                "attributes",
+                message,
+                format!("give at most {ATTRIBUTES_MAX}, the most that a client reports"),
+            );
         }
         for (name, allowed) in &self.attributes {
             let field = format!("attributes.{}", shortened(name));
@@ -110,7 +114,7 @@ impl Eligibility {
             refuse("cool_down_seconds", format!("it is {seconds}"), "it must be 1 second to 30 days".into());
         }
         if self.device_rules.len() > DEVICE_RULES_MAX {
-            let message = format!("they are {}", self.device_rules.len());
+            let message = format!("there are {}", self.device_rules.len());
             refuse("device_rules", message, format!("give at most {DEVICE_RULES_MAX}"));
         }
         for (place, rule) in self.device_rules.iter().enumerate() {
@@ -122,7 +126,7 @@ impl Eligibility {
     }
 }
 
-/// Cuts a text that is too long to stand in a message.
+/// Truncates a text to 64 characters, for use in a message.
 fn shortened(text: &str) -> String {
     text.chars().take(64).collect()
 }

@@ -49,7 +49,7 @@ fn an_attribute_has_one_value_or_one_of_several() {
         assert_eq!(refused, Err(Ineligible::Attribute), "{bad}");
     }
     let error = serde_json::from_str::<Eligibility>(r#"{"attributes":{"site":7}}"#).unwrap_err();
-    assert!(error.to_string().contains("a text or a list of texts"), "{error}");
+    assert!(error.to_string().contains("a string or a list of strings"), "{error}");
 }
 
 #[test]
@@ -68,11 +68,11 @@ fn a_version_must_be_in_the_range() {
 #[test]
 fn a_limit_counts_starts_in_rounds_in_a_row() {
     let limit = eligibility(r#"{"participation_limit":{"count":2,"rounds":5}}"#);
-    // Rounds 7 to 11 hold one start, rounds 6 to 10 two.
+    // Rounds 7 to 11 contain one start, rounds 6 to 10 two.
     let admits = |round| limit.admits(&started(&[1, 6, 10]), round, Timestamp(0));
     assert_eq!(admits(10), Err(Ineligible::ParticipationLimit));
     assert_eq!(admits(11), Ok(()));
-    // With a count of 1 two starts are `rounds` apart.
+    // With a count of 1, two starts are `rounds` apart.
     let apart = eligibility(r#"{"participation_limit":{"count":1,"rounds":5}}"#);
     assert_eq!(apart.admits(&started(&[10]), 14, Timestamp(0)), Err(Ineligible::ParticipationLimit));
     assert_eq!(apart.admits(&started(&[10]), 15, Timestamp(0)), Ok(()));
@@ -81,7 +81,7 @@ fn a_limit_counts_starts_in_rounds_in_a_row() {
 #[test]
 fn a_limit_counts_starts_in_hours() {
     let limit = eligibility(r#"{"participation_limit":{"count":1,"hours":1.5}}"#);
-    // Round 10 began at hour 10; it counts until hour 11.5.
+    // Round 10 started at hour 10. It counts until hour 11.5.
     let admits = |milliseconds| limit.admits(&started(&[2, 10]), 99, Timestamp(milliseconds));
     assert_eq!(admits(41_399_999), Err(Ineligible::ParticipationLimit));
     assert_eq!(admits(41_400_000), Ok(()));
@@ -115,7 +115,7 @@ fn only_limits_and_cool_downs_need_histories() {
 fn a_reason_has_a_word_and_a_sentence() {
     assert_eq!(serde_json::to_value(Ineligible::TooFewExamples).unwrap(), "too_few_examples");
     assert_eq!(serde_json::to_value(Ineligible::SdkVersion).unwrap(), "sdk_version");
-    assert_eq!(Ineligible::CoolDown.to_string(), "it is left out for a while after failures");
+    assert_eq!(Ineligible::CoolDown.to_string(), "the client is cooling down after failed assignments");
 }
 
 fn faults(eligibility: &Eligibility) -> Vec<String> {

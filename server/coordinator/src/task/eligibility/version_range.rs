@@ -3,45 +3,49 @@ use serde::{Deserialize, Serialize};
 
 use super::shortened;
 
-/// A range of versions of the SDK, ordered as Semantic Versioning 2.0.0 (section 11) says: `1.10.0` comes after
-/// `1.9.0`, and `2.0.0-rc.1` before `2.0.0`, so the latter is still below `2.0.0`.
+/// A range of SDK versions, in the order of Semantic Versioning 2.0.0, section 11: `1.10.0` comes after `1.9.0`,
+/// and `2.0.0-rc.1` before `2.0.0`, so `below = "2.0.0"` still includes the release candidate.
 ///
-/// A version may have fewer than three numbers, `1.2` for `1.2.0`. One that cannot be read is in no range.
+/// A version may have fewer than three numbers: `1.2` means `1.2.0`. A version that cannot be parsed is in no
+/// range.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct VersionRange {
-    /// This version or a later one.
+    /// The oldest allowed version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = ["1.2.0"])))]
     pub at_least: Option<String>,
-    /// A version before this one.
+    /// The first version that is too new.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = ["2.0.0"])))]
     pub below: Option<String>,
 }
 
 impl VersionRange {
-    /// Says whether a client's version is in the range.
+    /// Returns whether a client's version is in the range.
     pub fn contains(&self, version: &str) -> bool {
         let Some(version) = read(version) else { return false };
         let compare = |bound: &String| read(bound).map(|bound| version.cmp_precedence(&bound));
-        // A bound that cannot be read is refused with the description; here it would admit nobody.
+        // Validation rejects bounds that cannot be parsed. If one got here, it would match no version.
         self.at_least.as_ref().is_none_or(|bound| compare(bound).is_some_and(|order| order.is_ge()))
             && self.below.as_ref().is_none_or(|bound| compare(bound).is_some_and(|order| order.is_lt()))
     }
 
-    /// Finds what is wrong, and the remedy.
+    /// Validates the range.
+    ///
+    /// # Errors
+    /// The problem and the remedy.
     pub(super) fn check(&self) -> Result<(), (String, String)> {
         for bound in [&self.at_least, &self.below].into_iter().flatten() {
             if read(bound).is_none() {
-                let message = format!("`{}` is no version", shortened(bound));
+                let message = format!("`{}` is not a version", shortened(bound));
                 return Err((message, "write it as 1.2.3".into()));
             }
         }
         let bounds = (self.at_least.as_deref().and_then(read), self.below.as_deref().and_then(read));
         match bounds {
-            (None, None) => Err(("it has no bound".into(), "give at_least or below, or leave it out".into())),
+            (None, None) => Err(("it has no bound".into(), "set at_least or below, or leave it out".into())),
             (Some(at_least), Some(below)) if at_least.cmp_precedence(&below).is_ge() => {
                 Err((format!("no version is at least {at_least} and below {below}"), "raise below".into()))
             }
@@ -50,7 +54,7 @@ impl VersionRange {
     }
 }
 
-/// Reads a version, with zeros for the numbers that are left out.
+/// Parses a version. Missing numbers become 0.
 fn read(text: &str) -> Option<Version> {
     let text = text.trim();
     let numbers_end = text.find(['-', '+']).unwrap_or(text.len());
@@ -65,7 +69,7 @@ mod tests {
 
     #[test]
     fn versions_have_the_order_of_semantic_versioning() {
-        // The chain of section 11.4.4, and numbers around it.
+        // The sequence from section 11.4.4, with more numbers around it.
         let chain = [
             "0.9",
             "1.0.0-alpha",
