@@ -1,9 +1,9 @@
-//! How often audits find noise that is too small: one table of simulated runs.
+//! Measures how often audits detect noise that is too small: a table of simulated runs.
 //!
 //! `cargo run --release -p folkmoot-privacy --example audit_power`
 //!
-//! Every line is for m canaries, a claimed noise multiplier z and the noise that there really was, as a share of what is
-//! claimed. The columns are the shares of runs in which each bound contradicts the claim.
+//! Each line is for m canaries, a claimed noise multiplier z, and the actual noise as a share of the claimed noise. The
+//! columns are the shares of runs in which each bound contradicts the claim.
 
 use folkmoot_privacy::{
     Delta, NoiseMultiplier, Relation,
@@ -15,7 +15,7 @@ use rand_chacha::{
     rand_core::{Rng, SeedableRng},
 };
 
-/// Runs of each line.
+/// The number of runs for each line.
 const RUNS: u32 = 100;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -61,7 +61,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Draws a run of an ideal Gaussian mechanism: the scores of the canaries that are in, and of those that are out.
+/// Simulates a run of an ideal Gaussian mechanism: the scores of the canaries that are in, and of those that are out.
 fn scores(source: &mut ChaCha20Rng, canaries: u64, mu: f64) -> [Vec<f64>; 2] {
     let mut scores = [Vec::new(), Vec::new()];
     for _ in 0..canaries {

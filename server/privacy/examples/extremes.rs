@@ -1,5 +1,5 @@
-//! How long the slowest answers take, in seconds of one processor, over a grid of extreme arguments. None should take a
-//! second.
+//! Times the slowest answers of the accountants, in CPU seconds, over a grid of extreme arguments. No answer should
+//! take a second.
 //!
 //! `cargo run --release -p folkmoot-privacy --example extremes [-- [--json] [part of a question's name]]`
 
@@ -14,7 +14,7 @@ use folkmoot_privacy::{
     plan::Intention,
 };
 
-/// Lines that are printed of each kind of question.
+/// The number of lines printed for each question.
 const SHOWN: usize = 2;
 
 /// The smallest, the largest and some usual arguments.
@@ -32,7 +32,7 @@ struct Point {
     delta: Delta,
 }
 
-/// A question by its name, and what answers it.
+/// A question's name, and the function that answers it.
 type Question = (&'static str, fn(Point) -> Option<f64>);
 
 const QUESTIONS: [Question; 15] = [
@@ -98,7 +98,7 @@ fn rdp(rate: SamplingRate, multiplier: NoiseMultiplier, rounds: u64, delta: Delt
     Some(curve.times(rounds).epsilon(delta)?.get())
 }
 
-/// Rounds of ten kinds, as a ledger of several tasks has them.
+/// Computes epsilon for rounds of ten kinds together, as in a ledger of several tasks.
 fn mixed(point: Point) -> Option<f64> {
     let mut total = RdpCurve::zero(Relation::ZeroOut, Orders::default());
     for kind in 1..=10 {
@@ -135,7 +135,7 @@ fn points() -> Vec<Point> {
     points
 }
 
-/// Reads how long the kernel has run this thread: what others do on the machine does not count. Linux only.
+/// Returns the CPU time of this thread, so that other processes do not count. Linux only.
 fn processor_seconds() -> std::io::Result<f64> {
     let text = std::fs::read_to_string("/proc/self/schedstat")?;
     let nanoseconds = text.split_whitespace().next().and_then(|field| field.parse::<f64>().ok());
@@ -148,7 +148,7 @@ fn seconds(answer: fn(Point) -> Option<f64>, point: Point) -> std::io::Result<(f
     Ok((processor_seconds()? - start, answer))
 }
 
-/// An answer to a question, with what it took.
+/// An answer to a question, with the time it took.
 struct Timed {
     question: &'static str,
     point: Point,

@@ -1,23 +1,23 @@
-//! The words of a privacy budget: epsilon, delta, rho, and whom they protect.
+//! The parameters of a privacy guarantee: epsilon, delta, rho, the sampling rate and the privacy unit.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A number is not what its name says.
+/// A parameter outside its permitted range.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{name} is {value}; it must be {range}")]
 pub struct RangeError {
-    /// The name of the number.
+    /// The parameter's name, as it appears in the message.
     pub name: &'static str,
-    /// What it is.
+    /// The rejected value.
     pub value: f64,
-    /// What it may be, in words.
+    /// The permitted range in words, for example `above 0 and below 1`.
     pub range: &'static str,
 }
 
 impl RangeError {
-    /// Returns the error unless `is_right`.
+    /// Returns an error that names the value and its range unless `is_right` holds.
     pub(crate) fn unless(
         is_right: bool,
         name: &'static str,
@@ -36,17 +36,17 @@ macro_rules! budget_number {
         pub struct $type(f64);
 
         impl $type {
-            /// Checks the number.
+            /// Validates the value.
             ///
             /// # Errors
-            /// [`RangeError`] if it is out of its range or not a number.
+            /// [`RangeError`] if the value is out of range or NaN.
             pub fn new(value: f64) -> Result<Self, RangeError> {
                 let is_right: fn(f64) -> bool = $is_right;
                 RangeError::unless(is_right(value), $name, value, $range)?;
                 Ok(Self(value))
             }
 
-            /// Returns the number.
+            /// Returns the value as a plain `f64`.
             pub fn get(self) -> f64 {
                 self.0
             }
@@ -81,32 +81,34 @@ macro_rules! budget_number {
 }
 
 budget_number!(
-    /// The bound ε on how much more likely any outcome becomes: by the factor e^ε, up to delta. Finite, at least 0.
+    /// The ε of (ε, δ)-differential privacy: P[M(D) ∈ S] ≤ e^ε·P[M(D′) ∈ S] + δ. Finite, at least 0.
     Epsilon, "epsilon", "finite and at least 0", |value| value >= 0.0 && value.is_finite()
 );
 budget_number!(
-    /// The probability mass δ for which epsilon need not hold, in (0, 1). Sensible are values below 1 / population.
+    /// The δ of (ε, δ)-differential privacy, the probability mass for which epsilon need not hold. In (0, 1). Choose a
+    /// value below 1 / population.
     Delta, "delta", "above 0 and below 1", |value| value > 0.0 && value < 1.0
 );
 budget_number!(
-    /// The parameter ρ of zero-concentrated differential privacy. Finite, at least 0; it adds up over releases.
+    /// The parameter ρ of zero-concentrated differential privacy (zCDP). Finite, at least 0; additive under
+    /// composition.
     ///
     /// Bun and Steinke 2016, "Concentrated differential privacy: simplifications, extensions, and lower bounds".
     Rho, "rho", "finite and at least 0", |value| value >= 0.0 && value.is_finite()
 );
 budget_number!(
-    /// The probability with which a client takes part in a round, in (0, 1].
+    /// The probability with which a client is drawn for a round, in (0, 1].
     SamplingRate, "sampling rate", "above 0 and at most 1", |value| value > 0.0 && value <= 1.0
 );
 
-/// Whom the guarantee protects.
+/// The privacy unit: whom the guarantee protects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// One enrolled client, with all its examples. A person with two devices is two clients.
     #[default]
     Client,
-    /// One person: only where enrolment makes sure that all clients of a person count as one.
+    /// One person. Valid only where enrolment ensures that all clients of a person count as one.
     User,
 }
 

@@ -1,4 +1,5 @@
-//! Adaptive clipping: the clipping norm follows a quantile of the clients' norms, and that costs noise of its own.
+//! Adaptive clipping: the clipping norm follows a quantile of the clients' update norms. Each client reports one bit,
+//! which says whether its update was at most the clipping norm. The sum of the bits gets noise of its own.
 //!
 //! Andrew, Thakkar, McMahan and Ramaswamy 2021, "Differentially private learning with adaptive clipping".
 
@@ -7,32 +8,33 @@ use serde::{Deserialize, Serialize};
 use crate::budget::RangeError;
 use crate::noise_multiplier::{NoiseMultiplier, Relation};
 
-/// The noise of the bits leaves nothing for the updates.
+/// The noise on the bits is too small: no noise multiplier for the updates is left.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SplitError {
-    /// The bits alone cost more than is allowed together.
+    /// The sum of the bits alone costs more than the updates and the bits may cost together.
     #[error(
-        "the count of clipped updates has the noise multiplier {bits}, which is not above {total}, that of both \
-         together; raise its standard deviation above {needed}"
+        "the count of clipped updates has the noise multiplier {bits}; it must be above {total}, the multiplier of \
+         updates and count together; raise its standard deviation above {needed}"
     )]
     NothingLeft {
-        /// The multiplier of the bits' noise.
+        /// The multiplier of the noise on the bits.
         bits: f64,
-        /// The multiplier that both are to cost together.
+        /// The multiplier of one Gaussian release that costs as much as updates and bits together may.
         total: f64,
-        /// The standard deviation above which something is left.
+        /// The standard deviation that the noise on the bits must exceed.
         needed: f64,
     },
-    /// The multiplier that is left is out of range.
+    /// The multiplier left for the updates is out of range.
     #[error(transparent)]
     Range(#[from] RangeError),
 }
 
-/// Derives the noise multiplier of the updates so that they and the bits cost one Gaussian of multiplier `together`.
+/// Computes the noise multiplier of the updates, so that updates and bits together cost one Gaussian release with
+/// multiplier `together`.
 ///
 /// z_update = (z^-2 − (σ_b / Δ_b)^-2)^(-1/2), section 3.1 and theorem 1 of the paper. `bit_deviation` is σ_b, the
-/// standard deviation of the noise on the sum of (bit − 1/2). That sum moves by Δ_b = 1/2 when a client is left out,
-/// and by 1 when it is replaced.
+/// standard deviation of the noise on the sum of (bit − 1/2). Leaving a client out moves that sum by Δ_b = 1/2;
+/// replacing it moves the sum by Δ_b = 1.
 ///
 /// # Errors
 /// [`SplitError::NothingLeft`] if σ_b / Δ_b is not above z.
@@ -46,40 +48,40 @@ pub fn update_multiplier(
     if bits <= total {
         return Err(SplitError::NothingLeft { bits, total, needed: total * sensitivity });
     }
-    // z·b / √(b² − z²), by the difference of the squares as a product.
+    // z·b / √(b² − z²), with the difference of squares as a product.
     let update = total / ((1.0 - total / bits) * (1.0 + total / bits)).sqrt();
     Ok(NoiseMultiplier::new(update, together.relation())?)
 }
 
-/// How the clipping norm follows the clients' norms.
+/// The rule by which the clipping norm follows the clients' update norms.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClippingRule {
-    /// The share γ of clients whose updates are to stay whole, in (0, 1).
+    /// The share γ of clients whose updates should not be clipped, in (0, 1).
     pub quantile: f64,
     /// The learning rate η of the norm's logarithm, above 0.
     pub learning_rate: f64,
 }
 
 impl Default for ClippingRule {
-    /// The median at the rate 0.2, as in the paper.
+    /// The median and the learning rate 0.2, as in the paper.
     fn default() -> Self {
         Self { quantile: 0.5, learning_rate: 0.2 }
     }
 }
 
 impl ClippingRule {
-    /// Derives the next clipping norm: C·exp(−η(b − γ)), equation 2 of the paper.
+    /// Returns the next clipping norm: C·exp(−η(b − γ)), equation 2 of the paper.
     ///
-    /// `share` is b, the noised share of clients whose norm was at most C; noise may bring it outside [0, 1].
+    /// `share` is b, the noised share of clients whose norm was at most C. Noise may bring it outside [0, 1].
     pub fn next(&self, clipping_norm: f64, share: f64) -> f64 {
         clipping_norm * (-self.learning_rate * (share - self.quantile)).exp()
     }
 }
 
-/// Derives the share from the noised sum of (bit − 1/2) over the clients: sum / report goal + 1/2.
+/// Computes the unclipped share from the noised sum of (bit − 1/2) over the clients: sum / report goal + 1/2.
 ///
-/// The divisor is the goal and not the number that reported, which is itself private.
+/// The divisor is the report goal, because the number of reports is itself private.
 pub fn share_of_unclipped(noised_sum: f64, report_goal: u64) -> f64 {
     noised_sum / report_goal as f64 + 0.5
 }

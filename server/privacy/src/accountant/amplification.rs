@@ -1,11 +1,11 @@
-//! Amplification that asks nothing of the mechanism but its epsilon.
+//! Amplification bounds that need nothing but the mechanism's privacy parameters.
 
 use crate::budget::{Delta, Epsilon, SamplingRate};
 
-/// Derives (ln(1 + q(e^ε − 1)), qδ): an (ε, δ)-private mechanism on a Poisson sample.
+/// Returns (ln(1 + q(e^ε − 1)), qδ): subsampling amplification of an (ε, δ)-private mechanism on a Poisson sample.
 ///
-/// Balle, Barthe and Gaboardi 2018, "Privacy amplification by subsampling", theorem 8 (add or remove one). The delta
-/// is 0 if the product is below the smallest float64.
+/// Balle, Barthe and Gaboardi 2018, "Privacy amplification by subsampling", theorem 8 (add or remove one). The returned
+/// delta is 0 if the product is below the smallest float64.
 pub fn amplified_by_sampling(epsilon: Epsilon, delta: f64, rate: SamplingRate) -> (Epsilon, f64) {
     let q = rate.get();
     let amplified =
@@ -13,11 +13,11 @@ pub fn amplified_by_sampling(epsilon: Epsilon, delta: f64, rate: SamplingRate) -
     (Epsilon::new(amplified.max(0.0)).expect("not above a finite epsilon"), q * delta)
 }
 
-/// Derives the central epsilon of `clients` reports, each locally `local`-private, that a shuffler has mixed.
+/// Returns the central epsilon of `clients` reports that a shuffler has mixed, each `local`-locally private.
 ///
 /// Feldman, McMillan and Talwar 2023, "Stronger privacy amplification by shuffling for Rényi and approximate
-/// differential privacy", theorem 3.2, closed form. `None` where its condition ε₀ ≤ ln(n / (8 ln(2/δ)) − 1) does not
-/// hold: then nothing is claimed beyond the local epsilon.
+/// differential privacy", theorem 3.2, closed form. `None` if its condition ε₀ ≤ ln(n / (8 ln(2/δ)) − 1) does not hold:
+/// then nothing is claimed beyond the local epsilon.
 pub fn amplified_by_shuffling(local: Epsilon, clients: u64, delta: Delta) -> Option<Epsilon> {
     let (epsilon, n) = (local.get(), clients as f64);
     let room = n / (8.0 * (2.0 / delta.get()).ln()) - 1.0;

@@ -1,9 +1,9 @@
-//! Tails of the binomial distribution, to about 1e-10 of themselves.
+//! Tails of the binomial distribution, to a relative precision of about 1e-10.
 
-/// Terms of the continued fraction at most: it needs about the root of the number of trials.
+/// The maximum number of terms of the continued fraction. It needs about the square root of the number of trials.
 const TERMS_MAX: u32 = 20_000;
 
-/// Derives P[X ≥ `least`] for X ~ Binomial(`trials`, `chance`), by the incomplete beta function.
+/// Returns P[X ≥ `least`] for X ~ Binomial(`trials`, `chance`), by the incomplete beta function.
 ///
 /// NIST Digital Library of Mathematical Functions, 8.17.5: it is I_p(k, n − k + 1).
 pub(crate) fn at_least(least: u64, trials: u64, chance: f64) -> f64 {
@@ -16,17 +16,17 @@ pub(crate) fn at_least(least: u64, trials: u64, chance: f64) -> f64 {
     incomplete_beta(least as f64, (trials - least + 1) as f64, chance)
 }
 
-/// Derives P[X = `count`] for X ~ Binomial(`trials`, `chance`), with a chance in (0, 1).
+/// Returns P[X = `count`] for X ~ Binomial(`trials`, `chance`), with `chance` in (0, 1).
 pub(crate) fn exactly(count: u64, trials: u64, chance: f64) -> f64 {
     let [n, k] = [trials, count].map(|value| value as f64);
     let ln_ways = libm::lgamma(n + 1.0) - libm::lgamma(k + 1.0) - libm::lgamma(n - k + 1.0);
     (ln_ways + k * chance.ln() + (n - k) * (-chance).ln_1p()).exp()
 }
 
-/// Derives the regularised incomplete beta function I_x(a, b) for a, b > 0 and 0 < x < 1.
+/// Returns the regularised incomplete beta function I_x(a, b) for a, b > 0 and 0 < x < 1.
 ///
-/// By its continued fraction (8.17.22), on the side of the mean where it converges fast, else by I_x(a, b) = 1 −
-/// I_(1−x)(b, a).
+/// Uses the continued fraction (8.17.22) on the side of the mean where it converges fast, and I_x(a, b) = 1 −
+/// I_(1−x)(b, a) on the other.
 pub(crate) fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     let ln_front = libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b) + a * x.ln() + b * (-x).ln_1p();
     if x < (a + 1.0) / (a + b + 2.0) {
@@ -36,7 +36,7 @@ pub(crate) fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     }
 }
 
-/// Derives the continued fraction 1/(1 + d_1/(1 + d_2/(1 + …))) by Lentz's method.
+/// Evaluates the continued fraction 1/(1 + d_1/(1 + d_2/(1 + …))) by Lentz's method.
 fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
     let away_from_zero = |value: f64| if value.abs() < 1e-300 { 1e-300 } else { value };
     let mut denominator = 1.0 / away_from_zero(1.0 - (a + b) * x / (a + 1.0));

@@ -1,4 +1,4 @@
-//! Buffered linear Toeplitz factorisations: correlated noise nearly as good as the best, in a few vectors.
+//! Buffered linear Toeplitz (BLT) factorisations: near-optimal correlated noise with a state of only a few vectors.
 //!
 //! Dvijotham, McMahan, Pillutla, Steinke and Thakurta 2024, "Efficient and near-optimal noise generation for streaming
 //! differential privacy"; for several participations McMahan, Xu and Zhang 2024, "A hassle-free algorithm for private
@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::toeplitz::Toeplitz;
 use crate::budget::RangeError;
 
-/// Buffers at most: more bring nothing, and each is a vector as large as the model.
+/// The maximum number of buffers. More buffers do not reduce the error, and each one is a vector as large as the model.
 pub const BUFFERS_MAX: usize = 8;
 
-/// C with c_0 = 1 and c_i = Σ_j ω_j·θ_j^(i−1), lower triangular and Toeplitz.
+/// The matrix C of a factorisation: lower triangular and Toeplitz, with c_0 = 1 and c_i = Σ_j ω_j·θ_j^(i−1).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Parts", into = "Parts")]
 pub struct BufferedToeplitz {
@@ -28,11 +28,14 @@ struct Parts {
 }
 
 impl BufferedToeplitz {
-    /// Takes the decays θ and the scales ω of the buffers.
+    /// Creates the factorisation with the decays θ and the scales ω of its buffers.
     ///
     /// # Errors
-    /// [`RangeError`] unless there are 1 to [`BUFFERS_MAX`] of both, the decays fall and lie in (0, 1), the scales are
-    /// above 0 and add up to at most 1: then the entries of C never rise, on which its sensitivity rests.
+    /// [`RangeError`] unless all of these hold:
+    /// - There are 1 to [`BUFFERS_MAX`] decays, and as many scales.
+    /// - The decays fall and lie in (0, 1).
+    /// - The scales are above 0 and add up to at most 1. Then the entries of C never rise, as its sensitivity formula
+    ///   requires.
     pub fn new(decays: Vec<f64>, scales: Vec<f64>) -> Result<Self, RangeError> {
         let count = decays.len();
         let is_right = (1..=BUFFERS_MAX).contains(&count) && scales.len() == count;
@@ -48,7 +51,7 @@ impl BufferedToeplitz {
                 decay > 0.0 && decay < before,
                 "decay",
                 decay,
-                "above 0, below 1, and falling",
+                "above 0, below 1, and smaller than the decay before it",
             )?;
             before = decay;
         }
@@ -60,7 +63,7 @@ impl BufferedToeplitz {
         Ok(Self { decays, scales })
     }
 
-    /// Returns the decays θ, falling.
+    /// Returns the decays θ, in decreasing order.
     pub fn decays(&self) -> &[f64] {
         &self.decays
     }
@@ -70,7 +73,7 @@ impl BufferedToeplitz {
         &self.scales
     }
 
-    /// Returns C for so many rounds.
+    /// Returns C as a matrix of `rounds` rows and columns.
     pub fn toeplitz(&self, rounds: usize) -> Toeplitz {
         let mut powers = self.scales.clone();
         let rest = (1..rounds.max(1)).map(|_| {
@@ -97,12 +100,12 @@ impl BufferedToeplitz {
         stream.into_iter().map(step).collect()
     }
 
-    /// Derives the first column of C⁻¹ for so many rounds.
+    /// Computes the first column of C⁻¹, which has `rounds` entries.
     pub fn inverse(&self, rounds: usize) -> Vec<f64> {
         self.apply_inverse((0..rounds).map(|round| f64::from(u8::from(round == 0))))
     }
 
-    /// Derives the decays and scales of C⁻¹, which has the same form.
+    /// Computes the decays and scales of C⁻¹, which has the same form.
     ///
     /// Its decays are the zeros of 1 + Σ_j ω_j/(λ − θ_j), one below each θ; its scales are the residues there.
     pub fn inverse_parameters(&self) -> (Vec<f64>, Vec<f64>) {

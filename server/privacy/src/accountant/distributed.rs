@@ -1,8 +1,10 @@
-//! Noise that every client adds before secure aggregation: only the sum of all shares is seen, and only it is accounted.
+//! Distributed noise, which every client adds before secure aggregation. Only the sum of all shares is seen, so only
+//! the sum is accounted.
 //!
-//! Two shapes on integers: Skellam, which stays Skellam under sums, and the discrete Gaussian, which nearly does. An update
-//! of the norm c is divided by the granularity γ, rotated, and rounded to integers at random; the rounding is drawn again
-//! until the norm is within [`rounded_norm_bound`]. All here is in steps of that grid.
+//! There are two distributions on the integers: Skellam, which stays Skellam under sums, and the discrete Gaussian,
+//! which nearly does. An update of norm c is divided by the granularity γ, rotated, and rounded to integers at random.
+//! The rounding is drawn again until the norm is within [`rounded_norm_bound`]. All quantities here are in steps of
+//! that grid.
 
 use super::order::Orders;
 use super::special::ln_add;
@@ -11,7 +13,7 @@ use crate::noise_multiplier::Relation;
 
 use super::rdp::RdpCurve;
 
-/// Terms of the distance between a sum of discrete Gaussians and a discrete Gaussian that can still count.
+/// The number of terms of τ that are summed one by one. The last summed term is the bound for each later term.
 const TERMS_MAX: u64 = 10_000;
 
 /// The distribution of a client's share of the noise.
@@ -25,25 +27,25 @@ pub enum DistributedNoise {
     DiscreteGaussian,
 }
 
-/// The sum of the noise of all clients that are counted on, on integer vectors.
+/// The sum of the noise shares of all counted clients, on integer vectors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DistributedSum {
     /// The distribution of each share.
     pub noise: DistributedNoise,
-    /// How many clients add a share at least. Those that fail must not be counted.
+    /// The minimum number of clients that add a share. Clients that may fail must not be counted.
     pub clients: u64,
-    /// The standard deviation of one client's share, in steps of the grid.
+    /// The standard deviation of one client's share, in grid steps.
     pub local_deviation: f64,
-    /// The L2 norm of a client's integer vector at most.
+    /// The maximum L2 norm of a client's integer vector.
     pub norm: f64,
-    /// How many values a vector has.
+    /// The number of values of a vector.
     pub dimension: u64,
 }
 
-/// Bounds the L2 norm of a vector after every value was rounded up or down at random, without bias.
+/// Bounds the L2 norm of a vector whose values were rounded up or down at random, without bias.
 ///
-/// `norm` is that before, in steps. A draw is above the bound with a probability of at most 1 − `beta`, in (0, 1): it is
-/// drawn again then. Kairouz, Liu and Steinke 2021, proposition 22:
+/// `norm` is the norm before rounding, in grid steps. A rounding exceeds the bound with a probability of at most 1 −
+/// `beta`, with `beta` in (0, 1); it is then drawn again. Kairouz, Liu and Steinke 2021, proposition 22:
 /// min(c + √d, √(c² + d/4 + √(2·ln(1/β))·(c + √d/2))).
 pub fn rounded_norm_bound(norm: f64, dimension: u64, beta: f64) -> f64 {
     let root = (dimension as f64).sqrt();
@@ -51,12 +53,13 @@ pub fn rounded_norm_bound(norm: f64, dimension: u64, beta: f64) -> f64 {
     (norm + root).min(likely.sqrt())
 }
 
-/// Derives how many bits an integer of the masked sum needs, so that it hardly ever wraps: `deviations` standard
-/// deviations on both sides.
+/// Returns the number of bits that an integer of the masked sum needs so that it almost never wraps: enough for
+/// `deviations` standard deviations on both sides.
 ///
-/// `norm` is a client's before rounding, `deviation` that of its share of the noise, both in steps. After a random rotation
-/// one value of the sum has the variance n²c²/d at most, where all updates are alike, that of the rounding n/4, and that of
-/// the noise (Kairouz, Liu and Steinke 2021). A sum that wraps is wrong and as private as any.
+/// `norm` is a client's norm before rounding, and `deviation` the standard deviation of its share of the noise, both in
+/// grid steps. After a random rotation, the variance of one value of the sum has three parts: at most n²c²/d, if all
+/// updates are alike; n/4 from rounding; and the variance of the noise (Kairouz, Liu and Steinke 2021). A sum that
+/// wraps is wrong, but as private as any.
 pub fn modulus_bits(norm: f64, deviation: f64, clients: u64, dimension: u64, deviations: f64) -> u32 {
     let n = clients as f64;
     let variance = n * n * norm * norm / (dimension.max(1) as f64) + n * (0.25 + deviation * deviation);
@@ -64,20 +67,21 @@ pub fn modulus_bits(norm: f64, deviation: f64, clients: u64, dimension: u64, dev
 }
 
 impl DistributedSum {
-    /// Derives the curve of one release in which everybody may take part.
+    /// Computes the Rényi curve of one release without sampling.
     ///
     /// # Errors
-    /// [`RangeError`] if a number is not above 0, or an order is no integer: the bounds hold for integers.
+    /// [`RangeError`] if a number is not above 0, or an order is not an integer of at most 4096: the bounds hold for
+    /// integers.
     pub fn curve(&self, relation: Relation, orders: Orders) -> Result<RdpCurve, RangeError> {
         self.check(&orders)?;
         let divergences = orders.as_slice().iter().map(|order| self.divergence(*order)).collect();
         Ok(RdpCurve::of_divergences(relation, orders, divergences))
     }
 
-    /// Derives the curve of one release with Poisson sampling at this rate.
+    /// Computes the Rényi curve of one release with Poisson sampling at this rate.
     ///
-    /// Zhu and Wang 2019, "Poisson subsampled Rényi differential privacy", theorem 5: for any mechanism, so it is looser
-    /// than what is known of the Gaussian one.
+    /// Zhu and Wang 2019, "Poisson subsampled Rényi differential privacy", theorem 5. It holds for any mechanism, so it
+    /// is looser than what is known about the Gaussian mechanism.
     ///
     /// # Errors
     /// [`RangeError`] as for [`DistributedSum::curve`].
@@ -110,22 +114,23 @@ impl DistributedSum {
         RangeError::unless(wrong.is_none(), "order", wrong.unwrap_or(0.0), "an integer of at most 4096")
     }
 
-    /// Derives the divergence of the sum at an integer order.
+    /// Computes the Rényi divergence of the sum at an integer order.
     fn divergence(&self, order: f64) -> f64 {
         let dimension = self.dimension as f64;
-        // Integers: no value is smaller in the L1 norm than its square.
+        // The values are integers, so |x| ≤ x² and the L1 norm is at most the squared L2 norm.
         let l1 = self.norm * dimension.sqrt().min(self.norm);
         let square = self.norm * self.norm;
         let variance = self.clients as f64 * self.local_deviation * self.local_deviation;
         let gaussian = order * square / (2.0 * variance);
         match self.noise {
             DistributedNoise::Skellam => {
-                // Their corollary 3.6.
+                // Agarwal, Kairouz and Liu 2021, corollary 3.6.
                 let by_squares = ((2.0 * order - 1.0) * square + 6.0 * l1) / (4.0 * variance * variance);
                 gaussian + by_squares.min(1.5 * l1 / variance)
             }
             DistributedNoise::DiscreteGaussian => {
-                // Their theorem 1, with the smallest of three bounds on what the sum lacks of a discrete Gaussian.
+                // Kairouz, Liu and Steinke 2021, theorem 1: the smallest of three bounds on how far the sum is from a
+                // discrete Gaussian.
                 let tau = self.distance_from_gaussian();
                 let deviation = variance.sqrt();
                 let by_l1 = square / variance + 2.0 * l1 / deviation * tau + tau * tau * dimension;
@@ -135,19 +140,21 @@ impl DistributedSum {
         }
     }
 
-    /// Derives τ = 10·Σ over k from 1 to n − 1 of e^(−2π²σ²·k/(k + 1)): how far a sum of n is from one.
+    /// Computes τ = 10·Σ over k from 1 to n − 1 of e^(−2π²σ²·k/(k + 1)), which bounds the distance of a sum of n
+    /// discrete Gaussians from a single discrete Gaussian.
     fn distance_from_gaussian(&self) -> f64 {
         let exponent = 2.0 * (std::f64::consts::PI * self.local_deviation).powi(2);
         let shares = self.clients.saturating_sub(1);
         let term = |k: u64| (-exponent * k as f64 / (k + 1) as f64).exp();
         let listed: f64 = (1..=shares.min(TERMS_MAX)).map(term).sum();
-        // The later ones are at most as large as the last of those listed.
+        // Later terms are at most as large as the last one summed.
         10.0 * (listed + shares.saturating_sub(TERMS_MAX) as f64 * term(TERMS_MAX))
     }
 }
 
-/// Derives the divergence of a mechanism on a Poisson sample, at an integer order α: ln(S)/(α − 1) with S the sum of
-/// (1 − q)^(α − 1)·(αq − q + 1), of C(α, 2)·q²·(1 − q)^(α − 2)·e^ε(2), and for l from 3 to α of
+/// Computes the Rényi divergence of a mechanism on a Poisson sample, at an integer order α, as ln(S)/(α − 1).
+///
+/// S is the sum of (1 − q)^(α − 1)·(αq − q + 1), of C(α, 2)·q²·(1 − q)^(α − 2)·e^ε(2), and for l from 3 to α of
 /// 3·C(α, l)·q^l·(1 − q)^(α − l)·e^((l − 1)·ε(l)).
 fn amplified(order: f64, q: f64, divergence: impl Fn(f64) -> f64) -> f64 {
     if q == 1.0 {
@@ -182,7 +189,7 @@ mod tests {
     #[test]
     fn a_fine_grid_costs_what_the_gaussian_costs() {
         let delta = Delta::new(1e-6).unwrap();
-        // 100 shares of 200: z = 2.
+        // 100 shares with the deviation 200 add up to the deviation 2000, twice the norm: z = 2.
         let multiplier = NoiseMultiplier::new(2.0, Relation::ZeroOut).unwrap();
         let gaussian = RdpCurve::of_gaussian(multiplier, orders()).epsilon(delta).unwrap().get();
         for noise in [DistributedNoise::Skellam, DistributedNoise::DiscreteGaussian] {

@@ -6,19 +6,21 @@
 //! M_j = min(4·√(B(2⌊j/2⌋)·B(2⌈j/2⌉)), 2e^((j−1)ε(j))) for j ≥ 3.
 //!
 //! B(l) is the l-th forward difference of i ↦ e^((i−1)ε(i)) at 0. For the Gaussian mechanism it is
-//! E[(e^((2x−1)/(2z²)) − 1)^l] over x ~ N(0, z²): for the even l that are needed an integral over something
-//! positive, which the trapezoidal rule gives to all digits, while the differences themselves cancel.
+//! E[(e^((2x−1)/(2z²)) − 1)^l] over x ~ N(0, z²). Only even l are needed: the integrand is then positive, and the
+//! trapezoidal rule gives all digits, while the differences themselves would cancel.
 
 use super::special::{ln_add, ln_exp_minus_one};
 
-/// Up to here the differences B are used, above only the simple bound of each term.
+/// The largest order at which the differences B are used. Above it, each term has only its simple bound.
 const DIFFERENCE_ORDER_MAX: u32 = 256;
 
-/// Above this order only the bound without amplification is taken, which is sound.
+/// The largest order at which amplification is computed. Above it, the unamplified bound is used, which is sound.
 const ORDER_MAX: f64 = 8192.0;
 
-/// Derives the divergences of one step at `orders`, which are never above those without sampling, with `rate` = cohort / population and the noise multiplier `z`
-/// relative to the replace-one sensitivity, which is two clipping norms.
+/// Computes the divergences of one step at `orders`, which are never above those without sampling.
+///
+/// `rate` is cohort / population. The noise multiplier `z` is relative to the replace-one sensitivity, which is two
+/// clipping norms.
 pub(crate) fn divergences(orders: &[f64], rate: f64, z: f64) -> Vec<f64> {
     if rate == 1.0 {
         return orders.iter().map(|order| order / (2.0 * z * z)).collect();
@@ -31,7 +33,7 @@ pub(crate) fn divergences(orders: &[f64], rate: f64, z: f64) -> Vec<f64> {
     orders.iter().map(bounded).collect()
 }
 
-/// Derives the divergence at one order, by linear interpolation of (α − 1)·ε'(α), which is convex in α.
+/// Computes the divergence at one order, by linear interpolation of (α − 1)·ε'(α), which is convex in α.
 fn divergence(order: f64, rate: f64, z: f64, differences: &[f64]) -> f64 {
     if order > ORDER_MAX {
         return f64::INFINITY;
@@ -43,7 +45,7 @@ fn divergence(order: f64, rate: f64, z: f64, differences: &[f64]) -> f64 {
     (below + above) / (order - 1.0)
 }
 
-/// Derives the bound on (α − 1)·ε'(α) for an integer order.
+/// Computes the bound on (α − 1)·ε'(α) for an integer order.
 fn cumulant(order: f64, rate: f64, z: f64, differences: &[f64]) -> f64 {
     if order == 1.0 {
         return 0.0;
@@ -68,14 +70,14 @@ fn cumulant(order: f64, rate: f64, z: f64, differences: &[f64]) -> f64 {
     ln_add(0.0, ln_sum)
 }
 
-/// Derives ln E[(e^((2x−1)/(2z²)) − 1)^power] over x ~ N(0, z²), for an even power. The integrand is entire.
+/// Computes ln E[(e^((2x−1)/(2z²)) − 1)^power] over x ~ N(0, z²), for an even power. The integrand is entire.
 fn ln_even_difference(power: u32, z: f64) -> f64 {
     if power == 0 {
         return 0.0;
     }
     let power = f64::from(power);
-    // On the line at y the integrand is at most e^(y²/(2z²)) times as large as where it is real and shifted, and a
-    // step of z/2 has the relative error e^(−8π²): to all digits.
+    // At the imaginary part y, the integrand is at most e^(y²/(2z²)) times as large as on the real line, where it is
+    // shifted. So a step of z/2 has the relative error e^(−8π²): all digits are right.
     let step = 0.5 * z;
     let first = (-12.0 * z / step).floor() as i64;
     let last = ((power + 12.0 * z) / step).ceil() as i64;

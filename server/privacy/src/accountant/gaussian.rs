@@ -1,17 +1,17 @@
-//! The Gaussian mechanism without sampling: exact, by its privacy profile.
+//! The Gaussian mechanism without sampling, accounted exactly by its privacy profile.
 
 use super::special::{mills_ratio, normal_above, normal_density};
 use crate::budget::{Delta, Epsilon};
 use crate::noise_multiplier::NoiseMultiplier;
 
-/// Halvings of an interval that leave nothing of it in float64.
+/// The number of bisections after which a float64 interval has no interior.
 const HALVINGS: u32 = 200;
 
-/// Derives δ(ε) of the Gaussian mechanism with sensitivity over standard deviation `mu`.
+/// Computes δ(ε) of the Gaussian mechanism whose sensitivity over standard deviation is `mu`.
 ///
 /// Balle and Wang 2018, "Improving the Gaussian mechanism for differential privacy", theorem 8:
-/// δ = Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ). Both terms have one density in front, so that the difference is one of
-/// Mills' ratios and the tails keep their digits.
+/// δ = Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ). Both terms share a density as a factor, so the difference is taken between
+/// Mills' ratios, and the tails keep their digits.
 pub(super) fn profile(mu: f64, epsilon: f64) -> f64 {
     if mu == 0.0 {
         return 0.0;
@@ -25,16 +25,17 @@ pub(super) fn profile(mu: f64, epsilon: f64) -> f64 {
     }
 }
 
-/// Derives the exact epsilon of `releases` Gaussian releases at this delta: they are one with the multiplier z/√k.
+/// Computes the exact epsilon of `releases` Gaussian releases at this delta: they equal one with the multiplier z/√k.
 ///
-/// For real-valued noise. The discrete Gaussian on a fine grid is within 1e-9 of it, but only zCDP is proven for it.
+/// It holds for real-valued noise. The discrete Gaussian on a fine grid is within 1e-9 of it, but only zCDP is proven
+/// for it.
 pub fn gaussian_epsilon(multiplier: NoiseMultiplier, releases: u64, delta: Delta) -> Epsilon {
     gaussian_epsilon_of_mu((releases as f64).sqrt() / multiplier.get(), delta)
 }
 
-/// Derives the exact epsilon of one Gaussian release whose sensitivity over standard deviation is `mu`.
+/// Computes the exact epsilon of one Gaussian release whose sensitivity over standard deviation is `mu`.
 ///
-/// `mu` is a finite number that is not below 0 and at most 1e150.
+/// `mu` must be finite, at least 0 and at most 1e150.
 pub(crate) fn gaussian_epsilon_of_mu(mu: f64, delta: Delta) -> Epsilon {
     let is_enough = |epsilon: f64| profile(mu, epsilon) <= delta.get();
     if is_enough(0.0) {
@@ -51,9 +52,9 @@ pub(crate) fn gaussian_epsilon_of_mu(mu: f64, delta: Delta) -> Epsilon {
     Epsilon::new(high).expect("the square of mu is finite")
 }
 
-/// Derives the smallest standard deviation over sensitivity that is (epsilon, delta)-private in one release.
+/// Finds the smallest standard deviation over sensitivity for which one release is (epsilon, delta)-private.
 ///
-/// Balle and Wang 2018, algorithm 1, bisected in its logarithm and rounded up.
+/// Balle and Wang 2018, algorithm 1, by bisection of the logarithm, rounded up.
 pub fn analytic_gaussian_multiplier(epsilon: Epsilon, delta: Delta) -> f64 {
     let (mut low, mut high) = (1e-12f64.ln(), 1e12f64.ln());
     for _ in 0..HALVINGS {

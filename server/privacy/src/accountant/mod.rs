@@ -1,13 +1,13 @@
-//! What a mechanism costs.
+//! Privacy accountants: the cost of each mechanism.
 //!
-//! | module | answers |
+//! | module | provides |
 //! |---|---|
-//! | `rdp` | Rényi curves: Gaussian, Poisson-sampled, fixed cohorts; they compose across unlike rounds |
-//! | `pld` | the tight epsilon of many rounds of one kind with Poisson sampling, with a cap too, and of noise on one number |
+//! | `rdp` | Rényi curves: Gaussian, Poisson-sampled, fixed-size cohorts; they compose across kinds of rounds |
+//! | `pld` | the tight epsilon of many rounds of one kind with Poisson sampling, and of noise on one number |
 //! | `distributed` | Skellam and discrete Gaussian noise that clients add before secure aggregation |
-//! | `zcdp`, `gaussian` | no sampling: ρ, its tight conversion, and the exact epsilon |
+//! | `zcdp`, `gaussian` | without sampling: ρ, its tight conversion to epsilon, and the exact epsilon |
 //! | `tree`, `toeplitz`, `blt` | correlated noise: sensitivity under a participation pattern, and the error |
-//! | `adaptive_clipping` | how the noise is split between the updates and the count that moves the norm |
+//! | `adaptive_clipping` | the split of the noise between the updates and the count that adapts the norm |
 //! | `amplification`, `randomised_response` | local mechanisms |
 
 mod adaptive_clipping;

@@ -1,35 +1,35 @@
 use crate::budget::RangeError;
 
-/// The Rényi orders on which curves are computed, rising, all above 1.
+/// The Rényi orders on which curves are computed, in increasing order, all above 1.
 ///
-/// The default grid has 1 + 2^(-k/4) from 2^-14 on (for a large epsilon), 1.1 to 10.9 in steps of 0.1, 11 to 64 in
-/// steps of 1 and then 8 an octave up to 2^22 (for a tiny one): with it epsilon, which is flat around its minimum, is
-/// nowhere more than about 0.2 % above the minimum over all orders.
+/// The default grid has 1 + 2^(-k/4) for k from 1 to 56 (for a large epsilon), 1.1 to 10.9 in steps of 0.1, 11 to 64 in
+/// steps of 1, and then 8 orders per octave up to 2^22 (for a tiny epsilon). Epsilon is flat around its minimum, so
+/// with this grid it is nowhere more than about 0.2 % above the minimum over all orders.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Orders(Vec<f64>);
 
-/// How many orders an octave has above 64.
+/// The number of orders per octave above 64.
 const PER_OCTAVE: u32 = 8;
 
-/// Octaves above 64.
+/// The number of octaves above 64.
 const OCTAVES: u32 = 16;
 
 impl Orders {
-    /// Takes orders of one's own.
+    /// Creates a grid from the given orders.
     ///
     /// # Errors
-    /// [`RangeError`] if there is none, one is not above 1 or not finite, or they do not rise.
+    /// [`RangeError`] if there is none, one is not above 1 or not finite, or they do not increase.
     pub fn new(orders: Vec<f64>) -> Result<Self, RangeError> {
         let mut below = 1.0;
         for &order in &orders {
-            RangeError::unless(order > below && order.is_finite(), "order", order, "above 1 and rising")?;
+            RangeError::unless(order > below && order.is_finite(), "order", order, "above 1 and increasing")?;
             below = order;
         }
         RangeError::unless(!orders.is_empty(), "number of orders", 0.0, "at least 1")?;
         Ok(Self(orders))
     }
 
-    /// Returns the orders, rising.
+    /// Returns the orders, in increasing order.
     pub fn as_slice(&self) -> &[f64] {
         &self.0
     }

@@ -1,25 +1,26 @@
 //! Rényi divergence of the Poisson-sampled Gaussian mechanism.
 //!
 //! Mironov, Talwar and Zhang 2019, "Rényi differential privacy of the sampled Gaussian mechanism": with
-//! A(α) = E[((1 − q) + q·exp((2x − 1)/(2z²)))^α] over x ~ N(0, z²), the curve is ln A(α) / (α − 1), and the other
-//! direction is never larger (their theorem 5). What is computed here is A(α) − 1, as a sum of terms that are all
-//! positive: nothing cancels, so that the curve keeps its digits when q is 1e-9 and A differs from 1 by 1e-18.
+//! A(α) = E[((1 − q) + q·exp((2x − 1)/(2z²)))^α] over x ~ N(0, z²), the curve is ln A(α) / (α − 1). The other
+//! direction is never larger (their theorem 5). This module computes A(α) − 1 as a sum of positive terms. Nothing
+//! cancels, so the curve keeps its digits even when q is 1e-9 and A differs from 1 by 1e-18.
 
 use super::special::{ln_add, ln_exp_minus_one};
 
-/// Up to here an integer order is computed by the binomial sum if that is shorter than the quadrature.
+/// The largest integer order that may be computed by the binomial sum, which is used if it is shorter than the
+/// quadrature.
 const BINOMIAL_ORDER_MAX: f64 = 1024.0;
 
-/// More points than this are not worth it: the order is bounded without amplification, which is sound.
+/// The maximum number of quadrature points. An order that needs more is bounded without amplification, which is sound.
 const POINTS_MAX: f64 = 16_384.0;
 
-/// Standard deviations after which the integrand's tail is nothing.
+/// The number of standard deviations beyond which the integrand's tail is negligible.
 const TAIL: f64 = 12.0;
 
-/// Derives the Rényi divergence of one step at `order`, with sampling rate `q` and noise multiplier `z`.
+/// Computes the Rényi divergence of one step at `order`, with sampling rate `q` and noise multiplier `z`.
 ///
-/// Where it is too long to compute, at an order far above what any epsilon needs at this noise, the divergence without
-/// sampling, which is never smaller.
+/// At an order far above what any epsilon needs at this noise, the computation would take too long. There it returns
+/// the divergence without sampling, which is never smaller.
 pub(crate) fn divergence(order: f64, q: f64, z: f64) -> f64 {
     let unsampled = order / (2.0 * z * z);
     if q == 1.0 {
@@ -37,14 +38,15 @@ pub(crate) fn divergence(order: f64, q: f64, z: f64) -> f64 {
     (ln_one_plus_exp(ln_excess) / (order - 1.0)).min(unsampled)
 }
 
-/// Derives ln(1 + e^x).
+/// Returns ln(1 + e^x).
 fn ln_one_plus_exp(x: f64) -> f64 {
     if x > 37.0 { x } else { x.exp().ln_1p() }
 }
 
-/// Derives ln(A(α) − 1) for an integer α: ln of the sum over i ≥ 2 of C(α, i)(1 − q)^(α − i) q^i (e^((i² − i)/(2z²)) − 1).
+/// Computes ln(A(α) − 1) for an integer α: ln of the sum over i ≥ 2 of
+/// C(α, i)(1 − q)^(α − i) q^i (e^((i² − i)/(2z²)) − 1).
 ///
-/// Equation 10 of the paper, minus the binomial theorem for 1.
+/// This is equation 10 of the paper, minus the binomial expansion of 1.
 pub(crate) fn ln_excess_by_binomial_sum(order: f64, q: f64, z: f64) -> f64 {
     let (ln_q, ln_rest) = (q.ln(), (-q).ln_1p());
     let mut ln_coefficient = order.ln();
@@ -58,7 +60,7 @@ pub(crate) fn ln_excess_by_binomial_sum(order: f64, q: f64, z: f64) -> f64 {
     ln_sum
 }
 
-/// Derives ln(A(α) − 1) for any α by the trapezoidal rule over (1 + v)^α − 1 − αv with v = q·(e^((2x−1)/(2z²)) − 1).
+/// Computes ln(A(α) − 1) for any α by the trapezoidal rule over (1 + v)^α − 1 − αv with v = q·(e^((2x−1)/(2z²)) − 1).
 ///
 /// The mean of v is 0, so the integral is A(α) − 1; the integrand is not below 0 (Bernoulli's inequality).
 pub(crate) fn ln_excess_by_quadrature(order: f64, q: f64, z: f64) -> f64 {
@@ -76,16 +78,17 @@ pub(crate) fn ln_excess_by_quadrature(order: f64, q: f64, z: f64) -> f64 {
     largest + sum.ln() + (step / (z * (2.0 * std::f64::consts::PI).sqrt())).ln()
 }
 
-/// Derives the distance of the trapezoidal rule's points.
+/// Returns the distance between the points of the trapezoidal rule.
 ///
-/// The integrand is analytic in a strip around the real line up to the branch points at imaginary part π·z². The
-/// rule's relative error on a line at y inside is about exp(y²/(2z²) − 2πy/step): the step makes it e^-38.
+/// The integrand is analytic in a strip around the real line, up to the branch points at imaginary part π·z². For a
+/// line at imaginary part y inside the strip, the rule's relative error is about exp(y²/(2z²) − 2πy/step). The returned
+/// step makes this error e^-38.
 fn step(z: f64) -> f64 {
     let line = (0.9 * std::f64::consts::PI * z).min(8.0);
     2.0 * std::f64::consts::PI * line * z / (38.0 + line * line / 2.0)
 }
 
-/// Derives ln((1 + v)^order − 1 − order·v) with v = q·(e^loss − 1).
+/// Computes ln((1 + v)^order − 1 − order·v) with v = q·(e^loss − 1).
 fn ln_convex_gap(order: f64, q: f64, loss: f64) -> f64 {
     if loss > 600.0 {
         return order * (loss + q.ln());
@@ -101,7 +104,7 @@ fn ln_convex_gap(order: f64, q: f64, loss: f64) -> f64 {
     (ln_power.exp_m1() - order * v).ln()
 }
 
-/// Derives (1 + v)^order − 1 − order·v by its Taylor series, for |v|·order below 0.1.
+/// Computes (1 + v)^order − 1 − order·v by its Taylor series, for |v|·order below 0.1.
 fn gap_by_series(order: f64, v: f64) -> f64 {
     let mut term = order * v;
     let mut sum = 0.0;

@@ -1,5 +1,5 @@
-//! Randomised response: a client keeps its true category with a known probability, or says any other. A bit is one of two
-//! categories, a number in steps one of several.
+//! Randomised response: a client reports its true category with a known probability, and one of the others otherwise. A
+//! bit has two categories, a quantised number several.
 
 use super::order::Orders;
 use super::rdp::RdpCurve;
@@ -7,7 +7,8 @@ use super::special::{ln_add, ln_exp_minus_one};
 use crate::budget::{Epsilon, RangeError, Rho};
 use crate::noise_multiplier::Relation;
 
-/// Derives the probabilities (of the true category, of each other one) that are `epsilon`-locally private.
+/// Returns the probabilities of reporting the true category and of reporting each other one, such that a report is
+/// `epsilon`-locally private.
 ///
 /// Warner 1965; for k categories Kairouz, Bonawitz and Ramage 2016: e^ε / (e^ε + k − 1) and 1 / (e^ε + k − 1).
 ///
@@ -20,10 +21,10 @@ pub fn randomised_response(epsilon: Epsilon, categories: u64) -> Result<(f64, f6
     Ok((1.0 / total, shrink / total))
 }
 
-/// Derives the smallest ρ that every ε-private mechanism has: ε·tanh(ε/2), which is below ε²/2 and below ε.
+/// Returns the smallest ρ that holds for every ε-private mechanism: ε·tanh(ε/2), which is below ε²/2 and below ε.
 ///
-/// Steinke 2024, "Tight RDP & zCDP bounds from pure DP"; reached by randomised response with two categories, at the order
-/// 1. It adds to the ρ of Gaussian releases and of other reports.
+/// Steinke 2024, "Tight RDP & zCDP bounds from pure DP". Randomised response with two categories attains it, at the
+/// order 1. Add this ρ to the ρ of Gaussian releases and of other reports.
 pub fn rho_of_pure(epsilon: Epsilon) -> Rho {
     let epsilon = epsilon.get();
     Rho::new(epsilon * (0.5 * epsilon).tanh()).expect("at most a finite epsilon")
@@ -38,17 +39,17 @@ pub struct RandomisedResponse {
     other: f64,
 }
 
-/// What reports say of all clients that gave one.
+/// An estimate from the reports of many clients.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The estimate, without bias.
+    /// The unbiased estimate.
     pub value: f64,
-    /// Its standard error from the answers' chance and that of who was asked.
+    /// Its standard error, from the randomness of the answers and of which clients were asked.
     pub standard_error: f64,
 }
 
 impl RandomisedResponse {
-    /// Takes the epsilon of one report and the number of categories.
+    /// Creates randomised response with the epsilon of one report and the number of categories.
     ///
     /// # Errors
     /// [`RangeError`] for fewer than two categories.
@@ -57,25 +58,26 @@ impl RandomisedResponse {
         Ok(Self { epsilon, categories, keep, other })
     }
 
-    /// Returns the probability of saying the true category.
+    /// Returns the probability of reporting the true category.
     pub fn keep(&self) -> f64 {
         self.keep
     }
 
-    /// Returns the probability of saying any one other category.
+    /// Returns the probability of reporting any one other category.
     pub fn other(&self) -> f64 {
         self.other
     }
 
-    /// Derives the ρ of one report.
+    /// Returns the ρ of one report.
     pub fn rho(&self) -> Rho {
         rho_of_pure(self.epsilon)
     }
 
-    /// Derives the curve of one report, exactly: between two categories the loss is ε, −ε, or 0 for all others.
+    /// Computes the exact Rényi curve of one report: between two true categories the loss is ε, −ε, or 0 for all
+    /// others.
     ///
-    /// The mean of e^((α−1)·loss) is then 1 + p_keep·(e^((α−1)ε) − 1)·(1 − e^(−αε)), in which nothing cancels. It holds for a
-    /// client that says another category instead: [`Relation::ReplaceOne`].
+    /// The mean of e^((α−1)·loss) is then 1 + p_keep·(e^((α−1)ε) − 1)·(1 − e^(−αε)), in which nothing cancels. The
+    /// curve holds for a client whose category is replaced by another: [`Relation::ReplaceOne`].
     pub fn curve(&self, orders: Orders) -> RdpCurve {
         let epsilon = self.epsilon.get();
         let at = |order: &f64| {
@@ -91,18 +93,19 @@ impl RandomisedResponse {
         RdpCurve::of_divergences(Relation::ReplaceOne, orders, divergences)
     }
 
-    /// Estimates the mean of `values`, one for each category, from how many said each category.
+    /// Estimates the mean of `values`, one for each category, from the number of reports of each category.
     ///
-    /// A report is worth (v − Σ values·p_other)/(p_keep − p_other), whose mean is the true one. With the values 0 and 1 it is
-    /// a share, with one 1 among zeros that of a category. An estimate may lie outside the values.
+    /// A report of the value v counts as (v − Σ values·p_other)/(p_keep − p_other), whose mean is the true one. With
+    /// the values 0 and 1 the estimate is a share; with one 1 among zeros, it is the share of that category. It may lie
+    /// outside the values.
     ///
     /// # Errors
-    /// [`RangeError`] if there are not as many values and counts as categories, a value is not finite, there are fewer than
-    /// two reports, or epsilon is 0: then reports say nothing.
+    /// [`RangeError`] if there are not as many values and counts as categories, a value is not finite, there are fewer
+    /// than two reports, or epsilon is 0: then reports carry no information.
     pub fn mean(&self, values: &[f64], counts: &[u64]) -> Result<Estimate, RangeError> {
         for (name, length) in [("number of values", values.len()), ("number of counts", counts.len())] {
             let is_right = length as u64 == self.categories;
-            RangeError::unless(is_right, name, length as f64, "one for each category")?;
+            RangeError::unless(is_right, name, length as f64, "the number of categories")?;
         }
         let wrong = values.iter().copied().find(|value| !value.is_finite());
         RangeError::unless(wrong.is_none(), "value", wrong.unwrap_or(0.0), "finite")?;
@@ -160,7 +163,7 @@ mod tests {
             .times(10)
             .plus(&RdpCurve::of_gaussian(multiplier, Orders::default()).times(10))
             .unwrap();
-        // The curve is the tighter of both.
+        // The sum of curves gives a smaller epsilon than the sum of ρ.
         let tight = by_curves.epsilon(delta).unwrap().get();
         assert!(tight < both && tight > 0.9 * both, "{tight} {both}");
     }
@@ -173,11 +176,11 @@ mod tests {
             response.other() + shares[category] * (response.keep() - response.other())
         });
         let truth: f64 = values.iter().zip(shares).map(|(value, share)| value * share).sum();
-        // Counts as they are expected, so that only rounding is left.
+        // The counts are the expected ones, so that only rounding is left.
         let counts = expected.map(|share| (share * 1e9).round() as u64);
         let estimate = response.mean(&values, &counts).unwrap();
         assert!((estimate.value - truth).abs() < 1e-6, "{estimate:?} {truth}");
-        // Drawn many times over, estimates are as far from the truth as they say.
+        // Over many draws, the mean squared error agrees with the reported standard error.
         let mut state = 1u64;
         let mut uniform = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -197,7 +200,7 @@ mod tests {
             let estimate = response.mean(&values, &counts).unwrap();
             squares += ((estimate.value - truth) / estimate.standard_error).powi(2) / 400.0;
         }
-        // Six standard deviations of a mean of 400 squares.
+        // The tolerance is six standard deviations of a mean of 400 squares.
         assert!((squares - 1.0).abs() < 6.0 * (2.0f64 / 400.0).sqrt(), "{squares}");
     }
 

@@ -1,30 +1,32 @@
-//! Rényi differential privacy: the ledger's accountant, because it composes across unlike releases.
+//! Rényi differential privacy (RDP). The ledger uses it because it composes across different kinds of releases.
 
 use super::{fixed_size, order::Orders, poisson};
 use crate::budget::{Delta, Epsilon, Rho, SamplingRate};
 use crate::noise_multiplier::{NoiseMultiplier, Relation};
 
-/// A curve could not be made or added.
+/// A curve that cannot be computed or added.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CurveError {
     /// The formula does not hold for this relation.
-    #[error("{mechanism} is accounted under {needed}, not under {given}; convert the noise multiplier")]
+    #[error(
+        "{mechanism} is accounted under {needed}, not under {given}; convert the noise multiplier to {needed}"
+    )]
     Relation {
-        /// What was to be accounted.
+        /// The mechanism to account.
         mechanism: &'static str,
-        /// Under which relations its formula holds.
+        /// The relations under which its formula holds.
         needed: &'static str,
         /// The relation of the noise multiplier.
         given: Relation,
     },
-    /// Two curves do not speak of the same neighbours or orders.
+    /// Two curves have different relations or orders.
     #[error(
-        "curves are added only if they have the same relation and the same orders; make both anew with those"
+        "curves with different relations or orders cannot be added; compute both with the same relation and orders"
     )]
     Unlike,
-    /// A cohort that is not a part of the population.
+    /// The cohort is empty or larger than the population.
     #[error(
-        "a cohort of {cohort} cannot be drawn from a population of {population}; it must be 1 at least, {population} at most"
+        "a cohort of {cohort} cannot be drawn from a population of {population}; it must be at least 1 and at most {population}"
     )]
     Cohort {
         /// The cohort's size.
@@ -34,9 +36,9 @@ pub enum CurveError {
     },
 }
 
-/// The Rényi divergence of releases so far, at each order of a grid, with the relation for which it holds.
+/// The Rényi divergence of some releases at each order of a grid, and the relation for which it holds.
 ///
-/// Mironov 2017, "Rényi differential privacy". Curves of one relation add up.
+/// Mironov 2017, "Rényi differential privacy". Curves with the same relation and orders add up.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RdpCurve {
     relation: Relation,
@@ -45,31 +47,31 @@ pub struct RdpCurve {
 }
 
 impl RdpCurve {
-    /// Makes the curve of nothing.
+    /// Returns the curve of zero releases: all divergences are 0.
     pub fn zero(relation: Relation, orders: Orders) -> Self {
         Self { relation, divergences: vec![0.0; orders.as_slice().len()], orders }
     }
 
-    /// Takes divergences, one for each order.
+    /// Creates a curve from its divergences, one for each order.
     pub(super) fn of_divergences(relation: Relation, orders: Orders, divergences: Vec<f64>) -> Self {
         debug_assert_eq!(orders.as_slice().len(), divergences.len());
         Self { relation, orders, divergences }
     }
 
-    /// Makes the curve of ρ-zCDP: ρα at the order α. Pure and approximate mechanisms enter through their ρ.
+    /// Returns the curve of ρ-zCDP: ρα at the order α. Pure and approximate mechanisms enter through their ρ.
     pub fn of_rho(rho: Rho, relation: Relation, orders: Orders) -> Self {
         let divergences = orders.as_slice().iter().map(|order| rho.get() * order).collect();
         Self { relation, orders, divergences }
     }
 
-    /// Makes the curve of one Gaussian release in which everybody may take part: α/(2z²).
+    /// Returns the curve of one Gaussian release without sampling: α/(2z²).
     pub fn of_gaussian(multiplier: NoiseMultiplier, orders: Orders) -> Self {
         let z = multiplier.get();
         let rho = Rho::new(1.0 / (2.0 * z * z)).expect("a multiplier is at least 0.001");
         Self::of_rho(rho, multiplier.relation(), orders)
     }
 
-    /// Makes the curve of one release with Poisson sampling at this rate.
+    /// Returns the curve of one Gaussian release with Poisson sampling at this rate.
     ///
     /// Mironov, Talwar and Zhang 2019, section 3.3.
     ///
@@ -91,7 +93,7 @@ impl RdpCurve {
         Ok(Self { relation, orders, divergences })
     }
 
-    /// Makes the curve of one release with a cohort of fixed size, drawn uniformly without replacement.
+    /// Returns the curve of one Gaussian release over a cohort of fixed size, drawn uniformly without replacement.
     ///
     /// Wang, Balle and Kasiviswanathan 2019, theorem 27.
     ///
@@ -117,7 +119,7 @@ impl RdpCurve {
         Ok(Self { relation, orders, divergences })
     }
 
-    /// Returns the curve of as many such releases.
+    /// Returns the curve of `releases` releases that each have this curve.
     pub fn times(mut self, releases: u64) -> Self {
         for divergence in &mut self.divergences {
             *divergence *= releases as f64;
@@ -125,7 +127,7 @@ impl RdpCurve {
         self
     }
 
-    /// Returns the curve of both, whatever the second learned from the first.
+    /// Returns the sum of both curves: the cost of both releases, even if the second adapts to the output of the first.
     ///
     /// # Errors
     /// [`CurveError::Unlike`] if the relations or the orders differ.
@@ -139,19 +141,20 @@ impl RdpCurve {
         Ok(self)
     }
 
-    /// Returns the relation for which it holds.
+    /// Returns the relation for which the curve holds.
     pub fn relation(&self) -> Relation {
         self.relation
     }
 
-    /// Returns (order, divergence), orders rising.
+    /// Returns (order, divergence) pairs, in increasing order.
     pub fn points(&self) -> impl Iterator<Item = (f64, f64)> {
         self.orders.as_slice().iter().copied().zip(self.divergences.iter().copied())
     }
 
-    /// Derives epsilon at this delta: the least over the orders of r + ln(1 − 1/α) − ln(δα)/(α − 1), at least 0.
+    /// Computes epsilon at this delta: the minimum over the orders α of r + ln(1 − 1/α) − ln(δα)/(α − 1), where r is
+    /// the divergence at α. It is never below 0.
     ///
-    /// Canonne, Kamath and Steinke 2020, proposition 12. `None` if no order bounds it.
+    /// Canonne, Kamath and Steinke 2020, proposition 12. `None` if no order gives a bound.
     pub fn epsilon(&self, delta: Delta) -> Option<Epsilon> {
         if self.divergences.iter().all(|divergence| *divergence == 0.0) {
             return Epsilon::new(0.0).ok();
@@ -163,7 +166,8 @@ impl RdpCurve {
         Epsilon::new(least.max(0.0)).ok()
     }
 
-    /// Derives delta at this epsilon: the least over the orders of e^((α−1)(r−ε))·(1 − 1/α)^α/(α − 1), at most 1.
+    /// Computes delta at this epsilon: the minimum over the orders α of e^((α−1)(r−ε))·(1 − 1/α)^α/(α − 1), where r is
+    /// the divergence at α. It is never above 1.
     pub fn delta(&self, epsilon: Epsilon) -> f64 {
         if self.divergences.iter().all(|divergence| *divergence == 0.0) {
             return 0.0;

@@ -1,32 +1,32 @@
-//! Functions of the normal distribution and sums in log space that keep their relative precision in the tails.
+//! Functions of the normal distribution, and sums in log space, that keep their relative precision in the tails.
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI, SQRT_2};
 
 /// ln(√(2π)).
 const LN_SQRT_TWO_PI: f64 = 0.918_938_533_204_672_8;
 
-/// From here on the scaled complementary error function is taken from its continued fraction.
+/// The argument from which the scaled complementary error function uses its continued fraction.
 const ERFCX_FRACTION_FROM: f64 = 3.0;
 
-/// Derives ln(e^a + e^b).
+/// Returns ln(e^a + e^b).
 pub(crate) fn ln_add(a: f64, b: f64) -> f64 {
     let (low, high) = if a < b { (a, b) } else { (b, a) };
     if low == f64::NEG_INFINITY { high } else { high + (low - high).exp().ln_1p() }
 }
 
-/// Derives ln(e^x − 1) for x > 0.
+/// Returns ln(e^x − 1) for x > 0.
 pub(crate) fn ln_exp_minus_one(x: f64) -> f64 {
     if x > 37.0 { x } else { x.exp_m1().ln() }
 }
 
-/// Derives e^x, which is 0 below the smallest float64: there the library takes ten times as long to say so.
+/// Returns e^x, or 0 below the smallest float64, where the library function takes ten times as long.
 pub(crate) fn exp_or_nothing(x: f64) -> f64 {
     if x < -746.0 { 0.0 } else { x.exp() }
 }
 
-/// Derives e^(x²)·erfc(x) for x ≥ 0, to about 1e-15 relative.
+/// Returns e^(x²)·erfc(x) for x ≥ 0, to a relative precision of about 1e-15.
 ///
-/// Above 3 by its continued fraction (Abramowitz and Stegun 1964, 7.1.14), evaluated from its end.
+/// Above 3 it uses the continued fraction (Abramowitz and Stegun 1964, 7.1.14), evaluated from its end.
 fn erfcx(x: f64) -> f64 {
     if x < ERFCX_FRACTION_FROM {
         return (x * x).exp() * libm::erfc(x);
@@ -35,14 +35,14 @@ fn erfcx(x: f64) -> f64 {
     1.0 / (tail * PI.sqrt())
 }
 
-/// Derives the probability that a standard normal variable is above `x`.
+/// Returns the probability that a standard normal variable is above `x`.
 pub(crate) fn normal_above(x: f64) -> f64 {
     0.5 * libm::erfc(x * FRAC_1_SQRT_2)
 }
 
-/// Derives the x below which a standard normal variable is with the probability `below`, in [0, 1]; ±∞ at the ends.
+/// Returns the quantile of the standard normal distribution at the probability `below`, in [0, 1]; ±∞ at the ends.
 ///
-/// Abramowitz and Stegun 1964, 26.2.23, and three steps of Halley's method.
+/// Abramowitz and Stegun 1964, 26.2.23, refined by three steps of Halley's method.
 pub(crate) fn normal_quantile(below: f64) -> f64 {
     let tail = below.min(1.0 - below);
     if tail <= 0.0 {
@@ -59,19 +59,19 @@ pub(crate) fn normal_quantile(below: f64) -> f64 {
     if below < 0.5 { -x } else { x }
 }
 
-/// Derives the density of the standard normal distribution.
+/// Returns the density of the standard normal distribution.
 pub(crate) fn normal_density(x: f64) -> f64 {
     (-0.5 * x * x - LN_SQRT_TWO_PI).exp()
 }
 
-/// Derives P(X > x) / density(x), Mills' ratio of a standard normal variable, for x ≥ 0.
+/// Returns Mills' ratio P(X > x) / density(x) of a standard normal variable X, for x ≥ 0.
 pub(crate) fn mills_ratio(x: f64) -> f64 {
     erfcx(x / SQRT_2) * (PI / 2.0).sqrt()
 }
 
-/// Derives the probability that a standard normal variable lies in `(low, high]`, with relative precision.
+/// Returns the probability that a standard normal variable lies in `(low, high]`, with relative precision.
 ///
-/// A narrow interval is the density at its middle times its width, with the next term of the expansion: the
+/// For a narrow interval, it is the density at the middle times the width, with the next term of the expansion. The
 /// difference of two nearly equal probabilities would have no digits left.
 pub(crate) fn normal_between(low: f64, high: f64) -> f64 {
     let width = high - low;
@@ -99,7 +99,7 @@ mod tests {
         (value - expected).abs() <= relative * expected.abs()
     }
 
-    // Values of mpmath with 30 digits.
+    // Values computed by mpmath with 30 digits.
     #[test]
     fn tails_keep_their_digits() {
         assert!(is_near(normal_above(10.0), 7.619_853_024_160_526e-24, 1e-13));

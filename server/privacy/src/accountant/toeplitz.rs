@@ -1,21 +1,22 @@
-//! Lower-triangular Toeplitz factorisations of the prefix sum: correlated noise, and what it costs.
+//! Lower-triangular Toeplitz factorisations of the prefix-sum matrix: correlated noise and its cost.
 //!
-//! With the prefix-sum matrix A and A = B·C, the release is A·x + B·z with z of standard deviation
-//! sens(C)·multiplier: in each step the noise (C⁻¹·z)_t is added. Choquette-Choo, Ganesh, McKenna, McMahan, Rush,
-//! Thakurta and Xu 2023, "(Amplified) banded matrix factorization: a unified approach to private training".
+//! With the prefix-sum matrix A = B·C, the release is A·x + B·z, where z has the standard deviation sens(C)·multiplier:
+//! each step adds the noise (C⁻¹·z)_t. Choquette-Choo, Ganesh, McKenna, McMahan, Rush, Thakurta and Xu 2023,
+//! "(Amplified) banded matrix factorization: a unified approach to private training".
 
 use super::tree::ParticipationPattern;
 use crate::budget::RangeError;
 
-/// The matrix C, by the entries of its first column.
+/// The matrix C, stored as its first column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Toeplitz(Vec<f64>);
 
 impl Toeplitz {
-    /// Takes the first column of C.
+    /// Creates C from its first column.
     ///
     /// # Errors
-    /// [`RangeError`] unless it begins with 1, is not below 0 and never rises: the sensitivity rests on that.
+    /// [`RangeError`] unless the column begins with 1, is never below 0 and never rises, as the sensitivity formula
+    /// requires.
     pub fn new(coefficients: Vec<f64>) -> Result<Self, RangeError> {
         let first = coefficients.first().copied().unwrap_or(0.0);
         RangeError::unless(first == 1.0, "first coefficient", first, "1")?;
@@ -26,24 +27,24 @@ impl Toeplitz {
                 is_right,
                 "coefficient",
                 coefficient,
-                "at least 0 and at most the one before",
+                "at least 0 and at most the coefficient before it",
             )?;
             before = coefficient;
         }
         Ok(Self(coefficients))
     }
 
-    /// Makes the factorisation without correlation for so many rounds: C = 1.
+    /// Returns the factorisation without correlation: C is the identity.
     pub fn identity(rounds: usize) -> Self {
         Self::banded_square_root(rounds, 1)
     }
 
-    /// Makes C = A^(1/2), whose entries are binomial(2i, i) / 4^i (Fichtenberger, Henzinger and Upadhyay 2023).
+    /// Returns C = A^(1/2), whose entries are binomial(2i, i) / 4^i (Fichtenberger, Henzinger and Upadhyay 2023).
     pub fn square_root(rounds: usize) -> Self {
         Self::banded_square_root(rounds, rounds)
     }
 
-    /// Makes the square root with only the first `bands` diagonals. At least one round and one band count.
+    /// Returns the square root with only its first `bands` diagonals. Rounds and bands of 0 count as 1.
     pub fn banded_square_root(rounds: usize, bands: usize) -> Self {
         let mut coefficients = vec![0.0; rounds.max(1)];
         let mut coefficient = 1.0;
@@ -56,22 +57,21 @@ impl Toeplitz {
         Self(coefficients)
     }
 
-    /// Returns the first column.
+    /// Returns the first column of C.
     pub fn coefficients(&self) -> &[f64] {
         &self.0
     }
 
-    /// Derives the L2 sensitivity of C for a client with this pattern, in sensitivities of one participation.
+    /// Computes the L2 sensitivity of C for a client with this pattern, in sensitivities of one participation.
     ///
-    /// For entries that are not negative and never rise, the worst rounds are 0, b, 2b, ...: the norm of the sum of
-    /// those columns (Kalinin and Lampert 2024, "Banded square root matrix factorization for differentially private
-    /// model training", theorem 2).
+    /// For entries that are not negative and never rise, the worst rounds are 0, b, 2b, ... The sensitivity is the norm
+    /// of the sum of those columns (Kalinin and Lampert 2024, "Banded square root matrix factorization for
+    /// differentially private model training", theorem 2).
     pub fn sensitivity(&self, pattern: ParticipationPattern) -> f64 {
         let rounds = self.0.len();
         let separation = usize::try_from(pattern.separation()).unwrap_or(usize::MAX);
         let participations = pattern.participations_within(rounds as u64) as usize;
-        // The sum of the columns at row i: by the sums of every b-th entry, with the entries of the k-th round before
-        // it taken out again.
+        // The sum of the columns at row i is the sum of every b-th entry up to i, less the same sum k·b rows before.
         let mut sums = self.0.clone();
         for row in separation.min(rounds)..rounds {
             sums[row] += sums[row - separation];
@@ -84,7 +84,7 @@ impl Toeplitz {
         (0..rounds).map(square).sum::<f64>().sqrt()
     }
 
-    /// Derives the first column of C⁻¹.
+    /// Computes the first column of C⁻¹.
     pub fn inverse(&self) -> Vec<f64> {
         let bands = self.0.iter().rposition(|coefficient| *coefficient > 0.0).map_or(1, |last| last + 1);
         let mut inverse: Vec<f64> = vec![1.0];
@@ -96,23 +96,23 @@ impl Toeplitz {
         inverse
     }
 
-    /// Derives the error of the prefix sums.
+    /// Computes the error of the prefix sums.
     pub fn prefix_error(&self) -> PrefixError {
         PrefixError::of_inverse(&self.inverse())
     }
 }
 
-/// The standard deviation of the noise on prefix sums, in standard deviations of z: norms of the rows of B = A·C⁻¹.
+/// The standard deviation of the noise on prefix sums, in standard deviations of z: the row norms of B = A·C⁻¹.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrefixError {
-    /// The largest, which is that of the last prefix.
+    /// The standard deviation of the noise on the last prefix, which is the largest.
     pub largest: f64,
-    /// The root of the mean square over all prefixes.
+    /// The root mean square of the standard deviations of all prefixes.
     pub root_mean_square: f64,
 }
 
 impl PrefixError {
-    /// Derives it from the first column of C⁻¹.
+    /// Computes the error from the first column of C⁻¹.
     pub fn of_inverse(inverse: &[f64]) -> Self {
         let (mut entry, mut square, mut total) = (0.0, 0.0, 0.0);
         for coefficient in inverse {

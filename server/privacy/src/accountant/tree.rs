@@ -1,4 +1,4 @@
-//! Tree aggregation: the prefix sums of a stream from the noised sums of dyadic nodes.
+//! Tree aggregation: prefix sums of a stream, computed from the noised sums of dyadic nodes.
 //!
 //! Kairouz, McMahan, Song, Thakkar, Thakurta and Xu 2021, "Practical and private (deep) learning without sampling or
 //! shuffling" (DP-FTRL).
@@ -6,7 +6,7 @@
 use crate::budget::{RangeError, Rho};
 use crate::noise_multiplier::NoiseMultiplier;
 
-/// In how many releases a client may be, and how far apart.
+/// Limits on the participation of one client: the number of its rounds, and the distance between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParticipationPattern {
     participations_max: u64,
@@ -14,10 +14,11 @@ pub struct ParticipationPattern {
 }
 
 impl ParticipationPattern {
-    /// A client is in at most `participations_max` rounds, whose numbers differ by at least `separation`.
+    /// Creates the pattern of a client in at most `participations_max` rounds, whose numbers differ by at least
+    /// `separation`.
     ///
     /// # Errors
-    /// [`RangeError`] if either is 0.
+    /// [`RangeError`] if either number is 0.
     pub fn new(participations_max: u64, separation: u64) -> Result<Self, RangeError> {
         for (name, value) in [("participations_max", participations_max), ("separation", separation)] {
             RangeError::unless(value > 0, name, value as f64, "at least 1")?;
@@ -25,34 +26,34 @@ impl ParticipationPattern {
         Ok(Self { participations_max, separation })
     }
 
-    /// Returns in how many rounds a client may be.
+    /// Returns the maximum number of rounds a client is in.
     pub fn participations_max(self) -> u64 {
         self.participations_max
     }
 
-    /// Returns by how much the numbers of two of its rounds differ at least.
+    /// Returns the minimum difference between the numbers of two rounds of one client.
     pub fn separation(self) -> u64 {
         self.separation
     }
 
-    /// Returns in how many of so many consecutive rounds a client may be.
+    /// Returns the maximum number of rounds, among `rounds` consecutive ones, that a client may be in.
     pub fn participations_within(self, rounds: u64) -> u64 {
         self.participations_max.min(rounds.div_ceil(self.separation))
     }
 }
 
-/// Returns how many nodes of a tree a leaf is in: ⌊log2(leaves)⌋ + 1. Nodes that are never completed do not count.
+/// Returns the number of nodes that contain a leaf: ⌊log2(leaves)⌋ + 1. Nodes that are never completed do not count.
 pub fn tree_depth(leaves: u64) -> u32 {
     leaves.max(1).ilog2() + 1
 }
 
-/// Bounds the squared L2 sensitivity of all nodes, in squared sensitivities of one participation.
+/// Bounds the squared L2 sensitivity of all nodes together, in squared sensitivities of one participation.
 ///
-/// `rounds` in all; a new tree begins after every `leaves_per_tree` of them. A client that is in c rounds below a node
-/// moves it by c at most, because it may move it in the same direction each time. Below a node of 2^l leaves it is in
-/// c_l = min(k, ⌈2^l / b⌉) rounds at most, and the squares of numbers of at most c_l that add up to k are largest
-/// when as many as possible are c_l. Summed over the levels this bounds the exact maximum (their appendix D), which it
-/// meets where the densest pattern lies under one node on every level.
+/// There are `rounds` rounds in all, and a new tree begins after every `leaves_per_tree` of them. A client that is in c
+/// rounds below a node moves it by at most c, because it may move it in the same direction each time. Below a node of
+/// 2^l leaves it is in at most c_l = min(k, ⌈2^l / b⌉) rounds. Numbers of at most c_l that add up to k have the largest
+/// sum of squares when as many as possible are c_l. Summed over the levels, this bounds the exact maximum (appendix D
+/// of Kairouz et al. 2021). The bound equals the maximum where the densest pattern lies under one node on every level.
 pub fn tree_sensitivity_squared(rounds: u64, leaves_per_tree: u64, pattern: ParticipationPattern) -> f64 {
     let participations = pattern.participations_within(rounds);
     let depth = tree_depth(leaves_per_tree.min(rounds));
@@ -65,7 +66,7 @@ pub fn tree_sensitivity_squared(rounds: u64, leaves_per_tree: u64, pattern: Part
         .sum()
 }
 
-/// Derives ρ of tree aggregation with the multiplier of each node's noise, relative to one participation.
+/// Computes ρ of tree aggregation. `multiplier` is that of each node's noise, relative to one participation.
 pub fn rho_of_tree(
     multiplier: NoiseMultiplier,
     rounds: u64,
@@ -77,11 +78,11 @@ pub fn rho_of_tree(
     Rho::new(squared / (2.0 * z * z)).expect("a multiplier is at least 0.001")
 }
 
-/// Derives the variance of the noise on the sum of the first `rounds` rounds, in variances of a node's noise.
+/// Returns the variance of the noise on the sum of the first `rounds` rounds, in variances of a node's noise.
 ///
-/// Plain: the number of nodes that cover them. With `uses_subtrees`, a node's sum is also estimated from the nodes
-/// below it, each weighted by its precision (Honaker 2015, "Efficient use of differentially private binary trees",
-/// bottom-up): v_0 = 1, 1/v_h = 1 + 1/(2·v_(h−1)), which is v_h = 2^h / (2^(h+1) − 1).
+/// Without subtrees, it is the number of nodes that cover those rounds. With `uses_subtrees`, a node's sum is also
+/// estimated from the nodes below it, each weighted by its precision (Honaker 2015, "Efficient use of differentially
+/// private binary trees", bottom-up): v_0 = 1, 1/v_h = 1 + 1/(2·v_(h−1)), which is v_h = 2^h / (2^(h+1) − 1).
 pub fn tree_prefix_variance(rounds: u64, uses_subtrees: bool) -> f64 {
     let heights = (0..u64::BITS).filter(|height| rounds >> height & 1 == 1);
     heights
@@ -92,9 +93,10 @@ pub fn tree_prefix_variance(rounds: u64, uses_subtrees: bool) -> f64 {
         .sum()
 }
 
-/// Derives the largest variance of a prefix of up to `leaves` leaves, estimated with subtrees, in variances of a node.
+/// Returns the largest variance of a prefix of up to `leaves` leaves, estimated with subtrees, in variances of a node.
 ///
-/// It is that of all leaves, or of a number with the digits of theirs down to one that is 1, there a 0 and then only 1s.
+/// The maximum is at `leaves`, or at a number that keeps the binary digits of `leaves` down to one that is 1, has a 0
+/// there and only 1s below.
 fn largest_prefix_variance(leaves: u64) -> f64 {
     let lowered = (0..u64::BITS).filter(|height| leaves >> height & 1 == 1).map(|height| {
         let above = leaves & u64::MAX.checked_shl(height + 1).unwrap_or(0);
@@ -103,11 +105,12 @@ fn largest_prefix_variance(leaves: u64) -> f64 {
     lowered.chain([leaves]).map(|leaves| tree_prefix_variance(leaves, true)).fold(0.0, f64::max)
 }
 
-/// Finds after how many rounds a new tree should begin, for so many rounds and this pattern, with subtrees.
+/// Finds the number of rounds after which a new tree should begin, for `rounds` rounds and this pattern, with subtrees.
 ///
-/// Returns the leaves of a tree and the loss, sensitivity times largest standard deviation of a prefix, which for
-/// independent noise is √(rounds·k). A new tree spares the upper nodes, below which a client is several times, and keeps
-/// the noise of the one before. Tried are one tree over all rounds and trees of 2^l rounds; of equals the larger.
+/// Returns the leaves per tree and the loss: sensitivity times largest standard deviation of a prefix, which is
+/// √(rounds·k) for independent noise. A new tree avoids the upper nodes, which a client enters several times, but keeps
+/// the noise of the tree before. The candidates are one tree over all rounds and trees of 2^l rounds. Among candidates
+/// with equal loss, the larger tree wins.
 pub fn best_tree(rounds: u64, pattern: ParticipationPattern) -> (u64, f64) {
     let rounds = rounds.max(1);
     let loss = |leaves: u64| {
@@ -158,7 +161,7 @@ mod tests {
         }
     }
 
-    /// The maximum over all patterns, by trying them.
+    /// Computes the maximum over all patterns by trying them.
     fn exact(rounds: u64, leaves_per_tree: u64, pattern: ParticipationPattern) -> f64 {
         let patterns = (0u64..1 << rounds).filter(|chosen| {
             let places: Vec<u64> = (0..rounds).filter(|place| chosen >> place & 1 == 1).collect();

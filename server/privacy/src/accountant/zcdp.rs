@@ -1,21 +1,21 @@
-//! Zero-concentrated differential privacy: what the default claim is made of.
+//! Zero-concentrated differential privacy (zCDP), the accountant of the default claim.
 
 use crate::budget::{Delta, Epsilon, Rho};
 use crate::noise_multiplier::NoiseMultiplier;
 
-/// Halvings of an interval that leave nothing of it in float64.
+/// The number of bisections after which a float64 interval has no interior.
 const HALVINGS: u32 = 200;
 
-/// Derives ρ = k/(2z²) of k releases of the Gaussian mechanism.
+/// Returns ρ = k/(2z²) of k releases of the Gaussian mechanism.
 ///
 /// Bun and Steinke 2016, proposition 1.6 and lemma 1.7; for the discrete Gaussian on integers Canonne, Kamath and
-/// Steinke 2020, theorem 4. The same number bounds any k participations, whoever chose them.
+/// Steinke 2020, theorem 4. The same ρ bounds any k participations of a client, no matter who chooses them.
 pub fn rho_of_gaussian(multiplier: NoiseMultiplier, releases: u64) -> Rho {
     let z = multiplier.get();
     Rho::new(releases as f64 / (2.0 * z * z)).expect("a multiplier is at least 0.001")
 }
 
-/// Derives the smallest epsilon that ρ-zCDP implies at this delta.
+/// Computes the smallest epsilon that ρ-zCDP implies at this delta.
 ///
 /// Canonne, Kamath and Steinke 2020, "The discrete Gaussian for differential privacy", corollary 13:
 /// δ = inf over α > 1 of exp((α − 1)(αρ − ε)) / (α − 1) · (1 − 1/α)^α, bisected for ε and rounded up.
@@ -35,12 +35,12 @@ pub fn zcdp_epsilon(rho: Rho, delta: Delta) -> Epsilon {
     Epsilon::new(high).expect("between 0 and the simple conversion")
 }
 
-/// Derives the smallest delta that ρ-zCDP implies at this epsilon, by the same corollary. At most 1, and 0 for ρ = 0.
+/// Computes the smallest delta that ρ-zCDP implies at this epsilon, by the same corollary. At most 1, and 0 for ρ = 0.
 pub fn zcdp_delta(rho: Rho, epsilon: Epsilon) -> f64 {
     if rho.get() == 0.0 { 0.0 } else { ln_zcdp_delta(rho.get(), epsilon.get()).exp().min(1.0) }
 }
 
-/// Derives the largest ρ whose epsilon at this delta is at most `epsilon`.
+/// Computes the largest ρ whose epsilon at this delta is at most `epsilon`.
 pub fn rho_for_epsilon(epsilon: Epsilon, delta: Delta) -> Rho {
     let (mut low, mut high) = (0.0, epsilon.get() + 1e-300);
     for _ in 0..HALVINGS {
@@ -54,7 +54,8 @@ pub fn rho_for_epsilon(epsilon: Epsilon, delta: Delta) -> Rho {
     Rho::new(low).expect("between 0 and a finite epsilon")
 }
 
-/// Finds the best order by the sign of the exponent's derivative, which rises in the order, and takes its bound.
+/// Computes ln δ at the best order, which is where the derivative of the exponent changes its sign. The derivative
+/// increases with the order, so it is bisected.
 fn ln_zcdp_delta(rho: f64, epsilon: f64) -> f64 {
     let (mut low, mut high) = (1.0, (epsilon + 1.0) / (2.0 * rho) + 2.0);
     for _ in 0..HALVINGS {
@@ -65,7 +66,7 @@ fn ln_zcdp_delta(rho: f64, epsilon: f64) -> f64 {
         let slope = (2.0 * order - 1.0) * rho - epsilon + (-1.0 / order).ln_1p();
         if slope < 0.0 { low = order } else { high = order }
     }
-    // Any order above 1 is sound; the upper end always is.
+    // Any order above 1 gives a sound bound, and the upper end is always above 1.
     let order = high;
     (order - 1.0) * (order * rho - epsilon) + (-1.0 / order).ln_1p() * order - (order - 1.0).ln()
 }

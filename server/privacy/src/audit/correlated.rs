@@ -1,34 +1,37 @@
 use super::{Question, largest_refuted};
 use crate::accountant::special::{normal_above, normal_quantile};
 
-/// The largest μ that is looked for.
+/// The largest μ that the search considers.
 pub(super) const MU_MAX: f64 = 64.0;
 
-/// Relative slack for what is computed in float64.
+/// Relative slack for float64 rounding.
 const SLACK: f64 = 1.0 + 1e-9;
 
-/// Bounds μ from below, whatever the mechanism is and however it hides the canaries together.
+/// Returns a lower bound on μ for any mechanism, also for one that hides the canaries jointly.
 ///
-/// Mahloujifar, Melis and Chaudhuri 2025, "Auditing f-differential privacy in one run", with the trade-off function of a
-/// Gaussian release: an event of probability x for one value of a canary's coin has at most
-/// F(x) = Φ(Φ⁻¹(x) + μ) for the other (Dong, Roth and Su 2022). Written out, because all that is reported rests on it:
+/// Mahloujifar, Melis and Chaudhuri 2025, "Auditing f-differential privacy in one run", with the trade-off function of
+/// a Gaussian release: an event of probability x for one value of a canary's coin has at most F(x) = Φ(Φ⁻¹(x) + μ) for
+/// the other (Dong, Roth and Su 2022). The argument is written out, because every reported bound rests on it:
 ///
-/// Let p_l be the probability that l of c guesses are right, of m canaries with fair coins, and i ≥ 1. Take a canary j and
-/// the event that j is guessed, with the guess b, and that of the other guesses at least i − 1 are right. Where j's coin
-/// is b, this is a right guess with at least i right ones in all; where it is not, a wrong guess with at least i − 1. So,
-/// on the average over j, b and the other coins, and because F is concave: R_i ≤ F(H_(i−1)) with R_i = Σ_(l≥i) l·p_l/m and
-/// H_i = Σ_(l≥i) (c − l)·p_l/m. If at least v guesses were right with the probability τ, then all p_l together would be at
-/// least what [`least_total`] derives, by going down from v with the least H that is allowed. Where that is above 1, fewer
-/// than v guesses are right with a probability above 1 − τ.
+/// There are m canaries with fair coins, of which c are guessed. Let p_l be the probability that l guesses are right,
+/// and i ≥ 1. Take a canary j and the event that j is guessed with the guess b, while at least i − 1 of the other
+/// guesses are right. If j's coin is b, the guess is right, and at least i guesses are right in all. If it is not, the
+/// guess is wrong, and at least i − 1 are right. Average over j, b and the other coins. Because F is concave,
+/// R_i ≤ F(H_(i−1)), with R_i = Σ_(l≥i) l·p_l/m and H_i = Σ_(l≥i) (c − l)·p_l/m.
+///
+/// Suppose that at least v guesses are right with the probability τ. Then all p_l add up to at least what
+/// [`least_total`] returns, which goes down from v with the smallest allowed H. If that is above 1, fewer than v
+/// guesses are right with a probability above 1 − τ.
 pub(super) fn mu_lower(question: Question) -> f64 {
     largest_refuted(MU_MAX, |mu| least_total(question, mu) > SLACK)
 }
 
-/// Derives the least that all probabilities add up to if so many guesses are right with the probability `miss`.
+/// Returns the smallest possible sum of all probabilities, if `question.right` guesses are right with the probability
+/// `miss`.
 ///
-/// With all of `miss` on v itself, R_v is least; a probability that is moved from v to above it raises every R_i by as
-/// much as it lowers H_i at most. Then H_(i−1) is the larger of H_i and F⁻¹(R_i), and (c − l)·p_l/m = H_l − H_(l+1) gives
-/// R_l. Their sum is c/m times that of the probabilities.
+/// R_v is smallest if exactly v guesses are right with all of the probability `miss`. Moving probability from v to a
+/// larger number raises every R_i by at least as much as it lowers H_i. Then H_(i−1) is the larger of H_i and F⁻¹(R_i),
+/// and (c − l)·p_l/m = H_l − H_(l+1) gives R_l. The sum R_0 + H_0 is c/m times the sum of the probabilities.
 fn least_total(question: Question, mu: f64) -> f64 {
     let [canaries, guesses, right] =
         [question.canaries, question.guesses, question.right].map(|count| count as f64);
@@ -88,10 +91,10 @@ mod tests {
 
     #[test]
     fn one_canary_is_a_test_of_two_hypotheses() {
-        // A right guess with probability above Φ(μ/2) is needed, and one guess cannot show that.
+        // Even at μ = 0, the only guess is right with the probability 1/2, so one right guess refutes nothing.
         assert_eq!(bound(1, 1, 1), 0.0);
         let at = |mu: f64| least_total(Question { canaries: 1, guesses: 1, right: 1, miss: 0.8 }, mu);
-        // P[right] = 0.8 = Φ(μ/2): the wrong guesses' probability is just left.
+        // P[right] = 0.8 = Φ(μ/2), so the probability of a wrong guess makes the total exactly 1.
         let mu = -2.0 * normal_quantile(0.2);
         assert!((at(mu) - 1.0).abs() < 1e-9 && at(mu * 0.99) > 1.0 && at(mu * 1.01) < 1.0, "{}", at(mu));
     }

@@ -1,13 +1,13 @@
 use super::settings::AuditError;
 
-/// The scores of the canaries, rising, each with the truth.
+/// The scores of all canaries in increasing order. The flag of each score says whether its canary was in.
 pub(super) struct Scores(Vec<(f64, bool)>);
 
 impl Scores {
-    /// Takes the scores.
+    /// Merges and sorts the scores.
     ///
     /// # Errors
-    /// [`AuditError::NotANumber`].
+    /// [`AuditError::NotANumber`] if a score is NaN.
     pub fn new(of_those_in: &[f64], of_those_out: &[f64]) -> Result<Self, AuditError> {
         for (scores, side) in [(of_those_in, "in"), (of_those_out, "out")] {
             if let Some(index) = scores.iter().position(|score| score.is_nan()) {
@@ -15,7 +15,7 @@ impl Scores {
             }
         }
         let marked = |scores: &[f64], is_in: bool| -> Vec<(f64, bool)> {
-            // −0 and 0 are one score.
+            // −0 and 0 are the same score.
             scores.iter().map(|score| (score + 0.0, is_in)).collect()
         };
         let mut all = [marked(of_those_in, true), marked(of_those_out, false)].concat();
@@ -23,11 +23,11 @@ impl Scores {
         Ok(Self(all))
     }
 
-    /// Guesses that the highest scores are of canaries that are in and the lowest of those that are out, half each, and
-    /// counts the right guesses.
+    /// Guesses that the canaries with the highest scores are in and those with the lowest are out, half each. Returns
+    /// the number of right guesses.
     ///
-    /// Which of some equal scores is guessed must not depend on the truth. Counted are the fewest right guesses that any
-    /// choice gives, which are never more than those of a choice without knowledge.
+    /// The choice among equal scores must not depend on the truth. So this counts the fewest right guesses over all
+    /// choices; no choice without knowledge of the truth gets fewer.
     pub fn right(&self, guesses: u64) -> u64 {
         let guesses = (guesses as usize).min(self.0.len());
         let (lowest, highest) = (guesses / 2, guesses - guesses / 2);
@@ -37,7 +37,7 @@ impl Scores {
     }
 }
 
-/// Counts the right ones among the first `count`; of equal scores at the end the wrong ones come first.
+/// Counts the right guesses among the first `count` scores. Among equal scores at the end, the wrong ones come first.
 fn fewest_right(scores: impl Iterator<Item = (f64, bool)> + Clone, count: usize, guess: bool) -> usize {
     let Some((last, _)) = count.checked_sub(1).and_then(|last| scores.clone().nth(last)) else {
         return 0;
@@ -57,7 +57,7 @@ mod tests {
     fn the_ends_are_guessed() {
         let scores =
             Scores::new(&[5.0, 3.0, f64::INFINITY, -1.0], &[0.0, 4.0, -3.0, f64::NEG_INFINITY]).unwrap();
-        // As in: ∞, 5, 4, 3; as out: −∞, −3, −1, 0.
+        // The canaries with the scores ∞, 5, 4, 3 are guessed to be in, those with −∞, −3, −1, 0 to be out.
         assert_eq!([8, 7, 6, 5, 4, 3, 2, 1].map(|guesses| scores.right(guesses)), [6, 5, 4, 4, 4, 3, 2, 1]);
         assert_eq!(scores.right(0), 0);
     }
@@ -65,9 +65,10 @@ mod tests {
     #[test]
     fn equal_scores_are_counted_as_wrong() {
         let scores = Scores::new(&[1.0, 1.0, 0.0], &[1.0, -0.0]).unwrap();
-        // As in: three of the 1s, one of them wrong; as out: one of the 0s, the wrong one.
+        // Guessed to be in: three canaries with the score 1, one of them wrongly. Guessed to be out: the one with 0,
+        // wrongly.
         assert_eq!([5, 4, 2].map(|guesses| scores.right(guesses)), [3, 2, 0]);
         let error = Scores::new(&[1.0], &[1.0, f64::NAN]).err().unwrap();
-        assert!(error.to_string().starts_with("score 1 of those out is not a number"), "{error}");
+        assert!(error.to_string().starts_with("score 1 of the canaries that were out is NaN"), "{error}");
     }
 }

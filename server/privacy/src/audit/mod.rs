@@ -1,29 +1,29 @@
-//! Audits: from one run with canaries, how much was revealed at least.
+//! Privacy audits: a lower bound on what one run revealed, measured by canaries.
 //!
-//! A canary is an update that somebody knows, of the largest norm that is allowed. Each of m canaries is put into the run
-//! or left out by a fair coin of its own, for all of its rounds at once. From what was released alone every canary gets a
-//! score, higher where it looks more as if it was in. The highest scores are then guessed to be in, the lowest to be out,
-//! nothing is said about those between, and the number of right guesses bounds the privacy of the run from below
-//! (Steinke, Nasr and Jagielski 2023, "Privacy auditing with one (1) training run"; Mahloujifar, Melis and Chaudhuri 2025,
-//! "Auditing f-differential privacy in one run").
+//! A canary is an update that the auditor knows, with the largest allowed norm. Each of m canaries is put into the run
+//! or left out by a fair coin of its own, for all of its rounds at once. The auditor gives every canary a score from
+//! what was released alone, higher if the canary looks more as if it was in. The highest scores are then guessed to be
+//! in and the lowest to be out; those between are not guessed. The number of right guesses bounds the privacy of the
+//! run from below (Steinke, Nasr and Jagielski 2023, "Privacy auditing with one (1) training run"; Mahloujifar, Melis
+//! and Chaudhuri 2025, "Auditing f-differential privacy in one run").
 //!
-//! An audit finds noise that is missing, too small or used twice, and updates that are not clipped. It never shows that a
-//! run is private: a low bound may as well mean weak canaries or a weak score.
+//! An audit finds noise that is missing, too small or used twice, and updates that are not clipped. It never shows that
+//! a run is private: a low bound may also mean weak canaries or a weak score.
 //!
 //! # Canaries for a sum with noise
-//! The strongest canaries have the clipping norm and coordinates of their own, or lie at right angles, so that none hides
-//! another. The score is the inner product of the canary with the noised sum, after the known sum of the other clients was
-//! taken off, added up over its rounds. With k rounds and the noise multiplier z the scores of those in and of those out
-//! are √k/z standard deviations apart, and that is the μ of the claim ρ = μ²/2.
+//! The strongest canaries have the clipping norm and coordinates of their own, or are orthogonal, so that none hides
+//! another. The score is the inner product of the canary with the noised sum, less the known sum of the other clients,
+//! added up over the canary's rounds. With k rounds and the noise multiplier z, the scores of canaries that are in and
+//! of those that are out lie √k/z standard deviations apart. That distance is the μ of the claim ρ = μ²/2.
 //!
-//! | bound | holds for | rests on |
+//! | bound | holds for | assumes |
 //! |---|---|---|
 //! | `epsilon_lower` | any mechanism | fair and independent coins |
-//! | `mu_lower` | any mechanism that hides each canary as one Gaussian release of sensitivity over deviation μ does | the same |
-//! | `independent_mu_lower` | the same | the noise that hides one canary is independent of that of the others |
+//! | `mu_lower` | any mechanism that hides each canary as one Gaussian release with μ does | the same |
+//! | `independent_mu_lower` | the same | the noise that hides one canary is also independent of that of the others |
 //!
-//! The third is by far the sharpest, and what it rests on is part of what is claimed of the noise: where it contradicts a
-//! claim, the noise is too small or it is not independent.
+//! The third bound is by far the sharpest. Its assumption is part of what is claimed about the noise: if it contradicts
+//! a claim, the noise is too small or not independent.
 
 mod correlated;
 mod guesses;
@@ -41,37 +41,38 @@ use crate::accountant::gaussian_epsilon_of_mu;
 use crate::budget::{Delta, Epsilon, Rho};
 use crate::noise_multiplier::NoiseMultiplier;
 
-/// What a run revealed at least.
+/// Lower bounds on what a run revealed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Audit {
-    /// How many canaries had a coin.
+    /// The number of canaries, whether in or out.
     pub canaries: u64,
-    /// The probability with which each of the bounds is not above the truth.
+    /// The probability with which each bound is at most the true value.
     pub confidence: f64,
     /// The delta of the epsilons.
     pub delta: Delta,
-    /// The guesses, and what each number of them bounds.
+    /// The trials: each number of guesses, with the bounds that follow from it.
     pub trials: Vec<Trial>,
-    /// Epsilon is at least this, whatever the mechanism is.
+    /// A lower bound on epsilon for any mechanism.
     pub epsilon_lower: Epsilon,
-    /// μ is at least this, whatever the mechanism is.
+    /// A lower bound on μ for any mechanism.
     pub mu_lower: f64,
     /// The epsilon of a Gaussian release with `mu_lower`.
     pub epsilon_of_mu_lower: Epsilon,
-    /// μ is at least this if the canaries were hidden independently of each other.
+    /// A lower bound on μ if the canaries were hidden independently of each other.
     pub independent_mu_lower: f64,
     /// The epsilon of a Gaussian release with `independent_mu_lower`.
     pub epsilon_of_independent_mu_lower: Epsilon,
 }
 
-/// One number of guesses, and what the right ones among them bound. Over all trials the bounds hold together.
+/// One number of guesses, and the bounds that follow from the number of right ones. The bounds of all trials hold
+/// together, with the confidence of the audit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trial {
-    /// How many canaries were guessed.
+    /// The number of canaries that were guessed.
     pub guesses: u64,
-    /// How many of the guesses were right. Where scores are equal, the wrong guess is counted.
+    /// The number of right guesses. Among equal scores, wrong guesses are counted first.
     pub right: u64,
     /// The bound on epsilon.
     pub epsilon_lower: Epsilon,
@@ -81,22 +82,22 @@ pub struct Trial {
     pub independent_mu_lower: f64,
 }
 
-/// What was claimed of a run that is audited.
+/// A claim about an audited run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum AuditedClaim {
-    /// Epsilon at the delta of the audit, whatever the mechanism is.
+    /// Epsilon at the delta of the audit, for any mechanism.
     Epsilon {
-        /// The epsilon.
+        /// The claimed epsilon.
         epsilon: Epsilon,
     },
-    /// Every canary is hidden as by one Gaussian release with this sensitivity over standard deviation.
+    /// Every canary is hidden as by one Gaussian release with this ratio of sensitivity to standard deviation.
     Gaussian {
         /// The sensitivity over the standard deviation.
         mu: f64,
     },
-    /// The same, with noise for each canary that is independent of that for the others: Gaussian noise, independent for
-    /// every coordinate, and canaries at right angles.
+    /// As [`AuditedClaim::Gaussian`], with noise for each canary that is independent of the noise for the other
+    /// canaries. This holds for Gaussian noise, independent for every coordinate, and orthogonal canaries.
     IndependentGaussian {
         /// The sensitivity over the standard deviation.
         mu: f64,
@@ -104,24 +105,26 @@ pub enum AuditedClaim {
 }
 
 impl AuditedClaim {
-    /// Makes the claim of independent Gaussian noise on the sums of rounds: μ = √k/z with k participations.
+    /// Returns the claim of independent Gaussian noise on the sums of rounds: μ = √k/z with k participations.
     pub fn of_gaussian(multiplier: NoiseMultiplier, participations: u64) -> Self {
         Self::IndependentGaussian { mu: (participations as f64).sqrt() / multiplier.get() }
     }
 
-    /// Makes the claim of independent Gaussian noise, by its ρ = μ²/2.
+    /// Returns the claim of independent Gaussian noise with this ρ = μ²/2.
     pub fn of_gaussian_rho(rho: Rho) -> Self {
         Self::IndependentGaussian { mu: (2.0 * rho.get()).sqrt() }
     }
 }
 
 impl Audit {
-    /// Audits a run by the scores of its canaries: of those that were put in, and of those that were left out.
+    /// Audits a run by the scores of its canaries. `of_those_in` are the scores of the canaries that were put in, the
+    /// other list those of the canaries that were left out.
     ///
-    /// A score may be any number or ±∞; it must be a function of the release and of the canary, not of the coin.
+    /// A score may be any number or ±∞. It must be a function of the release and of the canary, not of the coin.
     ///
     /// # Errors
-    /// [`AuditError`] if a score is NaN, there is no canary or more than [`CANARIES_MAX`], or the settings do not fit.
+    /// [`AuditError`] if a score is NaN, there is no canary or more than [`CANARIES_MAX`], or a setting is out of
+    /// range.
     pub fn of_scores(
         of_those_in: &[f64],
         of_those_out: &[f64],
@@ -160,7 +163,7 @@ impl Audit {
         })
     }
 
-    /// Says whether the claim is wrong, with the confidence of the audit.
+    /// Returns whether the audit refutes the claim at its confidence level.
     pub fn contradicts(&self, claim: AuditedClaim) -> bool {
         match claim {
             AuditedClaim::Epsilon { epsilon } => self.epsilon_lower > epsilon,
@@ -170,19 +173,21 @@ impl Audit {
     }
 }
 
-/// What the guesses of one trial show.
+/// The outcome of one trial's guesses.
 #[derive(Clone, Copy, Debug)]
 struct Question {
     canaries: u64,
     guesses: u64,
     right: u64,
-    /// The probability with which the bound may be above the truth.
+    /// The probability with which a bound may be above the true value.
     miss: f64,
 }
 
-/// Finds the largest parameter up to `most` that `is_refuted`, to a millionth, rounded down; 0 if none is.
+/// Finds the largest parameter up to `most` for which `is_refuted` returns `true`, to a millionth, rounded down; 0 if
+/// there is none.
 ///
-/// What holds for a parameter holds for a larger one, so any that is refuted bounds the true one from below.
+/// A claim that holds for a parameter also holds for any larger parameter. So every refuted parameter is a lower bound
+/// on the true one.
 fn largest_refuted(most: f64, is_refuted: impl Fn(f64) -> bool) -> f64 {
     let (mut low, mut high) = (0.0, 1.0f64.min(most));
     while is_refuted(high) {

@@ -2,22 +2,22 @@ use super::{Question, largest_refuted};
 use crate::accountant::binomial;
 use crate::budget::{Delta, Epsilon};
 
-/// The largest epsilon that is looked for.
+/// The largest epsilon that the search considers.
 const EPSILON_MAX: f64 = 32.0;
 
-/// Bounds epsilon from below, whatever the mechanism is.
+/// Returns a lower bound on epsilon for any mechanism.
 ///
 /// Steinke, Nasr and Jagielski 2023, theorem 5.2: if the run is (ε, δ)-private for the coin of each of m canaries, then
 /// among r guesses at least v are right with a probability of at most f(v) + 2mδ·max over i in 1..v of (f(v − i) −
-/// f(v))/i, where f(v) = P[Binomial(r, e^ε/(1 + e^ε)) ≥ v]. Refuted is every ε for which that is at most `miss`; since an
-/// (ε, δ)-private run is (ε', δ)-private for ε' above ε, so is every smaller one.
+/// f(v))/i, where f(v) = P[Binomial(r, e^ε/(1 + e^ε)) ≥ v]. An ε is refuted if that is at most `miss`. Since an (ε,
+/// δ)-private run is also (ε', δ)-private for every ε' above ε, every smaller ε is then refuted, too.
 pub(super) fn epsilon_lower(question: Question, delta: Delta) -> Epsilon {
     let bound =
         largest_refuted(EPSILON_MAX, |epsilon| probability(question, epsilon, delta.get()) <= question.miss);
     Epsilon::new(bound).expect("between 0 and the largest that is looked for")
 }
 
-/// Derives the bound on the probability of as many right guesses.
+/// Returns an upper bound on the probability of at least `question.right` right guesses.
 fn probability(question: Question, epsilon: f64, delta: f64) -> f64 {
     let Question { canaries, guesses, right, .. } = question;
     let chance = 1.0 / (1.0 + (-epsilon).exp());
@@ -25,14 +25,14 @@ fn probability(question: Question, epsilon: f64, delta: f64) -> f64 {
     if tail >= 1.0 || right == 0 {
         return 1.0;
     }
-    // P[X = right − 1], P[X = right − 2], ... from their ratios; the largest mean of the first i of them.
+    // P[X = right − 1], P[X = right − 2], ... from their ratios, and the largest mean of the first i of them.
     let mut below = binomial::exactly(right - 1, guesses, chance);
     let (mut sum, mut largest_mean) = (0.0, 0.0f64);
     for steps in 1..=right {
         sum += below;
         let mean = sum / steps as f64;
         if mean < largest_mean {
-            // The probabilities fall by now, and so do their means.
+            // The probabilities fall from here on, and so do their means.
             break;
         }
         largest_mean = mean;

@@ -2,47 +2,49 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::{Delta, RangeError};
 
-/// Canaries at most. Beyond, the bounds hardly move.
+/// The maximum number of canaries. Beyond it, the bounds hardly improve.
 pub const CANARIES_MAX: u64 = 100_000;
 
-/// Numbers of guesses at most.
+/// The maximum number of trials.
 const TRIALS_MAX: usize = 16;
 
-/// What is fixed before the scores are looked at.
+/// The settings of an audit, which must be fixed before anybody looks at the scores.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AuditSettings {
-    /// How many canaries are guessed, half of them as in: each number is a trial. The more trials, the less confidence is
-    /// left for each (a union bound).
+    /// The numbers of canaries to guess; half of the guesses are "in", half are "out". Each number is a trial. With
+    /// more trials, each bound has less confidence (a union bound).
     pub guesses: Vec<u64>,
-    /// The probability with which each kind of bound is not above the truth, in (0, 1).
+    /// The probability with which each kind of bound is at most the true value, in (0, 1).
     pub confidence: f64,
     /// The delta at which epsilon is bounded.
     pub delta: Delta,
 }
 
-/// No bound can be made.
+/// An audit that cannot be computed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum AuditError {
     /// A number is out of its range.
     #[error(transparent)]
     Range(#[from] RangeError),
-    /// A score is not a number.
+    /// A score is NaN.
     #[error(
-        "score {index} of those {side} is not a number; give a canary that cannot be scored the same score in any case"
+        "score {index} of the canaries that were {side} is NaN; give every canary that cannot be scored the same \
+         number, whether it was in or out"
     )]
     NotANumber {
-        /// The place of the first such score.
+        /// The index of the first score that is NaN.
         index: usize,
-        /// "in" or "out".
+        /// The canaries that the score belongs to: "in" or "out".
         side: &'static str,
     },
 }
 
 impl AuditSettings {
-    /// Makes the usual settings for so many canaries: all guessed, a quarter, a sixteenth; confidence 0.95.
+    /// Returns the usual settings for a number of canaries: trials that guess all, a quarter and a sixteenth of them,
+    /// and a confidence of 0.95.
     ///
-    /// Many guesses bound μ best if the canaries are hidden independently, few bound epsilon best.
+    /// Many guesses bound μ best if the canaries are hidden independently. Few guesses bound epsilon best.
     pub fn for_canaries(canaries: u64, delta: Delta) -> Self {
         let mut guesses: Vec<u64> = [1, 4, 16].map(|part| canaries / part).into();
         guesses.retain(|guesses| *guesses > 0);

@@ -1,4 +1,4 @@
-//! The bounds on ideal mechanisms, drawn many times.
+//! The bounds on ideal mechanisms, over many simulated runs.
 
 use std::collections::BTreeMap;
 
@@ -16,12 +16,12 @@ fn delta() -> Delta {
     Delta::new(1e-6).unwrap()
 }
 
-/// How the noise hides the canaries.
+/// How the noise depends on the canary.
 #[derive(Clone, Copy)]
 enum Hidden {
-    /// Each by a Gaussian of its own.
+    /// Each canary is hidden by a Gaussian of its own.
     Independently,
-    /// How much is seen of a canary is the same for all in one run: for a single one this is no different.
+    /// All canaries of a run are equally visible. For a single canary this makes no difference.
     Together,
 }
 
@@ -43,20 +43,21 @@ impl Run {
             let sign = if is_in { 1.0 } else { -1.0 };
             let score = match hidden {
                 Hidden::Independently => normal_quantile(self.uniform()) + 0.5 * mu * sign,
-                // |x| is the same for all, and the sign is right with the chance that it has at this |x|.
+                // |x| is the same for all canaries. Given |x|, the sign is right with the probability 1/(1 +
+                // e^(−μ|x|)).
                 Hidden::Together => {
                     let is_right = self.uniform() < 1.0 / (1.0 + (-mu * shared.abs()).exp());
                     shared.abs() * if is_right { sign } else { -sign }
                 }
             };
-            // Guesses break ties among equal scores against themselves: a little noise breaks them at random.
+            // The audit counts ties among equal scores as wrong, so a little noise breaks them at random.
             scores[usize::from(!is_in)].push(score + 1e-9 * self.uniform());
         }
         scores
     }
 }
 
-/// Draws runs and counts in how many of them the audit says each thing of `claims`.
+/// Simulates runs and counts in how many of them the audit contradicts each of `claims`.
 fn contradictions(
     settings: &AuditSettings,
     canaries: u64,
@@ -66,7 +67,7 @@ fn contradictions(
     claims: &[AuditedClaim],
 ) -> Vec<u64> {
     let mut run = Run { source: ChaCha20Rng::seed_from_u64(canaries ^ mu.to_bits()) };
-    // A bound follows from the numbers of right guesses.
+    // The bounds depend only on the numbers of right guesses, so audits with equal numbers are cached.
     let mut known: BTreeMap<Vec<u64>, Audit> = BTreeMap::new();
     let mut counts = vec![0; claims.len()];
     for _ in 0..runs {
@@ -96,7 +97,7 @@ fn claims(mu: f64) -> [AuditedClaim; 3] {
     ]
 }
 
-/// The number that a binomial count with the chance 0.05 exceeds with a probability of a millionth.
+/// Returns the count that a binomial variable with the probability 0.05 exceeds with a probability below a millionth.
 fn allowed(runs: u64) -> u64 {
     (0..=runs).find(|count| binomial::at_least(count + 1, runs, 0.05) < 1e-6).unwrap()
 }
@@ -127,7 +128,7 @@ fn correct_noise_is_contradicted_in_at_most_one_run_of_twenty() {
 
 #[test]
 fn the_bound_for_independent_canaries_is_sharp() {
-    // It must be above the truth in some runs, or it would not use its confidence.
+    // The bound must be above the truth in some runs; otherwise it would be needlessly loose at its confidence.
     const RUNS: u64 = 400;
     for guesses in [200, 50] {
         let counts =
@@ -142,7 +143,7 @@ fn canaries_that_are_hidden_together_do_not_fool_the_bounds_for_any_mechanism() 
     for guesses in [500, 100] {
         let counts = contradictions(&one_trial(guesses), 500, 1.0, Hidden::Together, RUNS, &claims(1.0));
         assert!(counts[..2].iter().all(|count| *count <= allowed(RUNS)), "{guesses}: {counts:?}");
-        // And what the third bound rests on is needed.
+        // The third bound fails without its assumption of independent noise.
         assert!(guesses < 500 || counts[2] > 2 * allowed(RUNS), "{guesses}: {counts:?}");
     }
 }
@@ -161,7 +162,7 @@ fn halved_noise_is_found() {
 #[test]
 fn a_canary_that_was_not_clipped_is_found_under_every_claim() {
     const RUNS: u64 = 100;
-    // Four times the clipping norm at a multiplier of 2.
+    // Canaries of four times the clipping norm, at a multiplier of 2.
     let settings = AuditSettings::for_canaries(1000, delta());
     let counts = contradictions(&settings, 1000, 4.0 / 2.0, Hidden::Independently, RUNS, &claims(1.0 / 2.0));
     assert!(counts[1] >= RUNS * 99 / 100 && counts[2] == RUNS, "{counts:?}");
@@ -202,12 +203,12 @@ fn settings_that_do_not_fit_are_refused() {
     }
     assert!(Audit::of_scores(&[], &[], &one_trial(1)).is_err());
     let error = Audit::of_scores(&[f64::NAN], &[0.0], &one_trial(1)).unwrap_err();
-    assert!(error.to_string().contains("score 0 of those in"), "{error}");
+    assert!(error.to_string().contains("score 0 of the canaries that were in"), "{error}");
 }
 
 #[test]
 fn the_mechanism_whose_canaries_are_hidden_together_is_the_gaussian_for_each() {
-    // The chance of a right sign, over all |x|, is that of one half μ.
+    // Over all |x|, the sign is right with the probability Φ(μ/2).
     let mut run = Run { source: ChaCha20Rng::seed_from_u64(7) };
     let rights: usize = (0..20_000)
         .map(|_| {

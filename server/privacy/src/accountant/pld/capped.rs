@@ -1,23 +1,23 @@
-//! Poisson sampling with a cap on the cohort: of more that are drawn, so many are kept, chosen uniformly.
+//! Poisson sampling with a cap on the cohort: if more clients are drawn, `cap` of them are kept, chosen uniformly.
 //!
-//! Ganesh 2025, "Tighter privacy analysis for truncated Poisson sampling". Whether at least `cap` of the others are drawn
-//! does not depend on the client. Where fewer are, this is Poisson sampling. Where as many are, the client is in with the
-//! probability P[Bin(n, q) > cap]·cap / (n·P[Bin(n − 1, q) ≥ cap]), and then in the place of another: that moves the sum by
-//! two clipping norms and is accounted as a replacement. Under zero-out and add-or-remove it is one direction of a
-//! replacement only, so that the bound is a few percent above what is spent.
+//! Ganesh 2025, "Tighter privacy analysis for truncated Poisson sampling". The event that at least `cap` of the others
+//! are drawn does not depend on the client. If fewer are drawn, this is Poisson sampling. Otherwise the client is in
+//! with the probability P[Bin(n, q) > cap]·cap / (n·P[Bin(n − 1, q) ≥ cap]), and then takes the place of another. That
+//! moves the sum by two clipping norms and is accounted as a replacement. Under zero-out and add-or-remove it is only
+//! one direction of a replacement, so the bound is a few percent above what is spent.
 
 use super::{MixturePair, SamplingRate, composed_epsilon, largest, pairs};
 use crate::accountant::binomial;
 use crate::budget::{Delta, Epsilon, RangeError};
 use crate::noise_multiplier::{NoiseMultiplier, Relation};
 
-/// The largest population: up to here binomial tails keep five digits.
+/// The largest population. Up to it, binomial tails keep five correct digits.
 const POPULATION_MAX: u64 = 1_000_000_000;
 
-/// How much larger the binomial tails are taken, for the digits that they do not have.
+/// The factor by which binomial tails are enlarged, to cover the digits that they lack.
 const SLACK: f64 = 1.0 + 1e-5;
 
-/// A population that is fixed beforehand, and how many of it are in a cohort at most.
+/// A population that is fixed beforehand, and the maximum size of a cohort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CohortCap {
     population: u64,
@@ -25,7 +25,7 @@ pub struct CohortCap {
 }
 
 impl CohortCap {
-    /// Takes both numbers.
+    /// Creates a cap of `cap` clients on cohorts from a population of `population` clients.
     ///
     /// # Errors
     /// [`RangeError`] if the population is empty or above a billion, or the cap is 0.
@@ -36,7 +36,8 @@ impl CohortCap {
         Ok(Self { population, cap })
     }
 
-    /// Derives with which probability at least `cap` others are drawn, and that with which a client is in then.
+    /// Returns the probability that at least `cap` others are drawn, and the probability that a client is in the cohort
+    /// given that they are.
     fn probabilities(self, rate: f64) -> (f64, f64) {
         let full = (binomial::at_least(self.cap, self.population - 1, rate) * SLACK).min(1.0);
         let over = binomial::at_least(self.cap.saturating_add(1), self.population, rate) * SLACK;
@@ -47,7 +48,7 @@ impl CohortCap {
     }
 }
 
-/// Derives epsilon after `steps` rounds of Poisson sampling with a cap, from the privacy loss distribution.
+/// Computes epsilon after `steps` rounds of Poisson sampling with a cap, from the privacy loss distribution.
 ///
 /// `None` as for [`poisson_gaussian_epsilon`](super::poisson_gaussian_epsilon).
 pub fn capped_poisson_gaussian_epsilon(
@@ -92,7 +93,7 @@ mod tests {
         assert!((epsilon(0.02, cap(100)) - 1.0).abs() < 1e-3);
         let costs: Vec<f64> = [40, 30, 25, 20].map(|size| epsilon(0.02, cap(size))).into();
         assert!(costs.windows(2).all(|two| two[0] < two[1]) && costs[0] > 1.0, "{costs:?}");
-        // With everybody drawn it is a cohort of fixed size.
+        // At the sampling rate 1, the cap makes this a cohort of fixed size.
         assert!(epsilon(1.0, cap(100)) < 1.0);
     }
 
@@ -100,7 +101,7 @@ mod tests {
     fn the_chance_to_be_in_is_the_share_of_the_places() {
         let cap = CohortCap::new(50, 10).unwrap();
         let (full, is_in) = cap.probabilities(0.2);
-        // Summed over how many of the 49 others are drawn.
+        // The exact value, summed over how many of the 49 others are drawn.
         let exact: f64 =
             (10..50).map(|drawn| binomial::exactly(drawn, 49, 0.2) * 0.2 * 10.0 / (drawn + 1) as f64).sum();
         assert!((full * is_in / exact - 1.0).abs() < 1e-4, "{full} {is_in} {exact}");

@@ -1,44 +1,45 @@
-//! The composition of one step many times: a power in the frequency domain, with every error counted.
+//! The composition of one step with itself: a power in the frequency domain, with every error bounded.
 //!
-//! The losses are tilted before they are transformed: each probability p at loss l becomes p·e^(λl)/M. The sum of
-//! tilted losses has the composed probabilities times e^(λl)/M^k, so that the part of the distribution that decides
-//! about a delta of 1e-12 is in the middle of the transform and not below its rounding errors.
+//! The losses are tilted before the transform: each probability p at loss l becomes p·e^(λl)/M. The sum of tilted
+//! losses has the composed probabilities times e^(λl)/M^k. This moves the part of the distribution that decides a delta
+//! of 1e-12 to the middle of the transform, instead of below its rounding errors.
 
 use rustfft::{FftPlanner, num_complex::Complex};
 
 use super::step::GridLoss;
 use crate::accountant::special::exp_or_nothing;
 
-/// The logarithm of a frequency's share that is nothing beside the rounding of the others.
+/// The logarithm of a frequency's share below which the share is negligible beside the rounding errors of the other
+/// frequencies.
 const LN_NOTHING: f64 = -200.0;
 
-/// What the choice of the grid fixes.
+/// The window of composed losses and the tilts, which are fixed by the choice of the grid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Window {
-    /// The multiple of the interval at which the window of composed losses begins.
+    /// The multiple of the interval at which the window begins.
     pub first: i64,
-    /// How many points it has, a power of two.
+    /// The number of points, a power of two.
     pub points: usize,
     /// The tilt λ, above 0.
     pub tilt: f64,
-    /// A second tilt, which bounds the probability above the window (Chernoff).
+    /// A second tilt, for the Chernoff bound on the probability above the window.
     pub tail_tilt: f64,
 }
 
-/// The composed loss within a window, and bounds on all that the window does not show.
+/// The composed loss within a window, and bounds on everything outside it.
 pub(super) struct ComposedLoss {
     interval: f64,
     first: i64,
-    /// Probabilities, from above where the transform rounds down below 0.
+    /// Probabilities. Where the transform rounds below 0, they are raised to 0.
     masses: Vec<f64>,
-    /// The probability above the window or unbounded.
+    /// The probability of a loss that is above the window or unbounded.
     beyond: f64,
-    /// ln of the bound on one mass's rounding error, times e^(λl) for the mass at l.
+    /// ln of the bound on the rounding error of the mass at loss l, times e^(λl).
     ln_error: f64,
     tilt: f64,
 }
 
-/// Composes `steps` steps.
+/// Composes `steps` equal steps.
 pub(super) fn compose(step: &GridLoss, steps: u64, window: Window) -> ComposedLoss {
     let count = steps as f64;
     let ln_moment = step.ln_moment(window.tilt);
@@ -47,7 +48,7 @@ pub(super) fn compose(step: &GridLoss, steps: u64, window: Window) -> ComposedLo
         let place = (step.first + index as i64).rem_euclid(window.points as i64) as usize;
         values[place].re += mass * exp_or_nothing(window.tilt * loss - ln_moment);
     }
-    // One step needs no transform, and has none of its errors.
+    // A single step needs no transform, so it has none of the transform's errors.
     let sensitivity = if steps > 1 { raise_by_transform(&mut values, count) } else { 0.0 };
     let transformed = if steps > 1 { 1.0 / window.points as f64 } else { 1.0 };
     let rounding = f64::EPSILON * ((window.points as f64).log2() + 4.0);
@@ -73,15 +74,16 @@ pub(super) fn compose(step: &GridLoss, steps: u64, window: Window) -> ComposedLo
     }
 }
 
-/// Composes tilted real masses `count` times: a power in the frequency domain, without the division by their number.
+/// Composes tilted real masses `count` times by a power in the frequency domain. The caller must divide the result by
+/// the number of masses.
 ///
-/// Returns Σ |φ|^(count − 1) over the frequencies: by how much an error of φ counts.
+/// Returns Σ |φ|^(count − 1) over the frequencies, the factor by which an error of φ counts.
 fn raise_by_transform(values: &mut [Complex<f64>], count: f64) -> f64 {
     let points = values.len();
     let mut planner = FftPlanner::new();
     planner.plan_fft_forward(points).process(values);
     let mut sensitivity = 0.0;
-    // The masses are real: the other half of the spectrum is the mirror image.
+    // The masses are real, so the other half of the spectrum is the mirror image.
     for index in 0..=points / 2 {
         let mirrored = (points - index) % points;
         let ln_radius = 0.5 * values[index].norm_sqr().max(f64::MIN_POSITIVE).ln();
@@ -104,11 +106,11 @@ fn raise_by_transform(values: &mut [Complex<f64>], count: f64) -> f64 {
 }
 
 impl ComposedLoss {
-    /// Finds the least epsilon of the window for which delta is enough. `None` if what is beyond the window already
-    /// exceeds delta.
+    /// Finds the smallest epsilon in the window for which delta is enough. `None` if the probability beyond the window
+    /// already exceeds delta.
     ///
-    /// Goes down from the top with δ(l) = Σ over the losses j above l of p_j·(1 − e^(l−j)), as a sum that never
-    /// subtracts: δ(l − h) = e^-h·δ(l) + (1 − e^-h)·P(j ≥ l).
+    /// The search goes down from the top with the hockey-stick divergence δ(l) = Σ over the losses j above l of p_j·(1
+    /// − e^(l−j)). The recursion never subtracts: δ(l − h) = e^-h·δ(l) + (1 − e^-h)·P(j ≥ l).
     pub fn epsilon(&self, delta: f64) -> Option<f64> {
         let shrink = (-self.interval).exp();
         let (mut stick, mut above) = (0.0, 0.0);
@@ -136,7 +138,7 @@ impl ComposedLoss {
         (self.first + index as i64) as f64 * self.interval
     }
 
-    /// Bounds what the rounding errors of all masses above a loss do to its delta.
+    /// Bounds the change that the rounding errors of all masses above a loss make to its delta.
     fn error_at(&self, index: usize) -> f64 {
         exp_or_nothing(self.ln_error - self.tilt * self.loss(index))
             * (1.0 + 1.0 / (self.tilt * self.interval))

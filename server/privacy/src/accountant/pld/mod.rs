@@ -1,9 +1,9 @@
-//! Privacy loss distributions: the tight accountant for many rounds of one kind.
+//! Privacy loss distributions (PLD): the tight accountant for many rounds of one kind.
 //!
-//! Both directions of a relation have a pair of Gaussian mixtures that dominates them. Its loss is put on a grid from
-//! above, composed by a Fourier transform, and read off. All that is cut away or rounded is added to delta, so that
-//! the answer is an upper bound; where no grid of bounded size gives one, there is none, and the Rényi accountant
-//! answers.
+//! Each direction of a relation has a dominating pair of Gaussian mixtures. Its privacy loss is rounded up to a grid,
+//! composed by a Fourier transform, and converted to an epsilon. Every truncated tail and every rounding error is added
+//! to delta, so the answer is an upper bound. If no grid of bounded size gives a bound, there is no answer, and the
+//! Rényi accountant is used.
 
 mod capped;
 mod compose;
@@ -23,35 +23,36 @@ use super::gaussian;
 use crate::budget::{Delta, Epsilon, SamplingRate};
 use crate::noise_multiplier::{NoiseMultiplier, Relation};
 
-/// Points of the window at most: 4 MiB for each of a few vectors.
+/// The maximum number of points of the window: 4 MiB for each of a few vectors.
 const POINTS_MAX: usize = 1 << 18;
 
-/// Points of the window at least.
+/// The minimum number of points of the window.
 const POINTS_MIN: usize = 1 << 15;
 
-/// The interval of the grid in standard deviations of one step's loss: it raises the variance by 0.04 %.
+/// The interval of the grid, in standard deviations of one step's loss. It raises the variance by 0.04 %.
 const INTERVAL_PER_DEVIATION: f64 = 0.05;
 
-/// The share of delta that may be cut away, together.
+/// The share of delta that truncated tails may use up in total.
 const CUT_SHARE: f64 = 1e-4;
 
 /// The logarithm of the tilted probability that may be outside the window, on each side.
 const LN_WRAPPED: f64 = -20.0;
 
-/// Within so many standard deviations a step's loss is a usual one.
+/// The largest output, in standard deviations of the noise, that counts as usual; larger outputs are rare events.
 const USUAL_DEVIATIONS: f64 = 3.0;
 
-/// The largest loss of one step for which float64 has room.
+/// The largest loss of one step whose exponential fits into a float64.
 const LOSS_MAX: f64 = 600.0;
 
-/// Derives epsilon after `steps` rounds with Poisson sampling, from the privacy loss distribution.
+/// Computes epsilon after `steps` rounds with Poisson sampling, from the privacy loss distribution.
 ///
-/// Under [`Relation::AddOrRemove`] and [`Relation::ZeroOut`] the pair is (1−q)N(0, z²) + qN(1, z²) and N(0, z²), in
-/// both directions; the two relations have the same curve. Under [`Relation::ReplaceOne`] it is
-/// (1−q)N(0, s²) + qN(1, s²) and (1−q)N(0, s²) + qN(−1, s²), with s the standard deviation in clipping norms
-/// (Zhu, Dong and Wang 2022, "Optimal accounting of differential privacy via characteristic function").
+/// Under [`Relation::AddOrRemove`] and [`Relation::ZeroOut`] the dominating pair is (1−q)N(0, z²) + qN(1, z²) and
+/// N(0, z²), in both directions; the two relations have the same curve. Under [`Relation::ReplaceOne`] it is
+/// (1−q)N(0, s²) + qN(1, s²) and (1−q)N(0, s²) + qN(−1, s²), with s the standard deviation in clipping norms (Zhu, Dong
+/// and Wang 2022, "Optimal accounting of differential privacy via characteristic function").
 ///
-/// `None` if one step's loss is too large or the window has no room: then [`RdpCurve`](super::RdpCurve) answers.
+/// `None` if one step's loss is too large or the window would need too many points: then use
+/// [`RdpCurve`](super::RdpCurve).
 pub fn poisson_gaussian_epsilon(
     rate: SamplingRate,
     multiplier: NoiseMultiplier,
@@ -70,13 +71,13 @@ pub fn poisson_gaussian_epsilon(
     largest(epsilons)
 }
 
-/// Derives δ(0) of one step, which at most adds up: the probability to be drawn times that of telling the two apart then,
-/// 2Φ(1/(2·multiplier)) − 1.
+/// Computes δ(0) of one step; over several steps, δ(0) is at most the sum. It is the sampling rate times the total
+/// variation distance of a release with the client from a release without the client, 2Φ(1/(2·multiplier)) − 1.
 fn total_variation(multiplier: NoiseMultiplier, rate: f64) -> f64 {
     rate * gaussian::profile(1.0 / multiplier.get(), 0.0)
 }
 
-/// Makes the dominating pairs of Poisson sampling, one for each direction that differs.
+/// Returns the dominating pairs of Poisson sampling, one for each direction that differs.
 fn pairs(relation: Relation, rate: f64, z: f64) -> Vec<MixturePair> {
     let mixed = [1.0 - rate, rate];
     let directions = match relation {
@@ -87,14 +88,14 @@ fn pairs(relation: Relation, rate: f64, z: f64) -> Vec<MixturePair> {
     directions.into_iter().map(|(upper, lower)| MixturePair { upper, lower, z }).collect()
 }
 
-/// Takes the epsilon of the worse direction.
+/// Returns the epsilon of the worse direction.
 fn largest(epsilons: impl Iterator<Item = Option<f64>>) -> Option<Epsilon> {
     let largest = epsilons.reduce(|first, second| Some(first?.max(second?)))??;
     Epsilon::new(largest).ok()
 }
 
-/// Derives epsilon of one direction of steps that meet one of some pairs each, with a probability that does not depend
-/// on the client.
+/// Computes epsilon for one direction. In each step, one of `pairs` applies with the given probability, which does not
+/// depend on the client.
 fn composed_epsilon(pairs: &[(f64, MixturePair)], steps: u64, delta: f64) -> Option<f64> {
     let cut = CUT_SHARE * delta;
     let deviations = (-2.0 * (cut / steps as f64).ln()).sqrt();
@@ -114,7 +115,7 @@ fn composed_epsilon(pairs: &[(f64, MixturePair)], steps: u64, delta: f64) -> Opt
     composed_on_a_grid(&outlook, (lowest, highest), step, steps, delta)
 }
 
-/// Chooses the grid, makes the step on it and composes. One step's losses lie between the ends of `range`.
+/// Chooses the grid, puts the step on it and composes. The losses of one step lie between the ends of `range`.
 fn composed_on_a_grid(
     outlook: &Outlook,
     range: (f64, f64),
@@ -124,7 +125,8 @@ fn composed_on_a_grid(
 ) -> Option<f64> {
     let tilt = outlook.tilt();
     let (tail_tilt, quantile) = outlook.upper_quantile((CUT_SHARE * delta).ln());
-    // What is beyond the window is wrapped around into it: sound, but it must be little where epsilon will be.
+    // Probability beyond the window wraps around into it. The bound stays sound, but it is loose if much wraps to near
+    // epsilon.
     let high = outlook.tilted_upper_quantile(tilt, LN_WRAPPED).max(quantile);
     let low = outlook.lower_quantile(tilt, LN_WRAPPED);
     let width = 1.05 * (high - low);

@@ -1,24 +1,24 @@
-//! A look ahead: where the composed loss will lie, so that the grid can be chosen.
+//! A rough forecast of where the composed loss will lie, for choosing the grid.
 //!
-//! Nothing here needs to be exact: any choice of grid, window and tilt gives a sound answer, only not a tight one.
+//! Nothing here needs to be exact. Any choice of grid, window and tilt gives a sound answer, though perhaps not a tight
+//! one.
 
 use super::pair::Part;
 use super::step::ln_moment;
 
-/// Points at which the density is looked at.
+/// The number of points at which the density is evaluated.
 const POINTS: usize = 2048;
 
-/// A loss with its rough probability.
+/// A loss with its approximate probability.
 pub(super) struct Point {
-    /// Where it is, in standard deviations.
+    /// The position of the loss, in standard deviations of the noise.
     pub x_per_z: f64,
-    /// The loss.
     pub loss: f64,
-    /// Its probability.
+    /// The approximate probability of the loss.
     pub mass: f64,
 }
 
-/// Losses of one step with rough probabilities, and how often it is composed.
+/// The losses of one step with approximate probabilities, and how often the step is composed.
 pub(super) struct Outlook {
     points: Vec<Point>,
     steps: f64,
@@ -26,7 +26,7 @@ pub(super) struct Outlook {
 }
 
 impl Outlook {
-    /// Looks at the pairs of a step, at each between its ends.
+    /// Evaluates each pair of a step at [`POINTS`] points between its two ends.
     pub fn new(parts: &[Part], steps: u64, delta: f64) -> Self {
         let mut points = Vec::with_capacity(POINTS * parts.len());
         for Part { weight, pair, x_low, x_high } in parts {
@@ -40,7 +40,7 @@ impl Outlook {
         Self::of_points(points, steps, delta)
     }
 
-    /// Looks at losses that are known.
+    /// Creates the forecast from losses and approximate probabilities that are already known.
     pub fn of_points(points: Vec<Point>, steps: u64, delta: f64) -> Self {
         Self { points, steps: steps as f64, ln_delta: delta.ln() }
     }
@@ -50,12 +50,12 @@ impl Outlook {
         self.points.iter().map(|point| (point.loss, point.mass))
     }
 
-    /// Derives the logarithm of the moment generating function of the composed loss.
+    /// Computes the logarithm of the moment generating function of the composed loss.
     fn ln_moment(&self, tilt: f64) -> f64 {
         self.steps * ln_moment(self.losses(), tilt)
     }
 
-    /// Finds the tilt under which the losses that decide about epsilon are likely: the best Rényi order minus 1.
+    /// Finds the tilt under which the losses that decide epsilon are likely: the best Rényi order minus 1.
     pub fn tilt(&self) -> f64 {
         least(|tilt| {
             let order = tilt + 1.0;
@@ -64,38 +64,40 @@ impl Outlook {
         .0
     }
 
-    /// Derives the tilt of a Chernoff bound, and the loss exceeded with probability e^`ln_probability` at most.
+    /// Returns the tilt of a Chernoff bound, and a loss that is exceeded with a probability of at most
+    /// e^`ln_probability`.
     pub fn upper_quantile(&self, ln_probability: f64) -> (f64, f64) {
         least(|tilt| (self.ln_moment(tilt) - ln_probability) / tilt)
     }
 
-    /// Derives a loss above which the composed loss is with probability e^`ln_probability` at most, when tilted.
+    /// Returns a loss that the tilted composed loss exceeds with a probability of at most e^`ln_probability`.
     pub fn tilted_upper_quantile(&self, tilt: f64, ln_probability: f64) -> f64 {
         let tilted = self.ln_moment(tilt);
         least(|more| (self.ln_moment(tilt + more) - tilted - ln_probability) / more).1
     }
 
-    /// Derives a loss below which the composed loss is with probability e^`ln_probability` at most, when tilted.
+    /// Returns a loss such that the tilted composed loss is below it with a probability of at most e^`ln_probability`.
     pub fn lower_quantile(&self, tilt: f64, ln_probability: f64) -> f64 {
         let tilted = self.ln_moment(tilt);
         -least(|back| (self.ln_moment(tilt - back) - tilted - ln_probability) / back).1
     }
 
-    /// Derives the standard deviation of one step's loss under the tilt.
+    /// Computes the standard deviation of one step's loss under the tilt.
     pub fn step_deviation(&self, tilt: f64) -> f64 {
         deviation(self.losses(), tilt)
     }
 
-    /// Derives the standard deviation of one step's loss without what happens rarely: |x| is at most so many deviations.
+    /// Computes the standard deviation of one step's loss without rare events: only |x| of at most `deviations` counts.
     ///
-    /// With a small sampling rate a few large losses make the deviation, and the many small ones the sum.
+    /// With a small sampling rate, a few large losses dominate the deviation, while the many small ones make up the
+    /// sum.
     pub fn usual_step_deviation(&self, deviations: f64) -> f64 {
         let usual = self.points.iter().filter(|point| point.x_per_z.abs() <= deviations);
         deviation(usual.map(|point| (point.loss, point.mass)), 0.0)
     }
 }
 
-/// Derives the standard deviation under the tilt.
+/// Computes the standard deviation of the losses under the tilt.
 fn deviation(points: impl Iterator<Item = (f64, f64)> + Clone, tilt: f64) -> f64 {
     let ln_total = ln_moment(points.clone(), tilt);
     let weight =
@@ -105,9 +107,9 @@ fn deviation(points: impl Iterator<Item = (f64, f64)> + Clone, tilt: f64) -> f64
     square.sqrt()
 }
 
-/// Finds the argument in [1e-6, 1e9] with the least value by a coarse search and a golden section of its logarithm.
+/// Minimises `value` over [1e-6, 1e9], by a coarse search and then a golden-section search of the logarithm.
 ///
-/// Returns both. A value that is not a number counts as infinite.
+/// Returns the argument and the value. A value that is NaN counts as infinite.
 fn least(value: impl Fn(f64) -> f64) -> (f64, f64) {
     let at = |ln: f64| Some(value(ln.exp())).filter(|value| !value.is_nan()).unwrap_or(f64::INFINITY);
     let (start, coarse) = (1e-6f64.ln(), 1.0);

@@ -1,42 +1,44 @@
 use crate::accountant::special::normal_between;
 
-/// Two mixtures of Gaussians that dominate a mechanism's outputs on neighbours: `upper` against `lower`.
+/// A dominating pair: two mixtures of Gaussians that dominate a mechanism's outputs on neighbours, `upper` against
+/// `lower`.
 ///
-/// All have the standard deviation `z`; the upper one's means are 0 and 1, the lower one's 0 and −1, with equal weights
-/// unless one of both is N(0, z²) alone. So the loss ln(upper(x) / lower(x)) rises in x.
+/// All components have the standard deviation `z`. The means of `upper` are 0 and 1, those of `lower` are 0 and −1.
+/// Both mixtures have equal weights unless one of them is N(0, z²) alone. So the loss ln(upper(x) / lower(x)) rises in
+/// x.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct MixturePair {
     /// The weights of the upper mixture's means 0 and 1.
     pub upper: [f64; 2],
     /// The weights of the lower mixture's means 0 and −1.
     pub lower: [f64; 2],
-    /// The standard deviation.
+    /// The standard deviation of every component.
     pub z: f64,
 }
 
-/// All of the weight at 0.
+/// The weights of N(0, z²) alone.
 pub(super) const AT_ZERO: [f64; 2] = [1.0, 0.0];
 
-/// A pair that is met with a probability that is the same for both neighbours, and the ends at which it is cut off.
+/// A dominating pair, the probability that it applies to a step, and the range of outputs that is evaluated. The
+/// probability is the same for both neighbours.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Part {
-    /// The probability with which it is met.
+    /// The probability that the pair applies to a step.
     pub weight: f64,
-    /// The pair.
     pub pair: MixturePair,
-    /// Below it all counts as if it were there.
+    /// The lower end of the range; outputs below it count as if they were equal to it.
     pub x_low: f64,
-    /// Above it the loss counts as unbounded.
+    /// The upper end of the range; above it the loss counts as unbounded.
     pub x_high: f64,
 }
 
 impl MixturePair {
-    /// Derives the loss at x.
+    /// Computes the privacy loss at the output x.
     pub fn loss(&self, x: f64) -> f64 {
         self.ln_ratio(&self.upper, x) - self.ln_ratio(&self.lower, -x)
     }
 
-    /// Derives the logarithm of a mixture's density at x over that of N(0, z²).
+    /// Computes the logarithm of a mixture's density at x over that of N(0, z²).
     fn ln_ratio(&self, weights: &[f64; 2], x: f64) -> f64 {
         let shift = (2.0 * x - 1.0) / (2.0 * self.z * self.z);
         if shift < 30.0 {
@@ -45,16 +47,16 @@ impl MixturePair {
         shift + (weights[0] * (-shift).exp() + weights[1]).ln()
     }
 
-    /// Derives the logarithm of the upper density at x.
+    /// Computes the logarithm of the density of `upper` at x.
     pub fn ln_upper_density(&self, x: f64) -> f64 {
         let ln_normal =
             -x * x / (2.0 * self.z * self.z) - (self.z * (2.0 * std::f64::consts::PI).sqrt()).ln();
         ln_normal + self.ln_ratio(&self.upper, x)
     }
 
-    /// Finds the x at which the loss is `loss`; −∞ or +∞ if all losses are above or below.
+    /// Finds the x at which the loss is `loss`; −∞ or +∞ if all losses are above or below it.
     ///
-    /// Solved in a form in which nothing cancels, so that a loss of 1e-9 has its x too.
+    /// Solved in a form in which nothing cancels, so that even a loss of 1e-9 has its x.
     pub fn x_at(&self, loss: f64) -> f64 {
         if self.lower == AT_ZERO {
             self.x_of_ratio(&self.upper, loss)
@@ -89,7 +91,7 @@ impl MixturePair {
         square * (larger + (0.5 * (linear + linear.hypot(constant))).ln() - ln_c)
     }
 
-    /// Derives the probability of (low, high] under the upper and under the lower mixture.
+    /// Returns the probability of (low, high] under the upper and under the lower mixture.
     pub fn masses(&self, low: f64, high: f64) -> (f64, f64) {
         let mass = |weights: &[f64; 2], mean: f64| {
             let part = |weight: f64, mean: f64| {
@@ -125,7 +127,7 @@ mod tests {
                 let loss = pair.loss(x);
                 let slope = (pair.loss(x + 1e-4 * pair.z) - loss) / (1e-4 * pair.z);
                 let back = pair.loss(pair.x_at(loss).clamp(-40.0 * pair.z, 1.0 + 40.0 * pair.z));
-                // Where the loss is flat, only the loss is found again.
+                // Where the loss is nearly constant, the inverse recovers the loss but not x.
                 let allowed = 1e-12 * loss.abs() + 1e-11 * slope.abs() * pair.z + 1e-15;
                 assert!((back - loss).abs() <= allowed, "{pair:?} {x}: {loss} {back}");
             }

@@ -5,19 +5,19 @@ use super::step::GridLoss;
 use super::{CUT_SHARE, LOSS_MAX, composed_on_a_grid};
 use crate::budget::{Delta, Epsilon, RangeError};
 
-/// The largest scale, in steps of the number: the losses are listed one by one.
+/// The maximum noise scale, in steps of the number. It is bounded because the losses are listed one by one.
 const SCALE_MAX: f64 = 65_536.0;
 
-/// The smallest scale.
+/// The minimum noise scale, in steps of the number.
 const SCALE_MIN: f64 = 0.01;
 
-/// The largest sensitivity, in steps of the number.
+/// The maximum sensitivity, in steps of the number.
 const SENSITIVITY_MAX: u32 = 1 << 16;
 
-/// Standard deviations beyond which a discrete Gaussian has a probability below 1e-300.
+/// The number of standard deviations beyond which a discrete Gaussian has a probability below 1e-300.
 const REACH: f64 = 38.0;
 
-/// Losses that are enough to look ahead.
+/// The number of losses that is enough for a rough forecast.
 const ROUGH_POINTS: u32 = 1024;
 
 /// The shape of the noise on one number.
@@ -31,7 +31,7 @@ pub enum NoiseShape {
     DiscreteGaussian,
 }
 
-/// Noise on one number, with how much a client may change that.
+/// Noise on one number, with its sensitivity: the largest change of the number that one client can cause.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScalarNoise {
     shape: NoiseShape,
@@ -40,7 +40,7 @@ pub struct ScalarNoise {
 }
 
 impl ScalarNoise {
-    /// Takes the shape, the scale s and the sensitivity, both in steps of the number.
+    /// Creates noise of a shape, with the scale s and the sensitivity, both in steps of the number.
     ///
     /// # Errors
     /// [`RangeError`] if the scale is not between 0.01 and 65,536 or the sensitivity not between 1 and 65,536.
@@ -53,9 +53,10 @@ impl ScalarNoise {
         Ok(Self { shape, scale, sensitivity })
     }
 
-    /// Derives epsilon of so many releases at this delta, from the privacy loss distribution.
+    /// Computes epsilon of `releases` releases at this delta, from the privacy loss distribution.
     ///
-    /// Both directions are alike, by symmetry. `None` if one release's loss is too large or the window has no room.
+    /// Both directions are alike, by symmetry. `None` if one release's loss is too large for a float64, or the window
+    /// would need too many points.
     pub fn epsilon(&self, releases: u64, delta: Delta) -> Option<Epsilon> {
         if releases == 0 {
             return Epsilon::new(0.0).ok();
@@ -71,7 +72,8 @@ impl ScalarNoise {
         Epsilon::new(epsilon).ok()
     }
 
-    /// Lists the losses of one release. Large ones with a probability of about `cut` together count as unbounded.
+    /// Lists the losses of one release. The largest losses, with a total probability of about `cut`, count as
+    /// unbounded.
     fn losses(&self, cut: f64) -> Losses {
         let (scale, moved) = (self.scale, f64::from(self.sensitivity));
         let ratio = moved / scale;
@@ -108,16 +110,16 @@ fn discrete_gaussian_losses(scale: f64, moved: f64, cut: f64) -> Losses {
     let total = 1.0 + 2.0 * (inside + beyond);
     let atom = |x: i64| ((moved * moved - 2.0 * x as f64 * moved) / (2.0 * square), weight(x) / total);
     let mut atoms: Vec<(f64, f64)> = (-kept..=kept).rev().map(atom).collect();
-    // What is below the least loss counts as the least.
+    // Everything below the smallest loss counts as the smallest.
     atoms[0].1 += beyond / total;
     Losses { atoms, between: Between { largest: None }, infinity: beyond / total }
 }
 
 /// The losses of one release.
 struct Losses {
-    /// (loss, probability) of single values, losses rising.
+    /// The losses of single values as (loss, probability), in increasing order of the loss.
     atoms: Vec<(f64, f64)>,
-    /// Those that lie between.
+    /// The continuous losses between the atoms.
     between: Between,
     /// The probability of a loss that counts as unbounded.
     infinity: f64,
@@ -128,7 +130,7 @@ impl Losses {
         self.atoms.iter().map(|(loss, _)| loss.abs()).fold(0.0, f64::max)
     }
 
-    /// Returns few losses with rough probabilities.
+    /// Returns a few losses with approximate probabilities, for the forecast of the composed loss.
     fn rough_points(&self) -> Vec<Point> {
         let chunk = self.atoms.len().div_ceil(ROUGH_POINTS as usize).max(1);
         let merged = self.atoms.chunks(chunk).map(|atoms| {
@@ -154,20 +156,20 @@ impl Losses {
     }
 }
 
-/// The losses of the Laplace mechanism between its two ends: at the noise x in (0, Δ) it is (Δ − 2x)/s.
+/// The losses of the Laplace mechanism between its two ends. At the noise x in (0, Δ) the loss is (Δ − 2x)/s.
 struct Between {
-    /// The end Δ/s, if there is anything between.
+    /// The upper end Δ/s of the losses, which are continuous between −Δ/s and Δ/s; `None` for noise on integers.
     largest: Option<f64>,
 }
 
 impl Between {
-    /// Derives the probability of a loss in (low, high]: with u = x/s it is half of e^−u between two u.
+    /// Computes the probability of a loss in (low, high]: with u = x/s, half the difference of e^−u at the two ends.
     fn mass(largest: f64, low: f64, high: f64) -> f64 {
         let [from, to] = [high, low].map(|loss| 0.5 * (largest - loss));
         0.5 * (-from).exp() * -(from - to).exp_m1()
     }
 
-    /// Returns losses with rough probabilities.
+    /// Returns losses with approximate probabilities, for the forecast of the composed loss.
     fn points(&self) -> impl Iterator<Item = (f64, f64)> + Clone {
         self.largest.into_iter().flat_map(|largest| {
             let width = 2.0 * largest / f64::from(ROUGH_POINTS);

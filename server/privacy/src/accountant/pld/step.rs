@@ -1,18 +1,18 @@
-//! The privacy loss of one step on a grid, by connecting the dots.
+//! The privacy loss of one step on a grid, by the connect-the-dots method.
 //!
-//! Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022, "Connect the dots: tighter discrete approximations of
-//! privacy loss distributions": the mass between two points of the grid is split so that both distributions keep
-//! their mass. Among all distributions on the grid that dominate the true one it has the least hockey-stick curve.
+//! Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022, "Connect the dots: tighter discrete approximations of privacy
+//! loss distributions". The mass between two points of the grid is split so that both distributions keep their mass.
+//! Among all distributions on the grid that dominate the true one, the result has the smallest hockey-stick divergence.
 
 use super::pair::Part;
 use crate::accountant::special::exp_or_nothing;
 
-/// A distribution of losses at multiples of `interval`, and what lies above.
+/// A distribution of losses at multiples of `interval`, and the probability of an unbounded loss.
 #[derive(Clone, Debug)]
 pub(super) struct GridLoss {
-    /// The distance of two losses.
+    /// The distance between neighbouring losses.
     pub interval: f64,
-    /// The multiple at which `masses` begin.
+    /// The multiple of `interval` at which `masses` begin.
     pub first: i64,
     /// The probabilities under the upper distribution.
     pub masses: Vec<f64>,
@@ -20,8 +20,10 @@ pub(super) struct GridLoss {
     pub infinity: f64,
 }
 
-/// Puts a step's loss on the grid: that of its pairs, each with its weight. What is below a pair's `x_low` is moved up to
-/// the point above `x_low`, what is above `x_high` counts as an unbounded loss: both only ever raise the privacy curve.
+/// Puts a step's loss on the grid: the losses of its pairs, each with its weight.
+///
+/// Mass below a pair's `x_low` moves up to the point above `x_low`. Mass above `x_high` counts as an unbounded loss.
+/// Both can only raise the privacy curve.
 pub(super) fn connect_the_dots(parts: &[Part], interval: f64) -> GridLoss {
     let ends = |part: &Part| {
         let first = (part.pair.loss(part.x_low) / interval).floor() as i64;
@@ -39,7 +41,7 @@ pub(super) fn connect_the_dots(parts: &[Part], interval: f64) -> GridLoss {
     GridLoss { interval, first, masses, infinity }
 }
 
-/// Adds the masses of one pair, from the multiple `start` of the interval on. Returns the probability of more.
+/// Adds the masses of one pair, from the multiple `start` of the interval on. Returns the probability of larger losses.
 fn spread(part: &Part, start: i64, interval: f64, masses: &mut [f64]) -> f64 {
     let Part { weight, pair, x_low, x_high } = part;
     let mut below = *x_low;
@@ -56,22 +58,23 @@ fn spread(part: &Part, start: i64, interval: f64, masses: &mut [f64]) -> f64 {
     pair.masses(below, f64::INFINITY).0
 }
 
-/// Derives which part of `upper` goes to the grid's loss l, the rest to the next: a + b = upper and a·e^-l +
-/// b·e^-(l + interval) = lower.
+/// Computes the part of `upper` that goes to the grid's loss l; the rest goes to the next grid loss. The parts a and b
+/// satisfy a + b = upper and a·e^-l + b·e^-(l + interval) = lower.
 fn share_below(interval: f64, loss: f64, upper: f64, lower: f64) -> f64 {
     let scaled = lower * loss.exp();
     ((scaled - upper * (-interval).exp()) / -(-interval).exp_m1()).clamp(0.0, upper)
 }
 
 impl GridLoss {
-    /// Makes a grid without masses, for losses between `low` and `high`.
+    /// Creates a grid without masses, for losses between `low` and `high`.
     pub fn empty(interval: f64, low: f64, high: f64) -> Self {
         let first = (low / interval).floor() as i64;
         let last = ((high / interval).ceil() as i64).max(first + 1);
         Self { interval, first, masses: vec![0.0; (last - first + 1) as usize], infinity: 0.0 }
     }
 
-    /// Adds the probabilities, under the upper and the lower distribution, of losses between a point and the next.
+    /// Adds the probabilities of the losses between a grid point and the next, under the upper and the lower
+    /// distribution.
     pub fn add(&mut self, index: usize, upper: f64, lower: f64) {
         let share = share_below(self.interval, self.loss(index), upper, lower);
         self.masses[index] += share;
@@ -88,13 +91,13 @@ impl GridLoss {
         (self.first + index as i64) as f64 * self.interval
     }
 
-    /// Derives ln Σ p·e^(tilt·loss) over the finite losses.
+    /// Computes ln Σ p·e^(tilt·loss) over the finite losses.
     pub fn ln_moment(&self, tilt: f64) -> f64 {
         ln_moment(self.points(), tilt)
     }
 }
 
-/// Derives ln Σ p·e^(tilt·loss).
+/// Computes ln Σ p·e^(tilt·loss).
 pub(super) fn ln_moment(points: impl Iterator<Item = (f64, f64)> + Clone, tilt: f64) -> f64 {
     let present = points.filter(|(_, mass)| *mass > 0.0);
     let largest = present.clone().map(|(loss, _)| tilt * loss).fold(f64::NEG_INFINITY, f64::max);
@@ -112,7 +115,7 @@ mod tests {
         for (upper, lower) in [(mixed, AT_ZERO), (AT_ZERO, mixed), (mixed, mixed)] {
             let pair = MixturePair { upper, lower, z: 0.8 };
             let part = Part { weight: 0.75, pair, x_low: -8.0, x_high: 9.0 };
-            // And a second one, with less noise.
+            // Add a second pair, with less noise.
             let other = Part { weight: 0.25, pair: MixturePair { z: 0.5, ..pair }, x_low: -7.0, x_high: 8.0 };
             let grid = connect_the_dots(&[part, other], 1e-3);
             let total: f64 = grid.masses.iter().sum::<f64>() + grid.infinity;
