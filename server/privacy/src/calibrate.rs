@@ -1,4 +1,4 @@
-//! The least noise for a budget, and the most rounds within one.
+//! Calibration: the smallest noise multiplier for a budget, and the largest number of releases within one.
 
 use crate::budget::{Epsilon, RangeError};
 use crate::noise_multiplier::{NOISE_MULTIPLIER_MAX, NOISE_MULTIPLIER_MIN, NoiseMultiplier, Relation};
@@ -6,18 +6,18 @@ use crate::noise_multiplier::{NOISE_MULTIPLIER_MAX, NOISE_MULTIPLIER_MIN, NoiseM
 /// The relative precision of a calibrated multiplier, which is rounded up.
 const PRECISION: f64 = 1e-4;
 
-/// The factor between two multipliers while the goal is not yet between them.
+/// The factor between successive multipliers until the search has bracketed the target epsilon.
 const FACTOR: f64 = 4.0;
 
-/// No multiplier keeps the budget.
+/// No noise multiplier meets the budget.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CalibrateError {
-    /// Not even the largest multiplier is enough.
+    /// Even the largest multiplier exceeds the budget.
     #[error(
         "no noise multiplier up to {NOISE_MULTIPLIER_MAX} keeps epsilon at {target}; raise epsilon or delta, or plan fewer rounds"
     )]
     OutOfReach {
-        /// The epsilon that was asked for.
+        /// The requested epsilon.
         target: Epsilon,
     },
     /// A multiplier is out of range.
@@ -27,11 +27,11 @@ pub enum CalibrateError {
 
 /// Finds the smallest noise multiplier whose epsilon is at most `target`, to 0.01 %, rounded up.
 ///
-/// `epsilon` is what is spent with a multiplier relative to `relation`; it must not rise with the multiplier. `None`
-/// means that nothing can be claimed.
+/// `epsilon` returns the epsilon spent with a multiplier, which is relative to `relation`. It must not increase with
+/// the multiplier. `None` means that nothing can be claimed.
 ///
 /// # Errors
-/// [`CalibrateError::OutOfReach`] if no multiplier is enough.
+/// [`CalibrateError::OutOfReach`] if no multiplier up to [`NOISE_MULTIPLIER_MAX`] is enough.
 ///
 /// ```
 /// use folkmoot_privacy::{Delta, Epsilon, Relation, accountant, calibrate};
@@ -49,12 +49,13 @@ pub fn smallest_multiplier(
     epsilon: impl Fn(NoiseMultiplier) -> Option<Epsilon>,
 ) -> Result<NoiseMultiplier, CalibrateError> {
     let goal = target.get();
-    // ln(spent / goal): at most 0 is enough.
+    // ln(spent / goal). The multiplier is enough if this is at most 0.
     let excess = |value: f64| -> Result<f64, RangeError> {
         let spent = epsilon(NoiseMultiplier::new(value, relation)?);
         Ok(spent.map_or(f64::INFINITY, |spent| {
             let excess = (spent.get() / goal).ln();
-            // Whether it is enough is decided without a logarithm; 0 of 0 is.
+            // Compare the epsilons, not their logarithm: spending 0 of a budget of 0 is enough, although ln(0/0) is
+            // NaN.
             if spent <= target { excess.min(0.0) } else { excess.max(f64::MIN_POSITIVE) }
         }))
     };
@@ -84,17 +85,17 @@ pub fn smallest_multiplier(
         } else {
             low = next
         }
-        // What does not halve the interval is followed by what does.
+        // If interpolation did not halve the interval, bisect next.
         is_bisected = !is_bisected && (high.value / low.value).ln() > 0.5 * width;
     }
     Ok(NoiseMultiplier::new(high.value, relation)?)
 }
 
-/// A multiplier with what is spent beyond the goal.
+/// A multiplier that was tried, with ln(spent / goal) of its epsilon.
 #[derive(Clone, Copy)]
 struct Tried {
     value: f64,
-    /// ln(spent / goal).
+    /// ln(spent / goal); at most 0 if the multiplier is enough.
     excess: f64,
 }
 
@@ -108,8 +109,8 @@ impl Tried {
     }
 }
 
-/// Guesses where between two ends the goal is met: on the line through them in logarithms, and from there a little towards
-/// the middle, so that the interval closes from both sides.
+/// Guesses the share of the interval at which the goal is met. It interpolates linearly in logarithms, then moves a
+/// little towards the middle, so that the interval closes from both sides.
 fn likely_share(low: f64, high: f64, width: f64) -> f64 {
     let share = low / (low - high);
     if !share.is_finite() || !high.is_finite() {
@@ -119,9 +120,11 @@ fn likely_share(low: f64, high: f64, width: f64) -> f64 {
     if share < 0.5 { share + inward } else { share - inward }
 }
 
-/// Finds the largest number of releases, up to `releases_max`, whose epsilon is at most `target`; 0 if not even one is.
+/// Finds the largest number of releases, up to `releases_max`, whose epsilon is at most `target`; 0 if even one release
+/// exceeds it.
 ///
-/// `epsilon` is what so many releases spend; it must not fall with their number.
+/// `epsilon` returns the epsilon that a number of releases spends. It must not decrease with that number; `None` counts
+/// as above `target`.
 pub fn largest_releases(target: Epsilon, releases_max: u64, epsilon: impl Fn(u64) -> Option<Epsilon>) -> u64 {
     let is_within = |releases: u64| epsilon(releases).is_some_and(|spent| spent <= target);
     let (mut low, mut high) = (0, 1u64);

@@ -2,34 +2,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::{NoiseMultiplier, SamplingRate};
 
-/// In how many releases of a task a client's data can be, as selection enforces it.
+/// The number of releases of a task that a client's data can enter, as selection enforces it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Participation {
-    /// In at most so many, whichever they are. Nothing is claimed of how clients are drawn.
+    /// At most `count` releases, no matter which ones. Nothing is claimed about how clients are drawn.
     AtMost {
-        /// The number, at least 1.
+        /// The maximum number of participations, at least 1.
         count: u64,
     },
-    /// In each with this probability, independently of every other client and release.
+    /// Each release with probability `rate`, independently of every other client and release.
     Poisson {
-        /// The probability.
+        /// The probability of being drawn for a release.
         rate: SamplingRate,
     },
-    /// All releases of the task together cost what so many releases cost that a client is in, from the first one on: they
-    /// share one stream of correlated noise (1), or the noise is in the updates themselves (as many as a client gives).
+    /// From its first release on, the whole task costs as much as `count` participations. Used when all releases share
+    /// one stream of correlated noise (`count` is 1), or when the noise is in the updates themselves (`count` is the
+    /// number of updates that a client may send).
     Whole {
-        /// The number, at least 1.
+        /// The number of participations that are charged, at least 1.
         count: u64,
     },
 }
 
-/// What an entry costs.
+/// The privacy cost of a ledger entry.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Charge {
-    /// The Gaussian noise, together with all that is released beside the model.
+    /// The multiplier of the Gaussian noise. It covers the model and everything released beside it.
     pub noise_multiplier: NoiseMultiplier,
-    /// Who is in it.
+    /// The number of releases that can include one client's data.
     pub participation: Participation,
 }

@@ -1,4 +1,4 @@
-//! The noise multiplier, which always knows to which sensitivity it is relative.
+//! The noise multiplier, which always records the neighbouring relation whose sensitivity it is relative to.
 
 use std::fmt;
 
@@ -6,30 +6,31 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::RangeError;
 
-/// The smallest noise multiplier that is accounted. Below it nothing is private, and loss has no use for digits.
+/// The smallest accounted noise multiplier. Smaller ones hide nothing: their epsilon is too large to mean anything.
 pub const NOISE_MULTIPLIER_MIN: f64 = 1e-3;
 
-/// The largest noise multiplier that is accounted.
+/// The largest accounted noise multiplier.
 pub const NOISE_MULTIPLIER_MAX: f64 = 1e9;
 
-/// Which two runs must look alike.
+/// The neighbouring relation (adjacency): which two runs must be hard to tell apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Relation {
-    /// A client's updates are replaced by zero, as is its part in the count that adapts a clipping norm; its schedule stays;
-    /// that somebody took part is not hidden.
+    /// Zero-out: a client's updates are replaced by zero, as is its part in the count that adapts a clipping norm. The
+    /// rounds that it takes part in stay the same: the relation does not hide that a client took part.
     #[default]
     ZeroOut,
-    /// A client is in the population or is not.
+    /// Add or remove one: a client is in the population or is not.
     AddOrRemove,
-    /// A client's updates are replaced by any other clipped updates.
+    /// Replace one: a client's updates are replaced by any other clipped updates.
     ReplaceOne,
 }
 
 impl Relation {
-    /// Returns by how much one participation moves a sum of updates, in clipping norms.
+    /// Returns the sensitivity of a sum of updates to one participation, in clipping norms.
     ///
-    /// To leave an update out moves the sum by at most the clipping norm C; to replace it by an opposite one, by 2C.
+    /// Leaving an update out moves the sum by at most the clipping norm C. Replacing it by an opposite one moves it by
+    /// up to 2C.
     pub fn sensitivity_per_clipping_norm(self) -> f64 {
         match self {
             Self::ZeroOut | Self::AddOrRemove => 1.0,
@@ -37,12 +38,12 @@ impl Relation {
         }
     }
 
-    /// Says in words what is hidden.
+    /// Describes in words which two runs the relation compares.
     pub fn in_words(self) -> &'static str {
         match self {
             Self::ZeroOut => {
                 "the client's updates are replaced by zero, as is its part in the count that adapts a clipping norm; its \
-                 schedule stays; that somebody took part is not hidden"
+                 schedule stays, so this does not hide that somebody took part"
             }
             Self::AddOrRemove => "the client is in the population or is not",
             Self::ReplaceOne => "the client's updates are replaced by any others within the clipping norm",
@@ -60,9 +61,9 @@ impl fmt::Display for Relation {
     }
 }
 
-/// The noise's standard deviation divided by the L2 sensitivity of a neighbouring relation.
+/// The noise's standard deviation divided by the L2 sensitivity under a neighbouring relation.
 ///
-/// The same noise has half the multiplier under [`Relation::ReplaceOne`]; [`NoiseMultiplier::under`] converts.
+/// Under [`Relation::ReplaceOne`] the same noise has half the multiplier; [`NoiseMultiplier::under`] converts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Parts", into = "Parts")]
 pub struct NoiseMultiplier {
@@ -78,30 +79,30 @@ struct Parts {
 }
 
 impl NoiseMultiplier {
-    /// Checks a multiplier that is relative to the sensitivity of `relation`.
+    /// Creates a multiplier relative to the sensitivity of `relation`.
     ///
     /// # Errors
-    /// [`RangeError`] if it is not between [`NOISE_MULTIPLIER_MIN`] and [`NOISE_MULTIPLIER_MAX`].
+    /// [`RangeError`] if `value` is not between [`NOISE_MULTIPLIER_MIN`] and [`NOISE_MULTIPLIER_MAX`].
     pub fn new(value: f64, relation: Relation) -> Result<Self, RangeError> {
         let is_right = (NOISE_MULTIPLIER_MIN..=NOISE_MULTIPLIER_MAX).contains(&value);
         RangeError::unless(is_right, "noise multiplier", value, "at least 0.001 and at most 1e9")?;
         Ok(Self { value, relation })
     }
 
-    /// Makes the multiplier of noise that has `value` times the clipping norm as its standard deviation.
+    /// Creates the multiplier of noise whose standard deviation is `value` times the clipping norm.
     ///
     /// # Errors
-    /// [`RangeError`], as for [`NoiseMultiplier::new`].
+    /// As for [`NoiseMultiplier::new`].
     pub fn per_clipping_norm(value: f64, relation: Relation) -> Result<Self, RangeError> {
         Self::new(value / relation.sensitivity_per_clipping_norm(), relation)
     }
 
-    /// Returns the standard deviation over the sensitivity of its relation.
+    /// Returns the standard deviation divided by the sensitivity under its relation.
     pub fn get(self) -> f64 {
         self.value
     }
 
-    /// Returns the relation to whose sensitivity it is relative.
+    /// Returns the relation whose sensitivity the multiplier is relative to.
     pub fn relation(self) -> Relation {
         self.relation
     }

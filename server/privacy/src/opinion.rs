@@ -1,4 +1,4 @@
-//! Words for an epsilon.
+//! Verbal ratings of an epsilon.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::budget::{Delta, Epsilon, Unit};
 
-/// How much a guarantee is worth.
+/// The strength of a guarantee.
 ///
 /// Ponomareva, Hazimeh, Kurakin, Xu, Denison, McMahan, Vassilvitskii, Chien and Thakurta 2023, "How to DP-fy ML: a
 /// practical guide to machine learning with differential privacy", section 5.2: three tiers.
@@ -15,13 +15,13 @@ use crate::budget::{Delta, Epsilon, Unit};
 pub enum Strength {
     /// Epsilon is at most 1.
     Strong,
-    /// Epsilon is at most 10: what most deployed models have.
+    /// Epsilon is at most 10, as in most deployed models.
     Reasonable,
-    /// Epsilon is above 10, or delta is not below 1 / units: little is guaranteed by the numbers alone.
+    /// Epsilon is above 10, or delta is not below 1 / units: the numbers alone guarantee little.
     Weak,
 }
 
-/// An opinion on a guarantee. It is printed with its delta and its unit, never without.
+/// A rating of a guarantee. Its text always states delta and the privacy unit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Opinion {
     epsilon: Epsilon,
@@ -32,7 +32,7 @@ pub struct Opinion {
 }
 
 impl Opinion {
-    /// Forms the opinion on (epsilon, delta) for a population of `units` clients or users.
+    /// Rates (epsilon, delta) for a population of `units` clients or users.
     pub fn new(epsilon: Epsilon, delta: Delta, unit: Unit, units: u64) -> Self {
         let strength = if delta.get() * units as f64 >= 1.0 || epsilon.get() > 10.0 {
             Strength::Weak
@@ -44,7 +44,7 @@ impl Opinion {
         Self { epsilon, delta, unit, units, strength }
     }
 
-    /// Returns how much it is worth.
+    /// Returns the tier of the guarantee.
     pub fn strength(&self) -> Strength {
         self.strength
     }
@@ -60,7 +60,7 @@ impl fmt::Display for Opinion {
         };
         write!(formatter, "{word}: epsilon {epsilon:.3} at delta {delta:e} per {unit}")?;
         if delta.get() * *units as f64 >= 1.0 {
-            write!(formatter, "; delta is not below 1 / {units}, so that a whole {unit} may be given away")?;
+            write!(formatter, "; delta is not below 1 / {units}, so all data of one {unit} may be revealed")?;
         }
         Ok(())
     }

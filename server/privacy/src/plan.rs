@@ -1,4 +1,4 @@
-//! The planner's numbers: how much noise a budget asks for, and whether anything is learned through it.
+//! The privacy planner: the noise that a budget requires, and whether a model can learn with it.
 
 use serde::Serialize;
 
@@ -10,121 +10,122 @@ use crate::ledger::{Charge, Participation};
 use crate::noise_multiplier::{NoiseMultiplier, Relation};
 use crate::opinion::Opinion;
 
-/// Points of the epsilon curve at most.
+/// The maximum number of points on the epsilon curve.
 const CURVE_POINTS: u64 = 64;
 
-/// The noise over all rounds, relative to the signal, up to which training hardly notices.
+/// The noise-to-signal ratio over all rounds up to which noise barely affects training.
 const HARMLESS: f64 = 0.3;
 
-/// The noise over all rounds, relative to the signal, above which nothing is learned.
+/// The noise-to-signal ratio over all rounds above which the model learns nothing.
 const HOPELESS: f64 = 3.0;
 
-/// What is planned. The claim is the default one, no amplification and a cap on participations, or Poisson sampling.
+/// A planned training. It claims either the default (no amplification, capped participations) or Poisson sampling.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Intention {
-    /// How many clients the population has.
+    /// The number of clients in the population.
     pub clients: u64,
-    /// How many updates a round sums, and the sum's divisor.
+    /// The number of updates that a round sums, and the divisor of the sum.
     pub report_goal: u64,
-    /// How many rounds there are.
+    /// The number of rounds.
     pub rounds: u64,
-    /// In how many of them a client can be. It does not count where Poisson sampling is claimed.
+    /// The maximum number of rounds a client can be in. Ignored where Poisson sampling is claimed.
     pub participations_max: u64,
-    /// Claims that every client is drawn for every round with probability report goal / clients, independently.
+    /// Whether to claim that each round draws every client independently with probability report goal / clients.
     pub is_poisson_claimed: bool,
-    /// Epsilon that all of them may spend.
+    /// The epsilon that all rounds together may spend.
     pub epsilon: Epsilon,
-    /// The delta for which it is to hold.
+    /// The delta at which epsilon must hold.
     pub delta: Delta,
-    /// Whom it is to protect.
+    /// The privacy unit.
     pub unit: Unit,
-    /// How many parameters the model has.
+    /// The number of parameters of the model.
     pub parameters: u64,
-    /// The clipping norm.
+    /// The L2 norm to which updates are clipped, above 0.
     pub clipping_norm: f64,
 }
 
-/// What the plan costs.
+/// The cost of a plan, and a verdict on whether the model can learn.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Forecast {
-    /// The noise of a round's sum over the clipping norm.
+    /// The standard deviation of the noise on a round's sum, divided by the clipping norm.
     pub noise_multiplier: NoiseMultiplier,
-    /// Epsilon of the worst client after all rounds, by the accountant that keeps a task's budget.
+    /// Epsilon of the worst-off client after all rounds, by the accountant that enforces a task's budget.
     pub epsilon: Epsilon,
-    /// The same by the privacy loss distribution, where Poisson sampling is claimed: tighter, and decides nothing.
+    /// The same epsilon by the privacy loss distribution, where Poisson sampling is claimed: tighter, for display only.
     pub epsilon_by_loss_distribution: Option<Epsilon>,
-    /// ρ of the worst client, where no sampling is claimed.
+    /// ρ of the worst-off client, where no sampling is claimed.
     pub rho: Option<Rho>,
     /// The probability with which a client is drawn, where Poisson sampling is claimed.
     pub sampling_rate: Option<SamplingRate>,
     /// The standard deviation of the noise on each parameter of the mean update: z·C/m.
     pub mean_noise_deviation: f64,
-    /// The noise's norm on the mean update over the clipping norm: z·√d/m. The mean's own norm is at most 1 of it.
+    /// The norm of the noise on the mean update, in clipping norms: z·√d/m. The mean update's own norm is at most 1.
     pub noise_to_signal: f64,
-    /// The same over all rounds: their noise adds up as √T, steps in one direction as T. z·√d/(m·√T).
+    /// The same ratio over all rounds, z·√d/(m·√T): noise adds up as √T, steps in one direction as T.
     pub noise_to_signal_over_rounds: f64,
-    /// (versions, epsilon): after how many versions that a client was in, or, where Poisson sampling is claimed, after
-    /// how many rounds.
+    /// Pairs of a count and the epsilon after it. The count is the number of versions that a client was in or, where
+    /// Poisson sampling is claimed, the number of rounds.
     pub epsilon_curve: Vec<(u64, Epsilon)>,
-    /// Words for the epsilon.
+    /// A verbal rating of the epsilon.
     pub opinion: Opinion,
-    /// Whether anything is learned.
+    /// Whether the model can learn in spite of the noise.
     pub verdict: Verdict,
-    /// What would help, if something is needed.
+    /// Changes that would help; empty if the noise is harmless.
     pub advice: Vec<Advice>,
 }
 
-/// Whether anything is learned through the noise. A rule of thumb: only a trial run, simulated, is proof.
+/// A verdict on whether the model can learn in spite of the noise. It is a rule of thumb; only a simulated trial run is
+/// proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The noise over all rounds is below 0.3 of the largest signal.
+    /// The noise over all rounds is at most 0.3 of the largest signal.
     Harmless,
-    /// Something is learned, more slowly and less well.
+    /// The model learns, but more slowly and less well.
     Costly,
-    /// The noise over all rounds is above 3 times the largest signal.
+    /// The noise over all rounds is more than 3 times the largest signal.
     Hopeless,
 }
 
-/// What would help, each by itself, with the numbers that it brings.
+/// A change that would help by itself, with the numbers that it leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Advice {
-    /// More updates in a round: the noise is shared by more.
+    /// Collect more updates in a round, so that they share the noise.
     RaiseReportGoal {
-        /// From here on the noise is harmless.
+        /// A report goal at which the noise is harmless.
         report_goal: u64,
-        /// Whether the population is that large, so that every client can keep to its participations.
+        /// Whether the population can fill such rounds while every client keeps to its cap on participations.
         is_in_population: bool,
     },
-    /// Fewer participations of each client.
+    /// Lower the cap on each client's participations.
     CapParticipations {
-        /// The smallest sensible cap: all rounds filled, every client in equally many.
+        /// The smallest sensible cap: all rounds are filled, and all clients take part equally often.
         participations_max: u64,
-        /// The noise over all rounds, relative to the signal, with it.
+        /// The noise-to-signal ratio over all rounds with this cap.
         noise_to_signal_over_rounds: f64,
     },
-    /// A larger delta, which is still below 1 / clients.
+    /// Accept a larger delta that is still below 1 / clients.
     RaiseDelta {
         /// A tenth of 1 / clients.
         delta: Delta,
-        /// The noise over all rounds, relative to the signal, with it.
+        /// The noise-to-signal ratio over all rounds with this delta.
         noise_to_signal_over_rounds: f64,
     },
-    /// A smaller model, or one of which only a part is trained.
+    /// Use a smaller model, or train only a part of it.
     TrainFewerParameters {
-        /// Up to here the noise is harmless.
+        /// The largest number of parameters at which the noise is harmless.
         parameters: u64,
     },
-    /// Correlated noise (DP-FTRL), which a minimum separation of a client's rounds makes cheap.
+    /// Use correlated noise (DP-FTRL), which a minimum separation of a client's rounds makes cheap.
     CorrelateNoise,
 }
 
 impl Intention {
-    /// Derives what the plan costs.
+    /// Computes the noise, the cost and the verdict.
     ///
     /// # Errors
-    /// [`CalibrateError`] if a count is 0, the clipping norm is not above 0, or no noise is enough.
+    /// [`CalibrateError`] if a number is out of range (a count of 0, for example) or no noise is enough.
     pub fn forecast(&self) -> Result<Forecast, CalibrateError> {
         for (name, count) in [
             ("report goal", self.report_goal),
@@ -176,13 +177,13 @@ impl Intention {
         })
     }
 
-    /// Derives the probability with which a client is drawn, if that is claimed.
+    /// Returns the probability with which a client is drawn, if Poisson sampling is claimed.
     fn sampling_rate(&self) -> Option<SamplingRate> {
         let rate = self.report_goal as f64 / self.clients as f64;
         if self.is_poisson_claimed { SamplingRate::new(rate).ok() } else { None }
     }
 
-    /// Derives the smallest multiplier that keeps the budget.
+    /// Finds the smallest multiplier that meets the budget.
     fn multiplier(&self, participations_max: u64, delta: Delta) -> Result<NoiseMultiplier, CalibrateError> {
         if let Some(rate) = self.sampling_rate() {
             return smallest_multiplier(self.epsilon, Relation::ZeroOut, |multiplier| {
@@ -193,12 +194,12 @@ impl Intention {
         let rho_max = rho_for_epsilon(self.epsilon, delta);
         smallest_multiplier(self.epsilon, Relation::ZeroOut, |multiplier| {
             let rho = rho_of_gaussian(multiplier, participations);
-            // The conversion is monotone, so that ρ is compared and not converted for every candidate.
+            // The conversion is monotone, so compare ρ instead of converting it for every candidate.
             (rho <= rho_max).then_some(self.epsilon)
         })
     }
 
-    /// Derives the noise over all rounds, relative to the signal.
+    /// Returns the noise-to-signal ratio over all rounds.
     fn relative_noise(&self, multiplier: NoiseMultiplier) -> f64 {
         let per_round = multiplier.get() * (self.parameters as f64).sqrt() / self.report_goal as f64;
         per_round / (self.rounds as f64).sqrt()
@@ -247,12 +248,12 @@ impl Intention {
         Ok(advice)
     }
 
-    /// Looks for the first doubling of the report goal with which the noise is harmless: a larger sample hides less, so
-    /// that the multiplier has to be derived anew.
+    /// Finds the first doubling of the report goal at which the noise is harmless. A larger sample is amplified less,
+    /// so the multiplier is calibrated anew for each.
     fn larger_sample(&self) -> Result<Option<Advice>, CalibrateError> {
         let doubled = |goal: &u64| (*goal < self.clients).then(|| goal.saturating_mul(2).min(self.clients));
         let goals: Vec<u64> = std::iter::successors(Some(self.report_goal), doubled).skip(1).collect();
-        // The noise falls from one to the next.
+        // The noise falls with each doubling, so bisect.
         let (mut low, mut high) = (0, goals.len());
         while low < high {
             let middle = low + (high - low) / 2;
@@ -264,11 +265,11 @@ impl Intention {
         Ok(found.map(|&report_goal| Advice::RaiseReportGoal { report_goal, is_in_population: true }))
     }
 
-    /// Where every participation costs in full: more updates in a round, or fewer participations of a client.
+    /// Returns advice for a claim without sampling: more updates in a round, or fewer participations of a client.
     fn more_of_each_round(&self, ratio: f64) -> Result<Vec<Advice>, CalibrateError> {
         let mut advice = Vec::new();
         let report_goal = (self.report_goal as f64 * ratio / HARMLESS).ceil() as u64;
-        // More reports in a round use the population up sooner; a cap that is kept needs so many clients.
+        // Larger rounds need more participations in all, which the population must provide within the cap.
         let needed = u128::from(report_goal) * u128::from(self.rounds);
         let available = u128::from(self.clients) * u128::from(self.participations_max.min(self.rounds));
         advice.push(Advice::RaiseReportGoal { report_goal, is_in_population: needed <= available });
@@ -284,7 +285,7 @@ impl Intention {
     }
 }
 
-/// Derives what one version costs with Poisson sampling.
+/// Returns the cost of one release with Poisson sampling.
 fn one_sampled(rate: SamplingRate, noise_multiplier: NoiseMultiplier) -> Option<Cost> {
     let charge = Charge { noise_multiplier, participation: Participation::Poisson { rate } };
     Cost::of_charge(charge, 1, Relation::ZeroOut).ok()
@@ -393,7 +394,7 @@ mod tests {
         }
         let huge =
             Intention { rounds: u64::MAX, participations_max: u64::MAX, clients: u64::MAX, ..intention() };
-        // Answers or says that no noise is enough; never panics.
+        // A forecast and an error are both right; the function must not panic.
         let _ = huge.forecast();
     }
 }

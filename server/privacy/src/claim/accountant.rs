@@ -1,22 +1,22 @@
 use serde::Serialize;
 
-/// The version of the accountants: that of this package.
+/// The version of the accountants: the version of this package.
 pub const ACCOUNTANT_VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Which accountant answered.
+/// The accountant that computed an epsilon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Accountant {
-    /// Zero-concentrated differential privacy, converted tightly.
+    /// Zero-concentrated differential privacy (zCDP), converted tightly.
     Zcdp,
-    /// Rényi differential privacy over a grid of orders.
+    /// Rényi differential privacy (RDP) over a grid of orders.
     Rdp,
-    /// The privacy loss distribution, composed on a grid.
+    /// The privacy loss distribution (PLD), composed on a grid.
     Pld,
 }
 
 impl Accountant {
-    /// Returns its name.
+    /// Returns the accountant's usual abbreviation.
     pub fn name(self) -> &'static str {
         match self {
             Self::Zcdp => "zCDP",

@@ -1,12 +1,12 @@
-//! What the ledger charges for a mechanism under a way of sampling.
+//! The ledger's charge for a mechanism under a kind of sampling.
 
 use super::mechanism::{Blt, Gaussian, LocalGaussian, Tree};
 use super::pair::Accounts;
 use super::participation::{Capped, PoissonSampled, Separated};
 use crate::charge::Participation;
 
-/// A mechanism whose releases a ledger can add up under a way of sampling. There is no charge for a pair that cannot be
-/// accounted:
+/// A mechanism whose releases a ledger can add up under a kind of sampling. A pair that cannot be accounted has no
+/// charge:
 ///
 /// ```compile_fail
 /// use folkmoot_privacy::{claim::{Charged, PoissonSampled, Tree}, ledger::Participation};
@@ -15,7 +15,7 @@ use crate::charge::Participation;
 /// }
 /// ```
 pub trait Charged<Sampling>: Accounts<Sampling> {
-    /// Returns in which releases a client is, as the ledger counts them.
+    /// Returns the participation of a client as the ledger counts it.
     fn participation(sampling: &Sampling) -> Participation;
 }
 
@@ -31,21 +31,21 @@ impl Charged<PoissonSampled> for Gaussian {
     }
 }
 
-/// The multiplier is over the sensitivity of the whole pattern.
+/// The charged multiplier is relative to the sensitivity of the whole participation pattern.
 impl Charged<Separated> for Tree {
     fn participation(_: &Separated) -> Participation {
         Participation::Whole { count: 1 }
     }
 }
 
-/// The multiplier is over the sensitivity of the whole pattern.
+/// The charged multiplier is relative to the sensitivity of the whole participation pattern.
 impl Charged<Separated> for Blt {
     fn participation(_: &Separated) -> Participation {
         Participation::Whole { count: 1 }
     }
 }
 
-/// What was sent was seen, whether or not a version came of it.
+/// An update is seen once a client has sent it, even if its round publishes no version.
 impl Charged<Capped> for LocalGaussian {
     fn participation(sampling: &Capped) -> Participation {
         Participation::Whole { count: sampling.participations(u64::MAX) }

@@ -1,5 +1,6 @@
-//! What releases cost, and the epsilon of it. Costs of unlike releases add up; nothing else in this repository turns a cost
-//! into an epsilon.
+//! The privacy cost of releases, and its conversion to an epsilon.
+//!
+//! Costs of different kinds of releases add up. No other code in this repository converts a cost to an epsilon.
 
 use super::{Accountant, ClaimError};
 use crate::accountant::{Orders, RdpCurve, poisson_gaussian_epsilon, rho_of_gaussian, zcdp_epsilon};
@@ -7,29 +8,32 @@ use crate::budget::{Delta, Epsilon, Rho, SamplingRate};
 use crate::charge::{Charge, Participation};
 use crate::noise_multiplier::{NoiseMultiplier, Relation};
 
-/// What releases cost, before a delta is chosen.
+/// The privacy cost of releases, before a delta is chosen.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cost {
-    /// Zero-concentrated differential privacy: exact for the discrete Gaussian where nothing is claimed of sampling.
+    /// The zCDP parameter, where nothing is claimed about sampling: exact for the discrete Gaussian.
     Rho(Rho),
-    /// Rényi divergences, where sampling is claimed.
+    /// A curve of Rényi divergences, where sampling is claimed.
     Curve(RdpCurve),
 }
 
 impl Cost {
-    /// Returns what nothing costs.
+    /// Returns the cost of no release.
     pub fn nothing() -> Self {
         Self::of_rho(Rho::new(0.0).expect("0 is a rho"))
     }
 
-    /// Returns what a mechanism costs whose rho is known.
+    /// Returns the cost of a mechanism whose ρ is known.
     pub fn of_rho(rho: Rho) -> Self {
         Self::Rho(rho)
     }
 
-    /// Derives what so many releases of one task cost the client that is in as many of them as it can be, under a
-    /// relation: rho is min(n, k)/(2z²) for n releases with at most k participations (Bun and Steinke 2016, lemma 1.7).
-    /// With Poisson sampling it is the Rényi curve of the subsampled Gaussian, which is known under zero-out only.
+    /// Computes the cost of `releases` releases of one task for a client that is in as many of them as selection
+    /// allows.
+    ///
+    /// Without sampling, ρ = min(n, k)/(2z²) for n releases with at most k participations (Bun and Steinke 2016, lemma
+    /// 1.7), under `relation`. With Poisson sampling, the cost is the Rényi curve of the subsampled Gaussian, which is
+    /// known under zero-out only.
     ///
     /// # Errors
     /// [`ClaimError::Curve`] if no formula holds for the relation of the noise.
@@ -47,8 +51,10 @@ impl Cost {
         Ok(Self::of_rho(rho_of_gaussian(multiplier, participations)))
     }
 
-    /// Adds up what unlike releases cost: `(charge, releases)` of each kind. Where sampling is claimed of one of them, all
-    /// are accounted under zero-out.
+    /// Adds up the costs of different kinds of releases, given as `(charge, releases)` pairs.
+    ///
+    /// If any of them claims sampling, all are accounted under zero-out. Returns the sum and the relation it holds
+    /// under.
     ///
     /// # Errors
     /// As [`Cost::of_charge`].
@@ -66,7 +72,7 @@ impl Cost {
         Ok((sum, relation))
     }
 
-    /// Adds what others cost.
+    /// Returns the cost of `self` and `other` together.
     ///
     /// # Errors
     /// [`ClaimError`] if the sum is out of range, or the curves are under different relations.
@@ -80,10 +86,10 @@ impl Cost {
         }
     }
 
-    /// Returns what so many times as much costs.
+    /// Returns the cost of `count` times as much.
     ///
     /// # Errors
-    /// [`ClaimError::Unbounded`] if that is out of range.
+    /// [`ClaimError::Unbounded`] if the result is out of range.
     pub fn times(&self, count: u64) -> Result<Self, ClaimError> {
         match self {
             Self::Rho(rho) => {
@@ -94,7 +100,7 @@ impl Cost {
         }
     }
 
-    /// Returns rho, where nothing is claimed of sampling.
+    /// Returns ρ, or `None` where sampling is claimed.
     pub fn rho(&self) -> Option<Rho> {
         match self {
             Self::Rho(rho) => Some(*rho),
@@ -102,7 +108,7 @@ impl Cost {
         }
     }
 
-    /// Names the accountant.
+    /// Returns the accountant that converts this cost.
     pub fn accountant(&self) -> Accountant {
         match self {
             Self::Rho(_) => Accountant::Zcdp,
@@ -110,10 +116,10 @@ impl Cost {
         }
     }
 
-    /// Converts the cost.
+    /// Converts the cost to an epsilon at `delta`.
     ///
     /// # Errors
-    /// [`ClaimError::Unbounded`] if the accountant bounds nothing.
+    /// [`ClaimError::Unbounded`] if the accountant gives no bound.
     pub fn epsilon(&self, delta: Delta) -> Result<Epsilon, ClaimError> {
         match self {
             Self::Rho(rho) => Ok(zcdp_epsilon(*rho, delta)),
@@ -129,8 +135,10 @@ impl Cost {
     }
 }
 
-/// Asks the privacy loss distribution about releases of one kind with Poisson sampling. It is tighter than [`Cost`], and
-/// adds up with nothing else: no budget is kept by it. None where one release tells too much for it.
+/// Computes epsilon from the privacy loss distribution, for releases of one kind with Poisson sampling.
+///
+/// It is tighter than [`Cost`] but does not add up with other releases, so no budget is enforced by it. `None` if the
+/// loss of one release is too large for this accountant.
 pub fn epsilon_by_loss_distribution(
     rate: SamplingRate,
     noise_multiplier: NoiseMultiplier,

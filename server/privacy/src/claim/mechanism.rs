@@ -7,7 +7,7 @@ use crate::noise_multiplier::NoiseMultiplier;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gaussian {
-    /// The noise over the sensitivity of one participation. With adaptive clipping: of updates and bits together.
+    /// The noise multiplier relative to one participation. With adaptive clipping it covers updates and bits together.
     pub noise_multiplier: NoiseMultiplier,
 }
 
@@ -15,33 +15,33 @@ pub struct Gaussian {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tree {
-    /// The noise of a node over the sensitivity of one participation.
+    /// The multiplier of a node's noise relative to one participation.
     pub noise_multiplier: NoiseMultiplier,
-    /// After how many rounds a new tree begins.
+    /// The number of rounds after which a new tree begins.
     pub leaves_per_tree: u64,
 }
 
-/// DP-FTRL with a buffered linear Toeplitz factorisation.
+/// DP-FTRL with a buffered linear Toeplitz (BLT) factorisation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Blt {
-    /// The noise z over the sensitivity of the whole factorisation: ρ is 1/(2z²) for all rounds together.
+    /// The multiplier z relative to the sensitivity of the whole factorisation: ρ = 1/(2z²) for all rounds together.
     pub noise_multiplier: NoiseMultiplier,
-    /// The factorisation.
+    /// The parameters of the factorisation.
     pub matrix: BufferedToeplitz,
-    /// The rounds, separation and participations for which its sensitivity was computed.
+    /// The rounds, separation and participations for which the sensitivity was computed.
     pub planned: PlannedRounds,
 }
 
-/// For what a factorisation's sensitivity was computed.
+/// The participation pattern for which a factorisation's sensitivity was computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedRounds {
-    /// How many rounds there are at most.
+    /// The maximum number of rounds.
     pub rounds: u64,
-    /// In how many of them a client is at most.
+    /// The maximum number of rounds a client is in.
     pub participations_max: u64,
-    /// By how much the numbers of two of its rounds differ at least.
+    /// The minimum difference between the numbers of two rounds of one client.
     pub separation: u64,
 }
 
@@ -49,11 +49,11 @@ pub struct PlannedRounds {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LocalGaussian {
-    /// The noise of one client over the sensitivity of its own update.
+    /// The multiplier of one client's noise relative to the sensitivity of its own update.
     pub noise_multiplier: NoiseMultiplier,
 }
 
-/// Any of the mechanisms.
+/// Any supported mechanism.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Mechanism {
@@ -68,7 +68,7 @@ pub enum Mechanism {
 }
 
 impl Mechanism {
-    /// Returns its name, for messages.
+    /// Returns the mechanism's name, for messages.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Gaussian(_) => "independent Gaussian noise",

@@ -1,12 +1,12 @@
-//! What may be claimed: never more than selection enforces.
+//! Privacy claims, which never go beyond what selection enforces.
 //!
-//! A way of sampling can only be made from [`EnforcedParticipation`], and a mechanism can only be accounted with the ways
-//! for which [`Accounts`] is implemented: another pair does not compile. Where both are known only at run time,
-//! [`account`] gives an error that names both and the remedy.
+//! A kind of sampling can only be constructed from [`EnforcedParticipation`], and a mechanism can only be accounted
+//! under those kinds for which it implements [`Accounts`]. Any other pair does not compile. Where both are known only
+//! at run time, [`account`] returns an error that names the pair and the remedy.
 //!
-//! [`Cost`] is the one way from releases to an epsilon: claims, the ledger and the planner all take it.
+//! [`Cost`] is the only conversion from releases to an epsilon: claims, the ledger and the planner all use it.
 //!
-//! The default claim: no amplification; a client is in at most k releases, and ρ = k/(2z²).
+//! The default claim has no amplification. A client is in at most k releases, so ρ = k/(2z²).
 
 mod accountant;
 mod charged;
@@ -28,25 +28,25 @@ pub use spent::{Spent, Unamplified};
 
 use crate::accountant::CurveError;
 
-/// A claim cannot be made.
+/// A claim that cannot be made.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ClaimError {
-    /// Selection does not enforce what the claim rests on.
+    /// Selection does not enforce an assumption of the claim.
     #[error("{claim} cannot be claimed, because selection does not enforce it: {remedy}")]
     NotEnforced {
-        /// What was to be claimed.
+        /// The requested claim.
         claim: &'static str,
-        /// What to do.
+        /// The change that makes the claim possible.
         remedy: &'static str,
     },
-    /// The mechanism's privacy is not known under this way of sampling.
+    /// The mechanism's privacy is not known under this kind of sampling.
     #[error("{mechanism} cannot be accounted with {sampling}: {remedy}")]
     Pair {
-        /// The mechanism.
+        /// The mechanism's name.
         mechanism: &'static str,
-        /// The way of sampling.
+        /// The name of the kind of sampling.
         sampling: &'static str,
-        /// What to do.
+        /// How to choose a pair that can be accounted.
         remedy: &'static str,
     },
     /// A formula does not hold for the relation or the sizes.

@@ -1,4 +1,4 @@
-//! Which mechanism is accounted how under which way of sampling.
+//! The accountant for each pair of a mechanism and a kind of sampling.
 
 use super::accountant::{ACCOUNTANT_VERSION, Accountant};
 use super::mechanism::{Blt, Gaussian, LocalGaussian, Mechanism, Tree};
@@ -11,31 +11,31 @@ use crate::accountant::{Orders, ParticipationPattern, RdpCurve, rho_of_gaussian,
 use crate::budget::{Delta, Rho, Unit};
 use crate::noise_multiplier::Relation;
 
-const CENTRAL: &str = "the coordinator adds the noise and keeps the sums before it to itself";
-const CLIPPED: &str = "every update is clipped to one norm over all tensors and counts with weight 1";
+const CENTRAL: &str = "the coordinator adds the noise and keeps the sums without noise secret";
+const CLIPPED: &str = "every update is clipped to one norm over all tensors and has weight 1";
 const FIXED_DIVISOR: &str = "sums are divided by the report goal, not by the number of reports";
-const LOCAL: &str = "every client adds its own noise; nobody else is trusted";
-const CAPPED: &str = "selection caps the releases that a client can be in; how it draws is not relied on";
-const SEPARATED: &str =
-    "selection keeps a client's rounds apart by the minimum separation; how it draws is not relied on";
-const COINS: &str = "for each release every member of a fixed population is drawn by an independent secret coin; no draw is made anew, \
-     no cohort is capped, and its size is not told";
+const LOCAL: &str = "every client adds its own noise and trusts nobody else";
+const CAPPED: &str =
+    "selection caps the releases that a client can be in; the claim does not depend on how it draws";
+const SEPARATED: &str = "selection keeps a client's rounds apart by the minimum separation; the claim does not depend on how it draws";
+const COINS: &str = "for each release every member of a fixed population is drawn by an independent secret coin; no draw is repeated, \
+     no cohort is capped, and its size is not disclosed";
 const WITHOUT_REPLACEMENT: &str =
     "cohorts are drawn secretly and uniformly without replacement from a fixed population";
 const ABSENT_IS_ZERO: &str = "a drawn client that does not answer counts as an update of zero";
 
-/// What is asked of an accountant.
+/// The numbers that an accountant needs besides the mechanism and the sampling.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Question {
-    /// How many releases there are.
+    /// The number of releases.
     pub releases: u64,
-    /// The delta for which epsilon is to hold.
+    /// The delta at which epsilon must hold.
     pub delta: Delta,
-    /// Whom the clients of selection stand for.
+    /// The privacy unit that a client of selection stands for.
     pub unit: Unit,
 }
 
-/// A mechanism whose privacy is known under a way of sampling.
+/// A mechanism whose privacy is known under a kind of sampling.
 ///
 /// ```compile_fail
 /// use folkmoot_privacy::claim::{Accounts, PoissonSampled, Tree};
@@ -44,14 +44,14 @@ pub struct Question {
 /// }
 /// ```
 pub trait Accounts<Sampling> {
-    /// Derives what the releases spend.
+    /// Computes the privacy that the releases spend.
     ///
     /// # Errors
-    /// [`ClaimError`] if the numbers do not fit together or bound nothing.
+    /// [`ClaimError`] if the numbers do not fit together or give no bound.
     fn account(&self, sampling: &Sampling, question: Question) -> Result<Spent, ClaimError>;
 }
 
-/// Writes down a claim that does not rest on the draw.
+/// Builds a claim that does not depend on how clients are drawn.
 fn unamplified(
     relation: Relation,
     question: Question,
@@ -86,7 +86,7 @@ impl Accounts<Capped> for Gaussian {
 }
 
 impl Accounts<Separated> for Gaussian {
-    /// ρ = k/(2z²): the separation bounds k.
+    /// ρ = k/(2z²), where the separation bounds k.
     fn account(&self, sampling: &Separated, question: Question) -> Result<Spent, ClaimError> {
         let participations = sampling.pattern().participations_within(question.releases);
         let rho = rho_of_gaussian(self.noise_multiplier, participations);
@@ -96,7 +96,8 @@ impl Accounts<Separated> for Gaussian {
 }
 
 impl Accounts<PoissonSampled> for Gaussian {
-    /// The smaller of the Rényi bound and the composed privacy loss distribution, both sound.
+    /// Takes the smallest of the Rényi bound, the composed privacy loss distribution and the unamplified bound, which
+    /// are all sound.
     fn account(&self, sampling: &PoissonSampled, question: Question) -> Result<Spent, ClaimError> {
         let Question { releases, delta, unit } = question;
         let multiplier = self.noise_multiplier;
@@ -126,8 +127,8 @@ impl Accounts<PoissonSampled> for Gaussian {
 }
 
 impl Accounts<FixedSize> for Gaussian {
-    /// The Rényi bound under replace-one, which is the only relation for which it is proven: there the same noise has
-    /// half the multiplier.
+    /// Takes the Rényi bound under replace-one, the only relation for which it is proven, or the unamplified bound if
+    /// that is smaller. Under replace-one the same noise has half the multiplier.
     fn account(&self, sampling: &FixedSize, question: Question) -> Result<Spent, ClaimError> {
         let Question { releases, delta, unit } = question;
         let multiplier = self.noise_multiplier.under(Relation::ReplaceOne);
@@ -166,7 +167,7 @@ impl Accounts<Separated> for Tree {
 }
 
 impl Accounts<Capped> for Tree {
-    /// A cap alone is a separation of one round.
+    /// A cap without a separation counts as a separation of one round.
     fn account(&self, sampling: &Capped, question: Question) -> Result<Spent, ClaimError> {
         let participations = sampling.participations(question.releases);
         let pattern = ParticipationPattern::new(participations.max(1), 1).expect("both are above 0");
@@ -178,7 +179,8 @@ impl Accounts<Capped> for Tree {
 }
 
 impl Accounts<Separated> for Blt {
-    /// ρ = 1/(2z²) for all planned rounds together: the noise was sized for the pattern, which must not be exceeded.
+    /// ρ = 1/(2z²) for all planned rounds together. The noise was sized for the planned pattern, so a pattern beyond
+    /// the plan is an error.
     fn account(&self, sampling: &Separated, question: Question) -> Result<Spent, ClaimError> {
         let (pattern, planned) = (sampling.pattern(), self.planned);
         let participations = pattern.participations_within(question.releases);
@@ -188,7 +190,7 @@ impl Accounts<Separated> for Blt {
         if !is_planned {
             let (claim, remedy) = (
                 "the sensitivity of the factorisation",
-                "plan it for at least these rounds and participations, and at most this separation",
+                "plan the factorisation for at least these rounds and participations, and at most this separation",
             );
             return Err(ClaimError::NotEnforced { claim, remedy });
         }
@@ -199,7 +201,7 @@ impl Accounts<Separated> for Blt {
 }
 
 impl Accounts<Capped> for LocalGaussian {
-    /// ρ = k/(2z²), against the coordinator too.
+    /// ρ = k/(2z²), which also holds if the coordinator is the attacker.
     fn account(&self, sampling: &Capped, question: Question) -> Result<Spent, ClaimError> {
         let participations = sampling.participations(question.releases);
         let rho = rho_of_gaussian(self.noise_multiplier, participations);
@@ -209,7 +211,7 @@ impl Accounts<Capped> for LocalGaussian {
 }
 
 impl Accounts<Separated> for LocalGaussian {
-    /// As with a cap: the separation bounds k.
+    /// ρ = k/(2z²) as with a cap; here the separation bounds k.
     fn account(&self, sampling: &Separated, question: Question) -> Result<Spent, ClaimError> {
         let participations = sampling.pattern().participations_within(question.releases);
         let rho = rho_of_gaussian(self.noise_multiplier, participations);
@@ -218,21 +220,21 @@ impl Accounts<Separated> for LocalGaussian {
     }
 }
 
-/// Any way of sampling. Each can only be made from [`EnforcedParticipation`].
+/// Any kind of sampling. Each can only be constructed from [`EnforcedParticipation`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sampling {
-    /// At most so many participations.
+    /// A cap on participations.
     Capped(Capped),
-    /// The same, apart from each other.
+    /// A cap on participations and a minimum separation.
     Separated(Separated),
-    /// Independent coins.
+    /// Independent coins: Poisson sampling.
     Poisson(PoissonSampled),
-    /// Cohorts of fixed size.
+    /// Cohorts of fixed size, drawn without replacement.
     FixedSize(FixedSize),
 }
 
 impl Sampling {
-    /// Takes the strongest claim that what is enforced allows: the draw's amplification, a separation, or a cap.
+    /// Returns the strongest claim that selection supports: amplification by the draw, a separation, or a cap.
     ///
     /// # Errors
     /// [`ClaimError::NotEnforced`] if nothing bounds how often a client takes part.
@@ -251,7 +253,7 @@ impl Sampling {
         }
     }
 
-    /// Returns its name, for messages.
+    /// Returns the sampling's name, for messages.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Capped(_) => "a cap on participations",
@@ -262,10 +264,10 @@ impl Sampling {
     }
 }
 
-/// Derives what the releases of a mechanism spend under what selection enforces.
+/// Computes the privacy that the releases of a mechanism spend under the participation that selection enforces.
 ///
 /// # Errors
-/// [`ClaimError::Pair`] for a pair without a proof; [`ClaimError`] as the accountants give it.
+/// [`ClaimError::Pair`] for a pair without a proof; any other [`ClaimError`] that the accountants return.
 ///
 /// ```
 /// use std::num::NonZeroU64;
@@ -301,7 +303,7 @@ pub fn account(mechanism: &Mechanism, sampling: &Sampling, question: Question) -
         (Mechanism::Tree(_) | Mechanism::Blt(_) | Mechanism::LocalGaussian(_), _) => Err(ClaimError::Pair {
             mechanism: mechanism.name(),
             sampling: sampling.name(),
-            remedy: "draw from those that wait and enforce a separation, or take independent Gaussian noise",
+            remedy: "draw from the waiting clients and enforce a separation, or use independent Gaussian noise",
         }),
     }
 }

@@ -6,56 +6,59 @@ use super::ClaimError;
 use crate::accountant::ParticipationPattern;
 use crate::budget::SamplingRate;
 
-/// What selection makes sure of, in every round of a task. It is the wiring's duty to say no more than is enforced.
+/// The guarantees that selection gives in every round of a task. The caller must not state more than selection
+/// enforces.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnforcedParticipation {
-    /// In how many releases a client can be, over the life of the task.
+    /// The maximum number of releases a client can be in over the life of the task; `None` without a cap.
     pub participations_max: Option<NonZeroU64>,
-    /// By how much the numbers of two rounds of one client differ at least.
+    /// The minimum difference between the numbers of two rounds of one client; `None` without a separation.
     pub separation_rounds: Option<NonZeroU64>,
-    /// How a round's clients are drawn.
+    /// How selection draws the clients of a round.
     pub draw: EnforcedDraw,
 }
 
-/// How a round's clients are drawn, as far as it is certain.
+/// The guaranteed way in which selection draws the clients of a round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum EnforcedDraw {
-    /// From those that wait. Who waits, and when, is not random, so nothing is amplified.
+    /// Selection draws from the waiting clients. Who waits, and when, is not random, so nothing is amplified.
     #[default]
     FromWaiting,
-    /// By an independent secret coin of the coordinator for every member of a population that is fixed beforehand. A release
-    /// is one draw, whatever came of it: none is made anew because it brought too few. The cohort is not capped, a member
-    /// that does not answer counts as an update of zero, and nothing but the release follows from the draw: no size of a
-    /// cohort is told, and no moment depends on it.
+    /// Poisson sampling from a fixed population: for every release, the coordinator tosses an independent secret coin
+    /// for each member.
+    ///
+    /// Every draw counts as one release and is never repeated, even if it selects few or no clients. The cohort has no
+    /// cap, and a member that does not answer counts as an update of zero. Only the release depends on the draw: the
+    /// size of a cohort is never disclosed, and no timing depends on the draw.
     IndependentCoins {
-        /// The probability of each coin.
+        /// The probability with which a coin selects its member.
         rate: SamplingRate,
     },
-    /// Uniformly and secretly without replacement from a population that is fixed beforehand, always so many. A member
-    /// that does not answer counts as an update of zero.
+    /// Selection draws a cohort of fixed size, uniformly and secretly without replacement, from a population that is
+    /// fixed beforehand. A member that does not answer counts as an update of zero.
     WithoutReplacement {
-        /// The population's size.
+        /// The size of the population.
         population: NonZeroU64,
-        /// How many are drawn.
+        /// The number of members drawn for each round.
         cohort: NonZeroU64,
     },
 }
 
-/// At most so many participations, whichever they are: the default.
+/// A cap on the releases that a client is in, no matter which ones: the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capped {
     participations_max: NonZeroU64,
 }
 
-/// At most so many participations, at least so many rounds apart.
+/// A cap on participations and a minimum separation in rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Separated {
     pattern: ParticipationPattern,
 }
 
-/// Independent coins.
+/// Poisson sampling: an independent coin for each member of the population.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PoissonSampled {
     rate: SamplingRate,
@@ -71,31 +74,31 @@ pub struct FixedSize {
 }
 
 impl Capped {
-    /// Takes the cap.
+    /// Takes the cap that selection enforces.
     ///
     /// # Errors
     /// [`ClaimError::NotEnforced`] if nothing caps the participations.
     pub fn from_enforced(enforced: &EnforcedParticipation) -> Result<Self, ClaimError> {
-        let remedy = "limit the participations of a client in the selection";
+        let remedy = "limit the participations of a client in the selection rules";
         let participations_max = enforced.participations_max;
         let participations_max =
             participations_max.ok_or(ClaimError::NotEnforced { claim: "a cap on participations", remedy })?;
         Ok(Self { participations_max })
     }
 
-    /// Returns in how many of so many releases a client can be.
+    /// Returns the maximum number of releases, among `releases`, that a client can be in.
     pub fn participations(self, releases: u64) -> u64 {
         self.participations_max.get().min(releases)
     }
 }
 
 impl Separated {
-    /// Takes the separation, with the cap if there is one.
+    /// Takes the separation that selection enforces, and the cap if there is one.
     ///
     /// # Errors
     /// [`ClaimError::NotEnforced`] if nothing keeps a client's rounds apart.
     pub fn from_enforced(enforced: &EnforcedParticipation) -> Result<Self, ClaimError> {
-        let remedy = "set a spacing of rounds in the eligibility";
+        let remedy = "set a minimum spacing of rounds in the eligibility rules";
         let separation = enforced.separation_rounds;
         let separation =
             separation.ok_or(ClaimError::NotEnforced { claim: "a minimum separation", remedy })?;
@@ -104,17 +107,17 @@ impl Separated {
         Ok(Self { pattern: pattern.expect("both are above 0") })
     }
 
-    /// Returns the pattern.
+    /// Returns the participation pattern.
     pub fn pattern(self) -> ParticipationPattern {
         self.pattern
     }
 }
 
 impl PoissonSampled {
-    /// Takes the coins.
+    /// Takes the sampling rate that selection enforces.
     ///
     /// # Errors
-    /// [`ClaimError::NotEnforced`] if the draw is another one, or is not from a fixed population.
+    /// [`ClaimError::NotEnforced`] if clients are drawn in another way.
     pub fn from_enforced(enforced: &EnforcedParticipation) -> Result<Self, ClaimError> {
         let remedy =
             "draw every member of a fixed population by an independent coin, or claim no amplification";
@@ -126,22 +129,22 @@ impl PoissonSampled {
         }
     }
 
-    /// Returns the probability.
+    /// Returns the probability with which a coin selects its member.
     pub fn rate(self) -> SamplingRate {
         self.rate
     }
 
-    /// Returns in how many of so many releases a client can be, however the coins fall.
+    /// Returns the maximum number of releases, among `releases`, that a client can be in, however the coins fall.
     pub fn participations(self, releases: u64) -> u64 {
         self.participations_max.map_or(releases, |most| most.get().min(releases))
     }
 }
 
 impl FixedSize {
-    /// Takes the draw.
+    /// Takes the sizes of population and cohort that selection enforces.
     ///
     /// # Errors
-    /// [`ClaimError::NotEnforced`] if the draw is another one, or is not from a fixed population.
+    /// [`ClaimError::NotEnforced`] if clients are drawn in another way.
     pub fn from_enforced(enforced: &EnforcedParticipation) -> Result<Self, ClaimError> {
         let remedy = "draw a fixed number from a fixed population, or claim no amplification";
         match enforced.draw {
@@ -152,12 +155,12 @@ impl FixedSize {
         }
     }
 
-    /// Returns (population, cohort).
+    /// Returns the sizes of the population and of the cohort.
     pub fn sizes(self) -> (u64, u64) {
         (self.population.get(), self.cohort.get())
     }
 
-    /// Returns in how many of so many releases a client can be, however the draws fall.
+    /// Returns the maximum number of releases, among `releases`, that a client can be in, however the draws fall.
     pub fn participations(self, releases: u64) -> u64 {
         self.participations_max.map_or(releases, |most| most.get().min(releases))
     }

@@ -5,34 +5,34 @@ use crate::accountant::rho_of_gaussian;
 use crate::budget::{Delta, Epsilon, Rho, Unit};
 use crate::noise_multiplier::{NoiseMultiplier, Relation};
 
-/// What releases have spent, or will, with all that a reader needs to judge it.
+/// The privacy that releases have spent or will spend, with everything that a reader needs to judge it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Spent {
-    /// Whom it protects.
+    /// The privacy unit.
     pub unit: Unit,
-    /// Which runs look alike.
+    /// The neighbouring relation under which the claim holds.
     pub relation: Relation,
-    /// How many releases there are.
+    /// The number of releases.
     pub releases: u64,
-    /// In how many of them a client can be.
+    /// The maximum number of those releases that a client can be in.
     pub participations: u64,
     /// The zCDP parameter, where the claim has one.
     pub rho: Option<Rho>,
     /// Epsilon at `delta`.
     pub epsilon: Epsilon,
-    /// The delta for which epsilon holds.
+    /// The delta at which epsilon holds.
     pub delta: Delta,
-    /// Which accountant answered.
+    /// The accountant that computed epsilon.
     pub accountant: Accountant,
-    /// Its version.
+    /// The version of the accountant.
     pub accountant_version: &'static str,
-    /// What the claim rests on, in words.
+    /// The assumptions of the claim, in words.
     pub assumptions: Vec<&'static str>,
-    /// What could be claimed if nothing were known of the draw but the participations.
+    /// The same claim without amplification, which depends on the participations only.
     pub without_amplification: Unamplified,
 }
 
-/// A claim that does not rest on the draw.
+/// A claim that does not depend on how clients are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Unamplified {
     /// The zCDP parameter.
@@ -42,7 +42,7 @@ pub struct Unamplified {
 }
 
 impl Unamplified {
-    /// Derives ρ = k/(2z²) and its epsilon.
+    /// Computes ρ = k/(2z²) and its epsilon.
     ///
     /// # Errors
     /// As [`Cost::epsilon`].
@@ -54,7 +54,7 @@ impl Unamplified {
         Self::of_rho(rho_of_gaussian(multiplier, participations), delta)
     }
 
-    /// Converts ρ.
+    /// Converts ρ to an epsilon at `delta`.
     ///
     /// # Errors
     /// As [`Cost::epsilon`].
@@ -63,7 +63,7 @@ impl Unamplified {
     }
 }
 
-/// The smallest of what the accountants answered, with the name of the one.
+/// Returns the smallest epsilon, with the accountant that computed it.
 pub(super) fn smallest(
     answers: impl IntoIterator<Item = (Option<Epsilon>, Accountant)>,
 ) -> Result<(Epsilon, Accountant), ClaimError> {

@@ -36,8 +36,8 @@ fn the_default_claim_is_not_amplified() {
     assert_eq!((spent.participations, spent.rho.unwrap().get()), (10, 0.2));
     assert_eq!((spent.relation, spent.accountant), (Relation::ZeroOut, Accountant::Zcdp));
     assert_eq!(spent.epsilon, spent.without_amplification.epsilon);
-    assert!(spent.assumptions.iter().any(|words| words.contains("how it draws is not relied on")));
-    // Fewer releases than participations.
+    assert!(spent.assumptions.iter().any(|words| words.contains("does not depend on how it draws")));
+    // There are fewer releases than participations.
     let spent = account(&gaussian(5.0, Relation::ZeroOut), &ten, question(3)).unwrap();
     assert_eq!(spent.participations, 3);
 }
@@ -121,7 +121,7 @@ fn local_noise_trusts_nobody() {
     assert!(account(&local, &sampling(0, 0, coins(0.5)), question(9)).is_err());
 }
 
-/// What a ledger adds up is what a claim says of the same releases.
+/// The ledger's sum equals the claim about the same releases.
 #[test]
 fn the_ledger_charges_what_is_claimed() {
     use crate::ledger::{Charge, Totals};
@@ -138,7 +138,7 @@ fn the_ledger_charges_what_is_claimed() {
         let spent = charged(noise_multiplier, Gaussian::participation(&capped), releases);
         assert_eq!((spent.epsilon, spent.rho), (claimed.epsilon, claimed.rho));
         assert_eq!((spent.relation, spent.accountant), (claimed.relation, claimed.accountant.name()));
-        // All that a client may send is charged at once, and nothing more than is claimed of all of it.
+        // The ledger charges all updates that a client may send at once, and never more than the claim for all of them.
         let noise_multiplier = NoiseMultiplier::new(z, Relation::ReplaceOne).unwrap();
         let claimed = LocalGaussian { noise_multiplier }.account(&capped, question(1000)).unwrap();
         let spent = charged(noise_multiplier, LocalGaussian::participation(&capped), releases);
@@ -147,7 +147,8 @@ fn the_ledger_charges_what_is_claimed() {
             (claimed.epsilon, claimed.rho, claimed.relation)
         );
     }
-    // Where sampling is claimed the ledger keeps to the curve, which adds up with others: never below the claim.
+    // With sampling, the ledger keeps the Rényi curve, because it adds up with other releases. Its epsilon is never
+    // below the claim's.
     let sampled = PoissonSampled::from_enforced(&enforced(0, 0, coins(0.01))).unwrap();
     let noise_multiplier = NoiseMultiplier::new(1.0, Relation::ZeroOut).unwrap();
     let claimed = Gaussian { noise_multiplier }.account(&sampled, question(1000)).unwrap();
@@ -155,7 +156,7 @@ fn the_ledger_charges_what_is_claimed() {
     assert!(spent.epsilon >= claimed.epsilon && spent.epsilon.get() < 1.2 * claimed.epsilon.get());
 }
 
-/// Nothing but [`Cost`] turns what was released into an epsilon: neither in this package nor in those above it.
+/// Only [`Cost`] converts releases to an epsilon, both in this package and in those above it.
 #[test]
 fn there_is_one_way_to_an_epsilon() {
     const ACCOUNTANTS: [&str; 3] = ["zcdp_epsilon(", "gaussian_epsilon(", "RdpCurve::"];

@@ -5,13 +5,13 @@ use crate::budget::RangeError;
 use crate::noise::{NoiseError, NoiseScale};
 use crate::noise_multiplier::NoiseMultiplier;
 
-/// Binary digits of the decays and scales.
+/// The number of binary fraction digits of the decays and scales.
 const COEFFICIENT_BITS: u32 = 30;
 
-/// Binary digits of the buffers behind the point.
+/// The number of binary fraction digits of the buffers.
 const BUFFER_BITS: u32 = 12;
 
-/// Rounds at most.
+/// The maximum number of rounds.
 const ROUNDS_MAX: u64 = 1 << 24;
 
 /// Relative slack for the sensitivity, which is computed in float64.
@@ -19,19 +19,21 @@ const SLACK: f64 = 1.0 + 1e-9;
 
 /// The noise of a buffered linear Toeplitz factorisation, round by round.
 ///
-/// With discrete Gaussian draws z_t, what is added to round t's sum is the integer n_t = z_t − round(Σ_j ω_j·s_j), and then
-/// s_j ← θ_j·s_j + n_t: the stream C⁻¹·z up to rounding. The coefficients are fractions with the denominator 2^30, the
-/// buffers have 12 binary digits, and every product is rounded down.
+/// With discrete Gaussian draws z_t, the integer n_t = z_t − round(Σ_j ω_j·s_j) is added to round t's sum, and then s_j
+/// ← θ_j·s_j + n_t. Up to rounding, this is the stream C⁻¹·z. The coefficients are fractions with the denominator 2^30,
+/// the buffers have 12 binary fraction digits, and every product is rounded down.
 ///
 /// # Privacy
-/// Let x be the integer sums and r = x + n what is released. Given what was released before, round t shows x_t + z_t minus
-/// a number that follows from the earlier n = r − x. For a neighbour x' the draw that explains the same r differs by
+/// Let x be the integer sums and r = x + n the releases. Given the earlier releases, round t shows x_t + z_t minus a
+/// number that follows from the earlier n = r − x. For a neighbour x', the draw that explains the same r differs by
 /// (C(x − x'))_t plus the difference of two roundings, an integer vector that is known before z_t is drawn. Whatever is
 /// released, these vectors together have a norm of at most sens(C)·Δ + e·√(T·d), where e bounds the difference of two
-/// roundings of one value (see `rounding_max`), T is the number of rounds and d that of values. So each round is a
-/// discrete Gaussian mechanism (Canonne, Kamath and Steinke 2020, theorem 4) whose sensitivity may depend on the past,
-/// with a bounded sum of squares, and all together are that²/(2·scale²)-zCDP (Whitehouse, Ramdas, Rogers and Wu 2023,
-/// "Fully adaptive composition in differential privacy", theorem 1). C is the one of the rounded coefficients.
+/// roundings of one value (see `rounding_max`), T is the number of rounds and d the number of values.
+///
+/// So each round is a discrete Gaussian mechanism (Canonne, Kamath and Steinke 2020, theorem 4) whose sensitivity may
+/// depend on the past, with a bounded sum of squares. All rounds together are (that norm)²/(2·scale²)-zCDP (Whitehouse,
+/// Ramdas, Rogers and Wu 2023, "Fully adaptive composition in differential privacy", theorem 1). C is the matrix of the
+/// rounded coefficients.
 #[derive(Clone)]
 pub struct BltNoise {
     count: usize,
@@ -43,7 +45,7 @@ pub struct BltNoise {
 }
 
 impl BltNoise {
-    /// Begins with `count` values a round, for at most `rounds` rounds.
+    /// Begins a stream of noise with `count` values in each round, for at most `rounds` rounds.
     ///
     /// # Errors
     /// [`RangeError`] if a decay or a scale is below 2^-30, or there are no rounds or more than 2^24.
@@ -59,17 +61,17 @@ impl BltNoise {
         Ok(Self { count, rounds, done: 0, decays, scales, buffers })
     }
 
-    /// Returns for how many rounds it was sized.
+    /// Returns the number of rounds that the noise was sized for.
     pub fn rounds(&self) -> u64 {
         self.rounds
     }
 
-    /// Derives the scale of the draws: the multiplier times the L2 sensitivity of all rounds together, rounded up.
+    /// Returns the scale of the draws: the multiplier times the L2 sensitivity of all rounds together, rounded up.
     ///
     /// `sensitivity` is that of one participation, in grid steps. All rounds together are then 1/(2·multiplier²)-zCDP.
     ///
     /// # Errors
-    /// [`RangeError`] if the factorisation falls apart when rounded, or the noise has no room.
+    /// [`RangeError`] if the factorisation is no longer valid when rounded, or the scale is out of range.
     pub fn noise_scale(
         &self,
         multiplier: NoiseMultiplier,
@@ -85,10 +87,11 @@ impl BltNoise {
         NoiseScale::new(multiplier.get() * (of_matrix * sensitivity + of_rounding) * SLACK)
     }
 
-    /// Bounds how much two computations of one value's correction differ beyond the linear map.
+    /// Bounds the difference between two computations of one value's correction, beyond that of the exact linear map.
     ///
-    /// A buffer loses less than 2^-12 a round, and what it lost decays: less than min(T, 1/(1 − θ))·2^-12. The correction
-    /// is Σ ω times that, and half a step. Two of them differ by twice as much.
+    /// A buffer loses less than 2^-12 in each round, and the loss decays, so it stays below min(T, 1/(1 − θ))·2^-12.
+    /// The error of the correction is Σ ω times that loss, plus half a step. Two corrections differ by at most twice
+    /// this error.
     fn rounding_max(&self) -> f64 {
         let one = f64::from(COEFFICIENT_BITS).exp2();
         let lost = self.decays.iter().zip(&self.scales).map(|(decay, scale)| {
@@ -98,10 +101,10 @@ impl BltNoise {
         2.0 * (0.5 + lost.sum::<f64>())
     }
 
-    /// Makes the noise to be added to the next round's sum. `draw` gives discrete Gaussian draws of the scale.
+    /// Returns the noise to add to the next round's sum. `draw` must return new discrete Gaussian draws of the scale.
     ///
     /// # Errors
-    /// [`CorrelatedError`] if the draw failed, the planned rounds are over, or a value left 64 bits.
+    /// [`CorrelatedError`] if the draw failed, the planned rounds are over, or a value does not fit into 64 bits.
     pub fn next_round(
         &mut self,
         mut draw: impl FnMut() -> Result<Vec<i64>, NoiseError>,
@@ -130,8 +133,8 @@ impl BltNoise {
         Ok(noise)
     }
 
-    /// Writes the state, for [`BltNoise::from_bytes`]: 34 bytes, and 8 for each coefficient and for each value of every
-    /// buffer.
+    /// Serialises the state for [`BltNoise::from_bytes`]: 34 bytes, and 8 for each coefficient and for each value of
+    /// every buffer.
     pub fn to_bytes(&self) -> Vec<u8> {
         let buffers = self.decays.len();
         let mut bytes = bytes::begin(bytes::BLT, 4 + buffers * (2 + self.count));
@@ -144,10 +147,10 @@ impl BltNoise {
         bytes
     }
 
-    /// Reads a state. No more memory is taken than the bytes have.
+    /// Restores a state. It allocates no more memory than the bytes have.
     ///
     /// # Errors
-    /// [`StateError`] if it is not one.
+    /// [`StateError`] if the bytes are not a valid state.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, StateError> {
         let mut reader = Reader::new(bytes, bytes::BLT)?;
         let (buffers, rounds, done, count) =
@@ -155,8 +158,8 @@ impl BltNoise {
         let is_right = (1..=BUFFERS_MAX as u64).contains(&buffers);
         bytes::unless(is_right, "number of buffers", buffers, "at least 1 and at most 8")?;
         bytes::unless((1..=ROUNDS_MAX).contains(&rounds), "rounds", rounds, "at least 1 and at most 2^24")?;
-        bytes::unless(done <= rounds, "rounds done", done, "at most the planned ones")?;
-        // The two vectors of coefficients count as two values more of each buffer.
+        bytes::unless(done <= rounds, "rounds done", done, "at most the planned rounds")?;
+        // The two vectors of coefficients count as two more values in each buffer.
         let values = count.saturating_add(2);
         let count = reader.expect_vectors(buffers, values)? - 2;
         let [decays, scales] = [(); 2].map(|()| reader.numbers(buffers as usize));
@@ -189,7 +192,7 @@ mod tests {
         draws.iter().map(|draw| noise.next_round(|| Ok(vec![*draw])).unwrap()[0]).collect()
     }
 
-    /// The draws that explain the releases r of the sums x: the mechanism, inverted.
+    /// Returns the draws that explain the releases r of the sums x: the mechanism, inverted.
     fn explained(matrix: &BufferedToeplitz, releases: &[i64], sums: &[i64]) -> Vec<i64> {
         let mut noise = BltNoise::new(matrix, 1, releases.len() as u64).unwrap();
         let rounds = releases.iter().zip(sums);
@@ -221,7 +224,7 @@ mod tests {
         ) {
             let matrix = matrix();
             let releases = stream(&matrix, &draws);
-            // Against sums of zero: the neighbour's client is in rounds `first` and `first + 30`.
+            // The sums of one run are zero; in its neighbour, a client is in rounds `first` and `first + 30`.
             let mut sums = vec![0; 60];
             sums[first] = moved;
             sums[first + 30] = moved;
@@ -232,7 +235,7 @@ mod tests {
             let multiplier = NoiseMultiplier::new(1.0, Relation::ZeroOut).unwrap();
             let allowed = noise.noise_scale(multiplier, moved.abs() as f64, pattern).unwrap().get();
             prop_assert!(distance <= allowed, "{} {}", distance, allowed);
-            // And the bound is no more than the rounding above what is needed for the worst rounds.
+            // The bound exceeds the norm of the worst rounds by no more than the allowance for rounding.
             let needed = matrix.toeplitz(60).sensitivity(pattern) * moved.abs() as f64;
             prop_assert!(allowed <= needed * 1.001 + 2.2 * 60f64.sqrt() * 1.1);
         }

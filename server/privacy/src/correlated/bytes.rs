@@ -1,4 +1,4 @@
-//! States of correlated noise as bytes: one byte for the kind, one for the version, then little-endian numbers.
+//! Serialised states of correlated noise: one byte for the kind, one for the version, then little-endian numbers.
 
 /// The first byte of a tree's state.
 pub(super) const TREE: u8 = b'T';
@@ -6,72 +6,72 @@ pub(super) const TREE: u8 = b'T';
 /// The first byte of a buffered Toeplitz factorisation's state.
 pub(super) const BLT: u8 = b'B';
 
-/// The second byte: the version of both forms.
+/// The second byte: the version of both formats.
 const VERSION: u8 = 1;
 
-/// Bytes are not the state of correlated noise. Without the right one the planned stream cannot go on: what is released
-/// after it needs a budget of its own.
+/// The bytes are not a state of correlated noise. Without the right state the planned stream cannot continue, so later
+/// releases need a budget of their own.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StateError {
-    /// Another kind.
+    /// The state is for another kind of noise.
     #[error(
-        "byte 0 of a noise state is {found} and stands for no kind of noise that is expected; take the state of this task"
+        "byte 0 of a noise state is {found}, which is not the expected kind of noise; use the state of this task"
     )]
     Kind {
-        /// What it is.
+        /// The kind that was found.
         found: u8,
     },
-    /// Another version.
+    /// The state has another version.
     #[error(
-        "byte 1 of a noise state says version {found}; this build reads version {VERSION}, take the build that wrote it"
+        "byte 1 of a noise state says version {found}; this build reads version {VERSION}; use the build that wrote it"
     )]
     Version {
-        /// What it is.
+        /// The version that was found.
         found: u8,
     },
-    /// Too few or too many bytes.
+    /// The state has too few or too many bytes.
     #[error(
-        "a noise state has {found} bytes where {needed} are needed; it was cut off or is not one, read it again"
+        "a noise state has {found} bytes where {needed} are needed; it is truncated or not a noise state; read it again"
     )]
     Length {
-        /// How many there are.
+        /// The number of bytes that were found.
         found: usize,
-        /// How many there should be. The largest number if it has none.
+        /// The number of bytes that are needed; `usize::MAX` if the number does not fit into a `usize`.
         needed: usize,
     },
-    /// A number that no state has.
+    /// The state contains a number that is out of range.
     #[error("{name} of a noise state is {value}; it must be {range}")]
     Value {
-        /// The name of the number.
+        /// The number's name, as it appears in the message.
         name: &'static str,
-        /// What it is.
+        /// The value that was found.
         value: u64,
-        /// What it may be, in words.
+        /// The permitted range in words.
         range: &'static str,
     },
 }
 
-/// Begins a state: kind and version, with room for so many numbers.
+/// Begins a state with its kind and version, and reserves memory for `numbers` numbers.
 pub(super) fn begin(kind: u8, numbers: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(2 + 8 * numbers);
     bytes.extend([kind, VERSION]);
     bytes
 }
 
-/// Writes numbers.
+/// Appends the numbers, each as 8 little-endian bytes.
 pub(super) fn put(bytes: &mut Vec<u8>, numbers: &[i64]) {
     numbers.iter().for_each(|number| bytes.extend(number.to_le_bytes()));
 }
 
-/// The rest of a state that is being read.
+/// The unread rest of a state.
 pub(super) struct Reader<'a> {
-    /// How many bytes there were at first.
+    /// The total number of bytes.
     found: usize,
     rest: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
-    /// Begins to read, after kind and version.
+    /// Checks the kind and the version, and creates a reader that begins after them.
     pub fn new(bytes: &'a [u8], kind: u8) -> Result<Self, StateError> {
         let (head, rest) =
             bytes.split_first_chunk::<2>().ok_or(StateError::Length { found: bytes.len(), needed: 2 })?;
@@ -82,7 +82,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a number that is not below 0.
+    /// Reads an unsigned 64-bit number.
     pub fn count(&mut self) -> Result<u64, StateError> {
         let needed = self.found - self.rest.len() + 8;
         let (head, rest) =
@@ -91,7 +91,7 @@ impl<'a> Reader<'a> {
         Ok(u64::from_le_bytes(*head))
     }
 
-    /// Makes sure that exactly `vectors` vectors of `count` numbers are left, and returns `count` as a length.
+    /// Checks that exactly `vectors` vectors of `count` numbers are left, and returns `count` as a length.
     pub fn expect_vectors(&self, vectors: u64, count: u64) -> Result<usize, StateError> {
         let read = (self.found - self.rest.len()) as u64;
         let needed = vectors.checked_mul(count).and_then(|numbers| numbers.checked_mul(8)?.checked_add(read));
@@ -104,7 +104,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a vector of so many numbers, as many as there are at most.
+    /// Reads a vector of `count` numbers, or of fewer if fewer are left.
     pub fn numbers(&mut self, count: usize) -> Vec<i64> {
         let (head, rest) = self.rest.split_at(count.saturating_mul(8).min(self.rest.len()));
         self.rest = rest;
@@ -112,7 +112,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Returns the error unless `is_right`.
+/// Returns an error that names the value and its range unless `is_right` holds.
 pub(super) fn unless(
     is_right: bool,
     name: &'static str,

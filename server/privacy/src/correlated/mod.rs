@@ -1,14 +1,14 @@
-//! Correlated noise for DP-FTRL: what is added to each round's sum, as state machines over integers.
+//! Correlated noise for DP-FTRL: the noise added to each round's sum, as state machines over integers.
 //!
-//! Both release a function of noised integers and of nothing else, exactly. That is why everything here is integer
-//! arithmetic: a noise that was combined in floats is rounded in a way that depends on the data's low bits or on bounds
-//! that only hold with some probability.
+//! Both kinds of noise release exact functions of noised integers, and of nothing else, so everything here is integer
+//! arithmetic. Noise that is combined in floats is rounded in a way that depends on the low bits of the data, or on
+//! bounds that hold only with some probability.
 //!
-//! A coordinator draws with the scale that `noise_scale` gives for the multiplier of the whole stream, adds what
-//! `next_round` makes of the draws to each round's sum, and keeps `to_bytes` from one round to the next.
+//! A coordinator draws with the scale that `noise_scale` returns for the multiplier of the whole stream. In each round
+//! it passes the draws to `next_round`, adds the result to the sum, and keeps `to_bytes` for the next round.
 //!
-//! The states hold noise that is still to be taken off again in later rounds. Who reads them takes it off too: they are
-//! kept as secretly as the sums before the noise, and they are not `Debug`.
+//! The states contain noise that later rounds subtract again. Anyone who reads a state can subtract that noise, too. So
+//! keep states as secret as the sums without noise; they do not implement `Debug`.
 
 mod blt;
 mod bytes;
@@ -24,34 +24,34 @@ pub use tree::TreeNoise;
 
 use crate::noise::NoiseError;
 
-/// The noise of a round could not be made. The sum must not be released, and the state is as it was.
+/// The noise of a round could not be computed. The sum must not be released, and the state is unchanged.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CorrelatedError {
-    /// No draw.
+    /// The draw failed.
     #[error(transparent)]
     Noise(#[from] NoiseError),
-    /// A value left 64 bits.
-    #[error("the correlated noise left 64 bits; take fewer fraction bits or a shorter tree")]
+    /// A value does not fit into 64 bits.
+    #[error("the correlated noise does not fit into 64 bits; use fewer fraction bits or a shorter tree")]
     Overflow,
-    /// More rounds than the noise was sized for.
+    /// There are more rounds than the noise was sized for.
     #[error(
         "the noise was sized for {rounds} rounds, which are over; plan the next rounds with a budget of their own"
     )]
     Over {
-        /// How many rounds were planned.
+        /// The planned number of rounds.
         rounds: u64,
     },
-    /// A draw of another length.
-    #[error("a draw has {drawn} values and the model {count}; draw the noise for this model")]
+    /// A draw has the wrong length.
+    #[error("a draw has {drawn} values, but the model has {count}; draw the noise for this model")]
     Length {
-        /// How many values were drawn.
+        /// The number of values that were drawn.
         drawn: usize,
-        /// How many are needed.
+        /// The number of values that are needed.
         count: usize,
     },
 }
 
-/// Calls for a draw and checks its length.
+/// Draws the noise and checks its length.
 fn checked_draw(
     draw: &mut impl FnMut() -> Result<Vec<i64>, NoiseError>,
     count: usize,

@@ -1,4 +1,4 @@
-//! Either kind of correlated noise.
+//! Correlated noise of either kind: tree aggregation or a buffered linear Toeplitz factorisation.
 
 use crate::noise::{NoiseError, NoiseScale};
 use crate::noise_multiplier::NoiseMultiplier;
@@ -8,7 +8,7 @@ use super::{BltNoise, CorrelatedError, TreeNoise};
 use crate::accountant::ParticipationPattern;
 use crate::budget::RangeError;
 
-/// The noise of a stream of rounds, either way.
+/// The noise of a stream of rounds: tree aggregation or a buffered linear Toeplitz factorisation.
 #[derive(Clone)]
 pub enum CorrelatedNoise {
     /// Tree aggregation.
@@ -18,7 +18,7 @@ pub enum CorrelatedNoise {
 }
 
 impl CorrelatedNoise {
-    /// Returns how many vectors of draws the next round needs.
+    /// Returns the number of vectors that must be drawn for the next round.
     pub fn draws(&self) -> u32 {
         match self {
             Self::Tree(tree) => tree.draws(),
@@ -26,12 +26,12 @@ impl CorrelatedNoise {
         }
     }
 
-    /// Derives the scale of the draws, so that `rounds` rounds together are 1/(2·multiplier²)-zCDP.
+    /// Returns the scale of the draws with which `rounds` rounds together are 1/(2·multiplier²)-zCDP.
     ///
     /// `sensitivity` is that of one participation, in grid steps.
     ///
     /// # Errors
-    /// [`RangeError`] if the noise has no room, or a factorisation was sized for fewer rounds.
+    /// [`RangeError`] if the scale is out of range, or a factorisation was sized for fewer rounds.
     pub fn noise_scale(
         &self,
         multiplier: NoiseMultiplier,
@@ -43,16 +43,21 @@ impl CorrelatedNoise {
             Self::Tree(tree) => tree.noise_scale(multiplier, sensitivity, rounds, pattern),
             Self::Blt(blt) => {
                 let is_sized = rounds <= blt.rounds();
-                RangeError::unless(is_sized, "rounds", rounds as f64, "at most those of the factorisation")?;
+                RangeError::unless(
+                    is_sized,
+                    "rounds",
+                    rounds as f64,
+                    "at most the rounds that the factorisation was sized for",
+                )?;
                 blt.noise_scale(multiplier, sensitivity, pattern)
             }
         }
     }
 
-    /// Makes the noise to be added to the next round's sum. `draw` gives discrete Gaussian draws, new ones each time.
+    /// Returns the noise to add to the next round's sum. `draw` must return new discrete Gaussian draws on each call.
     ///
     /// # Errors
-    /// [`CorrelatedError`], and the state is as it was.
+    /// [`CorrelatedError`]; the state is then unchanged.
     pub fn next_round(
         &mut self,
         draw: impl FnMut() -> Result<Vec<i64>, NoiseError>,
@@ -63,7 +68,7 @@ impl CorrelatedNoise {
         }
     }
 
-    /// Writes the state. Who reads it takes the noise off again: it is as secret as the sums before the noise.
+    /// Serialises the state. Whoever reads it can subtract the noise, so keep it as secret as the sums without noise.
     pub fn to_bytes(&self) -> Vec<u8> {
         match self {
             Self::Tree(tree) => tree.to_bytes(),
@@ -71,10 +76,10 @@ impl CorrelatedNoise {
         }
     }
 
-    /// Reads a state of either kind. No more memory is taken than a few times the length of the bytes.
+    /// Restores a state of either kind. It allocates no more memory than a few times the length of the bytes.
     ///
     /// # Errors
-    /// [`StateError`] if it is not one.
+    /// [`StateError`] if the bytes are not a valid state.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, StateError> {
         match bytes.first() {
             Some(&BLT) => BltNoise::from_bytes(bytes).map(Self::Blt),

@@ -1,4 +1,4 @@
-//! States as bytes.
+//! Tests of serialised noise states.
 
 use proptest::prelude::*;
 
@@ -18,7 +18,8 @@ fn blt() -> CorrelatedNoise {
     CorrelatedNoise::Blt(BltNoise::new(&matrix, COUNT, 200).unwrap())
 }
 
-/// A tree's leaves and its use of subtrees, or a factorisation. States are not `Debug`, so this stands for them.
+/// Generates a kind of noise: a tree's leaves and its use of subtrees, or `None` for a factorisation. It stands for a
+/// state, which is not `Debug`.
 fn any_kind() -> impl Strategy<Value = Option<(u64, bool)>> {
     prop::option::of((1u64..70, any::<bool>()))
 }
@@ -27,7 +28,7 @@ fn noise_of(kind: Option<(u64, bool)>) -> CorrelatedNoise {
     kind.map_or_else(blt, |(leaves_per_tree, uses_subtrees)| tree(leaves_per_tree, uses_subtrees))
 }
 
-/// Draws that look random, from a seed (Steele, Lea and Flood 2014).
+/// Pseudorandom draws from a seed (Steele, Lea and Flood 2014).
 fn draws(mut state: u64) -> impl FnMut() -> Result<Vec<i64>, NoiseError> {
     move || {
         let value = |_| {
@@ -77,7 +78,7 @@ proptest! {
         numbers.iter().for_each(|number| bytes.extend(number.to_le_bytes()));
         if let Ok(mut noise) = CorrelatedNoise::from_bytes(&bytes) {
             prop_assert_eq!(noise.to_bytes(), bytes);
-            // Whatever it holds, a round ends with noise or with an error.
+            // No matter what the state contains, a round ends with noise or with an error.
             let _ = noise.next_round(|| Ok(vec![1; COUNT]));
         }
     }
@@ -117,5 +118,5 @@ fn both_kinds_have_a_scale_for_the_whole_stream() {
         assert!(scale > 1.5e6 && scale < 1.5e6 * 6.0, "{scale}");
     }
     let error = blt().noise_scale(multiplier, 1e6, 201, pattern).unwrap_err();
-    assert!(error.to_string().contains("at most those of the factorisation"), "{error}");
+    assert!(error.to_string().contains("at most the rounds that the factorisation was sized for"), "{error}");
 }

@@ -11,18 +11,20 @@ const SLACK: f64 = 1.0 + 1e-14;
 /// The noise of tree aggregation, round by round.
 ///
 /// Kairouz, McMahan, Song, Thakkar, Thakurta and Xu 2021 (DP-FTRL). Every node of a binary tree over the rounds has a
-/// discrete Gaussian draw; the sum of the first t rounds carries the draws of the ⌈log2⌉ nodes that cover them. What is
-/// added to round t's sum is the difference of two such prefixes.
+/// discrete Gaussian draw. The noise on the sum of the first t rounds is the sum of the draws of the nodes that cover
+/// them, at most ⌈log2(t + 1)⌉ nodes. The noise added to round t's sum is the difference of the noise on two such
+/// prefixes.
 ///
-/// With `uses_subtrees` a node's sum is estimated from its own noised sum and from those below (Honaker 2015, bottom-up),
-/// which halves the variance for the same privacy. A node of height h has the estimate
-/// (2^h·y + (2^h − 1)(left + right)) / (2^(h+1) − 1), so that (2^(h+1) − 1) times it is the integer
-/// 2^h·y + I_left + I_right, and one rounding is enough.
+/// With `uses_subtrees`, a node's sum is estimated from its own noised sum and from those below it (Honaker 2015,
+/// bottom-up), which halves the variance for the same privacy. A node of height h has the estimate (2^h·y + (2^h −
+/// 1)(left + right)) / (2^(h+1) − 1). So (2^(h+1) − 1) times the estimate is the integer 2^h·y + I_left + I_right, and
+/// one rounding is enough.
 ///
 /// # Privacy
-/// All prefixes are functions of the noised node sums y = node + draw, which are [`rho_of_tree`]-private. Without subtrees
-/// this is plain. With them, the true sum S of a node enters its estimate with weight 1, so the released integer is
-/// S + round(I/D) = round((D·S + I)/D), a function of D·S + I, which is an integer combination of the y below the node.
+/// All prefixes are functions of the noised node sums y = node + draw, which are [`rho_of_tree`]-private. Without
+/// subtrees this is plain. With them, the true sum S of a node enters its estimate with weight 1. So the released
+/// integer is S + round(I/D) = round((D·S + I)/D), a function of D·S + I, which is an integer combination of the y
+/// below the node.
 ///
 /// [`rho_of_tree`]: crate::accountant::rho_of_tree
 #[derive(Clone)]
@@ -32,16 +34,17 @@ pub struct TreeNoise {
     uses_subtrees: bool,
     rounds_max: u64,
     done: u64,
-    /// Rounds of the present tree so far.
+    /// The number of rounds of the current tree so far.
     leaves: u64,
     /// By height: the node that covers a part of the rounds so far, as its draw or as the integer I.
     nodes: Vec<Option<Vec<i64>>>,
-    /// The noise on the last prefix of the present tree.
+    /// The noise on the last prefix of the current tree.
     prefix: Vec<i64>,
 }
 
 impl TreeNoise {
-    /// Begins with `count` values a round. A new tree begins after every `leaves_per_tree` rounds, without end.
+    /// Begins an unlimited stream of noise with `count` values in each round. A new tree begins after every
+    /// `leaves_per_tree` rounds.
     pub fn new(count: usize, leaves_per_tree: u64, uses_subtrees: bool) -> Self {
         Self {
             count,
@@ -55,17 +58,18 @@ impl TreeNoise {
         }
     }
 
-    /// Returns the same noise with an end: after so many rounds [`TreeNoise::next_round`] refuses.
+    /// Returns the same noise with a limit: after `rounds` rounds, [`TreeNoise::next_round`] returns an error.
     pub fn limited_to(self, rounds: u64) -> Self {
         Self { rounds_max: rounds, ..self }
     }
 
-    /// Derives the noise of a node over the sensitivity of one participation, for `rounds` rounds in all, so that they
-    /// together are 1/(2·multiplier²)-zCDP: `multiplier` is that of the whole stream. It is what a claim on a
-    /// [`Tree`](crate::claim::Tree) names.
+    /// Returns the multiplier of a node's noise relative to one participation, with which `rounds` rounds in all are
+    /// 1/(2·multiplier²)-zCDP together.
+    ///
+    /// `multiplier` is that of the whole stream. The result is what a claim on a [`Tree`](crate::claim::Tree) states.
     ///
     /// # Errors
-    /// [`RangeError`] if it is larger than any that is accounted.
+    /// [`RangeError`] if the result is above the largest accounted multiplier.
     pub fn node_multiplier(
         &self,
         multiplier: NoiseMultiplier,
@@ -76,15 +80,15 @@ impl TreeNoise {
         NoiseMultiplier::new(multiplier.get() * squared.sqrt() * SLACK, multiplier.relation())
     }
 
-    /// Derives the scale of the draws for `rounds` rounds in all: [`TreeNoise::node_multiplier`] times `sensitivity`, that
-    /// of one participation in grid steps, rounded up.
+    /// Returns the scale of the draws for `rounds` rounds in all: [`TreeNoise::node_multiplier`] times `sensitivity`,
+    /// rounded up. `sensitivity` is that of one participation, in grid steps.
     ///
-    /// One tree over all rounds (`leaves_per_tree` = `rounds`) is within a tenth of the best where a client is in one round.
-    /// Where it is in many, [`best_tree`](crate::accountant::best_tree) finds trees with down to half the noise; a buffered
-    /// Toeplitz factorisation has less again, often half of that.
+    /// One tree over all rounds (`leaves_per_tree` = `rounds`) is within a tenth of the best if a client is in one
+    /// round. If it is in many, [`best_tree`](crate::accountant::best_tree) finds trees with down to half the noise. A
+    /// buffered Toeplitz factorisation has even less, often half of that.
     ///
     /// # Errors
-    /// [`RangeError`] if the noise has no room.
+    /// [`RangeError`] if the scale is out of range.
     pub fn noise_scale(
         &self,
         multiplier: NoiseMultiplier,
@@ -95,16 +99,16 @@ impl TreeNoise {
         NoiseScale::new(self.node_multiplier(multiplier, rounds, pattern)?.get() * sensitivity * SLACK)
     }
 
-    /// Returns how many vectors of draws the next round needs: 1, or 1 to log2 of the leaves with subtrees.
+    /// Returns the number of vectors that must be drawn for the next round: 1, or with subtrees 1 to log2(leaves) + 1.
     pub fn draws(&self) -> u32 {
         let leaf = self.leaves % self.leaves_per_tree + 1;
         if self.uses_subtrees { leaf.trailing_zeros() + 1 } else { 1 }
     }
 
-    /// Makes the noise to be added to the next round's sum. `draw` gives discrete Gaussian draws, new ones each time.
+    /// Returns the noise to add to the next round's sum. `draw` must return new discrete Gaussian draws on each call.
     ///
     /// # Errors
-    /// [`CorrelatedError`] if a draw failed, the planned rounds are over, or a value left 64 bits.
+    /// [`CorrelatedError`] if a draw failed, the planned rounds are over, or a value does not fit into 64 bits.
     pub fn next_round(
         &mut self,
         mut draw: impl FnMut() -> Result<Vec<i64>, NoiseError>,
@@ -116,7 +120,7 @@ impl TreeNoise {
         let leaf = if is_new_tree { 1 } else { self.leaves + 1 };
         let node = self.completed_node(leaf, &mut draw)?;
         let height = leaf.trailing_zeros() as usize;
-        // Nodes above the completed one stay, those below are within it.
+        // Nodes above the completed one stay; those below are part of it.
         let above = if is_new_tree { &[][..] } else { self.nodes.get(height + 1..).unwrap_or_default() };
         let mut prefix = vec![0; self.count];
         let covering =
@@ -140,7 +144,8 @@ impl TreeNoise {
         Ok(added)
     }
 
-    /// Writes the state, for [`TreeNoise::from_bytes`]: 42 bytes, and 8 for each value of the prefix and of every node.
+    /// Serialises the state for [`TreeNoise::from_bytes`]: 42 bytes, and 8 for each value of the prefix and of every
+    /// node.
     pub fn to_bytes(&self) -> Vec<u8> {
         let nodes = || self.nodes.iter().flatten();
         let mut bytes = bytes::begin(bytes::TREE, 5 + self.count * (1 + nodes().count()));
@@ -153,19 +158,19 @@ impl TreeNoise {
         bytes
     }
 
-    /// Reads a state. No more memory is taken than the bytes have.
+    /// Restores a state. It allocates no more memory than the bytes have.
     ///
     /// # Errors
-    /// [`StateError`] if it is not one.
+    /// [`StateError`] if the bytes are not a valid state.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, StateError> {
         let mut reader = Reader::new(bytes, bytes::TREE)?;
         let (uses_subtrees, leaves_per_tree) = (reader.count()?, reader.count()?);
         let (rounds_max, done, count) = (reader.count()?, reader.count()?, reader.count()?);
         bytes::unless(uses_subtrees <= 1, "the use of subtrees", uses_subtrees, "0 or 1")?;
         bytes::unless(leaves_per_tree > 0, "leaves per tree", leaves_per_tree, "at least 1")?;
-        bytes::unless(done <= rounds_max, "rounds done", done, "at most the planned ones")?;
+        bytes::unless(done <= rounds_max, "rounds done", done, "at most the planned rounds")?;
         let leaves = if done == 0 { 0 } else { (done - 1) % leaves_per_tree + 1 };
-        // The nodes that cover the rounds so far are those of the binary digits of their number.
+        // The nodes that cover the rounds so far correspond to the binary digits of their number.
         let count = reader.expect_vectors(1 + u64::from(leaves.count_ones()), count)?;
         let prefix = reader.numbers(count);
         let heights = u64::BITS - leaves.leading_zeros();
@@ -175,7 +180,7 @@ impl TreeNoise {
         Ok(Self { count, leaves_per_tree, uses_subtrees, rounds_max, done, leaves, nodes, prefix })
     }
 
-    /// Makes the largest node that the leaf completes.
+    /// Computes the noise of the largest node that the next leaf completes.
     fn completed_node(
         &self,
         leaf: u64,
@@ -183,7 +188,7 @@ impl TreeNoise {
     ) -> Result<Vec<i64>, CorrelatedError> {
         let mut node = checked_draw(draw, self.count)?;
         if !self.uses_subtrees {
-            // A node that no prefix shows needs no draw.
+            // A node that enters no prefix needs no draw.
             return Ok(node);
         }
         for height in 1..=leaf.trailing_zeros() {
@@ -198,7 +203,7 @@ impl TreeNoise {
         Ok(node)
     }
 
-    /// Adds the noise of a node's estimate: its draw, or I / (2^(h+1) − 1) to the nearest, halves upwards.
+    /// Adds the noise of a node's estimate: its draw, or I / (2^(h+1) − 1) rounded to the nearest, halves upwards.
     fn add_estimate(&self, prefix: &mut [i64], height: usize, node: &[i64]) -> Result<(), CorrelatedError> {
         let divisor = if self.uses_subtrees { (1i128 << (height + 1)) - 1 } else { 1 };
         for (sum, value) in prefix.iter_mut().zip(node) {
@@ -217,7 +222,7 @@ mod tests {
     use crate::noise::NoiseStock;
     use crate::noise_multiplier::Relation;
 
-    /// The noise on each prefix, with draws that are given.
+    /// Returns the noise on each prefix for the given draws.
     fn prefixes(mut noise: TreeNoise, rounds: usize, mut draw: impl FnMut() -> Vec<i64>) -> Vec<Vec<i64>> {
         let mut sums = vec![0; noise.count];
         let round = |_| {
@@ -237,7 +242,7 @@ mod tests {
     #[test]
     fn prefixes_carry_the_nodes_that_cover_them() {
         let mut number = 0;
-        // Draws 1, 10, 100, ...: the digits of a prefix say which draws it carries.
+        // With draws of 1, 10, 100, ..., the digits of a prefix show which draws it carries.
         let draw = || {
             number += 1;
             vec![10i64.pow(number - 1)]
@@ -258,7 +263,7 @@ mod tests {
                 let square: f64 =
                     prefix.iter().map(|value| (*value as f64 / 1e4).powi(2)).sum::<f64>() / COUNT as f64;
                 let expected = tree_prefix_variance(index as u64 + 1, uses_subtrees);
-                // Six standard deviations of a variance's estimate are 6·√(2/20000) of it.
+                // Six standard deviations of an estimated variance are 6·√(2/20000) of it.
                 assert!(
                     (square / expected - 1.0).abs() < 0.06,
                     "{uses_subtrees} {index}: {square} {expected}"
@@ -269,7 +274,7 @@ mod tests {
 
     #[test]
     fn an_estimate_depends_on_the_noised_sums_only() {
-        // With the nodes' true sums in the draws, the prefixes must be exactly those of a tree over noised sums.
+        // With the nodes' true sums added to the draws, the prefixes must be exactly those of a tree over noised sums.
         let values = [5i64, -3, 11, 7];
         let draws = [100i64, -41, 7, 63, -9, 15, 2];
         let plain = prefixes(TreeNoise::new(1, 4, true), 4, replay(draws.to_vec()));

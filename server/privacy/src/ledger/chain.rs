@@ -3,56 +3,56 @@ use serde::{Deserialize, Serialize};
 
 use super::{Entry, EntryDigest};
 
-/// The last entry of a ledger. Whoever keeps it elsewhere can show later that nothing before it was changed, and that
-/// nothing was cut off.
+/// The last entry of a ledger. Keep a copy of it elsewhere: with the copy you can later verify that no entry up to it
+/// was changed or removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
-    /// How many entries there are.
+    /// The number of entries.
     pub entries: u64,
-    /// The digest of the last; zeros if there is none.
+    /// The digest of the last entry; zeros if there is none.
     pub digest: EntryDigest,
 }
 
-/// A ledger that does not hang together.
+/// A ledger whose entries do not form a chain.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChainError {
-    /// An entry is missing, or stands in another place.
-    #[error("entry {expected} is missing: entry {found} stands in its place")]
+    /// An entry is missing or out of place.
+    #[error("entry {expected} is missing: found entry {found} in its place")]
     Sequence {
-        /// The number that is due.
+        /// The expected sequence number.
         expected: u64,
-        /// The number that was found.
+        /// The sequence number that was found.
         found: u64,
     },
     /// An entry belongs to another population's ledger.
     #[error("entry {sequence} belongs to the population {found}")]
     Population {
-        /// The entry.
+        /// The entry's sequence number.
         sequence: u64,
-        /// Its population.
+        /// The population that the entry names.
         found: PopulationName,
     },
-    /// An entry does not follow the one before it.
+    /// An entry does not contain the digest of the one before it.
     #[error("entry {sequence} does not follow entry {}: one of them was changed", sequence - 1)]
     Previous {
-        /// The entry.
+        /// The entry's sequence number.
         sequence: u64,
     },
-    /// An entry is not what it was when it was written.
+    /// An entry's digest does not match its contents.
     #[error("entry {sequence} was changed: its digest is not that of its contents")]
     Digest {
-        /// The entry.
+        /// The entry's sequence number.
         sequence: u64,
     },
-    /// The ledger is shorter than it was, or another one.
+    /// The ledger does not end with the known head.
     #[error(
-        "the ledger does not contain the known head of {} entries ({}): entries were cut off or rewritten",
+        "the ledger does not contain the known head of {} entries ({}): entries were removed or rewritten",
         .0.entries, .0.digest
     )]
     Head(Head),
 }
 
-/// Checks entries one after the other, in constant memory.
+/// Verifies the entries of a ledger one after the other, in constant memory.
 #[derive(Clone, Debug)]
 pub struct Chain {
     population: PopulationName,
@@ -60,15 +60,15 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// Begins with the first entry of a population's ledger.
+    /// Starts before the first entry of a population's ledger.
     pub fn new(population: PopulationName) -> Self {
         Self { population, head: Head { entries: 0, digest: EntryDigest::BEGINNING } }
     }
 
-    /// Checks the next entry.
+    /// Verifies the next entry.
     ///
     /// # Errors
-    /// [`ChainError`] names the first entry that is not right.
+    /// [`ChainError`] for the first check that the entry fails.
     pub fn follow(&mut self, entry: &Entry) -> Result<(), ChainError> {
         let (sequence, expected) = (entry.sequence, self.head.entries + 1);
         if sequence != expected {
@@ -87,15 +87,15 @@ impl Chain {
         Ok(())
     }
 
-    /// Returns the head of what was checked so far.
+    /// Returns the head of the entries verified so far.
     pub fn head(&self) -> &Head {
         &self.head
     }
 
-    /// Checks that what was followed ends in a head that is known from elsewhere.
+    /// Checks that the last verified entry is the given head, which the caller knows from elsewhere.
     ///
     /// # Errors
-    /// [`ChainError::Head`] if it does not.
+    /// [`ChainError::Head`] if the last verified entry is another one.
     pub fn ends_in(&self, known: &Head) -> Result<(), ChainError> {
         if self.head == *known { Ok(()) } else { Err(ChainError::Head(known.clone())) }
     }
@@ -148,9 +148,9 @@ mod tests {
         assert_eq!(check(&[]).unwrap().entries, 0);
     }
 
-    /// Changes the release of an entry.
+    /// Returns the release of an entry, so that a test can change it.
     fn released(entry: &mut Entry) -> &mut Release {
-        let Event::Release(release) = &mut entry.event else { panic!("all are releases") };
+        let Event::Release(release) = &mut entry.event else { panic!("all entries are releases") };
         release
     }
 
@@ -183,7 +183,7 @@ mod tests {
                 let mut ledger = ledger(4);
                 change(&mut ledger[place]);
                 assert!(check(&ledger).is_err(), "change {number} of entry {place}");
-                // Whoever writes the digest anew breaks what follows.
+                // Recomputing the digest breaks the link of the next entry.
                 ledger[place].digest = ledger[place].computed_digest();
                 assert!(check(&ledger).is_err() || place == 3 || number == 9, "change {number} of {place}");
             }
@@ -246,7 +246,7 @@ mod tests {
         let mut chain = Chain::new("digits".parse().unwrap());
         whole[..3].iter().for_each(|entry| chain.follow(entry).unwrap());
         let error = chain.ends_in(&known).unwrap_err();
-        assert!(error.to_string().contains("cut off"), "{error}");
+        assert!(error.to_string().contains("removed"), "{error}");
         chain.follow(&whole[3]).unwrap();
         assert_eq!(chain.ends_in(&known), Ok(()));
     }

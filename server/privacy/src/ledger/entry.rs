@@ -8,12 +8,12 @@ use crate::{
     charge::{Charge, Participation},
 };
 
-/// The BLAKE3 of an entry and of all before it.
+/// The BLAKE3 digest of an entry and of all entries before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EntryDigest([u8; 32]);
 
 impl EntryDigest {
-    /// What stands before the first entry.
+    /// The digest before the first entry: all zeros.
     pub const BEGINNING: Self = Self([0; 32]);
 }
 
@@ -23,9 +23,9 @@ impl fmt::Display for EntryDigest {
     }
 }
 
-/// A text that is no digest.
+/// Text that is not a digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("an entry's digest is 64 hexadecimal digits")]
+#[error("the digest of an entry must be 64 lower-case hexadecimal digits")]
 pub struct ParseDigestError;
 
 impl std::str::FromStr for EntryDigest {
@@ -59,89 +59,90 @@ impl<'de> Deserialize<'de> for EntryDigest {
     }
 }
 
-/// A model version that was released with noise of the coordinator's, or of its clients'.
+/// A model version that was released with noise from the coordinator or from its clients.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Release {
     /// The task.
     pub task_id: TaskId,
-    /// The round that made it.
+    /// The round that produced the version.
     pub round_id: RoundId,
     /// The model version.
     pub version: u64,
-    /// What it costs.
+    /// The privacy cost of the release.
     pub charge: Charge,
 }
 
-/// The beginning of a task whose clients add the noise: their updates are seen from now on, whatever comes of them.
+/// The start of a task whose clients add the noise themselves. From now on the coordinator sees their updates, even if
+/// no version is released.
 ///
-/// It is charged once, with all that a client may send in this task. An entry for every client would be tighter, and would
-/// publish who took part.
+/// The ledger charges it once, for all updates that a client may send in this task. An entry for every client would be
+/// tighter, but would disclose who took part.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Collection {
     /// The task.
     pub task_id: TaskId,
-    /// The round whose first update is about to be taken.
+    /// The round whose first update is about to be accepted.
     pub round_id: RoundId,
-    /// What all updates of a client cost together.
+    /// The cost of all updates of one client together.
     pub charge: Charge,
 }
 
-/// What is set for a population: whom promises protect, and what all its tasks together may spend.
+/// The settings of a population: the privacy unit, and the budget of all its tasks together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Whom promises protect.
+    /// The privacy unit of promises.
     pub unit: Unit,
-    /// What all tasks together may spend, and at which delta; none without a budget.
+    /// The epsilon that all tasks together may spend, and its delta; `None` without a budget.
     pub budget: Option<(Epsilon, Delta)>,
-    /// Why they promise less than those before, in the words of who set them; none if they do not.
+    /// The operator's reason if these settings promise less than the settings before; `None` if they do not.
     pub weakened: Option<String>,
-    /// The API key with which they were set.
+    /// The API key with which an operator set them.
     pub by: String,
 }
 
-/// A task that was made for a population's clients.
+/// A task that was created for a population's clients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskTerms {
     /// The task.
     pub task_id: TaskId,
-    /// What it promises; none if it promises nothing.
+    /// The task's privacy promise; `None` if it makes none.
     pub promise: Option<Promise>,
-    /// The task and version with whose weights it begins, if they are not the model's own.
+    /// The task and version that provide the initial weights; `None` if the task starts from the model's own weights.
     pub warm_start: Option<(TaskId, u64)>,
 }
 
-/// What a task promises.
+/// A task's privacy promise.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Promise {
-    /// What it may spend of every client.
+    /// The epsilon that the task may spend on each client.
     pub epsilon: Epsilon,
-    /// At this delta.
+    /// The delta at which that epsilon holds.
     pub delta: Delta,
-    /// What it is charged for.
+    /// The charge for its releases.
     pub charge: Charge,
 }
 
-/// What an entry says.
+/// The contents of a ledger entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Event {
     /// A version was released.
     Release(Release),
-    /// Clients begin to send updates with noise of their own.
+    /// Clients of a task begin to send updates with noise of their own.
     Collection(Collection),
     /// The population's settings changed.
     Settings(Settings),
-    /// A task was made.
+    /// A task was created.
     Task(TaskTerms),
 }
 
 impl Event {
-    /// Returns the task that is charged, and what; nothing of an entry that costs nothing.
+    /// Returns the charged task and its charge; `None` if the entry costs nothing.
     pub fn charged(&self) -> Option<(TaskId, Charge)> {
         match self {
             Self::Release(Release { task_id, charge, .. })
@@ -150,7 +151,8 @@ impl Event {
         }
     }
 
-    /// Names what is hashed, so that neither another digest of the system nor one of another kind of entry can stand for it.
+    /// Returns the domain-separation context. With it, no digest of another kind of entry, or from elsewhere in the
+    /// system, equals the digest of this entry.
     fn context(&self) -> &'static str {
         match self {
             Self::Release(_) => "folkmoot privacy ledger entry, version 1",
@@ -161,26 +163,26 @@ impl Event {
     }
 }
 
-/// A line of a population's ledger.
+/// An entry of a population's ledger.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
     /// The population.
     pub population: PopulationName,
-    /// Its place, from 1.
+    /// The position of the entry in the ledger; the first has 1.
     pub sequence: u64,
-    /// When.
+    /// When the entry was written.
     pub at: Timestamp,
-    /// What happened, and what it costs.
+    /// The recorded event, with its cost.
     pub event: Event,
-    /// The digest of the entry before.
+    /// The digest of the preceding entry.
     pub previous: EntryDigest,
     /// The digest of this entry.
     pub digest: EntryDigest,
 }
 
 impl Entry {
-    /// Makes the entry that follows `previous`.
+    /// Creates the entry that follows `previous`.
     pub fn following(
         previous: Option<(u64, EntryDigest)>,
         population: PopulationName,
@@ -193,8 +195,8 @@ impl Entry {
         Self { digest: entry.computed_digest(), ..entry }
     }
 
-    /// Computes the digest that the entry must have. Every field has its own place and length, so that no two entries
-    /// have the same bytes.
+    /// Computes the digest that the entry must have. Every field has its own place and length, so no two different
+    /// entries have the same bytes.
     pub fn computed_digest(&self) -> EntryDigest {
         let mut hasher = blake3::Hasher::new_derive_key(self.event.context());
         hasher.update(&self.previous.0);
@@ -236,7 +238,7 @@ fn hash_text(hasher: &mut blake3::Hasher, text: &str) {
     hasher.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
 }
 
-/// Writes whether there is a value, and then the value.
+/// Hashes a flag that says whether there is a value, and then the value if there is one.
 fn hash_option<T: ?Sized>(
     hasher: &mut blake3::Hasher,
     value: Option<&T>,

@@ -1,8 +1,9 @@
-//! The rules of the ledger: what an entry says, how entries hang together, and what they add up to.
+//! The rules of the privacy ledger: the contents of its entries, their hash chain, and the total of their charges.
 //!
-//! A population has one ledger, over all of its tasks: a client's data is spent by every one of them. Entries are only
-//! ever appended, each with the digest of the one before, so that a row that was changed, removed or put in is found. What
-//! bounds the spending is written down, too: settings of the population, and the terms of its tasks.
+//! A population has one ledger for all its tasks, because they all spend the privacy of the same clients. Entries are
+//! only ever appended. Each entry contains the digest of the one before, so anyone can detect that a row was changed,
+//! removed or inserted. The ledger also records the limits on spending: the settings of the population and the terms of
+//! its tasks.
 
 mod chain;
 mod entry;

@@ -6,47 +6,47 @@ use crate::{
     Delta, Epsilon, NoiseMultiplier, RangeError, Relation, Rho, accountant::rho_for_epsilon, claim::Cost,
 };
 
-/// The multipliers between which one is looked for.
+/// The smallest and the largest noise multiplier that a search tries.
 const MULTIPLIERS: [f64; 2] = [1e-2, 1e6];
-/// Halvings after which a multiplier is known to nine digits.
+/// The number of halvings after which a multiplier is known to nine digits.
 const HALVINGS: u32 = 64;
 
-/// What the releases of a population add up to, for the client that was in most of them.
+/// The releases of a population, added up for a client that was in as many of them as selection allows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Totals(Vec<Total>);
 
-/// Releases of one task that cost the same.
+/// Releases of one task that have the same charge.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Total {
     task_id: TaskId,
     charge: Charge,
     releases: u64,
-    /// Says that clients of the task have begun to send updates with noise of their own.
+    /// Whether clients of the task have begun to send updates with noise of their own.
     is_begun: bool,
 }
 
-/// What was spent of every client, at most.
+/// An upper bound on the privacy spent on any client.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spent {
-    /// At the delta that was asked for.
+    /// Epsilon at the requested delta.
     pub epsilon: Epsilon,
-    /// Which two runs look alike.
+    /// The neighbouring relation under which epsilon holds.
     pub relation: Relation,
-    /// The same as zero-concentrated differential privacy; none where sampling was accounted.
+    /// The zCDP parameter; `None` where sampling was accounted.
     pub rho: Option<Rho>,
-    /// Which accountant answered.
+    /// The name of the accountant that computed epsilon.
     pub accountant: &'static str,
 }
 
-/// Sampling cannot be accounted under this relation.
+/// Sampling cannot be accounted under the relation of a release.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error(
-    "the ledger holds a release with Poisson sampling under another relation than zero-out or add or remove one"
+    "the ledger contains a Poisson-sampled release that cannot be accounted: its relation must be zero-out or add or remove one"
 )]
 pub struct RelationError;
 
 impl Totals {
-    /// Counts an entry.
+    /// Counts a ledger entry.
     pub fn count(&mut self, event: &Event) {
         match event {
             Event::Release(release) => self.add(release.task_id, release.charge, 1),
@@ -61,17 +61,17 @@ impl Totals {
         total.releases = total.releases.saturating_add(releases);
     }
 
-    /// Adds that clients of a task have begun to send updates with noise of their own.
+    /// Records that clients of a task have begun to send updates with noise of their own.
     pub fn begin(&mut self, task_id: TaskId, charge: Charge) {
         self.total(task_id, charge).is_begun = true;
     }
 
-    /// Says whether clients of a task have begun to send updates with noise of their own.
+    /// Returns whether clients of a task have begun to send updates with noise of their own.
     pub fn has_begun(&self, task_id: TaskId) -> bool {
         self.0.iter().any(|total| total.task_id == task_id && total.is_begun)
     }
 
-    /// Adds what others add up to.
+    /// Adds the releases that `others` counted.
     pub fn extend(&mut self, others: &Self) {
         for other in &others.0 {
             self.add(other.task_id, other.charge, other.releases);
@@ -79,12 +79,12 @@ impl Totals {
         }
     }
 
-    /// Says whether nothing was charged.
+    /// Returns whether no charge was counted.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Says whether another task than this one was charged.
+    /// Returns whether any task other than `task_id` was charged.
     pub fn has_others(&self, task_id: TaskId) -> bool {
         self.0.iter().any(|total| total.task_id != task_id)
     }
@@ -98,32 +98,34 @@ impl Totals {
         &mut self.0[place]
     }
 
-    /// Returns how many versions were released.
+    /// Returns the number of versions that were released.
     pub fn releases(&self) -> u64 {
         self.0.iter().map(|total| total.releases).sum()
     }
 
-    /// Says whether a release among them was charged as a sample.
+    /// Returns whether any release was charged with Poisson sampling.
     pub fn has_sampled(&self) -> bool {
         self.0.iter().any(|total| matches!(total.charge.participation, Participation::Poisson { .. }))
     }
 
-    /// Returns what the releases of one task add up to.
+    /// Returns the totals of one task.
     pub fn of_task(&self, task_id: TaskId) -> Self {
         Self(self.0.iter().filter(|total| total.task_id == task_id).copied().collect())
     }
 
-    /// Computes what was spent of the client that was in as many releases as it could be.
+    /// Computes the privacy spent on a client that was in as many releases as selection allows.
     ///
-    /// [`Cost`] accounts it. It holds under the relation of the releases, and under [`Relation::ZeroOut`] where they have not all the same.
+    /// [`Cost`] accounts it. The result holds under the relation of the releases, or under [`Relation::ZeroOut`] if
+    /// their relations differ.
     ///
     /// # Errors
-    /// [`RelationError`] if an entry cannot be accounted; nothing that this build writes is such.
+    /// [`RelationError`] if an entry cannot be accounted. This build writes no such entry.
     pub fn spent(&self, delta: Delta) -> Result<Spent, RelationError> {
         self.spent_under(self.relation(), delta)
     }
 
-    /// Computes the same under a relation. Sampling can be accounted under zero-out only, and that is what comes then.
+    /// Computes the privacy spent under a given relation. Sampling can be accounted under zero-out only: with a sampled
+    /// release, the result holds under zero-out instead.
     ///
     /// # Errors
     /// As [`Totals::spent`].
@@ -134,7 +136,7 @@ impl Totals {
         Ok(Spent { epsilon, relation, rho: cost.rho(), accountant: cost.accountant().name() })
     }
 
-    /// Says whether one more release of a task keeps all within a budget.
+    /// Returns whether one more release of a task stays within a budget.
     ///
     /// # Errors
     /// As [`Totals::spent`].
@@ -150,7 +152,7 @@ impl Totals {
         Ok(next.spent_under(relation, delta)?.epsilon <= epsilon)
     }
 
-    /// Returns the relation of all releases, or zero-out.
+    /// Returns the relation that all releases share, or zero-out if they differ.
     fn relation(&self) -> Relation {
         let mut relations = self.0.iter().map(|total| total.charge.noise_multiplier.relation());
         let first = relations.next().unwrap_or_default();
@@ -159,27 +161,30 @@ impl Totals {
 }
 
 impl Total {
-    /// Returns how many releases are counted. A task whose clients have begun to send costs what one with a version costs.
+    /// Returns the number of releases to charge: at least 1 once clients of the task have begun to send.
     fn counted(&self) -> u64 {
         self.releases.max(u64::from(self.is_begun))
     }
 }
 
-/// No multiplier keeps releases within a budget.
+/// No multiplier keeps the releases within the budget.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CalibrateError {
-    /// Even the largest spends more.
-    #[error("even a noise multiplier of {} spends more", MULTIPLIERS[1])]
+    /// Even the largest multiplier exceeds the budget.
+    #[error(
+        "even a noise multiplier of {} exceeds the budget; raise epsilon or delta, or plan fewer releases",
+        MULTIPLIERS[1]
+    )]
     OutOfReach,
     /// A number is out of range.
     #[error(transparent)]
     Range(#[from] RangeError),
 }
 
-/// Finds the smallest multiplier with which so many releases of one task stay within a budget.
+/// Finds the smallest multiplier with which `releases` releases of one task stay within a budget.
 ///
 /// # Errors
-/// [`CalibrateError::OutOfReach`] if there is none up to 10^6.
+/// [`CalibrateError::OutOfReach`] if no multiplier up to 10^6 is enough.
 pub fn multiplier_for(
     participation: Participation,
     releases: u64,
@@ -187,7 +192,7 @@ pub fn multiplier_for(
     delta: Delta,
 ) -> Result<f64, CalibrateError> {
     let task_id = TaskId::from_random_bytes([0; 16]);
-    // Every relation has the same numbers: the multiplier is relative to its sensitivity.
+    // The multiplier is relative to the sensitivity of its relation, so any relation gives the same numbers.
     let is_enough = |multiplier: f64| -> Result<bool, CalibrateError> {
         let noise_multiplier = NoiseMultiplier::new(multiplier, Relation::ZeroOut)?;
         let mut totals = Totals::default();
@@ -201,7 +206,7 @@ pub fn multiplier_for(
         Participation::Poisson { .. } => None,
     };
     if let Some(participations) = at_most {
-        // In closed form but for the last digits.
+        // The closed form gives all but the last digits, so search near its result.
         let rho = rho_for_epsilon(epsilon, delta).get();
         let near = (participations as f64 / (2.0 * rho)).sqrt();
         (low, high) = (low.max(near * (1.0 - 1e-9)), (near * (1.0 + 1e-9)).clamp(low, high));
@@ -259,7 +264,7 @@ mod tests {
         let mut totals = Totals::default();
         totals.add(task(1), charge(1.0, Participation::Poisson { rate }), 1000);
         let sampled = totals.spent(delta()).unwrap();
-        // dp-accounting's bound of the same with its own orders is 2.101.
+        // dp-accounting's bound for the same releases, with its own orders, is 2.101.
         assert!((2.0..2.102).contains(&sampled.epsilon.get()), "{sampled:?}");
         assert_eq!((sampled.rho, sampled.accountant), (None, "RDP"));
         totals.add(task(2), charge(5.0, Participation::AtMost { count: 3 }), 3);
@@ -295,7 +300,7 @@ mod tests {
         assert_eq!((totals.spent(delta()).unwrap().rho.unwrap().get(), totals.releases()), (0.375, 0));
         totals.add(task(1), local, 5);
         assert_eq!(totals.spent(delta()).unwrap().rho.unwrap().get(), 0.375, "versions cost nothing more");
-        // A clone asks the same people again, and is charged again.
+        // A clone of the task asks the same clients again, and the ledger charges it again.
         totals.begin(task(2), local);
         assert_eq!(totals.spent(delta()).unwrap().rho.unwrap().get(), 0.75);
     }
@@ -310,9 +315,9 @@ mod tests {
         assert_eq!((spent.relation, spent.rho.unwrap().get()), (Relation::ReplaceOne, 1.0));
         totals.add(task(2), charge(1.0, Participation::AtMost { count: 1 }), 1);
         let spent = totals.spent(delta()).unwrap();
-        // Left out instead of replaced, the updates of the first move half as far.
+        // Under zero-out instead of replace-one, the first task's updates move the sum half as far.
         assert_eq!((spent.relation, spent.rho.unwrap().get()), (Relation::ZeroOut, 0.25 + 0.5));
-        // A population is counted under one relation from the beginning, so that its sum never falls.
+        // The ledger accounts a population under one relation from the beginning, so its sum never falls.
         let mut alone = Totals::default();
         alone.add(task(1), local, 7);
         let before = alone.spent_under(Relation::ZeroOut, delta()).unwrap();

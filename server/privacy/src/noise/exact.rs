@@ -1,4 +1,4 @@
-//! A second sampler of the discrete Gaussian: exact, by integer arithmetic over a stream of random bytes.
+//! A second, exact sampler of the discrete Gaussian: integer arithmetic over a stream of random bytes.
 //!
 //! Canonne, Kamath and Steinke 2020, "The discrete Gaussian for differential privacy", algorithms 1 to 3.
 
@@ -8,11 +8,11 @@ use super::NoiseScale;
 
 /// A source of uniform bytes.
 pub(super) trait RandomBytes {
-    /// Fills the buffer.
+    /// Fills the buffer with uniform random bytes.
     fn fill(&mut self, bytes: &mut [u8]);
 }
 
-/// Draws one value.
+/// Draws one value of the discrete Gaussian.
 pub(super) fn discrete_gaussian(scale: NoiseScale, source: &mut impl RandomBytes) -> i64 {
     // With the scale n/2^b and t = ⌊scale⌋ + 1 the candidate y is kept with probability
     // exp(−(|y| − scale²/t)² / (2·scale²)) = exp(−(|y|·t·4^b − n²)² / (2·n²·4^b·t²)).
@@ -66,7 +66,8 @@ fn bernoulli_exp(numerator: &UBig, denominator: &UBig, source: &mut impl RandomB
     bernoulli_exp_below_one(&rest, denominator, source)
 }
 
-/// The same for an exponent of at most 1: von Neumann's alternating series, with uniform integers.
+/// Draws true with probability e^(−numerator/denominator) for a quotient of at most 1, by von Neumann's alternating
+/// series with uniform integers.
 fn bernoulli_exp_below_one(numerator: &UBig, denominator: &UBig, source: &mut impl RandomBytes) -> bool {
     let mut is_odd = true;
     let mut limit = denominator.clone();

@@ -1,4 +1,4 @@
-//! Draws of the discrete Gaussian by opendp, whose sampler is exact and whose proofs are public.
+//! Discrete Gaussian draws by opendp, whose sampler is exact and whose proofs are public.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,19 +12,19 @@ use opendp::{
 
 use super::{NoiseError, NoiseScale};
 
-/// Draws between two looks at the cancellation.
+/// The number of draws between two checks for cancellation.
 const BLOCK: usize = 1024;
 
 type Integers = VectorDomain<AtomDomain<i64>>;
 type GaussianMeasurement = Measurement<Integers, L2Distance<f64>, ZeroConcentratedDivergence, Vec<i64>>;
 
-/// Makes opendp's measurement. It can neither move nor be shared between threads, so each makes its own.
+/// Creates opendp's measurement. It can neither move nor be shared between threads, so each thread creates its own.
 fn measurement(scale: NoiseScale) -> Result<GaussianMeasurement, NoiseError> {
     let domain = VectorDomain::new(AtomDomain::default());
     make_gaussian(domain, L2Distance::default(), scale.get(), None).map_err(NoiseError::from_opendp)
 }
 
-/// Fills `noise` with draws, and stops between two blocks when `is_cancelled` is set.
+/// Fills `noise` with draws. Stops between two blocks if `is_cancelled` is set.
 pub(super) fn fill(
     noise: &mut [i64],
     scale: NoiseScale,
@@ -42,12 +42,12 @@ pub(super) fn fill(
     Ok(())
 }
 
-/// Derives ρ by opendp's own privacy map, rounded up: the proof that the scale is what the ledger says.
+/// Computes ρ by opendp's own privacy map, rounded up. It proves that the scale is what the ledger states.
 ///
 /// `sensitivity` is the L2 sensitivity in grid steps.
 ///
 /// # Errors
-/// [`NoiseError::Sampler`] if opendp refuses the numbers.
+/// [`NoiseError::Sampler`] if opendp rejects the numbers.
 pub fn rho_by_privacy_map(scale: NoiseScale, sensitivity: f64) -> Result<f64, NoiseError> {
     measurement(scale)?.map(&sensitivity).map_err(NoiseError::from_opendp)
 }

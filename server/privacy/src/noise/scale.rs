@@ -2,26 +2,27 @@ use std::fmt;
 
 use crate::budget::RangeError;
 
-/// Significant bits of a scale: the exact sampler's fractions stay short, and noise grows by 1e-7 at most.
+/// The number of significant bits of a scale. The exact sampler's fractions stay short, and noise grows by at most
+/// 1e-7.
 const SIGNIFICANT_BITS: i32 = 24;
 
-/// The smallest scale, in grid steps. With less nearly every draw is 0.
+/// The smallest scale, in grid steps. Below it, nearly every draw is 0.
 const SCALE_MIN: f64 = 1.0 / 1024.0;
 
-/// The largest scale, in grid steps: 64 of it fit into an i64 with room for a sum.
+/// The largest scale, in grid steps: 64 times this scale fits into an i64, with room for a sum.
 const SCALE_MAX: f64 = (1u64 << 52) as f64;
 
 /// The standard deviation of discrete Gaussian noise, in steps of the grid.
 ///
-/// It is rounded up to 24 significant bits, so that a [`NoiseScale`] is never less than what was asked for.
+/// It is rounded up to 24 significant bits, so a [`NoiseScale`] is never less than requested.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct NoiseScale(f64);
 
 impl NoiseScale {
-    /// Checks a scale and rounds it up.
+    /// Validates a scale and rounds it up.
     ///
     /// # Errors
-    /// [`RangeError`] if it is not between 1/1024 and 2^52.
+    /// [`RangeError`] if `scale` is not between 1/1024 and 2^52.
     pub fn new(scale: f64) -> Result<Self, RangeError> {
         let is_right = (SCALE_MIN..=SCALE_MAX).contains(&scale);
         RangeError::unless(is_right, "noise scale", scale, "at least 1/1024 and at most 2^52 grid steps")?;

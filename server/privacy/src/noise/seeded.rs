@@ -5,11 +5,12 @@ use rand_chacha::{
 
 use super::{NoiseScale, exact};
 
-/// Noise that can be drawn again. Who knows the seed takes it off the release: for simulations and tests only.
+/// Reproducible noise. Whoever knows the seed can subtract it from the release, so use it for simulations and tests
+/// only.
 pub struct SeededNoise(ChaCha20Rng);
 
 impl SeededNoise {
-    /// Makes the generator from a seed.
+    /// Creates the generator from a seed.
     pub fn new(seed: [u8; 32]) -> Self {
         Self(ChaCha20Rng::from_seed(seed))
     }

@@ -10,11 +10,11 @@ use zeroize::Zeroizing;
 
 use super::{NoiseError, NoiseScale, sampler};
 
-/// Noise that is being drawn ahead, on threads of its own, while the round still runs.
+/// Noise that background threads draw ahead, while the round still runs.
 ///
-/// Noise does not depend on the data, only on how many values there are and on its scale: so most of the wait for it
-/// can lie before the last update arrives. A stock is for one release. Taking it consumes it, and dropping it cancels
-/// the draw and wipes what was drawn; there is no way to copy it, to print it or to use it twice.
+/// Noise depends only on its scale and on the number of values, not on the data. So most of it can be drawn before the
+/// last update arrives. A stock is for one release. Taking it consumes it, and dropping it cancels the draw and wipes
+/// the values drawn so far. It cannot be copied, printed or used twice.
 pub struct NoiseStock {
     is_cancelled: Arc<AtomicBool>,
     count: usize,
@@ -22,14 +22,14 @@ pub struct NoiseStock {
     scale: NoiseScale,
 }
 
-/// Drawn noise of one release, in memory that is wiped when it is dropped.
+/// The drawn noise of one release, in memory that is wiped on drop.
 pub struct Noise {
     chunks: Vec<Zeroizing<Vec<i64>>>,
     scale: NoiseScale,
 }
 
 impl NoiseStock {
-    /// Begins to draw `count` values on `threads` threads, at least one.
+    /// Starts to draw `count` values on `threads` threads, at least one.
     pub fn begin(count: usize, scale: NoiseScale, threads: usize) -> Self {
         let is_cancelled = Arc::new(AtomicBool::new(false));
         let per_thread = count.div_ceil(threads.max(1)).max(1);
@@ -47,21 +47,21 @@ impl NoiseStock {
         Self { is_cancelled, count, chunks, scale }
     }
 
-    /// Returns the scale of what is drawn.
+    /// Returns the scale of the noise.
     pub fn scale(&self) -> NoiseScale {
         self.scale
     }
 
-    /// Returns how many values are drawn.
+    /// Returns the number of values.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Waits for the rest and returns the noise.
+    /// Waits for the remaining draws and returns the noise.
     ///
     /// # Errors
-    /// [`NoiseError::Sampler`] if the operating system gave no randomness or a thread ended early. Nothing of this stock
-    /// can be used then.
+    /// [`NoiseError::Sampler`] if the operating system gave no randomness or a thread ended early. Nothing of this
+    /// stock can then be used.
     pub fn take(mut self) -> Result<Noise, NoiseError> {
         let chunks = std::mem::take(&mut self.chunks);
         let joined = chunks.into_iter().map(|chunk| {
@@ -85,16 +85,16 @@ impl Drop for NoiseStock {
 }
 
 impl Noise {
-    /// Returns how many values there are.
+    /// Returns the number of values.
     pub fn count(&self) -> usize {
         self.chunks.iter().map(|chunk| chunk.len()).sum()
     }
 
-    /// Adds the noise to the sums, and is gone.
+    /// Adds the noise to the sums and consumes it.
     ///
     /// # Errors
     /// [`NoiseError::Length`] if there is not one value for each sum, [`NoiseError::NoRoom`] if a sum is so large that
-    /// the noise could wrap around. The sums are as they were then, and must not be released.
+    /// the noise could wrap around. The sums are then unchanged and must not be released.
     pub fn add_to(self, sums: &mut [i64]) -> Result<(), NoiseError> {
         if self.count() != sums.len() {
             return Err(NoiseError::Length { sums: sums.len(), noise: self.count() });
@@ -102,13 +102,14 @@ impl Noise {
         check_room(sums, self.scale)?;
         let values = self.chunks.iter().flat_map(|chunk| chunk.iter());
         for (sum, value) in sums.iter_mut().zip(values) {
-            // 64 scales are exceeded with a probability below e^-2000; then the largest value says no more than the sum.
+            // A draw exceeds 64 scales with a probability below e^-2000. A saturated value reveals no more than the
+            // noised sum.
             *sum = sum.saturating_add(*value);
         }
         Ok(())
     }
 
-    /// Hands the values out, `count` at a time and each once; a rest that is shorter stays.
+    /// Returns the values as vectors of `count` values, each value once. Values left over at the end are not returned.
     pub fn into_vectors(self, count: usize) -> impl Iterator<Item = Vec<i64>> {
         let mut values = Zeroizing::new(Vec::with_capacity(self.count()));
         for chunk in &self.chunks {
@@ -124,7 +125,7 @@ impl Noise {
     }
 }
 
-/// Checks that no sum is so near the end of i64 that noise would saturate.
+/// Checks that no sum is so close to the ends of i64 that the noise would saturate.
 pub(super) fn check_room(sums: &[i64], scale: NoiseScale) -> Result<(), NoiseError> {
     let allowed = i64::MAX - scale.reach();
     match sums.iter().position(|sum| sum.unsigned_abs() > allowed.unsigned_abs()) {

@@ -2,7 +2,7 @@ use super::{seeded::SeededNoise, *};
 
 const DRAWS: usize = 1_000_000;
 
-/// Exact probabilities of the discrete Gaussian at −reach..=reach.
+/// Returns the exact probabilities of the discrete Gaussian at −reach..=reach.
 fn probabilities(scale: f64, reach: i64) -> Vec<f64> {
     let weights: Vec<f64> =
         (-reach..=reach).map(|x| (-((x * x) as f64) / (2.0 * scale * scale)).exp()).collect();
@@ -35,7 +35,8 @@ fn chi_square_deviate(draws: &[i64], scale: f64) -> f64 {
     ((statistic / (cells.len() as f64 - 1.0)).cbrt() - 1.0 + spread) / spread.sqrt()
 }
 
-/// Asserts what a million draws show, at six standard deviations: about one false alarm in a billion runs.
+/// Asserts the distribution and the moments of a million draws at six standard deviations: about one false alarm in a
+/// billion runs.
 fn expect_discrete_gaussian(draws: &[i64], scale: f64) {
     let deviate = chi_square_deviate(draws, scale);
     assert!(deviate < 6.0, "scale {scale}: chi-square deviates by {deviate}");
@@ -77,7 +78,7 @@ fn the_test_sees_a_scale_that_is_one_percent_off() {
     SeededNoise::new([8; 32]).fill(&mut draws, NoiseScale::new(3.25).unwrap());
     assert!(chi_square_deviate(&draws, 3.25) < 6.0);
     assert!(chi_square_deviate(&draws, 3.25 * 1.01) > 6.0);
-    // Rounded continuous noise is another distribution at a small scale.
+    // At a small scale, rounded continuous noise has another distribution.
     let mut draws = vec![0; DRAWS];
     SeededNoise::new([9; 32]).fill(&mut draws, NoiseScale::new(0.6).unwrap());
     draws.iter_mut().step_by(50).for_each(|draw| *draw += 1);
@@ -90,7 +91,7 @@ fn every_place_gets_noise_of_its_own() {
     for (count, threads) in [(0, 1), (1, 4), (1023, 1), (1024, 2), (1025, 2), (5000, 3), (7, 100)] {
         let mut sums = vec![5; count];
         add_noise(&mut sums, scale, threads).unwrap();
-        // A draw is 0 with probability 4e-10, and two are alike as seldom.
+        // A draw is 0 with probability 4e-10, and two draws are equal as rarely.
         assert!(sums.iter().all(|sum| *sum != 5), "{count} {threads}");
         let mut sorted = sums.clone();
         sorted.sort_unstable();
@@ -104,7 +105,7 @@ fn no_two_draws_are_equal() {
     let scale = NoiseScale::new(1e6).unwrap();
     let [first, second] = [0; 2].map(|_| NoiseStock::begin(100, scale, 2).take().unwrap().to_vec());
     assert_ne!(first, second);
-    // Nor are the chunks of two threads.
+    // The chunks of two threads differ, too.
     assert_ne!(first[..50], first[50..]);
 }
 

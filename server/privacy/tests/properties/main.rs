@@ -1,4 +1,4 @@
-//! Epsilon rises with the sampling rate and the rounds, falls with noise and delta, and has an answer at every extreme.
+//! Epsilon rises with the sampling rate and the rounds, and falls with noise and delta. Every extreme has an answer.
 
 use folkmoot_privacy::{
     Delta, NoiseMultiplier, Relation, SamplingRate,
@@ -8,7 +8,7 @@ use folkmoot_privacy::{
 };
 use proptest::prelude::*;
 
-/// What epsilon depends on.
+/// The arguments that epsilon depends on.
 #[derive(Clone, Copy, Debug)]
 struct Point {
     rate: f64,
@@ -88,15 +88,16 @@ proptest! {
             prop_assert!(worse.by_zcdp() >= point.by_zcdp() * (1.0 - 1e-9), "{:?}", worse);
             prop_assert!(worse.exact_unsampled() >= point.exact_unsampled() * (1.0 - 1e-9), "{:?}", worse);
         }
-        // To sample only ever helps, and the exact curve is below its bound.
+        // Sampling only ever helps, and the exact curve is below its bound.
         let unsampled = Point { rate: 1.0, ..point }.by_rdp();
         prop_assert!(point.by_rdp() <= unsampled * (1.0 + 1e-9));
         prop_assert!(point.exact_unsampled() <= point.by_zcdp() * (1.0 + 1e-9));
     }
 }
 
-/// Answers of the loss distribution are upper bounds, each by its own grid. Where losses are rare and delta is small, two that
-/// are equal in truth lie 0.17 % apart (rate 2.07e-5, multiplier 0.659, 3 steps, delta 4.6e-10: 0.02888 and 0.02883).
+/// Epsilons from the loss distribution are upper bounds, each computed on its own grid. Where losses are rare and delta
+/// is small, the bounds of two equal epsilons can lie 0.17 % apart (rate 2.07e-5, multiplier 0.659, 3 steps, delta
+/// 4.6e-10: 0.02888 and 0.02883).
 const GRID: f64 = 0.995;
 
 proptest! {
@@ -113,7 +114,7 @@ proptest! {
         let Some(epsilon) = point.by_pld(Relation::AddOrRemove) else { return Ok(()) };
         prop_assert!(epsilon * GRID <= point.by_rdp() + 1e-6, "{} {}", epsilon, point.by_rdp());
         prop_assert!(epsilon * GRID <= point.exact_unsampled() + 1e-6);
-        // With replacement the other update may point the other way.
+        // Under replace-one the other update may point in the opposite direction.
         let replaced = Point { multiplier: point.multiplier / 2.0, ..point }.by_pld(Relation::ReplaceOne);
         prop_assert!(replaced.is_none_or(|replaced| replaced >= epsilon * GRID - 1e-6));
     }
@@ -138,7 +139,7 @@ fn every_extreme_has_an_answer() {
                             let floor = if rate == 1.0 { exact } else { 0.0 };
                             assert!(epsilon >= floor * (1.0 - 1e-9), "{point:?}: {epsilon} {exact}");
                         }
-                        // Losses of hundreds in one step: the Rényi bound answers.
+                        // The loss of one step is in the hundreds: the Rényi bound answers instead.
                         None => unanswered += 1,
                     }
                 }
