@@ -1,4 +1,4 @@
-//! What never changes once it is written, kept at hand: tasks' descriptions and model versions.
+//! An in-memory cache of immutable records: task descriptions and model versions.
 
 use std::{
     collections::HashMap,
@@ -10,10 +10,10 @@ use folkmoot_storage::{
     ModelVersionRecord, ModelVersionRepository, Storage, StorageError, TaskRecord, TaskRepository,
 };
 
-/// Entries of each kind that are kept; when there are more, the catalogue begins anew.
+/// The maximum number of entries of each kind. A full cache is emptied.
 const ENTRIES_MAX: usize = 1024;
 
-/// A cache over the storage for handlers. It saves them most of their queries.
+/// A read-through cache over the storage that saves handlers most of their queries.
 #[derive(Default)]
 pub struct Catalog {
     tasks: Mutex<HashMap<TaskId, Arc<TaskRecord>>>,
@@ -21,10 +21,10 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Finds a task. All of it is immutable but its state and revision, which may be old here.
+    /// Finds a task. Its state and revision can be out of date; everything else is immutable.
     ///
     /// # Errors
-    /// If the storage fails or has no such task.
+    /// Fails if the storage fails or has no such task.
     pub async fn task(&self, storage: &Storage, id: TaskId) -> Result<Arc<TaskRecord>, StorageError> {
         if let Some(task) = lock(&self.tasks).get(&id) {
             return Ok(task.clone());
@@ -36,7 +36,7 @@ impl Catalog {
     /// Finds a model version.
     ///
     /// # Errors
-    /// If the storage fails or has no such version.
+    /// Fails if the storage fails or has no such version.
     pub async fn version(
         &self,
         storage: &Storage,

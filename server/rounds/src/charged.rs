@@ -1,4 +1,4 @@
-//! What this process remembers of charges.
+//! An in-memory record of the tasks that were charged to the privacy ledger.
 
 use std::{
     collections::HashSet,
@@ -7,15 +7,15 @@ use std::{
 
 use folkmoot_protocol::TaskId;
 
-/// Tasks that are remembered; when there are more, the storage is asked again.
+/// The maximum number of remembered tasks. When it is reached, the record is emptied and the storage is queried again.
 const REMEMBERED_MAX: usize = 1024;
 
-/// The tasks of which this process knows that they were charged.
+/// The tasks that this process knows were charged.
 #[derive(Default)]
 pub struct Charged(Mutex<HashSet<TaskId>>);
 
 impl Charged {
-    /// Says whether a task was charged, as far as this process knows.
+    /// Returns whether this process knows that a task was charged.
     pub fn contains(&self, id: TaskId) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&id)
     }

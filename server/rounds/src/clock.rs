@@ -1,4 +1,4 @@
-//! The one place of the server that reads the real clock and the system's randomness.
+//! The only module of the server that reads the real clock and the operating system's random number generator.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use folkmoot_protocol::Timestamp;
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
-/// Where a handler or driver reads the time: the real clock, or a test's.
+/// A source of the current time: the real clock, or the clock of a test.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// Returns the real clock.
@@ -18,25 +18,25 @@ pub fn system_clock() -> Clock {
     })
 }
 
-/// Returns a cryptographic generator that the system's randomness has seeded.
+/// Returns a cryptographically secure random number generator, seeded by the operating system.
 pub fn system_chance() -> ChaCha20Rng {
     #[allow(clippy::disallowed_methods, reason = "the composition root owns the generator")]
     let mut system = rand::rng();
     ChaCha20Rng::from_rng(&mut system)
 }
 
-/// Measures real time.
+/// A stopwatch for real time.
 #[derive(Clone, Copy, Debug)]
 pub struct Stopwatch(std::time::Instant);
 
 impl Stopwatch {
-    /// Returns the time since it was started.
+    /// Returns the time since the stopwatch started.
     pub fn elapsed(&self) -> std::time::Duration {
         self.0.elapsed()
     }
 }
 
-/// Starts to measure real time.
+/// Starts a stopwatch.
 pub fn stopwatch() -> Stopwatch {
     #[allow(clippy::disallowed_methods, reason = "the composition root owns the clock")]
     Stopwatch(std::time::Instant::now())

@@ -1,4 +1,4 @@
-//! What handlers and drivers share: storage, the round log, running sums, and the generator.
+//! State that handlers and drivers share: storage, the round log, running sums, and the random number generator.
 
 use std::collections::BTreeSet;
 
@@ -21,41 +21,41 @@ use crate::{
     waiters::Waiters,
 };
 
-/// A coordinator: everything but the sockets and the clock.
+/// A coordinator without sockets and without a clock.
 pub struct Coordinator {
-    /// The repositories.
+    /// The database repositories.
     pub storage: Storage,
-    /// Models, weights and plans.
+    /// The blob store for models, weights and plans.
     pub blobs: BlobStore,
-    /// Tasks and versions that were read before.
+    /// A cache of tasks and model versions.
     pub catalog: Catalog,
-    /// Versions in few bytes.
+    /// Model versions compressed for download.
     pub downstream: DownstreamParts,
-    /// Uploads that are under way, and the sums into which they are folded.
+    /// Uploads in progress, and the running sums that they are folded into.
     pub ingest: Ingest,
-    /// Noise that is drawn ahead.
+    /// Noise that is drawn ahead of the commit.
     pub noises: Noises,
-    /// Tasks whose clients add the noise, and that were charged.
+    /// The tasks with local noise that were already charged to the privacy ledger.
     pub charged: Charged,
     /// Wakes the driver loop when a fact was recorded.
     pub facts: Notify,
-    /// Wakes uploads that wait for the next round.
+    /// Wakes uploads that wait for the next round to open.
     pub round_opened: Notify,
-    /// Check-ins that wait to be drawn.
+    /// Check-ins that wait to be selected.
     pub check_ins: Waiters,
-    /// Clients at work that wait to be asked for what they have.
+    /// Long polls of training clients, which wait to be asked for their current update.
     pub listeners: Waiters,
-    /// Who waits, and which tasks want whom.
+    /// The waiting clients of each population, and the tasks that want them.
     pub crowds: Crowds,
-    /// When clients that are not drawn may come back.
+    /// The limits of the retry window for clients that were not selected.
     pub retry_limits: RetryLimits,
-    /// What is broken on purpose, in a simulation; nothing where clients are served.
+    /// A deliberate fault, set only in simulations.
     pub sabotage: Option<Sabotage>,
     chance: std::sync::Mutex<ChaCha20Rng>,
 }
 
 impl Coordinator {
-    /// Puts the parts together.
+    /// Assembles a coordinator from its parts.
     pub fn new(storage: impl Into<Storage>, blobs: BlobStore, log: RoundLog, chance: ChaCha20Rng) -> Self {
         Self {
             storage: storage.into(),
@@ -76,7 +76,7 @@ impl Coordinator {
         }
     }
 
-    /// Breaks a promise on purpose, so that an audit can be shown to find it.
+    /// Sets a deliberate privacy fault, so that a simulation can test whether an audit detects it.
     #[must_use]
     pub fn sabotaged(mut self, sabotage: Option<Sabotage>) -> Self {
         self.sabotage = sabotage;
@@ -91,30 +91,31 @@ impl Coordinator {
         bytes
     }
 
-    /// Lends the generator.
+    /// Calls `draw` with the shared random number generator.
     pub fn with_chance<T>(&self, draw: impl FnOnce(&mut ChaCha20Rng) -> T) -> T {
         let mut rng = self.chance.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         draw(&mut rng)
     }
 
-    /// Returns the parts in which a version of a task travels: [`DownstreamParts::of`].
+    /// Returns the parts in which clients download a version; see [`DownstreamParts::of`].
     ///
     /// # Errors
-    /// If the storage fails.
+    /// Fails if the storage fails.
     pub async fn parts_of(&self, task: &TaskRecord, number: u64) -> Result<Parts, PartsError> {
         let versions = Versions { catalog: &self.catalog, storage: &self.storage, blobs: &self.blobs };
         self.downstream.of(versions, task, number).await
     }
 
-    /// Removes the logs of updates that nobody needs any more: those of rounds that are over, and of assignments
-    /// that were dropped. Updates are not kept longer than they are needed.
+    /// Deletes update logs that are no longer needed: the logs of rounds that have ended and of assignments that were
+    /// dropped.
     ///
-    /// A round with a running sum keeps them all: what was folded of a dropped update is taken out when it closes.
+    /// A round with a running sum keeps all its logs: when the round closes, dropped updates are subtracted from the
+    /// sum by reading their logs.
     ///
     /// # Errors
-    /// If the storage or the round log fails; what is left is found the next time.
+    /// Fails if the storage or the round log fails. The next call deletes the rest.
     pub async fn forget_unneeded_logs(&self) -> Result<(), ForgetError> {
-        // First the logs: what begins meanwhile is not among them.
+        // List the logs first, so that logs created later are not considered.
         let log = self.ingest.log();
         let mut found = Vec::new();
         for round in log.rounds()? {
@@ -138,7 +139,7 @@ impl Coordinator {
     }
 }
 
-/// Logs that could not be removed.
+/// The error when logs cannot be removed.
 #[derive(Debug, thiserror::Error)]
 pub enum ForgetError {
     /// The storage failed.

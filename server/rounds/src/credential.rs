@@ -1,25 +1,25 @@
-//! Secrets that are handed out once and stored as a hash: enrolment tokens and API keys.
+//! Secrets that are shown once and stored only as a hash: enrolment tokens and API keys.
 
 use std::{fmt, str::FromStr};
 
 use sha2::{Digest, Sha256};
 
-/// A secret with a public part, as it is handed out: `id.secret`, both hexadecimal.
+/// A secret with a public id. Its text form is `id.secret`, both hexadecimal.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credential {
-    /// The public part, 16 digits.
+    /// The public id, 16 hexadecimal digits.
     pub id: String,
     secret: String,
 }
 
 impl Credential {
-    /// Makes a credential from random bytes.
+    /// Creates a credential from random bytes.
     pub fn from_random_bytes(id: [u8; 8], secret: [u8; 32]) -> Self {
         let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         Self { id: hex(&id), secret: hex(&secret) }
     }
 
-    /// Derives what is stored of the secret.
+    /// Returns the SHA-256 of the secret, which is all that is stored.
     pub fn secret_hash(&self) -> [u8; 32] {
         Sha256::digest(self.secret.as_bytes()).into()
     }
@@ -37,7 +37,7 @@ impl fmt::Debug for Credential {
     }
 }
 
-/// Says whether a text has the form of a credential's public part. Any other is nobody's.
+/// Returns whether a text has the form of a credential's public id. No credential has an id of another form.
 pub fn is_id(text: &str) -> bool {
     text.len() == 16 && is_hex(text)
 }
@@ -46,9 +46,9 @@ fn is_hex(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 
-/// A text that has not the form of a credential.
+/// The error for a text that is not a credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a token or key has the form ID.SECRET: 16 and 64 hexadecimal digits")]
+#[error("a token or key must have the form ID.SECRET, with 16 and 64 hexadecimal digits")]
 pub struct MalformedCredentialError;
 
 impl FromStr for Credential {

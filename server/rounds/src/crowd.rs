@@ -1,8 +1,8 @@
-//! The clients of a population that wait, and the tasks that want them: who may draw whom, and when those who are not
-//! drawn are to come back.
+//! Divides the waiting clients of a population among the tasks that want them, and tells the other clients when to come
+//! back.
 //!
-//! It lives in memory. What is lost with the process are credits of a few draws and what was learned about the hours
-//! of the day; both come back by themselves.
+//! The state is kept in memory only. A restart loses the credits of a few draws and the learned daily pattern of
+//! check-ins; new draws and check-ins rebuild them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,15 +18,15 @@ use folkmoot_coordinator::{
 use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, TaskId, Timestamp, messages::Artifact};
 use folkmoot_storage::TaskRecord;
 
-/// Seconds in which what a cohort lacks is to come together.
+/// The time, in seconds, in which the missing clients of a cohort should arrive.
 const FILL_SECONDS: f64 = 30.0;
-/// Seconds over which the pace of draws is averaged.
+/// The time constant, in seconds, of the average over the pace of draws.
 const DRAW_SECONDS: f64 = 300.0;
 
-/// Milliseconds for which a task's word holds. Drivers ask far more often for a task that wants clients.
+/// The time, in milliseconds, after which a task's request for clients lapses. A driver renews it far more often.
 const ASKS_MILLISECONDS: u64 = 60_000;
 
-/// Every population's crowd.
+/// The waiting clients of all populations, and the tasks that want them.
 #[derive(Debug, Default)]
 pub struct Crowds {
     by_population: Mutex<BTreeMap<(OrganisationId, PopulationName), Crowd>>,
@@ -36,30 +36,31 @@ pub struct Crowds {
 struct Crowd {
     pace: Pace,
     wanting: BTreeMap<TaskId, Wanting>,
-    /// The newest weights of a task that offers them to clients which wait.
+    /// The newest weights that a task offers to waiting clients for prefetching.
     offered: Option<Artifact>,
 }
 
-/// A task that wants clients, or wanted some.
+/// A task that wants clients, or wanted some earlier.
 #[derive(Debug)]
 struct Wanting {
     claim: Claim,
-    /// What `claim.served` has more than the task was given.
+    /// The part of `claim.served` that exceeds the number of clients that the task was really given.
     credit: u64,
-    /// The clients that wait for this task to have its cohort together.
+    /// The clients reserved for this task while it gathers its cohort.
     reserved: BTreeSet<ClientId>,
-    /// When the task last said what it wants.
+    /// When the task last asked for clients.
     asked_at: Timestamp,
-    /// When clients were last drawn, and how many per second of late.
+    /// When clients were last drawn. `drawn_per_second` is the recent rate.
     drawn_at: Timestamp,
     drawn_per_second: f64,
-    /// Says that whoever can is to wait whenever it draws. What its draws bring then changes no window.
+    /// True if every available client should wait at every draw, as for sampled tasks. The retry window then does not
+    /// depend on the draws.
     wants_all: bool,
 }
 
 impl Crowds {
-    /// Returns those of the eligible clients that this task may draw: all that no other task has reserved whose turn
-    /// comes first. What it wants of them is reserved for it.
+    /// Returns the eligible clients that this task may draw: all except those reserved by tasks whose turn comes first.
+    /// Reserves as many of them as the task wants.
     pub fn share(
         &self,
         task: &TaskRecord,
@@ -86,7 +87,7 @@ impl Crowds {
         })
     }
 
-    /// Records that a task was given clients.
+    /// Records that a task was given `clients` clients.
     pub fn drawn(&self, task: &TaskRecord, clients: u64, now: Timestamp) {
         self.with(task, |crowd| {
             let Some(own) = crowd.wanting.get_mut(&task.id) else { return };
@@ -99,7 +100,7 @@ impl Crowds {
         });
     }
 
-    /// Records that a task gave up gathering a cohort: what it had reserved counts as given, so that the others have
+    /// Records that a task gave up gathering a cohort. Its reserved clients count as given, so that other tasks get
     /// their turn.
     pub fn gave_up(&self, task: &TaskRecord, now: Timestamp) {
         self.with(task, |crowd| {
@@ -110,7 +111,7 @@ impl Crowds {
         });
     }
 
-    /// Forgets the tasks that are not driven any more.
+    /// Removes tasks that are no longer driven.
     pub fn retain(&self, tasks: &BTreeSet<TaskId>) {
         let mut crowds = self.by_population.lock().unwrap_or_else(PoisonError::into_inner);
         for crowd in crowds.values_mut() {
@@ -118,7 +119,7 @@ impl Crowds {
         }
     }
 
-    /// Returns when a client that is not drawn is to come back.
+    /// Returns the retry window of a client that was not selected.
     pub fn retry_window(
         &self,
         organisation: OrganisationId,
@@ -133,12 +134,12 @@ impl Crowds {
         crowd.pace.hand_out(demand, limits, now)
     }
 
-    /// Offers a task's newest weights to the clients that wait.
+    /// Offers a task's newest weights to waiting clients.
     pub fn offer(&self, task: &TaskRecord, weights: Artifact) {
         self.with(task, |crowd| crowd.offered = Some(weights));
     }
 
-    /// Returns the weights that clients which wait may fetch.
+    /// Returns the weights that waiting clients may fetch.
     pub fn offered(&self, organisation: OrganisationId, population: &PopulationName) -> Option<Artifact> {
         let crowds = self.by_population.lock().unwrap_or_else(PoisonError::into_inner);
         crowds.get(&(organisation, population.clone())).and_then(|crowd| crowd.offered)
@@ -152,7 +153,8 @@ impl Crowds {
 }
 
 impl Crowd {
-    /// Notes what a task wants; one that is new begins with what the others have, not with all that they ever had.
+    /// Records the number of clients that a task wants. A new task starts level with the others: clients that they were
+    /// given in the past do not count against them.
     fn join(&mut self, task: &TaskRecord, wants: u64, now: Timestamp) {
         let traffic = task.description.traffic;
         let others: Vec<Claim> =
@@ -182,7 +184,8 @@ impl Crowd {
 }
 
 impl Wanting {
-    /// A task that is over, or driven by another process now, holds nobody for long.
+    /// Returns whether the task's request is recent. The reservations of a task that has ended, or moved to another
+    /// process, lapse soon.
     fn still_asks(&self, now: Timestamp) -> bool {
         now.milliseconds_since(self.asked_at) < ASKS_MILLISECONDS
     }
@@ -193,7 +196,8 @@ impl Wanting {
         self.reserved.clear();
     }
 
-    /// The clients per second that the task wants: what its cohort lacks, or what it was given of late.
+    /// Returns the demand in clients per second: the rate that fills the cohort, or the recent rate of draws if that is
+    /// higher.
     fn per_second(&self) -> f64 {
         if self.wants_all {
             return COHORT_MAX as f64 / FILL_SECONDS;
@@ -279,12 +283,12 @@ mod tests {
     fn tasks_have_their_shares() {
         let crowds = Crowds::default();
         let mut tasks = [task(1, 1.0, 0), task(2, 3.0, 0)];
-        // One client waits at a time, and whoever may draws it.
+        // One client waits at a time, and either task may draw it.
         for turn in 0..400u64 {
             let now = NOW.plus_seconds(turn);
             let drawn: Vec<usize> =
                 (0..2).filter(|index| !crowds.share(&tasks[*index], 1, waiting(1), now).is_empty()).collect();
-            // Both have claimed by now: who comes first may draw.
+            // Both tasks have asked for clients by now. The task whose turn it is may draw.
             let first = (0..2)
                 .find(|index| !crowds.share(&tasks[*index], 1, waiting(1), now).is_empty())
                 .or(drawn.first().copied());

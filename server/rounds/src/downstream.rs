@@ -1,7 +1,7 @@
-//! Versions in few bytes: every so many versions a whole one, and between them what each changes.
+//! Compressed model versions for download: a full snapshot every few versions, and deltas in between.
 //!
-//! Nothing of it is stored but the parts, as blobs: they follow from the versions' exact weights, so that whoever needs
-//! them first makes them, and makes the same bytes as every other.
+//! The snapshots and deltas, called parts, are stored as blobs. A part is computed from the versions' exact weights by
+//! the first process that needs it, and every process computes the same bytes.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -16,25 +16,26 @@ use folkmoot_update::codec::{Part, encode_part};
 
 use crate::{catalog::Catalog, refusal::Refusal};
 
-/// Versions whose parts are kept in mind, at most.
+/// The maximum number of versions whose parts are cached.
 const VERSIONS_MAX: usize = 1024;
-/// Tasks whose newest reference is kept, at most; of others it is made again from their last whole version.
+/// The maximum number of tasks whose newest reference is cached. For other tasks it is recomputed from the last
+/// snapshot.
 const REFERENCES_MAX: usize = 8;
 
-/// The parts of a version, the whole one first; none where it travels as float32.
+/// The parts of a version, the snapshot first. `None` if clients download the version as float32.
 pub type Parts = Option<Arc<[Artifact]>>;
 
-/// What was made of the versions.
+/// Computes, stores and caches the parts of versions.
 #[derive(Default)]
 pub struct DownstreamParts {
     made: Mutex<HashMap<(TaskId, u64), Parts>>,
     references: Mutex<VecDeque<(TaskId, Slot)>>,
 }
 
-/// One task's newest reference, which one at a time goes on from: who comes second finds what the first has made.
+/// A task's newest reference. The lock lets one caller compute it; later callers find its result.
 type Slot = Arc<tokio::sync::Mutex<Option<Reference>>>;
 
-/// What clients have of a version.
+/// The weights that clients reconstruct from a version's parts.
 #[derive(Clone)]
 struct Reference {
     number: u64,
@@ -42,7 +43,7 @@ struct Reference {
     weights: Arc<Vec<f32>>,
 }
 
-/// Why there are no parts.
+/// The reason why the parts of a version could not be computed.
 #[derive(Debug, thiserror::Error)]
 pub enum PartsError {
     /// The storage failed.
@@ -66,19 +67,20 @@ impl From<PartsError> for Refusal {
     }
 }
 
-/// Where versions are found.
+/// The sources from which versions are read.
 #[derive(Clone, Copy)]
 pub struct Versions<'a> {
-    /// Versions that were read before.
+    /// A cache of version records.
     pub catalog: &'a Catalog,
-    /// Their records.
+    /// The versions' records.
     pub storage: &'a Storage,
-    /// Their weights, and the parts.
+    /// The versions' weights and parts.
     pub blobs: &'a BlobStore,
 }
 
-/// Makes the next version's part, and stores it: a whole one where there is none before, or where all parts together would be
-/// no less than float32. None if it cannot be encoded, or is no shorter alone.
+/// Computes and stores the next version's part. It is a snapshot if there is no earlier part, or if all parts together
+/// would not be shorter than float32. Returns `None` if the version cannot be encoded, or its snapshot is not shorter
+/// than float32.
 async fn follow(
     versions: Versions<'_>,
     task: &TaskRecord,
@@ -103,7 +105,7 @@ async fn follow(
         })
     });
     let Some((mut parts, Part { bytes, reference })) = encoded.await? else {
-        tracing::debug!(task = %task.id, version = number, "the version travels as float32: its parts would be no shorter");
+        tracing::debug!(task = %task.id, version = number, "clients download this version as float32, because its parts would not be shorter");
         return Ok(None);
     };
     let bytes = Bytes::from(bytes);
@@ -113,14 +115,14 @@ async fn follow(
 }
 
 impl DownstreamParts {
-    /// Returns the parts in which a version of a task travels to the clients that know its codecs; none where it travels as
-    /// float32 to all.
+    /// Returns the parts in which a version travels to clients that support the task's codecs; `None` if all clients
+    /// get float32.
     ///
-    /// The driver asks before it assigns, so that no client waits for parts to be made but after a restart. Who is dropped
-    /// in between leaves what is made.
+    /// The driver calls this before it assigns clients, so clients wait for parts only after a restart. If a call is
+    /// cancelled, the next call finds the parts that were finished.
     ///
     /// # Errors
-    /// If the storage fails.
+    /// Fails if the storage fails.
     pub async fn of(
         &self,
         versions: Versions<'_>,

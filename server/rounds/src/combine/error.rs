@@ -2,13 +2,13 @@ use folkmoot_storage::RoundLogError;
 
 use crate::noise::DrawError;
 
-/// Why no version could be made. Nothing was released.
+/// The reason why a round's updates could not be combined into a version. Nothing was released.
 #[derive(Debug, thiserror::Error)]
 pub enum MakeError {
     /// The round log cannot be read.
     #[error(transparent)]
     RoundLog(#[from] RoundLogError),
-    /// There is no noise.
+    /// The noise cannot be drawn or added.
     #[error(transparent)]
     Noise(#[from] DrawError),
 }

@@ -10,47 +10,47 @@ use folkmoot_storage::AcceptedUpdate;
 use super::{Bases, MakeError, Private, Rows, replayed, rows::floats, summed};
 use crate::{ingest::Ingest, noise::Noises};
 
-/// All that the next version is made of.
+/// All inputs from which the next version is computed.
 pub struct Making {
-    /// The task's choices.
+    /// The task's description.
     pub description: TaskDescription,
-    /// The round that commits.
+    /// The round that is being committed.
     pub round_id: RoundId,
-    /// The updates that it combines, by assignment id.
+    /// The updates to combine, ordered by assignment id.
     pub accepted: Vec<AcceptedUpdate>,
-    /// What staleness leaves of each, in (0, 1].
+    /// For each update, the factor that discounts its weight for staleness; 1 for a fresh update.
     pub attenuations: Vec<f64>,
     /// The newest weights: float32, little-endian.
     pub newest: Bytes,
     /// The versions from which the updates started.
     pub bases: Bases,
-    /// What the finalizer keeps, as it was stored with the newest version.
+    /// The finalizer's state, as it was stored with the newest version.
     pub finalizer_state: Option<Bytes>,
-    /// The commit.
+    /// The version number and mean staleness of this commit, for the finalizer.
     pub commit: Commit,
-    /// The noise, where a version is to be private.
+    /// The noise and clipping, if versions are private.
     pub private: Option<Private>,
 }
 
-/// The next version.
+/// The next version, computed but not stored.
 pub struct Made {
     /// The weights: float32, little-endian.
     pub weights: Vec<u8>,
-    /// What the finalizer keeps for the next one; empty if it keeps nothing.
+    /// The finalizer's state for the next version; empty if it keeps none.
     pub finalizer_state: Vec<u8>,
-    /// How far the model moved, in L2.
+    /// The L2 norm of the change to the model.
     pub change_norm: f64,
-    /// The norm to which the next round clips, where the coordinator makes versions private.
+    /// The clipping norm of the next round, if the coordinator adds noise.
     pub clipping_norm: Option<f64>,
-    /// Where the stream of noise stands; empty where there is none.
+    /// The state of the correlated noise after this version; empty if the noise is independent.
     pub noise_state: Vec<u8>,
 }
 
 impl Making {
-    /// Makes the next version. The same input makes the same bytes, but for noise.
+    /// Computes the next version. Except for the noise, the same input gives the same bytes.
     ///
     /// # Errors
-    /// If the round log cannot be read, or there is no noise.
+    /// Fails if the round log cannot be read, or the noise cannot be drawn.
     pub fn make(&self, ingest: &Ingest, noises: &Noises) -> Result<Made, MakeError> {
         let parameter_count = self.newest.len() / size_of::<f32>();
         let finalizer = self.description.finalizer.finalizer();
@@ -70,7 +70,7 @@ impl Making {
                 unreachable!("only means are summed while updates arrive")
             };
             if let Err(error) = sum.reconcile(ingest.log(), &self.accepted, &factors) {
-                // A sum that could be half reconciled is made again from the log.
+                // The sum may be half reconciled; rebuild it from the log.
                 ingest.forget_sum(self.round_id);
                 return Err(error.into());
             }
@@ -81,7 +81,7 @@ impl Making {
                 }
                 None => {
                     let mean = ExactMean::new(&self.description.grid, divisor)
-                        .expect("only a private round aggregates without an update");
+                        .expect("only a private round can aggregate without an update");
                     summed::means(&sum, &mean, |tile| next.take(tile));
                 }
             }
@@ -98,8 +98,8 @@ impl Making {
     }
 }
 
-/// The next version on its way: the newest weights, what the finalizer keeps, and one new copy of each are all the
-/// memory.
+/// The next version while it is computed, tile by tile. Memory holds the newest weights, the finalizer's state, a new
+/// copy of the weights, and a new copy of the state.
 struct Next<'a> {
     finalizer: &'a dyn Finalizer,
     commit: &'a Commit,

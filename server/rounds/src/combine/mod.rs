@@ -1,8 +1,8 @@
-//! Makes the next weights of a closed round's updates: combine, finalize, tile by tile.
+//! Computes the next weights from a closed round's updates, tile by tile: combine, then finalize.
 //!
-//! Two ways lead to the mean delta. Where the factor of an update is known from the update alone, it was folded into
-//! an exact sum while it arrived ([`crate::ingest::RoundSum`]). Otherwise the updates are read back from the round
-//! log, the same range of every one of them at a time, with memory that depends on a tile and not on the model.
+//! There are two ways to compute the mean delta. If an update's factor depends on that update alone, the update was
+//! added to an exact sum while it arrived ([`crate::ingest::RoundSum`]). Otherwise the updates are read back from the
+//! round log, the same range of all updates at a time. Memory then depends on the size of a tile, not of the model.
 
 mod error;
 mod making;

@@ -1,9 +1,10 @@
-//! One hostile client in a round with a robust rule, as the wizards write it: from the bytes that arrive to the weights of
-//! the next version.
+//! Tests the influence of one hostile client in a round with a robust rule, with the settings of `folkmoot task new`.
+//! The tests start with the bytes that arrive and end with the weights of the next version.
 //!
-//! H are the honest clients and `version(X)` the weights that the updates of X make. For each parameter by itself, a test
-//! compares `|version(H + hostile) − version(H)|` with the largest `|version(H + one) − version(H)|`, where `one` is another
-//! honest client, which sends what one of H sends. Nothing is rounded in favour: both are compared exactly.
+//! H is the set of honest clients, and `version(X)` the weights that the updates of X produce. For each parameter, a
+//! test compares `|version(H + hostile) − version(H)|` with the largest `|version(H + one) − version(H)|`. Here `one`
+//! is another honest client, which sends the same update as a member of H. The comparison is exact, without a
+//! tolerance.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -26,14 +27,14 @@ use crate::{
     noise::Noises,
 };
 
-/// No whole number of the blocks by which rows are read.
+/// The number of parameters. It is not a multiple of the block size in which rows are read.
 const COUNT: usize = 2_500;
-/// What an honest client moves a parameter by, at most.
+/// The maximum change that an honest client makes to a parameter.
 const HONEST: f32 = 0.01;
-/// The rules of which the guide says that one client moves no parameter by more than an honest one.
+/// The rules for which the guide promises that one client moves no parameter by more than an honest client does.
 const ROBUST: [&str; 2] = ["trimmed_mean", "median"];
 
-/// The task that `folkmoot task new --aggregator` writes; the console's form begins with the same example of each key.
+/// Returns the task that `folkmoot task new --aggregator` writes. The console's form starts with the same values.
 fn wizards(aggregator: &str) -> TaskDescription {
     let choices = TemplateChoices { aggregator: Some(aggregator.into()), ..TemplateChoices::default() };
     let text = task_file::template(&choices).expect("the wizard writes what is right");
@@ -45,7 +46,7 @@ fn honest(number: u8) -> Vec<f32> {
     (0..COUNT).map(|_| rng.random_range(-0.3..1.0) * HONEST).collect()
 }
 
-/// What a hostile client may send among so many honest ones: whatever is accepted.
+/// Returns hostile updates that the coordinator accepts in a round with `honest_clients` honest updates.
 fn hostile(honest_clients: u8) -> Vec<Vec<f32>> {
     let most = ValueGrid::default().value_max;
     let all: Vec<Vec<f32>> = (0..honest_clients).map(honest).collect();
@@ -59,17 +60,17 @@ fn hostile(honest_clients: u8) -> Vec<Vec<f32>> {
     vec![
         vec![most; COUNT],
         vec![-most; COUNT],
-        // Against what the others want, as large as is accepted, and of the size of an honest update.
+        // Opposed to the honest mean: once with the largest accepted values, once as large as an honest update.
         mean.iter().map(|value| -most * value.signum()).collect(),
         all[0].iter().map(|value| -value).collect(),
         vec![0.0; COUNT],
-        // Like the others, but for one parameter.
+        // Like the honest mean, except for one parameter.
         lone(most),
         lone(15.0 * HONEST),
     ]
 }
 
-/// A round whose updates have arrived. Which of them count is said when a version is made.
+/// A round whose updates have arrived. Each call of `version` chooses the updates that count.
 struct Arrived {
     description: TaskDescription,
     ingest: Ingest,
@@ -108,7 +109,7 @@ impl Arrived {
         self.sent.insert(number, accepted);
     }
 
-    /// Makes the version of these updates.
+    /// Returns the weights of the version that these updates produce.
     fn version(&self, numbers: impl IntoIterator<Item = u8>) -> Vec<f32> {
         let accepted: Vec<AcceptedUpdate> = numbers.into_iter().map(|one| self.sent[&one].clone()).collect();
         let newest: Vec<u8> =
@@ -129,7 +130,7 @@ impl Arrived {
     }
 }
 
-/// By how much each parameter differs. Of two float32 the difference in float64 is exact.
+/// Returns the absolute difference for each parameter. The difference of two float32 is exact in float64.
 fn moved(from: &[f32], to: &[f32]) -> Vec<f64> {
     from.iter().zip(to).map(|(from, to)| (f64::from(*to) - f64::from(*from)).abs()).collect()
 }
@@ -140,7 +141,8 @@ fn largest(moves: impl IntoIterator<Item = Vec<f64>>) -> Vec<f64> {
         .fold(vec![0.0; COUNT], |most, one| most.iter().zip(one).map(|(most, one)| most.max(one)).collect())
 }
 
-/// What one hostile client of `clients` moves each parameter by at most, and what another honest one does.
+/// Returns the largest change to each parameter that one hostile client among `clients` clients causes, and the largest
+/// change that one more honest client causes.
 fn influences(description: TaskDescription, clients: u8) -> (Vec<f64>, Vec<f64>) {
     let honest_clients = clients - 1;
     let mut round = Arrived::new(description);
@@ -172,7 +174,7 @@ fn under_the_wizards_robust_rules_one_of_twenty_moves_no_parameter_by_more_than_
     }
 }
 
-/// A round may commit with fewer updates than the goal: down to those that a robust rule needs.
+/// A round may commit with fewer updates than its goal, down to the number that a robust rule needs.
 #[test]
 fn nor_does_one_of_any_fewer() {
     for rule in ROBUST {
@@ -182,8 +184,8 @@ fn nor_does_one_of_any_fewer() {
     }
 }
 
-/// The comparison finds what it looks for, and the other rules promise less: Krum looks at a whole update at a time, so a
-/// hostile one like the others but for one parameter is the one that it chooses.
+/// Shows that the comparison can fail, because other rules promise less. Krum compares whole updates, so it chooses a
+/// hostile update that resembles the others in all parameters except one.
 #[test]
 fn under_the_other_rules_one_client_moves_a_parameter_by_more() {
     let krum = json!({ "kind": "krum", "byzantine_share": 0.2 });

@@ -1,4 +1,4 @@
-//! What differential privacy adds between a sum and a version: noise, a fixed denominator, and the next clipping norm.
+//! Differential privacy for a version: adds noise to the sum, divides by a fixed number, and adapts the clipping norm.
 
 use bytes::Bytes;
 use folkmoot_coordinator::{
@@ -15,38 +15,39 @@ use crate::{
     noise::{DrawError, Noises, StreamNoise, noise_scale, noised_count},
 };
 
-/// An update that was clipped has the clipping norm but for rounding; what has less than this share of it was shorter.
+/// The share of the clipping norm below which an update counts as short. A clipped update has the full norm, except for
+/// rounding.
 const SHORT_SHARE: f64 = 1.0 - 1.0 / 1024.0;
-/// Parameters that are shown at a time.
+/// The number of parameters per tile.
 const TILE_PARAMETERS: usize = 32 * 1024;
 
-/// The terms of a release.
+/// The privacy terms, the clipping and the noise state of one release.
 #[derive(Clone, Debug)]
 pub struct Private {
     /// The task.
     pub task: TaskId,
-    /// What it costs, and the noise.
+    /// The charge of a version and its noise.
     pub terms: Terms,
-    /// How the norm is found.
+    /// The choice of the clipping norm: fixed or adaptive.
     pub clipping: Clipping,
     /// The norm to which the round's updates were clipped.
     pub norm: f64,
-    /// Where the stream of noise stands, as it was stored with the newest version; none at its beginning, and where the
-    /// noise is no stream.
+    /// The state of the correlated noise, as stored with the newest version. `None` before the first version, and for
+    /// independent noise.
     pub stream_state: Option<Bytes>,
 }
 
 impl Private {
-    /// Returns the norm in steps of the grid: the sensitivity of the sum.
+    /// Returns the clipping norm in steps of the grid, which is the sensitivity of the sum.
     pub fn norm_steps(&self, grid: &ValueGrid) -> u64 {
         norm_steps(self.norm, grid)
     }
 
-    /// Shows the noised mean to `visit`, tile by tile, and returns what the noise of the next version goes on from; nothing
-    /// where that has noise of its own. The exact sum itself stays as it is, and stays here.
+    /// Passes the noised mean to `visit`, tile by tile, and returns the state of the correlated noise for the next
+    /// version (empty for independent noise). The exact sum is neither changed nor exposed.
     ///
     /// # Errors
-    /// If no noise can be drawn; nothing was shown then.
+    /// Fails if no noise can be drawn, before `visit` is called.
     pub(super) fn means(
         &self,
         round: RoundId,
@@ -74,7 +75,7 @@ impl Private {
         Ok(state)
     }
 
-    /// Adds the stream's noise for the next version to the sums, and returns its state after that.
+    /// Adds the next version's correlated noise to the sums, and returns the new state of the noise.
     fn add_correlated(
         &self,
         stream: &Stream,
@@ -99,7 +100,7 @@ impl Private {
     /// Returns the clipping norm of the next round.
     ///
     /// # Errors
-    /// If the log cannot be read or no noise can be drawn.
+    /// Fails if the log cannot be read or no noise can be drawn.
     pub(super) fn next_norm(
         &self,
         ingest: &Ingest,

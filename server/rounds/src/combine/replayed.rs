@@ -3,8 +3,8 @@ use folkmoot_storage::RoundLogError;
 
 use super::Rows;
 
-/// The aggregate of updates that are read back from the round log: once to measure them, where that is needed, and
-/// once to combine them.
+/// Computes the aggregate of updates from the round log. The log is read once to combine the updates, and once before
+/// that if the rule must measure them first.
 pub(super) fn means(
     mut rows: Rows<'_>,
     aggregator: &AggregatorChoice,

@@ -5,23 +5,23 @@ use folkmoot_coordinator::{aggregation::BLOCK, scheduling::Correction};
 use folkmoot_protocol::update::HEADER_BYTES;
 use folkmoot_storage::{AcceptedUpdate, RoundLog, RoundLogError};
 
-/// Bytes that the rows of a tile take, at most.
+/// The maximum total size of the rows of a tile, in bytes.
 const TILE_BYTES_MAX: usize = 16 << 20;
-/// Parameters of a tile, at most.
+/// The maximum number of parameters in a tile.
 const TILE_PARAMETERS_MAX: usize = 128 * BLOCK;
 
-/// The weights of the versions from which updates started, for corrections that look at them.
+/// The weights of the versions that updates started from, for staleness corrections that compare them.
 #[derive(Clone, Debug, Default)]
 pub struct Bases {
-    /// How stale updates are brought up to date.
+    /// The correction for stale updates.
     pub correction: Correction,
-    /// By version: float32, little-endian.
+    /// Weights by version number: float32, little-endian.
     pub weights: BTreeMap<u64, Bytes>,
-    /// The newest version.
+    /// The number of the newest version.
     pub newest: u64,
 }
 
-/// The values of several updates, range by range, brought up to date.
+/// The values of several updates, read range by range and corrected for staleness.
 pub struct Rows<'a> {
     log: &'a RoundLog,
     updates: &'a [AcceptedUpdate],
@@ -31,7 +31,7 @@ pub struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// Makes the rows of `updates`, in their order.
+    /// Creates the rows of `updates`, in their order.
     pub fn new(
         log: &'a RoundLog,
         updates: &'a [AcceptedUpdate],
@@ -41,12 +41,12 @@ impl<'a> Rows<'a> {
         Self { log, updates, bases, parameter_count, values: Vec::new() }
     }
 
-    /// Shows every tile to `visit`, in order: the first of its parameters, and one row for each update.
+    /// Passes every tile to `visit`, in order: the index of the tile's first parameter, and one row for each update.
     ///
-    /// How the model is cut depends on the number of updates only, so that sums over tiles are the same everywhere.
+    /// The tile size depends only on the number of updates, so sums over tiles are the same on every machine.
     ///
     /// # Errors
-    /// If the log cannot be read, or is shorter than the model.
+    /// Fails if the log cannot be read, or is shorter than the model.
     pub fn for_each_tile(&mut self, mut visit: impl FnMut(usize, &[&[f32]])) -> Result<(), RoundLogError> {
         let most = TILE_BYTES_MAX / size_of::<f32>() / self.updates.len().max(1);
         let size = (most / BLOCK * BLOCK).clamp(BLOCK, TILE_PARAMETERS_MAX);

@@ -2,7 +2,7 @@ use folkmoot_coordinator::aggregation::ExactMean;
 
 use crate::ingest::RoundSum;
 
-/// The mean of updates that were summed while they arrived.
+/// Passes the mean of updates that were summed on arrival to `visit`, tile by tile.
 pub(super) fn means(sum: &RoundSum, mean: &ExactMean, mut visit: impl FnMut(&[f64])) {
     let mut means = Vec::new();
     sum.for_each_tile(|tile| {

@@ -4,10 +4,10 @@ use folkmoot_storage::{AssignmentRepository, ClientRecord, CloseOutcome, DropRea
 use super::{own_assignment, upload::forget_unless_summed};
 use crate::{coordinator::Coordinator, refusal::Refusal};
 
-/// Records that a client gives an assignment up. One that is accepted or dropped already stays as it is.
+/// Records that a client gives up an assignment. An assignment that was already accepted or dropped does not change.
 ///
 /// # Errors
-/// If the client has no such assignment, or the detail is too long.
+/// Fails if the client has no such assignment, or the detail is too long.
 pub async fn abort(
     coordinator: &Coordinator,
     client: &ClientRecord,
@@ -16,12 +16,12 @@ pub async fn abort(
     now: Timestamp,
 ) -> Result<(), Refusal> {
     if request.detail.len() > TEXT_BYTES_MAX {
-        let detail = format!("detail is longer than {TEXT_BYTES_MAX} bytes");
+        let detail = format!("detail is too long: the limit is {TEXT_BYTES_MAX} bytes; shorten it");
         return Err(Refusal::new(ErrorCode::MalformedRequest, detail));
     }
     let assignment = own_assignment(coordinator, client, id).await?;
     let reason = DropReason::Aborted { reason: request.reason, detail: request.detail.clone() };
-    // An update that was accepted counts, whatever the client believes.
+    // An update that was accepted counts, even if the client did not see the confirmation.
     if coordinator.storage.drop_assignment(assignment.id, &reason, now).await? == CloseOutcome::Dropped {
         forget_unless_summed(coordinator, &assignment).await?;
     }

@@ -4,10 +4,10 @@ use folkmoot_storage::{AssignmentStatus, ClientRecord, RoundRepository};
 use super::own_assignment;
 use crate::{coordinator::Coordinator, refusal::Refusal};
 
-/// Says whether a client is to send what it has now.
+/// Returns whether a client should send its current update now.
 ///
 /// # Errors
-/// If the client has no such assignment, or it is over: there is nothing to wait for.
+/// Fails if the client has no such assignment, or the assignment has ended.
 pub async fn is_asked(
     coordinator: &Coordinator,
     client: &ClientRecord,
@@ -16,7 +16,7 @@ pub async fn is_asked(
 ) -> Result<bool, Refusal> {
     let assignment = own_assignment(coordinator, client, id).await?;
     if assignment.status != AssignmentStatus::Outstanding || assignment.deadline <= now {
-        let detail = format!("the assignment {id} is over; check in again");
+        let detail = format!("the assignment {id} has ended; check in again");
         return Err(Refusal::new(ErrorCode::AssignmentExpired, detail));
     }
     let round = coordinator.storage.round(client.organisation_id, assignment.round_id).await?;

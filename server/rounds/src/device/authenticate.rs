@@ -12,28 +12,30 @@ use folkmoot_storage::{ClientRecord, ClientRepository, SharedNonces, SqlStorage,
 
 use crate::{coordinator::Coordinator, refusal::Refusal};
 
-/// Requests that a client may send at once.
+/// The number of requests that a client may send in a burst.
 const BURST: f64 = 200.0;
-/// Requests that a client may send in the long run, per second.
+/// The sustained rate limit of a client, in requests per second.
 const REQUESTS_PER_SECOND: f64 = 20.0;
-/// How long a nonce must be known: for as long as its timestamp is taken, which is twice the skew.
+/// The time for which a nonce is remembered, in milliseconds. It is twice the allowed clock skew, because the timestamp
+/// of a request stays valid for that long.
 const WINDOW: u64 = 2 * CLOCK_SKEW_MILLISECONDS_MAX;
 
-/// A signed request's claims, before anything of them is believed.
+/// The signed parts of a request, before verification.
 #[derive(Clone, Debug)]
 pub struct Claimed<'a> {
-    /// The signed parts.
+    /// The parts that the signature covers.
     pub parts: SignedParts<'a>,
-    /// The signature's header.
+    /// The value of the signature header.
     pub signature: &'a str,
 }
 
-/// Believes signed requests, once each.
+/// Verifies request signatures and rejects replays.
 ///
-/// Nonces are remembered in memory for the window in which a timestamp is taken, for each client by itself: nobody can fill
-/// the memory of others, and a client's own is bounded by the rate at which it may send (24,400 nonces of 8 bytes).
-/// A restart forgets them, so nothing is taken that was signed before the process started: its sender hears the time and signs
-/// again. Where several processes share a database, a nonce is also taken there, so that none takes what another took.
+/// Nonces are kept in memory for as long as a timestamp is valid, separately for each client. One client cannot fill
+/// the memory of others, and the rate limit bounds its own share (24,400 nonces of 8 bytes). A restart forgets the
+/// nonces, so requests that were signed before the process started are rejected. Their senders receive the server's
+/// time and sign again. If several processes share a database, each nonce is also recorded there, so that no other
+/// process accepts it.
 #[derive(Default)]
 pub struct Authenticator {
     started_at: Timestamp,
@@ -47,23 +49,24 @@ struct Clients {
     swept_at: Timestamp,
 }
 
-/// A client's id, or the beginning of the hash of a key that is being enrolled.
+/// A client's id, or the first bytes of the hash of a key that is being enrolled.
 type Who = [u8; 16];
 
-/// The memory of one client.
+/// The rate-limit state and the nonces of one client.
 struct Remembered {
-    /// Requests that it may send now, at `at`.
+    /// The number of requests that the client may send at time `at`: the tokens in its bucket.
     tokens: f64,
     at: Timestamp,
-    /// Parts of the hashes of its nonces, in two halves: each is kept for at least the window. They are lists, because nearly
-    /// every client has a few.
+    /// The truncated hashes of the client's nonces, in two generations, so that each nonce is kept for at least
+    /// [`WINDOW`]. Nearly every client has only a few nonces, so lists suffice.
     current: Vec<u64>,
     previous: Vec<u64>,
     rotated_at: Timestamp,
 }
 
 impl Authenticator {
-    /// Believes nothing that was signed before `started_at`, nor what another process took that shares `storage`.
+    /// Creates an authenticator that rejects requests signed before `started_at`, and nonces that another process with
+    /// the same `storage` has accepted.
     pub fn new(started_at: Timestamp, storage: &Storage) -> Self {
         let shared = storage.database().ok().and_then(SqlStorage::shared_nonces);
         Self { started_at, shared, clients: Mutex::default() }
@@ -72,7 +75,7 @@ impl Authenticator {
     /// Verifies a request and returns the client that sent it.
     ///
     /// # Errors
-    /// A refusal for anything that does not hold: version, clock, key, signature, nonce, rate.
+    /// Fails if the version, clock, key, signature or nonce is not valid, or the client exceeds its rate limit.
     pub async fn client(
         &self,
         coordinator: &Coordinator,
@@ -80,11 +83,17 @@ impl Authenticator {
         now: Timestamp,
     ) -> Result<ClientRecord, Refusal> {
         let Some(id) = claimed.parts.client else {
-            return Err(Refusal::new(ErrorCode::SignatureMissing, "the header folkmoot-client is missing"));
+            return Err(Refusal::new(
+                ErrorCode::SignatureMissing,
+                "the header folkmoot-client is missing; send the client's id in it",
+            ));
         };
         self.check_claims(claimed, now)?;
         let unknown = || {
-            Refusal::new(ErrorCode::ClientUnknown, format!("no client {id} is enrolled here; enrol again"))
+            Refusal::new(
+                ErrorCode::ClientUnknown,
+                format!("no client with the id {id} is enrolled here; enrol again"),
+            )
         };
         let client = coordinator.storage.client(id).await?.ok_or_else(unknown)?;
         check_signature(&client.public_key, claimed)?;
@@ -95,10 +104,10 @@ impl Authenticator {
         Ok(client)
     }
 
-    /// Verifies an enrolment, which is signed with the key that it brings.
+    /// Verifies an enrolment request, which is signed with the key in its own body.
     ///
     /// # Errors
-    /// A refusal for a version, clock, key or signature that does not hold.
+    /// Fails if the version, clock, key or signature is not valid.
     pub fn check_enrolment(
         &self,
         public_key: &str,
@@ -109,10 +118,10 @@ impl Authenticator {
         check_signature(public_key, claimed)
     }
 
-    /// Takes the nonce of an enrolment whose signature and token were found good.
+    /// Records the nonce of an enrolment whose signature and token were valid.
     ///
     /// # Errors
-    /// A refusal if it was taken before.
+    /// Fails if the nonce was used before.
     pub async fn take_enrolment(&self, public_key: &str, nonce: &str, now: Timestamp) -> Result<(), Refusal> {
         let hash = blake3::hash(public_key.as_bytes());
         let who = *hash.as_bytes().first_chunk().expect("a hash has 32 bytes");
@@ -122,14 +131,14 @@ impl Authenticator {
     fn check_claims(&self, claimed: &Claimed<'_>, now: Timestamp) -> Result<(), Refusal> {
         let parts = &claimed.parts;
         if !is_protocol_version_served(parts.protocol) {
-            let detail = format!("protocol version {} is not served; update the SDK", parts.protocol);
+            let detail = format!("protocol version {} is not supported; update the SDK", parts.protocol);
             return Err(Refusal::new(ErrorCode::UnsupportedProtocolVersion, detail));
         }
         let is_nonce = parts.nonce.len() == 32 && parts.nonce.bytes().all(|byte| byte.is_ascii_hexdigit());
         if !is_nonce {
             return Err(Refusal::new(
                 ErrorCode::MalformedRequest,
-                "folkmoot-nonce must be 32 hexadecimal digits",
+                "the header folkmoot-nonce must have 32 hexadecimal digits",
             ));
         }
         let (signed_at, skew) = (parts.timestamp.0, CLOCK_SKEW_MILLISECONDS_MAX);
@@ -137,13 +146,14 @@ impl Authenticator {
             || signed_at < self.started_at.0.max(now.0.saturating_sub(skew))
         {
             let detail = "the request was signed too long ago, before this coordinator started, or in the future; sign \
-                again with server_time";
+                it again with the time in server_time";
             return Err(Refusal::new(ErrorCode::ClockSkew, detail).server_time(now));
         }
         Ok(())
     }
 
-    /// Counts a request against its sender's rate, and takes its nonce: here, and then among all processes.
+    /// Counts a request against the sender's rate limit, and records its nonce: first in memory, then in the shared
+    /// database.
     async fn take(&self, who: Who, nonce: &str, now: Timestamp) -> Result<(), Refusal> {
         let part = part_of(nonce);
         let is_time_to_forget = self.take_here(who, part, now)?;
@@ -154,33 +164,33 @@ impl Authenticator {
         if shared.take(who, part, now).await? { Ok(()) } else { Err(replayed()) }
     }
 
-    /// Takes a nonce in this process. Returns whether it was time to forget old ones.
+    /// Records a nonce in this process. Returns whether it is time to delete old nonces.
     fn take_here(&self, who: Who, part: u64, now: Timestamp) -> Result<bool, Refusal> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         let is_time = now.milliseconds_since(clients.swept_at) > WINDOW;
         if is_time {
-            // Who sent nothing for so long has neither a nonce that counts nor a rate that is not whole again.
+            // A client that was silent for this long has no nonce that still matters, and its bucket is full again.
             clients.of.retain(|_, client| now.milliseconds_since(client.at) <= 2 * WINDOW);
             clients.swept_at = now;
         }
         let client = clients.of.entry(who).or_insert_with(|| Remembered::new(now));
-        // The rate first: it bounds how many nonces there can be.
+        // Check the rate first: it bounds the number of nonces.
         client.take_rate(now)?;
         client.take_nonce(part, now)?;
         Ok(is_time)
     }
 }
 
-/// Forgets shared nonces whose timestamp no process takes any more. If it fails, the next sweep does it.
+/// Deletes shared nonces whose timestamps have expired for every process. If it fails, the next sweep deletes them.
 async fn forget(shared: &SharedNonces, now: Timestamp) {
-    // Twice the window: another process's clock may be behind by all of the skew.
+    // Twice the window, because another process's clock may be behind by the full skew.
     let earliest = Timestamp(now.0.saturating_sub(2 * WINDOW));
     if let Err(error) = shared.forget_before(earliest).await {
-        tracing::warn!(%error, "old nonces stay in the database until the next sweep");
+        tracing::warn!(%error, "could not delete old nonces from the database; the next sweep tries again");
     }
 }
 
-/// Returns the part of a nonce's hash that is remembered of it.
+/// Returns the truncated hash under which a nonce is remembered.
 fn part_of(nonce: &str) -> u64 {
     let hash = blake3::hash(nonce.as_bytes());
     u64::from_le_bytes(*hash.as_bytes().first_chunk().expect("a hash has 32 bytes"))
@@ -195,13 +205,14 @@ impl Remembered {
         Self { tokens: BURST, at: now, current: Vec::new(), previous: Vec::new(), rotated_at: now }
     }
 
-    /// A token bucket (Turner 1986, the leaky bucket as a meter).
+    /// Takes a token from the client's bucket, or refuses if it is empty (Turner 1986, the leaky bucket as a meter).
     fn take_rate(&mut self, now: Timestamp) -> Result<(), Refusal> {
         let seconds = now.milliseconds_since(self.at) as f64 / 1000.0;
         self.tokens = (self.tokens + seconds * REQUESTS_PER_SECOND).min(BURST);
         self.at = now;
         if self.tokens < 1.0 {
-            let detail = format!("more than {REQUESTS_PER_SECOND} requests a second; slow down");
+            let detail =
+                format!("too many requests: the limit is {REQUESTS_PER_SECOND} per second; slow down");
             return Err(Refusal::new(ErrorCode::RateLimited, detail).retry_after(1_000));
         }
         self.tokens -= 1.0;
@@ -225,7 +236,7 @@ fn check_signature(public_key: &str, claimed: &Claimed<'_>) -> Result<(), Refusa
     signing::verify(public_key, claimed.signature, &claimed.parts).map_err(|error| {
         let detail = match error {
             SigningError::Malformed => "the key or signature cannot be read",
-            SigningError::Mismatch => "the signature does not fit the request and the client's key",
+            SigningError::Mismatch => "the signature does not match the request and the client's key",
         };
         Refusal::new(ErrorCode::SignatureInvalid, detail)
     })
@@ -257,7 +268,7 @@ mod tests {
         assert_eq!(taken(&authenticator, 2, "n", Timestamp(start)), None);
     }
 
-    /// A second nonce rotates the halves while the first one's timestamp is still taken.
+    /// The second nonce rotates the generations while the first one's timestamp is still valid.
     #[test]
     fn a_nonce_is_refused_after_the_halves_rotated() {
         let authenticator = Authenticator::default();
@@ -281,7 +292,7 @@ mod tests {
         assert_eq!(take(1000, start.plus_seconds(1)), None);
     }
 
-    /// Whatever one client sends, there is room for the others, and what it sent is forgotten in the end.
+    /// One client cannot use up the memory for the others, and its nonces are deleted in the end.
     #[test]
     fn nobody_fills_the_memory_of_nonces() {
         let authenticator = Authenticator::default();
@@ -302,7 +313,7 @@ mod tests {
         assert_eq!(kept(&authenticator), 1);
     }
 
-    /// A nonce that was forgotten with the process that took it.
+    /// Tests a nonce that was lost in a restart.
     #[test]
     fn what_was_signed_before_the_start_is_not_taken_again_after_it() {
         let parts = |signed_at: u64| SignedParts {

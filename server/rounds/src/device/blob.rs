@@ -5,8 +5,8 @@ use folkmoot_storage::{AssignmentRepository, ClientRecord, TaskRecord};
 
 use crate::{coordinator::Coordinator, refusal::Refusal};
 
-/// Brings a blob that the client's outstanding assignment needs, and over what kind of network it travels; no other blob
-/// exists for the client.
+/// Returns a blob that the client's outstanding assignment needs, and the class of network under which its bytes are
+/// counted (`None` if they are not counted). The client can fetch no other blob.
 ///
 /// # Errors
 /// [`ErrorCode::BlobUnknown`] for any other digest.
@@ -20,7 +20,7 @@ pub async fn blob(
         Refusal::new(ErrorCode::BlobUnknown, detail)
     };
     let Some(assignment) = coordinator.storage.outstanding_assignment(client.id).await? else {
-        // Whoever waits may fetch what it was offered.
+        // A waiting client may fetch the weights that it was offered.
         let offered = coordinator.crowds.offered(client.organisation_id, &client.population);
         return match offered.filter(|artifact| artifact.digest == digest) {
             Some(_) => Ok((coordinator.blobs.get(digest).await?, Some(NetworkClass::Unknown))),
@@ -36,12 +36,12 @@ pub async fn blob(
             return Err(unknown());
         }
     }
-    // From the bytes that a cohort fetched whoever reads the metrics would know how many it was.
+    // The number of bytes that a cohort fetched would reveal the cohort's size in the metrics.
     let counted_as = (!task.description.hides_counts()).then(|| NetworkClass::of(&assignment.slices));
     Ok((coordinator.blobs.get(digest).await?, counted_as))
 }
 
-/// Says whether a blob is a part of a version.
+/// Returns whether a blob is one of a version's parts.
 async fn is_part(
     coordinator: &Coordinator,
     task: &TaskRecord,

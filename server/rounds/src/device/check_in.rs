@@ -12,32 +12,32 @@ use folkmoot_storage::{
 
 use crate::{coordinator::Coordinator, privacy, refusal::Refusal};
 
-/// Codecs that a client may name.
+/// The maximum number of codecs that a client may list.
 const CODECS_MAX: usize = 64;
-/// Milliseconds for which an offer outlives the check-in's wait, so that a client which asks again at once
-/// never leaves the pool.
+/// The time, in milliseconds, for which an offer outlives the check-in's wait. A client that asks again at once
+/// therefore never leaves the pool.
 const OFFER_GRACE_MILLISECONDS: u64 = 10_000;
 
-/// What a client says of itself that decides how it compresses.
+/// The properties of a client that determine the recipe with which it compresses updates.
 #[derive(Clone, Copy, Debug)]
 pub struct Offered<'a> {
     /// Its attributes.
     pub attributes: &'a BTreeMap<String, String>,
-    /// The names of the codecs that it can write.
+    /// The names of the codecs that the client can encode.
     pub codecs: &'a [String],
 }
 
 impl<'a> Offered<'a> {
-    /// Takes it from a check-in.
+    /// Borrows the properties from a check-in request.
     pub fn of(request: &'a CheckInRequest) -> Self {
         Self { attributes: &request.attributes, codecs: &request.codecs }
     }
 }
 
-/// Records that a client offers itself for `wait_milliseconds`, or finds the assignment that it has.
+/// Records that a client offers itself for `wait_milliseconds`, or finds its existing assignment.
 ///
 /// # Errors
-/// A refusal for a request that passes a limit.
+/// Fails if the request exceeds a limit.
 pub async fn check_in(
     coordinator: &Coordinator,
     client: &ClientRecord,
@@ -69,19 +69,18 @@ pub async fn check_in(
     Ok(None)
 }
 
-/// Returns until when an offer holds that is made `now`.
+/// Returns the expiry of an offer that is made at `now`.
 pub fn offer_ends(wait_milliseconds: u64, now: Timestamp) -> Timestamp {
     now.plus_milliseconds(wait_milliseconds + OFFER_GRACE_MILLISECONDS)
 }
 
-/// Answers a check-in at the end of its wait: with an assignment, or with when the client is to come back and what it may
-/// fetch meanwhile.
+/// Answers a check-in at the end of its wait: with an assignment, or with the retry window and the blob to prefetch.
 ///
-/// A client that waited and is sent away for longer than its offer would outlive the wait is taken out of the pool: a
-/// cohort must not be drawn from those who are gone. One that did not wait at all has only its offer.
+/// If a client waited, and its retry window begins after its offer's grace time, the offer is withdrawn, because a
+/// cohort must not be drawn from clients that are gone. A client that did not wait keeps its offer.
 ///
 /// # Errors
-/// If the storage fails.
+/// Fails if the storage fails.
 pub async fn end_wait(
     coordinator: &Coordinator,
     client: &ClientRecord,
@@ -95,7 +94,7 @@ pub async fn end_wait(
     let (organisation, population) = (client.organisation_id, &client.population);
     let window = coordinator.crowds.retry_window(organisation, population, coordinator.retry_limits, now);
     let leaves = wait_milliseconds > 0 && window.milliseconds_min > OFFER_GRACE_MILLISECONDS;
-    // Whose offer is gone was drawn just now.
+    // If the offer is already gone, the client was selected just now.
     if leaves
         && !coordinator.storage.withdraw_check_in(client.id).await?
         && let Some(assignment) = assignment_of(coordinator, client, offered, now).await?
@@ -109,10 +108,10 @@ pub async fn end_wait(
     })
 }
 
-/// Returns the client's outstanding assignment, if it has one that it can still answer.
+/// Returns the client's outstanding assignment, if its deadline has not passed.
 ///
 /// # Errors
-/// If the storage fails.
+/// Fails if the storage fails.
 pub async fn assignment_of(
     coordinator: &Coordinator,
     client: &ClientRecord,
@@ -139,12 +138,12 @@ async fn assignment_message(
         _ => Artifact { digest: task.plan, bytes: task.plan_bytes },
     };
     let version = catalog.version(storage, record.task_id, record.base_version).await?;
-    // Who does not know a codec sends float32.
+    // A client that lacks the codec sends float32.
     let recipe = match record.purpose {
         Purpose::Training => task.description.recipe_for(offered.attributes, offered.codecs),
         Purpose::Evaluation => None,
     };
-    // Who does not know the codecs gets float32, and what is measured is the version as it is.
+    // A client that lacks the codecs gets float32. Evaluations measure the exact version.
     let knows_codecs = task.description.downstream.is_some_and(|one| one.is_of(offered.codecs));
     let weights_parts = match record.purpose {
         Purpose::Training if knows_codecs => coordinator.parts_of(&task, record.base_version).await?,
@@ -173,23 +172,29 @@ async fn assignment_message(
 fn check_limits(request: &CheckInRequest) -> Result<(), Refusal> {
     let refuse = |detail: String| Err(Refusal::new(ErrorCode::MalformedRequest, detail));
     if request.example_count > EXAMPLES_MAX {
-        return refuse(format!("example_count is above {EXAMPLES_MAX}"));
+        return refuse(format!("example_count is above the limit of {EXAMPLES_MAX}; send a smaller count"));
     }
     if request.attributes.len() > ATTRIBUTES_MAX {
-        return refuse(format!("more than {ATTRIBUTES_MAX} attributes"));
+        return refuse(format!("too many attributes: the limit is {ATTRIBUTES_MAX}; send fewer"));
     }
     if request.codecs.len() > CODECS_MAX || request.codecs.iter().any(|name| name.len() > ATTRIBUTE_BYTES_MAX)
     {
-        return refuse(format!("more than {CODECS_MAX} codecs, or the name of one is too long"));
+        return refuse(format!(
+            "codecs lists more than {CODECS_MAX} names, or a name of more than {ATTRIBUTE_BYTES_MAX} bytes; list fewer or shorter names"
+        ));
     }
     let texts =
         request.attributes.iter().flat_map(|(name, value)| [name, value]).chain([&request.sdk_version]);
     if texts.clone().any(|text| text.len() > ATTRIBUTE_BYTES_MAX) {
-        return refuse(format!("an attribute or sdk_version is longer than {ATTRIBUTE_BYTES_MAX} bytes"));
+        return refuse(format!(
+            "an attribute's name or value, or sdk_version, is longer than {ATTRIBUTE_BYTES_MAX} bytes; shorten it"
+        ));
     }
     for text in texts.chain(&request.codecs) {
         check_characters(text).or_else(|fault| {
-            refuse(format!("an attribute, a codec or sdk_version cannot be shown: {fault}"))
+            refuse(format!(
+                "an attribute, a codec or sdk_version contains characters that cannot be displayed: {fault}"
+            ))
         })?;
     }
     Ok(())

@@ -3,25 +3,25 @@ use folkmoot_storage::{ClientRepository, EnrolOutcome, TokenRepository};
 
 use crate::{coordinator::Coordinator, credential::Credential, refusal::Refusal};
 
-/// Finds the token that `text` spells.
+/// Finds the enrolment token with this text and verifies its secret.
 ///
 /// # Errors
-/// [`ErrorCode::EnrolmentTokenInvalid`] if there is none: it never was, or was guessed.
+/// [`ErrorCode::EnrolmentTokenInvalid`] if the token does not exist or its secret is wrong.
 pub async fn believed_token(coordinator: &Coordinator, text: &str) -> Result<Credential, Refusal> {
     let token: Credential = text.parse().map_err(|_| invalid())?;
     let record = coordinator.storage.token(&token.id).await?.ok_or_else(invalid)?;
-    // Hashes of 256 random bits are compared, so the comparison's time tells nothing that helps.
+    // This compares hashes of 256 random bits, so the comparison's timing reveals nothing useful.
     if record.secret_hash != token.secret_hash() {
         return Err(invalid());
     }
     Ok(token)
 }
 
-/// Enrols the client with `public_key` by a token that [`believed_token`] found. The caller has verified that the request was
-/// signed with the key that it brings.
+/// Enrols the client with `public_key` by a token from [`believed_token`]. The caller must have verified that the
+/// request was signed with this key.
 ///
 /// # Errors
-/// A refusal for a token that is not valid any more.
+/// Fails if the token is no longer valid.
 pub async fn enrol(
     coordinator: &Coordinator,
     token: &Credential,
@@ -38,23 +38,23 @@ pub async fn enrol(
         }
         EnrolOutcome::TokenExpired => Err(Refusal::new(
             ErrorCode::EnrolmentTokenExpired,
-            "the enrolment token has expired; ask for another",
+            "the enrolment token has expired; ask its issuer for a new one",
         )),
         EnrolOutcome::TokenExhausted => {
-            let detail = "the enrolment token was used as often as it may be; ask for another";
+            let detail = "the enrolment token has reached its limit of clients; ask its issuer for a new one";
             Err(Refusal::new(ErrorCode::EnrolmentTokenExhausted, detail))
         }
         EnrolOutcome::TokenClosed => {
-            let detail = "the enrolment token enrols no new clients, because one that enrolled with it was revoked; ask for \
-                another";
+            let detail = "the enrolment token enrols no new clients, because a client that enrolled with it was revoked; ask \
+                its issuer for a new one";
             Err(Refusal::new(ErrorCode::EnrolmentTokenClosed, detail))
         }
         EnrolOutcome::UserMissing => {
-            let detail = "this population promises privacy to users, and the enrolment token names none; ask for another";
+            let detail = "this population protects users, and the enrolment token names no user; ask its issuer for one that does";
             Err(Refusal::new(ErrorCode::EnrolmentTokenInvalid, detail))
         }
         EnrolOutcome::UserDiffers => {
-            let detail = "this device is enrolled for another user; its key has to be forgotten first";
+            let detail = "this device is enrolled for another user; delete its key, then enrol again";
             Err(Refusal::new(ErrorCode::EnrolmentTokenInvalid, detail))
         }
         EnrolOutcome::TokenInvalid => Err(invalid()),
@@ -62,5 +62,8 @@ pub async fn enrol(
 }
 
 fn invalid() -> Refusal {
-    Refusal::new(ErrorCode::EnrolmentTokenInvalid, "the enrolment token is not known")
+    Refusal::new(
+        ErrorCode::EnrolmentTokenInvalid,
+        "no such enrolment token exists here; check that it was copied completely",
+    )
 }

@@ -1,4 +1,4 @@
-//! What devices ask for: each file records one kind of fact, none of them advances a round.
+//! Device requests. Each file records one kind of fact; none advances a round.
 
 mod abort;
 mod ask;
@@ -24,7 +24,7 @@ pub use upload::{
 
 use crate::{coordinator::Coordinator, refusal::Refusal};
 
-/// Finds an assignment of `client`. That of another client does not exist for it.
+/// Finds an assignment of `client`. Other clients' assignments are reported as unknown.
 async fn own_assignment(
     coordinator: &Coordinator,
     client: &ClientRecord,

@@ -4,10 +4,10 @@ use folkmoot_storage::{AssignmentRepository, ClientRecord};
 use super::own_assignment;
 use crate::{coordinator::Coordinator, refusal::Refusal};
 
-/// Keeps what a client says of how the work went.
+/// Stores a client's report about its work on an assignment.
 ///
 /// # Errors
-/// If the client has no such assignment.
+/// Fails if the client has no such assignment.
 pub async fn report(
     coordinator: &Coordinator,
     client: &ClientRecord,

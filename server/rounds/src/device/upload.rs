@@ -20,35 +20,35 @@ use crate::{
     refusal::Refusal,
 };
 
-/// When a client may ask again whose update has to wait for the next round.
+/// The time, in milliseconds, after which a client should ask again about an update that waits for the next round.
 const BETWEEN_ROUNDS_MILLISECONDS: u64 = 250;
 
-/// A part of an upload, before its first byte.
+/// The announced properties of one part of an upload.
 #[derive(Clone, Copy, Debug)]
 pub struct UploadRequest {
-    /// The assignment that it answers.
+    /// The assignment that the upload answers.
     pub assignment_id: AssignmentId,
-    /// The whole update.
+    /// The digest and length of the whole update.
     pub announced: Announced,
-    /// Where this part begins.
+    /// The byte offset at which this part begins.
     pub offset: u64,
 }
 
-/// The sole right to send an update's bytes.
+/// Exclusive access to an assignment's upload.
 pub type UploadGuard = OwnedMutexGuard<Option<Upload>>;
 
-/// What a part of an upload meets.
+/// The state of the upload when a part begins.
 pub enum Begun {
-    /// Its bytes are awaited; the upload stands at the part's offset.
+    /// The bytes are expected; the upload has arrived up to the part's offset.
     Awaited(UploadGuard),
-    /// The same update was accepted before: there is nothing to send.
+    /// This update was already accepted; no bytes need to be sent.
     Accepted(UploadStatus),
 }
 
-/// Says how much of an update has arrived.
+/// Returns the number of bytes of an update that have arrived, and whether the update was accepted.
 ///
 /// # Errors
-/// If the assignment is not the client's, or no update is taken for it any more.
+/// Fails if the assignment is not the client's, or no longer accepts an update.
 pub async fn upload_status(
     coordinator: &Coordinator,
     client: &ClientRecord,
@@ -60,7 +60,7 @@ pub async fn upload_status(
         return Ok(accepted(bytes));
     }
     check_outstanding(&assignment, now)?;
-    // Reading takes no lock: a client may ask while another of its requests still sends.
+    // Reading takes no lock, so a client may ask while another of its requests is sending.
     let received_bytes = match coordinator.ingest.received(id) {
         Some(received) => received,
         None => logged(&coordinator.ingest, assignment.round_id, id)?,
@@ -68,11 +68,12 @@ pub async fn upload_status(
     Ok(UploadStatus { received_bytes, state: UploadState::Partial })
 }
 
-/// Begins a part of an upload: finds out whether it is awaited, and where.
+/// Begins a part of an upload. Checks that the assignment awaits this update, and that the part begins where the
+/// received bytes end.
 ///
 /// # Errors
-/// A refusal if the assignment takes no update, takes another, is being sent by another request, or stands at
-/// another offset.
+/// Fails if the assignment accepts no update or has received another one, if another request is sending the update, or
+/// if the part begins at the wrong offset.
 pub async fn begin_upload(
     coordinator: &Coordinator,
     client: &ClientRecord,
@@ -87,14 +88,14 @@ pub async fn begin_upload(
     check_outstanding(&assignment, now)?;
     let slot = coordinator.ingest.slot(assignment.round_id, id);
     let Ok(mut guard) = slot.try_lock_owned() else {
-        let detail = "another request is sending this update; wait for it, then ask how far it came";
+        let detail = "another request is sending this update; wait until it has ended, then ask how many bytes have arrived";
         return Err(Refusal::new(ErrorCode::UploadBusy, detail).retry_after(1_000));
     };
     let upload = match guard.as_ref() {
         Some(upload) => upload,
         None => {
-            // Whoever has the segment is alone with it, also among processes: only now is it certain that the update in it was
-            // not accepted meanwhile.
+            // The segment is locked across processes. Only now is it certain that no other process has accepted the
+            // update meanwhile.
             let segment = coordinator.ingest.log().open(assignment.round_id, id)?;
             let assignment = own_assignment(coordinator, client, id).await?;
             if let Some(status) = if_accepted(&assignment, request.announced)? {
@@ -125,21 +126,25 @@ pub async fn begin_upload(
         }
     };
     if upload.announced() != request.announced {
-        let detail = "another update was begun for this assignment; a client sends one and the same";
+        let detail =
+            "another update was begun for this assignment; a client must send the same update each time";
         return Err(Refusal::new(ErrorCode::UpdateConflict, detail));
     }
     if upload.received() != request.offset {
-        let detail =
-            format!("the part begins at byte {}, but {} have arrived", request.offset, upload.received());
+        let detail = format!(
+            "the part begins at byte {}, but {} bytes have arrived; continue from there",
+            request.offset,
+            upload.received()
+        );
         return Err(Refusal::new(ErrorCode::UploadOffsetMismatch, detail).received(upload.received()));
     }
     Ok(Begun::Awaited(guard))
 }
 
-/// Ends a part of an upload. A whole update is made durable and counts from now on; the answer says so.
+/// Ends a part of an upload. If the update is complete, makes it durable and accepts it.
 ///
 /// # Errors
-/// A refusal if the update is not the announced one, or the round has closed.
+/// Fails if the digest does not match, or the round has closed.
 pub async fn finish_upload(
     coordinator: &Arc<Coordinator>,
     mut guard: UploadGuard,
@@ -158,7 +163,7 @@ pub async fn finish_upload(
     let (guard, update) = finished.await.map_err(|error| Refusal::internal(&error))?;
     let update = match update {
         Ok(update) => update,
-        // What comes next, if anything, is another upload with a digest of its own.
+        // The client can only start again, with another upload and its own digest.
         Err(refusal) => return Err(refuse_upload(coordinator, guard, refusal, now).await),
     };
     let tally = guard.as_ref().and_then(Upload::tally);
@@ -176,18 +181,18 @@ pub async fn finish_upload(
             coordinator.facts.notify_one();
             Ok(accepted(received_bytes))
         }
-        AcceptOutcome::Conflict => {
-            Err(Refusal::new(ErrorCode::UpdateConflict, "another update was accepted for this assignment"))
-        }
-        AcceptOutcome::Closed => Err(Refusal::new(
-            ErrorCode::RoundClosed,
-            "the round has closed without this update; check in again",
+        AcceptOutcome::Conflict => Err(Refusal::new(
+            ErrorCode::UpdateConflict,
+            "another update was already accepted for this assignment; check in again",
         )),
+        AcceptOutcome::Closed => {
+            Err(Refusal::new(ErrorCode::RoundClosed, "the round closed without this update; check in again"))
+        }
         AcceptOutcome::Later => Err(between_rounds()),
     }
 }
 
-/// Ends an upload whose bytes were refused.
+/// Aborts an upload whose bytes were refused.
 pub async fn refuse_upload(
     coordinator: &Coordinator,
     mut guard: UploadGuard,
@@ -197,14 +202,14 @@ pub async fn refuse_upload(
     let Some(mut upload) = guard.take() else { return refusal };
     in_place(|| upload.give_up(&coordinator.ingest));
     let id = upload.assignment_id();
-    // Another request may have the segment from here on, while the guard still keeps those of this process away.
+    // From here another process may open the segment; the guard still excludes this process's requests.
     drop(upload);
     let refusal = record_refusal(coordinator, id, refusal, now).await;
     drop(guard);
     refusal
 }
 
-/// Drops the assignment when the client is to give the update up, so that the round does not wait for it.
+/// Drops the assignment if the refusal tells the client to check in again, so that the round does not wait for it.
 async fn record_refusal(
     coordinator: &Coordinator,
     id: AssignmentId,
@@ -215,7 +220,7 @@ async fn record_refusal(
         coordinator.ingest.forget_upload(id);
         let reason = DropReason::Refused { code: refusal.code() };
         if let Err(error) = drop_refused(coordinator, id, &reason, now).await {
-            tracing::error!(%error, assignment = %id, "a refused update could not be recorded; it expires");
+            tracing::error!(%error, assignment = %id, "could not record that an update was refused; its assignment will expire");
         }
         coordinator.facts.notify_one();
     }
@@ -237,8 +242,8 @@ async fn drop_refused(
     }
 }
 
-/// Removes the bytes of an assignment that brings no update. Where updates are summed while they arrive they stay until
-/// the round closes: what was folded of them is taken out then.
+/// Deletes the bytes of an assignment that was dropped. If updates are summed on arrival, the bytes stay until the
+/// round closes, because the round needs them to subtract the summed values.
 pub(super) async fn forget_unless_summed(
     coordinator: &Coordinator,
     assignment: &AssignmentRecord,
@@ -250,36 +255,40 @@ pub(super) async fn forget_unless_summed(
     Ok(())
 }
 
-/// The update is whole and stored; the next round, which is about to open, will take it.
+/// The update is complete and stored. The next round, which is about to open, will count it.
 fn between_rounds() -> Refusal {
-    let detail = "the update has arrived, and the next round will count it; ask again for its state";
+    let detail =
+        "the update has arrived and will count in the next round; ask for the state of the upload again";
     Refusal::new(ErrorCode::UploadBusy, detail).retry_after(BETWEEN_ROUNDS_MILLISECONDS)
 }
 
 fn check_outstanding(assignment: &AssignmentRecord, now: Timestamp) -> Result<(), Refusal> {
     match &assignment.status {
         AssignmentStatus::Dropped { reason: DropReason::Refused { code } } => {
-            Err(Refusal::new(*code, "the update was refused before; check in again"))
+            Err(Refusal::new(*code, "this assignment's update was refused earlier; check in again"))
         }
-        AssignmentStatus::Dropped { reason: DropReason::Aborted { .. } } => {
-            Err(Refusal::new(ErrorCode::AssignmentExpired, "the assignment was given up; check in again"))
+        AssignmentStatus::Dropped { reason: DropReason::Aborted { .. } } => Err(Refusal::new(
+            ErrorCode::AssignmentExpired,
+            "the client gave up this assignment; check in again",
+        )),
+        AssignmentStatus::Dropped { reason: DropReason::Expired | DropReason::LeftBehind } => {
+            Err(Refusal::new(ErrorCode::RoundClosed, "the round closed without this update; check in again"))
         }
-        AssignmentStatus::Dropped { reason: DropReason::Expired | DropReason::LeftBehind } => Err(
-            Refusal::new(ErrorCode::RoundClosed, "the round has closed without this update; check in again"),
-        ),
-        _ if assignment.deadline <= now => {
-            Err(Refusal::new(ErrorCode::AssignmentExpired, "the deadline has passed; check in again"))
-        }
+        _ if assignment.deadline <= now => Err(Refusal::new(
+            ErrorCode::AssignmentExpired,
+            "the assignment's deadline has passed; check in again",
+        )),
         _ => Ok(()),
     }
 }
 
-/// Returns what is said of an update that was accepted before; nothing while none was.
+/// Returns the status of an update that was already accepted; `None` if none was.
 fn if_accepted(assignment: &AssignmentRecord, announced: Announced) -> Result<Option<UploadStatus>, Refusal> {
     match assignment.status {
-        AssignmentStatus::Accepted { digest, .. } if digest != announced.digest => {
-            Err(Refusal::new(ErrorCode::UpdateConflict, "another update was accepted for this assignment"))
-        }
+        AssignmentStatus::Accepted { digest, .. } if digest != announced.digest => Err(Refusal::new(
+            ErrorCode::UpdateConflict,
+            "another update was already accepted for this assignment; check in again",
+        )),
         AssignmentStatus::Accepted { bytes, .. } => Ok(Some(accepted(bytes))),
         _ => Ok(None),
     }

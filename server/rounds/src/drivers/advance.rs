@@ -1,4 +1,4 @@
-//! One step of a task: its facts to the pure code, and what that decides into the storage.
+//! One step of a task: passes its facts to the pure code, and stores the decision.
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ use super::{
 };
 use crate::coordinator::Coordinator;
 
-/// Advances a task by one step, and says whether another could follow at once.
+/// Advances a task by one step. Returns whether another step could follow at once.
 ///
 /// # Errors
-/// If nothing could be written; the task is as it was.
+/// Fails if the step could not be written. The task is then unchanged.
 pub async fn drive_task(
     coordinator: &Arc<Coordinator>,
     id: TaskId,
@@ -66,8 +66,8 @@ pub async fn drive_task(
     Ok(may_evaluate && open::open_evaluation(coordinator, &task, now).await?)
 }
 
-/// Ends a task whose stop conditions are met. Between two looks at the whole task only what can change by itself
-/// is looked at.
+/// Completes a task whose stop conditions are met. During a round, checks only conditions that can become true without
+/// a commit.
 async fn complete(
     coordinator: &Arc<Coordinator>,
     task: &TaskRecord,
@@ -79,16 +79,16 @@ async fn complete(
         return Ok(false);
     }
     let Some(reason) = open::stop_reason(coordinator, task, 0, now).await? else { return Ok(false) };
-    // Before the state, so that it is done again if the process ends in between.
+    // Delete the noise state before the task's state changes, so that the next step repeats this after a crash.
     forget_last_noise(coordinator, task.id).await?;
-    // The last version is measured before the task ends, if it can be at once.
+    // The coordinator evaluates the last version before the task ends, if it can do so at once.
     let state = task.state.step(TaskInput::Complete(reason))?;
     coordinator.storage.set_task_state(task.id, state, task.revision).await?;
     tracing::info!(task = %task.id, ?reason, "task completed");
     Ok(true)
 }
 
-/// Advances a round by one step, and says whether another could follow at once.
+/// Advances a round by one step. Returns whether another step could follow at once.
 async fn advance_round(
     coordinator: &Arc<Coordinator>,
     task: &TaskRecord,
@@ -131,7 +131,7 @@ async fn advance_round(
     perform(coordinator, task, &next, effects, now).await?;
     if next.round.phase.name() != before.name() {
         let phase = next.round.phase.name();
-        // How many a sample drew, and how many of them have reported, is told to nobody who reads the log.
+        // For a sampled round, the log must not reveal how many clients were drawn or have reported.
         let told = (!keeps_draws).then_some(&next.round.phase);
         tracing::info!(
             task = %task.id, round = next.round.number, purpose = purpose.name(), from = before.name(), to = phase,
@@ -142,7 +142,7 @@ async fn advance_round(
     Ok(true)
 }
 
-/// Ends a round that has closed. Where that can never be done the round is abandoned, so that the task goes on.
+/// Ends a round that has closed. A round that can never be combined is abandoned, so that the task can continue.
 async fn end_or_abandon(
     coordinator: &Arc<Coordinator>,
     task: &TaskRecord,
@@ -158,7 +158,7 @@ async fn end_or_abandon(
             let reason = AbandonReason::CommitFailed;
             tracing::error!(
                 %error, task = %task.id, round = record.round.number, code = "commit_failed",
-                "round abandoned: its updates cannot be combined, and trying again would fail again"
+                "round abandoned: its updates cannot be combined, and a retry would fail again"
             );
             metrics::counter!("folkmoot_commits_failed_total").increment(1);
             withhold(coordinator, task, record, reason, now).await
@@ -180,7 +180,7 @@ fn stop_reason(state: TaskState, purpose: Purpose, falls_back: bool) -> Option<A
         }
         TaskState::Active { .. } => None,
         TaskState::Draft | TaskState::Paused { .. } => Some(AbandonReason::TaskPaused),
-        // What was measured of the last version is worth its wait.
+        // An evaluation of the last version may finish.
         TaskState::Completed { .. } if purpose == Purpose::Evaluation => None,
         TaskState::Completed { .. } => Some(AbandonReason::TaskCompleted),
         TaskState::Cancelled => Some(AbandonReason::TaskCancelled),

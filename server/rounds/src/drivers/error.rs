@@ -5,42 +5,42 @@ use folkmoot_storage::{BlobStoreError, RoundLogError, StorageError};
 
 use crate::{combine::MakeError, coordinator::ForgetError, downstream::PartsError};
 
-/// Why a step could not be made. The next one tries again.
+/// The reason why a step failed. The next step retries.
 #[derive(Debug, thiserror::Error)]
 pub enum DriveError {
-    /// The storage failed, or another process was faster.
+    /// The storage failed, or another process committed first.
     #[error(transparent)]
     Storage(#[from] StorageError),
     /// The round log failed.
     #[error(transparent)]
     RoundLog(#[from] RoundLogError),
-    /// What is not needed any more could not be removed.
+    /// Logs that are no longer needed could not be removed.
     #[error(transparent)]
     Forget(#[from] ForgetError),
-    /// No version could be made.
+    /// No version could be produced.
     #[error(transparent)]
     Make(#[from] MakeError),
     /// The blob store failed.
     #[error(transparent)]
     Blob(#[from] BlobStoreError),
-    /// The parts of a version could not be made.
+    /// The parts of a version could not be produced.
     #[error(transparent)]
     Parts(#[from] PartsError),
-    /// A bug of ours: nothing was written.
+    /// A bug in the coordinator; nothing was written.
     #[error(transparent)]
     Invariant(#[from] BrokenInvariantError),
-    /// A bug of ours: nothing was written.
+    /// A bug in the coordinator; nothing was written.
     #[error(transparent)]
     Transition(#[from] InvalidTransitionError),
-    /// The task cannot go where the step wanted it to.
+    /// The task's state does not allow the step's transition.
     #[error(transparent)]
     Task(#[from] InvalidTaskTransitionError),
-    /// The operator's own examples cannot be evaluated.
+    /// The coordinator could not evaluate a version on the operator's examples.
     #[error("version {version} cannot be evaluated on the operator's examples: {detail}")]
     Evaluation {
-        /// The version.
+        /// The version number.
         version: u64,
-        /// Why.
+        /// The reason.
         detail: String,
     },
     /// The computation was interrupted.
@@ -49,8 +49,8 @@ pub enum DriveError {
 }
 
 impl DriveError {
-    /// Says whether a round that cannot be combined for this reason never will be: its data is the reason, and not a
-    /// database, a disk or a bucket that may come back.
+    /// Returns whether a retry can never combine the round, because its data is the cause. Failures of a database, disk
+    /// or bucket can go away.
     pub fn is_of_data(&self) -> bool {
         match self {
             DriveError::Storage(StorageError::OutOfRange(_) | StorageError::Corrupt { .. })
@@ -60,7 +60,8 @@ impl DriveError {
             DriveError::RoundLog(error) | DriveError::Make(MakeError::RoundLog(error)) => {
                 matches!(error, RoundLogError::NotFound(_) | RoundLogError::TooShort { .. })
             }
-            // A computation that panics does so again. One that was cancelled was not: the process goes down.
+            // A computation that panics would panic again. A cancelled one only means that the process is shutting
+            // down.
             DriveError::Interrupted(error) => error.is_panic(),
             _ => false,
         }

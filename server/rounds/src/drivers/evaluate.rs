@@ -1,4 +1,4 @@
-//! What is measured of model versions: by the coordinator on the operator's examples, and by clients on theirs.
+//! Evaluations of model versions: by the coordinator on the operator's examples, and by clients on their own examples.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -20,24 +20,25 @@ use crate::{
     registry::{WholeVersion, evaluation_data},
 };
 
-/// Evaluation rounds in which a version is tried, at most.
+/// The number of recent evaluation rounds among which the last attempt is searched.
 const ROUNDS_LOOKED_AT: u32 = 100;
 
-/// Lists what was measured of a task's versions, the oldest first: the operator's examples count before the clients'.
+/// Lists the evaluations of a task's versions, oldest first, at most one for each version. An evaluation on the
+/// operator's examples takes precedence over one by clients.
 pub async fn measured(coordinator: &Coordinator, task: &TaskRecord) -> Result<Vec<Measured>, DriveError> {
     let Some(evaluation) = &task.description.evaluation else { return Ok(Vec::new()) };
     let mut by_version = BTreeMap::new();
     for record in coordinator.storage.evaluations(task.id).await? {
         if let Some(value) = evaluation.metric.of(&record.metrics) {
             let measured = Measured { version: record.version, metric: evaluation.metric, value };
-            // Central comes first in the list, and stays.
+            // Central measurements come first in the list, so the first entry wins.
             by_version.entry(record.version).or_insert(measured);
         }
     }
     Ok(by_version.into_values().collect())
 }
 
-/// Returns the newest version that was evaluated by this source, or for which it was tried.
+/// Returns the number of the newest version that `source` evaluated or tried to evaluate.
 pub async fn last_attempt(
     coordinator: &Coordinator,
     task: &TaskRecord,
@@ -52,13 +53,13 @@ pub async fn last_attempt(
     Ok(measured.max(of_evaluations.map(|record| record.round.base_version).max()))
 }
 
-/// Says whether a version is to be measured on the operator's examples.
+/// Returns whether a version is due for evaluation on the operator's examples.
 pub fn is_measured_centrally(task: &TaskRecord, version: u64) -> bool {
     let evaluation = task.description.evaluation.as_ref().filter(|one| one.central);
     task.evaluation_data.is_some() && evaluation.is_some_and(|one| one.is_due(version))
 }
 
-/// Measures the newest version on the operator's examples, if that is due and not done.
+/// Evaluates the newest version on the operator's examples, if the evaluation is due and was not done yet.
 pub async fn measure_centrally(
     coordinator: &Arc<Coordinator>,
     task: &TaskRecord,
@@ -112,7 +113,7 @@ pub async fn measure_centrally(
     Ok(true)
 }
 
-/// Combines the reports of an evaluation round: over all clients, and over each slice that is large enough.
+/// Combines the reports of an evaluation round, over all clients and over each slice that is large enough.
 pub async fn combine_reports(
     coordinator: &Arc<Coordinator>,
     task: &TaskRecord,
@@ -147,7 +148,7 @@ pub async fn combine_reports(
     Ok(())
 }
 
-/// Groups the reports: all of them under the empty name, and each slice that has enough clients.
+/// Groups the reports: one group with the empty name for all reports, and one group for each slice with enough clients.
 fn slices<'a>(
     evaluation: Option<&Evaluation>,
     accepted: &'a [AcceptedUpdate],

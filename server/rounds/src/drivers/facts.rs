@@ -1,4 +1,4 @@
-//! The facts by which open rounds decide.
+//! Gathers the facts on which the decisions about open rounds are based.
 
 use std::collections::BTreeSet;
 
@@ -16,11 +16,12 @@ use folkmoot_storage::{
 use super::DriveError;
 use crate::coordinator::Coordinator;
 
-/// Versions whose changes are looked at; what is older counts as infinitely far away.
+/// The number of recent versions for which the distance to the newest version is computed. An older version counts as
+/// infinitely far away.
 const CHANGES_MAX: u32 = 256;
 
-/// Brings together what a round decides by that draws its cohort: the eligible clients that wait, and may be drawn for
-/// it beside the other tasks of the population, and whether the population is a crowd.
+/// Gathers the facts for a round that draws a cohort: the eligible waiting clients, after sharing with the population's
+/// other tasks, and whether the population is large enough to be a crowd.
 pub async fn waiting(
     coordinator: &Coordinator,
     task: &TaskRecord,
@@ -42,7 +43,7 @@ pub async fn waiting(
     let waiting = coordinator.crowds.share(task, wants, eligible, now);
     let crowd = task.description.scheduling.policy().crowd().filter(|_| round.purpose == Purpose::Training);
     let is_crowd = match crowd {
-        // Before there are enough to draw, it makes no difference.
+        // Skip the query if too few clients wait for a draw, because its result would make no difference.
         Some(_) if (waiting.len() as u64) < task.description.scheduling.policy().updates().0 => true,
         Some(crowd) => {
             let population = &task.description.population;
@@ -53,7 +54,7 @@ pub async fn waiting(
     Ok(Gathered { waiting, is_crowd })
 }
 
-/// Brings together what a round decides by in which clients start and report all the time.
+/// Gathers the facts for a flow, in which clients start and report all the time.
 pub async fn collected(
     coordinator: &Coordinator,
     task: &TaskRecord,
@@ -66,7 +67,7 @@ pub async fn collected(
     let counts = storage.flow_counts(task.id, round.id).await?;
     let outstanding = storage.outstanding(task.id).await?;
     let places = policy.concurrency().saturating_sub(counts.outstanding);
-    // Where no place is free, nobody can start: who waits is not asked for.
+    // If no place is free, nobody can start, so skip the query for waiting clients.
     let pool = if places > 0 || flow.absence_milliseconds.is_some() {
         pool(coordinator, task, now).await?
     } else {

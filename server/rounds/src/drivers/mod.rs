@@ -1,5 +1,5 @@
-//! Loops that advance tasks and rounds. Each step reads facts, asks the pure code, and writes one transaction;
-//! it may be repeated, and a crash between two steps loses nothing.
+//! Loops that advance tasks and rounds. Each step reads facts, asks the pure code, and writes one transaction. Steps
+//! can be repeated, and a crash between two steps loses nothing.
 
 mod advance;
 mod error;

@@ -1,4 +1,4 @@
-//! What a task does between its rounds: it opens the next, returns to a better version, or finds that it is over.
+//! The steps of a task between rounds: open the next round, roll back to the best version, or complete.
 
 use std::sync::Arc;
 
@@ -19,7 +19,8 @@ use super::{
 };
 use crate::{coordinator::Coordinator, privacy};
 
-/// Says whether a task is over by its stop conditions, `more` committed rounds counted that are not stored yet.
+/// Returns the stop condition that a task meets, if any. `more` is the number of committed rounds that are not stored
+/// yet.
 pub async fn stop_reason(
     coordinator: &Coordinator,
     task: &TaskRecord,
@@ -34,14 +35,14 @@ pub async fn stop_reason(
     };
     let measured = if stop.needs_evaluation() { measured(coordinator, task).await? } else { Vec::new() };
     let met = stop.met(&Progress { committed: committed + more, began_at, now, measured: &measured });
-    // A round whose version may not be released is not opened.
+    // Do not open a round if the privacy budget would forbid the release of its version.
     match met {
         None if privacy::is_spent(coordinator, task, more).await? => Ok(Some(StopReason::PrivacyBudget)),
         met => Ok(met),
     }
 }
 
-/// Opens the next round that trains.
+/// Opens the next training round.
 pub async fn open_training(
     coordinator: &Coordinator,
     task: &TaskRecord,
@@ -54,7 +55,7 @@ pub async fn open_training(
     Ok(true)
 }
 
-/// Opens a round that evaluates the newest version, if that is due and not done.
+/// Opens an evaluation round for the newest version that is due, if it was not evaluated yet.
 pub async fn open_evaluation(
     coordinator: &Coordinator,
     task: &TaskRecord,
@@ -64,7 +65,7 @@ pub async fn open_evaluation(
         return Ok(false);
     };
     let latest = latest(coordinator, task).await?;
-    // The newest version that is due, and not each: evaluations may take longer than rounds.
+    // Evaluate only the newest version that is due, because evaluations may take longer than training rounds.
     let due = latest.number - latest.number % evaluation.every_versions.max(1);
     let last = last_attempt(coordinator, task, EvaluationSource::Federated).await?;
     if last.is_some_and(|version| version >= due) {
@@ -76,7 +77,7 @@ pub async fn open_evaluation(
     Ok(true)
 }
 
-/// Makes the record of a task's next round.
+/// Creates the record of a task's next round.
 pub async fn next_round(
     coordinator: &Coordinator,
     task: &TaskRecord,
@@ -100,8 +101,8 @@ pub async fn next_round(
     })
 }
 
-/// Returns the version to which the task has to return, if the last evaluation was so much worse than the best and
-/// that was not done yet.
+/// Returns the number of the best version if the task must roll back to it: the last evaluation is worse than the best
+/// one by more than the margin, and no rollback has followed yet.
 pub async fn return_due(coordinator: &Coordinator, task: &TaskRecord) -> Result<Option<u64>, DriveError> {
     let Some(evaluation) = task.description.evaluation.as_ref().filter(|one| one.rollback_margin.is_some())
     else {
@@ -110,17 +111,17 @@ pub async fn return_due(coordinator: &Coordinator, task: &TaskRecord) -> Result<
     let measured: Vec<Measured> = measured(coordinator, task).await?;
     let Some(best) = evaluation.rollback(&measured) else { return Ok(None) };
     let fallen = measured.last().map_or(0, |last| last.version);
-    // A version that already is a return, made after the fall, has still to be measured.
+    // If a rollback followed the last evaluation, its version was not evaluated yet.
     let since = coordinator.storage.model_versions(task.id, LOOK_BACK, None).await?;
     let is_done =
         since.iter().any(|version| version.number > fallen && version.making.rolled_back_to.is_some());
     Ok((!is_done).then_some(best))
 }
 
-/// Versions among which a return is looked for.
+/// The number of recent versions among which a rollback is searched.
 const LOOK_BACK: u32 = 100;
 
-/// Releases the best version's weights as the newest version. What the server optimizer kept is forgotten.
+/// Rolls back: releases the best version's weights as the newest version, and discards the server optimizer's state.
 pub async fn return_to_best(
     coordinator: &Arc<Coordinator>,
     task: &TaskRecord,
@@ -133,11 +134,11 @@ pub async fn return_to_best(
     Ok(true)
 }
 
-/// Releases the weights of an earlier version as the newest, and returns its number. What the server optimizer kept is
-/// forgotten.
+/// Releases the weights of an earlier version as the newest version, and returns the new version's number. Discards the
+/// server optimizer's state.
 ///
 /// # Errors
-/// If the storage fails, or another version was released meanwhile.
+/// Fails if the storage fails, or another version was released meanwhile.
 pub async fn release_again(
     coordinator: &Coordinator,
     task: &TaskRecord,
@@ -150,7 +151,7 @@ pub async fn release_again(
         number: newest.number + 1,
         round_id: None,
         created_at: now,
-        // No clients made it, so none measured for it.
+        // No clients produced this version, so there are no client metrics.
         metrics: UpdateMetrics::default(),
         making: VersionMaking {
             rolled_back_to: Some(found.number),

@@ -1,4 +1,4 @@
-//! Pauses a task whose clients train in vain.
+//! Pauses a task whose rounds or assignments keep failing.
 
 use folkmoot_coordinator::{
     round::{AbandonReason, Phase},
@@ -10,7 +10,8 @@ use folkmoot_storage::{RoundRecord, RoundRepository, TaskRecord, TaskRepository}
 use super::DriveError;
 use crate::coordinator::Coordinator;
 
-/// Between two rounds: pauses an active task of which too many rounds were abandoned in a row, and says whether it did.
+/// Pauses an active task after too many abandoned rounds in a row. Called between rounds. Returns whether the task was
+/// paused.
 pub(super) async fn after_abandoned_rounds(
     coordinator: &Coordinator,
     task: &TaskRecord,
@@ -31,8 +32,8 @@ pub(super) async fn after_abandoned_rounds(
     pause(coordinator, task, reason).await
 }
 
-/// In a round in which clients start one by one: pauses an active task of which too many assignments failed since the last
-/// version, and says whether it did.
+/// Pauses an active task if too many assignments have failed since the last version. Called during a flow's round.
+/// Returns whether the task was paused.
 pub(super) async fn after_failed_assignments(
     coordinator: &Coordinator,
     task: &TaskRecord,
@@ -41,7 +42,7 @@ pub(super) async fn after_failed_assignments(
 ) -> Result<bool, DriveError> {
     let concurrency = task.description.scheduling.policy().concurrency();
     let most = task.description.abandoned_rounds_max.saturating_mul(concurrency);
-    // The round's own were given since the last version.
+    // The counts of this round cover the time since the last version.
     let ReportCounts { accepted, dropped: assignments, .. } = counts;
     if assignments < most || accepted > 0 {
         return Ok(false);
@@ -57,7 +58,7 @@ async fn pause(
 ) -> Result<bool, DriveError> {
     let state = task.state.step(TaskInput::PauseFor(reason))?;
     coordinator.storage.set_task_state(task.id, state, task.revision).await?;
-    tracing::warn!(task = %task.id, code = reason.code(), ?reason, "task paused: its clients train in vain");
+    tracing::warn!(task = %task.id, code = reason.code(), ?reason, "task paused: its rounds or assignments keep failing");
     metrics::counter!("folkmoot_tasks_paused_total", "code" => reason.code()).increment(1);
     Ok(true)
 }

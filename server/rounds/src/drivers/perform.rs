@@ -1,4 +1,4 @@
-//! What a round's decisions ask for, as transactions.
+//! Performs the effects of a round's decisions as transactions.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -19,8 +19,8 @@ use crate::{
     privacy,
 };
 
-/// Stores the round's next phase with what its effects ask for: one transaction for each effect, of which there is
-/// one that changes the round.
+/// Stores the round's next phase and performs its effects, in one transaction for each effect. Exactly one effect
+/// changes the round.
 pub async fn perform(
     coordinator: &Arc<Coordinator>,
     task: &TaskRecord,
@@ -34,7 +34,7 @@ pub async fn perform(
         match effect {
             Effect::Assign { clients, deadline, clocks } => {
                 if next.round.purpose == Purpose::Training {
-                    // Made before a client waits for them.
+                    // Compute the parts before the assignments are stored, so that no client waits for them.
                     coordinator.parts_of(task, next.round.base_version).await?;
                 }
                 let assignments = assignments(coordinator, task, next, &clients, deadline, now).await?;
@@ -66,7 +66,7 @@ pub async fn perform(
             Effect::ExpireOutstanding => {
                 storage.close_reporting(next, Rest::Expires, now).await?;
             }
-            // The next step aggregates: it can be repeated on its own.
+            // Nothing to do here: the next step aggregates, and can be repeated by itself.
             Effect::Aggregate if goes_on => {
                 storage.close_reporting(next, Rest::GoesOn, now).await?;
             }
@@ -76,7 +76,7 @@ pub async fn perform(
     Ok(())
 }
 
-/// Begins to draw the noise of the version that the round will release. It does not depend on what the round brings.
+/// Starts to draw the noise of the round's version. The noise does not depend on the updates.
 async fn draw_noise_ahead(
     coordinator: &Arc<Coordinator>,
     task: &TaskRecord,
@@ -100,7 +100,7 @@ async fn draw_noise_ahead(
         }
         None => (1, noise_scale(&terms, steps)),
     };
-    // A scale that cannot be drawn is found when the round commits.
+    // A scale that is out of range is reported when the round commits.
     if let Ok(scale) = scale {
         coordinator.noises.begin(task.id, next.round.id, parameter_count * draws, scale);
     }
@@ -114,7 +114,7 @@ async fn drop_assignment(
 ) -> Result<(), DriveError> {
     let Some(assignment) = coordinator.storage.assignment(id).await? else { return Ok(()) };
     let reason = if assignment.deadline <= now { DropReason::Expired } else { DropReason::LeftBehind };
-    // One that was accepted in between counts, and its update is needed.
+    // If the update was accepted in the meantime, it counts, and its log is still needed.
     if coordinator.storage.drop_assignment(id, &reason, now).await? == CloseOutcome::Dropped {
         coordinator.ingest.forget_assignment(assignment.round_id, id)?;
     }
@@ -148,8 +148,8 @@ async fn assignments(
     Ok(clients.iter().map(assign).collect())
 }
 
-/// Returns what is kept of the clients' attributes: those by which an evaluation tells its clients apart, and of a
-/// training over what kind of network a client is, unless `privacy` guards what is told of one.
+/// Returns the client attributes to store with the assignments: for an evaluation, the attributes of its slices; for
+/// training, the network class, unless the task is private.
 async fn slices(
     coordinator: &Coordinator,
     task: &TaskRecord,

@@ -1,4 +1,4 @@
-//! By what a task's rounds decide.
+//! The scheduling and selection rules of a task's rounds.
 
 use folkmoot_coordinator::{
     round::{Purpose, Rules},
@@ -7,21 +7,21 @@ use folkmoot_coordinator::{
 };
 use folkmoot_storage::TaskRecord;
 
-/// By what a task's rounds of one purpose decide.
+/// The rules for a task's training rounds or evaluation rounds.
 pub enum TaskRules<'a> {
-    /// As the task says.
+    /// The task's own scheduling and selection.
     Training(&'a TaskRecord),
-    /// As the task says, where its privacy rests on how rounds are drawn.
+    /// The task's own scheduling, with the draw that its privacy amplification requires.
     Sampled(&'a TaskRecord, Sampled),
-    /// As its evaluation says.
+    /// The rules of the task's federated evaluation.
     Evaluation(&'a TaskRecord, Synchronous),
 }
 
-/// The draw of an evaluation round.
+/// The selection policy of evaluation rounds.
 const UNIFORM: SelectionChoice = SelectionChoice::Uniform;
 
 impl TaskRules<'_> {
-    /// Returns the rules.
+    /// Returns the rules as borrowed policies, in the form that a round's decisions take.
     pub fn borrow(&self) -> Rules<'_> {
         let (task, policy, selection): (_, &dyn SchedulingPolicy, _) = match self {
             TaskRules::Training(task) => {
@@ -34,7 +34,7 @@ impl TaskRules<'_> {
     }
 }
 
-/// Returns by what a task's rounds of this purpose decide.
+/// Returns the rules for the rounds of a task that have the given purpose.
 pub fn rules(task: &TaskRecord, purpose: Purpose) -> TaskRules<'_> {
     let federated = task.description.evaluation.as_ref().and_then(|one| one.federated.as_ref());
     match (purpose, federated, task.description.sampled()) {
@@ -44,7 +44,7 @@ pub fn rules(task: &TaskRecord, purpose: Purpose) -> TaskRules<'_> {
     }
 }
 
-/// Says whether clients of this policy start and report all the time.
+/// Returns whether a policy is a flow, in which clients start and report continuously.
 pub fn is_flow(scheduling: &SchedulingChoice) -> bool {
     scheduling.policy().flow().is_some()
 }

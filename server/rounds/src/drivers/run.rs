@@ -6,25 +6,26 @@ use folkmoot_storage::{CheckInRepository, LeaseRepository, StorageError, TaskRep
 use super::{DriveError, DriverHealth, drive_task};
 use crate::{clock::Clock, coordinator::Coordinator};
 
-/// Steps that one task may make before the others have their turn.
+/// The maximum number of steps of one task before other tasks get their turn.
 const STEPS_IN_A_TURN: usize = 8;
-/// How long facts are gathered before they are looked at.
+/// The delay that lets more facts arrive before they are processed.
 const GATHER: Duration = Duration::from_millis(5);
-/// Milliseconds for which a lease is taken.
+/// The duration of a lease, in milliseconds.
 const LEASE_MILLISECONDS: u64 = 10_000;
-/// Milliseconds between two clean-ups of expired check-ins.
+/// The time between two deletions of expired check-ins, in milliseconds.
 const CLEAN_UP_MILLISECONDS: u64 = 60_000;
 
-/// How the driver loop runs.
+/// The configuration of the driver loop.
 #[derive(Clone, Debug)]
 pub struct DriverConfig {
-    /// Who holds the leases. It stays the same over restarts, so that a crashed coordinator goes on at once.
+    /// The holder of the leases. It is stable across restarts, so that a restarted coordinator continues without
+    /// waiting for old leases to expire.
     pub holder: String,
-    /// How often deadlines are looked at when no fact comes in.
+    /// The interval at which deadlines are checked while no fact arrives.
     pub tick: Duration,
 }
 
-/// Advances every task that this process can lease, until `shutdown` resolves. A step that has begun is ended.
+/// Advances every task that this process can lease, until `shutdown` resolves. A step in progress is finished first.
 pub async fn run(
     coordinator: Arc<Coordinator>,
     clock: Clock,
@@ -39,25 +40,25 @@ pub async fn run(
         tokio::select! {
             biased;
             () = &mut shutdown => break,
-            // Facts come in crowds: one look serves all that arrive within these few milliseconds.
+            // Facts arrive in bursts: one pass handles all that arrive within a few milliseconds.
             () = coordinator.facts.notified() => tokio::time::sleep(GATHER).await,
             () = tokio::time::sleep(config.tick) => {}
         }
         if let Err(error) = turn(&coordinator, &clock, &config, &health, &mut leases).await {
-            tracing::warn!(%error, "the drivers could not look for tasks; they try again");
+            tracing::warn!(%error, "the drivers could not list tasks; they will try again");
         }
         health.turned();
         let now = clock();
         if now.milliseconds_since(cleaned_at) > CLEAN_UP_MILLISECONDS {
             cleaned_at = now;
             if let Err(error) = coordinator.storage.delete_expired_check_ins(now).await {
-                tracing::warn!(%error, "expired check-ins could not be deleted");
+                tracing::warn!(%error, "could not delete expired check-ins; the next clean-up tries again");
             }
         }
     }
     for task in leases.into_keys() {
         if let Err(error) = coordinator.storage.release_lease(&lease_name(task), &config.holder).await {
-            tracing::warn!(%error, %task, "a lease could not be given back; it ends by itself");
+            tracing::warn!(%error, %task, "could not release a lease; it will expire by itself");
         }
     }
 }
@@ -89,12 +90,12 @@ async fn turn(
             match step {
                 Ok(true) => {}
                 Ok(false) => break,
-                // A fact came in between reading and writing: the next step decides with it.
+                // A fact was recorded between the step's read and its write. The next step reads the new fact.
                 Err(DriveError::Storage(StorageError::RevisionConflict(what))) => {
-                    tracing::debug!(%task, what, "a step was overtaken");
+                    tracing::debug!(%task, what, "a step wrote nothing, because the data changed after it was read; the next step reads the new data");
                 }
                 Err(error) => {
-                    tracing::error!(%error, %task, "a step failed; it is tried again");
+                    tracing::error!(%error, %task, "a driver step failed; it will be tried again");
                     break;
                 }
             }

@@ -1,4 +1,4 @@
-//! Drivers that panic: they are started again, ever more seldom, and say so.
+//! Supervises the drivers: restarts drivers that panic, with exponential back-off, and reports the drivers as down.
 
 use std::{
     any::Any,
@@ -14,12 +14,12 @@ use std::{
 use folkmoot_protocol::{TaskId, Timestamp};
 use futures::FutureExt;
 
-/// How long the first restart waits; each one after it waits twice as long.
+/// The delay before the first restart; it doubles with each further panic.
 const BACK_OFF: Duration = Duration::from_millis(250);
-/// How long a restart waits, at most.
+/// The maximum delay before a restart.
 const BACK_OFF_MAX: Duration = Duration::from_secs(60);
 
-/// How the drivers are, for `/readyz`.
+/// The health of the drivers, for `/readyz`.
 #[derive(Default)]
 pub struct DriverHealth {
     is_down: AtomicBool,
@@ -29,37 +29,38 @@ pub struct DriverHealth {
 /// A task whose step panicked.
 struct Failing {
     panics: u32,
-    /// Until then it is left alone.
+    /// The time until which the task is skipped.
     until: Timestamp,
 }
 
 impl DriverHealth {
-    /// Says whether the drivers panicked, and have not looked at the tasks since.
+    /// Returns whether the drivers have panicked and have not completed a pass over all tasks since then.
     pub fn is_down(&self) -> bool {
         self.is_down.load(Ordering::Acquire)
     }
 
-    /// Returns how many tasks are not driven, because their last step panicked.
+    /// Returns the number of tasks that are skipped because their last step panicked.
     pub fn failing_tasks(&self) -> usize {
         self.failing().len()
     }
 
-    /// Notes that the drivers have looked at all tasks.
+    /// Records that the drivers have completed a pass over all tasks.
     pub(super) fn turned(&self) {
         self.is_down.store(false, Ordering::Release);
     }
 
-    /// Says whether a task is left alone for now.
+    /// Returns whether a task is skipped for now.
     pub(super) fn is_left_alone(&self, task: TaskId, now: Timestamp) -> bool {
         self.failing().get(&task).is_some_and(|failing| now < failing.until)
     }
 
-    /// Forgets the tasks for which `is_driven` does not hold.
+    /// Removes the tasks for which `is_driven` returns false.
     pub(super) fn retain(&self, is_driven: impl Fn(&TaskId) -> bool) {
         self.failing().retain(|task, _| is_driven(task));
     }
 
-    /// Makes a step of a task. One that panics is `None`: the task is left alone for a while, and the others go on.
+    /// Runs a step of a task. Returns `None` if the step panics. The task is then skipped until its back-off is over,
+    /// and other tasks continue.
     pub(super) async fn guard<T>(
         &self,
         task: TaskId,
@@ -86,7 +87,7 @@ impl DriverHealth {
         failing.until = now.plus_milliseconds(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
         drop(all);
         metrics::counter!("folkmoot_driver_panics_total").increment(1);
-        tracing::error!(panic, %task, "a step panicked; it is tried again in {wait:?}, and the other tasks go on");
+        tracing::error!(panic, %task, "a driver step panicked; it is tried again in {wait:?}, and other tasks continue");
     }
 
     fn failing(&self) -> MutexGuard<'_, HashMap<TaskId, Failing>> {
@@ -94,8 +95,7 @@ impl DriverHealth {
     }
 }
 
-/// Runs the drivers until they end by themselves. Drivers that panic are started again after a `pause`, until `shutdown`
-/// resolves.
+/// Runs the drivers until they return. Drivers that panic are restarted after a `pause`, until `shutdown` resolves.
 pub async fn supervise<F, P>(
     health: &DriverHealth,
     drivers: impl Fn() -> F,
@@ -109,13 +109,13 @@ pub async fn supervise<F, P>(
     let mut panics = 0u32;
     loop {
         let Err(error) = tokio::spawn(drivers()).await else { return };
-        // What was cancelled goes down with the process.
+        // A cancelled task means that the process is shutting down.
         let Ok(panic) = error.try_into_panic() else { return };
-        // Drivers that have looked at all tasks since they were started last had a fault that went away.
+        // If the drivers completed a pass since their last start, the earlier fault is over: start counting anew.
         panics = if health.is_down.swap(true, Ordering::AcqRel) { panics.saturating_add(1) } else { 1 };
         let wait = back_off(panics);
         metrics::counter!("folkmoot_driver_restarts_total").increment(1);
-        tracing::error!(panic = text_of(&*panic), "the drivers panicked; they are started again in {wait:?}");
+        tracing::error!(panic = text_of(&*panic), "the drivers panicked; they restart in {wait:?}");
         tokio::select! {
             biased;
             () = &mut shutdown => return,
@@ -129,7 +129,7 @@ fn back_off(panics: u32) -> Duration {
     BACK_OFF.saturating_mul(doubled).min(BACK_OFF_MAX)
 }
 
-/// Returns what a panic said.
+/// Returns the message of a panic.
 fn text_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no words".to_owned())
@@ -153,7 +153,7 @@ mod tests {
             async move {
                 assert_eq!(health.is_down(), start > 0, "until they have looked at all tasks");
                 match start {
-                    // The third looks at all tasks before it panics: the wait begins anew.
+                    // The third run completes a pass before it panics, so the delay starts anew.
                     0 | 1 => panic!("on purpose"),
                     2 => {
                         health.turned();

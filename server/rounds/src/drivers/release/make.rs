@@ -1,4 +1,4 @@
-//! The first steps of a release: what its version is made of, and the version itself.
+//! The first steps of a release: gather the inputs and produce the version.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -20,7 +20,7 @@ use crate::{
     drivers::{DriveError, evaluate, open, versions::version},
 };
 
-/// A closed round with everything that its version is made of.
+/// A closed round with all inputs of its version.
 pub struct Prepared {
     record: RoundRecord,
     accepted: Vec<AcceptedUpdate>,
@@ -30,10 +30,10 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Reads what the round accepted and from which versions that started, and removes what an attempt before left behind.
+    /// Reads the accepted updates and the versions they started from, and removes the leftovers of an earlier attempt.
     ///
     /// # Errors
-    /// If the storage fails, or the accepted updates are not those that the round counted.
+    /// Fails if the storage fails, or the accepted updates are not those that the round counted.
     pub async fn of(
         coordinator: &Coordinator,
         task: &TaskRecord,
@@ -45,7 +45,7 @@ impl Prepared {
             sum_metrics(accepted.iter().map(|update| &update.metrics))
         } else {
             discard_unreleased(coordinator, task, &record).await?;
-            // What clients measured is theirs here: it would be released without noise.
+            // A private task keeps the clients' measurements secret: publishing them would release them without noise.
             UpdateMetrics::default()
         };
         let staleness = Staleness::of(&accepted, record.round.base_version);
@@ -53,10 +53,10 @@ impl Prepared {
         Ok(Self { record, accepted, metrics, staleness, making })
     }
 
-    /// Combines the updates, on a thread that may take its time. Noise apart, the same input makes the same bytes.
+    /// Combines the updates on a blocking thread. Except for the noise, the same input gives the same bytes.
     ///
     /// # Errors
-    /// If the round log cannot be read, or there is no noise.
+    /// Fails if the round log cannot be read, or no noise can be drawn.
     pub async fn make(self, coordinator: &Arc<Coordinator>) -> Result<Made, DriveError> {
         let Self { record, accepted, metrics, staleness, making } = self;
         let shared = coordinator.clone();
@@ -65,7 +65,7 @@ impl Prepared {
     }
 }
 
-/// A version that was made and is not stored.
+/// A version that was produced but not stored.
 pub struct Made {
     record: RoundRecord,
     accepted: Vec<AcceptedUpdate>,
@@ -75,11 +75,11 @@ pub struct Made {
 }
 
 impl Made {
-    /// Stores the version's blobs. Those of a private one are noted first, so that an attempt that ends before it is published
-    /// leaves nothing behind that is not found.
+    /// Stores the version's blobs. Blobs of a private version are recorded first, so that a later attempt finds and
+    /// deletes the leftovers of an interrupted one.
     ///
     /// # Errors
-    /// If the storage or the blob store fails.
+    /// Fails if the storage or the blob store fails.
     pub async fn keep(
         self,
         coordinator: &Coordinator,
@@ -92,10 +92,10 @@ impl Made {
         let (weights, noise) = (Bytes::from(made.weights), Bytes::from(made.noise_state));
         let state = Bytes::from(made.finalizer_state);
         let stop = open::stop_reason(coordinator, task, 1, now).await?;
-        // A task that was cancelled while its last round aggregated stays cancelled. Where its last version is still to
-        // be measured, that is done before it ends.
+        // A task that was cancelled while its last round aggregated stays cancelled. If its last version is still to be
+        // evaluated, the task ends after that.
         let ends_now = stop.filter(|_| !evaluate::is_measured_centrally(task, number));
-        // Where no version comes after, what takes the noise off this one is not kept.
+        // If this is the last version, the state that could remove its noise is not stored.
         let is_last = ends_now.is_some() || task.state.is_final();
         let noise = if is_last { Bytes::new() } else { noise };
         if made.clipping_norm.is_some() {
@@ -126,12 +126,12 @@ impl Made {
     }
 }
 
-/// Stores what is kept for the next version, if anything is.
+/// Stores a finalizer's or noise state for the next version; does nothing if the state is empty.
 async fn keep(coordinator: &Coordinator, state: Bytes) -> Result<Option<BlobDigest>, DriveError> {
     if state.is_empty() { Ok(None) } else { Ok(Some(coordinator.blobs.put(state).await?)) }
 }
 
-/// Brings together what the next version is made of.
+/// Gathers the inputs of the next version.
 async fn making(
     coordinator: &Coordinator,
     task: &TaskRecord,
@@ -159,7 +159,7 @@ async fn making(
         Some(state) => Some(coordinator.blobs.get(state).await?),
         None => None,
     };
-    // An update that is too old was dropped before it could be accepted.
+    // Updates that were too old were dropped before they could be accepted.
     let attenuation = |update: &AcceptedUpdate| {
         policy.staleness_weight(base_version.saturating_sub(update.base_version)).unwrap_or(0.0)
     };
@@ -177,7 +177,7 @@ async fn making(
     })
 }
 
-/// How old the updates of a commit are, in versions.
+/// The mean and maximum staleness of a commit's updates, in versions.
 struct Staleness {
     mean: f64,
     max: u64,

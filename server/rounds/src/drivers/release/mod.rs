@@ -1,7 +1,7 @@
-//! A release: what a closed round becomes.
+//! The release of a closed round: its version is published or withheld.
 //!
-//! Prepare, make, keep, then publish or withhold: each step takes what the one before it returned, and none goes back. A crash
-//! at any point is answered by doing all of it again, which makes the same bytes, but for noise.
+//! The steps are prepare, make, keep, and then publish or withhold. Each step consumes the result of the previous step.
+//! After a crash, the release starts again from the first step and, except for the noise, produces the same bytes.
 
 mod make;
 mod noise;
@@ -19,11 +19,12 @@ pub use withhold::withhold;
 use super::DriveError;
 use crate::coordinator::Coordinator;
 
-/// Combines a closed round's updates and publishes the version that comes of them, or withholds it where a privacy budget does
-/// not allow it.
+/// Combines a closed round's updates and publishes the resulting version. If a privacy budget does not allow the
+/// version, withholds it.
 ///
 /// # Errors
-/// If the storage, the round log or the blob store fails, or the updates cannot be combined; the round is as it was.
+/// Fails if the storage, the round log or the blob store fails, or the updates cannot be combined; the round is
+/// unchanged.
 pub async fn release(
     coordinator: &Arc<Coordinator>,
     task: &TaskRecord,

@@ -1,4 +1,4 @@
-//! What differential privacy keeps beside a release: what an attempt left behind, and where a stream of noise stands.
+//! Prepares the noise of a release, and deletes noisy blobs of interrupted attempts and old states of correlated noise.
 
 use folkmoot_protocol::TaskId;
 use folkmoot_storage::{
@@ -13,7 +13,7 @@ use crate::{
     privacy,
 };
 
-/// Returns the terms of the release, where the coordinator makes versions private.
+/// Returns the privacy terms and noise state of the release, if the coordinator adds noise.
 pub async fn private(
     coordinator: &Coordinator,
     task: &TaskRecord,
@@ -25,7 +25,7 @@ pub async fn private(
     let Some(norm) = privacy::clipping_norm(task, base) else { return Ok(None) };
     let stream_state = match base.making.noise_state {
         Some(state) => Some(coordinator.blobs.get(state).await?),
-        // A stream that began anew would not be what was charged.
+        // A restarted stream would not match the charge in the ledger.
         None if terms.stream.is_some() && base.number > 0 => {
             return Err(StorageError::NotFound("state of the noise").into());
         }
@@ -34,8 +34,9 @@ pub async fn private(
     Ok(Some(Private { task: task.id, terms, clipping: central.clipping, norm, stream_state }))
 }
 
-/// Deletes what an attempt left behind that ended before its commit: the next one draws other noise, and two noisy copies
-/// of one sum tell more than is charged. Nothing but a version that did not change the model has such a blob, too.
+/// Deletes the blobs of an attempt that ended before its commit. The next attempt draws different noise, and two noisy
+/// copies of one sum reveal more than was charged. A blob that the base version also uses is kept; there is one only if
+/// the attempt did not change the model.
 pub async fn discard_unreleased(
     coordinator: &Coordinator,
     task: &TaskRecord,
@@ -54,17 +55,17 @@ pub async fn discard_unreleased(
     Ok(storage.forget_unreleased(record.round.id).await?)
 }
 
-/// Deletes where the stream of noise stood before a version: who reads it takes noise off again.
+/// Deletes the noise states of earlier versions. With such a state, a reader could remove the noise from this version.
 pub async fn forget_before(coordinator: &Coordinator, task: &TaskRecord, version: &ModelVersionRecord) {
     if privacy::terms(task).is_none_or(|terms| terms.stream.is_none()) {
         return;
     }
     if let Err(error) = forget_states_before(coordinator, task, version.number).await {
-        tracing::error!(%error, task = %task.id, "a state of the noise is not deleted; the next version looks for it again");
+        tracing::error!(%error, task = %task.id, "could not delete an old noise state; the next version tries again");
     }
 }
 
-/// Deletes the states before a version. More than one is left where processes ended before they came to that.
+/// Deletes the noise states of earlier versions. There are several if processes ended before they deleted a state.
 async fn forget_states_before(
     coordinator: &Coordinator,
     task: &TaskRecord,
@@ -78,18 +79,18 @@ async fn forget_states_before(
         }
         left.push(state);
     }
-    // The oldest first: a process that ends in between leaves none behind a gap.
+    // Oldest first, so that an interruption leaves no state behind a gap.
     for state in left.into_iter().rev() {
         coordinator.blobs.delete(state).await?;
     }
     Ok(())
 }
 
-/// Deletes where the stream of noise stands, for a task that is about to end or has ended. A round that still aggregates
-/// needs it, and stores none itself.
+/// Deletes the current noise state of a task that is about to end or has ended. If a round is still aggregating, the
+/// state is kept for that round, which stores no new state and deletes this one at its end.
 ///
 /// # Errors
-/// If the storage fails.
+/// Fails if the storage fails.
 pub async fn forget_last_noise(coordinator: &Coordinator, id: TaskId) -> Result<(), DriveError> {
     let newest = coordinator.storage.latest_model_version(id).await?;
     let Some(noise) = newest.and_then(|version| version.making.noise_state) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! The last step of a release: the transaction that publishes a version, and what follows it.
+//! The last step of a release: the transaction that publishes a version, and the cleanup after it.
 
 use std::sync::Arc;
 
@@ -26,10 +26,10 @@ use crate::{
     privacy,
 };
 
-/// What a commit makes of assignments that fall too far behind.
+/// The status of assignments that fall too far behind with a commit.
 const LEFT_BEHIND: AssignmentStatus = AssignmentStatus::Dropped { reason: DropReason::LeftBehind };
 
-/// A version that is stored and not published.
+/// A version that is stored but not published.
 pub struct Candidate {
     pub(super) record: RoundRecord,
     pub(super) accepted: Vec<AcceptedUpdate>,
@@ -37,11 +37,11 @@ pub struct Candidate {
     pub(super) end: End,
 }
 
-/// Whether the task is over with a version, and whether it ends with it.
+/// Says whether the task ends with this version, and whether it ends in the same transaction.
 pub struct End {
-    /// Why the task is over, if it is.
+    /// The stop condition that the task meets with this version, if any.
     pub(super) stop: Option<StopReason>,
-    /// The same, if it ends in the same transaction.
+    /// The same reason if the task ends in the same transaction; `None` if an evaluation comes first.
     pub(super) ends_now: Option<StopReason>,
 }
 
@@ -49,7 +49,7 @@ impl Candidate {
     /// Publishes the version if the privacy budgets allow it, and withholds it otherwise.
     ///
     /// # Errors
-    /// If the storage or the round log fails; the round is as it was, or published.
+    /// Fails if the storage or the round log fails; the round is unchanged or published.
     pub async fn publish(
         self,
         coordinator: &Arc<Coordinator>,
@@ -84,7 +84,7 @@ impl Candidate {
         if !commit_with_leave(coordinator, task, commit).await? {
             tracing::warn!(
                 task = %task.id, round = committed.round.number,
-                "round withheld: the privacy budget does not allow its version"
+                "round withheld: the privacy budget does not allow another version"
             );
             return withhold(coordinator, task, record, AbandonReason::PrivacyBudget, now).await;
         }
@@ -104,7 +104,8 @@ impl Candidate {
     }
 }
 
-/// Commits if the privacy budgets allow it, which is found out before and still holds in the transaction. Says whether they do.
+/// Commits the version if the privacy budgets allow it, and returns whether it did. The transaction verifies that the
+/// facts behind the decision still hold.
 async fn commit_with_leave(
     coordinator: &Coordinator,
     task: &TaskRecord,
@@ -124,7 +125,7 @@ async fn commit_with_leave(
         };
         match coordinator.storage.commit_round(&RoundCommit { leave: Some(leave), ..commit }).await {
             Ok(()) => return Ok(true),
-            // Another release of the population was faster: look again at what is left.
+            // Another release of the population committed first: check the remaining budget again.
             Err(StorageError::LeaveConflict) => {}
             Err(error) => return Err(error.into()),
         }
@@ -141,25 +142,25 @@ async fn forget_updates(
     if !is_flow(&task.description.scheduling) {
         return Ok(coordinator.ingest.forget_round(commit.record.round.id)?);
     }
-    // What is under way goes on, in the log of the round in which it was given.
+    // Updates in progress continue, in the log of the round that assigned them.
     for update in accepted {
         coordinator.ingest.forget_assignment(update.round_id, update.assignment_id)?;
     }
     for id in commit.dropped {
         let assignment = coordinator.storage.assignment(*id).await?;
-        // What was accepted meanwhile counts in the next round.
+        // An update that was accepted meanwhile counts in the next round.
         if let Some(assignment) = assignment.filter(|one| one.status == LEFT_BEHIND) {
             coordinator.ingest.forget_assignment(assignment.round_id, *id)?;
         }
     }
     if commit.next.is_none() {
-        // With the flow has ended what was under way.
+        // The flow has ended, and so has all work in progress.
         coordinator.forget_unneeded_logs().await?;
     }
     Ok(())
 }
 
-/// Lists the assignments under way that fall too far behind by this commit.
+/// Lists the outstanding assignments that fall too far behind with this commit.
 async fn left_behind(
     coordinator: &Coordinator,
     task: &TaskRecord,

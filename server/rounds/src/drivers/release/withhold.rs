@@ -13,10 +13,10 @@ use crate::{
     drivers::{DriveError, perform::perform, rules::rules},
 };
 
-/// Ends a round that aggregates without a version, and deletes what was made for it.
+/// Abandons an aggregating round, and deletes the blobs of its unreleased version.
 ///
 /// # Errors
-/// If the storage fails; the round is as it was.
+/// Fails if the storage fails; the round is unchanged.
 pub async fn withhold(
     coordinator: &Arc<Coordinator>,
     task: &TaskRecord,
@@ -33,7 +33,7 @@ pub async fn withhold(
     invariants::check_round(&round, rules.borrow().policy.keeps_draws())?;
     perform(coordinator, task, &RoundRecord { round, ..record }, effects, now).await?;
     metrics::counter!("folkmoot_round_transitions_total", "phase" => "abandoned").increment(1);
-    // While the round was open, the end of its task left the noise to it.
+    // If the task has ended, its noise state was kept only for this round.
     match coordinator.storage.task_of_any_organisation(task.id).await? {
         Some(task) if task.state.is_final() => forget_last_noise(coordinator, task.id).await,
         _ => Ok(()),
