@@ -1,4 +1,4 @@
-//! Why a request is refused: a stable code, and what a human needs to know.
+//! The reason why a request is refused: a stable code, and a sentence for people.
 
 use folkmoot_coordinator::{
     invariants::BrokenInvariantError,
@@ -8,13 +8,13 @@ use folkmoot_coordinator::{
 use folkmoot_protocol::{ErrorCode, Problem, Timestamp};
 use folkmoot_storage::{BlobStoreError, RoundLogError, StorageError};
 
-/// A refused request.
+/// The refusal of a request, with its code and detail.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {}", .0.code, .0.detail)]
 pub struct Refusal(pub Box<Problem>);
 
 impl Refusal {
-    /// Refuses with a code and a detail for humans.
+    /// Creates a refusal with a code and a detail for people.
     pub fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
         Self(Box::new(Problem::new(code, detail)))
     }
@@ -24,34 +24,34 @@ impl Refusal {
         self.0.code.known().expect("it was made with a code of this build")
     }
 
-    /// Adds when to ask again.
+    /// Adds the time, in milliseconds, after which the client may repeat the request.
     pub fn retry_after(mut self, milliseconds: u64) -> Self {
         self.0.retry_after_milliseconds = Some(milliseconds);
         self
     }
 
-    /// Adds the coordinator's clock.
+    /// Adds the coordinator's current time.
     pub fn server_time(mut self, now: Timestamp) -> Self {
         self.0.server_time = Some(now);
         self
     }
 
-    /// Adds how many bytes of an upload have arrived.
+    /// Adds the number of bytes of an upload that have arrived.
     pub fn received(mut self, bytes: u64) -> Self {
         self.0.received_bytes = Some(bytes);
         self
     }
 
-    /// Refuses a task's description with all its faults.
+    /// Refuses a task's description and lists all its faults.
     pub fn faults(faults: &[Fault]) -> Self {
         let lines: Vec<String> = faults.iter().map(Fault::to_string).collect();
         Self::new(ErrorCode::TaskInvalid, lines.join("\n"))
     }
 
-    /// Reports a failure of ours: the log has the reason, the client only learns that it was not its fault.
+    /// Reports an internal failure. The log has the reason; the client learns only that the request was not at fault.
     pub fn internal(error: &dyn std::error::Error) -> Self {
-        tracing::error!(%error, "a request failed inside");
-        Self::new(ErrorCode::Internal, "something failed inside the coordinator; its log has the reason")
+        tracing::error!(%error, "a request failed with an internal error");
+        Self::new(ErrorCode::Internal, "an internal error occurred; the coordinator's log has the reason")
             .retry_after(1_000)
     }
 }
@@ -60,13 +60,12 @@ impl From<StorageError> for Refusal {
     fn from(error: StorageError) -> Self {
         match error {
             StorageError::RevisionConflict(_) | StorageError::LeaveConflict => {
-                Refusal::new(ErrorCode::Overloaded, format!("{error}; send the request again"))
-                    .retry_after(100)
+                Refusal::new(ErrorCode::Overloaded, format!("{error}; repeat the request")).retry_after(100)
             }
             StorageError::OutOfRange(_) => Refusal::new(ErrorCode::MalformedRequest, error.to_string()),
             StorageError::LastAdminKey => Refusal::new(
                 ErrorCode::LastAdminKey,
-                "this is the last API key of an admin, without which nobody could hand out keys; create another first",
+                "this is the last admin API key, and without it nobody could create keys; create another admin key first",
             ),
             StorageError::ClientRevoked => Refusal::new(ErrorCode::ClientRevoked, error.to_string()),
             StorageError::NameTaken(_) => Refusal::new(ErrorCode::NameTaken, error.to_string()),
@@ -87,15 +86,15 @@ impl From<BlobStoreError> for Refusal {
 impl From<RoundLogError> for Refusal {
     fn from(error: RoundLogError) -> Self {
         match error {
-            RoundLogError::Busy(_) => {
-                Refusal::new(ErrorCode::UploadBusy, "another request is sending this update")
-                    .retry_after(1_000)
+            RoundLogError::Busy(_) => Refusal::new(
+                ErrorCode::UploadBusy,
+                "another request is sending this update; ask for its state, then retry",
+            )
+            .retry_after(1_000),
+            // A segment is removed with its round: the update was still in transit when the round ended.
+            RoundLogError::NotFound(_) => {
+                Refusal::new(ErrorCode::RoundClosed, "the round closed without this update; check in again")
             }
-            // A segment goes with its round: the update was still on its way when the round ended.
-            RoundLogError::NotFound(_) => Refusal::new(
-                ErrorCode::RoundClosed,
-                "the round has closed without this update; check in again",
-            ),
             other => Refusal::internal(&other),
         }
     }

@@ -1,4 +1,4 @@
-//! Long polls that wait for something to happen to their client.
+//! Long polls that wait for an event for their client.
 
 use std::{
     collections::HashMap,
@@ -8,19 +8,19 @@ use std::{
 use folkmoot_protocol::ClientId;
 use tokio::sync::Notify;
 
-/// Polls by client. One client waits once: a newer poll takes the place of an older one.
+/// The waiting polls by client. A client has one poll at a time: a newer poll replaces an older one.
 #[derive(Default)]
 pub struct Waiters(Mutex<HashMap<ClientId, Arc<Notify>>>);
 
 impl Waiters {
-    /// Returns what wakes the poll of `client`.
+    /// Registers a poll of `client`, and returns the handle that wakes it.
     pub fn add(&self, client: ClientId) -> Arc<Notify> {
         let waiter = Arc::new(Notify::new());
         self.lock().insert(client, waiter.clone());
         waiter
     }
 
-    /// Forgets a waiter, and says whether it was still the client's: neither woken nor replaced.
+    /// Removes a poll. Returns whether it was still registered, that is, neither woken nor replaced.
     pub fn forget(&self, client: ClientId, waiter: &Arc<Notify>) -> bool {
         let mut waiters = self.lock();
         let is_current = waiters.get(&client).is_some_and(|current| Arc::ptr_eq(current, waiter));
@@ -40,12 +40,12 @@ impl Waiters {
         }
     }
 
-    /// Returns how many polls wait.
+    /// Returns the number of waiting polls.
     pub fn len(&self) -> usize {
         self.lock().len()
     }
 
-    /// Says whether none waits.
+    /// Returns whether no poll waits.
     pub fn is_empty(&self) -> bool {
         self.lock().is_empty()
     }

@@ -1,4 +1,4 @@
-//! Rounds whose privacy rests on their draw, through the drivers, at moments that a test chooses.
+//! Tests of rounds with privacy amplification by sampling, through the drivers, at moments that a test chooses.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ const CLIENTS: u8 = 12;
 const SELECTION_SECONDS: u64 = 30;
 const REPORTING_SECONDS: u64 = 60;
 
-/// A coordinator in memory with a task that claims Poisson sampling, and clients that offer themselves and send nothing.
+/// A coordinator in memory with a task that claims Poisson sampling. Its clients offer themselves and send nothing.
 struct World {
     coordinator: Arc<Coordinator>,
     organisation: OrganisationId,
@@ -49,7 +49,7 @@ impl World {
         Self::with(json!({})).await
     }
 
-    /// Makes a world whose task has these keys, too.
+    /// Creates a world whose task has these additional keys.
     async fn with(keys: Value) -> Self {
         let (blobs, chance) = (BlobStore::in_memory(), ChaCha20Rng::seed_from_u64(1));
         let coordinator = Coordinator::new(MemoryStorage::new(), blobs, RoundLog::in_memory(), chance);
@@ -117,7 +117,7 @@ impl World {
         Self { coordinator: Arc::new(coordinator), organisation, task, clients }
     }
 
-    /// Lets the first `count` clients offer themselves, and the drivers look, so many seconds after the start.
+    /// Lets the first `count` clients check in and runs the drivers, `seconds` after the start.
     async fn drive(&self, seconds: u64, count: u8) {
         let now = START.plus_seconds(seconds);
         for client in &self.clients[..usize::from(count)] {
@@ -129,7 +129,7 @@ impl World {
             };
             device::check_in(&self.coordinator, client, &offer, 0, now).await.unwrap();
         }
-        // A task that goes on opens a round after each: the first look at the new one is the last.
+        // A task that continues opens a new round after each round. Stop after the first step that finds nothing to do.
         while drive_task(&self.coordinator, self.task, now).await.unwrap() {}
     }
 
@@ -202,7 +202,7 @@ async fn a_round_that_has_not_drawn_is_abandoned_and_costs_nothing() {
     world.drive(0, CLIENTS).await;
     world.meet(TaskInput::Pause).await;
     world.drive(1, 0).await;
-    // Too few wait for the second.
+    // Too few clients wait for the second round.
     world.meet(TaskInput::Resume).await;
     world.drive(2, 5).await;
     world.drive(2 + SELECTION_SECONDS, 5).await;
@@ -219,7 +219,8 @@ async fn a_round_that_has_not_drawn_is_abandoned_and_costs_nothing() {
     assert_eq!((world.version().await, world.charged().await), (0, 0));
 }
 
-/// What the key `prefetch` asks for: who waits is offered each new version, may fetch it, and otherwise may not.
+/// Tests the key `prefetch`: waiting clients are offered each new version and may fetch it. Without the key, they are
+/// offered none.
 #[tokio::test]
 async fn a_new_version_is_offered_to_who_waits_where_the_task_prefetches() {
     for prefetches in [true, false] {

@@ -1,17 +1,17 @@
-//! Model versions of a task, which are there.
+//! Look-ups of model versions that must exist.
 
 use folkmoot_storage::{ModelVersionRecord, ModelVersionRepository, StorageError, TaskRecord};
 
 use super::DriveError;
 use crate::coordinator::Coordinator;
 
-/// Finds the newest version.
+/// Returns a task's newest version. A missing version is an error.
 pub async fn latest(coordinator: &Coordinator, task: &TaskRecord) -> Result<ModelVersionRecord, DriveError> {
     let latest = coordinator.storage.latest_model_version(task.id).await?;
     Ok(latest.ok_or(StorageError::NotFound("model version"))?)
 }
 
-/// Finds a version.
+/// Returns the version of a task with this number. A missing version is an error.
 pub async fn version(
     coordinator: &Coordinator,
     task: &TaskRecord,

@@ -1,4 +1,5 @@
-//! One hostile client among twenty, with the defaults of a task: from the bytes that arrive to the mean.
+//! Tests the influence of one hostile client among twenty, with a task's default settings. The tests start with the
+//! bytes that arrive and end with the mean.
 
 use folkmoot_coordinator::aggregation::{AggregatorChoice, Combination, Extent, Measured};
 use folkmoot_protocol::{
@@ -10,18 +11,18 @@ use folkmoot_update::encode_update;
 
 use super::{Announced, ExpectedUpdate, Ingest, RoundSum, Upload};
 
-/// More than one tile of the sum, and no whole number of them.
+/// The number of parameters: more than one tile of the sum, and not a multiple of the tile size.
 const COUNT: usize = 40_000;
 const CLIENTS: u8 = 20;
 const HOSTILE: u8 = 7;
-/// What an honest client moves a parameter by, at most.
+/// The maximum change that an honest client makes to a parameter.
 const HONEST: f32 = 0.01;
 
 fn round() -> RoundId {
     RoundId::from_random_bytes([9; 16])
 }
 
-/// What client `number` sends: its weight and its values.
+/// Returns the weight and values that client `number` sends.
 fn sent(number: u8) -> (u64, Vec<f32>) {
     if number == HOSTILE {
         let grid = ValueGrid::default();
@@ -54,7 +55,7 @@ fn send(ingest: &Ingest, number: u8, bytes: usize) -> AcceptedUpdate {
     upload.finish(ingest, Timestamp(1)).expect("the digest is that of the bytes")
 }
 
-/// Closes the round: how large the updates were, how they were combined, and the sum.
+/// Closes the round. Returns the measured norms and peaks of the updates, the combination, and the sum.
 fn closed(ingest: &Ingest, accepted: &[AcceptedUpdate]) -> (Vec<Extent>, Combination, Vec<i64>) {
     let aggregator = AggregatorChoice::default();
     let sum = ingest.sum_of(round(), ValueGrid::default(), COUNT, aggregator.measurement());
@@ -83,7 +84,7 @@ fn one_of_twenty_moves_no_parameter_by_more_than_three_honest_clients() {
     let mut accepted = all(&with, 64 * 1024);
     let (_, combination, all_sums) = closed(&with, &accepted);
     let Combination::Mean { factors, .. } = &combination else { unreachable!("the default is a mean") };
-    // What the honest ones alone would have summed to, by the same factors.
+    // Compute the sum over the honest clients alone, with the same factors.
     let honest_factors: Vec<f64> =
         (0..CLIENTS).filter(|one| *one != HOSTILE).map(|one| factors[usize::from(one)]).collect();
     accepted.remove(usize::from(HOSTILE));
@@ -101,13 +102,13 @@ fn one_of_twenty_moves_no_parameter_by_more_than_three_honest_clients() {
     assert!(most <= 3.0 * honest * (1.0 + 1e-6), "{most} of {honest}");
 }
 
-/// However the network cut the bytes, and whether the process ended in between: the same version comes of it.
+/// The result does not depend on how the network split the bytes, or on a restart in between.
 #[test]
 fn what_is_measured_while_it_arrives_is_what_the_log_says() {
     let ingest = Ingest::new(RoundLog::in_memory());
     let accepted = all(&ingest, 64 * 1024);
     let in_passing = closed(&ingest, &accepted);
-    // Should a commit fail, it is done again.
+    // Repeating a failed commit gives the same result.
     assert_eq!(closed(&ingest, &accepted), in_passing);
     ingest.forget_sum(round());
     assert_eq!(closed(&ingest, &accepted), in_passing, "from the log alone");

@@ -1,4 +1,4 @@
-//! Compressed updates that arrive whole, in parts, anew after a crash, or wrong.
+//! Tests of compressed updates: complete, in parts, resent after a crash, or invalid.
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ fn header(is_compressed: bool) -> UpdateHeader {
     }
 }
 
-/// An update, and the values that arrive.
+/// Returns an encoded update, and the values that it decodes to.
 fn update(seed: u64) -> (Vec<u8>, Vec<f32>) {
     let values: Vec<f32> = (0..COUNT).map(|index| (index as f32 * 0.37 + seed as f32).sin()).collect();
     let encoded =
@@ -71,7 +71,7 @@ fn open(ingest: &Ingest, expected: ExpectedUpdate, bytes: &[u8]) -> Result<Uploa
     Upload::open(ingest, segment, expected, announced(bytes))
 }
 
-/// Ends the upload and asserts that the round's sum is that of the values that arrived, once.
+/// Finishes the upload and asserts that the round's sum contains its values exactly once.
 fn assert_counts_once(ingest: &Ingest, mut upload: Upload, arriving: &[f32]) {
     let accepted = upload.finish(ingest, Timestamp(1)).expect("the update is whole");
     let sum = ingest.sum_of(round(), grid(), COUNT, Measurement::None);
@@ -130,7 +130,7 @@ fn other_bytes_than_before_count_alone() {
     let mut upload = open(&ingest, expected(), &second).expect("it is awaited");
     upload.push(&second).expect("it is right");
     assert_counts_once(&ingest, upload, &arriving);
-    // Who may compress may still send float32.
+    // A client that may compress may still send float32.
     let ingest = Ingest::new(RoundLog::in_memory());
     let dense = encode_update(&header(false), &arriving);
     let mut upload = open(&ingest, expected(), &dense).expect("it is awaited");
@@ -180,12 +180,12 @@ fn it_is_refused_where_none_is_expected() {
         let refusal = open(&ingest, expected, &bytes).err().expect("its length is wrong");
         assert_eq!(refusal.code(), ErrorCode::UploadLengthInvalid);
     }
-    // A header alone has the length of an evaluation's update.
+    // An update of an evaluation consists of a header alone.
     let lies = UpdateHeader { element_count: 0, ..header(true) }.encode();
     let mut upload = open(&ingest, evaluation, &lies).expect("the length is right");
     assert_eq!(upload.push(&lies).unwrap_err().code(), ErrorCode::UpdateCodecUnsupported);
     drop(upload);
-    // A codec that the recipe does not name.
+    // A codec that the recipe does not include.
     let other = Recipe::of("fp16".parse().expect("a codec"));
     let encoded = codec::encode(&schema(), &other, &vec![0.5; COUNT], 1, None).expect("it can be encoded");
     let bytes = [header(true).encode().as_slice(), &encoded.bytes].concat();

@@ -9,45 +9,46 @@ use folkmoot_storage::{AssignmentRecord, TaskRecord};
 
 use crate::refusal::Refusal;
 
-/// Bytes that a payload's tags and lengths may take beside its values.
+/// The number of bytes allowed for a payload's tags and lengths, in addition to its values.
 const PAYLOAD_ROOM: u64 = 64 << 10;
 
-/// How values travel that are not compressed.
+/// The codec name of uncompressed values.
 pub const FLOAT32: &str = "float32";
 
-/// Where nothing tells which of the task's codecs it was.
+/// The codec name for an update whose recipes use several codecs.
 const SEVERAL: &str = "several";
 
-/// What an assignment's update must be.
+/// The properties that an assignment's update must have.
 #[derive(Clone, Debug)]
 pub struct ExpectedUpdate {
     /// The assignment.
     pub assignment_id: AssignmentId,
-    /// The round in which it was given.
+    /// The round that gave the assignment.
     pub round_id: RoundId,
-    /// The version on which it is based.
+    /// The version that the update is based on.
     pub base_version: u64,
     /// The digest of the model's schema.
     pub schema_digest: [u8; 32],
-    /// The model's parameters.
+    /// The number of parameters that clients send.
     pub parameter_count: usize,
-    /// The grid on which it is summed.
+    /// The grid on which the update is summed.
     pub grid: ValueGrid,
-    /// The model's tensors, and the recipes by one of which a client may have compressed them; none where updates travel as
+    /// The model's tensors, and the recipes that the client may use to compress them. `None` if updates travel as
     /// float32.
     pub compression: Option<Arc<(TensorSchema, Vec<Recipe>)>>,
-    /// What its metrics may be.
+    /// The allowed ranges of the update's metrics.
     pub metrics: MetricBounds,
-    /// The largest L2 norm that it may have, in steps of the grid; none where updates are not clipped.
+    /// The largest allowed L2 norm, in steps of the grid. `None` if updates are not clipped.
     pub norm_max: Option<u64>,
-    /// By which class of clients what it costs is counted; none where `privacy` guards what is told of one.
+    /// The network class under which the upload's bytes are counted. `None` for private tasks, whose updates are not
+    /// counted.
     pub counted_as: Option<NetworkClass>,
-    /// By what the factor of its values in the sum is told, for an update that is summed while it arrives.
+    /// The aggregator that determines the update's factor in the sum, if updates are summed on arrival.
     summed_by: Option<AggregatorChoice>,
 }
 
 impl ExpectedUpdate {
-    /// Derives what `assignment` of `task` must bring.
+    /// Derives the properties that the update for `assignment` of `task` must have.
     pub fn of(task: &TaskRecord, assignment: &AssignmentRecord) -> Self {
         let is_evaluation = assignment.purpose == Purpose::Evaluation;
         let is_summed = !is_evaluation && task.description.sums_on_arrival();
@@ -72,7 +73,7 @@ impl ExpectedUpdate {
         }
     }
 
-    /// An update of version 0 for a model without a schema.
+    /// Returns the properties of an update that is based on version 0 of a model without a schema.
     #[cfg(test)]
     pub(crate) fn summed(
         assignment_id: AssignmentId,
@@ -95,8 +96,8 @@ impl ExpectedUpdate {
         }
     }
 
-    /// Says whether an update may have so many bytes. One that is compressed may have any number from a header's up to that
-    /// of float32, and a little more where compressing does not pay.
+    /// Returns whether an update may have this many bytes. A compressed update may have any length from the header's to
+    /// slightly more than the uncompressed length, because compression does not always pay off.
     pub fn may_have(&self, bytes: u64) -> bool {
         let dense = update_bytes(self.parameter_count as u64);
         match &self.compression {
@@ -108,7 +109,8 @@ impl ExpectedUpdate {
         }
     }
 
-    /// Returns how the values of an update travel, as tasks name it: by one of these recipes, or by none.
+    /// Returns the codec of an update with these recipes, by its name in a task file: `float32` without recipes,
+    /// `several` for a mixture.
     pub fn codec(&self, recipes: &[usize]) -> String {
         let recipe = |place: &usize| self.compression.as_ref()?.1.get(*place).map(|recipe| recipe.codec);
         let mut codecs = recipes.iter().filter_map(recipe);
@@ -119,35 +121,41 @@ impl ExpectedUpdate {
         }
     }
 
-    /// Returns how it is combined, if it is summed while it arrives.
+    /// Returns the aggregator, if updates are summed on arrival.
     pub fn summed_by(&self) -> Option<AggregatorChoice> {
         self.summed_by
     }
 
-    /// Returns the factor of its values in the sum.
+    /// Returns the factor of the update's values in the sum.
     pub fn factor(&self, weight: u64) -> f64 {
         self.summed_by.map_or(1.0, |aggregator| aggregator.arrival_factor(weight))
     }
 
-    /// Checks a header.
+    /// Checks an update's header.
     ///
     /// # Errors
-    /// The refusal of the first field that is not as it must be.
+    /// A refusal for the first field that is not valid.
     pub fn check(&self, header: &UpdateHeader) -> Result<(), Refusal> {
         let refuse = |code, detail: String| Err(Refusal::new(code, detail));
         if header.assignment_id != self.assignment_id {
-            let detail = format!("the update answers assignment {}, not this one", header.assignment_id);
+            let detail = format!(
+                "the update's header names assignment {}, but the URL names another one; use the same id in both",
+                header.assignment_id
+            );
             return refuse(ErrorCode::UpdateMalformed, detail);
         }
         if header.schema_digest != self.schema_digest || header.element_count != self.parameter_count as u64 {
             let detail = format!(
-                "the update has {} values of another schema; the plan's model has {}",
+                "the update has {} values, or values of another schema; the plan's model has {} values",
                 header.element_count, self.parameter_count
             );
             return refuse(ErrorCode::UpdateSchemaMismatch, detail);
         }
         if header.base_version != self.base_version {
-            let detail = format!("it is based on version {}, not {}", header.base_version, self.base_version);
+            let detail = format!(
+                "the update is based on version {}; the assignment is for version {}",
+                header.base_version, self.base_version
+            );
             return refuse(ErrorCode::UpdateVersionMismatch, detail);
         }
         if header.weight == 0 || header.weight > self.grid.weight_max {

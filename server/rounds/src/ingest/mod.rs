@@ -1,5 +1,5 @@
-//! Uploads on their way into a round: written to the round log and folded into the running sum as the bytes
-//! arrive, with memory that depends on the model and not on the number of clients.
+//! Receives uploads. Their bytes are written to the round log and added to the running sum as they arrive. Memory
+//! depends on the model's size, not on the number of clients.
 
 #[cfg(test)]
 mod bounded;
@@ -29,8 +29,7 @@ pub(crate) use replay::read_tiles;
 pub use round_sum::RoundSum;
 pub use upload::{Announced, Upload, logged};
 
-/// The uploads and running sums of this process. They are a cache: after a crash both are made again from the
-/// round log.
+/// The uploads and running sums of this process. They are a cache: after a crash both are rebuilt from the round log.
 pub struct Ingest {
     log: RoundLog,
     sums: Mutex<HashMap<RoundId, Arc<RoundSum>>>,
@@ -40,17 +39,17 @@ pub struct Ingest {
 /// One assignment's upload.
 struct Slot {
     round: RoundId,
-    /// Held by the request that sends.
+    /// The upload, locked by the request that sends its bytes.
     upload: Arc<tokio::sync::Mutex<Option<Upload>>>,
-    /// How far it has come; [`NOT_BEGUN`] where there is none.
+    /// The number of bytes received; [`NOT_BEGUN`] before the upload begins.
     received: Arc<AtomicU64>,
 }
 
-/// No upload has so many bytes.
+/// The value of [`Slot::received`] before the upload begins. No upload has this many bytes.
 const NOT_BEGUN: u64 = u64::MAX;
 
 impl Ingest {
-    /// Makes the ingest over a round log.
+    /// Creates an ingest over a round log.
     pub fn new(log: RoundLog) -> Self {
         Self { log, sums: Mutex::default(), uploads: Mutex::default() }
     }
@@ -60,7 +59,7 @@ impl Ingest {
         &self.log
     }
 
-    /// Returns the round's running sum, and makes an empty one where there is none.
+    /// Returns the round's running sum; creates an empty one if there is none.
     pub fn sum_of(
         &self,
         round: RoundId,
@@ -78,46 +77,46 @@ impl Ingest {
         self.sums.lock().unwrap_or_else(PoisonError::into_inner).get(&round).cloned()
     }
 
-    /// Says whether updates are folded into a running sum of this round.
+    /// Returns whether updates of this round are folded into a running sum.
     pub fn is_summing(&self, round: RoundId) -> bool {
         self.sums.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&round)
     }
 
-    /// Lets go of a running sum that cannot be trusted any more; it is made again from the log.
+    /// Drops a running sum that may be inconsistent. It will be rebuilt from the log.
     pub fn forget_sum(&self, round: RoundId) {
         self.sums.lock().unwrap_or_else(PoisonError::into_inner).remove(&round);
     }
 
-    /// Returns the place of an assignment's upload; whoever locks it may send.
+    /// Returns the lock of an assignment's upload. Only the request that holds the lock may send bytes.
     pub fn slot(&self, round: RoundId, assignment: AssignmentId) -> Arc<tokio::sync::Mutex<Option<Upload>>> {
         let mut uploads = self.uploads.lock().unwrap_or_else(PoisonError::into_inner);
         let begin = || Slot { round, upload: Arc::default(), received: Arc::new(AtomicU64::new(NOT_BEGUN)) };
         uploads.entry(assignment).or_insert_with(begin).upload.clone()
     }
 
-    /// Returns how many bytes of an assignment's upload have arrived, if this process takes it. It does not wait for the
-    /// request that sends.
+    /// Returns the number of bytes of an assignment's upload that have arrived, if this process receives the upload.
+    /// Does not wait for the request that is sending.
     pub fn received(&self, assignment: AssignmentId) -> Option<u64> {
         self.counter(assignment)
             .map(|received| received.load(Ordering::Acquire))
             .filter(|received| *received != NOT_BEGUN)
     }
 
-    /// Returns where the bytes of an assignment's upload are counted.
+    /// Returns the counter of an assignment's received bytes.
     fn counter(&self, assignment: AssignmentId) -> Option<Arc<AtomicU64>> {
         let uploads = self.uploads.lock().unwrap_or_else(PoisonError::into_inner);
         uploads.get(&assignment).map(|slot| slot.received.clone())
     }
 
-    /// Lets go of an assignment's upload: it was accepted or refused.
+    /// Drops the in-memory upload of an assignment after it was accepted or refused.
     pub fn forget_upload(&self, assignment: AssignmentId) {
         self.uploads.lock().unwrap_or_else(PoisonError::into_inner).remove(&assignment);
     }
 
-    /// Lets go of an assignment that is over, its log included.
+    /// Drops the upload of an assignment and deletes its log.
     ///
     /// # Errors
-    /// If the log cannot be removed; it is found again by the next clean-up.
+    /// Fails if the log cannot be removed; the next clean-up removes it.
     pub fn forget_assignment(
         &self,
         round: RoundId,
@@ -127,11 +126,11 @@ impl Ingest {
         self.log.remove_segment(round, assignment)
     }
 
-    /// Lets go of all that belongs to a round that is over, its log included, but for the updates of assignments that
-    /// go on.
+    /// Drops the running sum and the uploads of a round that has ended, and deletes the round's log. Uploads for other
+    /// rounds are kept.
     ///
     /// # Errors
-    /// If the log cannot be removed; it is found again by the next start's clean-up.
+    /// Fails if the log cannot be removed; the clean-up at the next start removes it.
     pub fn forget_round(&self, round: RoundId) -> Result<(), folkmoot_storage::RoundLogError> {
         self.sums.lock().unwrap_or_else(PoisonError::into_inner).remove(&round);
         self.uploads.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, slot| slot.round != round);

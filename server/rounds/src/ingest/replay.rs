@@ -3,13 +3,13 @@ use std::ops::Range;
 use folkmoot_protocol::{AssignmentId, RoundId};
 use folkmoot_storage::{RoundLog, RoundLogError};
 
-/// Bytes that are read from the log at a time; a multiple of a value's 4.
+/// The number of bytes to read from the log at a time; a multiple of a value's 4 bytes.
 const TILE_BYTES: usize = 256 * 1024;
 
-/// Reads the bytes `range` of a logged update and shows them to `visit`, in order, a tile at a time.
+/// Reads the bytes `range` of a logged update and passes them to `visit` in order, one tile at a time.
 ///
 /// # Errors
-/// If the log cannot be read, or is shorter than the range.
+/// Fails if the log cannot be read, or is shorter than the range.
 pub fn read_tiles(
     log: &RoundLog,
     round: RoundId,

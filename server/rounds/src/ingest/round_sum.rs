@@ -16,38 +16,40 @@ use folkmoot_update::SquaredNorm;
 
 use super::replay::read_tiles;
 
-/// Parameters that share a lock: 256 KiB of sums, so that a tile stays in a core's cache while it is folded.
+/// The number of parameters per lock. The sums of such a tile take 256 KiB and stay in a core's cache while values are
+/// added.
 pub const TILE_PARAMETERS: usize = 32 * 1024;
 
-/// The running sum of a round: 8 bytes a parameter, however many clients send.
+/// The running sum of a round: 8 bytes per parameter, regardless of the number of clients.
 ///
-/// It holds the values of updates that are still on their way, too. What makes that safe is the table of how
-/// many values of each were folded: integers can be taken out again without a trace, so at the end
-/// [`RoundSum::reconcile`] makes the sum that of the accepted updates exactly, whatever happened before.
+/// The sum also contains the values of unfinished uploads. That is safe, because a table records the number of values
+/// of each update that were added, and integers can be subtracted again exactly. When the round closes,
+/// [`RoundSum::reconcile`] turns the sum into the exact sum of the accepted updates.
 pub struct RoundSum {
     round: RoundId,
     grid: ValueGrid,
     parameter_count: usize,
-    /// Whether the combination asks how large each update is.
+    /// True if the aggregator needs the norm and the largest value of each update.
     is_measured: bool,
     tiles: Vec<Mutex<Vec<i64>>>,
-    /// Set before `reconcile` takes its lock, so that no upload waits for it: reading a log can take seconds.
+    /// True once the round closes. It is set before `reconcile` takes its lock, so that no upload waits for the lock:
+    /// reading a log can take seconds.
     is_closed: AtomicBool,
-    /// How far each update was folded. The write side belongs to `reconcile`, the read side to folding.
+    /// The progress of each update. `reconcile` takes the write lock; `fold` takes the read lock.
     folded: RwLock<Mutex<BTreeMap<AssignmentId, FoldedUpdate>>>,
 }
 
 #[derive(Clone, Copy)]
 struct FoldedUpdate {
-    /// The factor of its values in the sum.
+    /// The factor of the update's values in the sum.
     weight: f64,
     elements: u64,
-    /// How large the folded values are, if they were measured.
+    /// The norm and the largest of the values added so far, if the update is measured.
     size: Size,
     is_measured: bool,
 }
 
-/// How large the values of an update are, in whole steps of the grid: however they are cut, it is the same.
+/// The norm and the largest of an update's values. The result does not depend on the pieces in which the bytes arrive.
 #[derive(Clone, Copy, Default)]
 struct Size {
     norm: SquaredNorm,
@@ -73,7 +75,7 @@ impl Size {
 }
 
 impl RoundSum {
-    /// Makes the sum of nothing; `measurement` is what the combination will ask for.
+    /// Creates an empty sum. `measurement` says whether the aggregator needs the size of each update.
     pub fn new(round: RoundId, grid: ValueGrid, parameter_count: usize, measurement: Measurement) -> Self {
         let tile = |start: usize| Mutex::new(vec![0; TILE_PARAMETERS.min(parameter_count - start)]);
         let tiles = (0..parameter_count).step_by(TILE_PARAMETERS).map(tile).collect();
@@ -88,16 +90,16 @@ impl RoundSum {
         }
     }
 
-    /// Folds values of an update that begin at element `first`; those that are in the sum already are passed
-    /// over. `false` if the round is closed and takes no more.
+    /// Adds an update's values to the sum, beginning at element `first`. Skips values that were added before. Returns
+    /// `false` if the round is closed.
     ///
-    /// The caller has checked that the values are on the grid and inside the model.
+    /// The caller must have checked that the values are on the grid and inside the model.
     pub fn fold(&self, assignment: AssignmentId, weight: f64, first: u64, bytes: &[u8]) -> bool {
         if self.is_closed.load(Ordering::Acquire) {
             return false;
         }
         let folded = self.folded.read().unwrap_or_else(PoisonError::into_inner);
-        // Asked again under the lock: what is folded after `reconcile` would stay in the sum.
+        // Check again under the lock, because values that are added after `reconcile` would stay in the sum.
         if self.is_closed.load(Ordering::Acquire) {
             return false;
         }
@@ -125,10 +127,10 @@ impl RoundSum {
         true
     }
 
-    /// Takes an update out of the sum, by reading what was folded of it from the log.
+    /// Subtracts an update from the sum. Reads the values that were added from the log.
     ///
     /// # Errors
-    /// If the log cannot be read; the sum is then not to be used any more.
+    /// Fails if the log cannot be read; the sum must not be used afterwards.
     pub fn take_out(&self, log: &RoundLog, assignment: AssignmentId) -> Result<(), RoundLogError> {
         let folded = self.folded.write().unwrap_or_else(PoisonError::into_inner);
         let update = folded.lock().unwrap_or_else(PoisonError::into_inner).remove(&assignment);
@@ -137,10 +139,11 @@ impl RoundSum {
         })
     }
 
-    /// Closes the sum, and says how large the accepted updates are. What was not folded here is read from the log.
+    /// Closes the sum and returns the norms and largest values of the accepted updates. Values that this process did
+    /// not add are read from the log.
     ///
     /// # Errors
-    /// If the log cannot be read.
+    /// Fails if the log cannot be read.
     pub fn measure(&self, log: &RoundLog, accepted: &[AcceptedUpdate]) -> Result<Vec<Extent>, RoundLogError> {
         self.is_closed.store(true, Ordering::Release);
         let folded = self.folded.write().unwrap_or_else(PoisonError::into_inner);
@@ -157,11 +160,11 @@ impl RoundSum {
         extents.collect()
     }
 
-    /// Closes the sum and makes it that of `accepted` exactly, each with its factor: what is missing is folded from the
-    /// log, what does not belong is taken out.
+    /// Closes the sum and makes it the exact sum of `accepted`, each with its factor. Missing values are added from
+    /// the log; other updates are subtracted.
     ///
     /// # Errors
-    /// If the log cannot be read; the sum is then not to be used any more.
+    /// Fails if the log cannot be read; the sum must not be used afterwards.
     pub fn reconcile(
         &self,
         log: &RoundLog,
@@ -177,7 +180,7 @@ impl RoundSum {
             let mut elements = 0;
             match updates.remove(&id) {
                 Some(folded) if folded.weight == *factor => elements = folded.elements,
-                // It counts less than it seemed when it arrived.
+                // The final factor differs from the one on arrival: subtract the update first.
                 Some(folded) => self.replay(log, id, 0..folded.elements, folded.weight, take_values)?,
                 None => {}
             }
@@ -186,7 +189,7 @@ impl RoundSum {
         for (assignment, update) in std::mem::take(&mut *updates) {
             self.replay(log, assignment, 0..update.elements, update.weight, take_values)?;
         }
-        // Should the commit fail and be tried again, the sum is known to be that of the accepted.
+        // Record the new state, so that a retry after a failed commit starts from the accepted updates.
         for (update, factor) in accepted.iter().zip(factors) {
             let whole = FoldedUpdate {
                 weight: *factor,
@@ -199,7 +202,7 @@ impl RoundSum {
         Ok(())
     }
 
-    /// Shows the sums to `visit`, tile by tile and in order.
+    /// Passes the sums to `visit`, tile by tile and in order.
     pub fn for_each_tile(&self, mut visit: impl FnMut(&[i64])) {
         self.tiles.iter().for_each(|tile| visit(&tile.lock().unwrap_or_else(PoisonError::into_inner)));
     }
@@ -215,7 +218,7 @@ impl RoundSum {
         self.read(log, assignment, elements, &mut |first, tile| self.apply(first, tile, weight, operation))
     }
 
-    /// Shows values of an update in the log, each piece with the index of its first.
+    /// Reads an update's values from the log and passes each piece to `visit`, with the index of its first value.
     fn read(
         &self,
         log: &RoundLog,

@@ -1,4 +1,4 @@
-//! Whatever a client sends, what it changes of a round's sum is at most the clipping norm.
+//! Property tests: no update changes a round's sum by more than the clipping norm.
 
 use std::sync::Arc;
 
@@ -26,12 +26,12 @@ fn expected(number: u8, parameter_count: usize, grid: ValueGrid, norm_max: u64) 
     expected
 }
 
-/// How somebody sends it.
+/// The codec of an update and the pieces in which it is sent.
 #[derive(Clone, Copy, Debug)]
 struct How {
-    /// None for float32.
+    /// The codec; `None` for float32.
     codec: Option<&'static str>,
-    /// In so many pieces, as a connection brings it.
+    /// The number of pieces in which the connection delivers the update.
     pieces: usize,
 }
 
@@ -41,19 +41,19 @@ fn recipe(codec: &str) -> Recipe {
     Recipe { exact_below: 0, ..Recipe::of(codec.parse().expect("it is a codec")) }
 }
 
-/// Sends an update. None if it was refused on the way.
+/// Sends an update. Returns `None` if it was refused.
 fn send(ingest: &Ingest, mut expected: ExpectedUpdate, values: &[f32], how: How) -> Option<AcceptedUpdate> {
     let tensor = TensorSpec { name: "weight".into(), shape: vec![values.len() as u64] };
     let schema = TensorSchema { tensors: vec![tensor] };
     expected.schema_digest = schema.digest();
-    // What cannot be encoded is sent as it is.
+    // Values that cannot be encoded are sent as float32.
     let encoded = how.codec.and_then(|codec| encode(&schema, &recipe(codec), values, 7, None).ok());
     expected.compression = how.codec.map(|codec| Arc::new((schema, vec![recipe(codec)])));
     let header = UpdateHeader {
         assignment_id: expected.assignment_id,
         schema_digest: expected.schema_digest,
         base_version: expected.base_version,
-        // It counts once, whatever it says.
+        // This mean is unweighted, so the weight must not matter.
         weight: expected.grid.weight_max,
         metrics: UpdateMetrics::default(),
         element_count: values.len() as u64,
@@ -65,13 +65,13 @@ fn send(ingest: &Ingest, mut expected: ExpectedUpdate, values: &[f32], how: How)
     };
     let announced = Announced { digest: UpdateDigest::of(&bytes), length: bytes.len() as u64 };
     let segment = ingest.log().open(expected.round_id, expected.assignment_id).expect("nobody writes it");
-    // A payload of few values may be longer than they are, and is refused as that.
+    // An encoded payload of few values may be longer than the values themselves, and is then refused.
     let mut upload = Upload::open(ingest, segment, expected, announced).ok()?;
     bytes.chunks(bytes.len().div_ceil(how.pieces)).try_for_each(|piece| upload.push(piece)).ok()?;
     Some(upload.finish(ingest, Timestamp(1)).expect("the digest is that of the bytes"))
 }
 
-/// The sum of the round: an honest client, and perhaps a hostile one.
+/// Returns the round's sum over an honest client and, optionally, a hostile one.
 fn sum(
     honest: &[f32],
     hostile: Option<&[f32]>,
@@ -94,8 +94,8 @@ fn sum(
     (sums, is_in)
 }
 
-/// Values as somebody sends them who looks for a gap: any bits; halves of steps, which rounding makes larger; a vector of
-/// almost the norm, or of a little more.
+/// Generates the values of an attacker who looks for gaps: arbitrary bits; halves of steps, which rounding enlarges; or
+/// a vector slightly below or above the norm.
 fn hostile(grid: ValueGrid, norm_max: u64, count: usize) -> impl Strategy<Value = Vec<f32>> {
     let step = (-f64::from(grid.fraction_bits)).exp2();
     let bits = any::<u32>().prop_map(f32::from_bits);
@@ -151,7 +151,7 @@ fn the_bound_is_met_and_not_passed() {
     let grid = ValueGrid { fraction_bits: 8, value_max: 16.0, weight_max: 50 };
     let step = 1.0 / 256.0;
     let honest = [0.0; 2];
-    // 3 and 4 steps are 5; 3 and 4.5 are 5.4 for who rounds down, and 5 again for who rounds to even.
+    // 3 and 4 steps have norm 5. 3 and 4.5 have norm 5.4 when rounded down, and 5 when rounded to even.
     let (sums, is_in) = sum(&honest, Some(&[3.0 * step, 4.0 * step]), grid, 5, PLAIN);
     assert!(is_in && sums == [3, 4]);
     let in_pieces = |pieces| How { codec: None, pieces };

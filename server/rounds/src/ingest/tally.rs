@@ -1,18 +1,19 @@
-/// What an update that counts adds to the metrics: labels of few values, and bytes.
+/// The contribution of an accepted update to the metrics. The codec and the network are labels, which have few possible
+/// values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tally {
-    /// The name of the codec in which it came.
+    /// The name of the update's codec.
     pub codec: String,
-    /// Over what kind of network.
+    /// The class of the client's network.
     pub network: &'static str,
-    /// The bytes that came.
+    /// The size of the update as sent by the client, in bytes.
     pub bytes: u64,
-    /// Those that float32 would have been.
+    /// The size that the update would have without compression, as float32, in bytes.
     pub float32_bytes: u64,
 }
 
 impl Tally {
-    /// Counts it.
+    /// Adds the update to the metrics.
     pub fn count(self) {
         let labels = [("codec", self.codec), ("network", self.network.to_owned())];
         metrics::counter!("folkmoot_updates_total", &labels).increment(1);

@@ -15,41 +15,42 @@ use folkmoot_update::{
 use super::{ExpectedUpdate, Ingest, NOT_BEGUN, RoundSum, replay::read_tiles, tally::Tally};
 use crate::refusal::Refusal;
 
-/// What a client announces with every part of an upload.
+/// The properties that a client announces with every part of an upload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Announced {
-    /// The BLAKE3 of the whole update.
+    /// The BLAKE3 digest of the whole update.
     pub digest: UpdateDigest,
-    /// The whole update's bytes.
+    /// The length of the whole update, in bytes.
     pub length: u64,
 }
 
-/// One update on its way: its values go to the round log, to the digest as they came, and into the running sum.
+/// An update in transit. Its bytes are hashed as received; its decoded values go to the round log and into the running
+/// sum.
 ///
-/// The log has every update as float32, whatever it travelled as: so it can be taken out of a sum, or be read where a rule
-/// looks at many updates side by side, without a word about codecs. What was compressed and had not all arrived when the
-/// process ended is sent again from its first byte.
+/// The log stores every update as float32, even if it arrived compressed. No codec is therefore needed to subtract an
+/// update from a sum or to compare updates. A compressed upload that was interrupted by a restart starts again at its
+/// first byte.
 pub struct Upload {
     expected: ExpectedUpdate,
     announced: Announced,
     segment: LogSegment,
     hasher: blake3::Hasher,
     decoder: UpdateDecoder,
-    /// Of the values so far.
+    /// The norm of the values received so far.
     norm: SquaredNorm,
     received: u64,
-    /// The same, for who asks while it is being sent.
+    /// A copy of `received` that other requests can read while one request holds this upload's lock.
     counter: Arc<AtomicU64>,
-    /// The running sum of its round, for an update that is summed while it arrives.
+    /// The round's running sum, if updates are summed on arrival.
     sum: Option<Arc<RoundSum>>,
 }
 
 impl Upload {
-    /// Begins an upload, or goes on with one whose bytes are in the log from before a crash. `segment` is the assignment's in
-    /// the log of the round in which it was given.
+    /// Begins an upload, or continues one whose bytes are in the log from before a crash. `segment` is the
+    /// assignment's segment in the log of the round that gave it.
     ///
     /// # Errors
-    /// A refusal if the announced length is not the model's, or if what is in the log is already wrong.
+    /// A refusal if the announced length does not fit the model, or if the logged bytes are already invalid.
     pub fn open(
         ingest: &Ingest,
         mut segment: LogSegment,
@@ -58,14 +59,16 @@ impl Upload {
     ) -> Result<Self, Refusal> {
         if !expected.may_have(announced.length) {
             let needed = update_bytes(expected.parameter_count as u64);
-            let detail =
-                format!("{} bytes are announced; the plan's update has {needed:?}", announced.length);
+            let detail = format!(
+                "{} bytes are announced, but an update of this plan has {needed:?}; announce its real length",
+                announced.length
+            );
             return Err(Refusal::new(ErrorCode::UploadLengthInvalid, detail));
         }
         let (round, id) = (expected.round_id, expected.assignment_id);
         let logged = logged(ingest, round, id)?;
         if logged < segment.len() {
-            // What is cut off is in no sum: only the log could tell what to take out of it.
+            // Values that are cut from the log must not be in a sum, because without the log they cannot be subtracted.
             take_out(ingest, round, id);
             segment.truncate(logged)?;
         }
@@ -91,30 +94,33 @@ impl Upload {
         outcome.map(|()| upload)
     }
 
-    /// Returns how many bytes have arrived.
+    /// Returns the number of bytes that have arrived.
     pub fn received(&self) -> u64 {
         self.received
     }
 
-    /// Returns what was announced.
+    /// Returns the announced digest and length.
     pub fn announced(&self) -> Announced {
         self.announced
     }
 
-    /// Takes the next bytes.
+    /// Checks the next bytes, writes their values to the log and adds them to the running sum.
     ///
     /// # Errors
-    /// A refusal for bytes that are no update of this assignment. They may be in the log; they are not in the
-    /// sum, and what was before them is taken out when the round closes.
+    /// A refusal for bytes that are not a valid update of this assignment. The invalid values may be in the log, but
+    /// not in the sum. The valid values before them are subtracted when the round closes.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
         if self.received + bytes.len() as u64 > self.announced.length {
-            let detail = format!("more bytes arrive than the {} that were announced", self.announced.length);
+            let detail = format!(
+                "more bytes arrived than the announced {}; announce the update's real length",
+                self.announced.length
+            );
             return Err(Refusal::new(ErrorCode::UploadLengthInvalid, detail));
         }
         self.take(bytes, true)
     }
 
-    /// Takes bytes in that arrive, or, without writing them again, that are in the log.
+    /// Processes bytes: new ones, or (without writing them again) bytes that are already in the log.
     fn take(&mut self, bytes: &[u8], is_new: bool) -> Result<(), Refusal> {
         let Self { expected, decoder, norm, sum, hasher, segment, .. } = self;
         hasher.update(bytes);
@@ -126,13 +132,14 @@ impl Upload {
                 if is_new { Ok(segment.append(&header.encode())?) } else { Ok(()) }
             }
             Piece::Values { first, bytes } => {
-                check_values(bytes, expected.grid.value_max).map_err(|fault| value_refusal(first, fault))?;
+                let value_max = expected.grid.value_max;
+                check_values(bytes, value_max).map_err(|fault| value_refusal(first, value_max, fault))?;
                 if let Some(norm_max) = expected.norm_max {
-                    // Before the sum: no more of it than its norm allows is ever in there.
+                    // Check before adding, so that the sum never contains more of an update than the norm allows.
                     norm.add(bytes, &expected.grid);
                     check_norm(norm, norm_max)?;
                 }
-                // The log first: what is in the sum can then always be taken out by reading the log.
+                // Write the log first, so that everything in the sum can be subtracted by reading the log.
                 if is_new {
                     segment.append(bytes)?;
                 }
@@ -140,7 +147,10 @@ impl Upload {
                 if sum.as_ref().is_none_or(is_taken) {
                     Ok(())
                 } else {
-                    Err(Refusal::new(ErrorCode::RoundClosed, "the round has closed without this update"))
+                    Err(Refusal::new(
+                        ErrorCode::RoundClosed,
+                        "the round closed without this update; check in again",
+                    ))
                 }
             }
         });
@@ -150,40 +160,41 @@ impl Upload {
         Ok(())
     }
 
-    /// Says whether its bytes may be told: how long a compressed update is depends on its values, which `privacy` guards.
+    /// Returns whether the metrics may count the upload's bytes. The length of a compressed update depends on its
+    /// values, so a private task's uploads are not counted.
     pub fn is_counted(&self) -> bool {
         self.expected.counted_as.is_some()
     }
 
-    /// Says whether it may arrive compressed, so that to take bytes in is work for a processor.
+    /// Returns whether the update may be compressed, so that processing its bytes is CPU work.
     pub fn may_be_compressed(&self) -> bool {
         self.expected.compression.is_some()
     }
 
-    /// Takes what has arrived out of the round's sum. The upload is of no use any more.
+    /// Subtracts the values that have arrived from the round's sum. The upload must not be used afterwards.
     ///
-    /// It is done while the segment is still this upload's: afterwards the log may have other bytes.
+    /// Call this while the upload still holds the log segment, because the log may contain other bytes later.
     pub fn give_up(&mut self, ingest: &Ingest) {
         if self.sum.take().is_some() {
             take_out(ingest, self.expected.round_id, self.expected.assignment_id);
         }
     }
 
-    /// Gives back the memory that only arriving bytes need.
+    /// Releases the buffers that are needed only while bytes arrive.
     pub fn rest(&mut self) {
         self.decoder.rest();
     }
 
-    /// Says whether every announced byte has arrived.
+    /// Returns whether every announced byte has arrived.
     pub fn is_whole(&self) -> bool {
         self.received == self.announced.length
     }
 
-    /// Makes a whole update durable and returns it for acceptance. This blocks until the disk has it.
+    /// Makes a complete update durable and returns it for acceptance. Blocks until its bytes are on disk.
     ///
     /// # Errors
-    /// [`ErrorCode::UpdateDigestMismatch`] if the bytes are not the announced ones: they are taken out again, and
-    /// the next upload begins at byte 0. This one is of no use any more.
+    /// [`ErrorCode::UpdateDigestMismatch`] if the digest is not the announced one. The values are then subtracted from
+    /// the sum, the next upload begins at byte 0, and this one must not be used any more.
     pub fn finish(&mut self, ingest: &Ingest, now: Timestamp) -> Result<AcceptedUpdate, Refusal> {
         if UpdateDigest::from_bytes(*self.hasher.finalize().as_bytes()) != self.announced.digest {
             self.give_up(ingest);
@@ -192,7 +203,7 @@ impl Upload {
             return Err(Refusal::new(ErrorCode::UpdateDigestMismatch, detail).received(0));
         }
         if !self.decoder.is_complete() {
-            let detail = "the update ends before its last value";
+            let detail = "the update ends before its last value; send all values";
             return Err(Refusal::new(ErrorCode::UpdateMalformed, detail));
         }
         self.segment.sync()?;
@@ -210,7 +221,8 @@ impl Upload {
         })
     }
 
-    /// Returns what counts the bytes of the whole update, once it is accepted; none where they are not counted.
+    /// Returns the update's contribution to the metrics, to be counted once the update is accepted. `None` if its bytes
+    /// must not be counted.
     pub fn tally(&self) -> Option<Tally> {
         let (network, header) = (self.expected.counted_as?, self.decoder.header()?);
         let codec = self.expected.codec(&self.decoder.recipes());
@@ -219,7 +231,7 @@ impl Upload {
         Some(Tally { codec: name, network: network.name(), bytes: self.received, float32_bytes })
     }
 
-    /// Returns the assignment.
+    /// Returns the id of the assignment that the upload answers.
     pub fn assignment_id(&self) -> AssignmentId {
         self.expected.assignment_id
     }
@@ -231,20 +243,21 @@ impl Drop for Upload {
     }
 }
 
-/// Takes an assignment's values out of the round's sum; a sum of which that cannot be done is made again from the log.
+/// Subtracts an assignment's values from the round's sum. If that fails, the sum is dropped and rebuilt from the log.
 fn take_out(ingest: &Ingest, round: RoundId, id: AssignmentId) {
     let Some(sum) = ingest.known_sum(round) else { return };
     if let Err(error) = sum.take_out(ingest.log(), id) {
-        tracing::warn!(%error, %round, assignment = %id, "a sum is made again from the log");
+        tracing::warn!(%error, %round, assignment = %id, "a running sum could not be corrected and will be rebuilt from the log");
         ingest.forget_sum(round);
     }
 }
 
-/// Returns how many bytes of an assignment's update a new upload need not bring: the header and the whole values in the log, if
-/// they arrived as float32. How far a compressed update came cannot be told from its values.
+/// Returns the number of bytes of an assignment's update that need not be sent again: the header and the complete
+/// values in the log. Returns 0 for a compressed update, because the log does not show how many compressed bytes had
+/// arrived.
 ///
 /// # Errors
-/// If the log cannot be read.
+/// Fails if the log cannot be read.
 pub fn logged(ingest: &Ingest, round: RoundId, id: AssignmentId) -> Result<u64, Refusal> {
     let logged = match ingest.log().read(round, id) {
         Ok(reader) => reader.len(),
@@ -256,7 +269,7 @@ pub fn logged(ingest: &Ingest, round: RoundId, id: AssignmentId) -> Result<u64, 
     read_tiles(ingest.log(), round, id, 0..logged.min(header_bytes), &mut |tile| {
         header.extend_from_slice(tile);
     })?;
-    // A write that was cut off by the end of a process may have left a part of a header or of a value.
+    // A write interrupted by a crash may have left part of a header or value.
     let header = header.first_chunk().and_then(|bytes| UpdateHeader::decode(bytes).ok());
     Ok(match header {
         Some(header) if !header.is_compressed => header_bytes + (logged - header_bytes) / 4 * 4,
@@ -269,20 +282,26 @@ fn check_norm(norm: &SquaredNorm, norm_max: u64) -> Result<(), Refusal> {
         return Ok(());
     }
     let detail = format!(
-        "the L2 norm is {:.0} steps of the grid and the assignment's clipping norm {norm_max}; clip the update",
+        "the update's L2 norm is {:.0} steps of the grid; the limit is the clipping norm, {norm_max}; clip the update",
         norm.steps()
     );
     Err(Refusal::new(ErrorCode::UpdateNormTooLarge, detail))
 }
 
-fn value_refusal(first: u64, fault: ValueFault) -> Refusal {
+fn value_refusal(first: u64, value_max: f32, fault: ValueFault) -> Refusal {
     match fault {
         ValueFault::NotFinite { index } => {
-            let detail = format!("value {} is NaN or infinite", first + index as u64);
+            let detail = format!(
+                "element {} of the update is NaN or infinite; it must be finite",
+                first + index as u64
+            );
             Refusal::new(ErrorCode::UpdateValueNotFinite, detail)
         }
         ValueFault::OutOfRange { index, value } => {
-            let detail = format!("value {} is {value}, outside the plan's grid", first + index as u64);
+            let detail = format!(
+                "element {} of the update is {value}; it must be within the plan's grid of ±{value_max}",
+                first + index as u64
+            );
             Refusal::new(ErrorCode::UpdateValueOutOfRange, detail)
         }
     }

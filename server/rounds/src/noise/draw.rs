@@ -13,45 +13,45 @@ use folkmoot_protocol::{RoundId, TaskId};
 
 use super::Sabotage;
 
-/// Says whether this build may draw noise from a seed, which protects nothing.
+/// True if this build can draw noise from a seed. Such noise protects nobody.
 pub const IS_SEEDED: bool = cfg!(feature = "dangerous-seeded-noise");
 
-/// The noise of the rounds that are under way. It is drawn ahead, so that a commit need not wait for it, and lives in
-/// memory only: after a restart it is drawn anew. A task has one round under way that needs some.
+/// The noise of open rounds. It is drawn ahead, so that a commit need not wait. It is kept in memory only, so a restart
+/// draws new noise. A task has at most one open round that needs noise.
 #[derive(Default)]
 pub struct Noises {
     stocks: Mutex<HashMap<TaskId, (RoundId, NoiseStock)>>,
     sabotage: Option<Sabotage>,
 }
 
-/// Noise for a sum cannot be had.
+/// The reason why noise could not be drawn or added to a sum.
 #[derive(Debug, thiserror::Error)]
 pub enum DrawError {
     /// The scale is out of range.
     #[error(transparent)]
     Scale(#[from] RangeError),
-    /// It could not be drawn or added.
+    /// The noise cannot be drawn or added.
     #[error(transparent)]
     Noise(#[from] NoiseError),
-    /// It could not be made of what was drawn.
+    /// The correlated noise cannot be computed from the draws.
     #[error(transparent)]
     Correlated(#[from] CorrelatedError),
-    /// What was stored of the stream cannot be read.
-    #[error("the state of the noise, stored with the last version: {0}")]
+    /// The stored state of the correlated noise cannot be read.
+    #[error("the noise state stored with the last version cannot be read: {0}")]
     State(#[from] StateError),
-    /// A sum with its noise leaves 64 bits.
-    #[error("a sum with its noise leaves 64 bits; take fewer grid.fraction_bits")]
+    /// A sum with its noise exceeds 64 bits.
+    #[error("a sum with its noise exceeds 64 bits; use fewer grid.fraction_bits")]
     Overflow,
 }
 
 impl Noises {
-    /// Noises of a coordinator that an audit is to find out.
+    /// Creates an empty store. If `sabotage` is set, its noise has a deliberate fault that an audit must detect.
     pub fn sabotaged(sabotage: Option<Sabotage>) -> Self {
         Self { sabotage, ..Self::default() }
     }
 
-    /// Begins to draw the noise of a task's round on all cores, unless that was done. What was drawn for an earlier round,
-    /// which another process has committed, is gone.
+    /// Starts to draw the noise of a task's round on all cores, unless that has already started. Discards noise of an
+    /// earlier round, which another process must have committed.
     pub fn begin(&self, task: TaskId, round: RoundId, count: usize, scale: NoiseScale) {
         let scale = self.drawn(scale);
         let mut stocks = self.stocks.lock().unwrap_or_else(PoisonError::into_inner);
@@ -60,10 +60,10 @@ impl Noises {
         }
     }
 
-    /// Takes a round's noise out: what was drawn ahead, or noise that is drawn now. This blocks until it is drawn.
+    /// Removes and returns a round's noise: the noise that was drawn ahead, or new noise. Blocks until it is drawn.
     ///
     /// # Errors
-    /// If there is no randomness to be had. Nothing may be released then.
+    /// Fails if the random number generator fails. Nothing may be released then.
     pub fn take(
         &self,
         task: TaskId,
@@ -73,18 +73,18 @@ impl Noises {
     ) -> Result<Noise, NoiseError> {
         let scale = self.drawn(scale);
         let drawn = self.stocks.lock().unwrap_or_else(PoisonError::into_inner).remove(&task);
-        // What was drawn under other terms is of no use.
+        // Noise that was drawn for other terms cannot be used.
         let is_right = |stock: &NoiseStock| stock.scale() == scale && stock.count() == count;
         let drawn = drawn.filter(|(of, stock)| *of == round && is_right(stock)).map(|(_, stock)| stock);
         drawn.unwrap_or_else(|| NoiseStock::begin(count, scale, threads())).take()
     }
 
-    /// Lets go of the noise of a task whose round was abandoned.
+    /// Discards the noise of a task whose round was abandoned.
     pub fn forget(&self, task: TaskId) {
         self.stocks.lock().unwrap_or_else(PoisonError::into_inner).remove(&task);
     }
 
-    /// Returns the scale at which noise is drawn: the one that is asked for, unless that is sabotaged.
+    /// Returns the scale at which noise is drawn: the requested one, except under sabotage.
     fn drawn(&self, scale: NoiseScale) -> NoiseScale {
         match self.sabotage {
             Some(Sabotage::NoiseIsHalved) => NoiseScale::new(scale.get() / 2.0).unwrap_or(scale),
@@ -93,19 +93,20 @@ impl Noises {
     }
 }
 
-/// Returns the scale of the noise on a round's sum: the multiplier times the clipping norm, in steps of the grid.
+/// Returns the scale of the noise on a round's sum, in steps of the grid: the noise multiplier times the clipping
+/// norm.
 ///
 /// # Errors
-/// If it is out of the range that can be drawn.
+/// Fails if the scale is out of the supported range.
 pub fn scale(terms: &Terms, clipping_norm: u64) -> Result<NoiseScale, RangeError> {
     NoiseScale::new(terms.update_multiplier * clipping_norm as f64)
 }
 
-/// Adds the noise to the count of short updates: the sum over updates of 1 for a short one and −1 for another. What one
-/// client can change of it is 1, the deviation that is asked for is of the halves.
+/// Returns half of the noised sum `halves`, which counts 1 for each short update and −1 for each other one. One
+/// client changes `halves` by at most 1. `deviation` is the noise's standard deviation after halving.
 ///
 /// # Errors
-/// If it cannot be drawn.
+/// Fails if the noise cannot be drawn.
 pub fn noised_count(halves: i64, deviation: f64) -> Result<f64, DrawError> {
     let mut count = [halves];
     folkmoot_privacy::noise::add_noise(&mut count, NoiseScale::new(2.0 * deviation)?, 1)?;

@@ -1,4 +1,4 @@
-//! The noise of rounds: drawn ahead, taken once, correlated where a task asks for a stream.
+//! The noise of rounds. It is drawn ahead, used once, and correlated between versions if the task's mechanism needs it.
 
 mod draw;
 mod sabotage;

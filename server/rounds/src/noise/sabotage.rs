@@ -1,11 +1,11 @@
-/// What an audit must find: a coordinator that keeps its promise only in part.
+/// A deliberate fault that an audit must detect: the coordinator keeps its privacy promise only in part.
 ///
-/// A simulation can be given one, to show that audits find it. No option, file or variable of a program leads here, so a
-/// coordinator that serves clients never has one.
+/// Only simulations can set one, to test audits. No option, file or environment variable sets one, so a coordinator
+/// that serves clients never has a fault of this kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sabotage {
-    /// Noise of half the scale that is claimed.
+    /// The noise has half of the claimed scale.
     NoiseIsHalved,
-    /// Updates that are longer than the clipping norm are let in.
+    /// Updates longer than the clipping norm are accepted.
     LongUpdatesAreLetIn,
 }

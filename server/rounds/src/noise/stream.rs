@@ -9,17 +9,17 @@ use zeroize::Zeroizing;
 
 use super::DrawError;
 
-/// The noise of a stream, as it stands before the next version.
+/// The state of a task's correlated noise before the next version.
 ///
-/// What it is stored as takes noise off released versions again: the bytes are as secret as the updates, and those of a
-/// version are deleted when the next one is stored.
+/// A reader of its serialised form can remove the noise from released versions. The bytes are as secret as the
+/// updates, and a version's state is deleted once the next version is stored.
 pub struct StreamNoise(CorrelatedNoise);
 
 impl StreamNoise {
-    /// Begins the stream of a model with so many parameters.
+    /// Begins the stream for a model with `parameter_count` parameters.
     ///
     /// # Errors
-    /// If no noise has so many versions.
+    /// Fails if the mechanism does not support that many versions.
     pub fn begin(stream: &Stream, parameter_count: usize) -> Result<Self, RangeError> {
         Ok(Self(match stream.shape {
             StreamShape::Tree => {
@@ -35,24 +35,24 @@ impl StreamNoise {
         }))
     }
 
-    /// Reads what was stored with the last version.
+    /// Reads the state that was stored with the last version.
     ///
     /// # Errors
-    /// If it is not such a state.
+    /// Fails if the bytes are not a valid state.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, StateError> {
         CorrelatedNoise::from_bytes(bytes).map(Self)
     }
 
-    /// Writes the state for the next version.
+    /// Serialises the state for the next version.
     pub fn to_bytes(&self) -> Vec<u8> {
         self.0.to_bytes()
     }
 
-    /// Returns the scale of the draws: the multiplier times the sensitivity of all versions together, of which each moves by
-    /// at most `clipping_norm` steps of the grid.
+    /// Returns the scale of the draws: the noise multiplier times the sensitivity of all versions together, where one
+    /// client changes each version by at most `clipping_norm` steps of the grid.
     ///
     /// # Errors
-    /// If it is out of the range that can be drawn.
+    /// Fails if the scale is out of the supported range.
     pub fn scale(
         &self,
         terms: &Terms,
@@ -63,12 +63,12 @@ impl StreamNoise {
         self.0.noise_scale(multiplier, clipping_norm as f64, stream.releases_max, stream.pattern)
     }
 
-    /// Returns how many draws for each parameter the next version needs.
+    /// Returns the number of draws per parameter that the next version needs.
     pub fn draws(&self) -> usize {
         self.0.draws() as usize
     }
 
-    /// Returns the same for a version by its number, from 1.
+    /// Returns the number of draws per parameter for a version, numbered from 1.
     pub fn draws_of(stream: &Stream, version: u64) -> usize {
         match stream.shape {
             StreamShape::Tree => {
@@ -80,13 +80,13 @@ impl StreamNoise {
         }
     }
 
-    /// Makes the noise of the next version out of its draws.
+    /// Computes the noise of the next version from its draws.
     ///
     /// # Errors
-    /// If the planned versions are over, or a value left 64 bits. Nothing may be released then.
+    /// Fails if all planned versions are done, or a value exceeds 64 bits. Nothing may be released then.
     pub fn next(&mut self, drawn: Noise, parameter_count: usize) -> Result<Zeroizing<Vec<i64>>, DrawError> {
         let mut vectors = drawn.into_vectors(parameter_count);
-        // One that is missing has no values, which is refused as one of another length.
+        // A missing vector becomes an empty one, which is rejected for its length.
         let noise = self.0.next_round(|| Ok(vectors.next().unwrap_or_default()))?;
         Ok(Zeroizing::new(noise))
     }

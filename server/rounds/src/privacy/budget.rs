@@ -15,39 +15,40 @@ use folkmoot_update::norm_steps;
 use super::inherited;
 use crate::coordinator::Coordinator;
 
-/// What a task may spend, and what was spent.
+/// The privacy budget of a task, and the part of it that is spent.
 #[derive(Clone, Debug)]
 pub struct Budget {
-    /// Of every client, at most, by this task.
+    /// The maximum epsilon that this task may spend for each client.
     pub epsilon: Epsilon,
-    /// The delta of every epsilon.
+    /// The delta at which every epsilon is stated.
     pub delta: Delta,
-    /// What this task has spent.
+    /// The privacy cost of this task so far.
     pub by_task: Spent,
-    /// What all tasks of the population have spent together, under zero-out whatever they are: so it never falls.
+    /// The privacy cost of all tasks of the population together. It is always accounted under zero-out, so it never
+    /// decreases.
     pub by_population: Spent,
-    /// Whom the promises in the population protect, and what all tasks together may spend.
+    /// The population's settings: the unit of privacy, and the budget of all tasks together.
     pub population: PopulationPrivacy,
-    /// What they have spent at the delta of that.
+    /// The privacy cost of all tasks at the delta of the population's budget; `None` without such a budget.
     pub of_population_budget: Option<Spent>,
-    /// What it has spent together with the versions from which it descends, of the same clients.
+    /// The privacy cost of this task and of those of its ancestors that clients of the same population trained.
     pub by_lineage: Spent,
-    /// The versions from which it descends, the nearest first.
+    /// The versions that the task descends from, nearest first.
     pub ancestors: Vec<Ancestor>,
     /// The last entry of the population's ledger.
     pub head: Option<Head>,
-    /// The versions that this task has released.
+    /// The number of versions that this task has released.
     pub releases: u64,
-    /// All of the population's releases.
+    /// The charges of all releases of the population.
     totals: Totals,
 }
 
-/// Returns the terms of a task, if it promises privacy. A description that was accepted has them.
+/// Returns the privacy terms of a task, or `None` for a task without privacy.
 pub fn terms(task: &TaskRecord) -> Option<Terms> {
     Terms::of(&task.description).ok().flatten()
 }
 
-/// Returns the noise that the clients of a task add themselves.
+/// Returns the noise that a task's clients add, if its privacy is local.
 pub fn local_noise(description: &TaskDescription) -> Option<LocalNoise> {
     let local = description.privacy.local()?;
     let terms = Terms::of(description).ok().flatten()?;
@@ -56,23 +57,23 @@ pub fn local_noise(description: &TaskDescription) -> Option<LocalNoise> {
     Some(LocalNoise { clipping_norm, scale })
 }
 
-/// Returns the L2 norm, in steps of the grid, to which updates are clipped that start from a version of a task, and above
-/// which the coordinator refuses them.
+/// Returns the clipping norm for updates that start from a version, in steps of the grid. The coordinator refuses
+/// updates with a larger L2 norm.
 pub fn clipping_steps(task: &TaskRecord, version: &ModelVersionRecord) -> Option<u64> {
     clipping_norm(task, version).map(|norm| norm_steps(norm, &task.description.grid))
 }
 
-/// Returns the same as it was published with the version.
+/// Returns the clipping norm as it was published with the version.
 pub fn clipping_norm(task: &TaskRecord, version: &ModelVersionRecord) -> Option<f64> {
     let central = task.description.privacy.central()?;
     Some(version.making.clipping_norm.unwrap_or_else(|| central.clipping.first_norm()))
 }
 
 impl Budget {
-    /// Adds up what was spent.
+    /// Computes the budget from the ledger. Returns `None` for a task without privacy.
     ///
     /// # Errors
-    /// If the storage fails.
+    /// Fails if the storage fails.
     pub async fn of(coordinator: &Coordinator, task: &TaskRecord) -> Result<Option<Self>, StorageError> {
         if task.description.privacy.is_none() {
             return Ok(None);
@@ -90,7 +91,7 @@ impl Budget {
         Ok(Some(Self { head, ..budget.map_err(|error| unreadable(&error))? }))
     }
 
-    /// Counts what was spent on the versions from which the task descends.
+    /// Adds the amount spent on the versions that the task descends from.
     ///
     /// # Errors
     /// [`RelationError`] if a release cannot be accounted.
@@ -100,7 +101,7 @@ impl Budget {
         Ok(Self { by_lineage: lineage.spent(self.delta)?, ancestors, ..self })
     }
 
-    /// Adds up what was spent by all releases of the task's population. None for a task that promises nothing.
+    /// Computes the budget from all releases of the task's population. Returns `None` for a task without privacy.
     ///
     /// # Errors
     /// [`RelationError`] if a release cannot be accounted.
@@ -130,7 +131,7 @@ impl Budget {
         }))
     }
 
-    /// Says whether all releases of the task cost the same.
+    /// Returns whether all releases of the task have the same charge.
     pub fn is_all_of(&self, task_id: TaskId, charge: Charge) -> bool {
         let mut alike = Totals::default();
         alike.add(task_id, charge, self.releases);
@@ -138,10 +139,10 @@ impl Budget {
     }
 }
 
-/// Returns what holds for everybody in a population; what does not exist yet has the defaults.
+/// Returns a population's privacy settings; the defaults if the population does not exist yet.
 ///
 /// # Errors
-/// If the storage fails.
+/// Fails if the storage fails.
 pub async fn population(
     coordinator: &Coordinator,
     organisation_id: OrganisationId,

@@ -1,4 +1,4 @@
-//! The charge of a task whose clients add the noise.
+//! The ledger charge of a task with local noise.
 
 use folkmoot_protocol::{RoundId, Timestamp};
 use folkmoot_storage::{CollectionCharge, Leave, LedgerRepository, StorageError, TaskRecord};
@@ -6,12 +6,12 @@ use folkmoot_storage::{CollectionCharge, Leave, LedgerRepository, StorageError, 
 use super::{Ground, budget::terms};
 use crate::coordinator::Coordinator;
 
-/// Makes sure that a task is charged whose clients add the noise, before a byte of an update is taken: what arrives is seen,
-/// whether it is accepted, refused or cut off, and whatever becomes of its round. Says whether the update may be taken:
-/// not where the budget does not allow it.
+/// Charges a task with local noise before the coordinator reads any byte of an update. The coordinator sees every byte
+/// that arrives, even if the update is then refused or interrupted, or its round is abandoned. Returns whether the
+/// update may be read: `false` if the budget does not allow the charge.
 ///
 /// # Errors
-/// If the storage fails, or the ledger cannot be read.
+/// Fails if the storage fails, or the ledger cannot be read.
 pub async fn may_collect(
     coordinator: &Coordinator,
     task: &TaskRecord,
@@ -26,7 +26,7 @@ pub async fn may_collect(
     }
     loop {
         let ground = Ground::of(coordinator, task).await?;
-        // Who came before has paid for all.
+        // One charge, before the first update, covers all updates of the task.
         if !ground.has_begun(task.id) {
             if !ground.allows(task, 0, &[])? {
                 return Ok(false);
@@ -45,11 +45,11 @@ pub async fn may_collect(
             };
             match coordinator.storage.charge_collection(&charge).await {
                 Ok(()) => {}
-                // Somebody else was faster, so that all together get on.
+                // Another request wrote to the ledger first; retry with its new state.
                 Err(StorageError::LeaveConflict) => continue,
                 Err(error) => return Err(error),
             }
-            tracing::info!(task = %task.id, "clients begin to send noised updates: the task is charged");
+            tracing::info!(task = %task.id, "task charged: its first update with local noise is about to arrive");
         }
         coordinator.charged.insert(task.id);
         return Ok(true);

@@ -1,4 +1,4 @@
-//! Whether a population may have another task.
+//! Checks whether a population may get another task.
 
 use folkmoot_coordinator::{
     privacy::{PopulationPrivacy, Terms},
@@ -15,24 +15,24 @@ use super::{
 };
 use crate::coordinator::Coordinator;
 
-/// What was seen of a population when a task wanted to be let in. The storage lets it in only if that still holds.
+/// The state of a population when a new task was checked. The storage admits the task only if this state still holds.
 pub struct Standing {
-    /// What is set for it.
+    /// The population's privacy settings.
     privacy: PopulationPrivacy,
-    /// What was released.
+    /// The sum of the population's ledger.
     sum: LedgerSum,
-    /// Its tasks that are active or have an open round, by id, each with whether it promises privacy.
+    /// The population's tasks that are active or have an open round, by id. The flag is true for a private task.
     running: Vec<(TaskId, bool)>,
-    /// The same, as the storage compares them.
+    /// The ids of `running`, as a list that the storage can compare.
     ids: Vec<TaskId>,
     name: PopulationName,
 }
 
 impl Standing {
-    /// Looks at a population.
+    /// Reads the state of a population.
     ///
     /// # Errors
-    /// If the storage fails.
+    /// Fails if the storage fails.
     pub async fn of(
         coordinator: &Coordinator,
         organisation_id: OrganisationId,
@@ -56,23 +56,23 @@ impl Standing {
         Ok(Self { privacy, sum, running, ids, name: name.clone() })
     }
 
-    /// Returns what must still hold when the task is let in.
+    /// Returns the conditions that must still hold when the task is stored.
     pub fn admission(&self) -> Admission<'_> {
         Admission { privacy: self.privacy, entries: self.sum.entries, running: &self.ids }
     }
 
-    /// Returns how many of the population's tasks run.
+    /// Returns the number of running tasks in the population.
     pub fn running(&self) -> usize {
         self.running.len()
     }
 
-    /// Returns what is set for everybody in it.
+    /// Returns the population's privacy settings.
     pub fn privacy(&self) -> PopulationPrivacy {
         self.privacy
     }
 
-    /// Says why a task may not run in the population: clients there were promised privacy by another task, and nothing
-    /// bounds what tasks add up to. `task` is the task's own id, if it has one.
+    /// Returns the fault of a task that would need a population budget: another task has promised privacy to the same
+    /// clients, and no budget limits their sum. `task` is the task's own id, if it has one.
     pub fn budget_fault(&self, task: Option<TaskId>) -> Option<Fault> {
         if self.privacy.budget.is_some() {
             return None;
@@ -81,22 +81,22 @@ impl Standing {
             Some(task) => self.sum.totals.has_others(task),
             None => !self.sum.totals.is_empty(),
         };
-        // One that is under way may have released nothing yet.
+        // A running task may have promised privacy and released nothing yet.
         let has_promised = self.running.iter().any(|(id, promises)| *promises && Some(*id) != task);
         if !has_spent && !has_promised {
             return None;
         }
         let message =
-            "another task of this population promises privacy, and nothing bounds what they spend together";
+            "another task of this population is private, and no budget limits what the tasks spend together";
         let name = &self.name;
         let remedy = format!("set a budget first: folkmoot population set {name} --epsilon 10 --delta 1e-6");
         Some(Fault::new("population", message, &remedy))
     }
 
-    /// Returns the budget that the next version of a task would pass, if it would pass one.
+    /// Returns the budget that the task's next version would exceed, if any.
     ///
     /// # Errors
-    /// If the ledger cannot be accounted.
+    /// Fails if the ledger cannot be accounted.
     pub fn passed(
         &self,
         task: TaskId,
@@ -107,10 +107,10 @@ impl Standing {
         Ground::seen(self.privacy, self.sum.clone(), inherited).passed(task, description, 0, &[])
     }
 
-    /// Says why the budget of all tasks of the population has no room for a new one.
+    /// Returns a fault if the population's budget has no room for a new task.
     ///
     /// # Errors
-    /// If the ledger cannot be accounted.
+    /// Fails if the ledger cannot be accounted.
     pub fn room_fault(&self, description: &TaskDescription) -> Result<Option<Fault>, StorageError> {
         let passed = self.passed(TaskId::from_random_bytes([0; 16]), description, &[])?;
         let Some(passed @ Passed::Population { .. }) = passed else { return Ok(None) };
@@ -119,16 +119,17 @@ impl Standing {
         Ok(Some(Fault::new("population", passed.to_string(), &remedy)))
     }
 
-    /// Writes the command that raises the population's budget.
+    /// Returns the command that raises the population's budget.
     pub fn raise(&self) -> String {
         format!("folkmoot population set {} --epsilon E --delta D --weaken REASON", self.name)
     }
 }
 
-/// Says why a task cannot begin with a version: what was spent on it leaves no room for another.
+/// Returns a fault if a task cannot start from a version, because the amount spent on that version leaves no room for
+/// another.
 ///
 /// # Errors
-/// If what was spent cannot be accounted.
+/// Fails if the amount cannot be accounted.
 pub fn lineage_fault(
     description: &TaskDescription,
     ancestors: &[Ancestor],
@@ -143,7 +144,7 @@ pub fn lineage_fault(
         return Ok(None);
     };
     let relation = terms.charge.noise_multiplier.relation();
-    // Any id that no ancestor has.
+    // An arbitrary id that no ancestor has.
     let task_id = TaskId::from_random_bytes([0; 16]);
     let is_within = inherited.allows(task_id, terms.charge, relation, (epsilon, delta));
     if is_within.map_err(|error| unreadable(&error))? {
@@ -151,10 +152,10 @@ pub fn lineage_fault(
     }
     let spent = inherited.spent_under(relation, delta).map_err(|error| unreadable(&error))?;
     let message = format!(
-        "the version with which it begins has cost its clients epsilon {:.3} at delta {delta:e} already, and one more \
-         would pass {epsilon}",
+        "its initial version has already cost its clients epsilon {:.3} at delta {delta:e}, and one more version \
+         would exceed {epsilon}",
         spent.epsilon.get()
     );
-    let remedy = "raise epsilon, or begin with the model's own weights";
+    let remedy = "raise epsilon, or start from the model's own weights";
     Ok(Some(Fault::new("privacy.epsilon", message, remedy)))
 }

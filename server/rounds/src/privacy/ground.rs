@@ -1,4 +1,4 @@
-//! Whether a task may release one more version.
+//! Checks whether a task may release one more version.
 
 use std::fmt;
 
@@ -21,17 +21,18 @@ use super::{
 };
 use crate::coordinator::Coordinator;
 
-/// Says whether one more version of a task would spend more than it may. `pending` versions are as good as released.
+/// Returns whether one more version of a task would exceed a budget. `pending` versions count as released.
 ///
 /// # Errors
-/// If the storage fails, or the ledger cannot be read.
+/// Fails if the storage fails, or the ledger cannot be read.
 pub async fn is_spent(
     coordinator: &Coordinator,
     task: &TaskRecord,
     pending: u64,
 ) -> Result<bool, StorageError> {
     let population = population(coordinator, task.organisation_id, &task.description.population).await?;
-    // First what is open, then what is released: a round that commits in between counts twice rather than not at all.
+    // Read the open rounds before the ledger: a round that commits in between is then counted twice rather than not
+    // at all.
     let under_way = match population.budget {
         Some(_) => under_way(coordinator, task).await?,
         None => Vec::new(),
@@ -40,38 +41,38 @@ pub async fn is_spent(
     Ok(!ground.allows(task, pending, &under_way)?)
 }
 
-/// What a population's releases rest on: what is set for it, and what was released.
+/// The facts that a release depends on: the population's settings, and its ledger.
 pub struct Ground {
-    /// What is set.
+    /// The population's privacy settings.
     pub population: PopulationPrivacy,
-    /// What was released.
+    /// The sum of the population's ledger.
     sum: LedgerSum,
-    /// What was spent on the versions from which the task descends.
+    /// The charges of the versions that the task descends from.
     inherited: Totals,
 }
 
 impl Ground {
-    /// Looks at the population of a task.
+    /// Reads the facts for a task's population.
     ///
     /// # Errors
-    /// If the storage fails.
+    /// Fails if the storage fails.
     pub async fn of(coordinator: &Coordinator, task: &TaskRecord) -> Result<Self, StorageError> {
         let population = population(coordinator, task.organisation_id, &task.description.population).await?;
         Self::within(coordinator, task, population).await
     }
 
-    /// Rests on what was seen already of a population.
+    /// Creates the facts from settings and sums that were already read.
     pub(super) fn seen(population: PopulationPrivacy, sum: LedgerSum, inherited: Totals) -> Self {
         Self { population, sum, inherited }
     }
 
-    /// Looks at what was released, by what is set.
+    /// Reads the ledger for a population with known settings.
     async fn within(
         coordinator: &Coordinator,
         task: &TaskRecord,
         population: PopulationPrivacy,
     ) -> Result<Self, StorageError> {
-        // Without a promise and without a budget nothing is added up.
+        // For a task without privacy the ledger is not read.
         let sum = match task.description.privacy.is_none() {
             true => LedgerSum::default(),
             false => {
@@ -89,20 +90,21 @@ impl Ground {
         Ok(Self { population, sum, inherited })
     }
 
-    /// Returns how many entries the population's ledger has, if the task promises anything.
+    /// Returns the number of entries in the population's ledger; 0 for a task without privacy.
     pub fn entries(&self) -> u64 {
         self.sum.entries
     }
 
-    /// Says whether a task was charged whose clients add the noise.
+    /// Returns whether a task with local noise was already charged.
     pub fn has_begun(&self, task: TaskId) -> bool {
         self.sum.totals.has_begun(task)
     }
 
-    /// Says whether a task may release one more version after `pending` others of its own and those `under_way` elsewhere.
+    /// Returns whether a task may release one more version, after `pending` others of its own and those `under_way`
+    /// in other tasks.
     ///
     /// # Errors
-    /// If the ledger cannot be accounted.
+    /// Fails if the ledger cannot be accounted.
     pub fn allows(
         &self,
         task: &TaskRecord,
@@ -112,10 +114,10 @@ impl Ground {
         Ok(self.passed(task.id, &task.description, pending, under_way)?.is_none())
     }
 
-    /// Returns the budget that one more version would pass, if it would pass one.
+    /// Returns the budget that one more version would exceed, if any.
     ///
     /// # Errors
-    /// If the ledger cannot be accounted.
+    /// Fails if the ledger cannot be accounted.
     pub fn passed(
         &self,
         id: TaskId,
@@ -125,18 +127,18 @@ impl Ground {
     ) -> Result<Option<Passed>, StorageError> {
         let terms = Terms::of(description).ok().flatten();
         let (Some(limits), Some(terms)) = (description.privacy.limits(), terms) else {
-            // What is released without noise costs more than any budget has.
+            // A version without noise costs more than any budget.
             return Ok(self.population.budget.map(|_| Passed::Unbounded));
         };
         let is_sampled = matches!(terms.charge.participation, Participation::Poisson { .. });
         if self.population.unit == Unit::User && is_sampled {
-            // Devices are sampled, and a user may have many: nothing bounds what a version spends. Such a task is refused,
-            // but it may be older than the population's unit.
+            // Devices are sampled, but one user may have many, so the cost of a version has no bound. New tasks of
+            // this kind are refused, but this one may be older than the population's setting.
             return Ok(Some(Passed::Unbounded));
         }
         let mut all = self.sum.totals.clone();
         all.add(id, terms.charge, pending);
-        // A description that was accepted has a budget that is one.
+        // An accepted description always has a valid epsilon and delta.
         if let (Ok(epsilon), Ok(delta)) = (Epsilon::new(limits.epsilon), Delta::new(limits.delta)) {
             let relation = terms.charge.noise_multiplier.relation();
             let mut own = all.of_task(id);
@@ -153,28 +155,28 @@ impl Ground {
     }
 }
 
-/// A budget that one more version would pass.
+/// A budget that one more version would exceed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Passed {
-    /// The task's own, to which the versions count from which it descends.
+    /// The task's own budget, which also covers the versions that it descends from.
     Task {
-        /// What was spent of it.
+        /// The epsilon spent so far.
         spent: Epsilon,
-        /// What may be spent.
+        /// The epsilon of the budget.
         epsilon: Epsilon,
-        /// The delta of both.
+        /// The delta at which `spent` and `epsilon` are stated.
         delta: Delta,
     },
-    /// The one of all tasks of the population.
+    /// The budget of all tasks of the population.
     Population {
-        /// What was spent of it.
+        /// The epsilon spent so far.
         spent: Epsilon,
-        /// What may be spent.
+        /// The epsilon of the budget.
         epsilon: Epsilon,
-        /// The delta of both.
+        /// The delta at which `spent` and `epsilon` are stated.
         delta: Delta,
     },
-    /// Any: nothing bounds what a version of the task spends.
+    /// Any budget, because the cost of a version of this task has no bound.
     Unbounded,
 }
 
@@ -186,19 +188,20 @@ impl fmt::Display for Passed {
                 ("all tasks of the population have", (spent, epsilon, delta))
             }
             Passed::Unbounded => {
-                return f
-                    .write_str("the population has a budget, and nothing bounds what the task would spend");
+                return f.write_str(
+                    "the population has a privacy budget, and nothing limits what this task would spend",
+                );
             }
         };
         let (spent, epsilon, delta) = (spent.get(), epsilon.get(), delta.get());
         write!(
             f,
-            "{who} spent epsilon {spent:.3} of {epsilon} at delta {delta:e}, and one more version would pass that"
+            "{who} spent epsilon {spent:.3} of {epsilon} at delta {delta:e}, and one more version would exceed that"
         )
     }
 }
 
-/// Returns what was spent, if one more charge of a task would pass a budget.
+/// Returns the epsilon spent so far, if one more charge of the task would exceed the budget.
 fn spent_if_passed(
     totals: &Totals,
     task: TaskId,
@@ -214,7 +217,7 @@ fn spent_if_passed(
     Ok(Some(spent.epsilon))
 }
 
-/// Lists what the other tasks of the population will release with the rounds that they have open.
+/// Lists the charges that the population's other tasks will make with their open rounds.
 async fn under_way(
     coordinator: &Coordinator,
     task: &TaskRecord,

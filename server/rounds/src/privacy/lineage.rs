@@ -1,4 +1,4 @@
-//! What was spent on the versions from which a task descends.
+//! The privacy cost of the versions that a task descends from.
 
 use folkmoot_privacy::ledger::{Event, Totals};
 use folkmoot_protocol::PopulationName;
@@ -6,14 +6,14 @@ use folkmoot_storage::{Ancestor, LedgerRepository, StorageError, TaskRecord};
 
 use crate::coordinator::Coordinator;
 
-/// Entries of a ledger that are read at once.
+/// The number of ledger entries to read at a time.
 const PAGE: u32 = 1000;
 
-/// Lists the versions from which a task descends that begins with this version of another: that one first, then those from
-/// which it descends itself.
+/// Lists the versions that a task descends from if it starts with this version of another task: first that version,
+/// then its own ancestors.
 ///
 /// # Errors
-/// If the storage fails.
+/// Fails if the storage fails.
 pub async fn ancestors(
     coordinator: &Coordinator,
     task: &TaskRecord,
@@ -30,7 +30,7 @@ pub async fn ancestors(
     Ok([ancestor].into_iter().chain(first.making.ancestors.iter().cloned()).collect())
 }
 
-/// Adds up what was spent on those of the versions that were trained by this population's clients.
+/// Adds up the charges of those ancestors that this population's clients trained.
 pub fn inherited(ancestors: &[Ancestor], population: &PopulationName) -> Totals {
     let mut totals = Totals::default();
     let of_population = ancestors.iter().filter(|ancestor| ancestor.population == *population);
@@ -38,7 +38,7 @@ pub fn inherited(ancestors: &[Ancestor], population: &PopulationName) -> Totals 
     totals
 }
 
-/// Adds up what a task has spent up to a version. Version 0 was not trained by it.
+/// Adds up the charges of a task up to a version. Version 0 costs nothing: the task did not train it.
 async fn spent_until(
     coordinator: &Coordinator,
     task: &TaskRecord,

@@ -1,5 +1,5 @@
-//! Differential privacy on the coordinator's side: the noise of a round, the budget that ends a task, and the statement of
-//! what is promised.
+//! Differential privacy on the coordinator: the noise of a round, the budget that ends a task, and the privacy
+//! statement.
 
 mod budget;
 mod collect;

@@ -1,4 +1,4 @@
-//! What a budget costs: the planner of the command line and of the API.
+//! The privacy planner of the command line and the API.
 
 use folkmoot_coordinator::privacy::EPSILON_MAX;
 use folkmoot_privacy::{
@@ -11,88 +11,90 @@ use utoipa::ToSchema;
 
 /// The exponent of the default delta: clients^-1.1 is well below 1 / clients.
 const DELTA_EXPONENT: f64 = -1.1;
-/// The deviation of the noise on the count of short updates over the report goal, as tasks have it.
+/// The standard deviation of the noise on the count of short updates, divided by the report goal. Tasks use the same
+/// value.
 const COUNT_DEVIATION_SHARE: f64 = 1.0 / 20.0;
-/// The parameters of a model of which nothing is said.
+/// The default number of parameters.
 pub const PARAMETERS: u64 = 1_000_000;
-/// The clipping norm of which nothing is said.
+/// The default clipping norm.
 pub const CLIPPING_NORM: f64 = 1.0;
 
-/// What is planned.
+/// The inputs of a privacy plan.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlanRequest {
-    /// How many clients the population has, at least 1.
+    /// The number of clients in the population, at least 1.
     #[schema(minimum = 1)]
     pub clients: u64,
-    /// How many updates a version is made of, at least 1.
+    /// The report goal: the number of updates in a version, at least 1.
     #[schema(minimum = 1)]
     pub report_goal: u64,
-    /// How many versions there will be, at least 1.
+    /// The number of versions to release, at least 1.
     #[schema(minimum = 1)]
     pub rounds: u64,
-    /// The epsilon that all versions together may spend of a client: above 0, at most 1000.
+    /// The epsilon that all versions together may spend per client: above 0, at most 1000.
     #[schema(exclusive_minimum = 0.0, maximum = 1000.0)]
     pub epsilon: f64,
-    /// The probability mass for which that need not hold; by default 1 / clients^1.1, rounded down to one digit.
+    /// The delta of the budget: the probability with which epsilon may be exceeded. Default: 1 / clients^1.1, rounded
+    /// down to one digit.
     #[serde(default)]
     pub delta: Option<f64>,
-    /// In how many versions a client's updates may be; by default in all.
+    /// The maximum number of versions that may contain a client's updates. Default: all versions.
     #[serde(default)]
     #[schema(minimum = 1)]
     pub participations: Option<u64>,
-    /// How many parameters the model has; by default a million.
+    /// The number of parameters of the model. Default: 1,000,000.
     #[serde(default)]
     #[schema(minimum = 1)]
     pub parameters: Option<u64>,
-    /// The L2 norm to which updates are clipped; by default 1.
+    /// The L2 norm to which updates are clipped. Default: 1.
     #[serde(default)]
     #[schema(exclusive_minimum = 0.0)]
     pub clipping_norm: Option<f64>,
-    /// What is claimed of how clients are drawn; by default nothing.
+    /// The privacy amplification that the plan claims. Default: none.
     #[serde(default)]
     pub amplification: PlannedAmplification,
 }
 
-/// What is claimed of how clients are drawn.
+/// A claim of privacy amplification by sampling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlannedAmplification {
-    /// Nothing.
+    /// No claim.
     #[default]
     None,
-    /// That each version is one draw of the clients by independent coins.
+    /// Poisson sampling: for each version, every client is drawn independently with the same probability.
     Poisson,
 }
 
-/// A plan, with what it costs.
+/// A plan and its cost.
 #[derive(Serialize)]
 pub struct Planned {
-    /// What was planned, with every default.
+    /// The inputs, with all defaults filled in.
     pub intention: Intention,
-    /// What it costs.
+    /// The noise and the expected accuracy.
     pub forecast: Forecast,
-    /// The noise on the sum over the clipping norm where the norm is adaptive: the count of short updates takes a part
-    /// of the budget. None where it would take all.
+    /// The noise multiplier of the sum if the clipping norm is adaptive. It is larger, because the count of updates
+    /// below the norm uses part of the budget. `None` if the count would use the whole budget.
     pub adaptive_update_multiplier: Option<f64>,
 }
 
-/// Why there is no plan: a sentence, and what to do.
+/// The reason why there is no plan, and a remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}; {remedy}")]
 pub struct PlanError {
-    /// What is wrong.
+    /// A description of the problem.
     pub message: String,
-    /// What would be right.
+    /// Advice on how to fix the problem.
     pub remedy: &'static str,
 }
 
-/// Derives how much noise a budget asks for, and whether anything is learned through it.
+/// Computes the noise that a budget requires, and whether the model can learn despite it.
 ///
 /// # Errors
-/// [`PlanError`] if a number is out of range, or no noise keeps the budget.
+/// [`PlanError`] if a number is out of range, or no noise meets the budget.
 pub fn planned(request: &PlanRequest) -> Result<Planned, PlanError> {
-    let fault = |message: String| PlanError { message, remedy: "look at the numbers of the plan" };
+    let fault = |message: String| PlanError { message, remedy: "correct this value of the plan" };
     let counts = [
         ("clients", Some(request.clients)),
         ("report_goal", Some(request.report_goal)),
@@ -101,12 +103,12 @@ pub fn planned(request: &PlanRequest) -> Result<Planned, PlanError> {
         ("parameters", request.parameters),
     ];
     if let Some((name, _)) = counts.into_iter().find(|(_, count)| *count == Some(0)) {
-        return Err(fault(format!("{name} is 0 and must be at least 1")));
+        return Err(fault(format!("{name} is 0; it must be at least 1")));
     }
     let clipping_norm = request.clipping_norm.unwrap_or(CLIPPING_NORM);
-    // No update has a larger norm that could be clipped to it: its values are float32.
+    // Updates are float32, so a larger clipping norm would not clip any update.
     if !(clipping_norm > 0.0 && clipping_norm <= f64::from(f32::MAX)) {
-        return Err(fault(format!("clipping_norm is {clipping_norm} and must be above 0 and a float32")));
+        return Err(fault(format!("clipping_norm is {clipping_norm}; it must be above 0 and fit a float32")));
     }
     let in_range = |epsilon: &Epsilon| epsilon.get() > 0.0 && epsilon.get() <= EPSILON_MAX;
     let epsilon = Epsilon::new(request.epsilon).ok().filter(in_range);
@@ -122,7 +124,7 @@ pub fn planned(request: &PlanRequest) -> Result<Planned, PlanError> {
         is_poisson_claimed: request.amplification == PlannedAmplification::Poisson,
         epsilon: epsilon.ok_or_else(|| {
             let epsilon = request.epsilon;
-            fault(format!("epsilon is {epsilon} and must be above 0 and at most {EPSILON_MAX}"))
+            fault(format!("epsilon is {epsilon}; it must be above 0 and at most {EPSILON_MAX}"))
         })?,
         delta,
         unit: Unit::Client,
@@ -145,7 +147,7 @@ fn default_delta(clients: u64) -> Result<Delta, PlanError> {
     let (digits, exponent) = shown.split_once('e').unwrap_or((&shown, "0"));
     let first: String = digits.chars().take(1).collect();
     let delta = format!("{first}e{exponent}").parse().ok().and_then(|delta| Delta::new(delta).ok());
-    let message = || format!("1 / {clients}^1.1 is no delta");
+    let message = || format!("the default delta 1 / {clients}^1.1 is not a valid delta");
     delta.ok_or_else(|| PlanError { message: message(), remedy: "give a delta" })
 }
 
@@ -155,7 +157,7 @@ mod tests {
 
     use super::*;
 
-    /// Numbers of every size, their ends among them.
+    /// Numbers of all magnitudes, including both ends of the range.
     fn counts() -> impl Strategy<Value = u64> {
         prop_oneof![0..3u64, (0..64u32).prop_map(|bits| 1 << bits), Just(u64::MAX)]
     }
@@ -165,7 +167,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is asked, there is a plan or an error that says why not.
+        /// Any request results in a plan or in an error with a reason.
         #[test]
         fn any_numbers_are_planned_or_refused(
             clients in counts(), report_goal in counts(), rounds in counts(), epsilon in numbers(),

@@ -1,4 +1,4 @@
-//! Whose clients may not be counted: those of tasks whose privacy rests on nobody knowing who was drawn.
+//! Populations whose clients must not be counted, because a task's privacy depends on hiding who was drawn.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,11 @@ use folkmoot_storage::{LedgerRepository, StorageError, TaskRepository};
 
 use crate::coordinator::Coordinator;
 
-/// Lists the populations of an organisation with a task under way that hides how many clients its rounds drew. How many wait
-/// or train just now would tell.
+/// Lists the populations of an organisation with a running task that hides the number of clients that its rounds drew.
+/// The number of waiting or training clients would reveal that number.
 ///
 /// # Errors
-/// If the storage fails.
+/// Fails if the storage fails.
 pub async fn sampled_now(
     coordinator: &Coordinator,
     organisation_id: OrganisationId,
@@ -29,10 +29,11 @@ pub async fn sampled_now(
     Ok(populations)
 }
 
-/// Says whether a population has had such a task: its past updates may not be counted either.
+/// Returns whether a population ever had a task that hides the number of drawn clients. If so, its past updates must
+/// not be counted either.
 ///
 /// # Errors
-/// If the storage fails.
+/// Fails if the storage fails.
 pub async fn was_sampled(
     coordinator: &Coordinator,
     organisation_id: OrganisationId,

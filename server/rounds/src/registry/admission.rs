@@ -1,4 +1,4 @@
-//! Whether a new task has its place beside the other tasks of its population.
+//! Admission of a new task beside the other tasks of its population.
 
 use folkmoot_coordinator::{
     privacy::Amplification,
@@ -9,20 +9,20 @@ use folkmoot_storage::{ModelVersionRecord, StorageError, TaskRecord, TaskReposit
 
 use crate::{coordinator::Coordinator, privacy::Standing, refusal::Refusal};
 
-/// Tasks of one population that may be active at the same time.
+/// The maximum number of active tasks in a population.
 pub const ACTIVE_TASKS_MAX: usize = 64;
-/// How often a population is looked at anew because it changed between the look and the transaction.
+/// The maximum number of attempts to store a task whose population changes between the check and the transaction.
 const ATTEMPTS_MAX: u32 = 16;
 
-/// A task that was checked, with what was seen of its population.
+/// A task that passed its checks, with the state of its population at that time.
 pub(super) struct Prepared {
     pub(super) task: TaskRecord,
     pub(super) version: ModelVersionRecord,
     pub(super) standing: Standing,
 }
 
-/// Stores a task if its population is as it was when the task was checked. If it is not, the task is checked anew: of two
-/// that were made at the same moment, the second finds the first.
+/// Stores a task if its population has not changed since the check; otherwise checks the task again. If two tasks are
+/// created at the same time, the check of the second task therefore sees the first one.
 pub(super) async fn admit(coordinator: &Coordinator, prepared: Prepared) -> Result<TaskRecord, Refusal> {
     let Prepared { task, version, mut standing } = prepared;
     let mut attempt = 1;
@@ -40,21 +40,23 @@ pub(super) async fn admit(coordinator: &Coordinator, prepared: Prepared) -> Resu
     }
 }
 
-/// Lists what speaks against a new task in its population: that it has only so many clients to share, and what everybody in
-/// it was promised.
+/// Lists the population's objections to a new task: too many active tasks, or a conflict with its privacy budget or
+/// unit.
 pub(super) fn population_faults(
     standing: &Standing,
     description: &TaskDescription,
 ) -> Result<Vec<Fault>, StorageError> {
     let mut faults = Vec::new();
     if standing.running() >= ACTIVE_TASKS_MAX {
-        let message = format!("{} tasks of this population are active already", standing.running());
-        faults.push(Fault::new("population", message, "wait until one is over, or cancel one"));
+        let message =
+            format!("this population already has {} active tasks, which is the limit", standing.running());
+        faults.push(Fault::new("population", message, "wait until an active task ends, or cancel one"));
     }
     faults.extend(standing.budget_fault(None));
     let privacy = standing.privacy();
     if privacy.budget.is_some() && description.privacy.is_none() {
-        let message = "the population has a privacy budget, and this task would spend without end";
+        let message =
+            "the population has a privacy budget, and this task has no privacy, so its cost has no limit";
         let remedy = "choose privacy.kind = \"central\" or \"local\", or train in another population";
         faults.push(Fault::new("privacy.kind", message, remedy));
     }
@@ -62,7 +64,7 @@ pub(super) fn population_faults(
     let claims_sampling =
         description.privacy.central().is_some_and(|one| one.amplification == Amplification::Poisson);
     if privacy.unit == Unit::User && claims_sampling {
-        let message = "the population's unit of privacy is the user, and devices are sampled, not users";
+        let message = "sampling draws devices, but the population's unit of privacy is the user";
         faults.push(Fault::new("privacy.amplification", message, "choose amplification = \"none\""));
     }
     Ok(faults)

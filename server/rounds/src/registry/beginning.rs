@@ -1,4 +1,4 @@
-//! With what a task begins: its model, the tensors that travel, and their values in version 0.
+//! The initial state of a task: its model, the tensors that travel, and their values in version 0.
 
 use bytes::Bytes;
 use folkmoot_coordinator::task::TaskDescription;
@@ -9,37 +9,37 @@ use folkmoot_storage::{ModelRecord, ModelVersionRecord, TaskRecord};
 use super::{create_model, version::WholeVersion};
 use crate::{coordinator::Coordinator, refusal::Refusal};
 
-/// A version of another task with whose weights a task begins.
+/// A version of another task whose weights a new task starts from.
 pub struct WarmStartFrom {
     pub task: TaskRecord,
     pub version: ModelVersionRecord,
 }
 
-/// What is stored of a task's beginning.
+/// The stored initial state of a task.
 pub struct Beginning {
-    /// The model, whose file has the values of every tensor that does not travel.
+    /// The model. Its file has the values of every tensor that does not travel.
     pub model: ModelRecord,
-    /// The tensors that travel.
+    /// The tensors that travel between coordinator and clients.
     pub schema: TensorSchema,
-    /// Their values in version 0.
+    /// The values of these tensors in version 0.
     pub weights: BlobDigest,
 }
 
-/// What a task begins with, before it is stored.
+/// The initial state of a task, before it is stored.
 struct Computed {
     schema: TensorSchema,
     weights: Bytes,
-    /// The model's file with other values of the tensors that do not travel, if they are others.
+    /// A new model file, if tensors that do not travel have other values than in the uploaded file.
     model: Option<Bytes>,
 }
 
-/// Stores what a task begins with. A description that was checked against the model is expected.
+/// Stores the initial state of a task. The description must have been checked against the model.
 ///
-/// If the task begins with another's version, and that has other values of the tensors which do not travel, the task gets a
-/// model file of its own: clients have these tensors from nowhere else.
+/// If the task starts from a version of another task, tensors that do not travel may differ from the model's file.
+/// The task then gets its own model file, because clients have no other source for these tensors.
 ///
 /// # Errors
-/// If the storage fails, or the model or the version cannot be read.
+/// Fails if the storage fails, or the model or version cannot be read.
 pub async fn begin(
     coordinator: &Coordinator,
     description: &TaskDescription,
@@ -86,7 +86,7 @@ fn compute(
     };
     let trained = part.pick(&weights).map_err(|error| Refusal::internal(&error))?;
     let bytes = trained.iter().flat_map(|weight| weight.to_le_bytes()).collect::<Vec<u8>>();
-    // With the trained ones of the version, all others being the file's: is that the version?
+    // The original file suffices if its untrained tensors equal those of the version.
     let with_file = part.fill(trained).map_err(|error| Refusal::internal(&error))?;
     let is_same = with_file.iter().zip(&weights).all(|(file, wanted)| file.to_bits() == wanted.to_bits());
     let own = match is_same {

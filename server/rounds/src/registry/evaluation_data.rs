@@ -1,35 +1,35 @@
-//! The operator's own examples as a blob: a safetensors file with the tensors `features` and `labels`.
+//! The operator's evaluation examples as a blob: a safetensors file with the tensors `features` and `labels`.
 
 use std::collections::HashMap;
 
 use folkmoot_engine::{Examples, ExamplesError, Labels};
 use safetensors::{Dtype, SafeTensorError, SafeTensors, serialize, tensor::TensorView};
 
-/// Examples that cannot be read.
+/// The reason why evaluation examples cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum EvaluationDataError {
-    /// It is no safetensors file, or a tensor is missing.
-    #[error("the examples are no safetensors file with `features` and `labels`: {0}")]
+    /// The file is not safetensors, or a tensor is missing.
+    #[error("the examples are not a safetensors file with the tensors `features` and `labels`: {0}")]
     Format(#[from] SafeTensorError),
-    /// A tensor has another type or shape than it must have.
+    /// A tensor has a wrong type or shape.
     #[error("{tensor} is {found}; it must be {expected}")]
     Tensor {
-        /// Which.
+        /// The tensor's name.
         tensor: &'static str,
-        /// What it is.
+        /// Its actual type and shape.
         found: String,
-        /// What it may be.
+        /// The required type and shape.
         expected: &'static str,
     },
-    /// The tensors do not go together.
+    /// The tensors do not match each other.
     #[error(transparent)]
     Examples(#[from] ExamplesError),
 }
 
-/// Writes examples.
+/// Serialises examples as a safetensors file.
 ///
 /// # Errors
-/// If the file cannot be made.
+/// Fails if the file cannot be produced.
 pub fn write(examples: &Examples) -> Result<Vec<u8>, EvaluationDataError> {
     let count = examples.len();
     let features: Vec<u8> = examples.features().iter().flat_map(|value| value.to_le_bytes()).collect();
@@ -52,10 +52,10 @@ pub fn write(examples: &Examples) -> Result<Vec<u8>, EvaluationDataError> {
     Ok(serialize(tensors, None)?)
 }
 
-/// Reads what [`write()`] wrote.
+/// Reads the output of [`write()`].
 ///
 /// # Errors
-/// If the bytes are something else, or the tensors do not go together.
+/// Fails if the bytes are not a safetensors file with these tensors, or the tensors do not match each other.
 pub fn read(bytes: &[u8]) -> Result<Examples, EvaluationDataError> {
     let file = SafeTensors::deserialize(bytes)?;
     let (features, labels) = (file.tensor("features")?, file.tensor("labels")?);

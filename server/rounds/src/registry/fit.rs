@@ -2,7 +2,7 @@ use folkmoot_coordinator::task::{Fault, TaskDescription};
 use folkmoot_engine::{Model, ParameterKind, TrainedPart};
 use folkmoot_protocol::{GradientClipping, Loss};
 
-/// Lists what does not fit between a description and its model, or nothing.
+/// Lists the conflicts between a description and its model.
 pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
     let plan = &description.plan;
     let mut faults = Vec::new();
@@ -12,26 +12,27 @@ pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
             faults.push(Fault::new(
                 "plan.frozen",
                 error.to_string(),
-                "name tensors of the model; * stands for any characters, ? for one",
+                "name tensors of the model; * matches any characters, ? matches one",
             ));
         }
         Ok(part) => {
             if !part.tensors().any(|tensor| tensor.kind == ParameterKind::Trained) {
-                let remedy = "leave at least one tensor to train";
+                let remedy = "leave at least one tensor unfrozen";
                 faults.push(Fault::new("plan.frozen", "every tensor is frozen", remedy));
             }
         }
     }
     let has_statistics = model.parameters().iter().any(|spec| spec.kind == ParameterKind::Statistic);
     if matches!(plan.gradient_clipping, Some(GradientClipping::PerExampleNorm(_))) && has_statistics {
-        let message = "batch normalisation mixes examples, so none has a gradient of its own";
+        let message = "batch normalisation mixes examples, so single examples have no gradient of their own";
         let remedy = "use a model with group or layer normalisation, or clip by norm";
         faults.push(Fault::new("plan.gradient_clipping.per_example_norm", message, remedy));
     }
     faults
 }
 
-/// One class alone is always right, and one output alone has no direction: nothing would be learned.
+/// Checks that the output suits the loss. With a single class every answer is right, and a single number has no
+/// direction: the model would learn nothing.
 fn loss_fault(loss: Loss, output: &[usize]) -> Option<Fault> {
     let needs_several = match loss {
         Loss::SoftmaxCrossEntropy | Loss::KlDivergence => "one logit for each class",
@@ -45,7 +46,8 @@ fn loss_fault(loss: Loss, output: &[usize]) -> Option<Fault> {
     if output.last().is_some_and(|&size| size > 1) {
         return None;
     }
-    let message = format!("{} needs {needs_several}, the output is {output:?}", loss.name());
+    let message =
+        format!("{} needs {needs_several}, but the model's output has the shape {output:?}", loss.name());
     let remedy = match loss {
         Loss::Cosine => "end the model with a row of two numbers or more, or choose mean_squared_error",
         _ => "end the model with a row of two logits or more, or choose binary_cross_entropy",

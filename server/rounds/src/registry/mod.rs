@@ -1,9 +1,9 @@
-//! What operators bring, checked and kept: models, examples to evaluate on, and tasks.
+//! Uploads from operators, checked and stored: models, evaluation examples, and tasks.
 
 mod admission;
 mod beginning;
 pub mod evaluation_data;
-/// What a task asks of its model.
+/// Checks a task's description against its model.
 pub mod fit;
 mod model;
 mod task;

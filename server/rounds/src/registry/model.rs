@@ -6,10 +6,10 @@ use folkmoot_storage::{ModelRecord, ModelRepository};
 
 use crate::{coordinator::Coordinator, refusal::Refusal};
 
-/// Keeps an ONNX model. The same one again changes nothing.
+/// Stores an ONNX model. Storing the same model again changes nothing.
 ///
 /// # Errors
-/// If it cannot be read or trained, or is larger than `model_bytes_max`.
+/// Fails if the model cannot be read or trained, or is larger than `model_bytes_max`.
 pub async fn create_model(
     coordinator: &Coordinator,
     organisation_id: OrganisationId,
@@ -29,7 +29,7 @@ pub async fn create_model(
     Ok(record)
 }
 
-/// Reads ONNX into the schema of what it trains and the bytes of its weights.
+/// Reads an ONNX model into the schema of its trainable tensors and the bytes of its weights.
 fn import(onnx: &[u8], limits: &ImportLimits) -> Result<(TensorSchema, Bytes), Refusal> {
     let model = Model::from_onnx(onnx, limits)
         .map_err(|error| Refusal::new(ErrorCode::ModelInvalid, error.to_string()))?;

@@ -16,10 +16,10 @@ use super::{
 };
 use crate::{coordinator::Coordinator, privacy, refusal::Refusal};
 
-/// Makes a task and its model version 0.
+/// Creates a task and its model version 0.
 ///
 /// # Errors
-/// A refusal that lists every fault of the description, also against the model.
+/// A refusal that lists every fault of the description, including conflicts with the model.
 pub async fn create_task(
     coordinator: &Coordinator,
     organisation_id: OrganisationId,
@@ -32,7 +32,7 @@ pub async fn create_task(
     Ok(task)
 }
 
-/// Checks a task that is to be made, and brings together what it begins with.
+/// Checks a new task and assembles its initial state.
 pub(super) async fn prepare(
     coordinator: &Coordinator,
     organisation_id: OrganisationId,
@@ -88,10 +88,10 @@ pub(super) async fn prepare(
     Ok(Prepared { task, version, standing })
 }
 
-/// Lists what is wrong with a task that might be made.
+/// Lists the faults of a task without creating it.
 ///
 /// # Errors
-/// If the storage fails.
+/// Fails if the storage fails.
 pub async fn task_faults(
     coordinator: &Coordinator,
     organisation_id: OrganisationId,
@@ -100,7 +100,7 @@ pub async fn task_faults(
     Ok(check(coordinator, organisation_id, request).await?.err().unwrap_or_default())
 }
 
-/// What a task begins with.
+/// The inputs of a new task after all checks.
 struct Checked {
     model: ModelRecord,
     from: Option<WarmStartFrom>,
@@ -108,8 +108,8 @@ struct Checked {
     standing: privacy::Standing,
 }
 
-/// Checks a description by itself, against its model and against what else the operator brought; the inner error lists
-/// every fault.
+/// Checks a description by itself, and against its model, population and other inputs. The inner error lists every
+/// fault.
 async fn check(
     coordinator: &Coordinator,
     organisation_id: OrganisationId,
@@ -121,7 +121,7 @@ async fn check(
     faults.extend(population_faults(&standing, &request.description)?);
     let Some(model) = coordinator.storage.model(organisation_id, request.model).await? else {
         let message = format!("there is no model {}", request.model);
-        faults.push(Fault::new("model", message, "send the ONNX file to POST /v1/admin/models first"));
+        faults.push(Fault::new("model", message, "upload the ONNX file with POST /v1/admin/models first"));
         return Ok(Err(faults));
     };
     let from = match warm_start(coordinator, organisation_id, request, &model).await? {
@@ -140,7 +140,7 @@ async fn check(
     Ok(if faults.is_empty() { Ok(Checked { model, from, ancestors, standing }) } else { Err(faults) })
 }
 
-/// Finds the version with whose weights the task begins, if it does not begin with the model's.
+/// Finds the version to start from, if the task does not start from the model's own weights.
 async fn warm_start(
     coordinator: &Coordinator,
     organisation_id: OrganisationId,
@@ -150,22 +150,23 @@ async fn warm_start(
     let Some(WarmStart { task_id, version }) = request.warm_start else { return Ok(Ok(None)) };
     let fault = |message: String, remedy: &str| Ok(Err(Fault::new("warm_start", message, remedy)));
     let Some(task) = coordinator.storage.task(organisation_id, task_id).await? else {
-        return fault(format!("there is no task {task_id}"), "name one of `folkmoot task list`");
+        return fault(format!("there is no task {task_id}"), "choose a task from `folkmoot task list`");
     };
     let of_task = coordinator.storage.model(organisation_id, task.model).await?;
     if of_task.is_none_or(|one| one.schema != model.schema) {
-        let message = format!("task {task_id} trains another model: its tensors are not the same");
-        return fault(message, "begin with a task of the same model");
+        let message = format!("task {task_id} trains another model, with different tensors");
+        return fault(message, "choose a task of the same model");
     }
     match coordinator.storage.model_version(task_id, version).await? {
         Some(version) => Ok(Ok(Some(WarmStartFrom { task, version }))),
-        None => {
-            fault(format!("task {task_id} has no version {version}"), "name one of `folkmoot model list`")
-        }
+        None => fault(
+            format!("task {task_id} has no version {version}"),
+            "choose a version from `folkmoot model list`",
+        ),
     }
 }
 
-/// Lists what does not fit between the description, the model and the operator's examples.
+/// Lists the conflicts between the description, the model and the operator's examples.
 async fn model_faults(
     coordinator: &Coordinator,
     request: &CreateTaskRequest,
@@ -182,19 +183,20 @@ async fn model_faults(
         let limits = ImportLimits { model_bytes_max: onnx.len(), ..ImportLimits::default() };
         let model = match Model::from_onnx(&onnx, &limits) {
             Ok(model) => model,
-            // It was read when it was brought; another build of the coordinator may know fewer operators.
-            Err(error) => return vec![Fault::new("model", error.to_string(), "bring another model")],
+            // The model was readable when it was uploaded; another build of the coordinator may support fewer
+            // operators.
+            Err(error) => return vec![Fault::new("model", error.to_string(), "upload another model")],
         };
         let mut faults = fit::faults(&description, &model);
         match (wants_data, data) {
             (true, None) => faults.push(Fault::new(
                 "evaluation.central",
-                "there are no examples of the operator's",
-                "bring them with the task: folkmoot task create --evaluation-data FILE",
+                "central evaluation needs your own examples, and none were given",
+                "give them when you create the task: folkmoot task create --evaluation-data FILE",
             )),
             (false, Some(_)) => faults.push(Fault::new(
                 "evaluation_data",
-                "nothing evaluates on these examples",
+                "examples were given, but no central evaluation uses them",
                 "set central = true in [evaluation]",
             )),
             (true, Some(data)) => faults.extend(data_fault(&description, &model, data)),
@@ -213,13 +215,15 @@ fn data_fault(
     let fault = |message: String, remedy: &str| Some(Fault::new("evaluation_data", message, remedy));
     let Ok(bytes) = data else {
         return fault(
-            "there are no such examples".into(),
-            "send them to POST /v1/admin/evaluation-data first",
+            "no examples with this digest were uploaded".into(),
+            "upload them with POST /v1/admin/evaluation-data first",
         );
     };
     let examples = match evaluation_data::read(&bytes) {
         Ok(examples) => examples,
-        Err(error) => return fault(error.to_string(), "send them to POST /v1/admin/evaluation-data"),
+        Err(error) => {
+            return fault(error.to_string(), "upload valid examples with POST /v1/admin/evaluation-data");
+        }
     };
     let first: Vec<usize> = (0..examples.len().min(1)).collect();
     let fits = examples.subset(&first).map_err(|error| error.to_string()).and_then(|example| {
@@ -227,7 +231,7 @@ fn data_fault(
         let measured = folkmoot_engine::evaluate(model, &model.initial_weights(), &example, loss);
         measured.map_err(|error| error.to_string())
     });
-    fits.err().and_then(|error| fault(error, "bring examples that the model and the loss can take"))
+    fits.err().and_then(|error| fault(error, "upload examples that fit the model and the loss"))
 }
 
 async fn keep_plan(

@@ -1,4 +1,4 @@
-//! Tasks that are made at the same moment.
+//! Tests of tasks that are created at the same time.
 
 use bytes::Bytes;
 use folkmoot_api::tasks::CreateTaskRequest;
@@ -19,7 +19,7 @@ use crate::coordinator::Coordinator;
 
 const NOW: Timestamp = Timestamp(1_700_000_000_000);
 
-/// A coordinator in memory with a model.
+/// A coordinator in memory with one model.
 async fn coordinator() -> (Coordinator, OrganisationId, BlobDigest) {
     let (blobs, chance) = (BlobStore::in_memory(), ChaCha20Rng::seed_from_u64(1));
     let coordinator = Coordinator::new(MemoryStorage::new(), blobs, RoundLog::in_memory(), chance);
@@ -61,7 +61,7 @@ fn request(description: Value, model: BlobDigest) -> CreateTaskRequest {
     CreateTaskRequest { description, model, evaluation_data: None, warm_start: None, activate: true }
 }
 
-/// Both are checked before either is stored, as by two requests at once.
+/// Both tasks are checked before either is stored, as with two concurrent requests.
 #[tokio::test]
 async fn of_two_tasks_that_are_made_at_the_same_moment_the_second_finds_the_first() {
     for (first, second, is_let_in) in [
@@ -82,7 +82,7 @@ async fn of_two_tasks_that_are_made_at_the_same_moment_the_second_finds_the_firs
         }
         let refusal = outcome.unwrap_err();
         assert_eq!((refusal.code(), all.len()), (ErrorCode::TaskInvalid, 1));
-        assert!(refusal.to_string().contains("nothing bounds what they spend together"), "{refusal}");
+        assert!(refusal.to_string().contains("no budget limits what the tasks spend together"), "{refusal}");
     }
 }
 
@@ -97,5 +97,5 @@ async fn the_last_place_of_a_population_is_given_once() {
     let late = prepare(&coordinator, organisation, request(plain(), model), NOW).await.unwrap();
     admit(&coordinator, last).await.unwrap();
     let refusal = admit(&coordinator, late).await.unwrap_err();
-    assert!(refusal.to_string().contains("64 tasks of this population are active already"), "{refusal}");
+    assert!(refusal.to_string().contains("this population already has 64 active tasks"), "{refusal}");
 }

@@ -1,23 +1,23 @@
 use folkmoot_engine::{FitError, ImportError, ImportLimits, Model, TrainedPart};
 use folkmoot_protocol::TrainingPlan;
 
-/// A model with all its weights as a version of a task has them.
+/// A model with all weights of one of its task's versions.
 pub struct WholeVersion {
     /// The model.
     pub model: Model,
-    /// The tensors that the task's plan changes, which are all that the version's own bytes hold.
+    /// The tensors that the task's plan can change. The stored bytes of a version contain only these tensors.
     pub part: TrainedPart,
-    /// All weights, flat, in the order of the model's parameters.
+    /// All weights in one vector, in the order of the model's parameters.
     pub weights: Vec<f32>,
 }
 
-/// A version that cannot be read.
+/// The reason why a version cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum VersionError {
-    /// The model was read when it was brought; another build of the coordinator may know fewer operators.
+    /// The model was readable when it was uploaded; another build of the coordinator may support fewer operators.
     #[error(transparent)]
     Model(#[from] ImportError),
-    /// The plan and the model, or the weights and the plan, do not go together.
+    /// The plan does not match the model, or the weights do not match the plan.
     #[error(transparent)]
     Fit(#[from] FitError),
 }
@@ -26,7 +26,7 @@ impl WholeVersion {
     /// Reads a task's model and the bytes of one of its versions.
     ///
     /// # Errors
-    /// If the model cannot be read, or the weights are not those of the tensors that the plan changes.
+    /// Fails if the model cannot be read, or the weights do not match the tensors that the plan can change.
     pub fn read(onnx: &[u8], weights: &[u8], plan: &TrainingPlan) -> Result<Self, VersionError> {
         let limits = ImportLimits { model_bytes_max: onnx.len(), ..ImportLimits::default() };
         let model = Model::from_onnx(onnx, &limits)?;

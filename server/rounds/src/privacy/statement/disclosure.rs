@@ -1,19 +1,20 @@
-//! What the statement says of figures that no noise hides.
+//! The parts of the statement about figures without noise: the figures that are withheld, and those that are shown.
 
 use folkmoot_api::statement::Statement;
 
 use super::Promise;
 
-/// Says what the API and everything that is made of it show of clients, and what they do not.
+/// Adds the sentences about client figures that the API and everything built on it show or withhold.
 pub(super) fn say_what_is_shown(statement: &mut Statement, promise: &Promise<'_>) {
     let population = &promise.task.description.population;
     statement.say(
         "Withheld",
         format!(
-            "From every role, in the API, the console, the command line, the log from the level info on, and the metrics: of \
-             this task clients' losses and accuracies, and the sizes of its updates; and, once a task with privacy was activated \
-             in the population {population}, of all of its clients and tasks how many examples clients hold or used, how fast and \
-             how long they trained, and, of each assignment, when its update came and how much its client fetched."
+            "No role sees the following figures in the API, the console, the command line, the log at level info and above, \
+             or the metrics. For this task: clients' losses and accuracies, and the sizes of its updates. For all clients and \
+             tasks of the population {population}, once a private task was activated in it: how many examples clients hold or \
+             used, how fast and how long they trained, and, for each assignment, when its update came and how much its client \
+             downloaded."
         ),
     );
     let shown = match promise.task.description.sampled() {
@@ -23,19 +24,21 @@ pub(super) fn say_what_is_shown(statement: &mut Statement, promise: &Promise<'_>
     statement.say("Shown", shown);
 }
 
-const SHOWN: &str = "To every role, exactly, without noise and not counted in epsilon, beside what is not protected: how many \
-                     clients are enrolled, are revoked, wait and train; of those that wait, how many have each SDK version and each \
-                     value of the attributes that the app reports (fewer than 3 are added up, but two looks can tell one \
-                     client's); how often an enrolment token was used; how many updates came in each hour; when rounds open and \
-                     close, and when assignments are given; and of each assignment without an update its reason, so also that \
-                     a training failed or an update was refused. From all this whoever watches a round learns about when \
-                     updates come, and can guess from it how long trainings took. The metrics, which need no key, have sums over \
-                     all tasks: how many clients wait, how many bytes clients fetched, how often rounds changed and requests were \
+const SHOWN: &str = "Every role sees the following figures exactly, in addition to the facts that are not protected. They carry no \
+                     noise and are not counted in epsilon. Clients: how many are enrolled, are revoked, wait and train. Waiting \
+                     clients: how many have each SDK version and each value of the attributes that the app reports (groups of \
+                     fewer than 3 are combined, but two queries can reveal one client's value). Activity: how often an enrolment \
+                     token was used, how many updates came in each hour, when rounds open and close, when assignments are \
+                     created, and the reason for each assignment without an update, for example that a training failed or an \
+                     update was refused. From these figures, anyone who watches a round learns roughly when updates come, and can \
+                     guess how long trainings took. The metrics, which need no key, contain sums over all tasks: how many clients \
+                     wait, how many bytes clients downloaded, how often rounds changed their phase and how often requests were \
                      refused.";
 
-/// Of rounds whose draw is charged as a sample nothing is counted.
-const SHOWN_OF_SAMPLES: &str = "To every role, exactly, without noise and not counted in epsilon, beside what is not protected: \
-                                how many clients are enrolled and revoked, how often an enrolment token was used, and when \
-                                rounds open and close, which the clock alone decides. How many clients were drawn or have \
-                                reported, and how their assignments ended, is withheld from every role; while the task runs, so \
-                                is how many clients wait and train, and which attributes they have.";
+/// For sampled tasks, counts of a round's clients are withheld.
+const SHOWN_OF_SAMPLES: &str = "Every role sees the following figures exactly, in addition to the facts that are not protected: how \
+                                many clients are enrolled and revoked, how often an enrolment token was used, and when rounds \
+                                open and close, which only the clock decides. The figures carry no noise and are not counted in \
+                                epsilon. No role sees how many clients were drawn or have reported, or how their assignments \
+                                ended. While the task runs, no role sees how many clients wait and train, or which attributes \
+                                they have.";

@@ -1,4 +1,4 @@
-//! What a task promises its clients, in numbers and in words, made from its description and the ledger alone.
+//! The privacy statement of a task, in numbers and in words, derived from its description and the ledger alone.
 
 mod disclosure;
 mod protection;
@@ -17,18 +17,19 @@ use folkmoot_storage::TaskRecord;
 
 use super::Budget;
 
-/// All that a promise follows from.
+/// The task, privacy terms and spent budget from which a statement is built.
 struct Promise<'a> {
     task: &'a TaskRecord,
     terms: Terms,
     budget: &'a Budget,
-    /// The ledger of the same releases, had nothing been claimed of how clients were drawn.
+    /// The cost of the same releases without the claim of amplification.
     unamplified: Option<Spent>,
-    /// Enrolled clients.
+    /// The number of enrolled clients.
     clients: u64,
 }
 
-/// Makes the statement of a task from its description and the ledger. `clients` are enrolled in its population.
+/// Creates the statement of a task from its description and the ledger. `clients` is the number of clients enrolled
+/// in its population.
 pub fn statement(task: &TaskRecord, budget: Option<&Budget>, clients: u64) -> Statement {
     let mut statement = nothing(task, clients);
     let (Some(terms), Some(budget)) = (super::terms(task), budget) else {
@@ -42,7 +43,7 @@ pub fn statement(task: &TaskRecord, budget: Option<&Budget>, clients: u64) -> St
     statement
 }
 
-/// The statement of a task that promises nothing.
+/// The statement of a task without privacy.
 fn nothing(task: &TaskRecord, clients: u64) -> Statement {
     Statement {
         task_id: task.id,
@@ -79,23 +80,23 @@ fn nothing(task: &TaskRecord, clients: u64) -> Statement {
 }
 
 impl Promise<'_> {
-    /// Names whom it protects.
+    /// Returns the unit of privacy.
     fn unit(&self) -> Unit {
         self.budget.population.unit
     }
 
-    /// Says that clients add the noise.
+    /// Returns whether clients add the noise.
     fn is_local(&self) -> bool {
         self.task.description.privacy.local().is_some()
     }
 
-    /// Returns how often a client may take part, where that was said.
+    /// Returns the maximum number of participations per client, if the task sets one.
     fn participations_max(&self) -> Option<u64> {
         self.task.description.privacy.limits().and_then(|limits| limits.participations_max)
     }
 }
 
-/// Writes the numbers of a promise.
+/// Sets the numeric fields of the statement.
 fn count(statement: &mut Statement, promise: &Promise<'_>) {
     let Promise { task, terms, budget, unamplified, .. } = promise;
     let (participations_max, sampling_rate) = match (terms.charge.participation, terms.stream) {
@@ -129,7 +130,7 @@ fn count(statement: &mut Statement, promise: &Promise<'_>) {
         Some(format!("{}, folkmoot-privacy {ACCOUNTANT_VERSION}", budget.by_task.accountant));
 }
 
-/// Names what makes the versions private.
+/// Returns the name of the mechanism.
 fn mechanism(task: &TaskRecord, terms: &Terms) -> &'static str {
     match terms.stream.map(|stream| stream.shape) {
         Some(StreamShape::Tree) => "tree",
@@ -139,8 +140,8 @@ fn mechanism(task: &TaskRecord, terms: &Terms) -> &'static str {
     }
 }
 
-/// Adds up the same releases as if nothing were claimed of how clients were drawn. A cap on participations is kept by
-/// selection, whatever is claimed.
+/// Computes the cost of the same releases without the claim of amplification. The limit on participations still
+/// applies, because selection enforces it in any case.
 fn without_amplification(task: &TaskRecord, terms: &Terms, budget: &Budget) -> Option<Spent> {
     let Participation::Poisson { .. } = terms.charge.participation else { return Some(budget.by_task) };
     let most = task.description.privacy.limits().and_then(|limits| limits.participations_max);
@@ -150,7 +151,8 @@ fn without_amplification(task: &TaskRecord, terms: &Terms, budget: &Budget) -> O
     totals.spent(budget.delta).ok()
 }
 
-/// Asks the privacy loss distribution, which answers for releases of one kind only.
+/// Returns the epsilon of all releases, computed from the privacy loss distribution. `None` without Poisson sampling,
+/// or if the releases have different charges.
 fn by_loss_distribution(task: &TaskRecord, charge: &Charge, budget: &Budget) -> Option<f64> {
     let Participation::Poisson { rate } = charge.participation else { return None };
     if !budget.is_all_of(task.id, *charge) {
@@ -160,7 +162,7 @@ fn by_loss_distribution(task: &TaskRecord, charge: &Charge, budget: &Budget) -> 
     Some(epsilon.get())
 }
 
-/// Writes the first letter large.
+/// Returns the text with its first letter in upper case.
 fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())

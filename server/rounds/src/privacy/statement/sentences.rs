@@ -1,4 +1,5 @@
-//! The statement in words. Each sentence says what is enforced, or whose word it rests on.
+//! The statement in sentences. Each sentence describes something that the code enforces, or names the party that a
+//! reader must trust.
 
 use folkmoot_api::statement::Statement;
 use folkmoot_coordinator::privacy::{CentralPrivacy, Clipping, LocalPrivacy, StreamShape, Terms};
@@ -6,16 +7,19 @@ use folkmoot_privacy::{Epsilon, ledger::Participation, opinion::Opinion};
 
 use super::{Promise, capitalised, disclosure, protection};
 
-/// Says that there is no promise.
+/// Adds the only sentence about a task without privacy.
 pub(super) fn say_nothing_is_promised(statement: &mut Statement) {
-    statement.say("Protection", "None: the released versions may reveal whatever the updates taught.");
+    statement.say(
+        "Protection",
+        "None: the released versions may reveal anything that they learned from the updates.",
+    );
 }
 
-/// Says all that a promise is made of.
+/// Adds all sentences about a private task.
 pub(super) fn say_all(statement: &mut Statement, promise: &Promise<'_>) {
     if statement.is_seeded {
-        let text = "NONE. This build draws its noise from a seed (feature dangerous-seeded-noise): whoever knows the seed \
-                    takes the noise away again. It is for tests only.";
+        let text = "NONE. This build draws its noise from a seed (feature dangerous-seeded-noise): anyone who knows the seed \
+                    can remove the noise. It is for tests only.";
         statement.say("Protection", text);
     }
     protection::say_who_is_protected(statement, promise);
@@ -32,28 +36,28 @@ fn say_what_is_spent(statement: &mut Statement, promise: &Promise<'_>) {
     let rho = budget.by_task.rho.map_or(String::new(), |rho| format!("; rho {:.6}", rho.get()));
     let by_loss_distribution = match statement.epsilon_by_loss_distribution {
         Some(epsilon) => format!(
-            " The budget is kept by this bound, of the Rényi accountant; the privacy loss distribution of the same \
-             versions bounds epsilon by {epsilon:.3} at delta {:e}.",
+            " The coordinator enforces the budget with this bound, from the Rényi accountant. The privacy loss distribution \
+             of the same versions bounds epsilon by {epsilon:.3} at delta {:e}.",
             budget.delta
         ),
         None => String::new(),
     };
     let spent_by = match promise.terms.charge.participation {
         Participation::Whole { .. } if promise.is_local() && budget.releases == 0 => {
-            "The coordinator charges all that a client may send before it reads the first byte of the task's first update.".into()
+            "The coordinator charges everything that a client may send, before it reads the first byte of the task's first update.".into()
         }
         Participation::Whole { .. } if promise.is_local() => {
-            "It covers all that a client may send, and was charged before the coordinator read the first byte of the task's \
-             first update, whatever came of that."
+            "It covers everything that a client may send. It was charged before the coordinator read the first byte of the \
+             task's first update, even if that update was not accepted."
                 .into()
         }
         Participation::Whole { .. } => format!(
-            "It is spent of every {unit} at most, by the {} versions that were released with noise. All of it is charged \
+            "This is the most that the {} versions released with noise have cost any {unit}. The whole amount is charged \
              with the first version.",
             budget.releases
         ),
         _ => format!(
-            "It is spent of every {unit} at most, by the {} versions that were released with noise.",
+            "This is the most that the {} versions released with noise have cost any {unit}.",
             budget.releases
         ),
     };
@@ -62,31 +66,31 @@ fn say_what_is_spent(statement: &mut Statement, promise: &Promise<'_>) {
         format!("{}{rho}. {spent_by}{by_loss_distribution}", opinion(promise, budget.by_task.epsilon)),
     );
     let kept = if promise.is_local() {
-        "The task takes no update before its charge is stored."
+        "The task accepts no update before its charge is stored."
     } else {
-        "The task ends before a version would spend more; a version and its charge are stored together or not at all."
+        "The task ends before a version would spend more. A version and its charge are stored together or not at all."
     };
     statement.say("Budget", format!("{}. {kept}", opinion(promise, budget.epsilon)));
     let rounds = match statement.releases_max {
         Some(most) => format!("The task ends after {most} versions, or when its budget is spent."),
-        None => "No number of versions is planned: the budget or another condition ends the task.".into(),
+        None => "The task has no planned number of versions: the budget or another condition ends it.".into(),
     };
     let abandoned = match promise.terms.charge.participation {
         _ if promise.is_local() => {
-            "A round that is abandoned releases nothing; what clients sent in it counts."
+            "A round that is abandoned releases nothing, but the updates that clients sent in it count."
         }
         Participation::Poisson { .. } => {
-            "A round is abandoned only before it draws, and then costs nothing. One that has drawn makes a version and is \
-             charged, also when its task is paused or cancelled; it is withheld only where the population's budget does not \
-             allow it any more, which ends the task."
+            "A round can be abandoned only before its draw, and then costs nothing. After its draw, a round produces a \
+             version and is charged, even if its task is paused or cancelled. The version is withheld only if the \
+             population's budget no longer allows it, which ends the task."
         }
         _ => "A round that is abandoned releases nothing and costs nothing.",
     };
     statement.say("Rounds", format!("{rounds} {abandoned}"));
     let limit = match (budget.population.budget, budget.of_population_budget) {
         (Some(limit), Some(spent)) => format!(
-            " The population has a budget of epsilon {:.3} at delta {:e}, of which {:.3} is spent: a task opens no round whose \
-             version would pass it, and none without a promise is let in.",
+            " The population has a budget of epsilon {:.3} at delta {:e}, of which {:.3} is spent. A task opens no round whose \
+             version would exceed it, and tasks without privacy are rejected.",
             limit.epsilon.get(),
             limit.delta,
             spent.epsilon.get()
@@ -96,9 +100,9 @@ fn say_what_is_spent(statement: &mut Statement, promise: &Promise<'_>) {
     statement.say(
         "Other tasks",
         format!(
-            "All tasks of the population {} that promise privacy, this one included, have together spent epsilon {:.3} at \
-             delta {:e}, under zero-out, of a {unit} that was in as many versions as it could be.{limit} Tuning runs and stopped tasks are among \
-             them if they promised privacy on this coordinator. Tasks that promised none are not: nothing bounds what \
+            "All private tasks of the population {}, including this one, have together spent epsilon {:.3} at delta {:e} \
+             (zero-out) for a {unit} that took part in as many versions as it could.{limit} Tuning runs and stopped tasks \
+             count if they were private tasks on this coordinator. Tasks without privacy do not count: nothing bounds what \
              they reveal.",
             statement.population,
             budget.by_population.epsilon.get(),
@@ -121,7 +125,7 @@ fn local_mechanism(local: &LocalPrivacy, terms: &Terms) -> String {
     format!(
         "The client clips its update to an L2 norm of {}, over all tensors together, and adds discrete Gaussian noise of \
          {:.4} times the norm to every element, as integers, from its operating system's generator, before the update leaves \
-         the device. Neither losses nor counts go with it.",
+         the device. The client sends no losses and no counts with it.",
         local.clipping_norm, terms.update_multiplier
     )
 }
@@ -139,28 +143,28 @@ fn central_mechanism(central: &CentralPrivacy, terms: &Terms) -> String {
     let size = match terms.stream.map(|stream| stream.shape) {
         None => format!("of {:.4} times the norm", terms.update_multiplier),
         Some(StreamShape::Tree) => format!(
-            "along a binary tree over the versions, whose nodes have {:.4} times what one client can change of all of them \
-             together",
+            "along a binary tree over the versions, whose nodes have a standard deviation of {:.4} times the most that one \
+             client can change in all versions together",
             terms.update_multiplier
         ),
         Some(StreamShape::Blt) => format!(
-            "that a buffered Toeplitz matrix makes of draws of {:.4} times what one client can change of all of them \
-             together",
+            "that a buffered Toeplitz matrix computes from draws with a standard deviation of {:.4} times the most that one \
+             client can change in all versions together",
             terms.update_multiplier
         ),
     };
     let count = match terms.count_deviation {
         Some(deviation) => format!(
-            " How many updates were shorter than the norm is counted with discrete Gaussian noise of a standard deviation \
-             of {deviation}; sum and count together cost what noise of {:.4} times the norm costs, and are charged so.",
+            " The number of updates below the norm is counted with discrete Gaussian noise of a standard deviation of \
+             {deviation}. Sum and count together cost as much as noise of {:.4} times the norm, and are charged accordingly.",
             terms.charge.noise_multiplier.get()
         ),
         None => String::new(),
     };
     format!(
-        "{clipping}; the coordinator refuses a longer one. The coordinator adds discrete Gaussian noise {size}, from the operating \
-         system's generator, to the sum of the updates as integers, and divides by the report goal of {}, however many \
-         reported.{count}",
+        "{clipping}; the coordinator rejects a longer one. The coordinator adds discrete Gaussian noise {size}, from the \
+         operating system's random number generator, to the sum of the updates as integers. It divides the result by the \
+         report goal of {}, no matter how many clients reported.{count}",
         terms.report_goal
     )
 }
@@ -169,22 +173,22 @@ fn say_sampling(statement: &mut Statement, promise: &Promise<'_>) {
     let delta = promise.budget.delta;
     let text = match promise.terms.charge.participation {
         Participation::AtMost { .. } | Participation::Whole { .. } => {
-            "Nothing is claimed of how clients are drawn.".into()
+            "No amplification by sampling is claimed.".into()
         }
         Participation::Poisson { rate } => {
             let plain = promise.unamplified.map_or(String::new(), |spent| {
                 let rho = spent.rho.map_or(String::new(), |rho| format!(", rho {:.6}", rho.get()));
                 format!(
-                    " Without this claim the same versions would have spent epsilon {:.3} at delta {delta:e}{rho}.",
+                    " Without this claim, the same versions would have spent epsilon {:.3} at delta {delta:e}{rho}.",
                     spent.epsilon.get()
                 )
             });
             format!(
-                "Claimed: every version is one draw, in which each client of the population that waits is drawn with \
-                 probability {rate}, independently of the others, and one that does not wait is not. The coordinator draws so, \
-                 once for each version: no draw is made anew or capped, and a draw of nobody makes a version, too. When \
-                 rounds draw and end, the clock alone decides. It holds only against those who do not learn who was \
-                 drawn.{plain}"
+                "Claimed: each version is one draw. Each waiting client of the population is drawn with probability {rate}, \
+                 independently of the others; a client that does not wait is not drawn. The coordinator draws exactly once \
+                 for each version: it repeats no draw and limits none, and a draw that selects nobody makes a version, too. \
+                 Only the clock decides when rounds draw and end. The claim holds only against those who do not learn who \
+                 was drawn.{plain}"
             )
         }
     };
@@ -202,17 +206,18 @@ fn say_sampling(statement: &mut Statement, promise: &Promise<'_>) {
     let charged = match promise.terms.charge.participation {
         Participation::AtMost { .. } => " Each is charged in full.",
         Participation::Whole { .. } if promise.is_local() => " All are charged in full.",
-        Participation::Whole { .. } => " The stream of noise is made for them, and charged once.",
+        Participation::Whole { .. } => " The stream of noise is computed for all of them, and charged once.",
         Participation::Poisson { .. } => "",
     };
     let claimed = promise.terms.stream.map(|stream| stream.pattern.separation());
     let separation = match promise.task.description.eligibility.participation_limit {
         _ if claimed.is_some() => format!(
-            " Two versions with its updates are at least {} apart; selection keeps to that, and the noise rests on it.",
+            " Two versions with updates of one {unit} are at least {} versions apart. Selection enforces this, and the noise \
+             relies on it.",
             claimed.unwrap_or_default()
         ),
         Some(limit) if limit.count == 1 && limit.rounds.is_some() => format!(
-            " Two rounds of a client are at least {} apart; nothing is claimed of that.",
+            " Two rounds of a client are at least {} apart, but the guarantee does not use this.",
             limit.rounds.unwrap_or_default()
         ),
         _ => " No separation of a client's rounds is claimed.".into(),
@@ -223,24 +228,24 @@ fn say_sampling(statement: &mut Statement, promise: &Promise<'_>) {
 fn say_what_is_not_counted(statement: &mut Statement, promise: &Promise<'_>) {
     statement.say(
         "Not released",
-        "Clients' losses, accuracies and example counts, and measurements of versions on clients. What is measured on the \
-         operator's own examples costs clients nothing.",
+        "Clients' losses, accuracies and example counts, and evaluations of versions by clients. Evaluations on the \
+         operator's own examples cost clients nothing.",
     );
     let not_protected = match promise.terms.charge.participation {
         _ if promise.is_local() => {
-            "Who took part, and when. To the coordinator and its operator also how many examples a client said that it holds \
-             when it checked in, and its attributes."
+            "Who took part, and when. The coordinator and its operator also see each client's attributes, and the number of \
+             examples that it reported when it checked in."
         }
         Participation::AtMost { .. } | Participation::Whole { .. } => {
-            "Who took part, and when; how many were drawn, and how many reported. From the coordinator and its operator \
-             nothing is hidden."
+            "Who took part, and when; how many clients were drawn, and how many reported. Nothing is hidden from the \
+             coordinator and its operator."
         }
         Participation::Poisson { .. } => {
-            "That a client is of the population; when rounds drew and ended, and which of them drew nobody because too few \
-             clients waited. Hidden is who was drawn, how many were, and how many of them reported: no role is told, \
-             neither by the API and the metrics nor by the console. Who reads the coordinator's database or watches its \
-             network sees it, and from the operator nothing is hidden. Who sees how many clients another task of the population has drawn meanwhile may infer it: \
-             run none beside this one."
+            "That a client belongs to the population; when rounds drew and ended, and which rounds drew nobody because too \
+             few clients waited. The API, the metrics and the console hide from every role who was drawn, how many were \
+             drawn, and how many of them reported. Anyone who reads the coordinator's database or watches its network sees \
+             these facts, and nothing is hidden from the operator. Anyone who sees how many clients another task of the \
+             population draws in the meantime may infer them, so run no other task beside this one."
         }
     };
     statement.say("Not protected", not_protected);
@@ -249,36 +254,36 @@ fn say_what_is_not_counted(statement: &mut Statement, promise: &Promise<'_>) {
         statement.say(
             "Ledger",
             format!(
-                "The head is {head}. Nobody has signed it: keep it where the coordinator's operator cannot change it, and \
-                 `folkmoot privacy verify --head` finds whether an entry before it was changed, removed or cut off. Settings \
-                 of the population and the terms of its tasks are entries, too."
+                "The head is {head}. Nobody has signed it. Keep it where the coordinator's operator cannot change it: \
+                 `folkmoot privacy verify --head` then detects whether earlier entries were changed or removed. The ledger \
+                 also has entries for the settings of the population and the terms of its tasks."
             ),
         );
     }
 }
 
-/// Says what the model knew before the task.
+/// Adds the sentence about what the model had learned before the task.
 fn say_ancestors(statement: &mut Statement, promise: &Promise<'_>) {
     let Promise { task, budget, .. } = promise;
     let Some(nearest) = budget.ancestors.first() else {
-        let text = "What the model knew when it was brought, in version 0: if it was trained on these clients elsewhere, that \
-                    was charged there or nowhere.";
+        let text = "The knowledge in the uploaded model, which is version 0. If the model was trained on these clients \
+                    elsewhere, that training was charged there or nowhere.";
         return statement.say("Not counted", text);
     };
     let of_population = budget.ancestors.iter().filter(|one| one.population == task.description.population);
     let is_unbounded = of_population.clone().any(|one| one.is_unbounded);
     let elsewhere = if of_population.count() < budget.ancestors.len() {
-        " Clients of other populations trained some of these versions; what was spent of them is in their ledgers."
+        " Clients of other populations trained some of these versions; the ledgers of those populations have their cost."
     } else {
         ""
     };
     let spent = if is_unbounded {
-        "Clients of this population trained it without a promise: nothing bounds what it reveals of them."
+        "Clients of this population trained it without privacy: nothing bounds what it reveals about them."
             .into()
     } else {
         format!(
-            "With what was spent of this population's clients for it, the newest version has cost epsilon {:.3} at delta {:e}; \
-             the task's budget counts that.",
+            "Together with the cost of that version for this population's clients, the newest version has cost epsilon \
+             {:.3} at delta {:e}. The task's budget covers both.",
             budget.by_lineage.epsilon.get(),
             budget.delta
         )
@@ -299,15 +304,15 @@ fn say_accountant(statement: &mut Statement, promise: &Promise<'_>) {
             "rho is proven for the discrete Gaussian"
         }
         Participation::Poisson { .. } => {
-            "with sampling it is accounted as continuous Gaussian noise, which the discrete noise on a grid this fine \
-             comes near to"
+            "with sampling, the noise is accounted as continuous Gaussian noise, which discrete noise on such a fine grid \
+             closely approximates"
         }
     };
     let sampler = if promise.is_local() { "the client's exact sampler" } else { "opendp 0.16" };
     statement.say("Accountant", format!("{accountant}; discrete Gaussian noise by {sampler}; {proof}."));
 }
 
-/// What an epsilon is worth, never without its delta and its unit.
+/// Returns an epsilon with a judgement of its strength, always together with its delta and unit.
 fn opinion(promise: &Promise<'_>, epsilon: Epsilon) -> String {
     capitalised(&Opinion::new(epsilon, promise.budget.delta, promise.unit(), promise.clients).to_string())
 }

@@ -1,5 +1,5 @@
-//! The statements of the example tasks, and of every way to promise privacy: which parts they have, and that each is accounted
-//! for.
+//! Tests the statements of the example tasks and of every mechanism: all required parts are present, and decision
+//! 0029 accounts for each.
 
 use std::path::{Path, PathBuf};
 
@@ -7,9 +7,10 @@ use folkmoot_coordinator::task::TaskDescription;
 
 use super::*;
 
-/// The decision whose table says of every sentence what makes it true.
+/// The decision whose table says what makes each sentence true.
 const DECISION: &str = include_str!("../../../../../../docs/decisions/0029-what-a-statement-rests-on.md");
-/// What every statement has, by the field's names: Ponomareva et al. 2023, "How to DP-fy ML", section 5.3.
+/// The parts that every statement needs, by their usual names: Ponomareva et al. 2023, "How to DP-fy ML", section
+/// 5.3.
 const PARTS: [&str; 18] = [
     "Setting",
     "Unit",
@@ -51,7 +52,7 @@ fn examples() -> Vec<(PathBuf, TaskDescription)> {
     found
 }
 
-/// Every mechanism in every population that it goes with.
+/// Returns the statements of every mechanism in every population that supports it.
 fn all_kinds() -> Vec<Statement> {
     let uniform = json!({ "kind": "uniform" });
     let central = |noise: &str| {
@@ -108,11 +109,9 @@ fn every_mechanism_states_all_parts() {
 #[test]
 fn a_sampled_task_hides_who_was_drawn_and_says_so_in_its_adjacency() {
     let [sampled, capped] = [sampled(), capped("capped")].map(|task| stated(&task, 2));
-    let hidden = "that it is of the population is not hidden; whether it was drawn is";
+    let hidden = "the guarantee hides whether it was drawn, but not that it belongs to the population";
     assert!(said(&sampled, "Adjacency").contains(hidden), "{}", said(&sampled, "Adjacency"));
-    assert!(
-        said(&capped, "Adjacency").contains("When it takes part is the same in both, so that is not hidden")
-    );
+    assert!(said(&capped, "Adjacency").contains("So the guarantee does not hide when it takes part"));
 }
 
 #[test]
@@ -121,7 +120,7 @@ fn a_local_task_that_was_not_charged_says_what_it_will_charge() {
     let local = task("local", &local, &json!({ "kind": "uniform" }));
     assert!(
         said(&stated(&local, 0), "Spent so far")
-            .contains("charges all that a client may send before it reads")
+            .contains("charges everything that a client may send, before it reads")
     );
     assert!(said(&stated(&local, 1), "Spent so far").contains("was charged before"));
 }

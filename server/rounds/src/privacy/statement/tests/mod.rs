@@ -10,7 +10,7 @@ use super::*;
 
 mod examples;
 
-/// Makes a task with this part `privacy`.
+/// Creates a task with this `privacy` section.
 fn task(name: &str, privacy: &Value, selection: &Value) -> TaskRecord {
     let description = json!({
         "name": name,
@@ -56,12 +56,12 @@ fn sampled() -> TaskRecord {
     task("sampled", &privacy, &json!({ "kind": "poisson", "sampling_rate": 0.01 }))
 }
 
-/// Makes the statement after so many releases of the task, and as many of another one.
+/// Returns the statement after `releases` releases of the task, and as many of another one.
 fn stated(task: &TaskRecord, releases: u64) -> Statement {
     stated_in(PopulationPrivacy::default(), task, releases)
 }
 
-/// The same in a population for which something holds.
+/// Like [`stated`], in a population with these settings.
 fn stated_in(population: PopulationPrivacy, task: &TaskRecord, releases: u64) -> Statement {
     let terms = super::super::terms(task).expect("it promises privacy");
     let mut totals = Totals::default();
@@ -85,24 +85,24 @@ fn all_that_a_reader_needs_is_said() {
     assert_eq!((statement.releases, statement.participations_max), (20, Some(10)));
     let wanted = [
         ("Unit", "One enrolled client, with all its examples.".to_owned()),
-        ("Unit", "a device that enrols anew".into()),
+        ("Unit", "A device that enrols again".into()),
         ("Setting", "Central differential privacy".into()),
         ("Adjacency", "Zero-out: two runs are adjacent".into()),
-        ("Adjacency", "of one client is replaced by zeros, and its place in the count".into()),
-        ("Released", "to clients the clipping norm".into()),
+        ("Adjacency", "of one client is replaced by zeros, and is left out of the count".into()),
+        ("Released", "the clipping norms computed from the noised counts".into()),
         ("Who is trusted", "The coordinator and its operator".into()),
         ("Who is trusted", "loss and example count and how long it trained".into()),
         ("Spent so far", format!("Reasonable: epsilon {spent:.3} at delta 1e-6 per client; rho {rho:.6}.")),
-        ("Spent so far", "by the 20 versions".into()),
+        ("Spent so far", "the most that the 20 versions released with noise have cost any client".into()),
         ("Budget", "Reasonable: epsilon 4.000 at delta 1e-6 per client.".into()),
         ("Rounds", "after 50 versions".into()),
         (
             "Mechanism",
             "an L2 norm, over all tensors together, that began at 0.1 and follows the quantile 0.5".into(),
         ),
-        ("Mechanism", format!("{:.4} times the norm costs", statement.noise_multiplier.unwrap())),
+        ("Mechanism", format!("{:.4} times the norm, and are charged", statement.noise_multiplier.unwrap())),
         ("Mechanism", "by the report goal of 100".into()),
-        ("Sampling", "Nothing is claimed".into()),
+        ("Sampling", "No amplification by sampling is claimed".into()),
         ("Participations", "at most 10 versions. Each is charged in full. No separation".into()),
         ("Other tasks", "Tuning runs and stopped tasks".into()),
         ("Not released", "losses, accuracies and example counts".into()),
@@ -121,13 +121,13 @@ fn a_claim_of_sampling_is_named_with_what_it_saves() {
         statement.epsilon_by_loss_distribution.unwrap(),
         statement.epsilon_without_amplification.unwrap(),
     ];
-    // The loss distribution is the tighter bound, and both are far below what is spent without the claim.
+    // The loss distribution gives the tighter bound, and both bounds are far below the cost without the claim.
     assert!(0.0 < tight && tight < rdp && rdp <= 4.0 && plain > 3.0 * rdp, "{tight} {rdp} {plain}");
     assert_eq!((statement.rho_spent, statement.sampling_rate), (None, Some(0.01)));
     assert!(said(&statement, "Participations").starts_with("A client's updates may be in every version"));
     let sampling = said(&statement, "Sampling");
     assert!(
-        sampling.contains("no draw is made anew or capped")
+        sampling.contains("it repeats no draw and limits none")
             && sampling.contains(&format!("epsilon {plain:.3}"))
     );
     assert!(sampling.contains("do not learn who was drawn"), "{sampling}");
@@ -137,9 +137,9 @@ fn a_claim_of_sampling_is_named_with_what_it_saves() {
         "{spent}"
     );
     assert!(said(&statement, "Accountant").starts_with("RDP, "));
-    let hidden = "Hidden is who was drawn, how many were, and how many of them reported: no role is told";
+    let hidden = "hide from every role who was drawn, how many were drawn, and how many of them reported";
     assert!(said(&statement, "Not protected").contains(hidden));
-    assert!(said(&statement, "Rounds").contains("is abandoned only before it draws"));
+    assert!(said(&statement, "Rounds").contains("can be abandoned only before its draw"));
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn a_stream_of_noise_says_what_it_rests_on() {
         assert_eq!((last.separation, last.participations_max), (Some(8), Some(5)));
         assert!(said(&last, "Mechanism").contains(words), "{last:?}");
         assert!(
-            said(&last, "Participations").contains("at least 8 apart; selection keeps to that"),
+            said(&last, "Participations").contains("at least 8 versions apart. Selection enforces this"),
             "{last:?}"
         );
         assert!(said(&last, "Spent so far").contains("charged with the first version"), "{last:?}");
@@ -219,16 +219,16 @@ fn local_noise_trusts_nobody_else() {
     assert_eq!((statement.relation, statement.report_goal), (Some(Relation::ReplaceOne), None));
     assert!(statement.epsilon_spent.is_some_and(|spent| spent <= 40.0), "{statement:?}");
     let wanted = [
-        ("Against whom", "the coordinator and its operator too"),
+        ("Against whom", "including the coordinator and its operator"),
         ("Setting", "Local differential privacy"),
-        ("Adjacency", "replaced by any other within the clipping norm"),
-        ("Released", "To the coordinator, every update"),
+        ("Adjacency", "replaced by any other update within the clipping norm"),
+        ("Released", "The coordinator receives every update"),
         ("Spent so far", "was charged before the coordinator read the first byte"),
-        ("Budget", "takes no update before its charge is stored"),
+        ("Budget", "accepts no update before its charge is stored"),
         ("Who is trusted", "The client's own software"),
         ("Mechanism", "before the update leaves the device"),
         ("Participations", "at most 2 assignments"),
-        ("Rounds", "what clients sent in it counts"),
+        ("Rounds", "the updates that clients sent in it count"),
         ("Accountant", "the client's exact sampler"),
     ];
     for (about, text) in wanted {
@@ -255,7 +255,7 @@ fn a_task_counts_what_was_spent_on_the_versions_before_it() {
     };
     let alone = stated(Vec::new());
     assert_eq!(alone.epsilon_of_lineage, alone.epsilon_spent);
-    // Three versions of its own, and five of the other, which cost what eight of one task cost.
+    // Three versions of its own and five of the other cost as much as eight of one task.
     let clone = stated(vec![ancestor(first, "digits", 5, false), ancestor(second, "others", 9, false)]);
     let mut eight = Totals::default();
     eight.add(task.id, terms.charge, 8);
@@ -279,7 +279,7 @@ fn a_population_of_users_says_so() {
     for (about, text) in [
         ("Unit", "with all examples on all devices"),
         ("Adjacency", "every update of one user is replaced"),
-        ("Spent so far", "of every user at most"),
+        ("Spent so far", "have cost any user"),
         ("Other tasks", "budget of epsilon 10.000 at delta 1e-7, of which "),
         ("Participations", "lets a user's updates into at most 10 versions"),
     ] {
