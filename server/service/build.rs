@@ -1,4 +1,4 @@
-//! Builds the package anew when the console was built: its files are part of the program.
+//! Rebuilds the package when the console's build output changes, because its files are embedded in the program.
 
 fn main() {
     println!("cargo:rerun-if-changed=../console/dist");

@@ -1,4 +1,5 @@
-//! The data folder: private to its owner, and in the hands of coordinators or of a recovery, never of both.
+//! The data folder. Only its owner can read it, and it is used either by coordinators or by a recovery, never by both
+//! at once.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -9,13 +10,13 @@ use std::{
 use folkmoot_client::{PrivateFolder, private_folder};
 use rand::Rng;
 
-/// The file that names this node. It shows that a folder is a coordinator's.
+/// The file with this node's id. Its presence identifies a coordinator's data folder.
 const NODE_FILE: &str = "node-id";
-/// The file that coordinators share a lock of.
+/// The lock file. Coordinators hold a shared lock on the file; a recovery holds an exclusive one.
 const LOCK_FILE: &str = "lock";
-/// The file of the first API key.
+/// The prefix of the file that stores the first API key.
 const FIRST_KEY_FILE: &str = "first-api-key";
-/// SQLite's file.
+/// The SQLite database file.
 const DATABASE_FILE: &str = "folkmoot.db";
 
 /// A data folder in use.
@@ -24,49 +25,51 @@ pub struct DataFolder {
     _lock: File,
 }
 
-/// Why a data folder cannot be used.
+/// The reason why a data folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DataFolderError {
-    /// A file or folder failed.
+    /// An operation on a file or folder failed.
     #[error("the data folder cannot be used: {path}: {source}")]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// A recovery has it.
-    #[error("the data folder {0} is being recovered; start again when `folkmoot key recover` is done")]
+    /// `folkmoot key recover` is running on the folder.
+    #[error(
+        "the data folder {0} is being recovered; start the coordinator again when `folkmoot key recover` has finished"
+    )]
     IsRecovered(PathBuf),
-    /// A coordinator has it.
-    #[error("a coordinator runs on the data folder {0}; stop it first")]
+    /// A coordinator is running on the folder.
+    #[error("a coordinator is running on the data folder {0}; stop it first")]
     IsServed(PathBuf),
-    /// There is no coordinator's data.
-    #[error("{0} is no data folder of a coordinator; name it with --data")]
+    /// The folder is missing, or does not belong to a coordinator.
+    #[error("{0} is not the data folder of a coordinator; name the right folder with --data")]
     Missing(PathBuf),
 }
 
 impl DataFolder {
-    /// Opens the folder for a coordinator, and makes it if there is none. Several coordinators may share it.
+    /// Opens the folder for a coordinator, and creates it if it does not exist. Several coordinators may share it.
     ///
-    /// From here on the process makes files that only its owner can read, wherever it makes them.
+    /// From this call on, every file that the process creates is readable by its owner only.
     ///
     /// # Errors
-    /// If the folder cannot be made or used, or is being recovered.
+    /// Fails if the folder cannot be created or used, or is being recovered.
     pub fn open(path: &Path) -> Result<Self, DataFolderError> {
-        // The database, its journal and the blobs are made by libraries that ask for no mode.
+        // Libraries create the database, its journal and the blobs with default permissions, so set the umask.
         #[cfg(unix)]
         nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o077));
         match private_folder(path, NODE_FILE).map_err(at(path))? {
             PrivateFolder::Private => {}
             PrivateFolder::Mended(paths) => tracing::warn!(
                 folder = %path.display(), changed = paths.len(),
-                "others could read the data folder or files in it; now only their owner can"
+                "other users could read the data folder or files in it; the permissions were corrected so that only the owner can"
             ),
             PrivateFolder::Shared => tracing::warn!(
                 folder = %path.display(),
-                "others may read the data folder, which holds other files, too, so its mode stays; give the coordinator \
-                 a folder of its own, or take the rights of others away (chmod 700)"
+                "other users can read the data folder; its mode was not changed because it also holds other files. Give the \
+                 coordinator a folder of its own, or remove the rights of others (chmod 700)"
             ),
         }
         let lock = lock_file(path)?;
@@ -80,10 +83,10 @@ impl DataFolder {
         Ok(Self { path: path.to_owned(), _lock: lock })
     }
 
-    /// Opens the folder of a coordinator that does not run, alone.
+    /// Opens a coordinator's folder exclusively, while no coordinator is running on it.
     ///
     /// # Errors
-    /// If there is no such folder, or a coordinator runs on it.
+    /// Fails if `path` is not a coordinator's data folder, or a coordinator is running on it.
     pub fn open_alone(path: &Path) -> Result<Self, DataFolderError> {
         if !path.join(NODE_FILE).is_file() {
             return Err(DataFolderError::Missing(path.to_owned()));
@@ -101,15 +104,15 @@ impl DataFolder {
         format!("sqlite://{}?mode=rwc", self.path.join(DATABASE_FILE).display())
     }
 
-    /// Says whether there is an SQLite file.
+    /// Returns whether the SQLite file exists.
     pub fn has_sqlite(&self) -> bool {
         self.path.join(DATABASE_FILE).is_file()
     }
 
-    /// Returns this node's name, which its leases carry; it stays the same over restarts.
+    /// Returns this node's id, which identifies the holder of its leases. It is stable across restarts.
     ///
     /// # Errors
-    /// If the file cannot be read or written.
+    /// Fails if the file cannot be read or written.
     pub fn node_id(&self, chance: &mut impl Rng) -> Result<String, DataFolderError> {
         let path = self.path.join(NODE_FILE);
         if path.exists() {
@@ -122,10 +125,11 @@ impl DataFolder {
         Ok(name)
     }
 
-    /// Keeps the first API key in a file that only its owner can read, and returns where. A file of a key of before stays.
+    /// Writes the first API key to a file that only its owner can read, and returns the file's path. If a file of an
+    /// earlier key exists, writes a new file with the key's id in its name.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn keep_first_key(&self, id: &str, key: &str) -> Result<PathBuf, DataFolderError> {
         let text = format!("{key}\n");
         let path = self.path.join(FIRST_KEY_FILE);
@@ -149,7 +153,7 @@ fn write_new(path: &Path, text: &str) -> io::Result<()> {
     private().create_new(true).open(path)?.write_all(text.as_bytes())
 }
 
-/// Returns the options of a file to write that only its owner can read, once it is made.
+/// Returns the options for creating and writing a file that only its owner can read.
 fn private() -> fs::OpenOptions {
     let mut options = fs::OpenOptions::new();
     options.write(true);

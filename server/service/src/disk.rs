@@ -1,23 +1,25 @@
-//! Whether there is room for what clients send.
+//! Checks whether the disk has room for uploads.
 
 use std::path::Path;
 
-/// Bytes that must be left on the disk of the data folder: below that an update may not fit, and a commit may fail.
+/// The free space, in bytes, that the data folder's disk must have. With less, an update may not fit and a commit may
+/// fail.
 const FREE_BYTES_MIN: u64 = 64 << 20;
 
-/// Says why nothing can be kept in `folder`, if so.
+/// Checks that the disk of `folder` has room.
 ///
 /// # Errors
-/// A sentence for operators.
+/// Returns a sentence for operators if the free space is below 64 MiB or cannot be determined.
 pub fn check_room(folder: &Path) -> Result<(), String> {
-    let free = free_bytes(folder).map_err(|error| format!("the data folder cannot be used: {error}"))?;
+    let free = free_bytes(folder)
+        .map_err(|error| format!("the free space of the data folder cannot be determined: {error}"))?;
     enough(free)
 }
 
 fn enough(free: Option<u64>) -> Result<(), String> {
     match free {
         Some(free) if free < FREE_BYTES_MIN => Err(format!(
-            "the disk of the data folder has {} MiB left, and {} are needed: make room on it",
+            "the data folder's disk has {} MiB left; at least {} MiB are needed. Free some space on it",
             free >> 20,
             FREE_BYTES_MIN >> 20
         )),
@@ -25,7 +27,8 @@ fn enough(free: Option<u64>) -> Result<(), String> {
     }
 }
 
-/// Returns what this process may still write there; none where the system does not say.
+/// Returns the number of bytes that this process may still write to the disk of `folder`; `None` if the system does
+/// not report it.
 #[cfg(unix)]
 #[allow(clippy::useless_conversion, reason = "the types differ between systems")]
 fn free_bytes(folder: &Path) -> nix::Result<Option<u64>> {

@@ -1,4 +1,4 @@
-//! A running coordinator: opens the data folder, binds the socket, starts the drivers, and ends in good order.
+//! A running coordinator: opens the data folder, binds the socket, starts the drivers, and shuts down gracefully.
 
 use std::{
     fmt,
@@ -34,42 +34,43 @@ use crate::{
     },
 };
 
-/// The organisation of a coordinator that has only one.
+/// The name of the only organisation of a single-tenant coordinator.
 pub const DEFAULT_ORGANISATION: &str = "default";
 
-/// What a coordinator needs to run.
+/// The settings with which a coordinator starts: folder, database, address, certificate and limits.
 #[derive(Clone, Debug)]
 pub struct HostConfig {
-    /// The data folder: database, blobs, round log, certificates.
+    /// The data folder, with database, blobs, round log and certificates.
     pub data: PathBuf,
-    /// The database's URL; `None` is SQLite in the data folder.
+    /// The database's URL; `None` uses SQLite in the data folder.
     pub database: Option<String>,
-    /// The address to listen on; port 0 lets the system choose.
+    /// The address to listen on. With port 0 the system chooses a free port.
     pub listen: SocketAddr,
-    /// The names and addresses in the own certificate, besides localhost and 127.0.0.1; `None` serves without TLS, behind a proxy that has it.
+    /// The names and addresses in the coordinator's own certificate, in addition to localhost and 127.0.0.1. `None`
+    /// serves without TLS, for use behind a proxy that terminates TLS.
     pub tls_host_names: Option<Vec<String>>,
-    /// An operator's own certificate, in the place of one of the coordinator's authority.
+    /// The operator's own certificate; `None` uses one from the coordinator's own authority.
     pub certificate: Option<CertificateFiles>,
-    /// What the edge lets in.
+    /// Limits on incoming HTTP connections and requests.
     pub limits: HttpLimits,
-    /// How often deadlines are looked at when nothing happens.
+    /// The interval at which the drivers check deadlines while no event wakes them.
     pub tick: Duration,
-    /// What can be seen where nothing is yet.
+    /// The demo offered on a coordinator without tasks.
     pub first_run: Option<MakeFirstRun>,
 }
 
-/// Where a coordinator runs, for who is to be its client on the same machine.
+/// The location of a running coordinator, for a client on the same machine.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// Its address.
+    /// The base URL.
     pub url: String,
-    /// The root certificate's file, when it serves with its own TLS.
+    /// The root certificate's file, if the coordinator's own authority issued its certificate.
     pub root_certificate: Option<PathBuf>,
     /// The data folder.
     pub data: PathBuf,
 }
 
-/// Makes a first run for a coordinator, once it is known where that runs.
+/// Creates the demo after the coordinator has bound its address.
 #[derive(Clone, Copy)]
 pub struct MakeFirstRun(pub fn(&Place) -> Arc<dyn FirstRun>);
 
@@ -80,7 +81,7 @@ impl fmt::Debug for MakeFirstRun {
 }
 
 impl HostConfig {
-    /// Returns the configuration of a coordinator on this machine only: TLS on loopback, any free port.
+    /// Returns the configuration of a coordinator that only this machine can reach: TLS on loopback, any free port.
     pub fn loopback(data: PathBuf) -> Self {
         Self {
             data,
@@ -95,7 +96,7 @@ impl HostConfig {
     }
 }
 
-/// Why a coordinator cannot start.
+/// The reason why a coordinator cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
     /// The data folder cannot be used.
@@ -107,7 +108,7 @@ pub enum HostError {
     /// The blobs cannot be used.
     #[error(transparent)]
     Blobs(#[from] BlobStoreError),
-    /// Old logs cannot be removed.
+    /// Old update logs cannot be removed.
     #[error(transparent)]
     Forget(#[from] ForgetError),
     /// The round log cannot be used.
@@ -123,17 +124,18 @@ pub enum HostError {
 
 /// A running coordinator.
 pub struct Host {
-    /// Where it listens.
+    /// The address that the coordinator listens on.
     pub address: SocketAddr,
     /// The coordinator.
     pub coordinator: Arc<Coordinator>,
-    /// The organisation that the first key belongs to.
+    /// The organisation that the first API key belongs to.
     pub organisation: OrganisationId,
-    /// The root certificate's file, when it serves with a certificate of its own authority.
+    /// The root certificate's file, if the coordinator's own authority issued its certificate.
     pub root_certificate: Option<PathBuf>,
-    /// The admin key that was made because there was none. It is shown here and never again.
+    /// The first admin key, if this start created it because the organisation had no key. The database stores only its
+    /// hash.
     pub first_api_key: Option<String>,
-    /// The file in which that key is kept.
+    /// The file that contains the first admin key, if this start created the key.
     pub first_api_key_file: Option<PathBuf>,
     certificate: Option<LiveCertificate>,
     clock: Clock,
@@ -143,12 +145,13 @@ pub struct Host {
 }
 
 impl Host {
-    /// Starts a coordinator.
+    /// Opens the data folder and the database, binds the address, and starts the server and the drivers.
     ///
-    /// The future is boxed so that its code is part of this crate, and not of every program that starts a host.
+    /// The future is boxed so that its code is compiled once, in this crate, and not in every program that starts a
+    /// host.
     ///
     /// # Errors
-    /// If the data folder, the database, the certificates or the address cannot be used.
+    /// Fails if the data folder, the database, the certificates or the address cannot be used.
     pub fn start(
         config: HostConfig,
         clock: Clock,
@@ -239,23 +242,24 @@ impl Host {
         })
     }
 
-    /// Returns the URL at which clients on this machine reach it.
+    /// Returns the URL at which clients on this machine can reach the coordinator.
     pub fn url(&self) -> String {
         url(self.address, self.certificate.is_some())
     }
 
-    /// Reads the certificate and its key again, and serves new connections with them. `None` where a proxy has the certificate.
+    /// Reloads the certificate and its key from their files, and uses them for new connections. Returns `None` if a
+    /// proxy terminates TLS.
     ///
     /// # Errors
-    /// If the files cannot be used: the certificate of before is served on.
+    /// Fails if the files cannot be used. The previous certificate then stays in use.
     pub fn reload_certificate(&self) -> Result<Option<Reload>, tls::TlsError> {
         self.certificate.as_ref().map(|certificate| certificate.reload((self.clock)())).transpose()
     }
 
-    /// Lets open requests and steps end, and stops.
+    /// Waits for open requests and driver steps to finish, then stops.
     ///
     /// # Errors
-    /// If the socket had failed.
+    /// Returns the error of the listening socket if it failed while the coordinator was running.
     pub fn stop(self) -> BoxFuture<'static, Result<(), ServeError>> {
         Box::pin(async move {
             let _ = self.closing.send(true);
@@ -274,7 +278,7 @@ fn url(address: SocketAddr, has_tls: bool) -> String {
     format!("{scheme}://{address}")
 }
 
-/// Returns the address at which a program on this machine reaches the socket.
+/// Returns the address at which programs on this machine can reach the socket.
 fn near(address: SocketAddr) -> SocketAddr {
     match address.ip().is_unspecified() {
         true => SocketAddr::from((Ipv4Addr::LOCALHOST, address.port())),
@@ -282,7 +286,8 @@ fn near(address: SocketAddr) -> SocketAddr {
     }
 }
 
-/// Loads the certificate that is served, and says where its root is if the coordinator made it.
+/// Loads the certificate to serve. Also returns the root certificate's file, if the coordinator's own authority
+/// issued the certificate.
 fn certificate(
     config: &HostConfig,
     now: Timestamp,
@@ -298,7 +303,7 @@ fn certificate(
     }
 }
 
-/// Makes an admin key if the organisation has none, and returns it.
+/// Creates an admin key if the organisation has none, and returns it.
 async fn ensure_api_key(
     coordinator: &Coordinator,
     organisation_id: OrganisationId,

@@ -1,4 +1,5 @@
-//! Who may use which endpoint: an API key, or a session that one began, with its organisation and its role.
+//! Access control: each request needs an API key, or a session that was started with one. Both carry an organisation
+//! and a role.
 
 use axum::{
     body::Body,
@@ -14,27 +15,28 @@ use folkmoot_storage::{ApiKeyId, ApiKeyRecord, ApiKeyRepository, SessionReposito
 use super::cookie;
 use crate::http::{App, problem::Refused};
 
-/// Who asks. Handlers get it as an extension; without the gate there is none, and the handler does not run.
+/// The authenticated caller, which handlers receive as a request extension. The gate inserts it; a handler that runs
+/// without the gate is rejected.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    /// The organisation: nothing of another one exists for the caller.
+    /// The caller's organisation. Data of other organisations is invisible to the caller.
     pub organisation_id: OrganisationId,
-    /// The public part of the key.
+    /// The public id of the API key.
     pub api_key_id: ApiKeyId,
-    /// What the key may do.
+    /// The key's role.
     pub role: Role,
 }
 
-/// What stands before one endpoint.
+/// The access check in front of one endpoint.
 #[derive(Clone)]
 pub struct Gate {
-    /// What every handler can reach.
+    /// The shared application state.
     pub app: App,
-    /// The least role that passes.
+    /// The lowest role that may use the endpoint.
     pub role: Role,
 }
 
-/// Lets a request through whose key has the gate's role, before anything of its body is read.
+/// Lets a request pass if its key has at least the gate's role. Runs before any of the body is read.
 pub async fn check(
     State(gate): State<Gate>,
     request: Request<Body>,
@@ -44,7 +46,7 @@ pub async fn check(
     let caller = throttled(&gate.app, &parts, caller(&gate.app, &parts.method, &parts.headers)).await?;
     if !may(caller.role, gate.role) {
         let detail = format!(
-            "this needs the role {}, the key {} has the role {}; ask an admin for another key",
+            "this request needs the role {}, but the key {} has the role {}; ask an admin for a key with the needed role",
             gate.role.name(),
             caller.api_key_id,
             caller.role.name()
@@ -56,7 +58,8 @@ pub async fn check(
     Ok(next.run(request).await)
 }
 
-/// Looks a key up, and tells an address that shows too many wrong ones to slow down: its connection ends if it does not.
+/// Awaits the look-up of a key. If the key is wrong, counts the failure for the sender's address. An address with too
+/// many failures is told to slow down, and its connection is closed if it does not.
 pub async fn throttled<T>(
     app: &App,
     parts: &Parts,
@@ -69,12 +72,13 @@ pub async fn throttled<T>(
     })
 }
 
-/// Says whether a key of `role` may do what takes `least`: each role may do all that the roles before it may.
+/// Returns whether `role` has the rights of `least`. Each role includes the rights of all lower roles.
 pub fn may(role: Role, least: Role) -> bool {
     role >= least
 }
 
-/// Finds out who asks. A header wins over a cookie: a browser sends cookies unasked.
+/// Authenticates the caller. The `authorization` header takes precedence over a cookie, because browsers send cookies
+/// without being asked.
 pub async fn caller(app: &App, method: &Method, headers: &HeaderMap) -> Result<Caller, Refusal> {
     let storage = &app.coordinator.storage;
     let record = match cookie::read(headers) {
@@ -87,26 +91,31 @@ pub async fn caller(app: &App, method: &Method, headers: &HeaderMap) -> Result<C
     Ok(Caller { organisation_id: record.organisation_id, api_key_id: record.id, role: record.role })
 }
 
-/// Finds a key that was neither revoked nor guessed.
+/// Finds a key and verifies its secret; revoked keys are rejected.
 ///
 /// # Errors
-/// [`ErrorCode::ApiKeyInvalid`] for any other.
+/// [`ErrorCode::ApiKeyInvalid`] if the key is unknown or revoked, or its secret is wrong.
 pub async fn key(storage: &Storage, key: &Credential) -> Result<ApiKeyRecord, Refusal> {
-    let invalid = || Refusal::new(ErrorCode::ApiKeyInvalid, "the API key is not known, or was revoked");
+    let invalid = || {
+        Refusal::new(
+            ErrorCode::ApiKeyInvalid,
+            "the API key is unknown or was revoked; ask an admin for a new one",
+        )
+    };
     let record = storage.api_key(&key.id).await?.ok_or_else(invalid)?;
-    // Hashes of 256 random bits are compared, so the comparison's time tells nothing that helps.
+    // This compares hashes of 256 random bits, so the comparison's timing reveals nothing useful.
     if record.secret_hash != key.secret_hash() || record.revoked_at.is_some() {
         return Err(invalid());
     }
     Ok(record)
 }
 
-/// Finds the key with which a session began: it may do what the key may, and ends with it.
+/// Finds the key that a session was started with. The session has the key's rights, and ends when the key is revoked.
 ///
 /// # Errors
-/// [`ErrorCode::ApiKeyInvalid`] if the session is over or was guessed, or the key was revoked.
+/// [`ErrorCode::ApiKeyInvalid`] if the session has ended or its secret is wrong, or the key was revoked.
 pub async fn key_of_session(app: &App, session: &Credential) -> Result<ApiKeyRecord, Refusal> {
-    let over = || Refusal::new(ErrorCode::ApiKeyInvalid, "the session is over: sign in again");
+    let over = || Refusal::new(ErrorCode::ApiKeyInvalid, "the session has ended; sign in again");
     let storage = &app.coordinator.storage;
     let record = storage.session(&session.id).await?.ok_or_else(over)?;
     if record.secret_hash != session.secret_hash() || record.expires_at <= (app.clock)() {
@@ -116,10 +125,14 @@ pub async fn key_of_session(app: &App, session: &Credential) -> Result<ApiKeyRec
     key.ok_or_else(over)
 }
 
-/// Reads `Authorization: Bearer ID.SECRET`. An API key has the form of an enrolment token.
+/// Reads the API key from the header `Authorization: Bearer ID.SECRET`.
 fn bearer(headers: &HeaderMap) -> Result<Credential, Refusal> {
-    let missing =
-        || Refusal::new(ErrorCode::ApiKeyMissing, "send the header `authorization: Bearer ID.SECRET`");
+    let missing = || {
+        Refusal::new(
+            ErrorCode::ApiKeyMissing,
+            "the API key is missing; send it in the header `authorization: Bearer ID.SECRET`",
+        )
+    };
     let text = headers.get(header::AUTHORIZATION).ok_or_else(missing)?.to_str().map_err(|_| missing())?;
     let (scheme, key) = text.split_once(' ').ok_or_else(missing)?;
     if !scheme.eq_ignore_ascii_case("bearer") {

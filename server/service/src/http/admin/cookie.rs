@@ -1,16 +1,16 @@
-//! The cookie of a session, and the token that goes with it against cross-site request forgery (OWASP's signed double
-//! submit: the token is derived from the cookie, and only a page of this origin learns it).
+//! The session cookie, and the token that protects it against cross-site request forgery. This is OWASP's signed
+//! double-submit pattern: the token is derived from the cookie, and only pages of this origin can read it.
 
 use axum::http::{HeaderMap, Method, header};
 use folkmoot_protocol::ErrorCode;
 use folkmoot_rounds::{credential::Credential, refusal::Refusal};
 
-/// The cookie's name.
+/// The name of the cookie.
 const NAME: &str = "folkmoot_session";
-/// The header that has to say the token.
+/// The request header that must contain the token.
 pub const TOKEN_HEADER: &str = "x-folkmoot-csrf";
 
-/// Reads the session that a request names, if it has the form of one.
+/// Reads the session from a request's cookie, if it is well-formed.
 pub fn read(headers: &HeaderMap) -> Option<Credential> {
     let texts = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
     let mut cookies =
@@ -18,18 +18,18 @@ pub fn read(headers: &HeaderMap) -> Option<Credential> {
     cookies.find(|(name, _)| *name == NAME).and_then(|(_, value)| value.parse().ok())
 }
 
-/// Writes the cookie. No script can read it, no other site's page sends it, and it travels encrypted only (a browser takes
-/// its own machine for that).
+/// Returns the `set-cookie` value of a session. Scripts cannot read the cookie, pages of other sites cannot send it,
+/// and it travels only over encrypted connections (browsers count the local machine as one).
 pub fn set(session: &Credential, seconds: u64) -> String {
     format!("{NAME}={session}; Path=/v1/admin; Max-Age={seconds}; HttpOnly; Secure; SameSite=Strict")
 }
 
-/// Writes that the cookie goes.
+/// Returns the `set-cookie` value that deletes the cookie.
 pub fn clear() -> String {
     format!("{NAME}=; Path=/v1/admin; Max-Age=0; HttpOnly; Secure; SameSite=Strict")
 }
 
-/// Derives the token of a session.
+/// Derives a session's token against forged requests from the session cookie.
 pub fn token_of(session: &Credential) -> String {
     blake3::derive_key("folkmoot 2026-11 csrf token of a session", session.to_string().as_bytes())
         .iter()
@@ -37,7 +37,7 @@ pub fn token_of(session: &Credential) -> String {
         .collect()
 }
 
-/// Refuses a request that changes something and does not say the session's token.
+/// Rejects a request that changes something and lacks the session's token.
 pub fn check_token(session: &Credential, method: &Method, headers: &HeaderMap) -> Result<(), Refusal> {
     let is_right =
         headers.get(TOKEN_HEADER).is_some_and(|token| token.as_bytes() == token_of(session).as_bytes());
@@ -45,7 +45,7 @@ pub fn check_token(session: &Credential, method: &Method, headers: &HeaderMap) -
         return Ok(());
     }
     let detail = format!(
-        "a session's {method} needs the header {TOKEN_HEADER} with the csrf_token of GET /v1/admin/session"
+        "the header {TOKEN_HEADER} is missing or wrong; a {method} request in a session must send the csrf_token from GET /v1/admin/session in it"
     );
     Err(Refusal::new(ErrorCode::RoleInsufficient, detail))
 }

@@ -1,4 +1,4 @@
-//! Work that takes seconds of a processor: one at a time, so that no reader keeps the machine from its rounds.
+//! CPU-intensive requests run one at a time, so that readers cannot slow down the machine's rounds.
 
 use std::time::Duration;
 
@@ -8,25 +8,25 @@ use tokio::sync::Semaphore;
 
 use crate::http::edge::warn_of;
 
-/// How long a request waits for its turn.
+/// The maximum time that a request waits for its turn.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The process has one turn.
+/// The single permit of this process.
 static TURN: Semaphore = Semaphore::const_new(1);
 
-/// Does `work` on a thread for it, when it is its turn.
+/// Runs `work` on a blocking thread when its turn comes.
 ///
 /// # Errors
-/// [`ErrorCode::Overloaded`] if others take too long.
+/// [`ErrorCode::Overloaded`] if the turn does not come within 10 seconds.
 pub async fn in_turn<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
     let turn = tokio::time::timeout(PATIENCE, TURN.acquire()).await;
     let Ok(Ok(turn)) = turn else {
-        warn_of("costly_requests", "requests that compute wait for one another");
-        let detail = "other requests that compute are before this one; ask again";
+        warn_of("costly_requests", "CPU-intensive requests are queueing");
+        let detail = "too many CPU-intensive requests are ahead of this one; retry later";
         return Err(Refusal::new(ErrorCode::Overloaded, detail).retry_after(5_000));
     };
     tokio::task::spawn_blocking(move || {
-        // A request that is cut off computes to its end, and so it keeps its turn.
+        // A cancelled request still computes to the end, so it keeps its permit.
         let _turn = turn;
         work()
     })

@@ -1,4 +1,4 @@
-//! The digits demo, for a coordinator on which nothing is yet.
+//! The digits demo for a coordinator without tasks.
 
 use axum::{Extension, Json, extract::State, http::StatusCode};
 use folkmoot_api::tasks::{CreateTaskRequest, TaskView};
@@ -12,47 +12,47 @@ use crate::http::{App, admin::access::Caller, problem::Refused};
 
 static ONE_AT_A_TIME: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-/// What can be seen on a coordinator on which nothing is yet: a task, and clients inside this process.
+/// A demo for a coordinator without tasks: one task, and clients that run inside the coordinator's process.
 pub trait FirstRun: Send + Sync {
     /// The ONNX model.
     fn model(&self) -> &'static [u8];
 
-    /// What is trained.
+    /// The description of the task.
     fn description(&self) -> TaskDescription;
 
-    /// How many clients there will be.
+    /// The number of clients.
     fn clients(&self) -> u64;
 
-    /// Starts the clients, which enrol by the token. They end with the process.
+    /// Starts the clients, which enrol with the token and run until the process ends.
     ///
     /// # Errors
-    /// A sentence for humans.
+    /// Returns a sentence for the operator if the clients cannot be started.
     fn start(&self, token: &str) -> Result<(), String>;
 }
 
-/// Makes the digits demo and starts its clients inside the coordinator. There must not be a task yet.
+/// Creates the digits demo and starts its clients inside the coordinator. Fails if there is already a task.
 #[utoipa::path(
     post, path = "/v1/admin/demo", tag = "operations", security(("api_key" = ["admin"])),
     responses(
         (status = 201, body = TaskView),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn start_demo(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
 ) -> Result<(StatusCode, Json<TaskView>), Refused> {
-    // One at a time: whoever comes second finds the task of the first.
+    // Handle one request at a time, so that a second request finds the task of the first and fails.
     let _alone = ONE_AT_A_TIME.lock().await;
     let (coordinator, now) = (&app.coordinator, (app.clock)());
     let storage = &coordinator.storage;
     let organisation_id = caller.organisation_id;
     let refuse = |detail: &str| Err(Refusal::new(ErrorCode::TaskStateConflict, detail).into());
     let Some(demo) = &app.first_run else {
-        return refuse("this coordinator has no demo; `folkmoot demo` starts one that has");
+        return refuse("this coordinator has no demo; start one with `folkmoot demo`");
     };
     if !storage.tasks(organisation_id, &TaskFilter::default(), 1, None).await?.is_empty() {
-        return refuse("there are tasks already: the demo is for a coordinator on which nothing is yet");
+        return refuse("this coordinator already has tasks; start the demo on a coordinator without tasks");
     }
     let description = demo.description();
     let (bytes_max, onnx) = (app.limits.model_bytes_max, demo.model());

@@ -1,8 +1,8 @@
-//! What the API shows of clients, where privacy is promised.
+//! Decides which client figures the API may show when privacy is promised.
 //!
-//! A model version is noised and charged; an example count is neither. So where a task with privacy runs or has run, no
-//! answer has exact figures that depend on one client's examples. `tests/disclosure` has the decision for every field of every
-//! answer.
+//! A private task's model versions are noised and charged to a budget; example counts are not. Once a private task has
+//! run in a population, no response contains exact figures that depend on one client's examples. `tests/disclosure`
+//! lists the decision for every field of every response.
 
 use folkmoot_protocol::{OrganisationId, PopulationName};
 use folkmoot_rounds::refusal::Refusal;
@@ -10,11 +10,11 @@ use folkmoot_storage::TaskRecord;
 
 use crate::http::App;
 
-/// Says why figures are missing.
-pub const WHY: &str = "Withheld: a task with privacy runs or has run in this population. Example counts, training speeds and \
+/// The explanation that replaces missing figures.
+pub const WHY: &str = "Withheld: a private task runs or has run in this population. Example counts, training speeds and \
                        the times of single assignments are exact and carry no noise, so they are not shown.";
 
-/// What may be shown of a population's clients, and of one of its tasks.
+/// The disclosure rules for a population's clients and for one task of the population.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disclosure {
     is_population_private: bool,
@@ -22,10 +22,10 @@ pub struct Disclosure {
 }
 
 impl Disclosure {
-    /// Looks at a population.
+    /// Reads the disclosure rules of a population from the storage.
     ///
     /// # Errors
-    /// If the storage fails.
+    /// Fails if the storage fails.
     pub async fn of_population(
         app: &App,
         organisation_id: OrganisationId,
@@ -36,28 +36,28 @@ impl Disclosure {
         Ok(Self { is_population_private, is_task_private: false })
     }
 
-    /// Looks at a task and its population.
+    /// Reads the disclosure rules of a task and its population from the storage.
     ///
     /// # Errors
-    /// If the storage fails.
+    /// Fails if the storage fails.
     pub async fn of_task(app: &App, task: &TaskRecord) -> Result<Self, Refusal> {
         let of_population =
             Self::of_population(app, task.organisation_id, &task.description.population).await?;
         Ok(Self { is_task_private: !task.description.privacy.is_none(), ..of_population })
     }
 
-    /// Returns an exact figure that depends on clients' examples, unless a task with privacy runs or has run in the
+    /// Returns an exact figure that depends on clients' examples; `None` if a private task runs or has run in the
     /// population.
     pub fn of_clients<T>(self, figure: T) -> Option<T> {
         (!self.is_population_private && !self.is_task_private).then_some(figure)
     }
 
-    /// Returns what a task's clients measured or sent, unless the task promises privacy.
+    /// Returns a figure that the task's clients measured or sent; `None` if the task is private.
     pub fn of_updates<T>(self, figure: T) -> Option<T> {
         (!self.is_task_private).then_some(figure)
     }
 
-    /// Says why figures of clients are missing, where they are.
+    /// Returns the explanation, if client figures are withheld.
     pub fn withheld(self) -> Option<String> {
         self.of_clients(()).is_none().then(|| WHY.to_owned())
     }
@@ -65,11 +65,11 @@ impl Disclosure {
 
 #[cfg(test)]
 impl Disclosure {
-    /// Where nobody was promised anything.
+    /// No task of the population is private.
     pub const OPEN: Self = Self { is_population_private: false, is_task_private: false };
-    /// A task without privacy in a population in which another one has it.
+    /// A task without privacy in a population that also has a private task.
     pub const PRIVATE_POPULATION: Self = Self { is_population_private: true, is_task_private: false };
-    /// A task with privacy.
+    /// A private task.
     pub const PRIVATE_TASK: Self = Self { is_population_private: true, is_task_private: true };
 }
 

@@ -1,4 +1,4 @@
-//! What changes, while it changes: server-sent events, for pages.
+//! Live changes for web pages, as server-sent events.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -26,45 +26,47 @@ use tokio::sync::broadcast;
 use super::access::{self, Caller};
 use crate::http::{App, problem::Refused};
 
-/// Pages that listen to one process, at most; others ask from time to time.
+/// The maximum number of listening pages per process. Further pages must poll.
 const LISTENERS_MAX: usize = 256;
-/// How often is looked what has changed, while somebody listens.
+/// The interval between look-ups of changes while a page is listening.
 const LOOK: Duration = Duration::from_millis(500);
-/// How often a page hears that the connection lives.
+/// The interval between keep-alive comments.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// How often is looked whether whoever listens still may.
+/// The interval between checks of a listener's session and key.
 const LOOK_AT_KEY: Duration = Duration::from_secs(2);
-/// How long one answer lasts: then the page asks anew.
+/// The maximum duration of a response. The page then reconnects.
 const ANSWER_MAX: Duration = Duration::from_secs(900);
-/// Tasks that got a version within this time are looked at, too: one may begin and end between two looks.
+/// The age of a task's newest version, in milliseconds, up to which a look-up includes the task even if the task has
+/// ended. A round may begin and end between two look-ups.
 const RECENT_MILLISECONDS: u64 = 60_000;
-/// Changes that a page may lag behind before it is told to look at everything.
+/// The maximum number of changes that wait for a slow page. A page that misses changes is told to reload everything.
 const LAG_MAX: usize = 64;
 
-/// Tasks that have changed.
+/// The tasks that changed between two look-ups.
 #[derive(Clone, Debug, Serialize)]
 struct Changed {
     task_ids: Vec<TaskId>,
 }
 
-/// An event, as the OpenAPI document describes it.
+/// The description of an event in the OpenAPI document.
 #[derive(utoipa::ToSchema)]
 #[allow(dead_code, reason = "the document is made of it, and nothing else")]
 struct ServerSentEvent {
     /// `hello` or `tasks`.
     event: String,
-    /// JSON: nothing in it for `hello`, the field `task_ids` for `tasks`.
+    /// JSON: an empty object for `hello`, an object with the field `task_ids` for `tasks`.
     data: String,
 }
 
-/// Who listens, by organisation. One look at the database serves all of one organisation's pages.
+/// The listening pages by organisation. All pages of an organisation share one database query.
 #[derive(Default)]
 pub struct Listeners {
     of_organisation: Mutex<HashMap<OrganisationId, Weak<broadcast::Sender<Changed>>>>,
 }
 
 impl Listeners {
-    /// Joins those who listen; `None` if there are too many. The sender is what keeps the looking alive.
+    /// Adds a listener; returns `None` if there are [`LISTENERS_MAX`]. The loop that looks up changes runs as long as
+    /// a listener holds its sender.
     fn join(&self, organisation_id: OrganisationId, app: &App) -> Option<Listener> {
         let mut senders = self.of_organisation.lock().unwrap_or_else(PoisonError::into_inner);
         senders.retain(|_, sender| sender.strong_count() > 0);
@@ -89,20 +91,21 @@ impl Listeners {
     }
 }
 
-/// One page.
+/// One listening page.
 struct Listener {
     changes: broadcast::Receiver<Changed>,
     _sender: Arc<broadcast::Sender<Changed>>,
 }
 
-/// Looks what has changed, as long as somebody listens. Whichever process changed it, the database knows.
+/// Looks up changes as long as a page is listening. The changes are read from the database, so they include changes by
+/// other processes.
 async fn look(
     sender: Weak<broadcast::Sender<Changed>>,
     organisation_id: OrganisationId,
     coordinator: Arc<Coordinator>,
     clock: Clock,
 ) {
-    // The first look tells of all: something may have changed between a page's own asking and it.
+    // The first event names all tasks, because any of them may have changed since the page loaded its data.
     let mut before: BTreeMap<TaskId, Vec<String>> = BTreeMap::new();
     loop {
         tokio::time::sleep(LOOK).await;
@@ -111,7 +114,7 @@ async fn look(
         let now = match pulses(&coordinator, organisation_id, since).await {
             Ok(now) => now,
             Err(error) => {
-                tracing::warn!(%error, "it cannot be seen what has changed");
+                tracing::warn!(%error, "could not look up changes for listening pages; the next look-up tries again");
                 continue;
             }
         };
@@ -134,7 +137,7 @@ async fn pulses(
     for pulse in coordinator.storage.database()?.pulses(organisation_id, since).await? {
         let lines = pulses.entry(pulse.task_id).or_default();
         lines.push(pulse.pulse);
-        // That an update arrived is told of no task that hides how many did.
+        // For a task that hides its counts, an arriving update is not a visible change.
         match coordinator.catalog.task(&coordinator.storage, pulse.task_id).await {
             Ok(task) if !task.description.hides_counts() => lines.push(pulse.counts),
             Ok(_) | Err(StorageError::NotFound(_)) => {}
@@ -144,13 +147,13 @@ async fn pulses(
     Ok(pulses)
 }
 
-/// Says which tasks change, while they change: the event `tasks` with `{"task_ids": […]}`, after `hello`. Who has missed
-/// some hears `hello` again, and looks at everything.
+/// Streams the ids of tasks as they change. After `hello`, each event `tasks` carries `{"task_ids": […]}`. A listener
+/// that missed events receives another `hello` and should reload everything.
 #[utoipa::path(
     get, path = "/v1/admin/events", tag = "operations", security(("api_key" = ["viewer"])),
     responses(
         (status = 200, content_type = "text/event-stream", body = ServerSentEvent, description = "Server-sent events"),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn listen(
@@ -160,7 +163,7 @@ pub async fn listen(
 ) -> Result<impl IntoResponse, Refused> {
     let joined = app.listeners.join(caller.organisation_id, &app);
     let listener = joined.ok_or_else(|| {
-        let detail = format!("{LISTENERS_MAX} pages listen already; ask from time to time instead");
+        let detail = format!("too many pages are listening: the limit is {LISTENERS_MAX}; poll instead");
         Refusal::new(ErrorCode::Overloaded, detail).retry_after(30_000)
     })?;
     let gone = await_revocation(app.clone(), headers);
@@ -184,14 +187,14 @@ pub async fn listen(
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))
 }
 
-/// Resolves when whoever began to listen may do so no more: the session is over, or the key was revoked, perhaps at another
+/// Resolves when the listener loses its access: the session has ended, or the key was revoked, possibly by another
 /// process.
 async fn await_revocation(app: App, headers: HeaderMap) {
     loop {
         tokio::time::sleep(LOOK_AT_KEY).await;
         match access::caller(&app, &Method::GET, &headers).await {
             Err(refusal) if refusal.code() == ErrorCode::ApiKeyInvalid => return,
-            // A database that does not answer ends nothing.
+            // A failed database query does not end the stream.
             _ => {}
         }
     }

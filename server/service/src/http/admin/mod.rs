@@ -1,4 +1,4 @@
-//! The endpoints of operators, under API keys with roles.
+//! The administrative endpoints, which need an API key with a sufficient role.
 
 pub mod access;
 pub mod api_keys;
@@ -35,21 +35,21 @@ use folkmoot_protocol::Role;
 
 use super::App;
 
-/// One endpoint below `/v1/admin`, with the least role that may use it.
+/// An endpoint below `/v1/admin`, with the lowest role that may use it.
 pub struct Endpoint {
     /// The method.
     #[cfg_attr(not(test), expect(dead_code, reason = "tests compare it with the OpenAPI document"))]
     pub method: Method,
     /// The path below `/v1/admin`.
     pub path: &'static str,
-    /// The least role that may use it.
+    /// The lowest role that may use the endpoint.
     pub role: Role,
     route: MethodRouter<App>,
 }
 
-/// Returns the routes below `/v1/admin`, each behind the gate of its role.
+/// Returns the routes below `/v1/admin`. Except for sign-in, each route checks the caller's role first.
 pub fn routes(app: &App) -> Router<App> {
-    // Who signs in has no key to show yet.
+    // A person who signs in has no session yet, so these routes have no gate.
     let session = get(session::get::get_session)
         .post(session::create::create_session)
         .delete(session::delete::delete_session);
@@ -63,7 +63,8 @@ pub fn routes(app: &App) -> Router<App> {
     })
 }
 
-/// Lists every endpoint with its role. It is the only way in: an endpoint without a role cannot be written.
+/// Lists every endpoint with its role. Routes are built only from this list, so an endpoint without a role cannot
+/// exist.
 pub fn endpoints() -> Vec<Endpoint> {
     use Role::{Admin, Operator, Viewer};
     let (get, post, delete) = (Method::GET, Method::POST, Method::DELETE);

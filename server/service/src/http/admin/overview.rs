@@ -1,4 +1,4 @@
-//! What an organisation's coordinator is doing, at a glance.
+//! An overview of the coordinator's activity for one organisation.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use folkmoot_storage::{ClientRepository, HourRecord, PopulationRepository};
 use super::access::Caller;
 use crate::http::{App, problem::Refused, readiness};
 
-/// So many hours are shown.
+/// The number of hours in the overview.
 const HOURS: u64 = 24;
 
 fn hour_view(record: HourRecord, tells_updates: bool) -> HourView {
@@ -20,12 +20,12 @@ fn hour_view(record: HourRecord, tells_updates: bool) -> HourView {
     HourView { since, committed, abandoned, updates: told(updates), upload_bytes: told(upload_bytes) }
 }
 
-/// Shows what is going on.
+/// Returns an overview: tasks, populations, problems, and the last 24 hours.
 #[utoipa::path(
     get, path = "/v1/admin/overview", tag = "operations", security(("api_key" = ["viewer"])),
     responses(
         (status = 200, body = OverviewView),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn get_overview(

@@ -1,4 +1,4 @@
-//! What comes in a request, read with its limits.
+//! Reads request bodies, queries and paths within their limits.
 
 use std::{fmt::Display, str::FromStr};
 
@@ -15,18 +15,18 @@ use serde::de::DeserializeOwned;
 use super::access::Caller;
 use crate::http::{App, body, edge::Budget};
 
-/// Rows of one page, unless the request says.
+/// The default number of rows per page.
 const PAGE_ROWS: u32 = 20;
-/// Rows of one page, at most.
+/// The maximum number of rows per page.
 pub const PAGE_ROWS_MAX: u32 = 100;
 
-/// Reads the JSON body of a caller who is known.
+/// Reads the JSON body of an authenticated caller.
 pub async fn json<T: DeserializeOwned>(app: &App, request: Request<Body>) -> Result<T, Refusal> {
     let (parts, body) = request.into_parts();
     json_within(app, &parts.headers, body, CONTROL_BYTES_MAX, &app.edge.known).await
 }
 
-/// Reads a JSON body of at most `bytes_max`, in memory of `budget`.
+/// Reads a JSON body of at most `bytes_max` bytes. Its memory counts against `budget`.
 pub async fn json_within<T: DeserializeOwned>(
     app: &App,
     headers: &HeaderMap,
@@ -38,23 +38,23 @@ pub async fn json_within<T: DeserializeOwned>(
     body::json(&body::read(body, bytes_max, app.limits.control_timeout, budget).await?)
 }
 
-/// Reads a query.
+/// Returns the parsed query, or a refusal that says what is malformed.
 pub fn query<T>(query: Result<Query<T>, QueryRejection>) -> Result<T, Refusal> {
     let malformed = |error: QueryRejection| Refusal::new(ErrorCode::MalformedRequest, error.body_text());
     query.map(|Query(query)| query).map_err(malformed)
 }
 
-/// Reads an id from the path; one that has not its form belongs to nothing, so it gets the code of an unknown one.
+/// Reads an id from the path. A malformed id gets the same error code as an unknown one.
 pub fn id<T: FromStr<Err: Display>>(text: &str, unknown: ErrorCode) -> Result<T, Refusal> {
     text.parse().map_err(|error| Refusal::new(unknown, format!("{error}")))
 }
 
-/// Checks the public part of a token or key in the path; one that has not its form is nobody's.
+/// Checks the public id of a token or key in the path. A malformed id gets the same error as an unknown one.
 pub fn public_part(what: &'static str, id: &str) -> Result<(), Refusal> {
     if is_id(id) { Ok(()) } else { Err(missing(what, id)(StorageError::NotFound(what))) }
 }
 
-/// Reads how many rows a page is to have.
+/// Returns the number of rows for a page: `asked`, or [`PAGE_ROWS`] by default.
 pub fn limit(asked: Option<u32>) -> Result<u32, Refusal> {
     match asked.unwrap_or(PAGE_ROWS) {
         limit @ 1..=PAGE_ROWS_MAX => Ok(limit),
@@ -65,7 +65,7 @@ pub fn limit(asked: Option<u32>) -> Result<u32, Refusal> {
     }
 }
 
-/// Makes the refusal of something that is named in the path and is not there.
+/// Returns the refusal for a resource that is named in the path and does not exist.
 pub fn missing<'a>(what: &'static str, id: &'a str) -> impl FnOnce(StorageError) -> Refusal + 'a {
     move |error| match error {
         StorageError::NotFound(_) => {

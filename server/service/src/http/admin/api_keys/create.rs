@@ -15,13 +15,13 @@ use crate::http::{
     problem::Refused,
 };
 
-/// Makes an API key.
+/// Creates an API key. The response is the only one that contains its secret.
 #[utoipa::path(
     post, path = "/v1/admin/api-keys", tag = "API keys", security(("api_key" = ["admin"])),
     request_body = CreateApiKeyRequest,
     responses(
         (status = 201, body = CreatedApiKey),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn create_api_key(

@@ -14,7 +14,7 @@ use crate::http::{
     get, path = "/v1/admin/api-keys", tag = "API keys", security(("api_key" = ["admin"])),
     responses(
         (status = 200, body = [ApiKeyView]),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn list_api_keys(

@@ -1,4 +1,4 @@
-//! API keys: who may use these endpoints.
+//! API keys for the administrative endpoints.
 
 pub(crate) mod create;
 pub(crate) mod list;

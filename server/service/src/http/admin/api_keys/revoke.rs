@@ -13,14 +13,14 @@ use crate::http::{
     problem::Refused,
 };
 
-/// Revokes an API key. A key cannot revoke itself, and the last one of an admin cannot be revoked, also where two admins
-/// revoke each other at once.
+/// Revokes an API key. A key cannot revoke itself, and the last admin key cannot be revoked, not even when two admins
+/// revoke each other's keys at the same time.
 #[utoipa::path(
     delete, path = "/v1/admin/api-keys/{id}", tag = "API keys", security(("api_key" = ["admin"])),
-    params(("id" = String, Path, description = "The key's public part")),
+    params(("id" = String, Path, description = "The key's id, the part before the dot")),
     responses(
-        (status = 204, description = "It is revoked"),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = 204, description = "The key is revoked"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn revoke_api_key(
@@ -29,7 +29,7 @@ pub async fn revoke_api_key(
     Path(id): Path<String>,
 ) -> Result<StatusCode, Refused> {
     if id == caller.api_key_id {
-        let detail = "a key cannot revoke itself; use another admin key";
+        let detail = "a key cannot revoke itself; use another admin key to revoke it";
         return Err(Refusal::new(ErrorCode::MalformedRequest, detail).into());
     }
     read::public_part("API key", &id)?;

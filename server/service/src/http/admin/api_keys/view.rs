@@ -1,9 +1,9 @@
-//! How the API shows an API key: without its secret.
+//! The API's representation of an API key, without its secret.
 
 use folkmoot_api::api_keys::ApiKeyView;
 use folkmoot_storage::ApiKeyRecord;
 
-/// Shows a key.
+/// Converts a key's record.
 pub fn api_key_view(record: ApiKeyRecord) -> ApiKeyView {
     ApiKeyView {
         id: record.id,

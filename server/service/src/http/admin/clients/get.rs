@@ -12,13 +12,13 @@ use crate::http::{
     problem::Refused,
 };
 
-/// Shows a client, with the token with which it enrolled.
+/// Returns a client, with the enrolment token that it used.
 #[utoipa::path(
     get, path = "/v1/admin/clients/{id}", tag = "clients", security(("api_key" = ["admin"])),
-    params(("id" = String, Path, description = "The client")),
+    params(("id" = String, Path, description = "The client's id")),
     responses(
         (status = 200, body = ClientView),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn get_client(

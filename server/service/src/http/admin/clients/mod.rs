@@ -1,4 +1,5 @@
-//! Clients, which operators see as numbers, and admins revoke by id or by the token with which they enrolled.
+//! Single clients. Operators see only counts of clients; admins can revoke a client by its id or by its enrolment
+//! token.
 
 pub(crate) mod get;
 pub(crate) mod revoke;

@@ -13,24 +13,25 @@ use crate::http::{
     problem::Refused,
 };
 
-/// How a client is revoked.
+/// The query parameters for the revocation of a client.
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct RevokeClientQuery {
-    /// Leaves the token open with which the client enrolled. A device that still has it can then come back with a new key.
+    /// Keeps the client's enrolment token open. A device that still has the token can then enrol again with a new
+    /// key. Default: `false`.
     #[serde(default)]
     keep_token_open: bool,
 }
 
-/// Revokes a client's key: the coordinator takes no request of it any more. The token with which it enrolled is closed to new
-/// clients unless the query keeps it open; clients that enrolled with it before go on.
+/// Revokes a client: the coordinator rejects its further requests. Also closes the client's enrolment token to new
+/// clients, unless `keep_token_open` is set. Other clients that enrolled with the token are not affected.
 #[utoipa::path(
     post, path = "/v1/admin/clients/{id}/revoke", tag = "clients", security(("api_key" = ["admin"])),
-    params(("id" = String, Path, description = "The client"), RevokeClientQuery),
+    params(("id" = String, Path, description = "The client's id"), RevokeClientQuery),
     responses(
         (status = 200, body = RevokedClient),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn revoke_client(

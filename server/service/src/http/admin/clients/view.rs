@@ -1,7 +1,7 @@
 use folkmoot_api::clients::ClientView;
 use folkmoot_storage::ClientRecord;
 
-/// Shows a client.
+/// Converts a client's record.
 pub fn client_view(record: ClientRecord) -> ClientView {
     ClientView {
         id: record.id,

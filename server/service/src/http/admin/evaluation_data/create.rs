@@ -10,7 +10,7 @@ use folkmoot_rounds::{refusal::Refusal, registry::evaluation_data};
 
 use crate::http::{App, admin::access::Caller, body, problem::Refused};
 
-/// Keeps examples on which the coordinator evaluates. The same ones again change nothing.
+/// Uploads examples for central evaluation. Uploading the same examples again changes nothing.
 #[utoipa::path(
     post, path = "/v1/admin/evaluation-data", tag = "tasks", security(("api_key" = ["operator"])),
     request_body(
@@ -19,7 +19,7 @@ use crate::http::{App, admin::access::Caller, body, problem::Refused};
     ),
     responses(
         (status = 201, body = EvaluationDataView),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn create_evaluation_data(

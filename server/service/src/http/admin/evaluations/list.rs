@@ -14,13 +14,13 @@ use crate::http::{
     problem::Refused,
 };
 
-/// Lists what was measured of a task's versions, the oldest first.
+/// Lists the evaluations of a task's versions, oldest first.
 #[utoipa::path(
     get, path = "/v1/admin/tasks/{id}/evaluations", tag = "model versions", security(("api_key" = ["viewer"])),
-    params(("id" = String, Path, description = "The task")),
+    params(("id" = String, Path, description = "The task's id")),
     responses(
         (status = 200, body = [EvaluationView]),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn list_evaluations(
@@ -45,10 +45,10 @@ pub async fn list_evaluations(
     Ok(Json(views))
 }
 
-/// Shows what was measured of a task's versions, the oldest first, without slices.
+/// Returns the evaluations of a task's versions, oldest first, without slices.
 ///
 /// # Errors
-/// If the storage fails.
+/// Fails if the storage fails.
 pub async fn evaluations(
     app: &App,
     task: &TaskRecord,
@@ -72,7 +72,7 @@ pub async fn evaluations(
     Ok(records.iter().map(view).collect())
 }
 
-/// Returns the best version of those that this source has measured.
+/// Returns the number of the version with the best evaluation from `source`.
 fn best(records: &[EvaluationRecord], source: EvaluationSource, metric: Metric) -> Option<u64> {
     let of_source = records.iter().filter(|one| one.source == source);
     let measured: Vec<Measured> = of_source
@@ -81,7 +81,8 @@ fn best(records: &[EvaluationRecord], source: EvaluationSource, metric: Metric) 
     Measured::best(&measured).map(|best| best.version)
 }
 
-/// Returns over how many examples was measured: the operator's own are theirs to know.
+/// Returns the number of evaluated examples; `None` if it is withheld. The number of the operator's own examples is
+/// never withheld.
 fn example_count(record: &EvaluationRecord, disclosure: Disclosure) -> Option<u64> {
     match record.source {
         EvaluationSource::Central => Some(record.metrics.example_count),
@@ -89,7 +90,7 @@ fn example_count(record: &EvaluationRecord, disclosure: Disclosure) -> Option<u6
     }
 }
 
-/// Returns what was measured.
+/// Returns the value of a metric; `None` if it is withheld or was not measured.
 fn measured(record: &EvaluationRecord, metric: Metric, disclosure: Disclosure) -> Option<f64> {
     match record.source {
         EvaluationSource::Central => metric.of(&record.metrics),

@@ -1,3 +1,3 @@
-//! What was measured of model versions.
+//! Evaluations of model versions.
 
 pub(crate) mod list;

@@ -11,13 +11,13 @@ use folkmoot_storage::ModelRecord;
 
 use crate::http::{App, admin::access::Caller, body, problem::Refused};
 
-/// Keeps an ONNX model. The same one again changes nothing.
+/// Uploads an ONNX model. Uploading the same model again changes nothing.
 #[utoipa::path(
     post, path = "/v1/admin/models", tag = "models", security(("api_key" = ["operator"])),
     request_body(content = Binary, content_type = "application/octet-stream", description = "The ONNX file"),
     responses(
         (status = 201, body = ModelView),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn create_model(

@@ -18,20 +18,20 @@ use crate::http::{
     problem::Refused,
 };
 
-/// A model may be large, and whoever asks for many at once waits for one after the other.
+/// Lets only one request at a time read a model, because large models need much memory.
 static READING: Semaphore = Semaphore::const_new(1);
-/// What is named by its digest never changes.
+/// A blob named by its digest never changes.
 const CACHING: (HeaderName, &str) = (CACHE_CONTROL, "private, max-age=31536000, immutable");
-/// Nodes that are shown, at most.
+/// The maximum number of nodes in a response.
 const NODES_MAX: usize = 5_000;
 
-/// Shows what is in a model's file.
+/// Returns the contents of a model's file: its nodes, parameters and cost.
 #[utoipa::path(
     get, path = "/v1/admin/models/{digest}/graph", tag = "models", security(("api_key" = ["viewer"])),
-    params(("digest" = String, Path, description = "The model")),
+    params(("digest" = String, Path, description = "The model's digest")),
     responses(
         (status = 200, body = ModelGraphView),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn get_graph(
@@ -56,7 +56,7 @@ fn graph(onnx: &Bytes) -> Result<ModelGraphView, Refusal> {
     let model = Model::from_onnx(onnx, &limits).map_err(|error| Refusal::internal(&error))?;
     let optimizer =
         LocalOptimizer::Sgd { learning_rate: 0.1, momentum: 0.0, nesterov: false, weight_decay: 0.0 };
-    // The loss is a small part of what is counted, and squared error goes with every output.
+    // The loss contributes little to the cost, and squared error fits every output.
     let plan =
         TrainingPlan { epochs: 1, batch_size: 1, ..TrainingPlan::new(Loss::MeanSquaredError, optimizer) };
     let inspection = Inspection::new(&model, &plan).map_err(|error| Refusal::internal(&error))?;

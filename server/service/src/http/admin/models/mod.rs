@@ -1,4 +1,4 @@
-//! ONNX models that tasks train.
+//! ONNX models for tasks.
 
 pub(crate) mod create;
 pub(crate) mod graph;

@@ -15,24 +15,24 @@ use crate::http::{
     problem::Refused,
 };
 
-/// Fewer clients than these are not shown by themselves.
+/// The minimum number of clients in a group that is listed on its own.
 const GROUP_MIN: u64 = 3;
-/// Values of one attribute that are shown, at most.
+/// The maximum number of groups that are listed for one attribute.
 const VALUES_MAX: usize = 50;
-/// Reports that are looked at, at most, and how old they may be.
+/// The maximum number of recent client reports that a request reads.
 const REPORTS_MAX: u32 = 10_000;
 const REPORT_AGE_MILLISECONDS: u64 = 24 * 3_600_000;
-/// What is not shown by itself.
+/// The label of the group that combines all groups which are not listed.
 const OTHER: &str = "other";
 
-/// Shows who a population's clients are, taken together: never one of them.
+/// Returns aggregate figures about a population's clients, never about a single one.
 #[utoipa::path(
     get, path = "/v1/admin/populations/{population}/clients", tag = "populations",
     security(("api_key" = ["viewer"])),
-    params(("population" = String, Path, description = "The population")),
+    params(("population" = String, Path, description = "The population's name")),
     responses(
         (status = 200, body = ClientsView),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn get_clients(
@@ -88,18 +88,19 @@ pub async fn get_clients(
     }))
 }
 
-/// Returns examples per second; none if nothing was measured.
+/// Returns the speed in examples per second; `None` if it was not measured.
 fn speed(work: &WorkRecord) -> Option<u64> {
     (work.training_milliseconds > 0)
         .then(|| work.example_count.saturating_mul(1000) / work.training_milliseconds)
 }
 
-/// Returns the largest power of two that is not above the number; 0 for 0.
+/// Returns the largest power of two that is at most `number`; 0 for 0.
 fn power_of_two(number: u64) -> u64 {
     number.checked_ilog2().map_or(0, |power| 1 << power)
 }
 
-/// Shows counts by value, the largest first, and adds up what is too small to be shown.
+/// Converts counts by value to groups, largest first. Groups smaller than [`GROUP_MIN`] or beyond [`VALUES_MAX`] are
+/// combined.
 fn largest_first(counts: BTreeMap<String, u64>) -> Vec<ShareView> {
     let mut shares: Vec<ShareView> =
         counts.into_iter().map(|(value, clients)| ShareView { value, clients }).collect();
@@ -118,7 +119,7 @@ fn largest_first(counts: BTreeMap<String, u64>) -> Vec<ShareView> {
     with_other(shares, other)
 }
 
-/// Shows counts by power of two, the smallest power first, and adds up what is too small to be shown.
+/// Converts counts by power of two to groups, smallest power first. Groups smaller than [`GROUP_MIN`] are combined.
 fn in_order(counts: BTreeMap<u64, u64>) -> Vec<ShareView> {
     let value = |power: u64| match power {
         0 | 1 => power.to_string(),

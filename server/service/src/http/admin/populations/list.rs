@@ -9,12 +9,12 @@ use crate::http::{
     problem::Refused,
 };
 
-/// Lists populations, by name.
+/// Lists populations by name.
 #[utoipa::path(
     get, path = "/v1/admin/populations", tag = "populations", security(("api_key" = ["viewer"])),
     responses(
         (status = 200, body = [PopulationView]),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn list_populations(

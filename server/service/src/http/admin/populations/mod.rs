@@ -1,4 +1,4 @@
-//! Populations: whose clients can take part, and what is promised them.
+//! Populations: the clients of an app, and the privacy promised to them.
 
 pub(crate) mod clients;
 pub(crate) mod list;

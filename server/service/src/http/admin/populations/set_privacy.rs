@@ -19,17 +19,17 @@ use crate::http::{
     problem::Refused,
 };
 
-/// Characters of a reason, at most.
+/// The maximum length of a reason, in characters.
 const REASON_MAX: usize = 500;
 
-/// Says whom the promises in a population protect, and what all its tasks together may spend.
+/// Sets a population's unit of privacy and the privacy budget of all its tasks together.
 #[utoipa::path(
     post, path = "/v1/admin/populations/{population}/privacy", tag = "privacy", security(("api_key" = ["admin"])),
-    params(("population" = String, Path, description = "The population; it is made if there is none of this name")),
+    params(("population" = String, Path, description = "The population's name; a new one is created")),
     request_body = SetPrivacyRequest,
     responses(
         (status = 200, body = PopulationView),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn set_population_privacy(
@@ -42,7 +42,7 @@ pub async fn set_population_privacy(
     let population: PopulationName = read::id(&population, ErrorCode::MalformedRequest)?;
     let weakened = reason(&request)?;
     if (SetPrivacyRequest { weaken: None, ..request.clone() }) == SetPrivacyRequest::default() {
-        let detail = "nothing is said: give a unit, epsilon and delta, or no_budget".to_owned();
+        let detail = "the request changes nothing; give unit, epsilon and delta, or no_budget".to_owned();
         return Err(Refusal::new(ErrorCode::MalformedRequest, detail).into());
     }
     let budget = budget(&request)?;
@@ -60,14 +60,14 @@ pub async fn set_population_privacy(
         PrivacyOutcome::Set => {}
         PrivacyOutcome::UnitDiffers => {
             return conflict(format!(
-                "clients are enrolled in {population}, and were promised privacy by another unit ({}): make another population",
+                "the unit cannot change: clients of {population} were promised privacy with the unit {}; create another population",
                 before.unit
             ));
         }
         PrivacyOutcome::Weaker => {
             return conflict(format!(
-                "the clients of {population} were promised a stricter budget; give the reason for the change in `weaken` \
-                 (folkmoot population set {population} --weaken REASON): it is written into the ledger"
+                "the clients of {population} were promised a stricter budget; give a reason for the change in `weaken` \
+                 (folkmoot population set {population} --weaken REASON), which is recorded in the ledger"
             ));
         }
     }
@@ -77,13 +77,13 @@ pub async fn set_population_privacy(
     Ok(Json(population_view(record, client_count)))
 }
 
-/// Reads the reason for a weaker promise.
+/// Returns the trimmed reason in `weaken`, if there is one.
 fn reason(request: &SetPrivacyRequest) -> Result<Option<String>, Refusal> {
     let Some(reason) = &request.weaken else { return Ok(None) };
     let reason = reason.trim();
     let length = reason.chars().count();
     if let Err(fault) = check_characters(reason) {
-        let detail = format!("the reason in `weaken` cannot be shown: {fault}");
+        let detail = format!("the reason in `weaken` contains characters that cannot be displayed: {fault}");
         return Err(Refusal::new(ErrorCode::MalformedRequest, detail));
     }
     match (1..=REASON_MAX).contains(&length) {
@@ -110,6 +110,6 @@ fn budget(request: &SetPrivacyRequest) -> Result<Option<PopulationBudget>, Refus
             let delta = Delta::new(delta).map_err(|error| refuse(error.to_string()))?;
             Ok(Some(PopulationBudget { epsilon, delta }))
         }
-        _ => Err(refuse("epsilon and delta come together: give both, or neither".into())),
+        _ => Err(refuse("only one of epsilon and delta is given; give both, or neither".into())),
     }
 }

@@ -1,9 +1,9 @@
-//! How the API shows a population.
+//! The API's representation of a population.
 
 use folkmoot_api::populations::PopulationView;
 use folkmoot_storage::PopulationRecord;
 
-/// Shows a population in which so many clients are enrolled.
+/// Converts a population's record. `client_count` is the number of enrolled clients.
 pub fn population_view(record: PopulationRecord, client_count: u64) -> PopulationView {
     let budget = record.privacy.budget;
     PopulationView {

@@ -14,31 +14,32 @@ use crate::http::{
     problem::Refused,
 };
 
-/// Which entries are asked for.
+/// The requested page of entries.
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct LedgerPage {
-    /// How many, at most 100; 20 if it is not said.
+    /// The maximum number of entries: 1 to 100. Default: 20.
     #[param(minimum = 1, maximum = 100)]
     limit: Option<u32>,
-    /// Those after this place, the oldest first: the last one of the page before.
+    /// Returns entries after this position, oldest first. Use the position of the previous page's last entry.
     #[serde(default, deserialize_with = "Count::read_optional")]
     #[param(maximum = 9007199254740992_u64)]
     after: Option<u64>,
-    /// Those before this place, the newest first: the last one of the page before. 0 begins with the newest of all.
+    /// Returns entries before this position, newest first. Use the position of the previous page's last entry, or 0
+    /// to start with the newest entry.
     #[serde(default, deserialize_with = "Count::read_optional")]
     #[param(maximum = 9007199254740992_u64)]
     before: Option<u64>,
 }
 
-/// Lists the entries of a population's privacy ledger, the oldest first unless `before` is given.
+/// Lists the entries of a population's privacy ledger, oldest first unless `before` is given.
 #[utoipa::path(
     get, path = "/v1/admin/populations/{population}/ledger", tag = "privacy", security(("api_key" = ["viewer"])),
-    params(("population" = String, Path, description = "The population"), LedgerPage),
+    params(("population" = String, Path, description = "The population's name"), LedgerPage),
     responses(
         (status = 200, body = [EntryView]),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn list_ledger(
@@ -62,10 +63,10 @@ pub async fn list_ledger(
         return Ok(Json(entries.iter().map(EntryView::of).collect()));
     };
     if page.after.is_some() {
-        let detail = "after and before exclude each other: give one of them".to_owned();
+        let detail = "both after and before are given; give only one of them".to_owned();
         return Err(Refusal::new(ErrorCode::MalformedRequest, detail).into());
     }
-    // Places have no gaps, and the last one is how many entries there are.
+    // Positions have no gaps, so the last one equals the number of entries.
     let last = storage.ledger_sum(organisation_id, &population).await?.entries;
     let last = if before == 0 { last } else { last.min(before - 1) };
     let after = last.saturating_sub(limit.into());

@@ -1,4 +1,4 @@
-//! What tasks promise their clients, and what was spent of it.
+//! The privacy that tasks promise, and the part of their budgets that is spent.
 
 pub(crate) mod ledger;
 pub(crate) mod plan;

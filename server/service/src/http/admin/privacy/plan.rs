@@ -12,14 +12,14 @@ use crate::http::{
     problem::Refused,
 };
 
-/// Derives how much noise a budget asks for, and whether anything is learned through it; what `folkmoot privacy plan
-/// --json` says.
+/// Computes the noise that a privacy budget requires, and whether the model can learn despite it. Same as `folkmoot
+/// privacy plan --json`.
 #[utoipa::path(
     post, path = "/v1/admin/privacy/plan", tag = "privacy", security(("api_key" = ["viewer"])),
     request_body = PlanRequest,
     responses(
         (status = 200, body = Object, description = "`intention`, `forecast` and `adaptive_update_multiplier`"),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn plan(

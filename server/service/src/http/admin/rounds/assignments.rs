@@ -14,16 +14,16 @@ use crate::http::{
     problem::Refused,
 };
 
-/// Assignments that are shown, at most.
+/// The maximum number of assignments in a response.
 const LANES_MAX: u32 = 2_000;
 
-/// Shows a round's assignments on the clock.
+/// Returns a round's assignments with their times.
 #[utoipa::path(
     get, path = "/v1/admin/rounds/{id}/assignments", tag = "rounds", security(("api_key" = ["viewer"])),
-    params(("id" = String, Path, description = "The round")),
+    params(("id" = String, Path, description = "The round's id")),
     responses(
         (status = 200, body = RoundAssignmentsView),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn list_assignments(

@@ -14,13 +14,13 @@ use crate::http::{
     problem::Refused,
 };
 
-/// Shows a round, with what became of its assignments.
+/// Returns a round, with counts of its assignments by outcome.
 #[utoipa::path(
     get, path = "/v1/admin/rounds/{id}", tag = "rounds", security(("api_key" = ["viewer"])),
-    params(("id" = String, Path, description = "The round")),
+    params(("id" = String, Path, description = "The round's id")),
     responses(
         (status = 200, body = RoundFunnelView),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn get_round(

@@ -13,15 +13,15 @@ use crate::http::{
     problem::Refused,
 };
 
-/// Which rounds are asked for.
+/// The requested page of rounds.
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct RoundPage {
-    /// How many, at most 100; 20 if it is not said.
+    /// The maximum number of rounds: 1 to 100. Default: 20.
     #[param(minimum = 1, maximum = 100)]
     pub(in crate::http::admin) limit: Option<u32>,
-    /// Those below this number: the last one of the page before.
+    /// Returns rounds before this number. Use the number of the previous page's last round.
     #[serde(default, deserialize_with = "Count::read_optional")]
     #[param(maximum = 9007199254740992_u64)]
     pub(in crate::http::admin) before: Option<u64>,
@@ -30,10 +30,10 @@ pub struct RoundPage {
 /// Lists a task's rounds, newest first.
 #[utoipa::path(
     get, path = "/v1/admin/tasks/{id}/rounds", tag = "rounds", security(("api_key" = ["viewer"])),
-    params(("id" = String, Path, description = "The task"), RoundPage),
+    params(("id" = String, Path, description = "The task's id"), RoundPage),
     responses(
         (status = 200, body = [RoundView]),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn list_rounds(

@@ -1,4 +1,4 @@
-//! Rounds: what came of each cycle of a task.
+//! Rounds of a task and their outcomes.
 
 pub(crate) mod assignments;
 pub(crate) mod get;
