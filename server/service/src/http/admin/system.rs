@@ -1,4 +1,4 @@
-//! How the process is, and what it said last.
+//! The state of the process, and its recent log.
 
 use axum::{Extension, Json, extract::State};
 use folkmoot_api::system::{LeaseView, SystemView};
@@ -10,12 +10,12 @@ use crate::{
     telemetry,
 };
 
-/// Shows how the process is.
+/// Returns the state of the process, with its recent log.
 #[utoipa::path(
     get, path = "/v1/admin/system", tag = "operations", security(("api_key" = ["operator"])),
     responses(
         (status = 200, body = SystemView),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn get_system(
@@ -42,7 +42,7 @@ pub async fn get_system(
     }))
 }
 
-/// Reads the process's resident memory, where the system has Linux's `/proc`.
+/// Reads the process's resident memory on systems with Linux's `/proc`.
 fn memory_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

@@ -1,4 +1,4 @@
-//! The administrative API over real HTTPS, against a coordinator in this process.
+//! Tests of the administrative API over HTTPS, against a coordinator in this process.
 
 mod console;
 mod disclosure;
@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 use crate::host::{Host, HostConfig};
 
-/// A coordinator that ends with the test.
+/// A coordinator that stops at the end of the test.
 struct Running {
     host: Host,
     pem: Vec<u8>,
@@ -44,7 +44,7 @@ impl Running {
         AdminClient::new(&self.host.url(), api_key, Some(self.pem.clone())).unwrap()
     }
 
-    /// Asks with the key that the coordinator made for its first start.
+    /// Returns a client with the coordinator's first admin key.
     fn admin(&self) -> AdminClient {
         self.client(self.host.first_api_key.as_ref().unwrap())
     }
@@ -70,7 +70,7 @@ fn description() -> TaskDescription {
     .unwrap()
 }
 
-/// Returns code and detail of a refusal.
+/// Returns the code and detail of a refusal.
 fn refused<T>(result: Result<T, AdminError>) -> (ErrorCode, String) {
     match result {
         Err(AdminError::Refused(problem)) => (problem.code.known().unwrap(), problem.detail),

@@ -1,4 +1,4 @@
-//! How the API shows a round: as a funnel, never as one client's update.
+//! The API's representation of a round: counts only, never one client's update.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use folkmoot_coordinator::{round::Phase, task::TaskDescription};
 use folkmoot_storage::{AssignmentRecord, AssignmentStatus, DropReason, RoundRecord};
 use serde::Serialize;
 
-/// Shows a round of a task.
+/// Converts a round's record. Counts are omitted if the task hides them.
 pub fn round_view(record: &RoundRecord, task: &TaskDescription) -> RoundView {
     let phase_since = record.round.phase.since();
     let (cohort, accepted, version, reason) = match record.round.phase {
@@ -39,7 +39,7 @@ pub fn round_view(record: &RoundRecord, task: &TaskDescription) -> RoundView {
     }
 }
 
-/// Counts a round's assignments by what became of them, if the task lets them be counted.
+/// Counts a round's assignments by outcome. All counts are omitted if the task hides them.
 pub fn funnel(
     record: &RoundRecord,
     task: &TaskDescription,
@@ -76,7 +76,7 @@ pub fn funnel(
     }
 }
 
-/// Returns a reason without what a client wrote about itself.
+/// Returns the kind of a drop reason and its code, without any text that the client wrote.
 pub fn kind_of(reason: &DropReason) -> (&'static str, Option<String>) {
     match reason {
         DropReason::Expired => ("expired", None),
@@ -86,7 +86,7 @@ pub fn kind_of(reason: &DropReason) -> (&'static str, Option<String>) {
     }
 }
 
-/// Returns the word by which the wire knows a value.
+/// Returns the string that represents a value in JSON.
 fn word(value: &impl Serialize) -> Option<String> {
     serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned))
 }

@@ -16,18 +16,18 @@ use crate::http::{
     problem::Refused,
 };
 
-/// How long a session lasts: a working day.
+/// The duration of a session, in seconds: 12 hours.
 const SESSION_SECONDS: u64 = 12 * 3600;
 
-/// Bytes of a request, at most: anybody may send one.
+/// The maximum size of a request, in bytes. It is small because anybody may send one.
 const REQUEST_BYTES_MAX: usize = 4096;
 
-/// Begins a session with an API key: the answer sets a cookie that no script can read.
+/// Signs in with an API key. The response sets a session cookie that scripts cannot read.
 #[utoipa::path(
     post, path = "/v1/admin/session", tag = "session", request_body = CreateSessionRequest,
     responses(
-        (status = 201, body = SessionView, headers(("set-cookie" = String, description = "The session"))),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = 201, body = SessionView, headers(("set-cookie" = String, description = "The session cookie"))),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn create_session(

@@ -12,12 +12,12 @@ use crate::http::{
     problem::Refused,
 };
 
-/// Ends the session. One that is over already is ended as well.
+/// Signs out. Succeeds even if the session has already ended.
 #[utoipa::path(
     delete, path = "/v1/admin/session", tag = "session",
     responses(
-        (status = 204, description = "Nobody is signed in any more"),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = 204, description = "The session has ended"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn delete_session(
@@ -26,7 +26,7 @@ pub async fn delete_session(
 ) -> Result<impl IntoResponse, Refused> {
     if let Some(session) = cookie::read(&headers) {
         cookie::check_token(&session, &Method::DELETE, &headers)?;
-        // Who has the right cookie ends it; whoever guesses an id does not.
+        // Only the holder of the complete cookie ends the session; a guessed id does not.
         if access::key_of_session(&app, &session).await.is_ok() {
             app.coordinator.storage.delete_session(&session.id).await?;
         }

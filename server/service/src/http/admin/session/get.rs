@@ -10,16 +10,17 @@ use crate::http::{
     problem::Refused,
 };
 
-/// Says who is signed in.
+/// Returns the current session and the role of its key.
 #[utoipa::path(
     get, path = "/v1/admin/session", tag = "session",
     responses(
         (status = 200, body = SessionView),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn get_session(State(app): State<App>, headers: HeaderMap) -> Result<Json<SessionView>, Refused> {
-    let nobody = || Refusal::new(ErrorCode::ApiKeyMissing, "nobody is signed in: POST /v1/admin/session");
+    let nobody =
+        || Refusal::new(ErrorCode::ApiKeyMissing, "there is no session; sign in with POST /v1/admin/session");
     let session = cookie::read(&headers).ok_or_else(nobody)?;
     let key = access::key_of_session(&app, &session).await?;
     let record = app.coordinator.storage.session(&session.id).await?.ok_or_else(nobody)?;

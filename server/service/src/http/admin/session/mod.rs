@@ -1,4 +1,4 @@
-//! Sessions: how a person's browser asks, which must not keep an API key.
+//! Sessions for browsers, which must not store an API key.
 
 pub(crate) mod create;
 pub(crate) mod delete;

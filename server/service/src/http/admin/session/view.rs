@@ -4,7 +4,7 @@ use folkmoot_storage::{ApiKeyRecord, SessionRecord};
 
 use crate::http::admin::cookie;
 
-/// Shows a session.
+/// Converts a session's record.
 pub fn session_view(session: &Credential, record: &SessionRecord, key: ApiKeyRecord) -> SessionView {
     SessionView {
         csrf_token: cookie::token_of(session),

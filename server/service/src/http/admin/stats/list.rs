@@ -12,15 +12,15 @@ use crate::http::{
     problem::Refused,
 };
 
-/// Lists what the updates of a task's rounds cost in bytes, newest first.
+/// Lists the traffic of a task's rounds in bytes, newest round first.
 ///
-/// Of a task with `privacy` nothing is told: how long a compressed update is depends on its values.
+/// For private tasks, the traffic is null, because the length of a compressed update depends on its values.
 #[utoipa::path(
     get, path = "/v1/admin/tasks/{id}/stats", tag = "rounds", security(("api_key" = ["viewer"])),
-    params(("id" = String, Path, description = "The task"), RoundPage),
+    params(("id" = String, Path, description = "The task's id"), RoundPage),
     responses(
         (status = 200, body = [RoundStatsView]),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn list_stats(

@@ -1,4 +1,4 @@
-//! What the rounds of a task cost in bytes.
+//! The traffic of a task's rounds.
 
 pub(crate) mod list;
 pub(crate) mod view;

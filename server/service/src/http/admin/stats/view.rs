@@ -5,7 +5,7 @@ use folkmoot_coordinator::{round::Purpose, task::NetworkClass};
 use folkmoot_protocol::{TensorSchema, update::update_bytes};
 use folkmoot_storage::{RoundRecord, UpdateTraffic};
 
-/// Counts what a round's updates cost, if it may be told.
+/// Adds up the traffic of a round's updates, in total and by codec and network. `traffic` is `None` for a private task.
 pub fn stats_view(
     record: &RoundRecord,
     schema: &TensorSchema,
@@ -37,7 +37,7 @@ pub fn stats_view(
     }
 }
 
-/// Adds an update. What a client reports may be any number.
+/// Adds the traffic of one update. The sums saturate, because clients may report any number of bytes.
 fn add(traffic: &mut TrafficView, update: &UpdateTraffic, float32_bytes: u64) {
     traffic.updates += 1;
     traffic.upload_bytes = traffic.upload_bytes.saturating_add(update.bytes);

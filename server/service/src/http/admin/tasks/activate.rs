@@ -9,13 +9,13 @@ use folkmoot_protocol::Problem;
 use super::change::change;
 use crate::http::{App, admin::access::Caller, problem::Refused};
 
-/// Starts a task that is a draft.
+/// Starts a draft task, if the population's privacy budget and its other tasks allow it.
 #[utoipa::path(
     post, path = "/v1/admin/tasks/{id}/activate", tag = "tasks", security(("api_key" = ["operator"])),
-    params(("id" = String, Path, description = "The task")),
+    params(("id" = String, Path, description = "The task's id")),
     responses(
         (status = 200, body = TaskView),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn activate_task(

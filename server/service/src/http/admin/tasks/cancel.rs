@@ -9,13 +9,13 @@ use folkmoot_protocol::Problem;
 use super::change::change;
 use crate::http::{App, admin::access::Caller, problem::Refused};
 
-/// Ends a task for good. Its model versions stay.
+/// Cancels a task permanently. Its model versions remain.
 #[utoipa::path(
     post, path = "/v1/admin/tasks/{id}/cancel", tag = "tasks", security(("api_key" = ["operator"])),
-    params(("id" = String, Path, description = "The task")),
+    params(("id" = String, Path, description = "The task's id")),
     responses(
         (status = 200, body = TaskView),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn cancel_task(

@@ -15,10 +15,10 @@ use crate::http::{
     admin::{access::Caller, read},
 };
 
-/// Attempts to write a state while somebody else changes it too.
+/// The maximum number of attempts to write a task's state while other processes change it.
 const ATTEMPTS_MAX: u32 = 16;
 
-/// Takes an operator's word for a task. Asking for the state that it is in already changes nothing.
+/// Changes a task's state on behalf of an operator. A request for the state that the task already has changes nothing.
 pub async fn change(app: &App, caller: &Caller, id: &str, input: TaskInput) -> Result<TaskView, Refusal> {
     let storage = &app.coordinator.storage;
     for attempt in 1..=ATTEMPTS_MAX {
@@ -44,7 +44,7 @@ pub async fn change(app: &App, caller: &Caller, id: &str, input: TaskInput) -> R
     if input == TaskInput::Cancel
         && let Err(error) = forget_last_noise(&app.coordinator, read::task(app, caller, id).await?.id).await
     {
-        tracing::error!(%error, task = id, "the state of the noise is not deleted");
+        tracing::error!(%error, task = id, "could not delete the noise state of a cancelled task");
     }
     app.coordinator.facts.notify_one();
     let task = read::task(app, caller, id).await?;
@@ -52,8 +52,8 @@ pub async fn change(app: &App, caller: &Caller, id: &str, input: TaskInput) -> R
     view(storage, task).await
 }
 
-/// Lets a task run if its population allows it: since it was made or paused, another may have begun there, or spent what
-/// they share. The inner error is of the storage, which finds that the population has changed since the look.
+/// Starts a task if its population allows it. Since the task was created or paused, another task may have started
+/// there or used up the shared budget. The inner error is a conflict: the population changed after it was read.
 async fn start(
     coordinator: &Coordinator,
     task: &TaskRecord,
@@ -87,7 +87,7 @@ async fn check_start(
     };
     let (code, remedy) = match passed {
         Passed::Task { .. } => {
-            let remedy = "Cancel it, and create a task with a larger privacy.epsilon.".to_owned();
+            let remedy = "Cancel it and create a task with a larger privacy.epsilon.".to_owned();
             (ErrorCode::TaskStateConflict, remedy)
         }
         Passed::Population { .. } => {

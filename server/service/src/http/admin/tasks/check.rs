@@ -14,16 +14,16 @@ use crate::http::{
     problem::Refused,
 };
 
-/// Faults of one file that are listed, at most.
+/// The maximum number of faults in a response.
 const FAULTS_MAX: usize = 100;
 
-/// Lists every fault of a task that might be made, with its file and command. Nothing is made.
+/// Checks a task without creating it. Returns every fault, the task file, and the command that would create it.
 #[utoipa::path(
     post, path = "/v1/admin/tasks/check", tag = "tasks", security(("api_key" = ["operator"])),
     request_body = CheckTaskRequest,
     responses(
         (status = 200, body = CheckTaskView),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn check_task(
@@ -36,7 +36,7 @@ pub async fn check_task(
         (Some(toml), None) => toml.clone(),
         (None, Some(description)) => written(description)?,
         _ => {
-            let detail = "send either `description` or `toml`";
+            let detail = "send exactly one of `description` and `toml`";
             return Err(Refusal::new(ErrorCode::MalformedRequest, detail).into());
         }
     };
@@ -60,13 +60,13 @@ pub async fn check_task(
     Ok(Json(CheckTaskView { faults, notes, description: Some(description), toml, command }))
 }
 
-/// Shows a fault with its line.
+/// Converts a fault and its line number.
 fn placed(fault: PlacedFault) -> FaultView {
     let PlacedFault { field, message, remedy, line, .. } = fault;
     FaultView { field, message, remedy, line: Some(line) }
 }
 
-/// Lists what is wrong with a description against all else that there is.
+/// Lists conflicts of a valid description with the model, the population, and other data on the coordinator.
 async fn faults_beyond(
     app: &App,
     caller: &Caller,
@@ -79,7 +79,7 @@ async fn faults_beyond(
     registry::task_faults(&app.coordinator, caller.organisation_id, &request).await
 }
 
-/// Writes a description as a task's file.
+/// Serialises a description as a task file.
 fn written(description: &Value) -> Result<String, Refusal> {
     let malformed = |error: &dyn ToString| Refusal::new(ErrorCode::MalformedRequest, error.to_string());
     let without_nulls = without_nulls(description);
@@ -87,7 +87,7 @@ fn written(description: &Value) -> Result<String, Refusal> {
     toml::to_string_pretty(&table).map_err(|error| malformed(&error))
 }
 
-/// Leaves out what is null: a task's file has no word for it.
+/// Removes null values, which a task file cannot express.
 fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {

@@ -10,13 +10,13 @@ use crate::http::{
     problem::Refused,
 };
 
-/// Makes a task and its model version 0.
+/// Creates a task and its model version 0.
 #[utoipa::path(
     post, path = "/v1/admin/tasks", tag = "tasks", security(("api_key" = ["operator"])),
     request_body = CreateTaskRequest,
     responses(
         (status = 201, body = TaskView),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn create_task(

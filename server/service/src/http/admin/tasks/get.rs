@@ -12,13 +12,13 @@ use crate::http::{
     problem::Refused,
 };
 
-/// Shows a task, with where it stands.
+/// Returns a task and its progress.
 #[utoipa::path(
     get, path = "/v1/admin/tasks/{id}", tag = "tasks", security(("api_key" = ["viewer"])),
-    params(("id" = String, Path, description = "The task")),
+    params(("id" = String, Path, description = "The task's id")),
     responses(
         (status = 200, body = TaskView),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn get_task(

@@ -16,22 +16,22 @@ use crate::http::{
     problem::Refused,
 };
 
-/// Which tasks are asked for.
+/// The requested page of tasks, and its filters.
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct TaskPage {
-    /// How many, at most 100; 20 if it is not said.
+    /// The maximum number of tasks: 1 to 100. Default: 20.
     #[param(minimum = 1, maximum = 100)]
     limit: Option<u32>,
-    /// Those before this one: the last id of the page before.
+    /// Returns tasks created before this one. Use the id of the previous page's last task.
     before: Option<TaskId>,
-    /// Those in this state: `draft`, `active`, `paused`, `completed` or `cancelled`.
+    /// Returns only tasks in this state: `draft`, `active`, `paused`, `completed` or `cancelled`.
     state: Option<String>,
-    /// Those of this population.
+    /// Returns only tasks of this population.
     #[param(value_type = Option<PopulationName>)]
     population: Option<PopulationName>,
-    /// Those that have this in their name; upper and lower case are the same.
+    /// Returns only tasks whose name contains this text, ignoring case.
     name: Option<String>,
 }
 
@@ -40,7 +40,7 @@ pub struct TaskPage {
     get, path = "/v1/admin/tasks", tag = "tasks", security(("api_key" = ["viewer"])), params(TaskPage),
     responses(
         (status = 200, body = [TaskSummary]),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn list_tasks(
@@ -55,11 +55,13 @@ pub async fn list_tasks(
         let detail = format!("state is `{state}`; it must be one of {}", TaskState::NAMES.join(", "));
         return Err(Refusal::new(ErrorCode::MalformedRequest, detail).into());
     }
-    // No name has such a character, and not every database takes them.
+    // No name contains such a character, and some databases reject it.
     if page.name.as_deref().is_some_and(|name| check_characters(name).is_err()) {
-        return Err(
-            Refusal::new(ErrorCode::MalformedRequest, "name has a control character; leave it out").into()
-        );
+        return Err(Refusal::new(
+            ErrorCode::MalformedRequest,
+            "name contains a control character; remove it",
+        )
+        .into());
     }
     let filter = TaskFilter { state: page.state, population: page.population, name: page.name };
     let tasks = storage.tasks(caller.organisation_id, &filter, limit, page.before).await?;

@@ -1,4 +1,4 @@
-//! Tasks: what is trained, and whether it goes on.
+//! Tasks, and the changes of their state.
 
 pub(crate) mod activate;
 pub(crate) mod cancel;

@@ -1,4 +1,4 @@
-//! Why the coordinator paused a task, and what can be done about it.
+//! Explains why the coordinator paused a task, and suggests remedies.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use folkmoot_storage::{
 
 use crate::http::admin::rounds::view::kind_of;
 
-/// Explains a pause. What most assignments of the last round came to says why.
+/// Explains a pause by the most common reason for missing updates in the last round.
 pub async fn pause_view(
     storage: &Storage,
     task: &TaskRecord,
@@ -45,25 +45,25 @@ pub async fn pause_view(
     })
 }
 
-/// Explains rounds whose updates came and were lost, which no setting of the task mends.
+/// Explains rounds that could not be combined; no setting of the task can fix that.
 fn failed_commits(reason: &PauseReason, rounds: u64) -> PauseView {
     PauseView {
         code: reason.code().into(),
         reason: format!(
-            "{rounds} rounds in a row came to nothing, and the updates of the last one could not be combined (commit_failed)"
+            "{rounds} rounds in a row were abandoned, and the updates of the last one could not be combined (commit_failed)"
         ),
-        remedy: "The coordinator's log has the error, at level ERROR with the code commit_failed: see that the data folder's \
-                 disk has room and keeps its files. Then resume this task, or cancel it and create a corrected one."
+        remedy: "Read the error in the coordinator's log (level ERROR, code commit_failed), and check that the data folder's disk \
+                 has room and that no files are missing. Then resume this task, or cancel it and create a corrected one."
             .into(),
     }
 }
 
-/// Says what kept most updates away, and what helps.
+/// Returns the most common cause of missing updates, and a remedy.
 fn explain(most: Option<(&'static str, Option<String>)>) -> (String, &'static str) {
     const DIVERGES: &str = "The training may diverge: lower the learning rate of plan.optimizer or of the finalizer, or \
          set plan.gradient_clipping.";
     let Some((kind, reason)) = most else {
-        return ("the last round tells no reason".into(), "Look at the task's rounds.");
+        return ("the last round has no recorded reason".into(), "Look at the task's rounds.");
     };
     let reason = reason.unwrap_or_default();
     match (kind, reason.as_str()) {
@@ -73,15 +73,15 @@ fn explain(most: Option<(&'static str, Option<String>)>) -> (String, &'static st
         }
         ("aborted", _) => (
             format!("most clients of the last round gave up ({reason})"),
-            "Look at the clients' logs, and at eligibility: it can leave out those that cannot do the plan.",
+            "Check the clients' logs, and use eligibility to exclude clients that cannot run the plan.",
         ),
         ("left_behind", _) => (
             "most clients of the last round fell too far behind".into(),
             "Raise the bound of scheduling, or set at_bound = \"delay\".",
         ),
         _ => (
-            "most clients of the last round brought nothing before the deadline".into(),
-            "Raise scheduling.reporting_deadline_seconds, or ask for less: fewer epochs, a smaller minimum_cohort.",
+            "most clients of the last round sent no update before the deadline".into(),
+            "Raise scheduling.reporting_deadline_seconds, reduce plan.epochs, or lower scheduling.minimum_cohort.",
         ),
     }
 }
@@ -98,7 +98,7 @@ mod tests {
         assert!(why.contains("training_failed") && remedy.contains("gradient_clipping"), "{why} {remedy}");
         assert!(explain(Some(("expired", None))).1.contains("reporting_deadline_seconds"));
         assert!(explain(Some(("aborted", Some("plan_unsupported".into())))).1.contains("eligibility"));
-        assert!(explain(None).0.contains("no reason"));
+        assert!(explain(None).0.contains("no recorded reason"));
     }
 
     #[test]

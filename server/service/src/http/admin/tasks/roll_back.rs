@@ -17,16 +17,17 @@ use crate::http::{
     problem::Refused,
 };
 
-/// Makes a new version with the weights of an earlier one. Nothing is deleted; what a server optimizer keeps begins anew.
+/// Creates a new version with the weights of an earlier one. Nothing is deleted; the server optimizer's state is
+/// reset.
 ///
-/// The task must be paused: a round that is under way starts from another version. One whose noise is correlated between
-/// versions cannot return: later noise takes off again what earlier versions got.
+/// The task must be paused, because an open round starts from another version. A task with correlated noise cannot be
+/// rolled back, because the noise of its later versions cancels noise of its earlier versions.
 #[utoipa::path(
     post, path = "/v1/admin/tasks/{id}/roll-back", tag = "tasks", security(("api_key" = ["operator"])),
-    params(("id" = String, Path, description = "The task")), request_body = RollBackRequest,
+    params(("id" = String, Path, description = "The task's id")), request_body = RollBackRequest,
     responses(
         (status = 200, body = TaskView),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn roll_back_task(
@@ -41,10 +42,12 @@ pub async fn roll_back_task(
     let refuse = |detail: String| Err(Refusal::new(ErrorCode::TaskStateConflict, detail).into());
     if !matches!(task.state, TaskState::Paused { .. }) {
         let state = task.state.name();
-        return refuse(format!("the task is {state}; pause it, roll back, and resume it"));
+        return refuse(format!(
+            "the task is {state}, but only a paused task can be rolled back; pause it, roll back, then resume it"
+        ));
     }
     if storage.unfinished_round(task.id).await?.is_some() {
-        return refuse("its last round is still ending; send the request again".into());
+        return refuse("the task's last round is still ending; repeat the request".into());
     }
     let newest = storage.latest_model_version(task.id).await?;
     let unknown = || {
@@ -53,10 +56,12 @@ pub async fn roll_back_task(
     };
     let newest: ModelVersionRecord = newest.ok_or_else(unknown)?;
     if newest.making.noise_state.is_some() {
-        return refuse("the noise of its versions is correlated: it cannot return to an earlier one".into());
+        return refuse(
+            "the task's noise is correlated between versions, so the task cannot return to an earlier version".into(),
+        );
     }
     if newest.number == version {
-        return refuse(format!("version {version} is the newest already"));
+        return refuse(format!("version {version} is already the newest; choose an earlier version"));
     }
     let found = storage.model_version(task.id, version).await?.ok_or_else(unknown)?;
     let released = release_again(&app.coordinator, &task, found, (app.clock)()).await?;

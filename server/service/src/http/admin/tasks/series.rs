@@ -19,27 +19,28 @@ use crate::http::{
     problem::Refused,
 };
 
-/// Versions that are shown unless the request says, and at most.
+/// The default number of versions in a response.
 const POINTS: u64 = 600;
 const POINTS_MAX: u64 = 5_000;
 
-/// How many versions are wanted.
+/// The requested number of versions.
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct SeriesQuery {
-    /// About how many, 1 to 5,000; 600 if it is not said.
+    /// The approximate number of versions: 1 to 5,000. Default: 600.
     #[param(minimum = 1, maximum = 5000)]
     points: Option<u64>,
 }
 
-/// Shows how a task went, for charts: so many of its versions that a chart of a hundred thousand rounds stays light.
+/// Returns a task's progress for charts. Only some versions are included, so the response stays small even after
+/// 100,000 rounds.
 #[utoipa::path(
     get, path = "/v1/admin/tasks/{id}/series", tag = "model versions", security(("api_key" = ["viewer"])),
-    params(("id" = String, Path, description = "The task"), SeriesQuery),
+    params(("id" = String, Path, description = "The task's id"), SeriesQuery),
     responses(
         (status = 200, body = SeriesView),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn get_series(

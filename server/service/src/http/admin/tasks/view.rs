@@ -1,4 +1,4 @@
-//! How the API shows a task.
+//! The API's representation of a task.
 
 use folkmoot_api::tasks::{OpenRoundView, TaskSummary, TaskView};
 use folkmoot_coordinator::{round::Phase, scheduling::ReportCounts, task::TaskState};
@@ -9,7 +9,7 @@ use folkmoot_task_file::explain;
 use super::pause_view::pause_view;
 use crate::http::admin::rounds::view::round_view;
 
-/// Shows a task in a list.
+/// Converts a task's record for a list.
 pub async fn summary(storage: &Storage, task: TaskRecord) -> Result<TaskSummary, Refusal> {
     let (_, rounds_committed) = storage.round_counts(task.id).await?;
     Ok(TaskSummary {
@@ -23,7 +23,7 @@ pub async fn summary(storage: &Storage, task: TaskRecord) -> Result<TaskSummary,
     })
 }
 
-/// Shows a task with where it stands.
+/// Converts a task's record, with its progress.
 pub async fn view(storage: &Storage, task: TaskRecord) -> Result<TaskView, Refusal> {
     let (rounds_opened, rounds_committed) = storage.round_counts(task.id).await?;
     let latest = storage.latest_model_version(task.id).await?;

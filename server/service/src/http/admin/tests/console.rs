@@ -1,4 +1,4 @@
-//! What the console looks at and does, without clients; with them it is looked at in a browser.
+//! Tests of the endpoints that the console uses, without clients. Browser tests cover them with clients.
 
 use std::sync::Arc;
 
@@ -70,7 +70,7 @@ async fn a_model_is_shown_with_what_it_costs() {
     assert_eq!(code, ErrorCode::ResourceUnknown);
 }
 
-/// Checks an unfinished task, as the form of the console has one at every moment.
+/// Checks an unfinished task, as the console's form does after every change.
 #[tokio::test]
 async fn a_check_lists_every_fault_and_writes_the_file() {
     let running = start().await;
@@ -110,7 +110,7 @@ async fn a_check_lists_every_fault_and_writes_the_file() {
     assert_eq!(code, ErrorCode::MalformedRequest);
 }
 
-/// The words are those of `folkmoot task check`.
+/// The notes are those of `folkmoot task check`.
 #[tokio::test]
 async fn a_check_and_a_task_tell_what_is_not_defended_against() {
     let running = start().await;
@@ -144,7 +144,7 @@ async fn a_paused_task_returns_to_an_earlier_version() {
     admin.change_task(task, TaskVerb::Pause).await.unwrap();
     let (code, _) = refused(admin.roll_back(task, 7).await);
     assert!(matches!(code, ErrorCode::ModelVersionUnknown | ErrorCode::TaskStateConflict), "{code}");
-    // There is only the version with which it began: a return to the newest changes nothing.
+    // The task has only its initial version, and returning to the newest version changes nothing.
     let (code, _) = refused(admin.roll_back(task, 0).await);
     assert_eq!(code, ErrorCode::TaskStateConflict);
     let series = admin.series(task, 600).await.unwrap();
@@ -176,7 +176,7 @@ async fn a_page_hears_what_changes() {
         }
     };
     hear("event: hello").await;
-    // The first look is what later ones are compared with.
+    // Later look-ups are compared with the first one.
     tokio::time::sleep(std::time::Duration::from_millis(1_200)).await;
     let task = admin.create_task(description(), brought, true).await.unwrap().id;
     hear(&task.to_string()).await;
@@ -213,11 +213,11 @@ async fn a_page_hears_nothing_more_when_its_key_is_revoked() {
     let mut events = http.get(url).bearer_auth(&viewer.api_key).send().await.unwrap();
     assert!(events.chunk().await.unwrap().is_some(), "it is greeted");
     admin.revoke_api_key(&viewer.record.id).await.unwrap();
-    // It would go on for a quarter of an hour.
+    // Without the revocation the stream would last a quarter of an hour.
     while events.chunk().await.unwrap().is_some() {}
 }
 
-/// A first run whose clients are none.
+/// A demo without clients.
 struct Nothing;
 
 impl FirstRun for Nothing {

@@ -32,7 +32,7 @@ pub(super) fn private() -> TaskDescription {
     TaskDescription { privacy: PrivacyChoice::Central(central), aggregator, ..description() }
 }
 
-/// Opens a round of a draft, whose lease keeps the drivers away from it.
+/// Opens a round of a draft. The test holds the task's lease, so no driver touches it.
 pub(super) async fn open(running: &Running, task_id: TaskId, number: u64, phase: Phase) -> RoundRecord {
     let storage = &running.host.coordinator.storage;
     let begun = system_clock()();
@@ -47,7 +47,7 @@ pub(super) async fn open(running: &Running, task_id: TaskId, number: u64, phase:
     record
 }
 
-/// Commits a round of a draft with its charge.
+/// Commits a round of a draft, with its charge.
 pub(super) async fn release(running: &Running, task_id: TaskId, number: u64) {
     let storage = &running.host.coordinator.storage;
     let organisation_id = running.host.organisation;
@@ -93,7 +93,7 @@ async fn a_ledger_is_followed_over_its_pages() {
     let mut chain = Chain::new(digits.clone());
     for after in [0, 2] {
         for view in admin.ledger(&digits, after, 2).await.unwrap() {
-            // The first entry says what the task promises.
+            // The first entry records the task's terms.
             let version = Some(view.sequence - 1).filter(|version| *version > 0);
             assert_eq!((view.task_id, view.version), (Some(task.id), version));
             chain.follow(&view.entry().unwrap()).unwrap();
@@ -107,7 +107,7 @@ async fn a_ledger_is_followed_over_its_pages() {
 
     let statement = admin.privacy(task.id).await.unwrap();
     assert_eq!((statement.releases, statement.participations_max, statement.clients), (3, Some(2), 0));
-    // Two of three versions count, and the noise was derived for two.
+    // A client takes part in at most two of the three versions, and the noise was derived for two.
     let spent = statement.epsilon_spent.unwrap();
     assert!(spent <= 8.0 && spent > 7.99, "{spent}");
     let head = format!("4:{}", chain.head().digest);
@@ -116,7 +116,7 @@ async fn a_ledger_is_followed_over_its_pages() {
     running.host.stop().await.unwrap();
 }
 
-/// Four entries, from the newest on, as a page shows them.
+/// Reads the four entries newest first, as the console does.
 async fn newest_first(running: &Running) {
     let http = folkmoot_client::build_http(&folkmoot_client::HttpSettings {
         certificate_pem: Some(running.pem.clone()),
@@ -138,7 +138,7 @@ async fn newest_first(running: &Running) {
     assert_eq!(ask("before=3&after=1").await, None, "that is a refusal");
 }
 
-/// Every task looks at what all tasks of its population have spent.
+/// Every task takes the spending of all tasks of its population into account.
 #[tokio::test]
 async fn a_population_has_one_budget_for_all_its_tasks() {
     let running = start().await;
@@ -171,13 +171,13 @@ async fn a_population_has_one_budget_for_all_its_tasks() {
         "without a budget each looks at its own"
     );
     assert_eq!(set(Some(8.5), None).await.unwrap().epsilon.unwrap().get(), 8.5);
-    // The first task has spent its 8; one more version of another would make it more than 8.5.
+    // The first task has spent its 8; a version of another task would exceed 8.5.
     assert!(is_spent(second.id).await, "all tasks together count");
     assert!(is_spent(plain.id).await, "and what promises nothing is over");
     let refusal = refused(admin.create_task(description(), kept.model, false).await);
     assert_eq!(refusal.0, ErrorCode::TaskInvalid);
     assert!(refusal.1.contains("the population has a privacy budget"), "{}", refusal.1);
-    // To let tasks spend more takes a reason, which the ledger keeps.
+    // A larger budget needs a reason, which the ledger records.
     for weaker in [Some(50.0), None] {
         let refusal = refused(set(weaker, None).await);
         assert_eq!(refusal.0, ErrorCode::PopulationStateConflict);
@@ -196,10 +196,10 @@ async fn a_population_has_one_budget_for_all_its_tasks() {
     let written: Vec<_> = settings.map(|set| (set.epsilon.map(f64::from), set.weakened)).collect();
     let [study, over] = ["a second study", "it is over"].map(|reason| Some(reason.to_owned()));
     assert_eq!(written, [(Some(8.5), None), (Some(50.0), study), (None, over)]);
-    // Without a budget nothing more may run where promises were made, whether it promises something or not.
+    // Without a budget no further task may run after promises were made, whether it is private or not.
     for description in [private(), description()] {
         let refusal = refused(admin.create_task(description, kept.model, false).await);
-        assert!(refusal.1.contains("nothing bounds what they spend together"), "{}", refusal.1);
+        assert!(refusal.1.contains("no budget limits what the tasks spend together"), "{}", refusal.1);
     }
     for task in [second.id, plain.id] {
         assert_eq!(refused(admin.change_task(task, TaskVerb::Activate).await).0, ErrorCode::TaskInvalid);
@@ -207,7 +207,7 @@ async fn a_population_has_one_budget_for_all_its_tasks() {
     running.host.stop().await.unwrap();
 }
 
-/// A clone of a version counts what was spent on it, and cannot begin where that leaves no room.
+/// A clone counts the cost of its ancestors, and is refused if that leaves no room.
 #[tokio::test]
 async fn a_clone_counts_what_was_spent_on_its_ancestors() {
     let running = start().await;
@@ -235,15 +235,15 @@ async fn a_clone_counts_what_was_spent_on_its_ancestors() {
         let (coordinator, organisation) = (&running.host.coordinator, running.host.organisation);
         registry::create_task(coordinator, organisation, request, Timestamp(1_700_000_000_000)).await
     };
-    // Both versions have spent the 8 that the first task had; one of them leaves some room.
+    // Both versions together cost the first task's whole epsilon of 8. A clone of version 1 has some epsilon left.
     let refusal = clone(2, 8.0).await.unwrap_err();
-    assert!(refusal.0.detail.contains("has cost its clients epsilon "), "{}", refusal.0.detail);
+    assert!(refusal.0.detail.contains("has already cost its clients epsilon "), "{}", refusal.0.detail);
     assert_eq!(clone(0, 8.0).await.unwrap().description.population, digits);
     let second = clone(1, 20.0).await.unwrap();
     let statement = admin.privacy(second.id).await.unwrap();
     let (spent, lineage) = (statement.epsilon_spent.unwrap(), statement.epsilon_of_lineage.unwrap());
     assert!(spent == 0.0 && lineage > 5.0 && lineage < 8.0, "{spent} {lineage}");
-    // Whether a version may be released is decided by all of it, and a clone of the clone inherits from both.
+    // Releases take the whole lineage into account, and a clone of the clone inherits the costs of its two ancestors.
     let all = privacy::inherited(
         &privacy::ancestors(&running.host.coordinator, &second, 0).await.unwrap(),
         &digits,
@@ -255,7 +255,7 @@ async fn a_clone_counts_what_was_spent_on_its_ancestors() {
     running.host.stop().await.unwrap();
 }
 
-/// A token names its user where users are protected, and nobody is promised less than when they came.
+/// If users are protected, a token must name its user. Promises to enrolled clients cannot be weakened.
 #[tokio::test]
 async fn users_are_named_by_their_tokens() {
     let running = start().await;
@@ -295,11 +295,11 @@ async fn users_are_named_by_their_tokens() {
     central.amplification = Amplification::Poisson;
     sampled.selection = serde_json::from_value(json!({ "kind": "poisson", "sampling_rate": 0.1 })).unwrap();
     let refusal = refused(admin.create_task(sampled, kept.model, false).await);
-    assert!(refusal.1.contains("devices are sampled, not users"), "{}", refusal.1);
+    assert!(refusal.1.contains("sampling draws devices"), "{}", refusal.1);
     running.host.stop().await.unwrap();
 }
 
-/// What became of a population while a task was paused, or a draft, is looked at when it is to run.
+/// A paused task or draft is checked again when it starts, because its population may have changed.
 #[tokio::test]
 async fn a_task_runs_on_only_where_its_population_has_room() {
     let running = start().await;
@@ -322,12 +322,12 @@ async fn a_task_runs_on_only_where_its_population_has_room() {
         };
         admin.set_population_privacy(&digits, &request).await.unwrap();
     };
-    // Without a budget nothing bounds what both spend together.
+    // Without a budget, nothing limits what both tasks spend together.
     let (code, detail) = refused(admin.change_task(paused.id, TaskVerb::Resume).await);
     assert_eq!(code, ErrorCode::PopulationStateConflict);
     assert!(detail.contains(&format!("task {} cannot be resumed", paused.id)), "{detail}");
     assert!(detail.contains("set a budget first: folkmoot population set digits"), "{detail}");
-    // With one, there must be room for a version.
+    // With a budget, there must be room for one more version.
     set(8.5, None).await;
     for (id, verb, cannot) in
         [(paused.id, TaskVerb::Resume, "resumed"), (draft.id, TaskVerb::Activate, "activated")]
@@ -335,14 +335,14 @@ async fn a_task_runs_on_only_where_its_population_has_room() {
         let (code, detail) = refused(admin.change_task(id, verb).await);
         assert_eq!(code, ErrorCode::PopulationStateConflict);
         let why = "all tasks of the population have spent epsilon 8.000 of 8.5 at delta 1e-6, and one more \
-             version would pass that";
+             version would exceed that";
         assert!(detail.contains(&format!("task {id} cannot be {cannot}: {why}")), "{detail}");
         assert!(detail.contains("population set digits --epsilon E --delta D --weaken REASON"), "{detail}");
     }
     assert_eq!(admin.task(paused.id).await.unwrap().state, "paused");
     let refusal = refused(admin.create_task(private(), kept.model, false).await);
     assert_eq!(refusal.0, ErrorCode::TaskInvalid);
-    assert!(refusal.1.contains("one more version would pass that"), "{}", refusal.1);
+    assert!(refusal.1.contains("one more version would exceed that"), "{}", refusal.1);
     set(50.0, Some("a second study")).await;
     assert_eq!(admin.change_task(paused.id, TaskVerb::Resume).await.unwrap().state, "active");
     running.host.stop().await.unwrap();

@@ -7,7 +7,7 @@ use reqwest::Method;
 use super::start;
 use crate::http::admin::endpoints;
 
-/// The table, once more and by hand: a change of a role must be wanted.
+/// The table of roles, repeated by hand: changing a role must be deliberate.
 #[test]
 fn every_endpoint_has_the_role_that_is_wanted() {
     let served: BTreeMap<String, &str> = endpoints()
@@ -63,8 +63,8 @@ fn every_endpoint_has_the_role_that_is_wanted() {
     assert_eq!(served, wanted);
 }
 
-/// Every endpoint with every role, without a key, and with one that is not known: what is not allowed is refused
-/// before anything else is looked at.
+/// Tries every endpoint with every role, without a key, and with an unknown key. Access is refused before anything
+/// else is checked.
 #[tokio::test]
 async fn the_gate_stands_before_every_endpoint() {
     let running = start().await;
@@ -84,7 +84,7 @@ async fn the_gate_stands_before_every_endpoint() {
         let response = request.send().await.unwrap();
         let is_refused = !response.status().is_success();
         if !is_refused {
-            // Some answers have no end.
+            // Some responses never end.
             return None;
         }
         let bytes = response.bytes().await.unwrap();

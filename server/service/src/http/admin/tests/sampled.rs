@@ -13,7 +13,7 @@ use super::{
     start,
 };
 
-/// A task whose privacy rests on nobody knowing who was drawn.
+/// A task that claims amplification by sampling, so its privacy depends on hiding which clients were selected.
 fn sampled() -> TaskDescription {
     let mut description = private();
     let PrivacyChoice::Central(central) = &mut description.privacy else { panic!("it is central") };
@@ -24,7 +24,7 @@ fn sampled() -> TaskDescription {
     description
 }
 
-/// Finds the fields that count clients or updates, and are not hidden.
+/// Lists the fields that count clients or updates and are not withheld.
 fn counted(value: &Value) -> Vec<String> {
     const COUNTS: [&str; 11] = [
         "cohort",
@@ -66,7 +66,7 @@ async fn no_answer_counts_what_a_sample_drew_or_brought() {
         let kept = admin.create_model(model()).await.unwrap();
         let task = admin.create_task(description, kept.model, false).await.unwrap();
         release(&running, task.id, 1).await;
-        // It waits for clients, of whom there are none, for longer than the test takes.
+        // The task waits longer for clients than the test runs.
         admin.change_task(task.id, TaskVerb::Activate).await.unwrap();
         let rounds = admin.rounds(task.id, Page { limit: 10, before: None }).await.unwrap();
         let round = rounds.iter().find(|round| round.phase == "committed").unwrap().id;
@@ -78,7 +78,7 @@ async fn no_answer_counts_what_a_sample_drew_or_brought() {
             json_of(admin.overview().await.unwrap()),
             json_of(admin.population_clients(&digits).await.unwrap()),
         ];
-        // Whether a round is open by now is the drivers' to say.
+        // The drivers may or may not have opened a round by now.
         let shown = json_of(admin.task(task.id).await.unwrap());
         assert!(!is_sampled || counted(&shown).is_empty(), "{shown:#}");
         for answer in &answers {

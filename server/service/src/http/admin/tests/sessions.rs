@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{Running, start};
 use crate::http::admin::cookie::TOKEN_HEADER;
 
-/// A browser: it keeps the cookie and sends it along.
+/// A browser that stores the cookie and sends it.
 struct Browser {
     http: reqwest::Client,
     base: String,
@@ -63,7 +63,7 @@ async fn a_session_may_do_what_its_key_may_and_ends_with_it() {
     let keys = browser.ask(Method::GET, "/api-keys", None).await;
     assert_eq!(code(keys).await, ErrorCode::RoleInsufficient);
 
-    // What another site's page could send has the cookie at most.
+    // A request forged by another site has at most the cookie.
     for wrong in [None, Some("0")] {
         let revoked = browser.ask(Method::DELETE, "/tokens/0123456789abcdef", wrong).await;
         assert_eq!(code(revoked).await, ErrorCode::RoleInsufficient);

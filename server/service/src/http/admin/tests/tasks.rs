@@ -117,14 +117,14 @@ async fn a_task_with_frozen_tensors_goes_on_from_another_tasks_version() {
     };
     let (whole, weights) = create(kept[0], None, "").await;
     assert_eq!((whole.parameter_count, &weights), (15, &weights_of(&first)));
-    // The second file's own weights are not those from which the task begins. A file that has them is made, and the first
-    // is that file, byte for byte.
+    // The task does not start from the second file's own weights, so a new file is created. It is identical to the
+    // first file, byte for byte.
     let (tuned, weights) = create(kept[1], Some(whole.id), "*.weight").await;
     assert_eq!((tuned.parameter_count, &weights), (3, &weights_of(&first)));
     assert_eq!(tuned.model, kept[0]);
     let (same, _) = create(kept[0], Some(whole.id), "*.weight").await;
     assert_eq!((same.parameter_count, same.model), (3, kept[0]));
-    // And on from there, with everything trained again.
+    // Start a third task from the second one, with all tensors trained.
     let (again, weights) = create(kept[1], Some(tuned.id), "").await;
     assert_eq!((again.parameter_count, again.model, &weights), (15, kept[1], &weights_of(&first)));
     running.host.stop().await.unwrap();
@@ -185,7 +185,7 @@ async fn what_is_not_there_or_no_model_is_refused() {
     running.host.stop().await.unwrap();
 }
 
-/// Sends a body that the typed client would not, and returns the code of the refusal.
+/// Sends a body that the typed client would not send, and returns the refusal's code.
 async fn code_of(running: &Running, content_type: &str, body: String) -> ErrorCode {
     let settings = HttpSettings { certificate_pem: Some(running.pem.clone()), http1_only: false };
     let request = build_http(&settings)

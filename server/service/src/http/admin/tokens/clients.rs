@@ -13,25 +13,25 @@ use crate::http::{
     problem::Refused,
 };
 
-/// Which clients of a token are asked for.
+/// The requested page of a token's clients.
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ClientPage {
-    /// How many, at most 100; 20 if it is not said.
+    /// The maximum number of clients: 1 to 100. Default: 20.
     #[param(minimum = 1, maximum = 100)]
     limit: Option<u32>,
-    /// Those before this one: the last id of the page before.
+    /// Returns clients that enrolled before this one. Use the id of the previous page's last client.
     before: Option<ClientId>,
 }
 
-/// Lists the clients that enrolled with a token, the newest first.
+/// Lists the clients that enrolled with a token, newest first.
 #[utoipa::path(
     get, path = "/v1/admin/tokens/{id}/clients", tag = "enrolment tokens", security(("api_key" = ["admin"])),
-    params(("id" = String, Path, description = "The token's public part"), ClientPage),
+    params(("id" = String, Path, description = "The token's id, the part before the dot"), ClientPage),
     responses(
         (status = 200, body = [ClientView]),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn list_clients_of_token(

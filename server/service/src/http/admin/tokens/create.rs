@@ -16,16 +16,16 @@ use crate::http::{
     problem::Refused,
 };
 
-/// Bytes of a user's id, at most.
+/// The maximum length of a user's id, in bytes.
 const USER_BYTES_MAX: usize = 128;
-/// Clients that a token enrols if nothing is said.
+/// The default number of clients that a token enrols.
 pub(crate) const USES_DEFAULT: u64 = 1_000;
-/// Seconds until a token ends if nothing is said: 30 days.
+/// The default lifetime of a token, in seconds: 30 days.
 pub(crate) const EXPIRES_IN_DEFAULT: u64 = 30 * 86_400;
-/// Seconds until a token ends, at most: 100 years.
+/// The maximum lifetime of a token, in seconds: 100 years.
 const EXPIRES_IN_MAX: u64 = 100 * 365 * 86_400;
 
-/// Returns how many clients the token enrols; none for any number.
+/// Returns the maximum number of clients; `None` for no limit.
 fn uses_max(request: &CreateTokenRequest) -> Result<Option<u64>, Refusal> {
     match (request.uses_max, request.unlimited_uses) {
         (Some(0), _) => malformed(format!(
@@ -39,7 +39,7 @@ fn uses_max(request: &CreateTokenRequest) -> Result<Option<u64>, Refusal> {
     }
 }
 
-/// Returns when a token ends that is made now; none for never.
+/// Returns the expiry of a token created at `now`; `None` if it never expires.
 fn expires_at(request: &CreateTokenRequest, now: Timestamp) -> Result<Option<Timestamp>, Refusal> {
     match (request.expires_in_seconds, request.no_expiry) {
         (Some(0), _) => malformed(format!(
@@ -62,13 +62,13 @@ fn malformed<T>(detail: String) -> Result<T, Refusal> {
     Err(Refusal::new(ErrorCode::MalformedRequest, detail))
 }
 
-/// Makes an enrolment token.
+/// Creates an enrolment token. The response is the only one that contains its secret.
 #[utoipa::path(
     post, path = "/v1/admin/tokens", tag = "enrolment tokens", security(("api_key" = ["operator"])),
     request_body = CreateTokenRequest,
     responses(
         (status = 201, body = CreatedToken),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn create_token(
@@ -99,10 +99,13 @@ pub async fn create_token(
     coordinator.storage.create_token(&record).await?;
     tracing::info!(token = token.id, population = %record.population, api_key = caller.api_key_id, "token created");
     if record.uses_max.is_none() {
-        tracing::warn!(token = token.id, "this token enrols any number of clients");
+        tracing::warn!(token = token.id, "created a token without a limit on the number of clients");
     }
     if record.expires_at.is_none() {
-        tracing::warn!(token = token.id, "this token enrols clients until it is revoked");
+        tracing::warn!(
+            token = token.id,
+            "created a token that never expires; it enrols clients until it is revoked"
+        );
     }
     let created = CreatedToken { token: token.to_string(), record: token_view(record) };
     Ok((StatusCode::CREATED, Json(created)))
@@ -116,7 +119,7 @@ fn user_key(request: &CreateTokenRequest, population: &PopulationRecord) -> Resu
         }
         Some(user) => Ok(Some(UserKey::of(population.organisation_id, &population.name, user))),
         None if population.privacy.unit == Unit::User => malformed(format!(
-            "population {} promises privacy to users: say whose devices the token enrols (user, --user)",
+            "population {} protects users, so the token must name one; set user (--user) to the owner of the devices",
             population.name
         )),
         None => Ok(None),

@@ -14,7 +14,7 @@ use crate::http::{
     get, path = "/v1/admin/tokens", tag = "enrolment tokens", security(("api_key" = ["viewer"])),
     responses(
         (status = 200, body = [TokenView]),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn list_tokens(

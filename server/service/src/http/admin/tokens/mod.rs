@@ -1,4 +1,4 @@
-//! Enrolment tokens: the right of an app's installs to become clients of a population.
+//! Enrolment tokens, which let an app's installs become clients of a population.
 
 pub(crate) mod clients;
 pub(crate) mod create;

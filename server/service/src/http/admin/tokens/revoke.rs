@@ -12,13 +12,13 @@ use crate::http::{
     problem::Refused,
 };
 
-/// Revokes an enrolment token. The clients that it has enrolled stay enrolled; `revoke-clients` revokes them, too.
+/// Revokes an enrolment token. Clients that it enrolled stay enrolled; `revoke-clients` revokes them, too.
 #[utoipa::path(
     delete, path = "/v1/admin/tokens/{id}", tag = "enrolment tokens", security(("api_key" = ["operator"])),
-    params(("id" = String, Path, description = "The token's public part")),
+    params(("id" = String, Path, description = "The token's id, the part before the dot")),
     responses(
-        (status = 204, description = "It is revoked"),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = 204, description = "The token is revoked"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn revoke_token(

@@ -12,13 +12,13 @@ use crate::http::{
     problem::Refused,
 };
 
-/// Revokes an enrolment token and every client that enrolled with it: the coordinator takes no request of them any more.
+/// Revokes an enrolment token and every client that enrolled with it. The coordinator rejects their further requests.
 #[utoipa::path(
     post, path = "/v1/admin/tokens/{id}/revoke-clients", tag = "enrolment tokens", security(("api_key" = ["admin"])),
-    params(("id" = String, Path, description = "The token's public part")),
+    params(("id" = String, Path, description = "The token's id, the part before the dot")),
     responses(
         (status = 200, body = RevokedTokenClients),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn revoke_clients_of_token(

@@ -1,9 +1,9 @@
-//! How the API shows a token: without its secret.
+//! The API's representation of a token, without its secret.
 
 use folkmoot_api::tokens::TokenView;
 use folkmoot_storage::TokenRecord;
 
-/// Shows a token.
+/// Converts a token's record.
 pub fn token_view(record: TokenRecord) -> TokenView {
     TokenView {
         id: record.id,

@@ -15,21 +15,21 @@ use crate::http::{
     problem::Refused,
 };
 
-/// The header that says which version came, which `latest` does not.
+/// The response header with the version's number. A client that requested `latest` learns the number from it.
 pub const VERSION_HEADER: &str = "folkmoot-model-version";
 
-/// Brings a model version as ONNX: the task's model with the version's weights.
+/// Downloads a model version as ONNX: the task's model with the version's weights.
 #[utoipa::path(
     get, path = "/v1/admin/tasks/{id}/versions/{number}/model", tag = "model versions",
     security(("api_key" = ["viewer"])),
     params(
-        ("id" = String, Path, description = "The task"),
+        ("id" = String, Path, description = "The task's id"),
         ("number" = String, Path, description = "The version's number, or `latest`"),
     ),
     responses(
         (status = 200, body = Binary, content_type = "application/octet-stream", description = "The ONNX file",
          headers(("folkmoot-model-version" = u64, description = "The version's number"))),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn download_model(
@@ -55,7 +55,7 @@ pub async fn download_model(
 
 async fn find(app: &App, task: &TaskRecord, number: &str) -> Result<ModelVersionRecord, Refusal> {
     let storage = &app.coordinator.storage;
-    // What is no number, or larger than any, is no version's.
+    // Text that is not a number, or too large a number, matches no version.
     let counted = number.parse().ok().and_then(|number: u64| Count::try_from(number).ok());
     let found = match (number, counted) {
         ("latest", _) => storage.latest_model_version(task.id).await?,

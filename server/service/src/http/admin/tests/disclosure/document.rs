@@ -1,4 +1,4 @@
-//! What the OpenAPI document says of answers, and where a JSON answer has which of its fields.
+//! Reads responses from the OpenAPI document, and fields from JSON responses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,15 +6,15 @@ use serde_json::Value;
 
 use crate::http::openapi;
 
-/// The document, as it is served.
+/// The OpenAPI document, as served.
 pub(super) struct Document(Value);
 
-/// What a key can read, by the document.
+/// The responses that a key can read, according to the document.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Answers {
-    /// `Schema.field` of every answer in JSON.
+    /// `Schema.field` of every JSON response.
     pub(super) fields: BTreeSet<String>,
-    /// `METHOD path` of every other answer.
+    /// `METHOD path` of every other response.
     pub(super) opaque: BTreeSet<String>,
 }
 
@@ -23,7 +23,7 @@ impl Document {
         Self(serde_json::from_str(&openapi::document()).expect("it is JSON"))
     }
 
-    /// Returns the paths that an operator can read, with their methods: all but those of devices.
+    /// Returns all operations except those of devices, with their paths and methods.
     pub(super) fn operations(&self) -> Vec<(String, String, &Value)> {
         let paths = self.0["paths"].as_object().expect("it has paths");
         let of_operators =
@@ -35,7 +35,7 @@ impl Document {
         operations.collect()
     }
 
-    /// Walks every answer of every operation.
+    /// Visits every response of every operation.
     pub(super) fn answers(&self) -> Answers {
         let mut answers = Answers::default();
         for (method, path, operation) in self.operations() {
@@ -79,13 +79,13 @@ impl Document {
         &self.0["components"]["schemas"][name]
     }
 
-    /// Returns the schema of what a `GET` answers, if the answer is described.
+    /// Returns the schema of an operation's JSON response, if it is described.
     pub(super) fn answer_of<'d>(&self, operation: &'d Value) -> Option<&'d Value> {
         let schema = &operation["responses"]["200"]["content"]["application/json"]["schema"];
         is_described(schema).then_some(schema)
     }
 
-    /// Notes the values that an answer has of every field of its schema.
+    /// Records the values that a response has for every field of its schema.
     pub(super) fn note(&self, schema: &Value, answer: &Value, seen: &mut BTreeMap<String, Vec<Value>>) {
         match answer {
             Value::Array(all) if !schema["items"].is_null() => {
@@ -107,7 +107,7 @@ impl Document {
     }
 }
 
-/// Says whether a schema tells which fields there are.
+/// Returns whether a schema lists its fields.
 fn is_described(schema: &Value) -> bool {
     name_of(schema).is_some() || !schema["items"].is_null()
 }

@@ -1,4 +1,4 @@
-//! Populations in which something happened: clients wait, trained, were measured and failed.
+//! Fills populations with activity: clients that wait for a round, sent updates, evaluated a version, or failed.
 
 use folkmoot_coordinator::{
     participation::StartClocks,
@@ -19,17 +19,17 @@ use folkmoot_storage::{
 
 use crate::http::admin::tests::{Running, model};
 
-/// Clients of each round: the last one's update is refused.
+/// The number of clients per round. The last one's update is refused.
 const CLIENTS: u8 = 4;
-/// What every update of a round counts.
+/// The metrics of every update.
 const METRICS: UpdateMetrics =
     UpdateMetrics { example_count: 12, loss_sum: 6.0, correct_count: 9, step_count: 2 };
-/// The bytes of an update.
+/// The size of an update, in bytes.
 pub(super) const UPDATE_BYTES: u64 = 112;
-/// The updates of a round that count.
+/// The number of accepted updates per round.
 pub(super) const UPDATES: u64 = CLIENTS as u64 - 1;
 
-/// Makes ids that no other call has made.
+/// A generator of unique ids.
 pub(super) struct Ids(u128);
 
 impl Ids {
@@ -43,16 +43,17 @@ impl Ids {
     }
 }
 
-/// A task that has had a round.
+/// A task with a finished round.
 pub(super) struct Filled {
     pub(super) task: TaskId,
     pub(super) round: RoundId,
-    /// The public part of the token by which its clients came, and one of them.
+    /// The id of the token with which the task's clients enrolled.
     pub(super) token: String,
+    /// One of the clients that enrolled with the token.
     pub(super) client: ClientId,
 }
 
-/// Runs a task through one round, by hand: no driver may touch it. It stays paused, as one that has run.
+/// Runs a task through one round by hand, without drivers, and leaves it paused.
 pub(super) async fn fill(running: &Running, ids: &mut Ids, description: TaskDescription) -> Filled {
     let admin = running.admin();
     let population = description.population.clone();
@@ -171,7 +172,7 @@ async fn train(
     id
 }
 
-/// All bring an update and say how it went, but the last, whose update is refused.
+/// All clients send an update and a report, except the last one, whose update is refused.
 async fn report(storage: &Storage, assignments: &[AssignmentRecord], now: Timestamp) {
     let (refused, accepted) = assignments.split_last().expect("there are clients");
     for assignment in accepted {
@@ -194,7 +195,7 @@ async fn report(storage: &Storage, assignments: &[AssignmentRecord], now: Timest
     storage.drop_assignment(refused.id, &reason, now).await.unwrap();
 }
 
-/// Measures version 1 on the operator's examples, on all clients, and on a slice of them.
+/// Records three evaluations of version 1: on the operator's examples, on all clients, and on a slice.
 async fn measure(running: &Running, task_id: TaskId, now: Timestamp) {
     use EvaluationSource::{Central, Federated};
     for (source, slice) in [(Central, ""), (Federated, ""), (Federated, "os=linux")] {

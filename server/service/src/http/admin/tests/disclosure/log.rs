@@ -1,13 +1,13 @@
-//! What lines of the log have, read from the sources that write them.
+//! Reads the fields of log lines from the source code that writes them.
 
-/// Returns the names of the fields of every line from the level `INFO` on.
+/// Returns the field names of every log call at level `INFO` or above.
 pub(super) fn fields(source: &str) -> Vec<String> {
     let lines = ["tracing::info!(", "tracing::warn!(", "tracing::error!("];
     let calls = lines.into_iter().flat_map(|start| source.split(start).skip(1));
     calls.flat_map(|rest| arguments(rest).into_iter().filter_map(|argument| name(&argument))).collect()
 }
 
-/// Splits what a macro takes at its commas, up to the end of the call.
+/// Splits a macro's arguments at their commas, up to the end of the call.
 fn arguments(rest: &str) -> Vec<String> {
     let (mut depth, mut in_text, mut is_escaped) = (0_u32, false, false);
     let (mut arguments, mut current) = (Vec::new(), String::new());
@@ -32,7 +32,7 @@ fn arguments(rest: &str) -> Vec<String> {
     arguments
 }
 
-/// Returns the name of a field; none of a message and what is put into it.
+/// Returns the name of a field; `None` for the message and its arguments.
 fn name(argument: &str) -> Option<String> {
     let name = argument.split('=').next()?.trim().trim_start_matches(['%', '?']);
     let is_name = name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');

@@ -1,4 +1,5 @@
-//! What can be read of clients where privacy is promised: a decision for every field, and answers that keep to it.
+//! Tests of what the API reveals about clients of private tasks: every field has a decision, and the responses follow
+//! it.
 
 mod document;
 mod filled;
@@ -19,7 +20,7 @@ use table::{Decision, FIELDS, LOG_FIELDS, METRICS, OPAQUE};
 use super::{Running, description, model, privacy::private, start};
 use crate::http::admin::disclosure::WHY;
 
-/// Every field with its decision.
+/// Returns the decision for every field.
 fn decisions() -> BTreeMap<String, Decision> {
     let mut decisions = BTreeMap::new();
     for (schema, decision, fields) in FIELDS {
@@ -69,7 +70,7 @@ fn every_line_of_the_log_is_decided() {
     assert_eq!(told, decided);
 }
 
-/// The sources of what serves, without their tests.
+/// Returns the sources of the server, without their tests.
 fn sources() -> Vec<(PathBuf, String)> {
     let package = std::env::var("CARGO_MANIFEST_DIR").expect("cargo says where the package is");
     let mut folders = ["src", "../rounds/src"].map(|folder| Path::new(&package).join(folder)).to_vec();
@@ -91,10 +92,10 @@ fn sources() -> Vec<(PathBuf, String)> {
     sources
 }
 
-/// What was read of one population by one role: the values of every field.
+/// For every field that one role can read about one population, the values in the responses.
 type Seen = BTreeMap<String, Vec<Value>>;
 
-/// Reads every answer to `GET` about these tasks and this population, with this role's key.
+/// Reads every `GET` response about these tasks and this population, with this role's key.
 async fn read(running: &Running, role: Role, filled: &[&Filled], population: &PopulationName) -> Seen {
     let key = running.admin().create_api_key("a reader", role).await.unwrap().api_key;
     let http = folkmoot_client::build_http(&folkmoot_client::HttpSettings {
@@ -151,7 +152,7 @@ fn all(wanted: Decision) -> BTreeSet<String> {
     decisions().into_iter().filter(|(_, decision)| *decision == wanted).map(|(field, _)| field).collect()
 }
 
-/// The same happens in two populations: in one of them a task with privacy has run beside the plain one.
+/// The same events happen in two populations. In one of them a private task has run beside the plain one.
 #[tokio::test]
 async fn figures_of_clients_are_withheld_where_a_task_with_privacy_has_run() {
     let running = start().await;
@@ -170,24 +171,24 @@ async fn figures_of_clients_are_withheld_where_a_task_with_privacy_has_run() {
     let promising = fill(&running, &mut ids, promising).await;
 
     for role in [Role::Viewer, Role::Operator, Role::Admin] {
-        // Without a promise all of these have values, so that their absence below says something.
+        // Without a private task all of these fields have values, so that their absence below means something.
         let seen = read(&running, role, &[&in_open], &open).await;
         assert_eq!(told(&seen, Decision::Withheld), all(Decision::Withheld));
         assert_eq!(told(&seen, Decision::OfPrivateTask), all(Decision::OfPrivateTask));
         assert!(seen["ClientsView.withheld"].iter().all(Value::is_null));
 
-        // The plain task beside the private one has the same clients.
+        // The plain task shares its clients with the private one.
         let seen = read(&running, role, &[&beside], &closed).await;
         assert_eq!(told(&seen, Decision::Withheld), own_examples(&seen), "as {}", role.name());
         for field in ["ClientsView.withheld", "RoundAssignmentsView.withheld", "SeriesView.withheld"] {
             assert_eq!(seen[field], [Value::from(WHY)], "{field}");
         }
 
-        // Nothing is told of what the private task's clients measured and sent, whatever is stored.
+        // Responses never show the figures that the private task's clients measured and sent, although they are stored.
         let seen = read(&running, role, &[&promising], &closed).await;
         assert_eq!(told(&seen, Decision::Withheld), own_examples(&seen), "as {}", role.name());
         let still_told = told(&seen, Decision::OfPrivateTask);
-        // An overview is of all populations, and the operator's own examples are nobody's secret.
+        // The overview covers all populations, and the operator's own examples are not secret.
         let allowed = ["EvaluationView.accuracy", "EvaluationView.mean_loss", "HourView.upload_bytes"];
         assert_eq!(still_told, allowed.map(str::to_owned).into());
         let measured = &seen["EvaluationView.accuracy"];
@@ -198,7 +199,7 @@ async fn figures_of_clients_are_withheld_where_a_task_with_privacy_has_run() {
     running.host.stop().await.unwrap();
 }
 
-/// The operator's own examples are counted, in evaluations of the source `central` alone.
+/// Returns the counted examples of evaluations whose source is `central`: the operator's own.
 fn own_examples(seen: &Seen) -> BTreeSet<String> {
     let counted = seen["EvaluationView.example_count"].iter().filter(|value| !value.is_null()).count();
     assert_eq!(counted, own_evaluations(seen));
@@ -211,7 +212,7 @@ fn own_evaluations(seen: &Seen) -> usize {
     of_operator
 }
 
-/// The statement names what is withheld and what is not.
+/// The statement must name what is withheld and what is shown.
 #[tokio::test]
 async fn the_statement_says_what_is_withheld_and_what_is_shown() {
     let running = start().await;
@@ -237,7 +238,7 @@ async fn the_statement_says_what_is_withheld_and_what_is_shown() {
         "attributes",
         "when rounds open and close",
         "a training failed or an update was refused",
-        "whoever watches a round",
+        "who watches a round",
     ] {
         assert!(shown.contains(figure), "{figure}: {shown}");
     }

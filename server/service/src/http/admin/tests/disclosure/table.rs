@@ -1,25 +1,27 @@
-//! What may be told of every field of every answer that a key can read. A new field needs a line here.
+//! The disclosure decision for every response field that a key can read. A new field needs a line here.
 
 use Decision::{Clients, NotClients, OfPrivateTask, Shown, Versions, Withheld};
 
-/// What is decided of a field.
+/// The decision for a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Decision {
-    /// An exact figure that depends on clients' examples: null where a task with privacy runs or has run.
+    /// An exact figure that depends on clients' examples. It is null if a private task runs or has run in the
+    /// population.
     Withheld,
-    /// What a task's clients measured or sent: null, or not counted, of a task with privacy.
+    /// A figure that a task's clients measured or sent. For a private task it is null or not counted.
     OfPrivateTask,
-    /// Who takes part and when: told, and the statement says so, under "Not hidden" and "Shown".
+    /// Information about which clients take part and when. It is shown, and the privacy statement says so, under "Not
+    /// protected" and "Shown".
     Shown,
-    /// Computed from released versions and from the ledger: covered by their epsilon.
+    /// A figure computed from released versions and the ledger, and so covered by the epsilon of these versions.
     Versions,
-    /// What holds other fields of this table.
+    /// A container of other fields in this table.
     Clients,
-    /// About tasks, models, keys and the process: it depends on no client's examples.
+    /// Information about tasks, models, keys or the process. It does not depend on any client's examples.
     NotClients,
 }
 
-/// Schema, decision, fields.
+/// A schema, a decision, and fields.
 type Row = (&'static str, Decision, &'static [&'static str]);
 
 /// Every field of every JSON answer.
@@ -59,7 +61,7 @@ pub(super) const FIELDS: &[Row] = &[
     ("EvaluationView", OfPrivateTask, &["accuracy", "mean_loss"]),
     ("EvaluationView", Clients, &["slices"]),
     ("EvaluationView", Shown, &["client_count"]),
-    // A task with privacy is measured on the operator's examples only.
+    // A private task is evaluated on the operator's examples only.
     ("EvaluationView", Versions, &["created_at", "is_best", "source", "version"]),
     ("FaultView", NotClients, &["field", "line", "message", "remedy"]),
     ("HourView", Shown, &["abandoned", "committed", "since", "updates"]),
@@ -68,7 +70,7 @@ pub(super) const FIELDS: &[Row] = &[
     ("LaneView", OfPrivateTask, &["upload_bytes"]),
     ("LaneView", Shown, &["assigned_at", "deadline", "kind", "reason", "status"]),
     ("LeaseView", NotClients, &["held_until", "holder", "name"]),
-    // `every_line_of_the_log_is_decided` looks at what the lines have.
+    // `every_line_of_the_log_is_decided` checks the contents of log lines.
     ("LogLineView", Shown, &["at", "fields", "level", "message", "target"]),
     (
         "ModelGraphView",
@@ -93,7 +95,7 @@ pub(super) const FIELDS: &[Row] = &[
     ("OverviewView", NotClients, &["is_ready", "problems", "started_at", "tasks", "version"]),
     ("ParameterView", NotClients, &["name", "role", "shape"]),
     ("ParticipationView", Versions, &["count", "kind", "rate"]),
-    // How many rounds or assignments failed in a row.
+    // The number of rounds or assignments that failed in a row.
     ("PauseView", Shown, &["code", "reason"]),
     ("PauseView", NotClients, &["remedy"]),
     ("PopulationOverview", Shown, &["enrolled", "training", "waiting"]),
@@ -151,7 +153,7 @@ pub(super) const FIELDS: &[Row] = &[
     ("SeriesView", NotClients, &["stride", "withheld"]),
     ("SessionView", NotClients, &["api_key_id", "api_key_name", "csrf_token", "expires_at", "role"]),
     ("SettingsView", NotClients, &["by", "delta", "epsilon", "unit", "weakened"]),
-    // Of what is counted, the field decides that holds it.
+    // For counts, the containing field decides.
     ("ShareView", Clients, &["clients", "value"]),
     ("SliceView", Withheld, &["example_count"]),
     ("SliceView", OfPrivateTask, &["accuracy", "mean_loss"]),
@@ -213,7 +215,7 @@ pub(super) const FIELDS: &[Row] = &[
         NotClients,
         &["created_at", "expires_at", "id", "population", "revoked_at", "user_key", "uses_max"],
     ),
-    // A client was revoked then, of which `revoked` of `ClientsView` tells, too.
+    // A client was revoked at that time; `revoked` of `ClientsView` reveals that, too.
     ("TokenView", Shown, &["closed_at"]),
     (
         "TrafficView",
@@ -230,14 +232,14 @@ pub(super) const FIELDS: &[Row] = &[
     ),
 ];
 
-/// Answers that are no JSON, or whose form the document leaves open.
+/// Responses that are not JSON, or whose form the document leaves open.
 pub(super) const OPAQUE: &[(&str, Decision)] = &[
     ("GET /healthz", NotClients),
-    // `every_metric_is_decided` looks at what is in them.
+    // `every_metric_is_decided` checks their contents.
     ("GET /metrics", Clients),
     ("GET /openapi.json", NotClients),
     ("GET /readyz", NotClients),
-    // Ids of tasks that changed: who listens learns about when updates come.
+    // The ids of changed tasks: a listener learns roughly when updates arrive.
     ("GET /v1/admin/events", Shown),
     ("GET /v1/admin/tasks/{id}/versions/{number}/model", Versions),
     ("POST /v1/admin/privacy/plan", NotClients),
@@ -245,16 +247,16 @@ pub(super) const OPAQUE: &[(&str, Decision)] = &[
 
 /// The metrics, which need no key.
 pub(super) const METRICS: &[(&str, Decision)] = &[
-    // An update that cannot be combined, or a fault of ours.
+    // An update that cannot be combined, or a failure of the coordinator.
     ("folkmoot_commits_failed_total", Shown),
     ("folkmoot_limit_hits_total", NotClients),
-    // What is fetched is the same for every client, but for what it has already.
+    // Every client downloads the same bytes, except for those that it already has.
     ("folkmoot_download_bytes_total", Shown),
     ("folkmoot_driver_panics_total", Shown),
     ("folkmoot_driver_restarts_total", Shown),
     ("folkmoot_refusals_total", Shown),
     ("folkmoot_round_transitions_total", Shown),
-    // That a round was asked, not who was slow.
+    // The fact that a round asked its stragglers, not which clients were slow.
     ("folkmoot_rounds_asked_total", Shown),
     ("folkmoot_tasks_paused_total", NotClients),
     ("folkmoot_update_bytes_total", OfPrivateTask),
@@ -264,11 +266,11 @@ pub(super) const METRICS: &[(&str, Decision)] = &[
     ("folkmoot_waiting_check_ins", Shown),
 ];
 
-/// What lines of the log have from the level `INFO` on, by name.
+/// The fields of log lines at level `INFO` and above, by name.
 pub(super) const LOG_FIELDS: &[(Decision, &[&str])] = &[
-    // Phases count who was drawn and who reported; an error may say which assignment failed.
+    // Phases count how many clients were drawn and reported; an error may name the assignment that failed.
     (Shown, &["assignment", "client", "clients", "code", "error", "from", "phase", "reason", "round", "to"]),
-    // What was measured is told of the operator's own examples only.
+    // Measurements are logged for the operator's own examples only.
     (Versions, &["base_version", "best", "metric", "rolled_back_to", "value", "version", "weights"]),
     (
         NotClients,
