@@ -1,20 +1,22 @@
-//! Text from outside on its way to a terminal or a log: what would move the cursor or begin a line is shown, not obeyed.
+//! Escapes control characters in untrusted text for terminals and logs, so that it cannot move the cursor or start a
+//! new line.
 
 use std::borrow::Cow;
 
 use folkmoot_protocol::is_control;
 
-/// Returns a text of several lines whose other control characters are escaped: ESC becomes `\u{1b}`.
+/// Returns multi-line text with all other control characters escaped: ESC becomes `\u{1b}`.
 pub fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, |character| character != '\n' && character != '\t')
 }
 
-/// Returns a text as one line: the ends of lines are escaped, too.
+/// Returns text as a single line, with line breaks escaped, too.
 pub fn line(text: &str) -> Cow<'_, str> {
     escaped(text, |_| true)
 }
 
-/// Returns JSON in which these characters are escaped as JSON has it, so that it stays JSON: they are in its texts only.
+/// Returns JSON with control characters escaped by JSON's rules. They occur only inside strings, so it stays valid
+/// JSON.
 pub fn json(text: &str) -> Cow<'_, str> {
     if !text.contains(is_control) {
         return Cow::Borrowed(text);
@@ -30,7 +32,8 @@ pub fn json(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Returns a line of the log, which ends with a line's end and may be coloured. Whatever else controls a terminal is escaped.
+/// Returns a log line, which may be coloured and end with a line break. All other terminal control sequences are
+/// escaped.
 pub fn log_line(text: &str) -> Cow<'_, str> {
     let (body, end) = text.strip_suffix('\n').map_or((text, ""), |body| (body, "\n"));
     if !body.contains(is_control) {
@@ -54,7 +57,7 @@ pub fn log_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown + rest + end)
 }
 
-/// Returns the bytes of the sequence for a colour or a style (`ESC [ 1;31 m`) with which a text begins, or 0.
+/// Returns the length, in bytes, of the colour or style sequence (`ESC [ 1;31 m`) at the start of a text, or 0.
 fn colour_length(text: &str) -> usize {
     let Some(numbers) = text.strip_prefix("\u{1b}[") else { return 0 };
     let length = numbers.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b';').count();

@@ -1,4 +1,4 @@
-//! What the process says about itself: its log on stderr, and its metrics.
+//! The process's log on stderr, and its metrics.
 
 mod log;
 mod recent;
@@ -13,32 +13,33 @@ use tracing_subscriber::{EnvFilter, Layer, util::TryInitError};
 
 use crate::printable;
 
-/// How often old observations are cleared away.
+/// The interval at which old metric observations are removed.
 const UPKEEP: Duration = Duration::from_secs(5);
 
-/// Why there is no log or no metrics.
+/// The reason why the log or the metrics cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
-    /// The filter is none.
-    #[error("`{filter}` is no filter for the log: {detail}")]
+    /// The filter is not valid.
+    #[error("`{filter}` is not a valid log filter: {detail}")]
     Filter {
         /// The filter.
         filter: String,
-        /// Why.
+        /// The reason.
         detail: String,
     },
-    /// The process logs already.
-    #[error("the log is set up already: {0}")]
+    /// The process already has a log.
+    #[error("the log is already set up: {0}")]
     Log(#[from] TryInitError),
-    /// The process counts already.
+    /// The process already records metrics.
     #[error("the metrics cannot be recorded: {0}")]
     Metrics(#[from] BuildError),
 }
 
-/// Writes the log to stderr from now on. `rust_log` is the variable RUST_LOG, which wins over the level.
+/// Writes the log to stderr from now on. `rust_log` is the value of RUST_LOG, which takes precedence over the
+/// configured level.
 ///
 /// # Errors
-/// [`TelemetryError::Filter`] if the level or the variable is no filter.
+/// [`TelemetryError::Filter`] if the level or variable is not a valid filter.
 pub fn init_log(config: &LogConfig, rust_log: Option<&str>) -> Result<(), TelemetryError> {
     use tracing_subscriber::{layer::SubscriberExt, util::SubscriberInitExt};
     let text = rust_log.filter(|text| !text.trim().is_empty()).unwrap_or(&config.level);
@@ -57,7 +58,8 @@ pub fn init_log(config: &LogConfig, rust_log: Option<&str>) -> Result<(), Teleme
     Ok(())
 }
 
-/// Writes each event as one line, whatever is in its fields: the subscriber writes an event at once.
+/// Writes each event as one line, even if its fields contain line breaks. This works because the subscriber writes each
+/// event in one call.
 struct OneLine<W>(W);
 
 impl<W: io::Write> io::Write for OneLine<W> {
@@ -71,10 +73,10 @@ impl<W: io::Write> io::Write for OneLine<W> {
     }
 }
 
-/// Records metrics from now on, and clears old observations away as long as the runtime lives.
+/// Records metrics from now on, and removes old observations as long as the runtime lives.
 ///
 /// # Errors
-/// [`TelemetryError::Metrics`] if the process records metrics already.
+/// [`TelemetryError::Metrics`] if the process already records metrics.
 pub fn record_metrics() -> Result<PrometheusHandle, TelemetryError> {
     let handle = PrometheusBuilder::new().install_recorder()?;
     let upkept = handle.clone();

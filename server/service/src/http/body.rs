@@ -14,19 +14,25 @@ use super::{
     edge::{Budget, Lent},
 };
 
-/// Refuses a body of another type than `expected`, or one that is compressed: a few bytes could become many.
+/// Rejects a body whose type is not `expected`, and compressed bodies, which could expand to many bytes.
 pub fn check_type(headers: &HeaderMap, expected: &str) -> Result<(), Refusal> {
     if headers.contains_key(header::CONTENT_ENCODING) {
-        return Err(Refusal::new(ErrorCode::UnsupportedMediaType, "send the body without content-encoding"));
+        return Err(Refusal::new(
+            ErrorCode::UnsupportedMediaType,
+            "compressed bodies are not supported; send the body without content-encoding",
+        ));
     }
     let given = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if given.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(expected) {
         return Ok(());
     }
-    Err(Refusal::new(ErrorCode::UnsupportedMediaType, format!("the content-type must be {expected}")))
+    Err(Refusal::new(
+        ErrorCode::UnsupportedMediaType,
+        format!("the content-type is missing or wrong; it must be {expected}"),
+    ))
 }
 
-/// A body that was read. Its memory is lent until it is dropped, so that a request which waits is counted.
+/// A body in memory. Its memory counts against the budget until this value is dropped, even while the request waits.
 pub struct Held {
     bytes: Bytes,
     _lent: Lent,
@@ -40,10 +46,14 @@ impl Deref for Held {
     }
 }
 
-/// Reads a body of at most `bytes_max` within `timeout`, in memory of `budget`.
+/// Reads a body of at most `bytes_max` bytes within `timeout`. Its memory counts against `budget`.
 pub async fn read(body: Body, bytes_max: usize, timeout: Duration, budget: &Budget) -> Result<Held, Refusal> {
-    let late =
-        |_| Refusal::new(ErrorCode::RequestTimeout, format!("the body did not arrive within {timeout:?}"));
+    let late = |_| {
+        Refusal::new(
+            ErrorCode::RequestTimeout,
+            format!("the body did not arrive completely within {timeout:?}; send the request again"),
+        )
+    };
     tokio::time::timeout(timeout, read_all(body, bytes_max, budget)).await.map_err(late)?
 }
 
@@ -55,7 +65,7 @@ async fn read_all(mut body: Body, bytes_max: usize, budget: &Budget) -> Result<H
         if whole.len() + data.len() > bytes_max {
             return Err(Refusal::new(
                 ErrorCode::PayloadTooLarge,
-                format!("the body is above {bytes_max} bytes"),
+                format!("the body is too large: the limit is {bytes_max} bytes"),
             ));
         }
         budget.cover(&mut lent, whole.len() + data.len())?;
@@ -64,15 +74,18 @@ async fn read_all(mut body: Body, bytes_max: usize, budget: &Budget) -> Result<H
     Ok(Held { bytes: whole.freeze(), _lent: lent })
 }
 
-/// Receives what an operator brings. It may take long, but not without a byte.
+/// Receives an operator's upload. Its total time has no limit, but each pause between bytes is limited by
+/// `upload_idle_timeout`.
 pub async fn receive(app: &App, mut body: Body, limit: &str, bytes_max: usize) -> Result<Bytes, Refusal> {
     let idle = app.limits.upload_idle_timeout;
-    let late = |_| Refusal::new(ErrorCode::RequestTimeout, format!("no byte arrived for {idle:?}"));
+    let late = |_| {
+        Refusal::new(ErrorCode::RequestTimeout, format!("no byte arrived for {idle:?}; send the file again"))
+    };
     let mut whole = BytesMut::new();
     while let Some(frame) = tokio::time::timeout(idle, body.frame()).await.map_err(late)? {
         let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
         if whole.len() + data.len() > bytes_max {
-            let detail = format!("the file is above {bytes_max} bytes, the limit `{limit}`");
+            let detail = format!("the file is too large: the setting `{limit}` allows {bytes_max} bytes");
             return Err(Refusal::new(ErrorCode::PayloadTooLarge, detail));
         }
         whole.extend_from_slice(&data);
@@ -80,28 +93,27 @@ pub async fn receive(app: &App, mut body: Body, limit: &str, bytes_max: usize) -
     Ok(whole.freeze())
 }
 
-/// The body ended before its end: the client or the network broke off.
+/// Returns the refusal for a body that ended early, because the client or the network closed the connection.
 pub fn broken(error: axum::Error) -> Refusal {
-    Refusal::new(ErrorCode::MalformedRequest, format!("the body broke off: {error}"))
+    Refusal::new(ErrorCode::MalformedRequest, format!("the body ended early: {error}"))
 }
 
-/// Reads JSON; the error names the field, line and column. No text in it has the character NUL, which databases and
-/// terminals cannot take.
+/// Parses a JSON body. An error names the field, line and column. Rejects texts that contain the character NUL, which
+/// databases and terminals cannot handle.
 pub fn json<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
     if has_nul(bytes) {
-        let detail = "a text in the body has the character NUL (\\u0000); leave it out";
+        let detail = "a text in the body contains the character NUL (\\u0000); remove it";
         return Err(Refusal::new(ErrorCode::MalformedRequest, detail));
     }
-    serde_json::from_slice(bytes).map_err(|error| {
-        Refusal::new(ErrorCode::MalformedRequest, format!("the body cannot be read: {error}"))
-    })
+    serde_json::from_slice(bytes)
+        .map_err(|error| Refusal::new(ErrorCode::MalformedRequest, format!("the body is not valid: {error}")))
 }
 
-/// Says whether a text of this JSON has the character NUL. JSON can only write it as an escape.
+/// Returns whether a JSON text contains the character NUL, which JSON can only express as an escape.
 fn has_nul(json: &[u8]) -> bool {
     let mut rest = json;
     while let Some(at) = rest.iter().position(|byte| *byte == b'\\') {
-        // An escaped backslash escapes nothing itself.
+        // An escaped backslash does not start another escape.
         if rest[at + 1..].starts_with(b"u0000") {
             return true;
         }

@@ -1,4 +1,4 @@
-//! The console under `/console`: files that are part of the program, and the rules under which a browser runs them.
+//! The console under `/console`: files embedded in the program, with a strict content security policy.
 
 use axum::{
     Router,
@@ -8,25 +8,25 @@ use axum::{
     response::{IntoResponse, Redirect},
     routing::get,
 };
-// Reads the files at build time and knows their types; it is what most Rust servers embed pages with.
+// `rust-embed` puts the files into the program at build time and knows their content types.
 use rust_embed::RustEmbed;
 use tower_http::compression::CompressionLayer;
 
 use super::App;
 
-/// What `cargo xtask console` has built.
+/// The output of `cargo xtask console`.
 #[derive(RustEmbed)]
 #[folder = "../console/dist/app"]
 struct Files;
 
 const INDEX: &str = "index.html";
-/// Where files lie whose name has a digest of what is in them.
+/// The folder of files whose names contain a digest of their contents.
 const ASSETS: &str = "assets/";
-/// Only what is served here may run, be shown or be asked; a page of another origin can frame nothing.
+/// The content security policy: pages load, run and contact only this server, and cannot be framed.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
     connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Returns the routes, which need no key: the files hold no secret, and what they ask for needs one.
+/// Returns the routes. They need no key: the files contain no secrets, and the API that they call needs a key.
 pub fn routes() -> Router<App> {
     Router::new()
         .route("/", get(|| async { Redirect::temporary("/console/") }))
@@ -36,7 +36,8 @@ pub fn routes() -> Router<App> {
         .layer(CompressionLayer::new())
 }
 
-/// Brings a file. What is none is a view of the page's own, except below `assets`.
+/// Returns the file at `path`. If there is none, the path is a view of the single-page app and returns the app's index.
+/// Below `assets`, a missing file is an error instead.
 fn file(path: &str) -> Response<Body> {
     let found = Files::get(path).map(|found| (path, found));
     let index = || Files::get(INDEX).map(|found| (INDEX, found));
@@ -46,7 +47,7 @@ fn file(path: &str) -> Response<Body> {
             let caching = if is_named_by_digest { "public, max-age=31536000, immutable" } else { "no-cache" };
             answer(StatusCode::OK, found.metadata.mimetype(), caching, found.data.into_owned())
         }
-        None => answer(StatusCode::NOT_FOUND, "text/plain", "no-cache", "there is no such file\n".into()),
+        None => answer(StatusCode::NOT_FOUND, "text/plain", "no-cache", "no such file\n".into()),
     }
 }
 

@@ -1,7 +1,8 @@
-//! Which pages may be clients: a browser asks before it sends a request to another origin.
+//! Cross-origin resource sharing (CORS) for browser clients on other origins.
 //!
-//! Requests are signed with a key of the page's own and carry no cookie, so an origin that is let in can do nothing in a
-//! user's name that it could not do from a server of its own. The endpoints of operators are for no page of another origin.
+//! Requests are signed with a key of the page and carry no cookie. An allowed origin can therefore do nothing in a
+//! user's name that it could not do from a server of its own. The administrative endpoints never allow cross-origin
+//! requests.
 
 use std::time::Duration;
 
@@ -12,15 +13,15 @@ use axum::{
 use folkmoot_protocol::headers;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
-/// Any origin.
+/// The wildcard for any origin.
 const ANY: &str = "*";
-/// Origins, at most.
+/// The maximum number of allowed origins.
 const ORIGINS_MAX: usize = 100;
-/// How long a browser may remember the answer; none remembers it for longer.
+/// The time for which a browser may cache a preflight response. Chromium allows at most 2 hours.
 const REMEMBERED: Duration = Duration::from_secs(2 * 60 * 60);
 
-/// Lets pages of these origins use the endpoints of devices. Without an origin nothing is said, and browsers keep others
-/// out. It is for a router that has its fallbacks: a browser's question is one of a method that no endpoint has.
+/// Allows cross-origin requests to the device endpoints from these origins. If the list is empty, no CORS headers are
+/// sent. `routes` must already have its fallbacks, because a preflight uses a method that no endpoint has.
 pub fn allow<S: Clone + Send + Sync + 'static>(routes: Router<S>, origins: &[String]) -> Router<S> {
     if origins.is_empty() {
         return routes;
@@ -45,18 +46,18 @@ fn is_for_devices(path: &str) -> bool {
     path.starts_with("/v1/") && !path.starts_with("/v1/admin")
 }
 
-/// Checks what a browser would compare by the letter.
+/// Checks that origins have the exact form that browsers send.
 ///
 /// # Errors
-/// Says which is no origin.
+/// A message that names the invalid origin.
 pub fn check_origins(origins: &[String]) -> Result<(), String> {
     if origins.len() > ORIGINS_MAX {
-        return Err(format!("at most {ORIGINS_MAX} origins can be allowed"));
+        return Err(format!("too many origins: at most {ORIGINS_MAX} can be allowed"));
     }
     match origins.iter().find(|origin| origin.as_str() != ANY && !is_origin(origin)) {
-        Some(origin) => {
-            Err(format!("`{origin}` is no origin: https://host or https://host:port is expected"))
-        }
+        Some(origin) => Err(format!(
+            "`{origin}` is not an origin; write https://host or https://host:port, without a path"
+        )),
         None => Ok(()),
     }
 }
@@ -67,7 +68,7 @@ fn is_origin(text: &str) -> bool {
     is_plain && text.parse::<Uri>().is_ok() && HeaderValue::from_str(text).is_ok()
 }
 
-/// Everything that a client of the protocol sends.
+/// Returns the headers that a client of the protocol sends.
 fn request_headers() -> Vec<HeaderName> {
     let own = [
         headers::CLIENT,

@@ -5,7 +5,7 @@ use folkmoot_storage::TaskRepository;
 
 use super::{App, problem::Refused, readiness::problems};
 
-/// Returns the routes that need no key.
+/// Returns the routes for monitoring, which need no key.
 pub fn routes() -> Router<App> {
     Router::new()
         .route("/healthz", get(healthz))
@@ -13,14 +13,14 @@ pub fn routes() -> Router<App> {
         .route("/metrics", get(metrics))
 }
 
-/// `GET /healthz`: the process runs.
+/// `GET /healthz`: the process is running.
 async fn healthz() -> &'static str {
     "ok\n"
 }
 
-/// `GET /readyz`: the process can do its work: database and blob store answer, there is room on the disk, the clock is plausible,
-/// the drivers run, and it is not going down. A task whose driver panicked is counted, and does not keep the others from being
-/// served.
+/// `GET /readyz`: the process can do its work. The database and blob store answer, the disk has room, the clock is
+/// plausible, the drivers run, and the process is not shutting down. Tasks whose driver panicked are counted, but do
+/// not make the process unready, because the other tasks are still served.
 async fn readyz(State(app): State<App>) -> Result<String, Refused> {
     let problems = problems(&app).await;
     if !problems.is_empty() {
@@ -29,14 +29,16 @@ async fn readyz(State(app): State<App>) -> Result<String, Refused> {
     Ok(match app.drivers.failing_tasks() {
         0 => "ready\n".to_owned(),
         failing => {
-            format!("ready\ntasks whose driver panicked, and is tried again: {failing}; the log names them\n")
+            format!(
+                "ready\ntasks whose driver panicked and is being retried: {failing}; the log names them\n"
+            )
         }
     })
 }
 
-/// `GET /metrics`: Prometheus's text format.
+/// `GET /metrics`: the metrics in Prometheus's text format.
 async fn metrics(State(app): State<App>) -> impl IntoResponse {
-    // Whoever is drawn waits no more: where nobody may know how many were, it is not told how many wait.
+    // Drawn clients stop waiting. If the number of drawn clients is secret, the number of waiting ones must be, too.
     let waiting = match hides_counts(&app).await {
         true => f64::NAN,
         false => app.coordinator.check_ins.len() as f64,
@@ -46,7 +48,8 @@ async fn metrics(State(app): State<App>) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text)
 }
 
-/// Says whether a task under way hides how many clients its rounds drew. A database that does not answer says nothing of it.
+/// Returns whether any running task hides the number of clients that its rounds drew; `true` if the database does not
+/// answer.
 async fn hides_counts(app: &App) -> bool {
     let coordinator = &app.coordinator;
     let Ok(tasks) = coordinator.storage.tasks_to_drive().await else { return true };

@@ -1,4 +1,5 @@
-//! The endpoints. A handler translates: it authenticates, reads with limits, calls one function, and answers.
+//! The HTTP endpoints. A handler only translates: it authenticates the request, reads it within limits, calls one
+//! function of the coordinator, and answers.
 
 mod admin;
 mod body;
@@ -23,57 +24,58 @@ use folkmoot_rounds::{clock::Clock, coordinator::Coordinator, device::Authentica
 pub use serve::{Listener, ServeError, serve};
 use tower_http::{catch_panic::CatchPanicLayer, trace::TraceLayer};
 
-/// What every handler can reach.
+/// The state that every handler can access.
 #[derive(Clone)]
 pub struct App {
     /// The coordinator.
     pub coordinator: Arc<Coordinator>,
-    /// Believes signed requests.
+    /// Verifies request signatures.
     pub authenticator: Arc<Authenticator>,
-    /// The time.
+    /// The source of the current time.
     pub clock: Clock,
-    /// What the edge lets in.
+    /// Limits on connections and requests.
     pub limits: Arc<HttpLimits>,
-    /// The limits that requests share.
+    /// The rate limits and memory budgets that all requests share.
     pub edge: Arc<edge::Edge>,
-    /// Renders the metrics, where they are recorded.
+    /// Renders the metrics, if they are recorded.
     pub metrics: Option<metrics_exporter_prometheus::PrometheusHandle>,
     /// When this process started.
     pub started_at: Timestamp,
-    /// The pages that hear what changes.
+    /// The web pages that listen for changes of tasks.
     pub listeners: Arc<admin::events::Listeners>,
-    /// What can be seen where nothing is yet.
+    /// The demo for a coordinator without tasks.
     pub first_run: Option<Arc<dyn FirstRun>>,
-    /// How the drivers are.
+    /// The health of the drivers.
     pub drivers: Arc<DriverHealth>,
-    /// Says when the process is going down: long polls end early, readiness ends at once.
+    /// Signals that the process is shutting down: long polls end early, and readiness ends at once.
     pub closing: tokio::sync::watch::Receiver<bool>,
 }
 
-/// What the edge lets in.
+/// Limits on incoming HTTP connections and requests.
 #[derive(Clone, Debug)]
 pub struct HttpLimits {
-    /// Open connections, at most.
+    /// The maximum number of open connections.
     pub connections_max: usize,
-    /// Open connections from one IPv4 address, or one network of 64 bits of IPv6, at most. Trusted proxies have no such limit.
+    /// The maximum number of open connections per IPv4 address or 64-bit IPv6 network. Trusted proxies are exempt.
     pub connections_per_address_max: usize,
-    /// How long a connection may take for the head of a request.
+    /// The maximum time for the head of a request.
     pub head_timeout: Duration,
-    /// How long a connection may be without a request. It is above what clients keep an unused one for.
+    /// The maximum time without a request on a connection. It must exceed the time for which clients keep unused
+    /// connections.
     pub idle_timeout: Duration,
-    /// How long a peer may take none of the bytes that it asked for.
+    /// The maximum time in which a peer reads none of its answer.
     pub untaken_timeout: Duration,
-    /// The proxies whose word is taken for the address of a request.
+    /// The proxies whose `x-forwarded-for` header is trusted.
     pub trusted_proxies: Arc<edge::Proxies>,
-    /// How long a control message may take to arrive.
+    /// The maximum time for a control message to arrive.
     pub control_timeout: Duration,
-    /// How long an upload may go without a byte.
+    /// The maximum time without a byte during an upload.
     pub upload_idle_timeout: Duration,
-    /// How long a check-in may wait, at most.
+    /// The maximum wait of a long poll.
     pub long_poll_max: Duration,
-    /// Bytes of an ONNX model, at most.
+    /// The maximum size of an ONNX model, in bytes.
     pub model_bytes_max: usize,
-    /// The origins whose pages may be clients; `*` for all.
+    /// The origins that may send cross-origin requests; `*` allows all.
     pub allowed_origins: Vec<String>,
 }
 
@@ -95,7 +97,7 @@ impl Default for HttpLimits {
     }
 }
 
-/// Makes the router of every endpoint.
+/// Creates the router of all endpoints.
 pub fn router(app: App) -> Router {
     let pages = openapi::routes()
         .merge(console::routes())

@@ -1,4 +1,5 @@
-//! The description of every endpoint, made from the code: `GET /openapi.json` and `server/api/openapi.json`.
+//! The OpenAPI description of every endpoint, generated from the code: `GET /openapi.json` and
+//! `server/api/openapi.json`.
 
 mod device;
 mod health;
@@ -18,7 +19,7 @@ use super::{App, admin};
     info(
         title = "Folkmoot coordinator",
         description = "Devices sign their requests with an Ed25519 key; operators send an API key with a role. \
-            A refusal is a problem document (RFC 9457) with a stable code.",
+            Errors are problem documents (RFC 9457) with a stable code.",
         license(name = "MIT OR Apache-2.0")
     ),
     modifiers(&Schemes),
@@ -90,11 +91,11 @@ impl Modify for Schemes {
         let bearer = HttpBuilder::new()
             .scheme(HttpAuthScheme::Bearer)
             .bearer_format("ID.SECRET")
-            .description(Some("An API key; the scope names the least role that it needs."))
+            .description(Some("An API key. The scope names the least role that it needs."))
             .build();
         let signature = ApiKeyValue::with_description(
             folkmoot_protocol::headers::SIGNATURE,
-            "The client's Ed25519 signature over the request; see docs/protocol.md.",
+            "The client's Ed25519 signature over the request. See docs/protocol.md.",
         );
         let components = document.components.get_or_insert_default();
         components.add_security_scheme("api_key", SecurityScheme::Http(bearer));
@@ -102,7 +103,7 @@ impl Modify for Schemes {
     }
 }
 
-/// Returns the document, as JSON for humans to read.
+/// Returns the document as indented JSON.
 ///
 /// # Panics
 /// Never: the document is plain data.
@@ -110,18 +111,18 @@ pub fn document() -> String {
     Document::openapi().to_pretty_json().expect("the document is plain data")
 }
 
-/// Returns the route that needs no key.
+/// Returns the route of the document, which needs no key.
 pub fn routes() -> Router<App> {
     Router::new().route("/openapi.json", get(openapi_json))
 }
 
-/// Brings this document.
+/// Returns this document.
 #[utoipa::path(
     get, path = "/openapi.json", tag = "operations",
     responses((status = 200, content_type = "application/json", description = "This document", body = Object))
 )]
 async fn openapi_json() -> impl IntoResponse {
-    /// It is put together once: anybody may ask for it.
+    /// Built once, because anybody may request it.
     static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| document().into());
     ([(header::CONTENT_TYPE, "application/json")], DOCUMENT.clone())
 }
@@ -148,7 +149,7 @@ mod tests {
         for (path, operations) in document["paths"].as_object().unwrap() {
             let Some(path) = path.strip_prefix("/v1/admin") else { continue };
             if path == "/session" {
-                // Here is asked who has no key to show.
+                // Signing in needs no key.
                 continue;
             }
             for (method, operation) in operations.as_object().unwrap() {

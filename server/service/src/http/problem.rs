@@ -1,4 +1,4 @@
-//! The one file in which errors become responses: problem documents (RFC 9457).
+//! Converts errors into responses: problem documents (RFC 9457). No other file creates error responses.
 
 use std::any::Any;
 
@@ -10,7 +10,8 @@ use axum::{
 use folkmoot_protocol::ErrorCode;
 use folkmoot_rounds::refusal::Refusal;
 
-/// A refusal as the answer of a handler. Whatever becomes a refusal becomes one of these.
+/// The error type of handlers: a refusal that axum can send. Every error that converts to a [`Refusal`] also converts
+/// to this type.
 #[derive(Debug)]
 pub struct Refused(pub Refusal);
 
@@ -40,24 +41,24 @@ impl IntoResponse for Refused {
     }
 }
 
-/// Answers for a path that does not exist.
+/// Responds to a path that does not exist.
 pub async fn endpoint_unknown(uri: Uri) -> Refused {
     let path: String = uri.path().chars().take(100).collect();
-    let detail = format!("there is no endpoint {path}; GET /openapi.json lists them");
+    let detail = format!("there is no endpoint {path}; GET /openapi.json lists all endpoints");
     Refused(Refusal::new(ErrorCode::EndpointUnknown, detail))
 }
 
-/// Answers for a method that a path does not know.
+/// Responds to a method that the path does not support.
 pub async fn method_not_allowed() -> Refused {
-    let detail = "this endpoint does not know the method; GET /openapi.json lists them";
+    let detail = "this endpoint does not support the method; GET /openapi.json lists the methods";
     Refused(Refusal::new(ErrorCode::MethodNotAllowed, detail))
 }
 
-/// Answers for a handler that panicked: a bug of ours, which ends this request and nothing else.
+/// Responds after a handler panicked. A panic is a bug in the coordinator, but it ends only this request.
 pub fn panicked(panic: Box<dyn Any + Send + 'static>) -> Response {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
     tracing::error!(panic = text, "a handler panicked");
-    let detail = "something failed inside the coordinator; its log has the reason";
+    let detail = "an internal error occurred; the coordinator's log has the reason";
     Refused(Refusal::new(ErrorCode::Internal, detail).retry_after(1_000)).into_response()
 }

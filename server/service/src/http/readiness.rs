@@ -1,4 +1,4 @@
-//! Whether a process can do its work: for load balancers, and for operators.
+//! Checks whether the process can do its work, for load balancers and operators.
 
 use folkmoot_protocol::Timestamp;
 use folkmoot_storage::TaskRepository;
@@ -6,17 +6,17 @@ use folkmoot_storage::TaskRepository;
 use super::App;
 use crate::disk::check_room;
 
-/// A clock that shows less is wrong: the beginning of 2023, in milliseconds since 1970.
+/// The earliest plausible time: the start of 2023, in milliseconds since 1970. A clock with an earlier time is wrong.
 const EARLIEST: Timestamp = Timestamp(1_672_531_200_000);
-/// Milliseconds by which a clock that is set right may go back.
+/// The largest step back, in milliseconds, that counts as a normal clock correction.
 const BACK_MAX: u64 = 60_000;
 
-/// Lists what keeps the coordinator from its work, in sentences; nothing if it is ready.
+/// Returns the reasons why the coordinator is not ready, one sentence each; empty if it is ready.
 pub async fn problems(app: &App) -> Vec<String> {
     let coordinator = &app.coordinator;
     let mut problems = Vec::new();
     if *app.closing.borrow() {
-        problems.push("the coordinator is going down".to_owned());
+        problems.push("the coordinator is shutting down".to_owned());
     }
     if let Err(error) = coordinator.storage.tasks_to_drive().await {
         problems.push(format!("the database does not answer: {error}"));
@@ -28,23 +28,24 @@ pub async fn problems(app: &App) -> Vec<String> {
         problems.extend(check_room(folder).err());
     }
     if app.drivers.is_down() {
-        problems.push("the drivers panicked and are being started again; the log says why".to_owned());
+        problems.push("the drivers panicked and are restarting; the log has the reason".to_owned());
     }
-    // Last, and only where nothing else is wrong: a clock that cannot be read brings the drivers down, who say so.
+    // Last, and only if nothing else is wrong: a clock that cannot be read also stops the drivers, which report it
+    // themselves.
     if problems.is_empty() {
         problems.extend(wrong_clock(app.started_at, (app.clock)()));
     }
     problems
 }
 
-/// Says what is wrong with a clock: signatures, deadlines and tokens go by it.
+/// Returns a sentence about the clock if its time is implausible. Signatures, deadlines and tokens depend on the clock.
 fn wrong_clock(started_at: Timestamp, now: Timestamp) -> Option<String> {
     const REMEDY: &str = "set the machine's clock, by NTP for example, and restart";
     if now < EARLIEST {
         return Some(format!("the clock shows a time before 2023: {REMEDY}"));
     }
     (started_at.milliseconds_since(now) > BACK_MAX)
-        .then(|| format!("the clock went back to before the start of this process: {REMEDY}"))
+        .then(|| format!("the clock was set back to before the start of this process: {REMEDY}"))
 }
 
 #[cfg(test)]
@@ -58,7 +59,7 @@ mod tests {
         assert_eq!(wrong_clock(late, late), None);
         assert_eq!(wrong_clock(late, back), None);
         let told = |started, now| wrong_clock(started, now).unwrap();
-        assert!(told(late, Timestamp(back.0 - 1)).contains("went back"));
+        assert!(told(late, Timestamp(back.0 - 1)).contains("set back"));
         assert!(told(Timestamp(0), Timestamp(EARLIEST.0 - 1)).contains("before 2023"));
     }
 }

@@ -14,19 +14,21 @@ use super::{
     tls::LiveCertificate,
 };
 
-/// How long open requests may take to end when the process goes down.
+/// The maximum time for open requests to finish during a shutdown.
 const GRACE: Duration = Duration::from_secs(10);
-/// Bytes of a request's head, at most.
+/// The maximum size of a request's head, in bytes.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
-/// Bytes that an HTTP/1.1 connection reads at a time. It is what a client costs in memory while it uploads, so it is
-/// small: a piece that fits the cache is also hashed, checked and folded from the cache.
+/// The read buffer of an HTTP/1.1 connection, in bytes. An uploading client costs this much memory, so the buffer is
+/// small. A piece that fits the CPU cache is also hashed, checked and folded from the cache.
 const CONNECTION_BYTES_MAX: usize = 64 * 1024;
-/// Requests at a time on one HTTP/2 connection, at most.
+/// The maximum number of concurrent requests on an HTTP/2 connection.
 const STREAMS_MAX: u32 = 128;
-/// Streams that a peer may reset before they are served; more of them close the connection (CVE-2023-44487).
+/// The maximum number of HTTP/2 streams that a peer may open and reset before the coordinator accepts them. If a peer
+/// resets more, the coordinator closes the connection (CVE-2023-44487, rapid reset).
 const RESET_STREAMS_MAX: usize = 32;
-/// Bytes that may be under way on one HTTP/2 stream, and on its connection.
+/// The flow-control window of an HTTP/2 stream, in bytes.
 const STREAM_WINDOW: u32 = 1 << 20;
+/// The flow-control window of an HTTP/2 connection, in bytes.
 const CONNECTION_WINDOW: u32 = 4 << 20;
 
 /// A bound socket, with or without TLS.
@@ -35,19 +37,19 @@ pub struct Listener {
     tls: Option<LiveCertificate>,
 }
 
-/// Why the coordinator cannot serve.
+/// The reason why the coordinator cannot serve.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The address cannot be bound.
-    #[error("cannot listen on {address}: {source}; choose another with --listen")]
+    #[error("cannot listen on {address}: {source}; choose another address with --listen")]
     Bind {
         /// The address.
         address: SocketAddr,
         /// Why.
         source: io::Error,
     },
-    /// The socket failed.
-    #[error("the listener failed: {0}")]
+    /// The listening socket failed.
+    #[error("the listening socket failed: {0}")]
     Listen(#[from] io::Error),
 }
 
@@ -55,26 +57,26 @@ impl Listener {
     /// Binds an address.
     ///
     /// # Errors
-    /// If it is taken, or not this machine's.
+    /// Fails if the address is in use, or does not belong to this machine.
     pub fn bind(address: SocketAddr, tls: Option<LiveCertificate>) -> Result<Self, ServeError> {
         let socket = TcpListener::bind(address).map_err(|source| ServeError::Bind { address, source })?;
         socket.set_nonblocking(true)?;
         Ok(Self { socket, tls })
     }
 
-    /// Returns the address, with the port that the system chose if 0 was asked for.
+    /// Returns the bound address, including the port that the system chose for port 0.
     ///
     /// # Errors
-    /// If the system does not know it.
+    /// Fails if the system cannot report the address.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
 }
 
-/// Serves until `shutdown` resolves, then lets open requests end.
+/// Serves until `shutdown` resolves, then waits for open requests to finish.
 ///
 /// # Errors
-/// If the socket fails.
+/// Fails if the socket fails.
 pub async fn serve(
     listener: Listener,
     router: Router,

@@ -15,18 +15,18 @@ use super::{
     edge::Budget,
 };
 
-/// A request from a client that is believed, with its body.
+/// An authenticated client's request, with its body.
 pub struct Signed<T> {
     /// The client.
     pub client: ClientRecord,
-    /// What it says.
+    /// The body.
     pub message: T,
-    /// When it was believed.
+    /// When the request was verified.
     pub now: Timestamp,
 }
 
-/// Verifies a request and reads its JSON body: nothing of a body is held before its sender is believed. The signature covers
-/// the digest that the body must have.
+/// Verifies a request, then reads its JSON body. The signature covers the body's digest, so no body is read before
+/// its sender is authenticated.
 pub async fn json<T: DeserializeOwned>(app: &App, request: Request<Body>) -> Result<Signed<T>, Refusal> {
     let (parts, body) = request.into_parts();
     body::check_type(&parts.headers, "application/json")?;
@@ -43,7 +43,7 @@ pub async fn empty(app: &App, request: Request<Body>) -> Result<Signed<()>, Refu
     Ok(Signed { client, message: (), now: (app.clock)() })
 }
 
-/// Reads a control message and checks it against the digest that the request announces.
+/// Reads the body of a control message, and checks that it matches the digest in the signed header.
 pub async fn read(
     app: &App,
     parts: &Parts,
@@ -53,40 +53,52 @@ pub async fn read(
 ) -> Result<Held, Refusal> {
     let held = body::read(body, bytes_max, app.limits.control_timeout, budget).await?;
     if UpdateDigest::of(&held) != required(&parts.headers, headers::CONTENT_DIGEST)? {
-        let detail = format!("the body does not have the digest of {}", headers::CONTENT_DIGEST);
+        let detail = format!(
+            "the body does not match the signed digest in the header {}; send the body that was signed",
+            headers::CONTENT_DIGEST
+        );
         return Err(Refusal::new(ErrorCode::SignatureInvalid, detail));
     }
     Ok(held)
 }
 
-/// Verifies a request's signature and returns its client. `upload` is the part of an upload that it covers.
+/// Verifies a request's signature and returns its client. `upload` is the part of an upload that the signature
+/// covers.
 pub async fn authenticate(
     app: &App,
     parts: &Parts,
     upload: Option<(u64, u64)>,
 ) -> Result<ClientRecord, Refusal> {
-    let signature = text(&parts.headers, headers::SIGNATURE)
-        .ok_or_else(|| Refusal::new(ErrorCode::SignatureMissing, "the request is not signed"))?;
+    let signature = text(&parts.headers, headers::SIGNATURE).ok_or_else(|| {
+        Refusal::new(
+            ErrorCode::SignatureMissing,
+            "the request has no signature; sign it with the client's key",
+        )
+    })?;
     let claimed = Claimed { parts: signed_parts(parts, upload)?, signature };
     app.authenticator.client(&app.coordinator, &claimed, (app.clock)()).await
 }
 
-/// Verifies that an enrolment is signed with the key that it brings, which no client id can vouch for yet.
+/// Verifies that an enrolment is signed with the key in its own body, because the sender has no client id yet.
 pub fn authenticate_enrolment(app: &App, parts: &Parts, public_key: &str) -> Result<(), Refusal> {
-    let signature = text(&parts.headers, headers::SIGNATURE)
-        .ok_or_else(|| Refusal::new(ErrorCode::SignatureMissing, "the request is not signed"))?;
+    let signature = text(&parts.headers, headers::SIGNATURE).ok_or_else(|| {
+        Refusal::new(
+            ErrorCode::SignatureMissing,
+            "the request has no signature; sign it with the client's key",
+        )
+    })?;
     let claimed = Claimed { parts: SignedParts { client: None, ..signed_parts(parts, None)? }, signature };
     app.authenticator.check_enrolment(public_key, &claimed, (app.clock)())
 }
 
-/// Takes the nonce of an enrolment that is believed.
+/// Records the nonce of a verified enrolment, so that the request cannot be replayed.
 pub async fn take_enrolment(app: &App, parts: &Parts, public_key: &str) -> Result<(), Refusal> {
     let nonce = text(&parts.headers, headers::NONCE).unwrap_or_default();
     app.authenticator.take_enrolment(public_key, nonce, (app.clock)()).await
 }
 
 fn signed_parts(parts: &Parts, upload: Option<(u64, u64)>) -> Result<SignedParts<'_>, Refusal> {
-    // Nested routers show handlers a shorter path; the signature covers the one that the client sent.
+    // Nested routers show handlers a shortened path, but the signature covers the original one.
     let original =
         parts.extensions.get::<axum::extract::OriginalUri>().map_or(&parts.uri, |original| &original.0);
     let path = original.path_and_query().map_or("/", |path| path.as_str());
@@ -103,7 +115,7 @@ fn signed_parts(parts: &Parts, upload: Option<(u64, u64)>) -> Result<SignedParts
     })
 }
 
-/// Reads a header that must be there, once.
+/// Reads a header that must occur exactly once.
 pub fn required<T: std::str::FromStr>(headers: &HeaderMap, name: &'static str) -> Result<T, Refusal>
 where
     T::Err: std::fmt::Display,
@@ -111,9 +123,10 @@ where
     let mut values = headers.get_all(name).iter();
     match (values.next().and_then(|value| value.to_str().ok()), values.next()) {
         (Some(value), None) => parse(name, value),
-        (_, Some(_)) => {
-            Err(Refusal::new(ErrorCode::MalformedRequest, format!("the header {name} is there twice")))
-        }
+        (_, Some(_)) => Err(Refusal::new(
+            ErrorCode::MalformedRequest,
+            format!("the header {name} occurs more than once; send it once"),
+        )),
         (None, _) => Err(Refusal::new(ErrorCode::MalformedRequest, format!("the header {name} is missing"))),
     }
 }
@@ -127,6 +140,6 @@ where
     T::Err: std::fmt::Display,
 {
     value.parse().map_err(|error| {
-        Refusal::new(ErrorCode::MalformedRequest, format!("the header {name} cannot be read: {error}"))
+        Refusal::new(ErrorCode::MalformedRequest, format!("the header {name} is not valid: {error}"))
     })
 }

@@ -1,4 +1,5 @@
-//! The certificate that is served: an operator's own, or one of the coordinator's authority, whose root clients are given.
+//! The TLS certificate: the operator's own, or one issued by the coordinator's own authority, whose root certificate
+//! clients receive.
 
 use std::{
     collections::BTreeSet,
@@ -20,7 +21,7 @@ use rustls::{
     server::ParsedCertificate,
 };
 
-/// Why the certificates could not be made or read.
+/// The reason why certificates could not be created or read.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file could not be read or written.
@@ -31,53 +32,53 @@ pub enum TlsError {
         /// Why.
         source: io::Error,
     },
-    /// A file does not hold what it should.
-    #[error("{path} holds no usable certificate or key: {detail}")]
+    /// A file does not contain a usable certificate or key.
+    #[error("{path} does not contain a usable certificate or key: {detail}")]
     Unusable {
         /// The file.
         path: String,
         /// Why.
         detail: String,
     },
-    /// Some of the files of the coordinator's own authority are there, and others are not.
+    /// Only some files of the coordinator's own authority exist.
     #[error(
-        "{folder} has {there}, but not {missing}, so nothing is written there. If the certificate is your own, name its files \
-         in the settings server.certificate and server.key; if the coordinator made it, put {missing} back, or move {there} \
-         away to have all three made anew"
+        "{folder} has {there}, but not {missing}, so nothing was written there. If the certificate is your own, name its files \
+         in the settings server.certificate and server.key. If the coordinator created it, restore {missing}, or move {there} \
+         away so that it creates all three again"
     )]
     Partial {
         /// The folder.
         folder: String,
-        /// The files that are there.
+        /// The files that exist.
         there: String,
-        /// Those that are not.
+        /// The files that are missing.
         missing: String,
     },
-    /// A certificate could not be made.
-    #[error("a certificate could not be made: {0}")]
+    /// A certificate could not be created.
+    #[error("a certificate could not be created: {0}")]
     Make(#[from] rcgen::Error),
 }
 
-/// The file of the root certificate, which clients are given.
+/// The root certificate's file. Clients need a copy of it.
 pub const ROOT_FILE: &str = "ca.pem";
 const CHAIN_FILE: &str = "server.pem";
 const KEY_FILE: &str = "server.key";
 
-/// Names that a certificate which is made here always has: the operator's own commands come by them.
+/// The names in every certificate that is created here. The operator's own commands connect to these names.
 const LOOPBACK_NAMES: [&str; 2] = ["localhost", "127.0.0.1"];
 
-/// For how many years a certificate is made. Its root cannot sign another, and clients are given the root: whoever makes it
-/// anew has to give it to all clients again.
+/// The validity of a created certificate, in years. The root's private key is not stored, so a later certificate has a
+/// new root, which all clients then need.
 const YEARS: i16 = 10;
-/// How long before its end a certificate is warned about: 30 days.
+/// The time before expiry at which the coordinator starts to warn, in seconds: 30 days.
 const WARNED_SECONDS: u64 = 30 * 86_400;
 
-/// A certificate chain and its key, as PEM.
+/// The PEM files of a certificate chain and its private key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertificateFiles {
-    /// The certificate, and those that vouch for it.
+    /// The certificate, followed by its intermediates.
     pub chain: PathBuf,
-    /// Its private key.
+    /// The certificate's private key.
     pub key: PathBuf,
 }
 
@@ -87,7 +88,7 @@ impl CertificateFiles {
         Self { chain: folder.join(CHAIN_FILE), key: folder.join(KEY_FILE) }
     }
 
-    /// Reads both.
+    /// Reads both files.
     fn read(&self) -> Result<[Vec<u8>; 2], TlsError> {
         let read = |path: &Path| {
             fs::read(path).map_err(|source| TlsError::File { path: path.display().to_string(), source })
@@ -96,16 +97,16 @@ impl CertificateFiles {
     }
 }
 
-/// Makes the authority and the server's certificate in `folder`, where there is none of their files. What is there stays as it
-/// is, byte for byte, with a warning if it does not have a name.
+/// Creates the authority and the server's certificate in `folder`, if none of their files exist. Existing files are
+/// never changed; a warning reports host names that they lack.
 ///
-/// The authority's own key is not kept: it signs one certificate and is forgotten, so nobody can steal it.
+/// The authority's private key is not stored: it signs one certificate and is discarded, so nobody can steal it.
 ///
 /// # Errors
-/// [`TlsError::Partial`] if some of the files are there and others are not; otherwise if a file cannot be written.
+/// [`TlsError::Partial`] if only some of the files exist; [`TlsError::File`] if a file cannot be written.
 pub fn ensure_authority(folder: &Path, host_names: &[String], now: Timestamp) -> Result<(), TlsError> {
     let names = [ROOT_FILE, CHAIN_FILE, KEY_FILE];
-    // A link that leads nowhere is there, too: somebody put it in place.
+    // A dangling link counts as an existing file, because somebody created it.
     let (there, missing): (Vec<&str>, Vec<&str>) =
         names.iter().partition(|name| folder.join(name).symlink_metadata().is_ok());
     if missing.is_empty() {
@@ -135,14 +136,14 @@ pub fn ensure_authority(folder: &Path, host_names: &[String], now: Timestamp) ->
     write_new(&folder.join(ROOT_FILE), &root_certificate.pem())
 }
 
-/// A day of the past, for clocks that differ, to [`YEARS`] from now.
+/// Sets the validity to [`YEARS`] from now, starting one day in the past in case clocks differ.
 fn set_validity(params: &mut CertificateParams, now: Timestamp) {
     let milliseconds = i64::try_from(now.0).unwrap_or_default();
     let today =
         jiff::Timestamp::from_millisecond(milliseconds).unwrap_or_default().to_zoned(jiff::tz::TimeZone::UTC);
     let date = |date: jiff::civil::Date| {
         let part = |number: i8| u8::try_from(number).unwrap_or(1);
-        // A day that every month has.
+        // Every month has a 28th day.
         rcgen::date_time_ymd(date.year().into(), part(date.month()), part(date.day()).min(28))
     };
     let (yesterday, today) = (today.date().saturating_sub(jiff::Span::new().days(1)), today.date());
@@ -150,39 +151,40 @@ fn set_validity(params: &mut CertificateParams, now: Timestamp) {
     params.not_after = date(today.saturating_add(jiff::Span::new().years(YEARS)));
 }
 
-/// A certificate that serves, and can be exchanged while it does.
+/// A certificate in use, which can be replaced while the coordinator runs.
 #[derive(Clone)]
 pub struct LiveCertificate {
     files: CertificateFiles,
     served: RustlsConfig,
-    /// What is served: chain and key, as they were read.
+    /// The chain and key in use, as they were read.
     loaded: Arc<Mutex<[Vec<u8>; 2]>>,
 }
 
-/// What became of a certificate that was to be read again.
+/// The result of reloading a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reload {
     /// The files have not changed.
     Same,
-    /// New connections get the new one.
+    /// New connections use the new certificate.
     Exchanged,
 }
 
 impl LiveCertificate {
-    /// Reads a certificate chain and its key: TLS 1.3 only, HTTP/2 and HTTP/1.1.
+    /// Loads a certificate chain and its key, for TLS 1.3 with HTTP/2 and HTTP/1.1.
     ///
     /// # Errors
-    /// If a file cannot be read or the two do not belong together.
+    /// Fails if a file cannot be read, or the key does not match the certificate.
     pub fn load(files: CertificateFiles, now: Timestamp) -> Result<Self, TlsError> {
         let loaded = files.read()?;
         let served = RustlsConfig::from_config(Arc::new(server_config(&files, &loaded, now)?));
         Ok(Self { files, served, loaded: Arc::new(Mutex::new(loaded)) })
     }
 
-    /// Reads the files again. Connections that are open keep the certificate that they have.
+    /// Reads the files again. Open connections keep their certificate.
     ///
     /// # Errors
-    /// If a file cannot be read or the two do not belong together: what was served before is served on.
+    /// Fails if a file cannot be read, or the key does not match the certificate. The previous certificate then stays
+    /// in use.
     pub fn reload(&self, now: Timestamp) -> Result<Reload, TlsError> {
         let found = self.files.read()?;
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
@@ -194,12 +196,12 @@ impl LiveCertificate {
         Ok(Reload::Exchanged)
     }
 
-    /// Returns the files.
+    /// Returns the paths of the files.
     pub fn files(&self) -> &CertificateFiles {
         &self.files
     }
 
-    /// Returns what a listener serves with.
+    /// Returns the configuration for a listener.
     pub(super) fn served(&self) -> RustlsConfig {
         self.served.clone()
     }
@@ -233,19 +235,20 @@ fn server_config(
 fn warn_of_its_end(file: &Path, chain: &[CertificateDer<'_>], now: Timestamp) {
     let certificate = file.display();
     if is_outside(chain, now.0 / 1000) {
-        tracing::error!(%certificate, "the certificate has expired, or is not valid yet: clients refuse it; put a new one in its place");
+        tracing::error!(%certificate, "the certificate has expired or is not valid yet, so clients refuse it; replace it");
     } else if is_outside(chain, now.0 / 1000 + WARNED_SECONDS) {
-        tracing::warn!(%certificate, "the certificate expires within 30 days; put a new one in its place in time");
+        tracing::warn!(%certificate, "the certificate expires within 30 days; replace it in time");
     }
 }
 
-/// Says whether the first certificate of a chain is not valid at a moment, in seconds since 1970.
+/// Returns whether the first certificate of a chain is not valid at a time, in seconds since 1970.
 fn is_outside(chain: &[CertificateDer<'_>], at: u64) -> bool {
     let ([first, between @ ..], Some(last)) = (chain, chain.last()) else { return false };
     let (Ok(certificate), mut roots) = (ParsedCertificate::try_from(first), RootCertStore::empty()) else {
         return false;
     };
-    // Of the last one only its key is asked here: who issued it is the clients' to ask.
+    // The last certificate serves as its own trust anchor: this checks dates only, and clients decide whom they
+    // trust.
     if roots.add(last.clone()).is_err() {
         return false;
     }
@@ -269,15 +272,15 @@ fn warn_of_missing_names(chain_file: &Path, host_names: &[String]) {
         tracing::warn!(
             name,
             certificate = %chain_file.display(),
-            "the certificate does not have this name, so clients that use it will refuse the connection; put one in \
-             place that has it, or remove {CHAIN_FILE}, {KEY_FILE} and {ROOT_FILE} to have all three made anew (clients then \
-             need the new {ROOT_FILE})",
+            "the certificate does not have this name, so clients that use the name will refuse the connection; replace it with \
+             one that does, or remove {CHAIN_FILE}, {KEY_FILE} and {ROOT_FILE} so that all three are created again (clients \
+             then need the new {ROOT_FILE})",
         );
     }
 }
 
 fn missing_names<'a>(chain_file: &Path, host_names: &'a [String]) -> Vec<&'a str> {
-    // One that cannot be read is reported when it is loaded.
+    // A certificate that cannot be read is reported when it is loaded.
     let Ok(der) = CertificateDer::from_pem_file(chain_file) else { return Vec::new() };
     let Ok(certificate) = ParsedCertificate::try_from(&der) else { return Vec::new() };
     let has = |name: &str| {
@@ -293,7 +296,7 @@ fn named(name: &str) -> DistinguishedName {
     names
 }
 
-/// Writes a file that is not there yet, readable for its owner only. One that is there is somebody's, and stays.
+/// Writes a new file that only its owner can read. Fails if the file exists.
 fn write_new(path: &Path, text: &str) -> Result<(), TlsError> {
     let failed = |source| TlsError::File { path: path.display().to_string(), source };
     let mut options = fs::OpenOptions::new();

@@ -3,13 +3,13 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use tracing_subscriber::EnvFilter;
 
-/// What is logged, and how.
+/// The level and format of the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogConfig {
-    /// `text` for humans, `json` for machines.
+    /// The format: `text` for people, `json` for machines.
     pub format: LogFormat,
-    /// `error`, `warn`, `info`, `debug` or `trace`, or a filter such as `info,folkmoot_rounds=debug`.
+    /// The level: `error`, `warn`, `info`, `debug` or `trace`, or a filter such as `info,folkmoot_rounds=debug`.
     pub level: String,
 }
 
@@ -23,12 +23,12 @@ impl LogConfig {
     /// Checks the level.
     ///
     /// # Errors
-    /// Says why it is no level.
+    /// The reason why the level is not valid.
     pub fn check(&self) -> Result<(), String> {
         match EnvFilter::try_new(&self.level) {
             Ok(_) if !self.level.trim().is_empty() => Ok(()),
             _ => Err(format!(
-                "`{}` is no level; it must be error, warn, info, debug or trace, or a filter such as \
+                "`{}` is not a log level; it must be error, warn, info, debug or trace, or a filter such as \
                  `info,folkmoot_rounds=debug`",
                 self.level
             )),
@@ -36,13 +36,13 @@ impl LogConfig {
     }
 }
 
-/// How a line of the log looks.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogFormat {
-    /// For humans.
+    /// Text for people.
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 

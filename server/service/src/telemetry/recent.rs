@@ -1,4 +1,4 @@
-//! The last lines of the log, for operators who have no shell on the machine.
+//! The most recent log lines, for operators without shell access to the machine.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -14,19 +14,19 @@ use tracing::{
 };
 use tracing_subscriber::{Layer, layer::Context};
 
-/// So many lines are kept.
+/// The maximum number of log lines that are kept.
 const LINES_MAX: usize = 500;
-/// Characters of a field that are kept.
+/// The maximum number of characters that are kept of each field.
 const CHARS_MAX: usize = 1_000;
 
 static LINES: Mutex<VecDeque<LogLineView>> = Mutex::new(VecDeque::new());
 
-/// Returns the lines that are kept, newest first.
+/// Returns the recent lines, newest first.
 pub fn recent_lines() -> Vec<LogLineView> {
     LINES.lock().unwrap_or_else(PoisonError::into_inner).iter().rev().cloned().collect()
 }
 
-/// Keeps what passes the filter of the log.
+/// Stores the events that pass the log's filter.
 pub(super) struct Recent {
     pub(super) clock: Clock,
 }

@@ -26,13 +26,13 @@ pub async fn ask(
 ) -> Result<Json<AskResponse>, Refused> {
     let wait = wait_of(query, &app)?;
     let client = signed::empty(&app, request).await?.client;
-    // Listen before looking: an ask between the two is not missed.
+    // Register before checking, so that an ask in between is not missed.
     let listening = Listening::new(&app, client.id);
     let asked = await_ask(&app, &client, assignment_id(&id)?, &listening.waiter, wait).await?;
     Ok(Json(AskResponse { asked }))
 }
 
-/// A client that listens, until its request is answered or its connection is cut.
+/// A listening client, until its request is answered or its connection closes.
 struct Listening {
     coordinator: Arc<Coordinator>,
     client: ClientId,

@@ -25,7 +25,7 @@ pub async fn check_in(
     let wait = wait_of(query, &app)?;
     let signed = signed::json::<CheckInRequest>(&app, request).await?;
     let offered = Offered::of(&signed.message);
-    // Listen before looking: a draw between the two is not missed.
+    // Register before checking, so that a draw in between is not missed.
     let wait_milliseconds = wait.as_millis() as u64;
     let offer_ends = device::offer_ends(wait_milliseconds, signed.now);
     let mut waiting = Waiting::new(&app, signed.client.id, offer_ends);
@@ -46,7 +46,7 @@ pub async fn check_in(
     Ok(Json(answer))
 }
 
-/// A client that waits. One whose connection is cut is gone: it counts no more, and is not drawn.
+/// A waiting client. If the connection closes, the client leaves the pool and cannot be drawn.
 struct Waiting {
     coordinator: Arc<Coordinator>,
     client: ClientId,
@@ -64,14 +64,14 @@ impl Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        // Whoever was drawn meanwhile, or came back by another connection, stays.
+        // A client that was drawn meanwhile, or has reconnected, stays in the pool.
         if !self.coordinator.check_ins.forget(self.client, &self.waiter) || !self.is_cut {
             return;
         }
         let (coordinator, client, offer_ends) = (self.coordinator.clone(), self.client, self.offer_ends);
         tokio::spawn(async move {
             if let Err(error) = coordinator.storage.withdraw_offer(client, offer_ends).await {
-                tracing::warn!(%error, %client, "a client that is gone cannot be taken out of the pool");
+                tracing::warn!(%error, %client, "could not remove a disconnected client from the pool; its offer will expire");
             }
         });
     }
@@ -87,7 +87,7 @@ async fn await_assignment(
     let end = tokio::time::Instant::now() + wait;
     let mut closing = app.closing.clone();
     while goes_on(waiter, &mut closing, end).await {
-        // Who waited to the end is looked for once more by the answer.
+        // When the wait ends, the answer checks for an assignment once more.
         if *closing.borrow() || tokio::time::Instant::now() >= end {
             return Ok(None);
         }

@@ -15,8 +15,9 @@ use crate::http::{App, body, problem::Refused, signed};
 
 /// `POST /v1/enrol`
 ///
-/// Anybody may ask, so little is read, in memory that all who ask share, and nothing is remembered before the token is known
-/// to be good; an address with too many bad ones is told to slow down, and its connection ends if it does not.
+/// Anybody may send this request. The request must therefore be small, and its memory counts against a budget that all
+/// unauthenticated senders share. Nothing is stored before the token is verified. An address that sends too many wrong
+/// tokens is told to slow down, and its connection is closed if it does not.
 pub async fn enrol(State(app): State<App>, request: Request<Body>) -> Result<Json<EnrolResponse>, Refused> {
     let (parts, body) = request.into_parts();
     let sender = app.edge.sender(&parts.headers, &parts.extensions);
@@ -35,7 +36,7 @@ async fn enrol_within(app: &App, parts: &Parts, body: Body) -> Result<EnrolRespo
     let held = signed::read(app, parts, body, ENROLMENT_BYTES_MAX, &app.edge.strangers).await?;
     let message: EnrolRequest = body::json(&held)?;
     let turn = app.edge.enrolments.acquire().await;
-    // What waited in line was counted among what strangers may have under way.
+    // While the request waited in line, its body counted against the memory for unauthenticated senders.
     drop(held);
     signed::authenticate_enrolment(app, parts, &message.public_key)?;
     let token = device::believed_token(&app.coordinator, &message.token).await?;

@@ -27,7 +27,8 @@ pub async fn get_blob(
     Ok(response)
 }
 
-/// Answers with a blob, or the part of it that is asked for, and says how many bytes that is. Its digest is its ETag: it never changes.
+/// Creates a response with a blob or the requested range, and returns it with the number of bytes to send. The digest
+/// is the ETag, because a blob never changes.
 fn respond(headers: &HeaderMap, digest: BlobDigest, bytes: Bytes) -> Result<(Response<Body>, u64), Refusal> {
     let etag =
         HeaderValue::from_str(&format!("\"{digest}\"")).expect("hexadecimal digits are a header value");
@@ -57,7 +58,9 @@ fn respond(headers: &HeaderMap, digest: BlobDigest, bytes: Bytes) -> Result<(Res
                 .map_err(|error| Refusal::internal(&error))
         }
         Some(None) => {
-            let detail = format!("the range must be one `bytes=start-[end]` inside {total} bytes");
+            let detail = format!(
+                "the range is not valid; send one range `bytes=START-[END]` within the blob's {total} bytes"
+            );
             Err(Refusal::new(ErrorCode::RangeNotSatisfiable, detail))
         }
     }

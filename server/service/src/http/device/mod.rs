@@ -1,4 +1,4 @@
-//! The endpoints of devices.
+//! The device endpoints.
 
 mod abort;
 mod ask;

@@ -1,4 +1,4 @@
-//! The endpoints of devices at moments that a test chooses: signed requests through the router, without a socket.
+//! Tests of the device endpoints at chosen moments: signed requests through the router, without a socket.
 
 mod local;
 mod strangers;
@@ -44,7 +44,7 @@ use crate::http::{self, App, HttpLimits};
 
 const START: Timestamp = Timestamp(1_700_000_000_000);
 
-/// A coordinator in memory without drivers, and one enrolled device. The clock stands still until a test moves it.
+/// A coordinator in memory, without drivers, and one enrolled device. The clock stands still unless a test moves it.
 struct Edge {
     coordinator: Arc<Coordinator>,
     organisation: OrganisationId,
@@ -116,20 +116,20 @@ impl Edge {
         self.assign_to(described()).await
     }
 
-    /// The same for a task of this description.
+    /// Like [`Edge::assign`], for a task with this description.
     async fn assign_to(&self, description: serde_json::Value) -> (TaskId, AssignmentRecord) {
         let task = self.open(description).await;
         (task, self.coordinator.storage.outstanding_assignment(self.client).await.unwrap().unwrap())
     }
 
-    /// Makes a task while the device waits, and lets it come as far as it can.
+    /// Creates a task while the device waits, and advances it as far as possible.
     async fn open(&self, description: serde_json::Value) -> TaskId {
         let task = self.create(description).await.unwrap();
         self.wait_for(task).await;
         task
     }
 
-    /// Makes a task that is active, of which nothing was driven yet.
+    /// Creates an active task, without advancing it.
     async fn create(&self, description: serde_json::Value) -> Result<TaskId, Refusal> {
         let (coordinator, now) = (&self.coordinator, self.now());
         let onnx = Bytes::from(mlp(&[4, 3], 1));
@@ -146,7 +146,7 @@ impl Edge {
         Ok(registry::create_task(coordinator, self.organisation, request, now).await?.id)
     }
 
-    /// Lets the device wait, and a task come as far as it can.
+    /// Lets the device wait, and advances a task as far as possible.
     async fn wait_for(&self, task: TaskId) {
         let (coordinator, now) = (&self.coordinator, self.now());
         let client = coordinator.storage.client(self.client).await.unwrap().unwrap();
@@ -160,8 +160,8 @@ impl Edge {
         while drive_task(coordinator, task, now).await.unwrap() {}
     }
 
-    /// Signs a request now, with a fresh nonce, and returns the answer's status and problem. `upload` is the whole of an
-    /// update; without it the request has no body.
+    /// Signs and sends a request with a fresh nonce, and returns the response's status and problem. `upload` is a
+    /// complete update; without it the request has no body.
     async fn send(
         &mut self,
         method: &str,
@@ -204,7 +204,7 @@ impl Edge {
     }
 }
 
-/// A task for which one device is enough.
+/// A task that needs only one device.
 fn described() -> serde_json::Value {
     json!({
         "name": "digits",
@@ -224,7 +224,7 @@ fn code(problem: Option<Problem>) -> Option<ErrorCode> {
     problem.and_then(|problem| problem.code.known())
 }
 
-/// The round stays open after the deadline, because no driver looks at it here: only the deadline itself refuses.
+/// No driver runs here, so the round stays open after the deadline, and only the deadline itself causes the refusal.
 #[tokio::test]
 async fn an_upload_after_the_deadline_is_refused_while_the_round_is_open() {
     let mut edge = Edge::new().await;
@@ -250,7 +250,7 @@ async fn a_device_that_asks_too_often_is_told_to_wait() {
     let mut edge = Edge::new().await;
     let path = format!("/v1/assignments/{}/update", edge.client);
     let mut answers = Vec::new();
-    // Far more than may come at once, at one moment.
+    // Far more requests than a burst allows, all at the same time.
     for _ in 0..300 {
         answers.push(edge.send("GET", &path, None).await);
     }
@@ -264,7 +264,7 @@ async fn a_device_that_asks_too_often_is_told_to_wait() {
         );
         assert_eq!(problem.retry_after_milliseconds, Some(1_000));
     }
-    // After the wait that it was told, it is let in again.
+    // After the wait that it was told, the device is accepted again.
     edge.set_clock(edge.now().plus_seconds(1));
     let (status, _) = edge.send("GET", &path, None).await;
     assert_eq!(status, StatusCode::NOT_FOUND);

@@ -18,9 +18,10 @@ use http_body_util::BodyExt;
 
 use crate::http::{App, body, problem::Refused, signed};
 
-/// Rounds that may fill up before an update that waits for one comes to its turn; then the client asks again.
+/// The maximum number of rounds for which a complete update waits, each of which may fill up first. After that, the
+/// client must repeat its request.
 const ROUNDS_AWAITED: usize = 64;
-/// How long one of them is waited for.
+/// The maximum time to wait for each of the awaited rounds to open.
 const ROUND_AWAITED: Duration = Duration::from_secs(2);
 
 /// Reads an assignment id from a path.
@@ -61,7 +62,7 @@ pub async fn upload_update(
     if let Err(refusal) = received {
         let received = guard.as_ref().map_or(0, |upload| upload.received());
         let refusal = match refusal.code() {
-            // Nothing is wrong with the bytes that came: the client goes on from there.
+            // The received bytes are intact: the client continues after them.
             ErrorCode::RequestTimeout | ErrorCode::MalformedRequest => refusal.received(received),
             _ => device::refuse_upload(&app.coordinator, guard, refusal, (app.clock)()).await,
         };
@@ -70,8 +71,8 @@ pub async fn upload_update(
     Ok(Json(finish(&app, &client, part, guard).await?))
 }
 
-/// Ends a part. An update that is whole while its task is between two rounds waits here for the next one, which is
-/// about to open, so that its client need not ask again.
+/// Ends a part of an upload. If the update is complete while its task is between two rounds, waits for the next round,
+/// which opens soon, so that the client need not repeat its request.
 async fn finish(
     app: &App,
     client: &ClientRecord,
@@ -96,7 +97,7 @@ async fn finish(
     device::finish_upload(&app.coordinator, guard, (app.clock)()).await
 }
 
-/// Gives back the memory that only arriving bytes need, also when the connection is gone.
+/// Releases the buffers that are needed only while bytes arrive, even if the connection is lost.
 struct Resting<'a>(&'a mut UploadGuard);
 
 impl Drop for Resting<'_> {
@@ -110,8 +111,10 @@ impl Drop for Resting<'_> {
 async fn receive(app: &App, mut body: Body, guard: &mut Resting<'_>) -> Result<(), Refusal> {
     let upload = guard.0.as_mut().expect("whoever sends has begun");
     let idle = app.limits.upload_idle_timeout;
-    let late =
-        |_| Refusal::new(ErrorCode::RequestTimeout, format!("no byte arrived for {idle:?}")).retry_after(0);
+    let late = |_| {
+        Refusal::new(ErrorCode::RequestTimeout, format!("no byte arrived for {idle:?}; continue the upload"))
+            .retry_after(0)
+    };
     while let Some(frame) = tokio::time::timeout(idle, body.frame()).await.map_err(late)? {
         if let Ok(data) = frame.map_err(body::broken)?.into_data() {
             if upload.is_counted() {

@@ -1,4 +1,4 @@
-//! What long polls share: how long they wait, and what wakes them.
+//! Shared parts of long polls: the maximum wait, and the wake-up.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use tokio::{
 
 use crate::http::App;
 
-/// How often a poll looks again without being woken, in case another process has changed what it waits for.
+/// The interval at which a waiting poll checks the database again, in case another process changed the data.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// The query of a long poll.
@@ -24,18 +24,18 @@ pub struct WaitQuery {
     wait_seconds: u32,
 }
 
-/// A query as axum reads it.
+/// A parsed query, or axum's reason for rejecting it.
 pub type ReadQuery = Result<Query<WaitQuery>, QueryRejection>;
 
-/// Returns how long a request may wait, within the limit.
+/// Returns the time that a request may wait: the requested time, limited to `long_poll_max`.
 pub fn wait_of(query: ReadQuery, app: &App) -> Result<Duration, Refusal> {
     let malformed = |error: QueryRejection| Refusal::new(ErrorCode::MalformedRequest, error.body_text());
     let seconds = u64::from(query.map_err(malformed)?.wait_seconds);
     Ok(Duration::from_secs(seconds).min(app.limits.long_poll_max))
 }
 
-/// Waits until the poll is woken or has to look again, and returns whether it goes on. It does not if its time is over or the
-/// coordinator closes.
+/// Waits until the poll is woken or must check again. Returns whether it should continue: `false` if its time is over
+/// or the coordinator is shutting down.
 pub async fn goes_on(waiter: &Notify, closing: &mut watch::Receiver<bool>, end: Instant) -> bool {
     let left = end.saturating_duration_since(Instant::now());
     if left.is_zero() || *closing.borrow() {

@@ -15,24 +15,24 @@ use axum::{
 };
 use tokio::time::Instant;
 
-/// What goes on on one connection: from it follows whether the connection is of use to anybody.
+/// The activity on one connection, which decides when the connection is closed as useless.
 ///
-/// Pings and other frames do not count, only requests: a peer could send pings for ever.
+/// Only requests count. Pings and other frames do not, because a peer could send them forever.
 pub struct Activity {
     state: Mutex<State>,
-    /// Answers that told the peer to slow down, since the last one that did not.
+    /// The number of consecutive answers that told the peer to slow down.
     refused: AtomicUsize,
 }
 
-/// Answers one after the other that tell a peer to slow down, at most: then it does not listen.
+/// The maximum number of consecutive answers that tell a peer to slow down. A peer that exceeds it is ignoring them.
 const REFUSED_MAX: usize = 20;
 
 struct State {
-    /// Requests that are not answered to the last byte.
+    /// The number of requests whose answers are not yet complete.
     requests: usize,
-    /// When the last of them ended.
+    /// When the last request ended.
     idle_since: Instant,
-    /// Answers with bytes that the peer has not taken, and since when.
+    /// The answers with bytes that the peer has not read: the request's id, and the time since which the bytes wait.
     untaken: BTreeMap<u64, Instant>,
     next_id: u64,
 }
@@ -43,7 +43,7 @@ impl Activity {
         Arc::new(Self { state: Mutex::new(state), refused: AtomicUsize::new(0) })
     }
 
-    /// Notes an answer's status.
+    /// Records an answer's status.
     pub fn answered(&self, status: StatusCode) {
         match status {
             StatusCode::TOO_MANY_REQUESTS => self.refused.fetch_add(1, Ordering::Relaxed),
@@ -51,12 +51,12 @@ impl Activity {
         };
     }
 
-    /// Says whether the peer goes on sending although it is told to slow down.
+    /// Returns whether the peer keeps sending although it was told to slow down.
     pub fn is_deaf(&self) -> bool {
         self.refused.load(Ordering::Relaxed) > REFUSED_MAX
     }
 
-    /// Counts a request from now on, until its answer ends or what is returned is dropped.
+    /// Counts a request until its answer ends or the returned value is dropped.
     pub fn begin(self: &Arc<Self>) -> Request {
         let mut state = self.lock();
         state.requests += 1;
@@ -64,8 +64,8 @@ impl Activity {
         Request { activity: self.clone(), id: state.next_id }
     }
 
-    /// Returns when the connection ends if nothing else happens; `None` while a request is under way whose answer is
-    /// ours to continue.
+    /// Returns when the connection should be closed if nothing else happens; `None` while the coordinator still owes
+    /// an answer.
     pub fn ends_at(&self, idle: Duration, untaken: Duration) -> Option<Instant> {
         let state = self.lock();
         match state.requests {
@@ -79,14 +79,14 @@ impl Activity {
     }
 }
 
-/// One request that is under way.
+/// A request in progress.
 pub struct Request {
     activity: Arc<Activity>,
     id: u64,
 }
 
 impl Request {
-    /// Counts the request until the last byte of `body` is taken.
+    /// Counts the request until the peer has read the last byte of `body`.
     pub fn until_taken(self, body: Body) -> Body {
         if body.is_end_stream() {
             return body;
@@ -106,7 +106,8 @@ impl Drop for Request {
     }
 }
 
-/// A body that knows since when its bytes wait for the peer. hyper asks for the next ones when there is room for them.
+/// A body that records the time since which its bytes have waited for the peer. hyper asks for the next bytes only when
+/// it has room for them.
 struct Answer {
     body: Body,
     request: Request,
@@ -148,12 +149,12 @@ mod tests {
 
     const HOUR: Duration = Duration::from_secs(3600);
 
-    /// Since when the connection has been idle, or an answer has waited for the peer.
+    /// Returns the time since which the connection has been idle, or an answer has waited for the peer.
     fn since(activity: &Activity) -> Option<Instant> {
         activity.ends_at(Duration::ZERO, Duration::ZERO)
     }
 
-    /// Whether it is the limit on idle connections that holds.
+    /// Returns whether the limit for idle connections applies.
     fn is_idle(activity: &Activity) -> bool {
         activity.ends_at(HOUR, Duration::ZERO).is_some_and(|end| end > Instant::now())
     }

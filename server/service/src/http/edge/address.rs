@@ -7,15 +7,16 @@ use std::{
 use axum::http::HeaderMap;
 use ipnet::IpNet;
 
-/// The header in which proxies say for whom they ask, the nearest one last.
+/// The header in which each proxy appends the address that it received the request from, so the nearest comes last.
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
-/// Says whether it is the address of programs on this machine, a proxy among them. Who is here can do worse than ask often.
+/// Returns whether the address belongs to this machine. Local programs are exempt from limits by address, because they
+/// can do worse than send requests.
 pub(super) fn is_this_machine(address: IpAddr) -> bool {
     [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)].contains(&address.to_canonical())
 }
 
-/// Where a peer is, as far as limits go: an IPv4 address, or the network of 64 bits that one subscriber of IPv6 gets.
+/// The address by which a peer is limited: an IPv4 address, or the 64-bit network that an IPv6 subscriber gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Peer(IpAddr);
 
@@ -32,7 +33,8 @@ impl From<IpAddr> for Peer {
 }
 
 impl Peer {
-    /// Says whether limits by address leave it alone: it would be everybody behind a proxy that was not named.
+    /// Returns whether the peer is a local program, which is exempt from limits by address. A local program could also
+    /// be a proxy that was not configured as trusted, with all clients behind it.
     pub fn is_this_machine(self) -> bool {
         is_this_machine(self.0)
     }
@@ -47,32 +49,32 @@ impl fmt::Display for Peer {
     }
 }
 
-/// The proxies whose word is taken for the address of a request, as networks: `10.0.0.0/8`, or a single address.
+/// The proxies whose `x-forwarded-for` header is trusted, as networks such as `10.0.0.0/8` or single addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proxies(Vec<IpNet>);
 
 impl Proxies {
-    /// Reads networks and addresses.
+    /// Parses networks and addresses.
     ///
     /// # Errors
-    /// Names the one that is neither.
+    /// A message that names the invalid entry.
     pub fn parse(texts: &[String]) -> Result<Self, String> {
         let network = |text: &String| {
-            IpNet::from_str(text)
-                .or_else(|_| IpAddr::from_str(text).map(IpNet::from))
-                .map_err(|_| format!("`{text}` is neither a network, 10.0.0.0/8, nor an address, 10.0.0.7"))
+            IpNet::from_str(text).or_else(|_| IpAddr::from_str(text).map(IpNet::from)).map_err(|_| {
+                format!("`{text}` is not a network (such as 10.0.0.0/8) or an address (such as 10.0.0.7)")
+            })
         };
         texts.iter().map(network).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Says whether `address` is one of them.
+    /// Returns whether `address` belongs to a trusted proxy.
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.0.iter().any(|network| network.contains(&address))
     }
 
-    /// Returns who sent a request that came from `address`. Behind trusted proxies it is the last address of
-    /// `x-forwarded-for` that is none of theirs: what stands before it, the sender may have written.
+    /// Returns the sender of a request that came from `address`. If that is a trusted proxy, the sender is the last
+    /// address in `x-forwarded-for` that is not itself a trusted proxy. Earlier addresses may be forged.
     pub fn sender(&self, address: IpAddr, headers: &HeaderMap) -> Peer {
         if !self.contains(address) {
             return address.into();
@@ -83,7 +85,7 @@ impl Proxies {
             match text.trim().parse() {
                 Ok(named) if self.contains(named) => {}
                 Ok(named) => return named.into(),
-                // What a trusted proxy cannot have written ends the list of those that did.
+                // An invalid entry cannot come from a trusted proxy, so the trusted part of the list ends here.
                 Err(_) => break,
             }
         }

@@ -6,45 +6,46 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::warn_of;
 
-/// What is lent at a time.
+/// The unit of accounting, in bytes.
 const UNIT: usize = 1024;
 
-/// Memory for bodies that are under way, all of them together. Where there is none left, a request is refused at once and
-/// told to come back: a coordinator that waits for memory holds what it has for as long.
+/// A memory budget shared by all request bodies in progress. If it is used up, a request is refused at once and told
+/// to retry. Waiting would keep the request's other memory occupied.
 pub struct Budget {
     name: &'static str,
     units: Arc<Semaphore>,
 }
 
-/// Memory of a [`Budget`], given back when it is dropped.
+/// Memory reserved from a [`Budget`]. It is returned on drop.
 pub struct Lent {
     unit_count: usize,
     permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Budget {
-    /// Has `bytes` to lend.
+    /// Creates a budget of `bytes` bytes.
     pub fn new(name: &'static str, bytes: usize) -> Self {
         Self { name, units: Arc::new(Semaphore::new(bytes / UNIT)) }
     }
 
-    /// Begins with nothing.
+    /// Returns an empty reservation.
     pub fn nothing(&self) -> Lent {
         Lent { unit_count: 0, permit: None }
     }
 
-    /// Lends until `lent` covers `bytes`.
+    /// Extends `lent` until it covers `bytes`.
     ///
     /// # Errors
-    /// [`ErrorCode::Overloaded`] if there is not enough left.
+    /// [`ErrorCode::Overloaded`] if the budget has too little memory left.
     pub fn cover(&self, lent: &mut Lent, bytes: usize) -> Result<(), Refusal> {
         let more = bytes.div_ceil(UNIT).saturating_sub(lent.unit_count);
         if more == 0 {
             return Ok(());
         }
         let short = || {
-            warn_of(self.name, "the memory for requests that are under way is used up");
-            Refusal::new(ErrorCode::Overloaded, "too many requests are under way").retry_after(2_000)
+            warn_of(self.name, "the memory for requests in progress is used up");
+            Refusal::new(ErrorCode::Overloaded, "too many requests are in progress; retry later")
+                .retry_after(2_000)
         };
         let count = u32::try_from(more).map_err(|_| short())?;
         let permit = self.units.clone().try_acquire_many_owned(count).map_err(|_| short())?;

@@ -30,22 +30,23 @@ use super::{
 };
 use crate::http::HttpLimits;
 
-/// Connections that one address may begin in a second, in the long run.
+/// The number of new connections that one address may open per second, on average.
 const NEW_CONNECTIONS_PER_SECOND: f64 = 50.0;
 
-/// The connections that are open: no more than there may be in all, and from one address.
+/// The open connections, limited in total and per address.
 ///
-/// One that is refused is closed at once, which tells a client more than an endless wait.
+/// A connection over the limit is closed at once, which tells a client more than an endless wait.
 pub struct Connections {
     in_all_max: usize,
     per_address_max: usize,
     patience: Patience,
     proxies: Arc<Proxies>,
-    /// New connections: each costs a handshake, which is most of what a small request costs.
+    /// Limits the rate of new connections per address. Each connection costs a handshake, which is most of the cost of
+    /// a small request.
     begun: Throttle,
-    /// Of those that begin, the ones whose handshake is computed.
+    /// Limits the number of handshakes that are computed at the same time.
     handshakes: Turnstile,
-    /// Answers to those that are to slow down.
+    /// Delays answers to peers that should slow down.
     tarpit: Tarpit,
     since: Instant,
     open: Mutex<Open>,
@@ -58,7 +59,7 @@ struct Open {
 }
 
 impl Connections {
-    /// Has no connection yet.
+    /// Creates an empty set of connections.
     pub fn new(in_all_max: usize, limits: &HttpLimits) -> Arc<Self> {
         let patience = Patience {
             head: limits.head_timeout,
@@ -82,7 +83,7 @@ impl Connections {
         })
     }
 
-    /// Counts a connection from `address` until what is returned is dropped; `None` if there are too many.
+    /// Counts a connection from `address` until the returned value is dropped; `None` if there are too many.
     fn admit(self: &Arc<Self>, address: IpAddr) -> Option<Admitted> {
         let now = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.admit_at(address, Timestamp(now))
@@ -95,13 +96,15 @@ impl Connections {
         }
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.in_all >= self.in_all_max {
-            warn_of("connections", "there are more connections than limits.connections_max");
+            warn_of("connections", "a connection was refused: limits.connections_max is reached");
             return None;
         }
         if let Some(peer) = peer {
             let count = open.of_address.get(&peer).copied().unwrap_or(0);
             if count >= self.per_address_max {
-                let text = format!("{peer} has more connections than limits.connections_per_address_max");
+                let text = format!(
+                    "a connection from {peer} was refused: limits.connections_per_address_max is reached"
+                );
                 warn_of("connections_per_address", &text);
                 return None;
             }
@@ -113,13 +116,14 @@ impl Connections {
 }
 
 impl Connections {
-    /// Behind a proxy the address is everybody's, and who is on this machine can do worse than connect.
+    /// Returns whether limits by address apply. A proxy's address stands for many peers, and a local program can do
+    /// worse than connect.
     fn is_limited(&self, address: IpAddr) -> bool {
         !is_this_machine(address) && !self.proxies.contains(address)
     }
 }
 
-/// One connection that is open.
+/// An open connection.
 struct Admitted {
     connections: Arc<Connections>,
     peer: Option<Peer>,
@@ -139,16 +143,16 @@ impl Drop for Admitted {
     }
 }
 
-/// Accepts connections within their limits.
+/// An acceptor that enforces the limits on connections.
 #[derive(Clone)]
 pub struct Guarded<A> {
-    /// Accepts them.
+    /// The inner acceptor.
     pub acceptor: A,
-    /// Their limits.
+    /// The limits.
     pub connections: Arc<Connections>,
 }
 
-/// A service of one connection, which knows what goes on on it.
+/// The service of one connection, which tracks the connection's activity.
 #[derive(Clone)]
 pub struct Watched<S> {
     service: S,
@@ -173,7 +177,7 @@ where
         let under_way = self.activity.begin();
         request.extensions_mut().insert(ConnectInfo(self.address));
         let answer = self.service.call(request);
-        // A proxy sends for many on one connection: it does not end for one of them that does not slow down.
+        // A proxy's connection carries many peers, so it is not closed because one of them does not slow down.
         let listener = self.admitted.peer.map(|_| (self.activity.clone(), self.admitted.clone()));
         Box::pin(async move {
             let answer = answer.await?;
@@ -255,7 +259,7 @@ mod tests {
         assert_eq!(of_proxy.len(), 5);
     }
 
-    /// Else one address would keep the processor busy with handshakes.
+    /// Otherwise one address could keep the processor busy with handshakes.
     #[test]
     fn an_address_that_connects_again_and_again_is_refused() {
         let connections = connections(10_000, 3, &[]);
@@ -269,7 +273,7 @@ mod tests {
         );
     }
 
-    /// Else one client behind a proxy could end the connection of all.
+    /// Otherwise one client behind a proxy could close the connection of all.
     #[tokio::test]
     async fn a_proxys_connection_does_not_end_for_one_that_does_not_slow_down() {
         let connections = connections(10, 10, &["10.0.0.0/8"]);

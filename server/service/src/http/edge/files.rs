@@ -1,17 +1,18 @@
 use super::warn_of;
 
-/// Files and sockets that a coordinator needs besides its connections.
+/// The number of files and sockets that a coordinator needs besides its connections.
 const OTHER_FILES: usize = 256;
 
-/// Raises the number of files that this process may have open to what the system allows, and returns how many connections
-/// fit: without a free one the system accepts none, and the coordinator would not hear of it.
+/// Raises the process's limit of open files as far as the system allows. Returns the number of connections that fit
+/// within it, at most `connections_max`. Without a free file descriptor, the system would accept no connection, and the
+/// coordinator would not notice.
 pub fn raise_open_files(connections_max: usize) -> usize {
     let Some(open_max) = raised() else { return connections_max };
     let fit = open_max.saturating_sub(OTHER_FILES).max(OTHER_FILES.min(open_max / 2));
     if fit < connections_max {
         let advice = format!(
-            "this process may have {open_max} files open, so it takes {fit} connections and not {connections_max}, \
-             limits.connections_max: raise the limit (`ulimit -n`, LimitNOFILE= of systemd), or lower the setting"
+            "the system allows this process {open_max} open files, so it accepts {fit} connections and not the {connections_max} \
+             of limits.connections_max: raise the limit (`ulimit -n`, LimitNOFILE= of systemd), or lower the setting"
         );
         warn_of("open_files", &advice);
     }

@@ -1,4 +1,4 @@
-//! What stands between a socket and a handler: limits that hold before anything that a peer says is believed.
+//! Limits between the sockets and the handlers. They apply before a peer is authenticated.
 
 mod activity;
 mod address;
@@ -36,34 +36,37 @@ pub use warning::warn_of;
 use super::{App, HttpLimits};
 use crate::http::problem::Refused;
 
-/// Bytes of requests' bodies that may be under way at one time from senders that are not known yet.
+/// The total size, in bytes, of request bodies in progress from unauthenticated senders.
 const STRANGERS_BYTES_MAX: usize = 32 << 20;
-/// Bytes of requests' bodies that may be under way at one time from enrolled clients and holders of a key. Updates are not
-/// among them: they go to the disk as they come.
+/// The total size, in bytes, of request bodies in progress from enrolled clients and key holders. Updates do not
+/// count: they are written to disk as they arrive.
 const KNOWN_BYTES_MAX: usize = 256 << 20;
 
-/// Enrolments that are looked at at a time: each costs a signature and a question to the database.
+/// The maximum number of enrolments processed at the same time. Each enrolment costs a signature verification and a
+/// database query.
 const ENROLMENTS_AT_A_TIME: usize = 2;
 
-/// The limits that requests share.
+/// The limits that all requests share.
 pub struct Edge {
-    /// Memory for bodies whose senders are not known yet.
+    /// Memory for bodies of unauthenticated senders.
     pub strangers: Budget,
-    /// Memory for bodies of those who are.
+    /// Memory for bodies of authenticated senders.
     pub known: Budget,
-    /// Wrong enrolment tokens and API keys. Secrets have 256 bits: it does not keep them from being guessed but the machine from
-    /// being busy, and many devices may share an address.
+    /// Limits the rate at which one address may send wrong enrolment tokens and API keys. Secrets have 256 random bits
+    /// and cannot be guessed anyway; the limit saves the coordinator the work of checking. It is generous because many
+    /// devices may share an address.
     pub failures: Throttle,
-    /// Requests for what anybody may see: the console's files and the API's description.
+    /// Limits requests per address for public content: the console's files and the API's description.
     pub pages: Throttle,
-    /// Turns of enrolments whose signature and token are looked at: all others wait in line, and not before a check-in.
+    /// The permits to verify an enrolment's signature and token. Enrolments without a permit wait in line, so that many
+    /// enrolments cannot slow down check-ins.
     pub enrolments: Semaphore,
-    /// Whose word for the address of a request is taken.
+    /// The proxies whose `x-forwarded-for` header is trusted.
     pub proxies: Arc<Proxies>,
 }
 
 impl Edge {
-    /// Makes the limits of a coordinator that has just started.
+    /// Creates the limits of a coordinator that has just started.
     pub fn new(limits: &HttpLimits) -> Self {
         Self {
             strangers: Budget::new("unauthenticated_bodies", STRANGERS_BYTES_MAX),
@@ -75,28 +78,28 @@ impl Edge {
         }
     }
 
-    /// Counts a wrong token or key, and makes another refusal of it where too many came from the address. One that is right is
-    /// never refused for the wrong ones of others.
+    /// Counts a wrong token or key. Returns `refusal`, or a rate-limit refusal if too many wrong ones came from the
+    /// address. A correct token or key is never refused because of wrong ones from the same address.
     pub fn failed(&self, sender: Peer, refusal: Refusal, now: Timestamp) -> Refusal {
-        let detail = "too many wrong tokens or keys came from this address";
+        let detail = "too many wrong tokens or keys came from this address; slow down";
         self.failures.check(sender, now, detail).err().unwrap_or(refusal)
     }
 
-    /// Returns who sent a request.
+    /// Returns the sender of a request.
     pub fn sender(&self, headers: &HeaderMap, extensions: &Extensions) -> Peer {
-        // Without a socket, in tests, everybody is one.
+        // Without a socket, as in tests, all requests share one address.
         let address = extensions.get().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(ip)| *ip);
         self.proxies.sender(address, headers)
     }
 }
 
-/// Brings what anybody may see, as long as the address does not ask for it too often: it is large, and costs work.
+/// Serves public content, unless the address requests it too often. The content is large, and serving it costs work.
 pub async fn limit_pages(
     State(app): State<App>,
     request: Request<Body>,
     next: Next,
 ) -> Result<Response, Refused> {
     let sender = app.edge.sender(request.headers(), request.extensions());
-    app.edge.pages.check(sender, (app.clock)(), "this address asks for too many pages; slow down")?;
+    app.edge.pages.check(sender, (app.clock)(), "this address requests too many pages; slow down")?;
     Ok(next.run(request).await)
 }

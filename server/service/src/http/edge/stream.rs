@@ -13,42 +13,43 @@ use tokio::{
 
 use super::{activity::Activity, warn_of};
 
-/// What an HTTP/2 connection begins with (RFC 9113, section 3.4).
+/// The first bytes of an HTTP/2 connection (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// How long a connection may be of no use.
+/// The time limits after which a connection counts as useless and is closed.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// Until it has shown which version of HTTP it speaks.
+    /// The maximum time until the peer has sent enough bytes to determine its HTTP version.
     pub head: Duration,
-    /// Without a request.
+    /// The maximum time without a request.
     pub idle: Duration,
-    /// With bytes of ours that the peer does not take.
+    /// The maximum time in which the peer reads none of the bytes sent to it.
     pub untaken: Duration,
 }
 
-/// Until when something may wait for the peer, while it does.
+/// A timer that runs while an operation waits for the peer.
 type Stuck = Option<Pin<Box<Sleep>>>;
 
-/// A connection that ends when it is of no use.
+/// A connection that is closed when it is useless.
 ///
-/// hyper has a limit on a head, which begins when the version of HTTP is known, and none on what follows: a peer that says
-/// nothing at all, one that only answers pings, and one that reads nothing would keep their connections for ever.
+/// hyper limits only the time for a request's head, and only after it knows the HTTP version. A peer that never sends
+/// anything, only answers pings, or never reads could keep its connection open forever.
 pub struct LimitedStream<S> {
     stream: S,
     activity: Arc<Activity>,
     patience: Patience,
-    /// Until the version is known: when the connection ends, and the bytes of the preface that have come.
+    /// The time at which the connection is closed, and the number of preface bytes that have arrived. `None` once the
+    /// HTTP version is known.
     awaited: Option<(Instant, usize)>,
     look: Pin<Box<Sleep>>,
-    /// Runs while the peer takes none of the bytes that are written.
+    /// Runs while the peer reads none of the written bytes.
     writing: Stuck,
-    /// Runs while what was written before cannot be sent.
+    /// Runs while earlier bytes cannot be flushed.
     flushing: Stuck,
 }
 
 impl<S> LimitedStream<S> {
-    /// Watches over `stream`, on which `activity` goes on.
+    /// Wraps `stream`, whose requests are tracked in `activity`.
     pub fn new(stream: S, activity: Arc<Activity>, patience: Patience) -> Self {
         let end = Instant::now() + patience.head;
         let look = Box::pin(sleep_until(end));
@@ -65,22 +66,25 @@ impl<S> LimitedStream<S> {
         }
     }
 
-    /// Becomes ready when the connection is of no use any more.
+    /// Becomes ready when the connection should be closed as useless.
     fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
         while self.look.as_mut().poll(context).is_ready() {
             let (now, end) = (Instant::now(), self.end());
             if end.is_some_and(|end| end <= now) {
                 metrics::counter!("folkmoot_limit_hits_total", "limit" => "useless_connections").increment(1);
-                return Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, "the connection is of no use"));
+                return Poll::Ready(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    "the connection was idle for too long",
+                ));
             }
-            // A request that begins or ends wakes nobody here: it is looked again, in time for the shorter limit.
+            // Requests that begin or end do not wake this task, so check again in time for the shorter limit.
             let again = now + self.patience.untaken;
             self.look.as_mut().reset(end.map_or(again, |end| end.min(again)));
         }
         Poll::Pending
     }
 
-    /// Returns when the connection ends if nothing happens until then.
+    /// Returns when the connection will be closed if nothing happens before.
     fn end(&self) -> Option<Instant> {
         match self.awaited {
             Some((end, _)) => Some(end),
@@ -89,7 +93,7 @@ impl<S> LimitedStream<S> {
     }
 }
 
-/// Passes on what a write did, and ends one that has waited for longer than `patience`.
+/// Passes on the result of a write, and fails a write that has waited longer than `patience`.
 fn watch<T>(
     stuck: &mut Stuck,
     patience: Duration,
@@ -102,8 +106,8 @@ fn watch<T>(
     }
     let stuck = stuck.get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + patience)));
     stuck.as_mut().poll(context).map(|()| {
-        warn_of("unread_answers", "a peer does not read what it asked for");
-        Err(io::Error::new(io::ErrorKind::TimedOut, "the peer reads nothing"))
+        warn_of("unread_answers", "a connection was closed because the peer did not read its answer");
+        Err(io::Error::new(io::ErrorKind::TimedOut, "the peer does not read the answer"))
     })
 }
 
@@ -114,7 +118,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for LimitedStream<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         if self.activity.is_deaf() {
-            let refused = "the peer was told to slow down, and did not";
+            let refused = "the peer was told to slow down and did not";
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::ConnectionAborted, refused)));
         }
         let before = buffer.filled().len();
@@ -171,7 +175,7 @@ mod tests {
     const HOUR: Duration = Duration::from_secs(3600);
     const PATIENT: Patience = Patience { head: HOUR, idle: HOUR, untaken: HOUR };
 
-    /// Sends `first`, and says whether the connection outlives the limit on a head.
+    /// Sends `first`, and returns whether the connection outlives the limit for a head.
     async fn survives(first: &[u8]) -> bool {
         let (mut peer, stream) = duplex(1024);
         let patience = Patience { head: Duration::ZERO, ..PATIENT };

@@ -2,26 +2,26 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
-/// How long an answer that tells a peer to slow down is held back.
+/// The delay of an answer that tells a peer to slow down.
 const DELAY: Duration = Duration::from_secs(1);
-/// Answers that are held back at a time, at most; others go out at once. It bounds the memory of their requests.
+/// The maximum number of delayed answers, which bounds the memory of their requests. Further answers are sent at once.
 const HELD_MAX: usize = 4096;
 
-/// Holds refusals back, so that who asks again at once is slow and costs little.
+/// Delays refusals, so that a peer that retries immediately costs little work.
 ///
-/// A refusal that is answered at once is answered with the next request, and that costs a signature to check, or a handshake
-/// once the connection has been closed.
+/// After an immediate refusal, such a peer would retry immediately. Each retry costs a signature verification, or a
+/// handshake if the connection was closed.
 pub struct Tarpit {
     places: Semaphore,
 }
 
 impl Tarpit {
-    /// Holds nothing yet.
+    /// Creates an empty tarpit.
     pub fn new() -> Self {
         Self { places: Semaphore::new(HELD_MAX) }
     }
 
-    /// Waits until the answer may go out.
+    /// Waits for [`DELAY`], or not at all if [`HELD_MAX`] answers are waiting.
     pub async fn hold(&self) {
         if let Ok(_place) = self.places.try_acquire() {
             tokio::time::sleep(DELAY).await;

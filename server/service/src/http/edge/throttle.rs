@@ -8,10 +8,11 @@ use folkmoot_rounds::refusal::Refusal;
 
 use super::{Peer, warn_of};
 
-/// Addresses that are remembered, at most.
+/// The maximum number of remembered addresses.
 const PEERS_MAX: usize = 100_000;
 
-/// What one address may do at once and in the long run: a token bucket for each (Turner 1986, the leaky bucket as a meter).
+/// Limits the rate of actions per address. Each address has a token bucket of its own (Turner 1986, the leaky bucket as
+/// a meter).
 pub struct Throttle {
     name: &'static str,
     burst: f64,
@@ -20,12 +21,13 @@ pub struct Throttle {
 }
 
 impl Throttle {
-    /// Allows `burst` at once, and `per_second` in the long run.
+    /// Creates a limit of `burst` actions at once, and of `per_second` actions per second on average.
     pub fn new(name: &'static str, burst: f64, per_second: f64) -> Self {
         Self { name, burst, per_second, left: Mutex::default() }
     }
 
-    /// Counts that an address does it, and says whether it may. Programs on this machine always may.
+    /// Counts an action of an address, and returns whether it is allowed. Programs on this machine are always
+    /// allowed.
     pub fn take(&self, peer: Peer, now: Timestamp) -> bool {
         if peer.is_this_machine() {
             return true;
@@ -33,7 +35,7 @@ impl Throttle {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         if left.len() >= PEERS_MAX && !left.contains_key(&peer) {
             left.retain(|_, bucket| self.filled(*bucket, now) < self.burst);
-            // An attacker with so many addresses is not stopped by their count.
+            // Forget all addresses. A limit per address would not stop an attacker with this many addresses anyway.
             if left.len() >= PEERS_MAX {
                 left.clear();
             }
@@ -44,15 +46,15 @@ impl Throttle {
         *bucket = (if may { filled - 1.0 } else { filled }, now);
         drop(left);
         if !may {
-            warn_of(self.name, &format!("{peer} passes the limit of what one address may do"));
+            warn_of(self.name, &format!("{peer} exceeds the rate limit per address"));
         }
         may
     }
 
-    /// Refuses an address that does it too often, with `detail`.
+    /// Counts an action of an address, and refuses it with `detail` if the address exceeds its rate.
     ///
     /// # Errors
-    /// [`ErrorCode::RateLimited`]
+    /// [`ErrorCode::RateLimited`] if the address exceeds its rate.
     pub fn check(&self, peer: Peer, now: Timestamp, detail: &str) -> Result<(), Refusal> {
         if self.take(peer, now) {
             return Ok(());

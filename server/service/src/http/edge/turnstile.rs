@@ -2,26 +2,27 @@ use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll};
 
 use tokio::sync::Semaphore;
 
-/// Lets only some of many costly futures compute at a time; the others wait outside the runtime's queue.
+/// Limits how many costly futures compute at the same time. The others wait outside the runtime's queue.
 ///
-/// A handshake computes for longer than a small request. With hundreds that are ready at once every request would wait for
-/// those before it; now it waits for one, and a turnstile of half the cores leaves the others free of them.
+/// A handshake computes for longer than a small request. If hundreds of handshakes were ready at once, every request
+/// would have to wait for all of them. With the turnstile, a request waits for at most one, and a turnstile for half of
+/// the cores keeps the other cores free.
 #[derive(Clone)]
 pub struct Turnstile(Arc<Semaphore>);
 
 impl Turnstile {
-    /// Lets `count` compute at a time, at least one.
+    /// Lets `count` futures compute at a time, but at least one.
     pub fn new(count: usize) -> Self {
         Self(Arc::new(Semaphore::new(count.max(1))))
     }
 
-    /// Lets half of the machine's cores be computed on.
+    /// Creates a turnstile for half of the machine's cores.
     pub fn of_half_the_cores() -> Self {
         Self::new(std::thread::available_parallelism().map_or(1, |cores| cores.get() / 2))
     }
 
-    /// Awaits `future`, and takes a turn for each time that it computes. While it waits for the network it holds nothing, so
-    /// that a peer which says nothing keeps nobody out.
+    /// Awaits `future`, and holds a permit only during each poll. While the future waits for the network, it holds no
+    /// permit, so a silent peer blocks nobody.
     pub async fn pass<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
         loop {
@@ -36,7 +37,7 @@ impl Turnstile {
     }
 }
 
-/// Ends when the task is woken again.
+/// Resolves when the task is woken again.
 async fn woken() {
     let mut was_polled = false;
     poll_fn(|_| if std::mem::replace(&mut was_polled, true) { Poll::Ready(()) } else { Poll::Pending }).await;

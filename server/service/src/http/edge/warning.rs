@@ -6,14 +6,15 @@ use std::{
 
 use tokio::time::Instant;
 
-/// How often one limit is written of, at most.
+/// The minimum time between two log lines about the same limit.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// When each limit was last written of, and how often it was met since. The log is the process's, and so is this.
+/// For each limit, the time of its last log line and the number of hits since then. Like the log, this is global to the
+/// process.
 static LAST: LazyLock<Mutex<BTreeMap<&'static str, (Instant, u64)>>> = LazyLock::new(Mutex::default);
 
-/// Says that a limit was met: the metric `folkmoot_limit_hits_total` counts each time, and a line of the log says so once a
-/// minute.
+/// Records that a limit was hit: the metric `folkmoot_limit_hits_total` counts every hit, and the log reports it at
+/// most once a minute.
 pub fn warn_of(limit: &'static str, happened: &str) {
     metrics::counter!("folkmoot_limit_hits_total", "limit" => limit).increment(1);
     if let Some(unsaid) = unsaid(limit, Instant::now()) {
@@ -21,7 +22,7 @@ pub fn warn_of(limit: &'static str, happened: &str) {
     }
 }
 
-/// Returns how often the limit was met since it was written of, if it is time to write of it.
+/// Returns the number of hits since the last log line, if it is time for another.
 fn unsaid(limit: &'static str, now: Instant) -> Option<u64> {
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     match last.get_mut(limit) {

@@ -1,4 +1,5 @@
-//! What devices may ask for. The handlers are in `http/device`; these functions carry their descriptions only.
+//! The OpenAPI description of the device endpoints. The handlers are in `http/device`; these functions only carry
+//! descriptions.
 #![allow(dead_code, reason = "a description is read by a macro, never called")]
 
 use folkmoot_protocol::{
@@ -11,101 +12,102 @@ use folkmoot_protocol::{
 
 use folkmoot_api::Binary;
 
-/// Enrols a new install by an enrolment token. Asking again with the same key gives the same client id.
+/// Enrols a new install with an enrolment token. Repeating the request with the same key returns the same client id.
 #[utoipa::path(
     post, path = "/v1/enrol", tag = "device", security(("client_signature" = [])), request_body = EnrolRequest,
     responses(
         (status = 200, body = EnrolResponse),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub fn enrol() {}
 
-/// Offers a client for a round. The answer is an assignment, or when to ask again.
+/// Offers a client for a round. The response is an assignment, or a time to ask again.
 #[utoipa::path(
     post, path = "/v1/check-in", tag = "device", security(("client_signature" = [])),
-    params(("wait_seconds" = Option<u32>, Query, description = "Wait that long for an assignment, at most 60")),
+    params(("wait_seconds" = Option<u32>, Query, description = "The time to wait for an assignment, in seconds, at most 60")),
     request_body = CheckInRequest,
     responses(
         (status = 200, body = CheckInResponse),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub fn check_in() {}
 
-/// Brings a plan, a model or weights that an assignment of the client needs; takes `range` and `if-none-match`.
+/// Downloads a plan, model or weights that the client's assignment needs. Supports `range` and `if-none-match`.
 #[utoipa::path(
     get, path = "/v1/blobs/{digest}", tag = "device", security(("client_signature" = [])),
-    params(("digest" = String, Path, description = "The SHA-256 of its bytes")),
+    params(("digest" = String, Path, description = "The SHA-256 digest of the blob")),
     responses(
         (status = 200, body = Binary, content_type = "application/octet-stream", description = "The blob"),
-        (status = 206, body = Binary, content_type = "application/octet-stream", description = "A part of it"),
-        (status = 304, description = "The client has it"),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = 206, body = Binary, content_type = "application/octet-stream", description = "The requested range"),
+        (status = 304, description = "The client already has the blob"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub fn get_blob() {}
 
-/// Says how much of an update has arrived.
+/// Returns the number of bytes of an update that have arrived.
 #[utoipa::path(
     get, path = "/v1/assignments/{id}/update", tag = "device", security(("client_signature" = [])),
-    params(("id" = String, Path, description = "The assignment")),
+    params(("id" = String, Path, description = "The assignment's id")),
     responses(
         (status = 200, body = UploadStatus),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub fn upload_status() {}
 
-/// Sends an update, or the rest of one. It is accepted when it is durable, and counts once.
+/// Uploads an update, or the rest of one. The update is accepted once it is durable, and counts exactly once.
 #[utoipa::path(
     put, path = "/v1/assignments/{id}/update", tag = "device", security(("client_signature" = [])),
     params(
-        ("id" = String, Path, description = "The assignment, which is also the idempotency key"),
-        ("folkmoot-upload-offset" = u64, Header, description = "The byte of the update at which the body begins"),
-        ("folkmoot-upload-length" = u64, Header, description = "The bytes of the whole update"),
-        ("folkmoot-content-digest" = String, Header, description = "The BLAKE3 of the whole update"),
+        ("id" = String, Path, description = "The assignment's id, which is also the idempotency key"),
+        ("folkmoot-upload-offset" = u64, Header, description = "The offset of the body in the update, in bytes"),
+        ("folkmoot-upload-length" = u64, Header, description = "The length of the whole update, in bytes"),
+        ("folkmoot-content-digest" = String, Header, description = "The BLAKE3 digest of the whole update"),
     ),
     request_body(content = Binary, content_type = "application/octet-stream"),
     responses(
         (status = 200, body = UploadStatus),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub fn upload_update() {}
 
-/// Says whether a client at work is to send what it has now; waits for that. Only assignments with `may_be_asked` are asked.
+/// Waits until the coordinator asks a training client to send its current update now, and returns whether it asked. The
+/// coordinator asks only for assignments with `may_be_asked`.
 #[utoipa::path(
     get, path = "/v1/assignments/{id}/ask", tag = "device", security(("client_signature" = [])),
     params(
-        ("id" = String, Path, description = "The assignment"),
-        ("wait_seconds" = Option<u32>, Query, description = "Wait that long to be asked, at most 60"),
+        ("id" = String, Path, description = "The assignment's id"),
+        ("wait_seconds" = Option<u32>, Query, description = "The time to wait to be asked, in seconds, at most 60"),
     ),
     responses(
         (status = 200, body = AskResponse),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub fn ask() {}
 
-/// Says how the work went, for statistics only.
+/// Reports the training time and the traffic of an assignment. The coordinator uses the report for statistics only.
 #[utoipa::path(
     post, path = "/v1/assignments/{id}/report", tag = "device", security(("client_signature" = [])),
-    params(("id" = String, Path, description = "The assignment")), request_body = ReportRequest,
+    params(("id" = String, Path, description = "The assignment's id")), request_body = ReportRequest,
     responses(
-        (status = 204, description = "It is noted"),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = 204, description = "Recorded"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub fn report() {}
 
-/// Gives an assignment up.
+/// Gives up an assignment, with a reason.
 #[utoipa::path(
     post, path = "/v1/assignments/{id}/abort", tag = "device", security(("client_signature" = [])),
-    params(("id" = String, Path, description = "The assignment")), request_body = AbortRequest,
+    params(("id" = String, Path, description = "The assignment's id")), request_body = AbortRequest,
     responses(
-        (status = 204, description = "It is noted"),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = 204, description = "Recorded"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub fn abort() {}

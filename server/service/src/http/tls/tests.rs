@@ -35,7 +35,7 @@ fn a_certificate_that_is_there_stays_and_its_missing_names_are_found() {
 #[test]
 fn a_part_of_the_files_is_refused_and_stays_as_it_is() {
     let all = [ROOT_FILE, CHAIN_FILE, KEY_FILE];
-    // Every set that is neither empty nor whole.
+    // Every subset that is neither empty nor complete.
     for chosen in 1..7usize {
         let folder = tempfile::tempdir().unwrap();
         let there: Vec<&str> = (0..3).filter(|bit| chosen >> bit & 1 == 1).map(|bit| all[bit]).collect();
@@ -76,7 +76,7 @@ fn a_new_certificate_is_served_after_it_is_read_again() {
     assert_eq!(live.reload(NOW).unwrap(), Reload::Same);
     let before = live.served().get_inner();
 
-    // Half a pair is no certificate: what was served is served on.
+    // A certificate without its key is not usable, so the previous one stays in use.
     fs::copy(new.path().join(CHAIN_FILE), &files.chain).unwrap();
     assert!(live.reload(NOW).is_err());
     assert!(Arc::ptr_eq(&before, &live.served().get_inner()));

@@ -32,15 +32,15 @@ fn version_view(record: &ModelVersionRecord, disclosure: Disclosure) -> VersionV
     }
 }
 
-/// Which versions are asked for.
+/// The requested page of versions.
 #[derive(Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct VersionPage {
-    /// How many, at most 100; 20 if it is not said.
+    /// The maximum number of versions: 1 to 100. Default: 20.
     #[param(minimum = 1, maximum = 100)]
     limit: Option<u32>,
-    /// Those below this number: the last one of the page before.
+    /// Returns versions before this number. Use the number of the previous page's last version.
     #[serde(default, deserialize_with = "Count::read_optional")]
     #[param(maximum = 9007199254740992_u64)]
     before: Option<u64>,
@@ -49,10 +49,10 @@ pub struct VersionPage {
 /// Lists a task's model versions, newest first.
 #[utoipa::path(
     get, path = "/v1/admin/tasks/{id}/versions", tag = "model versions", security(("api_key" = ["viewer"])),
-    params(("id" = String, Path, description = "The task"), VersionPage),
+    params(("id" = String, Path, description = "The task's id"), VersionPage),
     responses(
         (status = 200, body = [VersionView]),
-        (status = "default", body = Problem, content_type = "application/problem+json", description = "A refusal"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
 )]
 pub async fn list_versions(

@@ -1,4 +1,4 @@
-//! Model versions: what a task has made so far.
+//! The model versions of a task.
 
 pub(crate) mod download;
 pub(crate) mod list;

@@ -1,4 +1,5 @@
-//! Tasks whose clients add the noise: what a device sends is charged, whatever becomes of it.
+//! Tests of tasks with local noise. Everything that a device sends is charged, even if the update is refused or its
+//! round is abandoned.
 
 use folkmoot_coordinator::{
     privacy::{PopulationBudget, PopulationPrivacy},
@@ -14,7 +15,7 @@ use super::*;
 
 const EPSILON: f64 = 30.0;
 
-/// A task that asks a device twice at most.
+/// A task in which a device takes part at most twice.
 fn local() -> Value {
     let mut description = described();
     description["aggregator"] = json!({ "kind": "uniform_mean" });
@@ -25,7 +26,7 @@ fn local() -> Value {
     description
 }
 
-/// The bytes of an update that answers an assignment.
+/// Returns the bytes of an update for an assignment.
 fn update_of(
     edge: &Edge,
     assignment: &AssignmentRecord,
@@ -48,7 +49,7 @@ fn update_of(
 }
 
 impl Edge {
-    /// Sends the update that an assignment waits for.
+    /// Sends the update that an assignment expects.
     async fn answer(&mut self, task: TaskId, assignment: &AssignmentRecord) -> Option<ErrorCode> {
         let task = self.coordinator.storage.task_of_any_organisation(task).await.unwrap().unwrap();
         let update = update_of(self, assignment, &task.schema);
@@ -66,7 +67,7 @@ impl Edge {
         assert!(storage.unfinished_round(task).await.unwrap().is_none());
     }
 
-    /// Makes a task that may be refused.
+    /// Creates a task that may be refused.
     async fn try_open(&self, description: Value) -> Result<TaskId, (ErrorCode, String)> {
         let model = self.coordinator.storage.models(self.organisation, 1).await.unwrap().remove(0);
         let request = CreateTaskRequest {
@@ -80,7 +81,7 @@ impl Edge {
         made.map(|task| task.id).map_err(|refusal| (refusal.code(), refusal.0.detail.clone()))
     }
 
-    /// Returns what a task has spent, and all of its population.
+    /// Returns the epsilon that a task, and its whole population, have spent.
     async fn spent(&self, task: TaskId) -> (f64, f64) {
         let record = self.coordinator.storage.task_of_any_organisation(task).await.unwrap().unwrap();
         let budget = Budget::of(&self.coordinator, &record).await.unwrap().unwrap();
@@ -98,7 +99,7 @@ impl Edge {
         entries.unwrap().into_iter().filter_map(|entry| of(entry.event)).collect()
     }
 
-    /// Sets what all tasks of the population may spend.
+    /// Sets the budget of all tasks of the population.
     async fn set_budget(&self, epsilon: f64) {
         let budget =
             PopulationBudget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(1e-6).unwrap() };
@@ -124,10 +125,10 @@ async fn a_task_that_is_cancelled_in_mid_round_has_paid() {
     assert_eq!(edge.collected().await, [task], "before there is a version");
     let (by_task, by_population) = edge.spent(task).await;
     assert!(by_task > 0.99 * EPSILON && by_task <= EPSILON, "{by_task}");
-    // A task that is made anew asks the same device as if it had never answered: it needs a budget for both, and pays.
+    // A new task treats the device as if it had never taken part, so the population needs a budget for both tasks.
     let (code, detail) = edge.try_open(local()).await.unwrap_err();
     assert_eq!(code, ErrorCode::TaskInvalid);
-    assert!(detail.contains("nothing bounds what they spend together"), "{detail}");
+    assert!(detail.contains("no budget limits what the tasks spend together"), "{detail}");
     edge.set_budget(3.0 * EPSILON).await;
     let (again, assignment) = edge.assign_to(local()).await;
     assert_eq!(edge.answer(again, &assignment).await, None);
@@ -151,7 +152,8 @@ async fn a_clone_asks_nobody_past_the_budget_of_the_population() {
     let (task, assignment) = edge.assign_to(local()).await;
     assert_eq!(edge.answer(task, &assignment).await, None);
     edge.cancel(task).await;
-    // A clone that was made while there was room ends when there is room for the first and a fifth of another.
+    // A clone that was created while the budget had room for both tasks ends when the budget is lowered to fit only the
+    // first task and a fifth of another.
     let (_, by_population) = edge.spent(task).await;
     edge.set_budget(3.0 * by_population).await;
     let clone = edge.create(local()).await.unwrap();
@@ -161,10 +163,10 @@ async fn a_clone_asks_nobody_past_the_budget_of_the_population() {
     assert_eq!(record.state, TaskState::Completed { reason: StopReason::PrivacyBudget });
     assert_eq!(edge.coordinator.storage.outstanding_assignment(edge.client).await.unwrap(), None);
     assert_eq!(edge.collected().await, [task]);
-    // Another is not even made.
+    // Another clone cannot even be created.
     let refusal = edge.create(local()).await.unwrap_err();
     assert_eq!(refusal.code(), ErrorCode::TaskInvalid);
-    assert!(refusal.to_string().contains("one more version would pass that"), "{refusal}");
+    assert!(refusal.to_string().contains("one more version would exceed that"), "{refusal}");
 }
 
 #[tokio::test]

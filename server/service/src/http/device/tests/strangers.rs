@@ -1,4 +1,4 @@
-//! What anybody may send who is not believed yet: nothing of it is held or remembered.
+//! Tests of requests from unauthenticated senders: the coordinator keeps nothing from these requests in memory.
 
 use std::net::IpAddr;
 
@@ -11,7 +11,7 @@ use futures::stream;
 use super::*;
 use folkmoot_rounds::credential::Credential;
 
-/// The head of a request that is signed with `key`, and its nonce.
+/// Returns the head of a request that is signed with `key`, and its nonce.
 pub(super) fn signed(
     key: &SigningKey,
     path: &str,
@@ -44,7 +44,7 @@ pub(super) fn signed(
     }
 }
 
-/// A body that never comes.
+/// Returns a body that never arrives.
 fn never() -> Body {
     Body::from_stream(stream::pending::<Result<Bytes, std::convert::Infallible>>())
 }
@@ -56,7 +56,7 @@ impl Edge {
         code(serde_json::from_slice(&body).ok())
     }
 
-    /// Tries to enrol with a token that is none.
+    /// Tries to enrol with a token that does not exist.
     async fn guess(&self, nonce: &str) -> Option<ErrorCode> {
         let token = format!("{:016x}.{:064x}", 1, 2);
         let public_key = signing::encode_public_key(&self.key);
@@ -66,7 +66,7 @@ impl Edge {
     }
 }
 
-/// Before, the coordinator waited for the body, and held what came of it.
+/// A regression test: the coordinator once waited for the body, and kept it in memory.
 #[tokio::test]
 async fn a_request_is_refused_before_its_body_is_read() {
     let edge = Edge::new().await;
@@ -91,7 +91,7 @@ async fn a_wrong_token_is_not_remembered_and_many_of_them_end_the_guessing() {
     let guessed = answers.iter().take_while(|code| **code == Some(ErrorCode::EnrolmentTokenInvalid)).count();
     assert!((10..200).contains(&guessed), "{guessed}");
     assert!(answers[guessed..].iter().all(|code| *code == Some(ErrorCode::RateLimited)));
-    // Who is enrolled goes on from the same address.
+    // An enrolled client at the same address is not affected.
     let (status, _) = edge.send("GET", "/v1/assignments/none/update", None).await;
     assert_eq!(status, StatusCode::NOT_FOUND);
 }
@@ -130,7 +130,7 @@ async fn wrong_api_keys_end_the_guessing_and_a_right_one_is_let_in() {
     assert_eq!(ask(&wrong, other).await, Some(ErrorCode::ApiKeyInvalid));
 }
 
-/// A phone that loses its network while it waits.
+/// Simulates a phone that loses its network while it waits.
 #[tokio::test]
 async fn a_poll_that_is_cut_counts_no_more_and_is_not_drawn() {
     let edge = Edge::new().await;

@@ -1,4 +1,4 @@
-//! Enrolments take turns: two are looked at at a time, and all others wait in one line.
+//! Tests of the queue of enrolments: two are processed at a time, and all others wait in one line.
 
 use std::{cell::RefCell, net::IpAddr, pin::Pin};
 
@@ -12,13 +12,13 @@ use super::{strangers::signed, *};
 
 const ONE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
 const OTHER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2));
-/// Bytes that strangers may have under way.
+/// The memory, in bytes, for requests from unauthenticated senders.
 const STRANGERS_BYTES: usize = 32 << 20;
 
 type Enrolment = BoxFuture<'static, Option<ErrorCode>>;
 
 impl Edge {
-    /// Begins to enrol a client with the key that signs, from `address`. `None` is a client that is let in.
+    /// Begins to enrol a client from `address` with a valid signature. `None` means that the client was enrolled.
     fn enrolling(&self, token: &str, address: IpAddr) -> Enrolment {
         let key = SigningKey::from_bytes(&[6; 32]);
         self.enrolling_with(&key, &key, token, address)
@@ -36,25 +36,26 @@ impl Edge {
         let request = signed(signer, "/v1/enrol", None, &format!("{:032x}", 1), &body);
         let request = request.extension(ConnectInfo(address)).body(Body::from(body)).unwrap();
         let answer = self.router.clone().oneshot(request);
-        // Whoever waits does so for a turn, and not because the test has asked so often.
+        // Unconstrained, so that it waits only for its turn and not because the test exhausted its scheduling budget.
         Box::pin(unconstrained(async move {
             let body = answer.await.unwrap().into_body().collect().await.unwrap().to_bytes();
             code(serde_json::from_slice(&body).ok())
         }))
     }
 
-    /// An enrolment that another key signed. It needs no answer of the database, so it is over as soon as it has a turn.
+    /// Begins an enrolment that another key signed. It is refused without the database, so it ends as soon as it gets
+    /// a turn.
     fn forged(&self, address: IpAddr) -> Enrolment {
         self.enrolling_with(&self.key, &SigningKey::from_bytes(&[9; 32]), "any", address)
     }
 
-    /// Takes a turn, as an enrolment would that is being looked at.
+    /// Takes a turn, as an enrolment in progress would.
     fn turn(&self) -> Option<SemaphorePermit<'_>> {
         self.shared.enrolments.try_acquire().ok()
     }
 }
 
-/// Lets an enrolment come as far as it can.
+/// Polls an enrolment once, and returns whether it still waits.
 fn waits(enrolment: &mut Pin<Box<impl Future + ?Sized>>) -> bool {
     enrolment.now_or_never().is_none()
 }
@@ -77,7 +78,7 @@ async fn a_third_enrolment_waits_for_one_of_two() {
     assert_eq!(edge.shared.enrolments.available_permits(), 2);
 }
 
-/// One line for all: whoever comes later stands behind, however many they are.
+/// All addresses share one line: later enrolments wait behind earlier ones, however many there are.
 #[tokio::test]
 async fn an_address_with_many_enrolments_does_not_keep_another_out() {
     let edge = Edge::new().await;
@@ -95,7 +96,7 @@ async fn an_address_with_many_enrolments_does_not_keep_another_out() {
         line.push(waiting);
     }
     drop(first);
-    // The last is asked first, and only the one whose turn it is can answer.
+    // The last enrolment is polled first; only the one whose turn it is can finish.
     line.reverse();
     while !line.is_empty() {
         let before = line.len();
@@ -120,7 +121,7 @@ async fn an_enrolment_that_goes_away_leaves_its_place() {
     }
     drop(gone);
     drop(first);
-    // Its turn has come, and it is gone before it can take it.
+    // Its turn has come, but it is dropped before it can use the turn.
     drop(called);
     assert_eq!(next.now_or_never(), Some(Some(ErrorCode::SignatureInvalid)));
     assert_eq!(last.now_or_never(), Some(Some(ErrorCode::SignatureInvalid)));
@@ -147,7 +148,7 @@ async fn whoever_has_a_token_is_enrolled_after_its_turn() {
     assert_eq!(uses().await, 1);
 }
 
-/// Else a flood could hold as much memory as it has streams.
+/// Otherwise a flood could use memory for each of its streams.
 #[tokio::test]
 async fn what_waits_in_line_is_counted_among_what_strangers_have_under_way() {
     let edge = Edge::new().await;
@@ -163,7 +164,7 @@ async fn what_waits_in_line_is_counted_among_what_strangers_have_under_way() {
         assert!(line.len() * token.len() <= STRANGERS_BYTES, "{} wait", line.len());
     };
     assert_eq!(refused, Some(ErrorCode::Overloaded));
-    // What has left the line is not counted any more.
+    // Enrolments that left the line no longer count.
     drop((line, turns));
     assert_eq!(edge.forged(OTHER).await, Some(ErrorCode::SignatureInvalid));
 }
