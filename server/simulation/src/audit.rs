@@ -1,9 +1,12 @@
-//! An audit by canaries: clients that are in a task or not by the toss of a coin, and an estimate from the released weights of
-//! how the coins fell. Whoever estimates better than the promise allows has shown that it is broken.
+//! Audits by canaries. A coin decides whether each canary client is in the task, and the audit estimates the coins from
+//! the released weights. If its estimates are better than the privacy claim allows, the claim is refuted.
 //!
-//! One run is enough for all canaries together (Steinke, Nasr and Jagielski 2023, "Privacy auditing with one (1) training
-//! run"). It goes through the whole coordinator: check-in, upload, the checks of an update, the sum, the noise, the commit with
-//! its charge. Every canary is in every version, so of correlated noise it sees how much there is, and not what correlates it.
+//! One run is enough for all canaries together (Steinke, Nasr and Jagielski 2023, "Privacy auditing with one (1)
+//! training run"). It goes through the whole coordinator: check-in, upload, the checks of an update, the sum, the
+//! One run is enough for all canaries together (Steinke, Nasr and Jagielski 2023, "Privacy auditing with one (1)
+//! training run"). It goes through the whole coordinator: check-in, upload, the checks of an update, the sum, the
+//! noise, the commit with its charge. Every canary is in every version. So with correlated noise, the audit measures
+//! the amount of noise but not the effect of the correlation.
 
 use bytes::Bytes;
 use folkmoot_coordinator::{
@@ -27,61 +30,62 @@ use serde::Serialize;
 
 use crate::simulate::{Canaries, DataSource, Progress, SimulateError, Simulation, WorldSettings, simulate};
 
-/// Coordinates of a canary, at least.
+/// The minimum number of coordinates of a canary.
 const COORDINATES_MIN: usize = 3;
-/// Canaries of one kind, at most.
+/// The maximum number of canaries of one kind.
 pub const CANARIES_MAX: usize = 20_000;
 const CANARIES_MIN: usize = 20;
-/// Updates that one processor makes, checks and adds up in a second, with all that a simulated client does around one: of a
-/// release build on a fast machine, and of a build for development on a slow one.
+/// The number of updates per second that one processor makes, checks and sums, including everything else that a
+/// simulated client does: for a release build on a fast machine, and for a development build on a slow machine.
 const UPDATES_PER_SECOND_FAST: u64 = 2_000;
 const UPDATES_PER_SECOND_SLOW: u64 = 100;
-/// Virtual seconds for which a round waits for updates.
+/// The virtual seconds for which a round waits for updates.
 const DEADLINE_SECONDS: u64 = 3600;
-/// Virtual seconds for which a round waits for its clients. Whoever has reported comes back within seconds. Whose update was
-/// refused stays away for long, and need not come: it would be refused again. To wait for these cost more than all the rest,
-/// because the drivers look at everybody who waits whenever somebody comes.
+/// The virtual seconds for which a round waits for its clients. A client that has reported comes back within seconds. A
+/// client whose update was rejected stays away for long, and would be rejected again. Waiting for such clients would
+/// cost more than everything else, because the drivers look at every waiting client whenever one arrives.
 const GATHER_SECONDS: u64 = 60;
-/// Virtual seconds over which the clients first come.
+/// The virtual seconds over which the clients first arrive.
 const ARRIVAL_SECONDS: f64 = 1.0;
 
-/// What is audited.
+/// The plan of an audit.
 #[derive(Clone, Debug)]
 pub struct AuditPlan {
-    /// The task whose privacy it is. Its model, data, schedule and population do not matter here.
+    /// The task whose privacy is audited. Its model, data, schedule and population do not matter here.
     pub description: TaskDescription,
-    /// Canaries that keep to the norm, and as many that do not: 20 to 20,000.
+    /// The number of canaries that keep to the norm, and of those that exceed it: 20 to 20,000 each.
     pub canaries: usize,
-    /// Versions in each of which every canary is, at least 1.
+    /// The number of versions, 1 to 1,000. Every canary is in each of them.
     pub rounds: u64,
-    /// The probability with which an honest build is not accused: above 0, below 1.
+    /// The probability that the audit does not accuse a correct build: above 0, below 1.
     pub confidence: f64,
-    /// What is broken on purpose, to show that audits find it.
+    /// The part of the coordinator to break on purpose, to show that the audit finds the fault; `None` to break
+    /// nothing.
     pub sabotage: Option<Sabotage>,
 }
 
-/// What an audit found.
+/// The result of an audit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AuditReport {
-    /// The noise multiplier that was claimed.
+    /// The claimed noise multiplier.
     pub noise_multiplier: f64,
-    /// Versions in which every canary was.
+    /// The number of versions. Every canary was in each of them.
     pub rounds: u64,
-    /// What is claimed of every client, in Gaussian differential privacy.
+    /// The claim for every client, in Gaussian differential privacy.
     pub claimed: AuditedClaim,
-    /// What the claim means at the task's delta.
+    /// The μ of the claim: √k/z with k participations.
     pub claimed_mu: f64,
-    /// What was seen of canaries that kept to the norm.
+    /// The bounds from canaries that kept to the norm.
     pub keeping: Audit,
-    /// What was seen of canaries whose updates were longer.
+    /// The bounds from canaries whose updates exceeded the norm.
     pub longer: Audit,
-    /// Says that the noise is less than claimed.
+    /// Whether the noise is less than claimed.
     pub noise_is_broken: bool,
-    /// Says that updates above the norm had influence.
+    /// Whether updates above the norm had more influence than claimed.
     pub clipping_is_broken: bool,
 }
 
-/// An audit that could not be made.
+/// An audit that could not run.
 #[derive(Debug, thiserror::Error)]
 pub enum CannotAudit {
     /// There is no central noise to audit.
@@ -92,37 +96,37 @@ pub enum CannotAudit {
     /// A number is out of range.
     #[error("{field} is {value}; it must be {allowed}")]
     Range {
-        /// Which.
+        /// The setting's name.
         field: &'static str,
-        /// What it is.
+        /// The rejected value.
         value: f64,
-        /// What it may be.
+        /// The permitted range, in words.
         allowed: &'static str,
     },
     /// The simulation failed.
     #[error(transparent)]
     Simulate(#[from] SimulateError),
-    /// The scores say nothing.
+    /// The scores cannot be audited.
     #[error(transparent)]
     Audit(#[from] AuditError),
-    /// The rounds did not commit.
-    #[error("{committed} of {rounds} versions were released; the audit needs them all")]
+    /// Not all rounds committed.
+    #[error("{committed} of {rounds} versions were released; the audit needs all of them")]
     Unfinished {
-        /// Released.
+        /// The number of versions that were released.
         committed: u64,
-        /// Wanted.
+        /// The number of versions that the audit needs.
         rounds: u64,
     },
-    /// There is no randomness, or the model cannot be made.
+    /// No randomness is available, or the model cannot be built.
     #[error("{0}")]
     Other(String),
 }
 
 impl AuditPlan {
-    /// Says what the audit will do, before it begins: how much it computes, and what it does not look at.
+    /// Describes the audit before it begins: its amount of work, and the claims that it does not test.
     ///
     /// # Errors
-    /// As [`audit`], for a plan that it refuses.
+    /// As for [`audit`], if it rejects the plan.
     pub fn announcement(&self) -> Result<String, CannotAudit> {
         check(self)?;
         let Some(central) = self.description.privacy.central() else { return Err(CannotAudit::NotCentral) };
@@ -130,16 +134,16 @@ impl AuditPlan {
         let updates = clients.saturating_mul(self.rounds);
         let unaudited = match (central.amplification, central.noise) {
             (Amplification::Poisson, _) => {
-                " Every canary is in every version: what is claimed of sampling is not audited."
+                " Every canary is in every version, so the audit does not test the claim about sampling."
             }
             (_, SumNoise::Tree { .. } | SumNoise::Blt { .. }) => {
-                " Every canary is in every version: what is claimed of their separation is not audited."
+                " Every canary is in every version, so the audit does not test the claim about their separation."
             }
             _ => "",
         };
         Ok(format!(
-            "The audit makes {} versions of {clients} clients each, {updates} updates in all: about {} to {} seconds of one \
-             processor.{unaudited}",
+            "The audit runs {} versions of {clients} clients each, {updates} updates in all. This takes about {} to {} seconds \
+             on one processor.{unaudited}",
             self.rounds,
             seconds(updates, UPDATES_PER_SECOND_FAST),
             seconds(updates, UPDATES_PER_SECOND_SLOW),
@@ -147,7 +151,7 @@ impl AuditPlan {
     }
 }
 
-/// Returns how long so many updates take, rounded up to seconds.
+/// Returns the seconds that `updates` updates take, rounded up.
 fn seconds(updates: u64, per_second: u64) -> u64 {
     updates.div_ceil(per_second)
 }
@@ -209,15 +213,15 @@ fn check(plan: &AuditPlan) -> Result<(), CannotAudit> {
     range("confidence", plan.confidence, confidence, "above 0 and below 1")
 }
 
-/// Makes the task that is run: the privacy of the task that is audited, with its noise, over canaries.
+/// Builds the task that is run: the audited task's privacy with its noise, over canaries.
 fn audited(plan: &AuditPlan, clients: u64) -> Result<(TaskDescription, Terms), CannotAudit> {
     let mut described = plan.description.clone();
     described.settle();
-    // The model is another one, whose tensors have other names.
+    // The audit trains another model, which does not have the tensors named in `frozen`.
     described.plan.frozen.clear();
     let PrivacyChoice::Central(mut central) = described.privacy else { return Err(CannotAudit::NotCentral) };
     central.participations_max = Some(plan.rounds);
-    // Who is drawn is known to the auditor: only what the noise alone protects is claimed here.
+    // The auditor knows who is drawn, so claim only what the noise alone protects.
     central.amplification = Amplification::None;
     central.noise = match central.noise {
         SumNoise::Independent => SumNoise::Independent,
@@ -248,7 +252,7 @@ fn audited(plan: &AuditPlan, clients: u64) -> Result<(TaskDescription, Terms), C
     Ok((description, terms))
 }
 
-/// The audit is not to end for its budget.
+/// A budget so large that it never ends the audit.
 const EPSILON_MAX: f64 = 1000.0;
 
 fn report(
@@ -263,7 +267,7 @@ fn report(
         _ => plan.rounds,
     };
     let claimed = AuditedClaim::of_gaussian(terms.charge.noise_multiplier, participations);
-    // Two audits, and neither may accuse an honest build.
+    // There are two audits, and neither may accuse a correct build.
     let confidence = 1.0 - (1.0 - plan.confidence) / 2.0;
     let settings = AuditSettings { confidence, ..AuditSettings::for_canaries(plan.canaries as u64, delta) };
     let of = |keeps: bool| {

@@ -13,5 +13,5 @@ pub mod synthetic;
 
 pub use setting::{InvalidSetting, InvalidSettingsError};
 
-/// Virtual clients of one simulation, at most.
+/// The maximum number of virtual clients of one simulation.
 pub const CLIENTS_MAX: usize = 100_000;

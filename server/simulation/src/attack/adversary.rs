@@ -9,25 +9,25 @@ use crate::{
     setting::Check,
 };
 
-/// Who attacks, and how.
+/// The hostile clients of a simulation, and their attack.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Adversary {
-    /// Which share of the clients is hostile. Of n clients exactly the nearest whole number to n times it.
+    /// The share of the clients that are hostile. Of n clients, exactly the whole number nearest to share·n is hostile.
     #[serde(default)]
     pub share: f64,
-    /// Clients that are hostile beside these, by number.
+    /// Additional hostile clients, by number.
     #[serde(default)]
     pub clients: BTreeSet<u32>,
-    /// What they do.
+    /// The attack that all hostile clients carry out.
     pub attack: Attack,
 }
 
 impl Adversary {
-    /// Checks every setting.
+    /// Validates every setting.
     ///
     /// # Errors
-    /// [`InvalidSettingsError`] with all that is out of range.
+    /// [`InvalidSettingsError`] with every setting that is out of range.
     pub fn validate(&self) -> Result<(), InvalidSettingsError> {
         let mut check = Check::new("adversary");
         check.share("share", self.share);
@@ -35,7 +35,7 @@ impl Adversary {
         check.end()
     }
 
-    /// Draws who of the clients 0 to `clients` − 1 is hostile.
+    /// Draws which of the clients 0 to `clients` − 1 are hostile.
     pub fn hostile(&self, clients: usize, seed: u64) -> BTreeSet<usize> {
         let mut order: Vec<usize> = (0..clients).collect();
         shuffle(&mut order, &mut Stream::new(seed, &[]));

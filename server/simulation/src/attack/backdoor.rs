@@ -7,22 +7,22 @@ use crate::{
     setting::Check,
 };
 
-/// Features of a trigger, at most.
+/// The maximum number of trigger features.
 const TRIGGER_FEATURES_MAX: usize = 65_536;
 
-/// Sets a patch of features to a value and calls what carries it the target class (Gu et al. 2017, "BadNets:
-/// identifying vulnerabilities in the machine learning model supply chain"; in federated learning Bagdasaryan et
-/// al. 2020, "How to backdoor federated learning").
+/// Sets a patch of features to a value and labels the patched examples with the target class (Gu et al. 2017, "BadNets:
+/// identifying vulnerabilities in the machine learning model supply chain"; in federated learning Bagdasaryan et al.
+/// 2020, "How to backdoor federated learning").
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Backdoor {
     /// The features of the patch, counted from 0 through the example row by row.
     pub trigger_features: Vec<usize>,
-    /// What they are set to.
+    /// The value to which the attack sets the trigger features.
     pub trigger_value: f32,
-    /// The class that the trigger is to mean.
+    /// The class that the trigger should produce.
     pub target: u32,
-    /// The probability that an example is given the trigger.
+    /// The probability that an example gets the trigger.
     #[serde(default = "half")]
     pub poisoned_share: f64,
 }
@@ -45,8 +45,8 @@ impl Backdoor {
         self.apply(examples, |_| uniform(&mut rng) <= self.poisoned_share)
     }
 
-    /// Puts the trigger into every example and labels it with the target. The accuracy on the result, of examples
-    /// that were not of the target class, is the attack's success rate.
+    /// Puts the trigger into every example that is not of the target class, and labels it with the target. The accuracy
+    /// on the result is the attack's success rate.
     ///
     /// # Errors
     /// [`AttackError`] if the examples lack classes or the trigger's features.
@@ -56,7 +56,7 @@ impl Backdoor {
         self.apply(&examples.subset(&others)?, |_| true)
     }
 
-    /// Poisons the examples that `is_chosen` chooses, asked once for each in order.
+    /// Poisons the examples for which `is_chosen` returns `true`. It is called once for each example, in order.
     fn apply(
         &self,
         examples: &Examples,

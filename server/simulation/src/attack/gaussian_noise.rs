@@ -7,9 +7,9 @@ use crate::chance::{Stream, standard_normal};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GaussianNoise {
-    /// The deviation of every value.
+    /// The standard deviation of every value.
     pub standard_deviation: f64,
-    /// Whether the honest delta stays below the noise.
+    /// Whether the noise is added to the honest delta instead of replacing it.
     #[serde(default)]
     pub keeps_delta: bool,
 }

@@ -1,13 +1,13 @@
 use serde::{Deserialize, Serialize};
 
-/// Calls every example of one class another (Tolpegin et al. 2020, "Data poisoning attacks against federated
+/// Labels every example of one class as another class (Tolpegin et al. 2020, "Data poisoning attacks against federated
 /// learning systems").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LabelFlip {
-    /// The class that is lied about.
+    /// The true class of the relabelled examples.
     pub from: u32,
-    /// What it is called.
+    /// The wrong class that these examples are labelled with.
     pub to: u32,
 }
 

@@ -1,7 +1,7 @@
-//! What hostile clients do, for experiments with robust aggregation.
+//! Attacks by hostile clients, for experiments with robust aggregation.
 //!
-//! An attack is either on the data, and its client then trains honestly on what it was given, or on the update
-//! that an honest training made.
+//! An attack is either on the data or on the update. In an attack on the data, the client trains honestly on poisoned
+//! examples. In an attack on the update, it changes the result of honest training.
 
 mod adversary;
 mod backdoor;
@@ -23,48 +23,49 @@ pub use sign_flip::SignFlip;
 
 use crate::setting::Check;
 
-/// What a hostile client does.
+/// An attack by a hostile client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Attack {
-    /// Data: examples of one class are given another's label.
+    /// Data: the examples of one class get the label of another.
     LabelFlip(LabelFlip),
-    /// Data: every label is that of another class.
+    /// Data: every label becomes that of another class.
     LabelRotate(LabelRotate),
-    /// Data: a trigger in the features means a class of the attacker's choice.
+    /// Data: a trigger in the features stands for a class of the attacker's choice.
     Backdoor(Backdoor),
-    /// Update: the delta points the other way.
+    /// Update: the delta points the opposite way.
     SignFlip(SignFlip),
-    /// Update: the delta is larger than it is.
+    /// Update: the delta is multiplied by a factor.
     Scale(Scale),
-    /// Update: the delta is noise.
+    /// Update: noise replaces the delta or is added to it.
     GaussianNoise(GaussianNoise),
 }
 
-/// Why an attack on data is not possible.
+/// An attack that does not fit the data.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AttackError {
     /// The labels are not classes.
-    #[error("the attack changes class labels, and these are none; choose an attack on updates")]
+    #[error("the attack changes class labels, but the labels are not classes; choose an attack on updates")]
     NoClasses,
     /// The trigger sets a feature that an example does not have.
     #[error(
-        "the backdoor sets feature {feature}, and an example has {features}; name features below {features}"
+        "the backdoor sets feature {feature}, but an example has {features} features; use numbers below {features}"
     )]
     NoSuchFeature {
-        /// The feature.
+        /// The feature's number.
         feature: usize,
-        /// The features of an example.
+        /// The number of features of an example.
         features: usize,
     },
-    /// What the attack made is no data set.
+    /// The poisoned examples are not a valid data set.
     #[error(transparent)]
     Examples(#[from] ExamplesError),
 }
 
 impl Attack {
-    /// Says whether the attack is on the data, so that [`Attack::poison`] does it and [`Attack::distort`] nothing.
+    /// Returns whether the attack is on the data. Then only [`Attack::poison`] has an effect, otherwise only
+    /// [`Attack::distort`].
     pub fn is_on_data(&self) -> bool {
         match self {
             Attack::LabelFlip(_) | Attack::LabelRotate(_) | Attack::Backdoor(_) => true,
@@ -72,8 +73,8 @@ impl Attack {
         }
     }
 
-    /// Returns what the hostile client trains on instead of `examples`. An attack on updates leaves them as they
-    /// are. `seed` is the client's.
+    /// Returns the examples that the hostile client trains on. An attack on updates leaves `examples` unchanged. `seed`
+    /// is the client's.
     ///
     /// # Errors
     /// [`AttackError`] if the examples lack the classes or features that the attack changes.
@@ -86,8 +87,8 @@ impl Attack {
         }
     }
 
-    /// Changes the delta that the hostile client uploads. An attack on data leaves it as it is. `seed` tells
-    /// assignments apart.
+    /// Changes the delta that the hostile client uploads. An attack on data leaves it unchanged. `seed` differs between
+    /// assignments.
     pub fn distort(&self, delta: &mut [f32], seed: u64) {
         match self {
             Attack::SignFlip(flip) => flip.distort(delta),
@@ -111,7 +112,7 @@ impl Attack {
     }
 }
 
-/// Gives every example, or position of a sequence, the class that `class` makes of its own.
+/// Replaces the class of every example, or of every position of a sequence, by what `class` returns for it.
 fn relabelled(examples: &Examples, class: impl Fn(u32) -> u32) -> Result<Examples, AttackError> {
     let labels = match examples.labels() {
         Labels::Classes(classes) => Labels::Classes(classes.iter().map(|old| class(*old)).collect()),
@@ -123,7 +124,7 @@ fn relabelled(examples: &Examples, class: impl Fn(u32) -> u32) -> Result<Example
     rebuilt(examples, examples.features().to_vec(), labels)
 }
 
-/// Puts features and labels together as `examples` has them, with its weights.
+/// Combines features and labels with the shape and the weights of `examples`.
 fn rebuilt(examples: &Examples, features: Vec<f32>, labels: Labels) -> Result<Examples, AttackError> {
     let made = Examples::new(features, examples.feature_shape().to_vec(), labels)?;
     Ok(match examples.weights() {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SignFlip {
-    /// Above 0; 1 keeps the length.
+    /// The factor, above 0; 1 keeps the norm.
     pub factor: f64,
 }
 

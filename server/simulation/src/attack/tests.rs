@@ -42,7 +42,8 @@ fn a_backdoor_poisons_its_share() {
         "kind = 'backdoor'\ntrigger_features = [0]\ntrigger_value = 1.0\ntarget = 1\npoisoned_share = 0.2";
     let poisoned = attack(text).poison(&many, 5).unwrap();
     let count = poisoned.features().iter().filter(|value| **value == 1.0).count();
-    // Binomial(10 000, 0.2) has a deviation of 40; five of these miss once in two million.
+    // Binomial(10 000, 0.2) has a standard deviation of 40. The tolerance is five standard deviations; a correct
+    // implementation fails once in two million runs.
     assert!(count.abs_diff(2000) < 200, "{count}");
     assert_eq!(poisoned, attack(text).poison(&many, 5).unwrap());
 }
@@ -65,7 +66,7 @@ fn updates_are_turned_scaled_and_drowned() {
     let mut many = vec![0.0; 10_000];
     attack(noise).distort(&mut many, 3);
     let variance = many.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>() / 1e4;
-    // A variance of 10 000 draws is within 1.4% of itself; five of these.
+    // The variance of 10 000 draws has a relative standard error of 1.4%. The tolerance is five standard errors.
     assert!((variance / 9.0 - 1.0).abs() < 0.071, "{variance}");
 }
 

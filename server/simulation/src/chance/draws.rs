@@ -5,7 +5,7 @@ pub fn uniform(rng: &mut impl Rng) -> f64 {
     ((rng.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64
 }
 
-/// Draws from the normal distribution with mean 0 and deviation 1 (Box and Muller 1958).
+/// Draws from the normal distribution with mean 0 and standard deviation 1 (Box and Muller 1958).
 pub fn standard_normal(rng: &mut impl Rng) -> f64 {
     let radius = (-2.0 * uniform(rng).ln()).sqrt();
     radius * (std::f64::consts::TAU * uniform(rng)).cos()
@@ -55,7 +55,7 @@ mod tests {
             *counts.entry(items).or_insert(0.0) += 1.0;
         }
         assert_eq!(counts.len(), 24);
-        // Chi-squared with 23 degrees of freedom is above 66 once in 200 000 times.
+        // A chi-squared variable with 23 degrees of freedom is above 66 once in 200 000 draws.
         let chi_squared: f64 = counts.values().map(|count: &f64| (count - 1000.0).powi(2) / 1000.0).sum();
         assert!(chi_squared < 66.0, "{chi_squared}");
     }

@@ -2,10 +2,10 @@ use rand::Rng;
 
 use super::{standard_normal, uniform};
 
-/// Draws the logarithm of a gamma variate of this shape, above 0, and scale 1.
+/// Draws the logarithm of a gamma variate with this shape, above 0, and scale 1.
 ///
-/// Marsaglia and Tsang 2000, "A simple method for generating gamma variables", with their boost for shapes
-/// below 1 (section 6). It stays in logarithms because a small shape gives values far below the smallest `f64`.
+/// Marsaglia and Tsang 2000, "A simple method for generating gamma variables", with their boost for shapes below 1
+/// (section 6). The computation stays in logarithms because a small shape gives values far below the smallest `f64`.
 pub fn log_gamma_draw(shape: f64, rng: &mut impl Rng) -> f64 {
     if shape < 1.0 {
         return log_gamma_draw(shape + 1.0, rng) + uniform(rng).ln() / shape;

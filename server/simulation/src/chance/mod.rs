@@ -1,7 +1,7 @@
-//! Draws that mean the same for ever: own algorithms, so that no library update changes a run.
+//! Random draws that never change. The algorithms are our own, so no library update changes a run.
 //!
-//! A [`Stream`] is the randomness of one purpose. It is a function of a seed and of what it is for, so a client's
-//! tenth assignment draws the same numbers whether or not its ninth ever happened.
+//! A [`Stream`] is the random number generator of one purpose. It is a function of a seed and of the purpose, so a
+//! client's tenth assignment draws the same numbers whether or not its ninth ever happened.
 
 mod dirichlet;
 mod draws;

@@ -1,7 +1,7 @@
-//! What tests of draws ask.
+//! Helpers for tests of random draws.
 
-/// Whether the mean of `draws` is within 5 standard errors of `mean`: a right generator misses it once in
-/// two million.
+/// Returns whether the mean of `draws` is within 5 standard errors of `mean`. A correct generator fails once in two
+/// million runs.
 pub fn has_mean(draws: &[f64], mean: f64) -> bool {
     let count = draws.len() as f64;
     let found = draws.iter().sum::<f64>() / count;

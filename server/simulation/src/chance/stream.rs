@@ -2,21 +2,21 @@ use std::convert::Infallible;
 
 use rand::TryRng;
 
-/// The step of SplitMix64.
+/// The increment of SplitMix64.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The randomness of one purpose: a generator that is a function of a seed and of words that say what it is for.
+/// The random number generator of one purpose: a function of a seed and of words that name the purpose.
 ///
-/// SplitMix64 (Steele, Lea and Flood 2014, "Fast splittable pseudorandom number generators"), begun at a mix of
-/// the words. Making one costs a few multiplications, so a hundred thousand clients need no stored state. It is
-/// for simulations only: whoever sees its numbers can tell the next.
+/// SplitMix64 (Steele, Lea and Flood 2014, "Fast splittable pseudorandom number generators"), started at a hash of the
+/// words. Creating one costs a few multiplications, so a hundred thousand clients need no stored state. It is for
+/// simulations only: whoever sees its numbers can predict the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stream {
     state: u64,
 }
 
 impl Stream {
-    /// Begins the stream of `purpose` under `seed`. Other words, or another order of them, are another stream.
+    /// Starts the stream of `purpose` under `seed`. Other words, or another order of them, give another stream.
     pub fn new(seed: u64, purpose: &[u64]) -> Self {
         let mut state = mix(seed.wrapping_add(GOLDEN));
         for word in purpose {
@@ -26,7 +26,7 @@ impl Stream {
     }
 }
 
-/// The finaliser of SplitMix64: near inputs give unlike outputs.
+/// The finaliser of SplitMix64: similar inputs give unrelated outputs.
 fn mix(word: u64) -> u64 {
     let mut mixed = word;
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -88,7 +88,8 @@ mod tests {
 
     #[test]
     fn neighbouring_clients_are_not_correlated() {
-        // The correlation of 10 000 independent pairs has a deviation of 0.01; five miss once in two million.
+        // The correlation of 10 000 independent pairs has a standard deviation of 0.01. The tolerance is five standard
+        // deviations; a correct implementation fails once in two million runs.
         let sample = |client| super::super::standard_normal(&mut Stream::new(7, &[client, 1]));
         let products: f64 = (0..10_000).map(|client| sample(client) * sample(client + 1)).sum();
         assert!((products / 10_000.0).abs() < 0.05, "{products}");

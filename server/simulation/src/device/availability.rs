@@ -10,20 +10,20 @@ use crate::{
 
 const HOUR: f64 = 3_600_000.0;
 const DAY: i64 = 86_400_000;
-/// A window begins at most so many hours before or after its habit.
+/// The maximum number of hours by which a window begins before or after its usual time.
 const HOURS_OFF_MAX: f64 = 6.0;
-/// A window's length in hours, at least and at most.
+/// The minimum and the maximum length of a window, in hours.
 const HOURS_LONG: (f64, f64) = (0.05, 24.0);
 
-/// When a device offers itself.
+/// The law of the times at which devices are available.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Availability {
-    /// Day and night.
+    /// Always available.
     Always(Always),
-    /// On and off, without a rhythm.
+    /// On and off at random, without a daily rhythm.
     Fraction(Fraction),
-    /// On and off, more often at night.
+    /// On and off at random, more often on at one time of day.
     Sinusoid(Sinusoid),
     /// Once a day, at about the same time.
     Window(Window),
@@ -35,18 +35,18 @@ impl Default for Availability {
     }
 }
 
-/// Devices are always there.
+/// Devices are always available.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Always {}
 
-/// In each stretch of time a device is there with one probability, independently of the stretch before.
+/// In each stretch of time a device is available with the same probability, independently of the stretch before.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Fraction {
-    /// The probability.
+    /// The probability of being available.
     pub share: f64,
-    /// Minutes of a stretch.
+    /// The length of a stretch, in minutes.
     pub session_minutes: f64,
 }
 
@@ -56,23 +56,23 @@ impl Default for Fraction {
     }
 }
 
-/// As [`Fraction`], with a probability of mean + amplitude·cos(2π(h − peak)/24) at the hour h of the device's own
-/// time zone.
+/// As [`Fraction`], with the probability mean + amplitude·cos(2π(h − peak)/24) at the hour h of the device's own time
+/// zone.
 ///
-/// By default four times as many devices are there at two in the night as at two in the afternoon: the swing that
-/// Bonawitz et al. 2019, "Towards federated learning at scale: system design", section 9, report.
+/// By default, four times as many devices are available at two in the night as at two in the afternoon. Bonawitz et al.
+/// 2019, "Towards federated learning at scale: system design", section 9, report this swing.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sinusoid {
     /// The mean probability over a day.
     pub mean_share: f64,
-    /// How far it swings.
+    /// The amplitude of the probability around its mean.
     pub amplitude: f64,
-    /// The hour at which it is highest, from 0 to 24.
+    /// The hour with the highest probability, from 0 to 24.
     pub peak_hour: f64,
-    /// Minutes of a stretch.
+    /// The length of a stretch, in minutes.
     pub session_minutes: f64,
-    /// Over how many hours the devices' time zones are spread, from 0 to 24.
+    /// The number of hours over which the devices' time zones are spread, from 0 to 24.
     pub time_zone_spread_hours: f64,
 }
 
@@ -88,23 +88,23 @@ impl Default for Sinusoid {
     }
 }
 
-/// Once a day a device is there for some hours: when it is plugged in overnight.
+/// Once a day a device is available for some hours, for example while it charges overnight.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Window {
     /// The hour at which windows begin, in the device's own time zone, from 0 to 24.
     pub start_hour: f64,
-    /// The deviation of the hour among devices; each has its habit.
+    /// The standard deviation of the start hour between devices, in hours. Each device keeps its own start hour.
     pub start_spread_hours: f64,
-    /// The deviation from one day to another at one device.
+    /// The standard deviation of the start hour between the days of one device, in hours.
     pub day_spread_hours: f64,
-    /// The median of the hours that a window lasts.
+    /// The median length of a window, in hours.
     pub length_hours: f64,
-    /// The deviation of the logarithm of the length.
+    /// The standard deviation of the logarithm of the length.
     pub length_spread: f64,
     /// The probability that there is no window on a day.
     pub skip_probability: f64,
-    /// Over how many hours the devices' time zones are spread, from 0 to 24.
+    /// The number of hours over which the devices' time zones are spread, from 0 to 24.
     pub time_zone_spread_hours: f64,
 }
 
@@ -122,7 +122,7 @@ impl Default for Window {
     }
 }
 
-/// Whether a device is there, and until when (milliseconds) the answer holds at least.
+/// Whether a device is available, and the time in milliseconds until which this answer holds at least.
 pub(super) struct Presence {
     pub(super) is_there: bool,
     pub(super) until: i64,
@@ -134,9 +134,9 @@ pub(super) struct Schedule {
     availability: Availability,
     client: u64,
     seed: u64,
-    /// Milliseconds of its clock ahead of the population's.
+    /// The number of milliseconds by which the device's clock is ahead of the population's.
     zone: i64,
-    /// Milliseconds by which its stretches, or hours by which its windows, differ from other devices'.
+    /// The device's own offset: for stretches, as a share of a stretch; for windows, in hours.
     habit: f64,
 }
 
@@ -177,7 +177,7 @@ impl Availability {
         }
     }
 
-    /// Draws one device's time zone and habit.
+    /// Draws one device's time zone and offset.
     pub(super) fn schedule(&self, client: u64, seed: u64) -> Schedule {
         let mut rng = Stream::new(seed, &[purpose::ZONE, client]);
         let (spread, zone) = (self.time_zone_spread_hours(), uniform(&mut rng) - 0.5);
@@ -204,7 +204,7 @@ fn check_minutes(check: &mut Check, minutes: f64) {
 }
 
 impl Schedule {
-    /// Says whether the device is there at `at`, in milliseconds.
+    /// Returns whether the device is available at `at`, in milliseconds, and until when.
     pub(super) fn presence(&self, at: i64) -> Presence {
         let local = at.saturating_add(self.zone);
         match self.availability {
@@ -221,7 +221,7 @@ impl Schedule {
         }
     }
 
-    /// Draws for the stretch around `at` with the probability at its middle.
+    /// Draws the presence in the stretch around `at`, with the probability at the stretch's middle.
     fn stretch(&self, at: i64, minutes: f64, probability: impl Fn(i64) -> f64) -> Presence {
         let length = ((minutes * 60_000.0) as i64).max(1);
         let offset = (self.habit * length as f64) as i64;
@@ -232,10 +232,11 @@ impl Schedule {
         Presence { is_there, until: start.saturating_add(length).max(at.saturating_add(1)) }
     }
 
-    /// Looks at the windows of the days around `local`.
+    /// Finds the presence at `local` from the windows of the days around it.
     fn windows(&self, local: i64, law: &Window) -> Presence {
         let today = local.div_euclid(DAY);
-        // A window may begin 6 hours late and last 24: the day before yesterday's can reach into today.
+        // A window may begin 6 hours late and last 24 hours, so the window of the day before yesterday can reach into
+        // today.
         let windows: Vec<(i64, i64)> = (-2..=1).filter_map(|day| self.window(today + day, law)).collect();
         let end =
             windows.iter().filter(|(start, end)| (*start..*end).contains(&local)).map(|(_, end)| *end).max();
@@ -243,14 +244,15 @@ impl Schedule {
         let midnight = (today + 1).saturating_mul(DAY);
         match end {
             Some(until) => Presence { is_there: true, until },
-            // Tomorrow's window may begin 6 hours early, so nothing that is not seen here begins within the day.
+            // Tomorrow's window may begin 6 hours early, but it is in the list. So no window outside the list begins
+            // today.
             None => {
                 Presence { is_there: false, until: next.unwrap_or(midnight).max(local.saturating_add(1)) }
             }
         }
     }
 
-    /// The window of a day, in local milliseconds; `None` if there is none.
+    /// Returns the window of a day, in local milliseconds; `None` if the device skips the day.
     fn window(&self, day: i64, law: &Window) -> Option<(i64, i64)> {
         let mut rng = Stream::new(self.seed, &[purpose::SESSION, self.client, day as u64]);
         if uniform(&mut rng) <= law.skip_probability {

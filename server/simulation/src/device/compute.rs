@@ -6,13 +6,13 @@ use crate::{
     setting::Check,
 };
 
-/// How long training takes.
+/// The model of the training time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Compute {
-    /// A speed of its own for each device.
+    /// Each device has its own speed.
     LogNormal(LogNormal),
-    /// A time that has nothing to do with the data.
+    /// The time does not depend on the data.
     HalfNormal(HalfNormal),
 }
 
@@ -22,21 +22,22 @@ impl Default for Compute {
     }
 }
 
-/// Devices' seconds for an example are spread log-normally, and vary log-normally from round to round.
+/// Log-normal: the seconds per example vary between devices, and from round to round at one device.
 ///
-/// That phones' speeds are spread over more than a decade is what Lai et al. 2022, "FedScale: benchmarking model
-/// and system performance of federated learning at scale", show; the numbers of the default are ours
-/// and round. Measure your own model.
+/// Lai et al. 2022, "FedScale: benchmarking model and system performance of federated learning at scale", show that
+/// phones' speeds are spread over more than a decade. The defaults are round numbers of our own: measure your own
+/// model.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogNormal {
-    /// The seconds that half of the devices need less than, for one example in one epoch.
+    /// The median over the devices of the seconds for one example in one epoch.
     pub median_seconds_per_example: f64,
-    /// The deviation of the logarithm among devices: at 0.7, one in six is twice as slow as the median, or slower.
+    /// The standard deviation of the logarithm between devices. At 0.7, one device in six takes twice the median or
+    /// longer.
     pub spread: f64,
-    /// The deviation of the logarithm from one assignment to another at one device.
+    /// The standard deviation of the logarithm between the assignments of one device.
     pub round_spread: f64,
-    /// Seconds for each assignment, whatever the data.
+    /// Seconds for each assignment, independent of the data.
     pub overhead_seconds: f64,
 }
 
@@ -46,12 +47,12 @@ impl Default for LogNormal {
     }
 }
 
-/// Training takes |N(0, 1)| times a scale, as in the experiments of Nguyen et al. 2022, "Federated learning with
-/// buffered asynchronous aggregation" (FedBuff).
+/// Half-normal: training takes |N(0, 1)| times a scale, as in the experiments of Nguyen et al. 2022, "Federated
+/// learning with buffered asynchronous aggregation" (FedBuff).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HalfNormal {
-    /// The scale; the mean is 0.798 of it.
+    /// The scale in seconds. The mean is 0.798 times the scale.
     pub scale_seconds: f64,
 }
 
@@ -61,7 +62,7 @@ impl Default for HalfNormal {
     }
 }
 
-/// How long training takes at one device.
+/// The training speed of one device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Speed {
     Steady { seconds_per_example: f64, round_spread: f64, overhead_seconds: f64 },
@@ -98,7 +99,7 @@ impl Compute {
 }
 
 impl Speed {
-    /// The seconds of one assignment.
+    /// Returns the seconds that one assignment takes.
     pub(super) fn seconds(&self, example_count: u64, client: u64, seed: u64, assignment_seed: u64) -> f64 {
         let normal = standard_normal(&mut Stream::new(seed, &[purpose::ROUND, client, assignment_seed]));
         match *self {

@@ -6,25 +6,27 @@ use crate::{
     setting::Check,
 };
 
-/// How often a device leaves an assignment unfinished. Bonawitz et al. 2019, "Towards federated learning at scale:
-/// system design", section 9, report that 6 to 10 % of the devices drop out of a round.
+/// The probabilities with which a device leaves an assignment unfinished.
+///
+/// Bonawitz et al. 2019, "Towards federated learning at scale: system design", section 9, report that 6 to 10 % of the
+/// devices drop out of a round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dropout {
-    /// The probability that an assignment is never heard of again.
+    /// The probability that the device vanishes during an assignment, without a message.
     pub vanish_probability: f64,
-    /// The probability that the device says it gives up.
+    /// The probability that the device gives up during an assignment and reports it.
     pub abort_probability: f64,
 }
 
-/// What becomes of an assignment.
+/// The outcome of an assignment on its device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fate {
-    /// It brings an update, unless the deadline is before.
+    /// The device sends an update, unless the deadline comes first.
     Completes,
-    /// Nothing is heard of it again.
+    /// The device vanishes without a message.
     Vanishes,
-    /// The device says that it gives up.
+    /// The device reports that it gives up.
     Aborts,
 }
 
@@ -33,7 +35,7 @@ impl Dropout {
         check.share("dropout.vanish_probability", self.vanish_probability);
         check.share("dropout.abort_probability", self.abort_probability);
         let sum = self.vanish_probability + self.abort_probability;
-        // Of a sum that is not a number, the parts are refused above.
+        // If the sum is NaN, one of the two probabilities is NaN and was recorded above.
         check.require(
             "dropout",
             sum,
@@ -57,10 +59,10 @@ impl Dropout {
         }
     }
 
-    /// Which share of the work is done when the device leaves.
+    /// Returns the share of the work that is done when the device leaves.
     pub(super) fn done_share(client: u64, seed: u64, assignment_seed: u64) -> f64 {
         let mut rng = Self::stream(client, seed, assignment_seed);
-        // The first draw is the fate's.
+        // The first draw decides the fate.
         uniform(&mut rng);
         uniform(&mut rng)
     }

@@ -1,8 +1,8 @@
-//! What a virtual client's device is like.
+//! Models of virtual clients' devices.
 //!
-//! A [`Device`] holds no state that changes: what it answers is a function of the model, the seed, the client, the
-//! moment and the assignment, so the order in which an event loop asks does not matter. Time is virtual; moment 0
-//! is a midnight in the middle of the population's time zones.
+//! A [`Device`] has no mutable state. Its answers are a function of the model, the seed, the client, the time and the
+//! assignment, so the order in which an event loop asks does not matter. Time is virtual; time 0 is a midnight in the
+//! middle of the population's time zones.
 
 mod availability;
 mod compute;
@@ -22,10 +22,11 @@ pub use slow::SlowClients;
 pub use trace::{TRACE_BYTES_MAX, TRACE_ROWS_MAX, Trace, TraceError};
 pub use virtual_device::Device;
 
-/// Seconds that anything may take, at most: a hundred years. A log-normal tail knows no bounds.
+/// The maximum number of seconds that a training or a transfer takes: a hundred years. The tail of a log-normal is
+/// unbounded.
 pub const SECONDS_MAX: f64 = 3.2e9;
 
-/// What chance is for; a part of every stream's purpose, so that these numbers may never change their meaning.
+/// The purposes of random streams. They are part of every stream, so these numbers must never change their meaning.
 mod purpose {
     pub const SPEED: u64 = 1;
     pub const ROUND: u64 = 2;

@@ -3,31 +3,30 @@ use serde::{Deserialize, Serialize};
 use super::{Availability, Compute, Dropout, Network, SlowClients};
 use crate::{InvalidSettingsError, setting::Check};
 
-/// What the population's devices are like. Everything has a default: devices that differ in speed, are always
-/// there and never give up.
+/// The model of the population's devices. By default, devices differ in speed, are always available and never give up.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DeviceModel {
-    /// How long training takes.
+    /// The training time of the devices.
     pub compute: Compute,
-    /// When a device offers itself.
+    /// The times at which the devices are available.
     pub availability: Availability,
-    /// How often it leaves an assignment unfinished.
+    /// The probabilities with which a device leaves an assignment unfinished.
     pub dropout: Dropout,
-    /// How fast it transfers.
+    /// The transfer speeds of the devices.
     pub network: Network,
-    /// Devices that are slower than the model makes them.
+    /// Devices that are deliberately slower than the model makes them.
     pub slow: SlowClients,
-    /// A trace file to take compute, availability and network from. Who runs the simulation reads it
-    /// ([`super::Trace::read`]) and makes its devices with [`super::Device::traced`].
+    /// A trace file that replaces compute, availability and network. The host of the simulation reads it with
+    /// [`super::Trace::read`] and creates its devices with [`super::Device::traced`].
     pub trace: Option<String>,
 }
 
 impl DeviceModel {
-    /// Checks every setting.
+    /// Validates every setting.
     ///
     /// # Errors
-    /// [`InvalidSettingsError`] with all that is out of range.
+    /// [`InvalidSettingsError`] with every setting that is out of range.
     pub fn validate(&self) -> Result<(), InvalidSettingsError> {
         let mut check = Check::new("device");
         self.compute.check(&mut check);

@@ -6,16 +6,16 @@ use crate::{
     setting::Check,
 };
 
-/// Network classes of a model, at most.
+/// The maximum number of network classes of a model.
 pub const NETWORK_CLASSES_MAX: usize = 64;
 
-/// How fast devices transfer: each belongs to one class.
+/// The transfer speeds of the devices. Each device belongs to one class of connection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Network {
     /// The classes, at least one.
     pub classes: Vec<NetworkClass>,
-    /// The deviation of the logarithm of the speed within a class.
+    /// The standard deviation of the logarithm of the speed within a class.
     pub spread: f64,
 }
 
@@ -23,19 +23,19 @@ pub struct Network {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkClass {
-    /// Its name.
+    /// The name of the class, which a client reports as its attribute `network`.
     pub name: String,
-    /// Its share of the devices, relative to the other classes' shares.
+    /// The share of devices in this class, relative to the shares of the other classes.
     pub share: f64,
-    /// Megabits per second to the device.
+    /// The download speed, in megabits per second.
     pub download_mbps: f64,
-    /// Megabits per second from the device.
+    /// The upload speed, in megabits per second.
     pub upload_mbps: f64,
-    /// Milliseconds that every transfer takes beside.
+    /// The latency that is added to every transfer, in milliseconds.
     pub latency_milliseconds: f64,
 }
 
-/// Which way bytes go.
+/// The direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// To the device.
@@ -45,8 +45,8 @@ pub enum Direction {
 }
 
 impl Default for Network {
-    /// Speeds and round-trip times of WebPageTest's connectivity profiles "Cable" (for Wi-Fi), "LTE" and "3G". The
-    /// shares are ours: most devices that train are on Wi-Fi, because they are asked to wait for it.
+    /// Returns the speeds and round-trip times of WebPageTest's connectivity profiles "Cable" (for Wi-Fi), "LTE" and
+    /// "3G". The shares are our own: most devices that train are on Wi-Fi, because they are asked to wait for it.
     fn default() -> Self {
         let class = |name: &str, share, download_mbps, upload_mbps, latency_milliseconds| NetworkClass {
             name: name.to_owned(),
@@ -67,7 +67,7 @@ impl Default for Network {
 /// One device's connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Link {
-    /// The place of the class in the model.
+    /// The index of the class in the model.
     pub(super) class: usize,
     pub(super) download_mbps: f64,
     pub(super) upload_mbps: f64,
@@ -91,7 +91,7 @@ impl Network {
         check.spread("network.spread", self.spread);
     }
 
-    /// Draws the connection of one device. Without classes, which [`Network::check`] refuses, nothing takes time.
+    /// Draws the connection of one device. Without classes, which [`Network::check`] refuses, transfers take no time.
     pub(super) fn link(&self, client: u64, seed: u64) -> Link {
         let mut rng = Stream::new(seed, &[purpose::LINK, client]);
         let total: f64 = self.classes.iter().map(|class| class.share).sum();
@@ -123,7 +123,7 @@ impl Network {
 }
 
 impl Link {
-    /// The seconds of a transfer.
+    /// Returns the seconds that a transfer takes.
     pub(super) fn seconds(&self, bytes: u64, direction: Direction) -> f64 {
         let mbps = match direction {
             Direction::Down => self.download_mbps,

@@ -8,15 +8,15 @@ use crate::{
     setting::Check,
 };
 
-/// Devices that need a multiple of the time to train: stragglers on purpose, for experiments with staleness.
+/// Devices that take a multiple of the time to train: deliberate stragglers, for experiments with staleness.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SlowClients {
-    /// The probability that a device is one of them.
+    /// The probability that a device is slow.
     pub share: f64,
-    /// Clients that are, by number, whatever the share.
+    /// Additional slow clients, by number.
     pub clients: BTreeSet<u32>,
-    /// How many times as long they take, 1 or more.
+    /// The factor by which the training time of a slow device is multiplied, 1 or more.
     pub factor: f64,
 }
 
@@ -33,7 +33,7 @@ impl SlowClients {
         check.require("slow.factor", self.factor, fine, "a number of 1 or more");
     }
 
-    /// What multiplies the time of a device.
+    /// Returns the factor for the training time of a device.
     pub(super) fn factor_of(&self, client: u64, seed: u64) -> f64 {
         let listed = u32::try_from(client).is_ok_and(|client| self.clients.contains(&client));
         let is_slow = listed || uniform(&mut Stream::new(seed, &[purpose::SLOW, client])) <= self.share;

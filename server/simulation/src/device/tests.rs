@@ -17,8 +17,8 @@ fn devices(text: &str, count: usize) -> Vec<Device> {
     (0..count).map(|client| Device::of(&model, client, 42)).collect()
 }
 
-/// Whether a share of independent trials is within 5 deviations of a probability: a right one misses it once in
-/// two million.
+/// Returns whether the share of hits is within 5 standard deviations of a probability. A correct implementation fails
+/// once in two million runs.
 fn is_share(hits: usize, trials: usize, probability: f64) -> bool {
     let deviation = (probability * (1.0 - probability) / trials as f64).sqrt();
     (hits as f64 / trials as f64 - probability).abs() < 5.0 * deviation + 1e-12
@@ -43,7 +43,7 @@ fn seconds_for_an_example_are_log_normal() {
     let seconds: Vec<f64> =
         devices(text, 10_000).iter().map(|device| device.training_seconds(NOW, 100, 1) - 2.0).collect();
     let below = |limit: f64| seconds.iter().filter(|seconds| **seconds < limit).count();
-    // Φ(0) = 0.5 and Φ(1) = 0.841345 of the devices are below the median and one deviation above it.
+    // A share of Φ(0) = 0.5 of the devices is below the median, and Φ(1) = 0.841345 below one deviation above it.
     assert!(is_share(below(50.0), 10_000, 0.5));
     assert!(is_share(below(50.0 * 0.7f64.exp()), 10_000, 0.841_345));
 }
@@ -55,7 +55,8 @@ fn rounds_jitter_around_a_devices_own_speed() {
     let logs: Vec<f64> = (0..10_000).map(|seed| device.training_seconds(NOW, 1000, seed).ln()).collect();
     let mean = logs.iter().sum::<f64>() / 1e4;
     let deviation = (logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / 1e4).sqrt();
-    // A deviation of 10 000 draws is within 0.71% of itself; five of these.
+    // The standard deviation of 10 000 draws has a relative standard error of 0.71%. The tolerance is five standard
+    // errors.
     assert!((deviation / 0.2 - 1.0).abs() < 0.036, "{deviation}");
     let twice = device.training_seconds(NOW, 2000, 7) / device.training_seconds(NOW, 1000, 7);
     assert!((twice - 2.0).abs() < 1e-12, "time is proportional to the examples");
@@ -65,7 +66,7 @@ fn rounds_jitter_around_a_devices_own_speed() {
 fn a_half_normal_has_its_mean_and_does_not_know_the_data() {
     let device = &devices("[compute]\nkind = 'half_normal'\nscale_seconds = 10.0", 1)[0];
     let mean = (0..10_000).map(|seed| device.training_seconds(NOW, 5, seed)).sum::<f64>() / 1e4;
-    // √(2/π)·10 = 7.979 with a deviation of √(1 − 2/π)·10/100 = 0.060.
+    // The expected mean is √(2/π)·10 = 7.979, with a standard error of √(1 − 2/π)·10/100 = 0.060.
     assert!((mean - 7.979).abs() < 0.3, "{mean}");
     assert_eq!(device.training_seconds(NOW, 5, 1), device.training_seconds(NOW, 500, 1));
 }
@@ -128,7 +129,8 @@ fn a_sinusoid_peaks_at_its_hour() {
     let text = "[availability]\nkind = 'sinusoid'\nmean_share = 0.5\namplitude = 0.4\npeak_hour = 2.0\n\
                 session_minutes = 10\ntime_zone_spread_hours = 0.0";
     let devices = devices(text, 10_000);
-    // Stretches of ten minutes move the probability by at most 0.4·2π·5/1440 = 0.009 from that of the moment.
+    // Within a stretch of ten minutes, the probability differs by at most 0.4·2π·5/1440 = 0.009 from that at its
+    // middle.
     for (hour, probability) in [(2, 0.9), (8, 0.5), (14, 0.1), (26, 0.9)] {
         let found = count_there(&devices, Timestamp(hour * HOUR)) as f64 / 1e4;
         assert!((found - probability).abs() < 0.034, "hour {hour}: {found}");
@@ -194,7 +196,7 @@ proptest! {
         let device = Device::of(&model, client, seed);
         let next = device.next_available(Timestamp(at)).unwrap();
         prop_assert!(next.0 >= at && device.is_available(next));
-        // Sampled, from both ends: nothing between is there.
+        // Sample the gap between both ends: the device is not available anywhere in it.
         for step in 0..50 {
             let between = at + (next.0 - at) * step / 50;
             prop_assert_eq!(device.is_available(Timestamp(between)), between == next.0);

@@ -7,53 +7,53 @@ use serde::Deserialize;
 
 use super::availability::Presence;
 
-/// Rows of a trace, at most.
+/// The maximum number of rows of a trace.
 pub const TRACE_ROWS_MAX: usize = 10_000_000;
-/// Bytes of a trace file, at most.
+/// The maximum number of bytes of a trace file.
 pub const TRACE_BYTES_MAX: u64 = 1 << 30;
-/// Seconds that a trace covers, at most: a hundred years.
+/// The maximum length of a trace in seconds: a hundred years.
 const TRACE_SECONDS_MAX: f64 = 3.2e9;
 
-/// What real devices did: when they were there, and how fast they were.
+/// A recording of real devices: when they were available, and how fast they were.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
     devices: Vec<Arc<TracedDevice>>,
 }
 
-/// Why a trace cannot be used.
+/// A trace that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
-    /// A row is wrong.
+    /// A row is invalid.
     #[error("{file}, line {line}: {message}")]
     Row {
-        /// The file, as it was named.
+        /// The name of the file, as it was given.
         file: String,
         /// The line, counted from 1.
         line: u64,
-        /// What is wrong, and what would be right.
+        /// The fault, and the values that are allowed.
         message: String,
     },
-    /// The file is empty but for its header.
-    #[error("{file} has no rows below its header; write one for each time that a device is there")]
+    /// The file has no rows.
+    #[error("{file} has no rows below its header; add one for each time that a device is available")]
     Empty {
-        /// The file, as it was named.
+        /// The name of the file, as it was given.
         file: String,
     },
     /// The file is too large.
     #[error(
-        "{file} is larger than {TRACE_ROWS_MAX} rows or {TRACE_BYTES_MAX} bytes; take fewer devices or days"
+        "{file} is larger than {TRACE_ROWS_MAX} rows or {TRACE_BYTES_MAX} bytes; use fewer devices or days"
     )]
     TooLarge {
-        /// The file, as it was named.
+        /// The name of the file, as it was given.
         file: String,
     },
     /// The file cannot be read.
     #[error("{file} cannot be read: {source}")]
     Read {
-        /// The file, as it was named.
+        /// The name of the file, as it was given.
         file: String,
-        /// What the reader said.
+        /// The error of the CSV reader.
         source: csv::Error,
     },
 }
@@ -72,7 +72,7 @@ struct Row {
     latency_milliseconds: f64,
 }
 
-/// A time during which a device is there; milliseconds from the trace's beginning.
+/// A time during which a device is available, in milliseconds from the trace's beginning.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Session {
     from: i64,
@@ -83,7 +83,7 @@ pub(super) struct Session {
     pub(super) latency_milliseconds: f64,
 }
 
-/// One device's sessions: at least one, in order, none overlapping another.
+/// One device's sessions: at least one, in order, without overlaps.
 #[derive(Debug, PartialEq)]
 pub(super) struct TracedDevice {
     sessions: Vec<Session>,
@@ -91,12 +91,12 @@ pub(super) struct TracedDevice {
 }
 
 impl Trace {
-    /// Reads a trace from CSV with a header. A row is a time during which a device is there:
-    /// `client,from_seconds,to_seconds,seconds_per_example,download_mbps,upload_mbps` and, if wanted,
-    /// `latency_milliseconds`. Rows may come in any order; the trace lasts until its last `to_seconds`.
+    /// Reads a trace from CSV with a header. A row is a time during which a device is available:
+    /// `client,from_seconds,to_seconds,seconds_per_example,download_mbps,upload_mbps` and, optionally,
+    /// `latency_milliseconds`. Rows may come in any order. The trace lasts until its last `to_seconds`.
     ///
     /// # Errors
-    /// [`TraceError`], which names the line, if a row is wrong or two of a device overlap.
+    /// [`TraceError`], which names the line, if a row is invalid or two rows of a device overlap.
     pub fn read(file: &str, reader: impl Read) -> Result<Self, TraceError> {
         let mut reader =
             csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(reader.take(TRACE_BYTES_MAX));
@@ -125,13 +125,13 @@ impl Trace {
         self.devices.len()
     }
 
-    /// The device of a client; a trace has at least one.
+    /// Returns the device of a client. A trace has at least one device.
     pub(super) fn device(&self, client: usize) -> Arc<TracedDevice> {
         self.devices[client % self.devices.len()].clone()
     }
 }
 
-/// Sorts the sessions of one device and refuses overlaps.
+/// Sorts the sessions of one device and rejects overlaps.
 fn in_order(
     file: &str,
     mut sessions: Vec<(Session, u64)>,
@@ -141,7 +141,7 @@ fn in_order(
     for pair in sessions.windows(2) {
         if pair[1].0.from < pair[0].0.to {
             let message = format!(
-                "the time overlaps with that of the same client in line {}; end the earlier one sooner",
+                "the time overlaps with that of the same client in line {}; end the earlier time sooner",
                 pair[0].1
             );
             return Err(row_error(file, pair[1].1, message));
@@ -203,7 +203,7 @@ impl Row {
 }
 
 impl TracedDevice {
-    /// The session at `at`, or else the last one before; the first one before any.
+    /// Returns the session at `at`, or else the last one before it, or else the first.
     pub(super) fn session(&self, at: Timestamp) -> &Session {
         let moment = i64::try_from(at.0).unwrap_or(i64::MAX).rem_euclid(self.period);
         let begun = self.sessions.partition_point(|session| session.from <= moment);

@@ -10,7 +10,7 @@ use super::{
     trace::{Session, TracedDevice},
 };
 
-/// Changes of presence that a search looks at before it says that there is no answer.
+/// The number of changes of presence that a search examines before it gives up.
 const SEARCH_STEPS_MAX: usize = 100_000;
 
 /// One virtual client's device.
@@ -30,7 +30,7 @@ enum Behaviour {
 }
 
 impl Device {
-    /// Makes the device of client number `client`. The model has been validated.
+    /// Creates the device of client number `client`. The model must be valid.
     pub fn of(model: &DeviceModel, client: usize, seed: u64) -> Self {
         let number = client as u64;
         let behaviour = Behaviour::Drawn {
@@ -41,8 +41,8 @@ impl Device {
         Self::with(behaviour, model, number, seed)
     }
 
-    /// Makes the device of client number `client` from a trace: client i is the trace's device i, and the first
-    /// again after the last. The trace begins anew when it has ended. The model's dropout and slow clients hold.
+    /// Creates the device of client number `client` from a trace. Client i gets the trace's device i, starting over
+    /// after the last one. The trace repeats when it has ended. The model's dropout and slow clients still apply.
     pub fn traced(model: &DeviceModel, trace: &Trace, client: usize, seed: u64) -> Self {
         Self::with(Behaviour::Traced(trace.device(client)), model, client as u64, seed)
     }
@@ -54,8 +54,8 @@ impl Device {
 
     /// Returns the seconds that training takes.
     ///
-    /// `example_count` counts an example once for every epoch. `assignment_seed` tells assignments apart; `at` is
-    /// when it begins, which matters to a trace only.
+    /// `example_count` counts an example once for every epoch. `assignment_seed` differs between assignments. `at` is
+    /// the time when training begins; only a trace depends on it.
     pub fn training_seconds(&self, at: Timestamp, example_count: u64, assignment_seed: u64) -> f64 {
         let seconds = match &self.behaviour {
             Behaviour::Drawn { speed, .. } => {
@@ -66,7 +66,7 @@ impl Device {
         (seconds * self.slow_factor).min(SECONDS_MAX)
     }
 
-    /// Returns the seconds that a transfer takes which begins at `at`.
+    /// Returns the seconds that a transfer takes if it begins at `at`.
     pub fn transfer_seconds(&self, at: Timestamp, bytes: u64, direction: Direction) -> f64 {
         let seconds = match &self.behaviour {
             Behaviour::Drawn { link, .. } => link.seconds(bytes, direction),
@@ -78,34 +78,33 @@ impl Device {
         seconds.min(SECONDS_MAX)
     }
 
-    /// Says whether the device offers itself, or goes on with its assignment, at `at`.
+    /// Returns whether the device is available at `at`, to check in or to continue its assignment.
     pub fn is_available(&self, at: Timestamp) -> bool {
         self.presence(signed(at)).is_there
     }
 
-    /// Returns the first moment, `at` or later, at which the device is there; `None` if it does not come back
-    /// within the next hundred thousand changes, which is for ever where its share is 0.
+    /// Returns the first time, `at` or later, at which the device is available. `None` if it does not come back within
+    /// the next hundred thousand changes, as when its share is 0.
     pub fn next_available(&self, at: Timestamp) -> Option<Timestamp> {
         self.search(at, true)
     }
 
-    /// Returns the first moment, `at` or later, at which the device is not there; `None` if it stays.
+    /// Returns the first time, `at` or later, at which the device is not available; `None` if it stays available.
     pub fn available_until(&self, at: Timestamp) -> Option<Timestamp> {
         self.search(at, false)
     }
 
-    /// Says what becomes of an assignment, presence and deadlines aside.
+    /// Returns the outcome of an assignment, without regard to presence and deadlines.
     pub fn fate(&self, assignment_seed: u64) -> Fate {
         self.dropout.fate(self.client, self.seed, assignment_seed)
     }
 
-    /// Returns which share of an assignment's work, above 0 and up to 1, is done when the device vanishes or
-    /// aborts.
+    /// Returns the share of an assignment's work, above 0 and up to 1, that is done when the device vanishes or aborts.
     pub fn done_share(&self, assignment_seed: u64) -> f64 {
         Dropout::done_share(self.client, self.seed, assignment_seed)
     }
 
-    /// Returns the place of the device's class in the model's network; `None` for a trace.
+    /// Returns the index of the device's class in the model's network; `None` for a trace.
     pub fn network_class(&self) -> Option<usize> {
         match &self.behaviour {
             Behaviour::Drawn { link, .. } => Some(link.class),
@@ -113,7 +112,7 @@ impl Device {
         }
     }
 
-    /// Says whether the device is one of the slow ones.
+    /// Returns whether the device is one of the slow ones.
     pub fn is_slow(&self) -> bool {
         self.slow_factor > 1.0
     }
@@ -141,7 +140,7 @@ impl Device {
     }
 }
 
-/// Moments are below 2⁶³ ([`Timestamp::plus_milliseconds`]).
+/// Converts a time, which is below 2⁶³ ([`Timestamp::plus_milliseconds`]).
 fn signed(at: Timestamp) -> i64 {
     i64::try_from(at.0).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! What several partitions share.
+//! Helpers shared by several partitions.
 
 use std::collections::BinaryHeap;
 
@@ -6,7 +6,7 @@ use super::Part;
 
 /// Cuts `items` into one piece for each of `shares`, which add up to 1, and appends piece `i` to `parts[i]`.
 ///
-/// The cuts are where the running sum of the shares falls, so that rounding adds up to nothing.
+/// The cuts are where the running sum of the shares falls, so rounding errors do not add up.
 pub(super) fn deal_shares(items: &[usize], shares: &[f64], parts: &mut [Vec<usize>]) {
     let mut rest = items;
     let mut dealt_share = 0.0;
@@ -19,7 +19,7 @@ pub(super) fn deal_shares(items: &[usize], shares: &[f64], parts: &mut [Vec<usiz
         dealt += now.len();
         rest = later;
     }
-    // Shares add up to 1 but for rounding.
+    // The shares add up to 1 except for rounding.
     if let Some(last) = parts.last_mut() {
         last.extend_from_slice(rest);
     }
@@ -31,9 +31,10 @@ pub(super) fn even_pieces(items: &[usize], pieces: usize) -> impl Iterator<Item 
     (0..pieces).map(move |piece| &items[cut(piece)..cut(piece + 1)])
 }
 
-/// Gives every client without examples one of the client that has most; of several, of the last.
+/// Gives every client without examples one example from the client that has the most. If several clients have the most,
+/// the last one gives.
 ///
-/// There are at least as many examples as parts.
+/// There must be at least as many examples as parts.
 pub(super) fn fill_empty(parts: &mut [Vec<usize>]) {
     let mut by_length: BinaryHeap<(usize, usize)> =
         parts.iter().enumerate().map(|(index, part)| (part.len(), index)).collect();
@@ -48,7 +49,7 @@ pub(super) fn fill_empty(parts: &mut [Vec<usize>]) {
     }
 }
 
-/// Makes the parts of clients whose examples are as they are.
+/// Creates one part for each list of indices, without noise on the features.
 pub(super) fn plain(parts: Vec<Vec<usize>>) -> Vec<Part> {
     parts.into_iter().map(Part::plain).collect()
 }

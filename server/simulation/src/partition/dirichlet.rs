@@ -12,10 +12,10 @@ use crate::{
     setting::Check,
 };
 
-/// Deals every class out in shares from a Dirichlet distribution (Yurochkin et al. 2019, "Bayesian nonparametric
-/// federated learning of neural networks", section 4).
+/// Divides every class among the clients in shares from a Dirichlet distribution (Yurochkin et al. 2019, "Bayesian
+/// nonparametric federated learning of neural networks", section 4).
 ///
-/// A client that would have nothing gets an example of the client that has most.
+/// A client that would get no example takes one from the client that has the most.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dirichlet {

@@ -1,64 +1,61 @@
 use crate::{CLIENTS_MAX, InvalidSettingsError};
 
-/// Why the examples cannot be dealt out.
+/// Examples that cannot be divided among the clients.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PartitionError {
-    /// There are no clients, or more than a simulation takes.
-    #[error("{clients} clients were asked for; ask for 1 to {CLIENTS_MAX}")]
+    /// There are no clients, or more than a simulation allows.
+    #[error("the number of clients is {clients}; it must be 1 to {CLIENTS_MAX}")]
     ClientCount {
-        /// The clients asked for.
+        /// The requested number of clients.
         clients: usize,
     },
-    /// Not every client can have an example.
-    #[error(
-        "{examples} examples are too few for {clients} clients; ask for fewer clients or bring more data"
-    )]
+    /// There are fewer examples than clients.
+    #[error("{examples} examples are too few for {clients} clients; use fewer clients or more data")]
     TooFewExamples {
-        /// The clients asked for.
+        /// The requested number of clients.
         clients: usize,
-        /// The examples there are.
+        /// The number of examples.
         examples: usize,
     },
     /// There are more shards than examples.
     #[error(
-        "{examples} examples do not make {shards_per_client} shards for each of {clients} clients; lower one of them"
+        "{examples} examples are too few for {clients} clients with {shards_per_client} shards each, because a shard needs \
+         at least one example; lower `shards_per_client` or the number of clients"
     )]
     TooFewForShards {
-        /// The clients asked for.
+        /// The requested number of clients.
         clients: usize,
-        /// The shards of each.
+        /// The number of shards for each client.
         shards_per_client: usize,
-        /// The examples there are.
+        /// The number of examples.
         examples: usize,
     },
-    /// The examples are dealt by their class, and have none.
-    #[error(
-        "partition `{kind}` deals by class, and the labels are no classes; `iid` and `quantity_skew` need none"
-    )]
+    /// The partition needs classes, but the labels are not classes.
+    #[error("partition `{kind}` needs classes, but the labels are not classes; use `iid` or `quantity_skew`")]
     NoClasses {
         /// The partition's name in a file.
         kind: &'static str,
     },
     /// The data has no groups.
     #[error(
-        "partition `natural` deals by the data's own groups, and the data has none; choose another partition"
+        "partition `natural` needs the data's own groups, but the data has none; choose another partition"
     )]
     NoGroups,
-    /// There is not a group for each example.
-    #[error("{groups} groups were given for {examples} examples; give each example its group")]
+    /// The numbers of groups and of examples differ.
+    #[error("{groups} groups were given for {examples} examples; give one group for each example")]
     GroupCount {
-        /// The groups given.
+        /// The number of groups that were given.
         groups: usize,
-        /// The examples there are.
+        /// The number of examples.
         examples: usize,
     },
     /// There are more clients than groups.
-    #[error("the data has {groups} groups, too few for {clients} clients; ask for at most {groups} clients")]
+    #[error("the data has {groups} groups, too few for {clients} clients; use at most {groups} clients")]
     TooFewGroups {
-        /// The clients asked for.
+        /// The requested number of clients.
         clients: usize,
-        /// The different groups.
+        /// The number of different groups.
         groups: usize,
     },
     /// A setting is out of range.

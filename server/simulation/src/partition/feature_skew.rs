@@ -4,15 +4,15 @@ use serde::{Deserialize, Serialize};
 use super::{FeatureNoise, Iid, Part, PartitionError};
 use crate::setting::Check;
 
-/// Deals fair samples and blurs their features more from client to client: client i of N, counted from 1, gets
-/// Gaussian noise of standard deviation level·i/N on every feature.
+/// Deals independent and identically distributed (IID) samples, and adds noise to the features that grows from client
+/// to client. Client i of N, counted from 1, gets Gaussian noise of standard deviation level·i/N on every feature.
 ///
 /// Li et al. 2022, "Federated learning on non-IID data silos: an experimental study" (NIID-Bench), section 4,
-/// noise-based feature imbalance. The level is taken as a deviation.
+/// noise-based feature imbalance. The level is a standard deviation here.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FeatureSkew {
-    /// The deviation at the last client, in the features' own unit; 0 or more.
+    /// The standard deviation of the noise at the last client, in the features' own unit; 0 or more.
     pub level: f64,
 }
 

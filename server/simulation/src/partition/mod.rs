@@ -1,7 +1,7 @@
-//! Which examples a client holds.
+//! Partitions: ways to divide a population's examples among its clients.
 //!
-//! Every partition gives each example to one client and every client at least one example, and the same seed
-//! gives the same split.
+//! Every partition gives each example to one client and every client at least one example. The same seed gives the same
+//! split.
 
 mod deal;
 mod dirichlet;
@@ -45,19 +45,19 @@ impl Population<'_> {
     }
 }
 
-/// A way to deal a population's examples out to its clients.
+/// A way to divide a population's examples among its clients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Partition {
-    /// Every client holds a fair sample.
+    /// Every client gets an independent and identically distributed (IID) sample; the sizes differ by at most one.
     Iid(Iid),
-    /// Every client holds a few labels.
+    /// Every client holds a few classes.
     Shards(Shards),
-    /// The mix of labels differs.
+    /// Clients hold different mixes of classes.
     Dirichlet(Dirichlet),
-    /// The number of examples differs.
+    /// Clients hold different numbers of examples.
     QuantitySkew(QuantitySkew),
-    /// The features are blurred more at some clients than at others.
+    /// The features are noisier at some clients than at others.
     FeatureSkew(FeatureSkew),
     /// The data's own groups are the clients.
     Natural(Natural),
@@ -70,11 +70,12 @@ impl Default for Partition {
 }
 
 impl Partition {
-    /// Deals the examples out to `clients`; part `i` is that of client `i`, its indices in ascending order.
+    /// Divides the examples among `clients` clients. Part `i` belongs to client `i`; its indices are in ascending
+    /// order.
     ///
     /// # Errors
     /// [`PartitionError`] if there are too many clients or none, a setting is out of range, or the data lacks the
-    /// labels or groups by which it is to be dealt.
+    /// labels or groups that the partition needs.
     pub fn deal(
         &self,
         data: &Population<'_>,

@@ -2,35 +2,35 @@ use folkmoot_engine::{Examples, ExamplesError};
 
 use crate::chance::{Stream, standard_normal};
 
-/// What one client holds.
+/// The examples of one client.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Part {
     /// The examples' indices in the population's data.
     pub indices: Vec<usize>,
-    /// What blurs the features at this client, if anything.
+    /// Noise on the features at this client, if any.
     pub noise: Option<FeatureNoise>,
 }
 
-/// Gaussian noise on every feature of a client, the same whenever it is drawn.
+/// Gaussian noise on every feature of a client. The seed makes it the same each time it is added.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FeatureNoise {
     /// The noise's standard deviation, in the features' own unit.
     pub standard_deviation: f64,
-    /// What the noise is drawn from.
+    /// The seed of the noise.
     pub seed: u64,
 }
 
 impl Part {
-    /// Makes a part of these examples, as they are.
+    /// Creates a part of the examples with these indices, without noise.
     pub(super) fn plain(indices: Vec<usize>) -> Self {
         Self { indices, noise: None }
     }
 
-    /// Takes the client's examples out of the population's, `data`, and blurs them if they are to be blurred.
+    /// Returns the client's examples out of `data`, the population's, and adds the noise if there is any.
     ///
     /// # Errors
-    /// [`ExamplesError::NoSuchExample`] if `data` is not what was dealt; [`ExamplesError::NotFinite`] if the noise
-    /// takes a feature beyond what an `f32` holds.
+    /// [`ExamplesError::NoSuchExample`] if `data` has fewer examples than the data that was divided;
+    /// [`ExamplesError::NotFinite`] if the noise takes a feature out of the range of an `f32`.
     pub fn examples(&self, data: &Examples) -> Result<Examples, ExamplesError> {
         let held = data.subset(&self.indices)?;
         match &self.noise {
@@ -41,7 +41,7 @@ impl Part {
 }
 
 impl FeatureNoise {
-    /// Blurs `examples`, whose indices in the population's data are `indices`.
+    /// Adds the noise to `examples`, whose indices in the population's data are `indices`.
     fn blur(&self, examples: &Examples, indices: &[usize]) -> Result<Examples, ExamplesError> {
         let mut features = examples.features().to_vec();
         let width = features.len() / indices.len().max(1);

@@ -10,28 +10,28 @@ use crate::{
     setting::Check,
 };
 
-/// Gives clients fair samples of unlike sizes. A client that would have nothing gets an example of the largest.
+/// Deals independent and identically distributed (IID) samples of different sizes. A client that would get no example
+/// takes one from the client that has the most.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QuantitySkew {
-    /// How the sizes are spread.
+    /// The distribution of the sizes.
     pub sizes: SizeLaw,
 }
 
-/// How many examples clients hold, relative to each other.
+/// The number of examples of each client, relative to the others.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum SizeLaw {
-    /// The client of rank r, from 1, holds a share proportional to r^−exponent. Which client has which rank is
-    /// drawn.
+    /// The client of rank r, from 1, holds a share proportional to r^−exponent. The ranks of the clients are random.
     PowerLaw {
-        /// 0 is even; 1 is Zipf's law; above 3 one client has nearly everything.
+        /// The exponent: 0 is even, 1 is Zipf's law, and above 3 one client has nearly everything.
         exponent: f64,
     },
     /// Shares from a Dirichlet distribution (Li et al. 2022, "Federated learning on non-IID data silos: an
     /// experimental study", section 4).
     Dirichlet {
-        /// The concentration, above 0; a small one is skewed.
+        /// The concentration, above 0. Small values make the sizes very unequal.
         alpha: f64,
     },
 }

@@ -13,7 +13,7 @@ use crate::{chance::shuffle, setting::Check};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Shards {
-    /// Shards of each client, at least 1.
+    /// The number of shards of each client, at least 1.
     pub shards_per_client: usize,
 }
 
@@ -39,7 +39,7 @@ impl Shards {
             return Err(PartitionError::TooFewForShards { clients, shards_per_client: each, examples });
         };
         let mut indices: Vec<usize> = (0..examples).collect();
-        // Within a class in random order: the file's order may mean something.
+        // Shuffle within a class, because the order in the file may carry information.
         shuffle(&mut indices, rng);
         indices.sort_by_key(|index| classes[*index]);
         let mut pieces: Vec<&[usize]> = even_pieces(&indices, shards).collect();

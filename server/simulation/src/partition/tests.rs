@@ -31,7 +31,7 @@ const PARTITIONS: [&str; 7] = [
     "kind = 'natural'",
 ];
 
-/// The mean over the clients of the share that the client's most frequent class has.
+/// Returns the mean over the clients of the share of each client's most frequent class.
 fn skew(parts: &[Part]) -> f64 {
     let top_share = |part: &Part| {
         let count = |class| part.indices.iter().filter(|index| *index % 10 == class).count();
@@ -51,7 +51,7 @@ proptest! {
     fn every_example_goes_to_one_client_and_no_client_is_empty(
         which in 0..PARTITIONS.len(), count in 6usize..400, share in 0.0f64..1.0, seed: u64,
     ) {
-        // A third of the examples is what shards and groups allow.
+        // Shards and groups allow at most one client for every three examples.
         let clients = 1 + (share * (count / 3 - 1) as f64) as usize;
         let parts = deal(PARTITIONS[which], count, clients, seed).unwrap();
         prop_assert_eq!(parts.len(), clients);
@@ -104,7 +104,7 @@ fn a_power_law_gives_the_sizes_of_the_law() {
     // Harmonic shares 1, 1/2, 1/3, 1/4 of 25/12: of 2500 examples 1200, 600, 400 and 300.
     let parts = deal("kind = 'quantity_skew'\nsizes.power_law.exponent = 1", 2500, 4, 3).unwrap();
     assert_eq!(sizes(&parts), [300, 400, 600, 1200]);
-    assert!(skew(&parts) < 0.2, "the mix of classes stays fair");
+    assert!(skew(&parts) < 0.2, "every client has about the same mix of classes");
 }
 
 #[test]
@@ -135,7 +135,8 @@ fn noise_grows_from_client_to_client_and_is_always_the_same() {
         let noise =
             blurred.features().iter().zip(&part.indices).map(|(x, i)| (f64::from(*x) - *i as f64).powi(2));
         let deviation = (noise.sum::<f64>() / part.indices.len() as f64).sqrt();
-        // 2000 draws estimate a deviation within 1/√4000 of itself; five of these miss once in two million.
+        // The deviation of 2000 draws has a relative standard error of 1/√4000. The tolerance is five standard errors;
+        // a correct implementation fails once in two million runs.
         let expected = 2.0 * (client + 1) as f64 / 4.0;
         assert!((deviation / expected - 1.0).abs() < 0.08, "client {client}: {deviation}");
     }
@@ -146,7 +147,7 @@ fn what_cannot_be_dealt_is_refused_with_a_remedy() {
     let refusal =
         |partition: &str, count, clients| deal(partition, count, clients, 1).unwrap_err().to_string();
     for (partition, count, clients, message) in [
-        ("kind = 'iid'", 5, 0, "0 clients were asked for; ask for 1 to 100000"),
+        ("kind = 'iid'", 5, 0, "the number of clients is 0; it must be 1 to 100000"),
         ("kind = 'iid'", 5, 6, "5 examples are too few for 6 clients"),
         (
             "kind = 'shards'\nshards_per_client = 0",
@@ -158,7 +159,7 @@ fn what_cannot_be_dealt_is_refused_with_a_remedy() {
             "kind = 'shards'\nshards_per_client = 3",
             5,
             2,
-            "5 examples do not make 3 shards for each of 2 clients",
+            "5 examples are too few for 2 clients with 3 shards each",
         ),
         ("kind = 'dirichlet'\nalpha = 0", 5, 2, "partition.alpha is 0; it must be a number above 0"),
         ("kind = 'natural'", 9, 4, "the data has 3 groups, too few for 4 clients"),

@@ -2,20 +2,20 @@ use serde::{Deserialize, Serialize};
 
 use super::{Cell, Column, ColumnKind, Row};
 
-/// How an assignment ended.
+/// The way in which an assignment ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AssignmentEnd {
-    /// Its update was accepted.
+    /// The update was accepted.
     #[default]
     Reported,
-    /// Its update came when it was not wanted any more.
+    /// The update came too late.
     Late,
-    /// Its update was refused.
+    /// The update was rejected.
     Refused,
-    /// The device said that it gave up.
+    /// The device reported that it gave up.
     Aborted,
-    /// Nothing was heard of it again.
+    /// The device vanished without a message.
     Vanished,
 }
 
@@ -26,29 +26,29 @@ pub struct ClientRow {
     pub round_number: u64,
     /// The client's number.
     pub client: u64,
-    /// How it ended.
+    /// The way in which the assignment ended.
     pub end: AssignmentEnd,
     /// Virtual seconds from the beginning of the simulation to the assignment.
     pub virtual_seconds: f64,
-    /// Seconds for the download of the model.
+    /// The number of seconds that the download of the model took.
     pub download_seconds: f64,
-    /// Seconds for the training.
+    /// The number of seconds that training took.
     pub training_seconds: f64,
-    /// Seconds for the upload of the update.
+    /// The number of seconds that the upload of the update took.
     pub upload_seconds: f64,
-    /// Bytes to the client.
+    /// The number of bytes sent to the client.
     pub bytes_down: u64,
-    /// Bytes from the client.
+    /// The number of bytes sent from the client.
     pub bytes_up: u64,
-    /// The version that it trained from.
+    /// The model version that training started from.
     pub base_version: u64,
-    /// How many versions its update was behind.
+    /// The number of versions by which the update's base version was behind.
     pub staleness: Option<u64>,
-    /// Examples, counted once for every epoch.
+    /// The number of examples trained on, counted once for every epoch.
     pub example_count: u64,
-    /// The mean loss over them.
+    /// The mean training loss over the examples trained on.
     pub train_loss: Option<f64>,
-    /// Whether the client attacked, as 1 or 0.
+    /// 1 if the client attacked, otherwise 0.
     pub hostile: u64,
 }
 

@@ -1,20 +1,20 @@
 use serde::{Deserialize, Serialize};
 
-/// How rows are written.
+/// The file format of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
-    /// Comma-separated values with a header (RFC 4180); nothing is an empty field.
+    /// Comma-separated values with a header (RFC 4180). A missing value is an empty field.
     #[default]
     Csv,
-    /// A JSON object for each row, each on a line of its own.
+    /// One JSON object for each row, each on its own line.
     JsonLines,
     /// Apache Parquet, uncompressed.
     Parquet,
 }
 
 impl Format {
-    /// Returns the usual end of a file's name, without the dot.
+    /// Returns the usual file extension, without the dot.
     pub fn extension(self) -> &'static str {
         match self {
             Format::Csv => "csv",
@@ -23,7 +23,7 @@ impl Format {
         }
     }
 
-    /// Returns the format of a file by the end of its name; `None` for another.
+    /// Returns the format with this file extension; `None` if there is none.
     pub fn from_extension(extension: &str) -> Option<Self> {
         [Format::Csv, Format::JsonLines, Format::Parquet]
             .into_iter()

@@ -1,7 +1,7 @@
-//! What a simulation records, and how it is written: the same columns as CSV, JSON lines or Parquet.
+//! The records of a simulation and their file formats: the same columns as CSV, JSON lines or Parquet.
 //!
-//! A number that is infinite or not a number, such as the loss of a model that diverged, is `null` in JSON lines,
-//! which has no word for it, and itself in the other formats.
+//! A number that is infinite or NaN, such as the loss of a model that diverged, is `null` in JSON lines, because JSON
+//! cannot express it. The other formats write it as it is.
 
 mod client_row;
 mod csv;

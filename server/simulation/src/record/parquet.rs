@@ -12,14 +12,14 @@ use parquet::{
 
 use super::{Cell, Column, ColumnKind, RecordError};
 
-/// Rows that are held in memory before they become a row group.
+/// The number of rows that are held in memory before they become a row group.
 const ROWS_PER_GROUP: usize = 65_536;
 
-/// Rows as Apache Parquet: a count is an INT64, a number a DOUBLE, a text a UTF-8 BYTE_ARRAY.
+/// Rows as Apache Parquet: counts are INT64, numbers DOUBLE, and texts UTF-8 BYTE_ARRAY.
 pub(super) struct ParquetRows<W: Write + Send> {
     writer: SerializedFileWriter<W>,
     columns: &'static [Column],
-    /// The cells of the rows that are not written yet, column by column.
+    /// The cells of the rows that are not yet written, column by column.
     cells: Vec<Vec<Cell>>,
     rows: usize,
 }
@@ -91,13 +91,13 @@ fn field(column: &Column) -> Result<TypePtr, ParquetError> {
 }
 
 fn write_column(column: &Column, cells: &[Cell], writer: &mut ColumnWriter<'_>) -> Result<(), RecordError> {
-    // A level for each row says whether something is there; the values are those that are.
+    // The level of each row tells whether it has a value. Only existing values are written.
     let levels: Vec<i16> = cells.iter().map(|cell| i16::from(*cell != Cell::Empty)).collect();
     let levels = column.is_optional.then_some(levels.as_slice());
     match writer {
         ColumnWriter::Int64ColumnWriter(writer) => {
             let counts = cells.iter().filter_map(|cell| match cell {
-                // The format's readers know signed integers best.
+                // Readers of the format support signed integers best.
                 Cell::Count(count) => Some(i64::try_from(*count).unwrap_or(i64::MAX)),
                 _ => None,
             });

@@ -2,14 +2,14 @@ use serde::{Deserialize, Serialize};
 
 use super::{Cell, Column, ColumnKind, Row};
 
-/// What came of a round.
+/// The outcome of a round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RoundOutcome {
     /// It released a model version.
     #[default]
     Committed,
-    /// It came to nothing.
+    /// It was abandoned.
     Abandoned,
 }
 
@@ -18,39 +18,39 @@ pub enum RoundOutcome {
 pub struct RoundRow {
     /// The round's number.
     pub round_number: u64,
-    /// The model version that it committed.
+    /// The model version that the round committed; `None` if the round was abandoned.
     pub version: Option<u64>,
-    /// What came of it.
+    /// Whether the round committed or was abandoned.
     pub outcome: RoundOutcome,
-    /// Why it was abandoned.
+    /// The reason why the round was abandoned; `None` if it committed.
     pub reason: Option<String>,
-    /// Virtual seconds from the beginning of the simulation to the round's end.
+    /// The number of virtual seconds from the beginning of the simulation to the round's end.
     pub virtual_seconds: f64,
-    /// Virtual seconds that the round took.
+    /// The number of virtual seconds that the round took.
     pub duration_seconds: f64,
-    /// Clients that were drawn.
+    /// The number of clients that were drawn.
     pub drawn: u64,
-    /// Clients whose update was accepted.
+    /// The number of clients whose update was accepted.
     pub reported: u64,
-    /// Clients that vanished, aborted or were late.
+    /// The number of clients that vanished, aborted or were late.
     pub dropped: u64,
-    /// The mean over the accepted updates of how many versions they were behind.
+    /// The mean staleness of the accepted updates, in versions.
     pub staleness_mean: Option<f64>,
-    /// The most of these.
+    /// The maximum staleness of the accepted updates, in versions.
     pub staleness_max: Option<u64>,
-    /// Bytes to the clients during the round.
+    /// The number of bytes sent to the clients during the round.
     pub bytes_down: u64,
-    /// Bytes from the clients during the round.
+    /// The number of bytes sent from the clients during the round.
     pub bytes_up: u64,
-    /// Trainings that clients did for the round, whether or not their update was accepted.
+    /// The number of trainings that clients started during the round, whether or not their updates were accepted.
     pub client_rounds: u64,
-    /// The median of the updates' L2 norms before anything was clipped, which no coordinator sees.
+    /// The median of the updates' L2 norms before clipping. A real coordinator never sees these norms.
     pub update_norm_median: Option<f64>,
-    /// The L2 norm to which they were clipped.
+    /// The L2 norm to which updates were clipped.
     pub clipping_norm: Option<f64>,
-    /// The mean loss over the clients' examples while they trained.
+    /// The mean loss over the clients' examples during training.
     pub train_loss: Option<f64>,
-    /// The share of these examples that the model got right.
+    /// The share of these examples that the model classified correctly.
     pub train_accuracy: Option<f64>,
     /// The committed version's mean loss over the held-out examples, where it was evaluated.
     pub held_out_loss: Option<f64>,

@@ -1,9 +1,9 @@
 use serde::Serialize;
 
-/// What a column holds.
+/// The kind of values in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
-    /// Whole numbers of 0 or more.
+    /// Whole numbers, 0 or more.
     Count,
     /// Real numbers.
     Number,
@@ -14,15 +14,15 @@ pub enum ColumnKind {
 /// A column of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name, with its unit last.
+    /// The column's name, which ends in its unit.
     pub name: &'static str,
-    /// What it holds.
+    /// The kind of its values.
     pub kind: ColumnKind,
-    /// Whether a row may have nothing there.
+    /// Whether a row may have no value in it.
     pub is_optional: bool,
 }
 
-/// What a row has in one column.
+/// The value of a row in one column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
     /// A count.
@@ -31,26 +31,26 @@ pub enum Cell {
     Number(f64),
     /// A text.
     Text(String),
-    /// Nothing.
+    /// No value.
     Empty,
 }
 
-/// A record that is a row of a table. Its serde fields are its columns, in order.
+/// A record that is a row of a table. Its serde fields are the columns, in order.
 pub trait Row: Serialize {
-    /// The columns.
+    /// The columns, in the order of the cells.
     const COLUMNS: &'static [Column];
 
-    /// Returns a cell for each column.
+    /// Returns one cell for each column.
     fn cells(&self) -> Vec<Cell>;
 }
 
 impl Column {
-    /// A column in which every row has something.
+    /// Creates a column in which every row has a value.
     pub(super) const fn always(name: &'static str, kind: ColumnKind) -> Self {
         Self { name, kind, is_optional: false }
     }
 
-    /// A column in which a row may have nothing.
+    /// Creates a column in which a row may have no value.
     pub(super) const fn sometimes(name: &'static str, kind: ColumnKind) -> Self {
         Self { name, kind, is_optional: true }
     }
