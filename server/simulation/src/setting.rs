@@ -7,7 +7,7 @@ pub struct InvalidSetting {
     pub field: String,
     /// Its value.
     pub value: String,
-    /// What would be allowed.
+    /// The permitted range, in words.
     pub allowed: &'static str,
 }
 
@@ -17,27 +17,27 @@ impl fmt::Display for InvalidSetting {
     }
 }
 
-/// Everything that is out of its range, at once.
+/// Every setting that is out of its range, at once.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.settings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
 pub struct InvalidSettingsError {
-    /// At least one.
+    /// The settings, at least one.
     pub settings: Vec<InvalidSetting>,
 }
 
-/// Collects what is out of range under one path.
+/// Collects the settings under one path that are out of range.
 pub(crate) struct Check {
     path: String,
     settings: Vec<InvalidSetting>,
 }
 
 impl Check {
-    /// Begins with nothing wrong; `path` stands before the names of the fields.
+    /// Starts a check. `path` precedes the names of the fields.
     pub(crate) fn new(path: &str) -> Self {
         Self { path: path.to_owned(), settings: Vec::new() }
     }
 
-    /// Refuses `value` unless `fine`.
+    /// Records the setting as out of range unless `fine`.
     pub(crate) fn require(
         &mut self,
         field: &str,
@@ -51,32 +51,32 @@ impl Check {
         }
     }
 
-    /// Wants a number from 0 to 1.
+    /// Requires a number from 0 to 1.
     pub(crate) fn share(&mut self, field: &str, value: f64) {
         self.require(field, value, (0.0..=1.0).contains(&value), "from 0 to 1");
     }
 
-    /// Wants a finite number above 0.
+    /// Requires a finite number above 0.
     pub(crate) fn positive(&mut self, field: &str, value: f64) {
         self.require(field, value, value.is_finite() && value > 0.0, "a number above 0");
     }
 
-    /// Wants a finite number of 0 or more.
+    /// Requires a finite number of 0 or more.
     pub(crate) fn not_negative(&mut self, field: &str, value: f64) {
         self.require(field, value, value.is_finite() && value >= 0.0, "a number of 0 or more");
     }
 
-    /// Wants the deviation of a logarithm. Above 10, nine draws in ten would be absurd.
+    /// Requires the standard deviation of a logarithm. Above 10, nine draws in ten would be absurd.
     pub(crate) fn spread(&mut self, field: &str, value: f64) {
         self.require(field, value, (0.0..=10.0).contains(&value), "from 0 to 10");
     }
 
-    /// Wants a count in this range.
+    /// Requires a count in a range.
     pub(crate) fn count(&mut self, field: &str, value: usize, fine: bool, allowed: &'static str) {
         self.require(field, value, fine, allowed);
     }
 
-    /// Ends: everything that was refused, or nothing.
+    /// Returns every setting that was out of range, as an error.
     pub(crate) fn end(self) -> Result<(), InvalidSettingsError> {
         if self.settings.is_empty() { Ok(()) } else { Err(InvalidSettingsError { settings: self.settings }) }
     }

@@ -16,7 +16,7 @@ enum Writer<W: Write + Send> {
 }
 
 impl<R: Row, W: Write + Send> Rows<R, W> {
-    /// Begins a file. The writer need not be buffered.
+    /// Starts a file. The writer need not be buffered.
     ///
     /// # Errors
     /// [`RecordError`] if the header cannot be written.
@@ -41,8 +41,8 @@ impl<R: Row, W: Write + Send> Rows<R, W> {
         }
     }
 
-    /// Hands what was pushed on to the writer, for a reader that follows a running simulation. Parquet has
-    /// nothing to show before its end.
+    /// Flushes the rows so far, for a reader that follows a running simulation. The rows of a Parquet file can be read
+    /// only after its end is written.
     ///
     /// # Errors
     /// [`RecordError`] if it cannot be written.
@@ -54,7 +54,7 @@ impl<R: Row, W: Write + Send> Rows<R, W> {
         }
     }
 
-    /// Ends the file and returns the writer. A Parquet file without its end is none.
+    /// Ends the file and returns the writer. A Parquet file without its end is not valid.
     ///
     /// # Errors
     /// [`RecordError`] if the rest cannot be written.

@@ -65,7 +65,7 @@ fn from_json_lines<R: DeserializeOwned>(bytes: &[u8]) -> Vec<R> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Reads with the library's own reader, which knows nothing of our columns.
+/// Reads with the Parquet library's own reader, which does not know our columns.
 fn from_parquet(bytes: Vec<u8>) -> Vec<Vec<(String, Cell)>> {
     let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
     let rows = reader.get_row_iter(None).unwrap().map(Result::unwrap);
@@ -104,7 +104,7 @@ fn more_rows_than_a_group_holds_are_read_in_order() {
     assert_eq!(from_parquet(bytes), expected(&clients));
 }
 
-/// The columns are the serde fields, name by name and cell by cell.
+/// Asserts that the columns are the serde fields, name by name and cell by cell.
 fn expect_fields<R: Row>(row: &R) {
     let value = serde_json::to_string(row).unwrap();
     let places: Vec<usize> =
@@ -161,7 +161,7 @@ fn the_same_rows_are_the_same_bytes() {
     assert!(written(Format::Parquet, &round_rows()).starts_with(b"PAR1"));
 }
 
-/// A disk that is full at once.
+/// A disk that is full from the beginning.
 #[derive(Debug)]
 struct Full;
 
@@ -186,7 +186,7 @@ fn a_full_disk_is_an_error_at_the_latest_at_the_end() {
     }
 }
 
-/// A file that somebody else reads.
+/// A file that the test can read while it is written.
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Vec<u8>>>);
 

@@ -1,9 +1,9 @@
 //! Axes whose ends and ticks are round numbers.
 
-/// Ticks of an axis, at most.
+/// The maximum number of ticks of an axis.
 const TICKS_MAX: usize = 6;
 
-/// A stretch of numbers and how far its ticks are apart.
+/// The range of an axis, and the distance between its ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Scale {
     pub(super) low: f64,
@@ -12,9 +12,9 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// Covers `values` and nothing much beside; both ends are ticks.
+    /// Covers `values` and little else; both ends are ticks.
     ///
-    /// `includes_zero` begins the axis at 0 where all values are above it. Values that are not finite are left out.
+    /// With `includes_zero`, the axis begins at 0 if all values are above it. Values that are not finite are ignored.
     pub(super) fn covering(values: impl Iterator<Item = f64>, includes_zero: bool) -> Self {
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         for value in values.filter(|value| value.is_finite()) {
@@ -27,7 +27,7 @@ impl Scale {
         if includes_zero {
             (low, high) = (low.min(0.0), high.max(0.0));
         }
-        // A scale of one number still needs a length, and one that the number's own digits can tell.
+        // Even a single value needs an axis of some length, large enough to show in the digits of the value.
         let length = (high - low).max(1e-9 * high.abs().max(low.abs())).max(1e-12);
         let step = round_step(length / (TICKS_MAX - 1) as f64);
         let low = (low / step + 1e-9).floor() * step;
@@ -38,25 +38,25 @@ impl Scale {
         Scale { low, high: end, step }
     }
 
-    /// The same with an end that may not be left: a share is at most 100 %.
+    /// Returns the scale clipped to a range: a share, for example, is at most 100 %.
     pub(super) fn within(self, low: f64, high: f64) -> Self {
         let clipped = Scale { low: self.low.max(low), high: self.high.min(high), ..self };
         if clipped.low < clipped.high { clipped } else { self }
     }
 
-    /// The same, ended at `high` rather than at the next tick.
+    /// Returns the scale with its upper end at `high` instead of the next tick.
     pub(super) fn ended_at(self, high: f64) -> Self {
         if high > self.low { Scale { high, ..self } } else { self }
     }
 
-    /// The ticks from one end to the other.
+    /// Returns the ticks from one end to the other.
     pub(super) fn ticks(self) -> Vec<f64> {
         let count = ((self.high - self.low) / self.step + 1e-6).floor() as usize;
         (0..=count.min(4 * TICKS_MAX)).map(|place| self.low + place as f64 * self.step).collect()
     }
 }
 
-/// The smallest of 1, 2, 2.5 and 5 times a power of ten that is at least `step`.
+/// Returns the smallest of 1, 2, 2.5 and 5 times a power of ten that is at least `step`.
 fn round_step(step: f64) -> f64 {
     let power = 10f64.powf(step.log10().floor());
     let factor = [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().find(|factor| factor * power >= step * (1.0 - 1e-9));

@@ -1,4 +1,4 @@
-//! Which plots a report has.
+//! The plots of a report.
 
 use super::{
     Metric, Report, Run,
@@ -10,10 +10,10 @@ use super::{
 };
 use crate::record::RoundRow;
 
-/// A loss that is so many times the largest first one is left out of the scale.
+/// Losses above this multiple of the largest first loss are left out of the scale.
 const LOSS_GROWTH_MAX: f64 = 3.0;
 
-/// What the horizontal axis counts.
+/// The quantity on the horizontal axis.
 #[derive(Clone, Copy)]
 enum Base {
     Rounds,
@@ -21,21 +21,21 @@ enum Base {
     Bytes,
 }
 
-/// What the vertical axis shows of a row.
+/// The value of a row on the vertical axis.
 type Value<'a> = &'a dyn Fn(&RoundRow) -> Option<f64>;
 
 /// A count in a row.
 type Count = fn(&RoundRow) -> u64;
 
-/// A heading with its plots.
+/// A heading and its plots.
 pub(super) struct Section {
     pub(super) title: &'static str,
     pub(super) figures: Vec<Figure>,
-    /// Whether the lines are the runs, so that the runs' legend belongs here.
+    /// Whether each line is a run, so that the legend of the runs belongs here.
     pub(super) is_by_run: bool,
 }
 
-/// Returns all plots for which there are data.
+/// Returns all plots that have data.
 pub(super) fn sections(report: &Report) -> Vec<Section> {
     let by_run = |title, figures: Vec<Option<Figure>>| Section {
         title,
@@ -76,7 +76,7 @@ fn metric(report: &Report, base: Base) -> Option<Figure> {
     Some(figure)
 }
 
-/// A loss that explodes would press all others flat, so what is far above the beginnings leaves the plot.
+/// A loss that explodes would flatten all other lines, so the scale ends above the first losses.
 fn loss(report: &Report, name: &str, value: Value<'_>) -> Option<Figure> {
     let mut figure = over(report, Base::Rounds, format!("{name} over rounds"), name.to_lowercase(), value)?;
     let firsts = figure.plot.lines.iter().filter_map(|line| line.points.first());
@@ -84,7 +84,7 @@ fn loss(report: &Report, name: &str, value: Value<'_>) -> Option<Figure> {
     let values = || figure.plot.lines.iter().flat_map(|line| &line.points).map(|point| point.1);
     if most > 0.0 && values().any(|value| value > most) {
         figure.plot.y.scale = Scale::covering(values().filter(|value| *value <= most), false);
-        figure.note = Some("A line along the upper edge is above it: the run diverged.".into());
+        figure.note = Some("A line along the upper edge continues above the plot: the run diverged.".into());
     }
     Some(figure)
 }
@@ -100,7 +100,7 @@ fn duration(report: &Report) -> Option<Figure> {
     Some(figure)
 }
 
-/// Draws nothing when no update was ever behind.
+/// Returns `None` if no update was ever stale.
 fn staleness(report: &Report) -> Option<Figure> {
     let mut rows = report.runs.iter().flat_map(|run| &run.rounds);
     rows.find(|row| row.staleness_max.is_some_and(|most| most > 0))?;
@@ -109,7 +109,7 @@ fn staleness(report: &Report) -> Option<Figure> {
     let most = lines(report, Base::Rounds, 1.0, &|row| row.staleness_max.map(|most| most as f64));
     let faint = most.into_iter().map(|line| Line { is_faint: true, ..line });
     figure.plot.lines = faint.chain(figure.plot.lines).collect();
-    figure.note = Some("Strong lines are means, faint ones the most.".into());
+    figure.note = Some("Strong lines are means, faint lines are maxima.".into());
     begin_at_zero(&mut figure.plot);
     Some(figure)
 }
@@ -129,7 +129,7 @@ fn traffic(report: &Report) -> Option<Figure> {
         report.runs.iter().enumerate().map(line).collect::<Vec<Line>>()
     };
     let (lines, names) = match report.runs.as_slice() {
-        // One run has room for both directions.
+        // A report of one run has room for both directions in one plot.
         [_] => {
             let up = sums(|row| row.bytes_up).into_iter().map(|line| Line { colour: 1, ..line });
             let names = vec![(0, "to the clients".to_owned()), (1, "from the clients".to_owned())];
@@ -143,7 +143,7 @@ fn traffic(report: &Report) -> Option<Figure> {
     Some(figure)
 }
 
-/// The funnel of one run: who was drawn, who reported, who dropped out.
+/// Plots the funnel of one run: clients that were drawn, reported and dropped out.
 fn cohort(run: &Run, is_named: bool) -> Option<Figure> {
     let columns: [(&str, Count); 3] =
         [("drawn", |row| row.drawn), ("reported", |row| row.reported), ("dropped out", |row| row.dropped)];
@@ -160,7 +160,7 @@ fn cohort(run: &Run, is_named: bool) -> Option<Figure> {
     Some(Figure { plot, names, note: None })
 }
 
-/// A line for each run.
+/// Plots one line for each run.
 fn over(report: &Report, base: Base, title: String, y_name: String, value: Value<'_>) -> Option<Figure> {
     let most = report.runs.iter().flat_map(|run| base.values(run)).fold(0.0, f64::max);
     let unit = base.unit(most);
@@ -181,7 +181,7 @@ fn lines(report: &Report, base: Base, size: f64, value: Value<'_>) -> Vec<Line> 
     report.runs.iter().enumerate().map(line).collect()
 }
 
-/// Puts axes around lines; `None` if there is not a point.
+/// Puts axes around lines; `None` if there are no points.
 fn plot(title: &str, (x_name, y_name): (&str, &str), lines: Vec<Line>) -> Option<Plot> {
     let points = || lines.iter().flat_map(|line| &line.points);
     points().next()?;
@@ -210,7 +210,7 @@ impl Base {
         }
     }
 
-    /// Where each row of a run stands.
+    /// Returns the horizontal position of each row of a run.
     fn values(self, run: &Run) -> Vec<f64> {
         let mut bytes = 0.0;
         let value = |row: &RoundRow| match self {

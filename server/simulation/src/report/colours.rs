@@ -1,8 +1,8 @@
 //! Colours in an SVG and in the style sheet.
 //!
-//! The drawing library writes a colour as an attribute. The style sheet finds it by the attribute's value and puts
-//! the reader's colour in its place, so each colour here stands for one meaning. An SVG on its own shows them as
-//! they are, which is the light design.
+//! The drawing library writes a colour as an attribute. The style sheet selects elements by the attribute's value and
+//! puts the colour of the reader's theme in its place. So each colour here has one meaning. An SVG on its own shows the
+//! colours as they are, which is the light theme.
 
 use std::fmt::Write as _;
 
@@ -10,13 +10,13 @@ use plotters::style::RGBColor;
 
 use super::RUNS_MAX;
 
-/// A meaning, in light and in dark.
+/// A colour in the light and in the dark theme.
 struct Pair {
     light: [u8; 3],
     dark: [u8; 3],
 }
 
-/// Hues that colour-blind readers tell apart by brightness too.
+/// Hues that colour-blind readers can also tell apart by brightness.
 const HUES: [Pair; 8] = [
     Pair { light: [0x1F, 0x5A, 0xA6], dark: [0x7A, 0xB4, 0xF5] },
     Pair { light: [0xC8, 0x4B, 0x14], dark: [0xF4, 0x9A, 0x6C] },
@@ -31,28 +31,29 @@ const TEXT: Pair = Pair { light: [0x3A, 0x41, 0x4B], dark: [0xC9, 0xD0, 0xDA] };
 const AXIS: Pair = Pair { light: [0x8B, 0x93, 0x9E], dark: [0x6B, 0x74, 0x80] };
 const GRID: Pair = Pair { light: [0xE2, 0xE6, 0xEB], dark: [0x2C, 0x33, 0x3D] };
 
-/// The colour of a line. After eight the hues come again, and the style sheet breaks the line into dashes.
+/// Returns the colour of a line. After eight lines the hues repeat, and the style sheet draws these lines dashed.
 pub(super) fn line(number: usize) -> RGBColor {
     let [red, green, blue] = light_of(number % RUNS_MAX);
     RGBColor(red, green, blue)
 }
 
-/// The colour of words and numbers.
+/// Returns the colour of text.
 pub(super) fn text() -> RGBColor {
     RGBColor(TEXT.light[0], TEXT.light[1], TEXT.light[2])
 }
 
-/// The colour of an axis.
+/// Returns the colour of an axis.
 pub(super) fn axis() -> RGBColor {
     RGBColor(AXIS.light[0], AXIS.light[1], AXIS.light[2])
 }
 
-/// The colour of the lines behind.
+/// Returns the colour of grid lines.
 pub(super) fn grid() -> RGBColor {
     RGBColor(GRID.light[0], GRID.light[1], GRID.light[2])
 }
 
-/// A hue, or nearly so for a dashed line: one step of blue tells it apart and nobody sees it.
+/// Returns a hue. The hue of a dashed line differs by one step of blue, which is invisible. The style sheet selects
+/// dashed lines by it.
 fn light_of(number: usize) -> [u8; 3] {
     let [red, green, blue] = HUES[number % HUES.len()].light;
     [red, green, if number >= HUES.len() { blue ^ 1 } else { blue }]
@@ -62,7 +63,7 @@ fn hex([red, green, blue]: [u8; 3]) -> String {
     format!("#{red:02X}{green:02X}{blue:02X}")
 }
 
-/// The rules that put the reader's colours in place.
+/// Returns the rules that apply the colours of the reader's theme.
 pub(super) fn style_sheet() -> String {
     let mut variables = (String::new(), String::new());
     let mut rules = String::new();
@@ -89,7 +90,7 @@ pub(super) fn style_sheet() -> String {
     format!(":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n{rules}")
 }
 
-/// A colour as the drawing library writes it.
+/// Returns a colour as the drawing library writes it.
 pub(super) fn attribute(number: usize) -> String {
     hex(light_of(number % RUNS_MAX))
 }
@@ -100,7 +101,7 @@ mod tests {
 
     use super::*;
 
-    /// The relative luminance of a colour (WCAG 2.2).
+    /// Returns the relative luminance of a colour (WCAG 2.2).
     fn luminance(colour: [u8; 3]) -> f64 {
         let channel = |value: u8| {
             let share = f64::from(value) / 255.0;
@@ -123,7 +124,7 @@ mod tests {
 
     #[test]
     fn lines_and_words_stand_out_in_light_and_dark() {
-        // WCAG 2.2 asks for 3 of graphics and 4.5 of words.
+        // WCAG 2.2 requires a contrast of 3 for graphics and of 4.5 for text.
         for hue in &HUES {
             assert!(contrast(hue.light, [255; 3]) >= 3.0, "{:?}", hue.light);
             assert!(contrast(hue.dark, [0x14, 0x18, 0x1E]) >= 3.0, "{:?}", hue.dark);

@@ -1,13 +1,13 @@
 use super::RUNS_MAX;
 
-/// Why there is no report.
+/// A report that cannot be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
     /// There are no runs, or more than can be told apart.
-    #[error("a report is about 1 to {RUNS_MAX} runs, and {runs} were given; compare fewer at once")]
+    #[error("{runs} runs were given; a report shows 1 to {RUNS_MAX} runs")]
     RunCount {
-        /// The runs given.
+        /// The number of runs that were given.
         runs: usize,
     },
     /// A plot cannot be drawn.

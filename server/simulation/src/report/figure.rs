@@ -2,17 +2,17 @@ use std::fmt::Write as _;
 
 use super::{ReportError, html::Escaped, legend::legend, plot::Plot};
 
-/// A plot with its words.
+/// A plot with its title, legend and note.
 pub(super) struct Figure {
     pub(super) plot: Plot,
-    /// Whose the lines are, by colour, where the section's legend does not say it.
+    /// The names of the lines by colour, if the section's legend does not give them.
     pub(super) names: Vec<(usize, String)>,
-    /// A sentence below.
+    /// A sentence below the plot.
     pub(super) note: Option<String>,
 }
 
 impl Figure {
-    /// Writes the figure; its title stands above the plot.
+    /// Renders the figure as HTML, with its title above the plot.
     pub(super) fn html(&self) -> Result<String, ReportError> {
         let mut html = format!("<figure>\n<figcaption>{}</figcaption>\n", Escaped(&self.plot.title));
         if !self.names.is_empty() {

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-/// Characters of a text that came from outside, at most; the rest is cut off.
+/// The maximum number of characters of a text. Longer texts are truncated.
 const TEXT_CHARACTERS_MAX: usize = 400;
 
-/// A text that shows as it is, in an element or in a quoted attribute.
+/// A text that is escaped for an element or a quoted attribute.
 pub(super) struct Escaped<'a>(pub(super) &'a str);
 
 impl fmt::Display for Escaped<'_> {
@@ -20,7 +20,7 @@ impl fmt::Display for Escaped<'_> {
                 '>' => f.write_str("&gt;")?,
                 '"' => f.write_str("&quot;")?,
                 '\'' => f.write_str("&#39;")?,
-                // Control characters are not allowed in HTML, whatever the escape.
+                // Control characters are not allowed in HTML, even if they are escaped.
                 control if control.is_control() => f.write_str(" ")?,
                 other => write!(f, "{other}")?,
             }

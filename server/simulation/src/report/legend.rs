@@ -1,10 +1,10 @@
-//! Which line is whose.
+//! Legends: the names of the lines.
 
 use std::fmt::Write as _;
 
 use super::{colours, html::Escaped};
 
-/// Writes a list of names, each behind a piece of its line.
+/// Renders a list of names, each after a sample of its line.
 pub(super) fn legend<'a>(names: impl Iterator<Item = (usize, &'a str)>) -> String {
     let mut html = String::from("<ul class=\"legend\">");
     for (colour, name) in names {

@@ -1,7 +1,7 @@
-//! One HTML file about one run or several: plots, a summary and the settings.
+//! Reports of one run or several as a single HTML file: plots, a summary and the settings.
 //!
-//! The file stands alone: plots are inline SVG, there are no scripts and nothing is fetched. It follows the
-//! reader's choice of light or dark and prints in light.
+//! The file is self-contained: plots are inline SVG, there are no scripts, and nothing is fetched. It follows the
+//! reader's choice of light or dark, and prints in light.
 
 mod axis;
 mod charts;
@@ -22,7 +22,7 @@ pub use error::ReportError;
 pub use run::{Metric, Report, Run};
 pub use summary::{Reached, Summary};
 
-/// Runs of one report, at most: as many as can be told apart.
+/// The maximum number of runs of one report: as many as readers can tell apart.
 pub const RUNS_MAX: usize = 16;
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::{RUNS_MAX, Report, ReportError, charts, colours, html::Escaped, legen
 const STYLE: &str = include_str!("style.css");
 
 impl Report {
-    /// Writes the report.
+    /// Renders the report as an HTML page.
     ///
     /// # Errors
     /// [`ReportError`] if there are too many runs or none, or a plot cannot be drawn.
@@ -20,7 +20,7 @@ impl Report {
     }
 }
 
-/// Writes the page.
+/// Renders the page.
 fn write(report: &Report) -> Result<String, ReportError> {
     let title = Escaped(&report.title);
     let mut html = format!(

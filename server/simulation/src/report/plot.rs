@@ -8,49 +8,49 @@ use plotters::{
 
 use super::{ReportError, axis::Scale, colours, quantity};
 
-/// Units of a pixel. The library places points on whole units only, and steps of a pixel would be seen.
+/// The number of units per pixel. The library places points on whole units only, and steps of a pixel would be visible.
 const PIXEL: i32 = 4;
 const WIDTH: i32 = 620 * PIXEL;
 const HEIGHT: i32 = 372 * PIXEL;
-/// From the edges to the plot: left, right, top, bottom.
+/// The distances from the edges to the plot: left, right, top, bottom.
 const MARGINS: (i32, i32, i32, i32) = (72 * PIXEL, 22 * PIXEL, 16 * PIXEL, 56 * PIXEL);
-/// Sizes of the fonts. The library divides them by 1.24.
+/// The font sizes. The library divides them by 1.24.
 const NUMBERS: f64 = 16.5 * PIXEL as f64;
 const NAMES: f64 = 17.5 * PIXEL as f64;
 /// Widths of strokes.
 const THIN: u32 = PIXEL as u32;
 const STRONG: u32 = 2 * PIXEL as u32;
-/// Lines have marks if none has more points than this.
+/// Lines have markers if none has more points than this.
 const MARKS_MAX: usize = 40;
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// What is drawn.
+/// A plot: lines over two axes.
 pub(super) struct Plot {
-    /// What the plot shows, for readers who do not see it.
+    /// The title, also the label for screen readers.
     pub(super) title: String,
     pub(super) x: Axis,
     pub(super) y: Axis,
     pub(super) lines: Vec<Line>,
 }
 
-/// An axis: its words, and its stretch.
+/// An axis: its name and its scale.
 pub(super) struct Axis {
     pub(super) name: String,
     pub(super) scale: Scale,
 }
 
-/// A line.
+/// A line of a plot.
 pub(super) struct Line {
     pub(super) points: Vec<(f64, f64)>,
-    /// Its colour's number.
+    /// The number of its colour.
     pub(super) colour: usize,
-    /// Whether it stands behind: thin and faint, for an extreme beside its mean.
+    /// Whether the line is thin and faint in the background, for an extreme beside its mean.
     pub(super) is_faint: bool,
 }
 
 impl Plot {
-    /// Draws it.
+    /// Renders the plot as SVG.
     pub(super) fn svg(&self) -> Result<String, ReportError> {
         let mut svg = String::new();
         self.draw(&mut svg).map_err(|error| ReportError::Plot(error.to_string()))?;
@@ -112,7 +112,7 @@ impl Plot {
         area.draw(&Text::new(self.y.name.clone(), (3 * PIXEL, (top + bottom) / 2), turned))
     }
 
-    /// The pixel of a point; of one beyond the scale, the nearest at its edge.
+    /// Returns the pixel of a point. A point beyond the scale moves to the nearest pixel at the edge.
     fn place(&self, (x, y): (f64, f64)) -> (i32, i32) {
         let (left, right, top, bottom) = MARGINS;
         let share =

@@ -1,9 +1,9 @@
-//! Numbers as people read them.
+//! Numbers formatted for people.
 
-/// What an axis or a table counts, with the unit that suits how much there is.
+/// A unit of an axis or a table, chosen to suit the amount.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Unit {
-    /// How many of the base are one of these.
+    /// The number of base units in this unit.
     pub(super) size: f64,
     pub(super) name: &'static str,
 }
@@ -27,17 +27,17 @@ const BYTES: [Unit; 6] = [
 ];
 
 impl Unit {
-    /// The largest unit of which `most` seconds are at least two.
+    /// Returns the largest unit of time for which `most` seconds are at least two units.
     pub(super) fn of_time(most: f64) -> Unit {
         largest(&TIME, most, 2.0)
     }
 
-    /// The largest unit of which `most` bytes are at least one.
+    /// Returns the largest unit for which `most` bytes are at least one unit.
     pub(super) fn of_bytes(most: f64) -> Unit {
         largest(&BYTES, most, 1.0)
     }
 
-    /// Writes an amount of the base with the unit.
+    /// Formats an amount of base units in this unit.
     pub(super) fn show(self, amount: f64) -> String {
         format!("{} {}", number(amount / self.size), self.name)
     }
@@ -48,17 +48,17 @@ fn largest(units: &[Unit], most: f64, fewest: f64) -> Unit {
     *fitting.unwrap_or(&units[0])
 }
 
-/// Writes seconds in the unit that suits them.
+/// Formats seconds in the unit that suits them.
 pub(super) fn seconds(seconds: f64) -> String {
     Unit::of_time(seconds).show(seconds)
 }
 
-/// Writes bytes in the unit that suits them.
+/// Formats bytes in the unit that suits them.
 pub(super) fn bytes(bytes: f64) -> String {
     Unit::of_bytes(bytes).show(bytes)
 }
 
-/// Writes a number with about four digits that count, and thousands apart.
+/// Formats a number with about four significant digits and separated thousands.
 pub(super) fn number(number: f64) -> String {
     if !number.is_finite() {
         return if number.is_nan() { "not a number".into() } else { "infinite".into() };
@@ -77,7 +77,7 @@ pub(super) fn number(number: f64) -> String {
     trimmed(format!("{number:.decimals$}"))
 }
 
-/// Writes the number at a tick of an axis whose ticks are `step` apart.
+/// Formats the number at a tick of an axis whose ticks are `step` apart.
 pub(super) fn tick(number: f64, step: f64) -> String {
     let size = number.abs().max(step);
     if size >= 1e7 || step < 1e-4 {
@@ -89,13 +89,13 @@ pub(super) fn tick(number: f64, step: f64) -> String {
     if negative_zero { text[1..].to_owned() } else { grouped(&text) }
 }
 
-/// Takes the zeros off the end of the decimals.
+/// Removes trailing zeros after the decimal point.
 fn trimmed(text: String) -> String {
     let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
     grouped(if text == "-0" { "0" } else { text })
 }
 
-/// Puts a thin space between the thousands of five digits or more.
+/// Puts a narrow no-break space between the thousands of five digits or more.
 fn grouped(text: &str) -> String {
     let (whole, decimals) = text.split_at(text.find('.').unwrap_or(text.len()));
     let digits = whole.trim_start_matches('-');

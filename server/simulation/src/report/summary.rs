@@ -1,32 +1,32 @@
 use super::{Metric, Run};
 use crate::record::RoundOutcome;
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
-    /// Rounds that released a version.
+    /// The number of rounds that released a version.
     pub committed: u64,
-    /// Rounds that came to nothing.
+    /// The number of rounds that were abandoned.
     pub abandoned: u64,
-    /// Virtual seconds until the last round's end.
+    /// The number of virtual seconds until the end of the last round.
     pub virtual_seconds: f64,
-    /// The metric when it was last measured.
+    /// The last measured value of the metric.
     pub last_metric: Option<f64>,
-    /// The best that was measured.
+    /// The best measured value of the metric.
     pub best_metric: Option<f64>,
-    /// When the target was first reached; `None` without a target, or if it never was.
+    /// When the target was first reached; `None` without a target, or if it was never reached.
     pub reached: Option<Reached>,
-    /// Bytes to the clients.
+    /// The number of bytes sent to the clients.
     pub bytes_down: f64,
-    /// Bytes from the clients.
+    /// The number of bytes sent from the clients.
     pub bytes_up: f64,
-    /// Trainings that clients did.
+    /// The number of trainings that clients did.
     pub client_rounds: f64,
-    /// Of the clients that were drawn, the share that dropped out.
+    /// The share of the drawn clients that dropped out.
     pub dropped_share: Option<f64>,
-    /// How many versions an accepted update was behind, in the mean over updates.
+    /// The mean staleness of the accepted updates, in versions.
     pub staleness_mean: Option<f64>,
-    /// The most that one was behind.
+    /// The maximum staleness, in versions.
     pub staleness_max: Option<u64>,
 }
 
@@ -35,14 +35,14 @@ pub struct Summary {
 pub struct Reached {
     /// The round's number.
     pub round_number: u64,
-    /// Virtual seconds until its end.
+    /// The number of virtual seconds until the end of the round.
     pub virtual_seconds: f64,
-    /// Bytes to and from the clients until then.
+    /// The number of bytes sent to and from the clients until the end of the round.
     pub bytes: f64,
 }
 
 impl Summary {
-    /// Sums up a run. A target is reached when the metric is at least as good.
+    /// Summarises a run. The target is reached when the metric is at least as good.
     pub fn of(run: &Run, metric: &Metric, target: Option<f64>) -> Self {
         let mut summary = Summary::default();
         let (mut drawn, mut dropped, mut reported, mut staleness) = (0.0, 0.0, 0.0, 0.0);
@@ -83,7 +83,7 @@ impl Summary {
 }
 
 impl Metric {
-    /// Says whether `a` is better than `b`.
+    /// Returns whether `a` is better than `b`.
     fn is_better(&self, a: f64, b: f64) -> bool {
         if self.is_larger_better { a > b } else { a < b }
     }

@@ -1,4 +1,4 @@
-//! The summary and the settings, a column for each run.
+//! The tables of the summary and of the settings, with a column for each run.
 
 use std::fmt::Write as _;
 
@@ -8,13 +8,13 @@ use super::{
     quantity::{bytes, number, seconds},
 };
 
-/// A row's name and what each run has there.
+/// A row's name and its cell for each run.
 type Row = (String, Vec<String>);
 
-/// Stands where there is nothing.
+/// The cell of a missing value.
 const NOTHING: &str = "–";
 
-/// Writes what the runs came to.
+/// Renders the results of the runs.
 pub(super) fn summary(report: &Report) -> String {
     let summaries: Vec<Summary> =
         report.runs.iter().map(|run| Summary::of(run, &report.metric, report.target)).collect();
@@ -43,18 +43,18 @@ pub(super) fn summary(report: &Report) -> String {
         row("Sent to the clients", &|summary| Some(bytes(summary.bytes_down))),
         row("Sent from the clients", &|summary| Some(bytes(summary.bytes_up))),
         row("Trainings by clients", &|summary| Some(number(summary.client_rounds))),
-        row("Dropped out of those drawn", &|summary| {
+        row("Drawn clients that dropped out", &|summary| {
             Some(format!("{} %", number((1e4 * summary.dropped_share?).round() / 100.0)))
         }),
         row("Mean staleness", &|summary| Some(number(summary.staleness_mean?))),
-        row("Most staleness", &|summary| Some(number(summary.staleness_max? as f64))),
+        row("Maximum staleness", &|summary| Some(number(summary.staleness_max? as f64))),
     ];
-    // What no run has is left out; that no run reached its target is worth a row.
+    // Leave out rows that no run has. The rows of the target stay, even if no run reached it.
     rows.extend(sums.into_iter().filter(|(_, cells)| cells.iter().any(|cell| cell != NOTHING)));
     table(report, "Result", &rows, false)
 }
 
-/// Writes the runs' settings; nothing if there are none.
+/// Renders the runs' settings; empty if there are none.
 pub(super) fn settings(report: &Report) -> String {
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in report.runs.iter().flat_map(|run| &run.settings) {
@@ -79,7 +79,7 @@ fn show(metric: &Metric, value: f64) -> String {
     if metric.is_share { format!("{} %", number((1e4 * value).round() / 100.0)) } else { number(value) }
 }
 
-/// Writes a table. In that of the settings, rows in which the runs differ stand out.
+/// Renders a table. With `marks_differences`, rows in which the runs differ are highlighted.
 fn table(report: &Report, kind: &str, rows: &[Row], marks_differences: bool) -> String {
     let mut html = format!("<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">{kind}</th>");
     for run in &report.runs {

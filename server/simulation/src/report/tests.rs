@@ -1,7 +1,7 @@
 use super::*;
 use crate::record::{RoundOutcome, RoundRow};
 
-/// A run that learns: the metric goes to `best` at a speed of its own.
+/// Returns a run that learns: the metric approaches `best` at the given speed.
 fn run(name: &str, rounds: u64, best: f64, speed: f64) -> Run {
     let row = |number: u64| {
         let left = (-speed * number as f64).exp();
@@ -52,7 +52,7 @@ fn three() -> Report {
     ])
 }
 
-/// Says what is wrong with the nesting of `html`'s elements; `None` if nothing is.
+/// Returns a description of the first fault in the nesting of `html`'s elements; `None` if there is no fault.
 fn fault(html: &str) -> Option<String> {
     const EMPTY: [&str; 2] = ["meta", "!DOCTYPE"];
     let mut open = Vec::new();

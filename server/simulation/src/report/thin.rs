@@ -1,12 +1,12 @@
-/// Points of a line, at most: more than a reader can tell apart.
+/// The maximum number of points of a line: more than a reader can tell apart.
 const POINTS_MAX: usize = 600;
-/// What a plot can still show; beyond, sums of numbers overflow.
+/// The largest number that a plot can show. Sums of larger numbers overflow.
 const NUMBER_MAX: f64 = 1e100;
 
-/// Leaves out points of a long line, and none that stands out.
+/// Thins out the points of a long line, but keeps its peaks.
 ///
-/// The line is cut into stretches of as many points each; of each the lowest and the highest stay, in their order,
-/// and the first and the last of all. Points that are not finite, or absurdly far away, go.
+/// The line is cut into stretches with equally many points. The lowest and the highest point of each stretch stay, in
+/// order, as do the first and the last point of the line. Points that are not finite, or absurdly large, are removed.
 pub(super) fn thin(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
     let points: Vec<(f64, f64)> =
         points.filter(|(x, y)| x.abs() <= NUMBER_MAX && y.abs() <= NUMBER_MAX).collect();

@@ -3,11 +3,11 @@ use rand::Rng;
 
 use crate::chance::Stream;
 
-/// Clients that are in an audit for what a release says of them. Each has a direction of its own, with no coordinate in common
-/// with another's, and sends in every round an update of the clipping norm in it; or zeros, if its coin fell so.
+/// The canary clients of an audit. Each has a direction of its own, which shares no coordinate with any other canary.
+/// In every round it sends an update of the clipping norm in that direction or, depending on its coin, zeros.
 ///
-/// The first `keeping` clients keep to the norm. The others send an update so many times as long, past the clipping of honest
-/// software: the coordinator has to refuse it.
+/// The first `keeping` clients keep to the norm. The others skip the clipping of honest software and send an update
+/// `LENGTH` times as long, which the coordinator must reject.
 #[derive(Clone, Debug)]
 pub struct Canaries {
     keeping: usize,
@@ -15,38 +15,38 @@ pub struct Canaries {
     signs: u64,
 }
 
-/// How much longer than the norm updates are that do not keep to it.
+/// The length of updates that exceed the norm, in clipping norms.
 const LENGTH: f64 = 4.0;
 
 impl Canaries {
-    /// Draws the coins of `keeping` clients that keep to the norm and `longer` that do not. `chance` must not be known to who
-    /// scores them.
+    /// Draws the coins of `keeping` clients that keep to the norm and of `longer` clients that exceed it. The code that
+    /// scores the clients must not see the state of `chance`.
     pub fn draw(keeping: usize, longer: usize, chance: &mut impl Rng) -> Self {
         let is_in = (0..keeping + longer).map(|_| chance.next_u64() & 1 == 1).collect();
         Self { keeping, is_in, signs: chance.next_u64() }
     }
 
-    /// Returns how many clients there are.
+    /// Returns the number of clients.
     pub fn len(&self) -> usize {
         self.is_in.len()
     }
 
-    /// Says whether there are none.
+    /// Returns whether there are no canaries.
     pub fn is_empty(&self) -> bool {
         self.is_in.is_empty()
     }
 
-    /// Says whether a client keeps to the norm.
+    /// Returns whether a client keeps to the norm.
     pub fn keeps(&self, client: usize) -> bool {
         client < self.keeping
     }
 
-    /// Says how its coin fell.
+    /// Returns whether the coin of a client decided that it takes part.
     pub fn is_in(&self, client: usize) -> bool {
         self.is_in[client]
     }
 
-    /// Makes the update of a client. `norm_steps` is the clipping norm, in steps of the grid.
+    /// Builds the update of a client. `norm_steps` is the clipping norm, in steps of the grid.
     pub fn update(
         &self,
         client: usize,
@@ -65,12 +65,13 @@ impl Canaries {
         delta
     }
 
-    /// Returns how far a sum of updates goes in the direction of a client.
+    /// Returns the inner product of a sum of updates and a client's direction.
     pub fn score(&self, client: usize, sum: &[f64]) -> f64 {
         self.direction(client, sum.len()).map(|(index, value)| sum[index] * value).sum()
     }
 
-    /// The elements of a client's direction that are not 0, together of length 1: every n-th, n being the number of clients.
+    /// Returns the elements of a client's direction that are not 0: every n-th element for n clients. Together they
+    /// have the length 1.
     fn direction(&self, client: usize, parameter_count: usize) -> impl Iterator<Item = (usize, f64)> {
         let count = (parameter_count + self.len() - 1 - client) / self.len();
         let length = 1.0 / (count as f64).sqrt();

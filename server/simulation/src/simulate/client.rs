@@ -14,30 +14,30 @@ use super::{
 };
 use crate::{chance::Stream, device::Device};
 
-/// How long a check-in waits at the coordinator, as that of a real client.
+/// The number of seconds that a check-in waits at the coordinator, as for a real client.
 pub const WAIT_SECONDS: u32 = 30;
-/// Blobs that a client keeps.
+/// The number of blobs that a client caches.
 const CACHE_MAX: usize = 40;
 
 /// A virtual client.
 pub struct VirtualClient {
-    /// As it is enrolled; none before its first check-in.
+    /// Its enrolment; `None` before its first check-in.
     pub record: Option<ClientRecord>,
-    /// The session in memory; none while the app is closed.
+    /// The session in memory; `None` while the app is closed.
     pub session: Option<Box<Session>>,
     /// The session as it was when the app was closed.
     pub stored: Option<Box<Session>>,
-    /// What the device is like.
+    /// The model of its device.
     pub device: Device,
-    /// Its chance.
+    /// Its random number generator.
     pub chance: Stream,
-    /// Counts its starts: what was meant for an earlier one is lost.
+    /// The number of starts of the app. Events for an earlier start are dropped.
     pub incarnation: u32,
-    /// Counts its alarms: only the last rings.
+    /// The number of alarms that were set. Only the last one rings.
     pub alarm: u32,
-    /// The training under way or done.
+    /// The training in progress or done.
     pub work: Option<Box<VirtualWork>>,
-    /// What its updates have left out.
+    /// The error feedback of the codec: the part that it left out of earlier updates, to be added to the next.
     pub memory: Option<Memory>,
     cached: Vec<BlobDigest>,
 }
@@ -47,23 +47,23 @@ pub struct VirtualWork {
     pub assignment: Assignment,
     pub slot: Arc<Slot>,
     pub update: Option<TrainedUpdate>,
-    /// How it is ended early, where the coordinator may ask for it.
+    /// The data to end the training early; `None` if the coordinator may not ask for a partial update.
     pub early: Option<EarlyEnd>,
 }
 
-/// What it takes to end a training after fewer steps.
+/// The data needed to end a training after fewer steps.
 pub struct EarlyEnd {
     pub request_id: RequestId,
     pub training: Training,
-    /// When it began.
+    /// The time at which the training began, in virtual milliseconds.
     pub begun: u64,
-    /// How long all its steps take.
+    /// The duration of all steps of the training.
     pub milliseconds: u64,
 }
 
 impl EarlyEnd {
-    /// Returns the training that ends with the step which is under way at `now`, and in how many milliseconds that is. None
-    /// if it was the last one.
+    /// Returns the training cut short after the step in progress at `now`, and the milliseconds until that step ends.
+    /// `None` if that step is the last.
     pub fn at(self, now: u64) -> Option<(Training, u64)> {
         let steps = self.training.steps_max.max(1);
         let of_step = self.milliseconds as f64 / steps as f64;
@@ -75,7 +75,7 @@ impl EarlyEnd {
 }
 
 impl VirtualClient {
-    /// Makes a client that has not come yet.
+    /// Creates a client that has not started yet.
     pub fn new(device: Device, chance: Stream) -> Self {
         Self {
             record: None,
@@ -91,12 +91,12 @@ impl VirtualClient {
         }
     }
 
-    /// Says whether the client has this blob.
+    /// Returns whether the client has cached this blob.
     pub fn has(&self, digest: BlobDigest) -> bool {
         self.cached.contains(&digest)
     }
 
-    /// Keeps a blob; the oldest goes.
+    /// Caches a blob, and evicts the oldest if the cache is full.
     pub fn keep(&mut self, digest: BlobDigest) {
         if !self.has(digest) {
             if self.cached.len() == CACHE_MAX {
@@ -107,7 +107,7 @@ impl VirtualClient {
     }
 }
 
-/// What a client offers.
+/// Returns the offer of a client at check-in.
 pub fn offer(example_count: u64, attributes: BTreeMap<String, String>) -> Offer {
     let request = CheckInRequest {
         sdk_version: env!("CARGO_PKG_VERSION").into(),
@@ -118,7 +118,7 @@ pub fn offer(example_count: u64, attributes: BTreeMap<String, String>) -> Offer 
     Offer { request, wait_seconds: WAIT_SECONDS }
 }
 
-/// The one population.
+/// Returns the client's enrolment key within the population.
 pub fn key_of(client: usize, population: &PopulationName) -> String {
     format!("{population}/{client}")
 }

@@ -1,4 +1,4 @@
-//! The examples of a simulated population: made or given, held out, dealt out, poisoned.
+//! The examples of a simulated population: generated or given, held out, divided among clients, poisoned.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -13,25 +13,25 @@ use crate::{
     synthetic::Synthetic,
 };
 
-/// Examples that are made.
+/// The settings of examples that are generated.
 pub type SyntheticData = Synthetic;
 
-/// Where the examples come from.
+/// The source of the examples.
 pub enum DataSource {
-    /// They were read, perhaps with those that are held out.
+    /// The caller has read the examples, perhaps with separate held-out examples.
     Given {
-        /// The examples to deal out.
+        /// The examples to divide among the clients.
         training: Dataset,
-        /// Those on which versions are measured; without them a share is held out.
+        /// The examples on which versions are measured. Without them, a share of `training` is held out.
         held_out: Option<Examples>,
     },
-    /// The world's settings say how they are made.
+    /// The simulation generates the examples from the world's settings.
     Made,
-    /// There are none: the clients are the canaries of an audit.
+    /// There are no examples: the clients are the canaries of an audit.
     Canaries(Canaries),
 }
 
-/// What every client holds.
+/// The examples of every client.
 pub struct Crowd {
     examples: Arc<Examples>,
     parts: Vec<Part>,
@@ -39,11 +39,11 @@ pub struct Crowd {
     adversary: Option<Adversary>,
     canaries: Option<Canaries>,
     seed: u64,
-    /// The examples that nobody holds.
+    /// The held-out examples, which no client holds.
     pub held_out: Option<Examples>,
 }
 
-/// What the words of a stream mean.
+/// The purposes of random streams.
 mod purpose {
     pub const HELD_OUT: u64 = 1;
     pub const PARTITION: u64 = 2;
@@ -51,15 +51,15 @@ mod purpose {
 }
 
 impl Crowd {
-    /// Deals the examples out as the settings say.
+    /// Divides the examples among the clients as the settings say.
     ///
     /// # Errors
-    /// If they cannot be made or dealt out.
+    /// If the examples cannot be generated or divided.
     pub fn deal(settings: &WorldSettings, source: DataSource) -> Result<Self, SimulateError> {
         let mut canaries = None;
         let (examples, groups, held_out) = match source {
             DataSource::Canaries(drawn) => {
-                // One example each, so that they may take part; nobody looks at it.
+                // Give each client one example, so that it is eligible. The example is never used.
                 let examples =
                     Examples::new(vec![0.0; drawn.len()], vec![1], Labels::Classes(vec![0; drawn.len()]))?;
                 canaries = Some(drawn);
@@ -73,7 +73,9 @@ impl Crowd {
             }
             DataSource::Made => {
                 let synthetic = settings.synthetic.as_ref().ok_or_else(|| {
-                    SimulateError::Data("there is no data: name a file, or describe [synthetic]".into())
+                    SimulateError::Data(
+                        "there is no data; name a data file or add a [synthetic] table".into(),
+                    )
                 })?;
                 let made = synthetic.make(settings.seed)?;
                 split(settings, made.examples, Some(made.groups))?
@@ -98,17 +100,17 @@ impl Crowd {
         })
     }
 
-    /// Returns how many clients there are.
+    /// Returns the number of clients.
     pub fn len(&self) -> usize {
         self.parts.len()
     }
 
-    /// Says whether there is nobody.
+    /// Returns whether there are no clients.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
-    /// Returns how many examples a client holds.
+    /// Returns the number of examples that a client holds.
     pub fn example_count(&self, client: usize) -> u64 {
         self.parts[client].indices.len() as u64
     }
@@ -116,7 +118,7 @@ impl Crowd {
     /// Returns a client's examples, poisoned if it is hostile and its attack is on data.
     ///
     /// # Errors
-    /// If the attack does not go with the data.
+    /// If the attack does not fit the data.
     pub fn examples(&self, client: usize) -> Result<Examples, SimulateError> {
         let held = self.parts[client].examples(&self.examples)?;
         match self.attack(client).filter(|attack| attack.is_on_data()) {
@@ -125,12 +127,12 @@ impl Crowd {
         }
     }
 
-    /// Returns the canaries, if the clients are some.
+    /// Returns the canaries, if the clients are canaries.
     pub fn canaries(&self) -> Option<&Canaries> {
         self.canaries.as_ref()
     }
 
-    /// Returns what a hostile client does.
+    /// Returns the attack of a client; `None` if it is honest.
     pub fn attack(&self, client: usize) -> Option<&Attack> {
         let adversary = self.adversary.as_ref().filter(|_| self.hostile.contains(&client))?;
         Some(&adversary.attack)
@@ -139,7 +141,7 @@ impl Crowd {
 
 type Split = (Examples, Option<Vec<u32>>, Option<Examples>);
 
-/// Holds a share out, drawn by chance.
+/// Holds out a random share of the examples.
 fn split(
     settings: &WorldSettings,
     examples: Examples,
@@ -158,7 +160,8 @@ fn split(
     Ok((examples.subset(training)?, groups, Some(examples.subset(held_out)?)))
 }
 
-/// Where clients are dealt natural groups, there are no more clients than groups.
+/// Returns the number of clients under a natural partition, which has no more clients than groups; `None` under another
+/// partition.
 fn natural_clients(settings: &WorldSettings, groups: Option<&[u32]>) -> Option<usize> {
     let groups = groups.filter(|_| matches!(settings.partition, Partition::Natural(_)))?;
     Some(groups.iter().collect::<BTreeSet<_>>().len().min(settings.clients))

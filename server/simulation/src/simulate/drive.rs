@@ -1,4 +1,4 @@
-//! The drivers: what `drivers::run` does in a turn, and when they are to look again.
+//! The simulation's drivers: the steps of `drivers::run`, and when to take the next one.
 
 use folkmoot_coordinator::{
     round::{Phase, Purpose},
@@ -11,13 +11,13 @@ use futures::FutureExt;
 
 use super::{SimulateError, events::Event, world::World};
 
-/// Milliseconds for which facts are gathered before they are looked at.
+/// The number of milliseconds for which facts are gathered before the drivers look at them.
 const GATHER_MILLISECONDS: u64 = 100;
-/// Milliseconds after which the drivers look by themselves.
+/// The number of milliseconds after which the drivers look without being woken.
 const LOOK_MILLISECONDS: u64 = 30_000;
 
 impl World {
-    /// Lets the drivers look in so many milliseconds, unless they will before.
+    /// Wakes the drivers after `milliseconds`, unless they wake earlier.
     pub fn wake_drivers(&mut self, milliseconds: u64) {
         let at = self.now.saturating_add(milliseconds);
         if at < self.wakes_at {
@@ -45,7 +45,7 @@ impl World {
             self.record().await?;
         }
         let task = self.storage.task_of_any_organisation(self.task).await?;
-        // Nobody is there to mend and resume what the coordinator paused.
+        // A task that the coordinator paused is over, because no operator is there to fix and resume it.
         self.is_over = task.is_none_or(|task| {
             task.state.is_final() || matches!(task.state, TaskState::Paused { reason: Some(_), .. })
         });
@@ -55,7 +55,7 @@ impl World {
         Ok(())
     }
 
-    /// Returns the milliseconds to the next moment at which a round changes by itself.
+    /// Returns the milliseconds until a round next changes by itself.
     async fn next_deadline(&self) -> Result<u64, SimulateError> {
         let now = self.server_now();
         let mut next = u64::MAX;
@@ -89,7 +89,7 @@ impl World {
                 at = Some(policy.closes_at(since, *asked));
             }
             let left = at.map(|at| at.milliseconds_since(now));
-            // A slot that is over and has too few updates ends by a fact.
+            // A slot that is over but has too few updates ends when a fact is recorded, not at a certain time.
             next = next.min(left.filter(|left| *left > 0).unwrap_or(u64::MAX));
             if matches!(record.round.phase, Phase::Collecting { .. }) {
                 let outstanding = self.storage.outstanding(self.task).await?;

@@ -1,4 +1,4 @@
-//! The rounds that a driver's step has ended, written down.
+//! Records the rounds that a driver's step has ended.
 
 use folkmoot_coordinator::{
     round::{Phase, Purpose},
@@ -11,11 +11,11 @@ use folkmoot_storage::{
 use super::{SimulateError, recorder::median, world::World};
 use crate::record::{RoundOutcome, RoundRow};
 
-/// Rounds that are looked at after a step; between two steps no more can end.
+/// The number of recent rounds to look at after a step. No more can end between two steps.
 const RECENT_ROUNDS: u32 = 3;
 
 impl World {
-    /// Writes down what a driver's step has ended.
+    /// Records the rounds that a driver's step has ended.
     pub async fn record(&mut self) -> Result<(), SimulateError> {
         let mut rounds = self.storage.rounds(self.task, RECENT_ROUNDS, None).await?;
         rounds.reverse();

@@ -6,28 +6,28 @@ use crate::{
     InvalidSettingsError, attack::AttackError, partition::PartitionError, synthetic::SyntheticError,
 };
 
-/// Why a simulation cannot run, or cannot go on.
+/// A simulation that cannot start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum SimulateError {
-    /// Settings out of their range.
+    /// A setting is out of range.
     #[error(transparent)]
     Settings(#[from] InvalidSettingsError),
-    /// The task or the model is refused; the text lists every fault.
+    /// The task or the model is rejected. The text lists every fault.
     #[error("{0}")]
     Task(Refusal),
     /// The data cannot be read.
     #[error("{0}")]
     Data(String),
-    /// The data cannot be dealt out.
+    /// The data cannot be divided among the clients.
     #[error(transparent)]
     Partition(#[from] PartitionError),
-    /// The data cannot be made.
+    /// The data cannot be generated.
     #[error(transparent)]
     Synthetic(#[from] SyntheticError),
-    /// Examples that do not go together.
+    /// The examples do not fit together.
     #[error(transparent)]
     Examples(#[from] ExamplesError),
-    /// An attack does not go with the data.
+    /// The attack does not fit the data.
     #[error(transparent)]
     Attack(#[from] AttackError),
     /// A step of the coordinator failed.
@@ -45,25 +45,25 @@ pub enum SimulateError {
     /// A file cannot be written.
     #[error("{path}: {source}")]
     File {
-        /// Which.
+        /// The path of the file.
         path: std::path::PathBuf,
-        /// Why.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// Results cannot be written.
     #[error("the results cannot be written: {0}")]
     Results(String),
-    /// A virtual client did what no client does: a bug of ours.
+    /// A virtual client did what no real client does: a bug in the simulation.
     #[error("a virtual client failed: {0}")]
     Client(String),
-    /// Nothing happens any more, and the task is not over.
+    /// No event is left, but the task is not over.
     #[error(
-        "after {virtual_seconds:.0} virtual seconds nothing happens any more, and the task is not over: {detail}"
+        "the simulation is stuck after {virtual_seconds:.0} virtual seconds: no event is left, but the task is not over; {detail}"
     )]
     Stuck {
-        /// When.
+        /// The virtual time, in seconds.
         virtual_seconds: f64,
-        /// Where everybody stands.
+        /// The number of clients that work and that wait.
         detail: String,
     },
 }

@@ -2,28 +2,28 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 
 use folkmoot_session::Event as SessionEvent;
 
-/// Something that will happen.
+/// A future event.
 #[derive(Debug)]
 pub enum Event {
     /// A client's app starts, for the first time or again.
     ClientStarts { client: usize },
-    /// A session meets an event, unless the app was closed since.
+    /// A session receives an event, unless the app was closed since.
     ClientMeets { client: usize, incarnation: u32, event: Box<SessionEvent> },
     /// A session's alarm rings, unless another was set since.
     AlarmRings { client: usize, alarm: u32 },
-    /// An update has been transferred.
+    /// The transfer of an update ends.
     UploadEnds { client: usize, incarnation: u32, upload: Box<PendingUpload> },
-    /// The time of a held check-in is over.
+    /// The waiting time of a held request ends.
     WaitEnds { poll: u64 },
-    /// The drivers look at the tasks.
+    /// The drivers look at the task.
     DriversWake { wake: u64 },
-    /// The coordinator's process ends.
+    /// The coordinator's process crashes.
     CoordinatorCrashes,
-    /// It comes back.
+    /// The coordinator's process starts again.
     CoordinatorStarts,
 }
 
-/// An update on its way.
+/// An update in transfer.
 #[derive(Debug)]
 pub struct PendingUpload {
     pub request_id: folkmoot_session::RequestId,
@@ -31,7 +31,7 @@ pub struct PendingUpload {
     pub offset: u64,
 }
 
-/// What will happen, in the order of time; what was put in first comes first among equals.
+/// The future events, in order of time. Among equal times, the event added first comes first.
 #[derive(Default)]
 pub struct Queue {
     heap: BinaryHeap<Reverse<(u64, u64)>>,
@@ -40,14 +40,14 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Puts an event in.
+    /// Adds an event.
     pub fn push(&mut self, at: u64, event: Event) {
         self.heap.push(Reverse((at, self.next)));
         self.events.insert(self.next, event);
         self.next += 1;
     }
 
-    /// Takes the next event out.
+    /// Removes and returns the next event.
     pub fn pop(&mut self) -> Option<(u64, Event)> {
         let Reverse((at, number)) = self.heap.pop()?;
         let event = self.events.remove(&number).expect("every number in the heap has an event");

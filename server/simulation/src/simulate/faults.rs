@@ -1,4 +1,4 @@
-//! What goes wrong: lost requests and answers, and a coordinator that crashes.
+//! Injected faults: lost requests and answers, and a coordinator that crashes.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::chance::{Stream, uniform};
 
-/// Milliseconds after which a client gives up waiting for an answer.
+/// The number of milliseconds that a client waits for an answer before it gives up.
 const TIMEOUT_MILLISECONDS: u64 = 30_000;
 
 impl World {
@@ -33,7 +33,7 @@ impl World {
         Ok(())
     }
 
-    /// Ends the coordinator's process: what lived in memory is gone, connections break.
+    /// Ends the coordinator's process: its memory is lost, and its connections break.
     pub fn crash(&mut self) {
         if self.coordinator.take().is_none() {
             return;
@@ -47,7 +47,7 @@ impl World {
         self.plan_crash();
     }
 
-    /// Plans the next crash: they come as a Poisson process.
+    /// Schedules the next crash. Crashes are a Poisson process.
     pub fn plan_crash(&mut self) {
         let mean = self.settings.faults.coordinator_crash_seconds;
         if mean > 0.0 {
@@ -56,7 +56,7 @@ impl World {
         }
     }
 
-    /// Says whether a request reaches a coordinator; otherwise the client will find that no answer comes.
+    /// Returns whether a request reaches the coordinator. If it does not, the client's request times out.
     pub fn reaches(&mut self, client: usize, request_id: RequestId, kind: Kind) -> bool {
         let is_lost = self.coordinator.is_none() || self.happens(self.settings.faults.request_loss);
         if is_lost {
@@ -65,12 +65,12 @@ impl World {
         !is_lost
     }
 
-    /// Says whether something with this probability happens.
+    /// Draws whether an event with this probability happens.
     pub fn happens(&mut self, probability: f64) -> bool {
         probability > 0.0 && uniform(&mut self.chance) <= probability
     }
 
-    /// Lets a client find that no answer comes.
+    /// Loses an answer, so that the client's request times out.
     pub fn lose(&mut self, client: usize, request_id: RequestId, kind: Kind) {
         self.answer(client, request_id, TIMEOUT_MILLISECONDS, kind.failed(Failure::network()));
     }

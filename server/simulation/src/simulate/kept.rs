@@ -1,6 +1,7 @@
-//! Updates that are kept, so that an interrupted simulation goes on: it begins anew, and what was trained is read.
+//! Saved updates, with which an interrupted simulation resumes: it starts again and reads the updates that it has
+//! trained before.
 //!
-//! Everything else of a simulation is a function of its seed and quick, so the result is the same, bit for bit.
+//! Everything else in a simulation is fast and a function of its seed, so the result is the same, bit for bit.
 
 use std::{
     fs,
@@ -11,20 +12,20 @@ use folkmoot_protocol::{UpdateDigest, update::HEADER_BYTES};
 
 use super::training::{TrainedUpdate, Training};
 
-/// A folder of updates, by what they were trained from.
+/// A folder of updates, by the trainings that they came from.
 pub struct Kept(PathBuf);
 
 impl Kept {
-    /// Keeps updates in a folder, which is made if it is missing.
+    /// Opens a folder for updates, and creates it if it is missing.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If the folder cannot be created.
     pub fn open(folder: &Path) -> std::io::Result<Self> {
         fs::create_dir_all(folder)?;
         Ok(Self(folder.to_owned()))
     }
 
-    /// Finds what came of this training before. A file that is not whole is as none.
+    /// Finds the saved update of a training. A file that is not complete counts as missing.
     pub fn find(&self, training: &Training) -> Option<TrainedUpdate> {
         let whole = fs::read(self.path(training)).ok()?;
         let (kept, rest) = whole.split_first_chunk::<32>()?;
@@ -39,21 +40,22 @@ impl Kept {
         })
     }
 
-    /// Keeps what came of a training. One that cannot be kept is trained again.
+    /// Saves the update of a training. If that fails, a resumed simulation trains it again.
     pub fn keep(&self, training: &Training, update: &TrainedUpdate) {
         let whole = [update.digest.as_bytes().as_slice(), &update.norm.to_le_bytes(), &update.bytes].concat();
         if let Err(error) = fs::write(self.path(training), whole) {
-            tracing::warn!(%error, "an update could not be kept");
+            tracing::warn!(%error, "an update could not be saved; a resumed simulation will train it again");
         }
     }
 
-    /// The name tells the client, the assignment, the plan, the recipe and the weights: another simulation finds nothing of it.
+    /// Returns the file of a training. The client, assignment, plan, steps, recipe and weights determine its name, so
+    /// another simulation finds none of these files.
     fn path(&self, training: &Training) -> PathBuf {
         let mut hasher = blake3::Hasher::new();
         hasher.update(training.lesson.digest.as_bytes());
         hasher.update(&(training.client as u64).to_le_bytes());
         hasher.update(&training.steps_max.to_le_bytes());
-        // Not in the plan: how an update travels is said with the assignment.
+        // The recipe is not in the plan: it comes with the assignment.
         hasher.update(&serde_json::to_vec(&training.recipe).unwrap_or_default());
         for weight in training.weights.iter() {
             hasher.update(&weight.to_le_bytes());

@@ -1,9 +1,9 @@
-//! `folkmoot simulate`: the real coordinator, sessions and engine in one process, on a clock that only events move.
+//! `folkmoot simulate`: the real coordinator, sessions and engine in one process, on a clock that only events advance.
 //!
-//! What a device is like, how data is dealt and what is recorded is `folkmoot-simulation`'s; this room has the loop:
-//! a queue of events, clients that are a [`folkmoot_session::Session`] each, and a coordinator that keeps all in memory.
-//! Trainings are computed on all cores while virtual time goes on, and are waited for when their result is needed, so
-//! the same seed gives the same bytes on one thread or on several.
+//! The other modules of this package define the devices, the data and the records. This module has the loop: a queue of
+//! events, a [`folkmoot_session::Session`] for each client, and a coordinator that keeps everything in memory.
+//! Trainings are computed on all cores while virtual time advances, and the loop waits for a result only when it needs
+//! it. So the same seed gives the same bytes on one thread or on several.
 
 mod canaries;
 mod client;

@@ -2,26 +2,26 @@ use folkmoot_coordinator::task::TaskState;
 
 use crate::record::RoundRow;
 
-/// What came of a simulation.
+/// The result of a simulation.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// A row for each round that is over.
+    /// A row for each finished round.
     pub rounds: Vec<RoundRow>,
-    /// The newest version.
+    /// The number of the newest version.
     pub version: u64,
-    /// All weights of the model as they are in it.
+    /// All weights of the model in that version.
     pub weights: Vec<f32>,
-    /// Where the task stands.
+    /// The state of the task at the end.
     pub state: TaskState,
     /// Virtual seconds that passed.
     pub virtual_seconds: f64,
-    /// Events that happened.
+    /// The number of events.
     pub events: u64,
-    /// Check-ins that were made.
+    /// The number of check-ins.
     pub check_ins: u64,
-    /// Trainings that were done.
+    /// The number of trainings.
     pub client_rounds: u64,
-    /// Times that the coordinator crashed.
+    /// The number of crashes of the coordinator.
     pub crashes: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The hosts of the sessions: apps that start and are closed, alarms, trainings.
+//! The hosts of the sessions: apps that start and close, alarms, and trainings.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -17,9 +17,9 @@ use super::{
 };
 use crate::device::Fate;
 
-/// Weights that are kept at hand: those of the newest versions.
+/// The number of versions whose weights are cached, the newest ones.
 const WEIGHTS_MAX: usize = 64;
-/// Milliseconds for which a client that vanished stays away after its deadline.
+/// The number of milliseconds for which a client that vanished stays away after its deadline.
 const AWAY_MILLISECONDS: u64 = 60_000;
 
 impl World {
@@ -40,7 +40,7 @@ impl World {
         self.step_client(index, SessionEvent::Started).await
     }
 
-    /// What a client says of itself: the class of its network.
+    /// Returns the attributes that a client reports: the class of its network.
     pub fn attributes(&self, index: usize) -> BTreeMap<String, String> {
         let class = self.clients[index].device.network_class();
         let name = class.and_then(|class| self.settings.devices.network.classes.get(class));
@@ -73,7 +73,7 @@ impl World {
             self.perform(index, effect).await?;
         }
         if is_stopped {
-            // It stopped because its conditions ended; it starts again when they hold.
+            // The client stopped because its conditions ended. It starts again when they hold.
             self.close_client(index);
             let at = self.clients[index].device.next_available(self.device_now());
             if let Some(at) = at {
@@ -83,7 +83,7 @@ impl World {
         Ok(())
     }
 
-    /// Closes a client's app: what was under way is lost, the session is kept.
+    /// Closes a client's app: work in progress is lost, the session is kept.
     fn close_client(&mut self, index: usize) {
         let client = &mut self.clients[index];
         client.incarnation += 1;
@@ -196,7 +196,7 @@ impl World {
                 self.answer(index, request_id, milliseconds, Answer::Trained);
             }
             Fate::Vanishes => {
-                // Nothing is heard of it until long after its deadline.
+                // The client is silent until long after its deadline.
                 self.recorder.dropped();
                 self.close_client(index);
                 self.after(deadline.saturating_add(AWAY_MILLISECONDS), Event::ClientStarts { client: index });
@@ -210,7 +210,7 @@ impl World {
         Ok(())
     }
 
-    /// Ends a training with the step under way. One that will be given up is given up nevertheless.
+    /// Ends a training with the step in progress. A training that its device will give up still ends that way.
     fn finish_early(&mut self, index: usize, request_id: RequestId) {
         let now = self.now;
         let Some(work) = self.clients[index].work.as_mut() else { return };
@@ -244,7 +244,7 @@ impl World {
         self.answer(index, request_id, 1, answer);
     }
 
-    /// Reads a plan and its model, once.
+    /// Reads a plan and its model, and caches them.
     pub async fn lesson(
         &mut self,
         plan: BlobDigest,
@@ -265,7 +265,7 @@ impl World {
         Ok(lesson)
     }
 
-    /// Reads the weights from which a client starts.
+    /// Reads the weights that a client starts from.
     async fn weights_for(
         &mut self,
         assignment: &Assignment,
@@ -274,7 +274,7 @@ impl World {
         if assignment.weights_parts.is_empty() {
             return self.weights_of(lesson, assignment.weights.digest).await;
         }
-        // The last part alone is no name: two versions may change alike.
+        // The last part alone does not identify the weights: two versions may have the same delta.
         let digests: Vec<String> =
             assignment.weights_parts.iter().map(|part| part.digest.to_string()).collect();
         let name = BlobDigest::of(digests.concat().as_bytes());
@@ -299,7 +299,8 @@ impl World {
         self.weights.push((name, weights));
     }
 
-    /// Reads the weights of a version and completes them to the model's; those of the newest ones are kept.
+    /// Reads the weights of a version and completes them to the whole model. The weights of the newest versions are
+    /// cached.
     pub async fn weights_of(
         &mut self,
         lesson: &Lesson,
@@ -317,18 +318,18 @@ impl World {
     }
 }
 
-/// How much a client has to compute.
+/// The amount of work of a client.
 struct Amount {
-    /// Examples, counted once for every time they are used.
+    /// The number of examples, counted once for each use.
     examples: u64,
-    /// Local steps.
+    /// The number of local steps.
     steps: u64,
 }
 
 impl Amount {
     fn of(plan: &Plan, held: u64) -> Self {
         if plan.work == Work::Evaluation {
-            // A pass without a gradient costs about a third of one with.
+            // A pass without gradients costs about a third of one with gradients.
             return Self { examples: held.div_ceil(3), steps: 1 };
         }
         let TrainingPlan { epochs, steps_max, batch_size, accumulation_steps, .. } = plan.training;

@@ -1,4 +1,4 @@
-//! Requests of clients, by what they ask for, and those that wait.
+//! The kinds of clients' requests, and held requests.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use folkmoot_protocol::AssignmentId;
 use folkmoot_session::{Answer, Failure, RequestId};
 use tokio::sync::Notify;
 
-/// What was asked for: the failure must be of the same kind.
+/// The kind of a request. Its failure must be of the same kind.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     CheckIn,
@@ -18,7 +18,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Makes the answer of this kind that says why there is none.
+    /// Returns the answer of this kind that reports a failure.
     pub fn failed(self, failure: Failure) -> Answer {
         match self {
             Kind::CheckIn => Answer::CheckIn(Err(failure)),
@@ -31,12 +31,12 @@ impl Kind {
     }
 }
 
-/// What a held request waits for.
+/// The event that a held request waits for.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum PollOf {
     /// An assignment.
     CheckIn,
-    /// That its client is asked for what it has.
+    /// A request for the partial update of this assignment.
     Ask(AssignmentId),
 }
 
@@ -50,12 +50,12 @@ impl PollOf {
     }
 }
 
-/// A request that waits.
+/// A held request.
 pub(super) struct HeldPoll {
     pub of: PollOf,
     pub client: usize,
     pub request_id: RequestId,
-    /// How long it may wait, in milliseconds.
+    /// The maximum number of milliseconds for which the request may be held.
     pub wait: u64,
     pub waiter: Arc<Notify>,
 }

@@ -1,4 +1,5 @@
-//! Trainings on threads: they are begun when a virtual client starts, and waited for when it has ended.
+//! Trainings on threads. A training begins when a virtual client starts to train. The loop waits for its result when
+//! the client's virtual training time is over.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -23,7 +24,7 @@ use super::{
     training::{Trained, TrainedUpdate, Training},
 };
 
-/// The place where a result will be.
+/// A slot for the result of a training.
 #[derive(Default)]
 pub struct Slot {
     result: Mutex<Option<Trained>>,
@@ -48,7 +49,7 @@ impl Slot {
     }
 }
 
-/// The threads.
+/// The threads that train.
 pub struct Pool {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
@@ -61,7 +62,7 @@ struct Shared {
     changed: Condvar,
 }
 
-/// What is to be done.
+/// The trainings that are still to be done.
 #[derive(Default)]
 struct Waiting {
     trainings: VecDeque<(Training, Arc<Slot>)>,
@@ -69,7 +70,7 @@ struct Waiting {
 }
 
 impl Pool {
-    /// Starts so many threads, at least one. Where updates are kept, none is trained twice.
+    /// Starts `threads` threads, at least one. With `kept`, no training is done twice.
     pub fn start(crowd: Arc<Crowd>, threads: usize, kept: Option<Kept>) -> Self {
         let shared = Arc::new(Shared { crowd, kept, waiting: Mutex::default(), changed: Condvar::new() });
         let thread = |_| {
@@ -80,7 +81,7 @@ impl Pool {
         Self { shared, threads }
     }
 
-    /// Begins a training; its result will be in the slot.
+    /// Begins a training. Its result appears in the slot.
     pub fn begin(&self, training: Training) -> Arc<Slot> {
         let slot = Arc::new(Slot::default());
         self.shared.lock().trainings.push_back((training, slot.clone()));
@@ -120,7 +121,7 @@ impl Shared {
                 }
             };
             drop(waiting);
-            // What it left out is not kept with an update.
+            // The codec's memory is not saved with an update, so such a training is always done again.
             let kept = self.kept.as_ref().filter(|_| training.memory.is_none());
             if let Some(update) = kept.and_then(|kept| kept.find(&training)) {
                 slot.put(Ok(update));
@@ -143,7 +144,7 @@ fn norm_of(delta: &[f32]) -> f64 {
     delta.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt()
 }
 
-/// What a thread keeps from one training to the next.
+/// The state that a thread reuses from one training to the next.
 #[derive(Default)]
 struct Bench {
     trainers: HashMap<BlobDigest, Trainer>,
@@ -195,7 +196,7 @@ impl Bench {
             assignment_id: training.assignment_id,
             schema_digest: lesson.plan.schema.digest(),
             base_version: training.base_version,
-            // With example privacy it is not told how many were drawn.
+            // With example privacy, the number of drawn examples is not disclosed.
             weight: match lesson.plan.training.example_privacy {
                 Some(_) => held,
                 None => held.min(metrics.example_count),
@@ -211,7 +212,8 @@ impl Bench {
             element_count: delta.len() as u64,
             is_compressed: false,
         };
-        // Noise protects no one here; that it cannot be repeated is the price of one way to make an update.
+        // The noise protects nobody here. It is not reproducible, because an update can only be made with the system's
+        // randomness.
         let mut rng = ChaCha20Rng::try_from_rng(&mut SysRng).map_err(|error| failed(&error))?;
         let how = Compression {
             recipe: training.recipe.as_deref(),
@@ -224,7 +226,7 @@ impl Bench {
         Ok(TrainedUpdate { memory, digest: UpdateDigest::of(&bytes), norm: norm_of(&delta), bytes })
     }
 
-    /// Makes the update of a canary. Those that do not keep to the norm leave out what honest software does.
+    /// Builds the update of a canary. Canaries that exceed the norm skip the clipping of honest software.
     fn canary(canaries: &Canaries, training: &Training) -> Trained {
         let failed = |error: &dyn std::fmt::Display| (AbortReason::TrainingFailed, error.to_string());
         let plan = &training.lesson.plan;

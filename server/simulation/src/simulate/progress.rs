@@ -1,18 +1,18 @@
 use crate::record::RoundRow;
 
-/// Who is told how a simulation goes on.
+/// Receives the progress of a simulation.
 pub trait Progress {
-    /// A round is over.
+    /// Called when a round is over.
     fn round(&mut self, row: &RoundRow);
-    /// Virtual time has come to so many seconds.
+    /// Called when virtual time has advanced, with the virtual seconds since the beginning.
     fn time(&mut self, _virtual_seconds: f64) {}
-    /// Says whether the simulation is to stop.
+    /// Returns whether the simulation should stop.
     fn is_stopped(&self) -> bool {
         false
     }
 }
 
-/// Nobody.
+/// Ignores the progress.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 

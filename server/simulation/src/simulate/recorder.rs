@@ -1,20 +1,20 @@
-//! What is written down of each round.
+//! Recording of the rounds.
 
 use folkmoot_coordinator::task::{Evaluation, Metric};
 use folkmoot_protocol::{Work, update::UpdateMetrics};
 
 use crate::record::RoundRow;
 
-/// What was counted since the last round's end, and the rows so far.
+/// The counts since the last round's end, and the rows so far.
 pub(super) struct Recorder {
     pub evaluation: Option<Evaluation>,
     pub rows: Vec<RoundRow>,
-    /// Rows that wait for their version to be measured.
+    /// The number of rows that were handed out. The other rows wait until their version is measured.
     pub told: usize,
     pub last_round: u64,
     pub last_end: f64,
     pub since: Since,
-    /// The norms of the updates since then, before they were clipped.
+    /// The norms of the updates since the last round's end, before clipping.
     pub norms: Vec<f64>,
 }
 
@@ -59,14 +59,14 @@ impl Recorder {
         self.since.dropped += 1;
     }
 
-    /// Takes the rows to which nothing will be added.
+    /// Returns the new rows that will not change any more.
     pub fn finished(&mut self) -> Vec<RoundRow> {
-        // The last row waits: its version may be measured yet.
+        // The last row waits, because its version may still be measured.
         let end = self.rows.len().saturating_sub(1);
         self.tell(end)
     }
 
-    /// Takes the rest.
+    /// Returns the remaining rows.
     pub fn end(&mut self) -> Vec<RoundRow> {
         self.tell(self.rows.len())
     }
@@ -82,7 +82,7 @@ impl Recorder {
         self.rows.clone()
     }
 
-    /// Adds what was measured of a version.
+    /// Adds the metrics of a version that was measured.
     pub fn measured(&mut self, version: u64, metrics: &UpdateMetrics) {
         let metric = self.evaluation.as_ref().map_or(Metric::Accuracy, |one| one.metric);
         if let Some(row) = self.rows.iter_mut().rev().find(|row| row.version == Some(version)) {
@@ -92,7 +92,7 @@ impl Recorder {
     }
 }
 
-/// Returns the middle one, the lower of two.
+/// Returns the median; of two middle values, the lower one.
 pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     values.get(values.len().saturating_sub(1) / 2).copied()

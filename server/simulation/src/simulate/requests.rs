@@ -1,4 +1,4 @@
-//! What the coordinator does with a request: what the HTTP handlers do, without HTTP.
+//! The handling of requests: the same as in the HTTP handlers, without HTTP.
 
 use folkmoot_protocol::{
     AssignmentId, codec,
@@ -22,11 +22,11 @@ use super::{
 };
 use crate::device::Direction;
 
-/// Bytes of a control message, with what goes around it.
+/// The size of a control message with its overhead, in bytes.
 const MESSAGE_BYTES: u64 = 600;
 
 impl World {
-    /// Answers a request so many milliseconds from now, unless the app is closed meanwhile.
+    /// Delivers an answer to a client after `milliseconds`, unless the app closes before.
     pub fn answer(&mut self, client: usize, request_id: RequestId, milliseconds: u64, answer: Answer) {
         let incarnation = self.clients[client].incarnation;
         let event = Box::new(SessionEvent::answered(request_id, answer));
@@ -49,13 +49,13 @@ impl World {
         self.answer(client, request_id, milliseconds, answer);
     }
 
-    /// Returns how long a transfer takes, in milliseconds, at least 1.
+    /// Returns the duration of a transfer in milliseconds, at least 1.
     pub fn transfer_milliseconds(&self, client: usize, bytes: u64, direction: Direction) -> u64 {
         let seconds = self.clients[client].device.transfer_seconds(self.device_now(), bytes, direction);
         (seconds * 1000.0).ceil().max(1.0) as u64
     }
 
-    /// Finds a client's record; one that comes for the first time is enrolled.
+    /// Returns a client's record, and enrols a client that comes for the first time.
     async fn record_of(&mut self, client: usize) -> Result<ClientRecord, SimulateError> {
         if let Some(record) = &self.clients[client].record {
             return Ok(record.clone());
@@ -67,7 +67,7 @@ impl World {
                 self.clients[client].record = Some(record.clone());
                 Ok(record)
             }
-            other => Err(SimulateError::Client(format!("an enrolment came to {other:?}"))),
+            other => Err(SimulateError::Client(format!("an enrolment failed with {other:?}"))),
         }
     }
 
@@ -110,7 +110,7 @@ impl World {
         Ok(())
     }
 
-    /// Has a client that trains wait to be asked.
+    /// Holds a request in which a training client waits until the coordinator asks for its partial update.
     pub async fn listen_for_ask(
         &mut self,
         client: usize,
@@ -171,7 +171,7 @@ impl World {
         Ok(())
     }
 
-    /// Has a blob transferred; what it holds is known to the simulation already.
+    /// Simulates the transfer of a blob, whose contents the simulation already knows.
     pub async fn fetch(
         &mut self,
         client: usize,
@@ -198,7 +198,7 @@ impl World {
         Ok(())
     }
 
-    /// Begins to transfer an update: its bytes have arrived when the transfer ends.
+    /// Begins the transfer of an update. Its bytes arrive when the transfer ends.
     pub fn begin_upload(
         &mut self,
         client: usize,

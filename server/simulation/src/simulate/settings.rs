@@ -3,45 +3,46 @@ use serde::{Deserialize, Serialize};
 use super::SimulateError;
 use crate::{attack::Adversary, device::DeviceModel, partition::Partition, synthetic::Synthetic};
 
-/// The world in which a task is simulated: a TOML file of its own beside the task's. Everything has a default.
+/// The settings of the world in which a task is simulated, from a TOML file beside the task file. Every setting has a
+/// default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WorldSettings {
-    /// Virtual clients, 1 to 100,000.
+    /// The number of virtual clients, 1 to 100,000.
     pub clients: usize,
-    /// From this all chance is drawn.
+    /// The seed of all randomness.
     pub seed: u64,
-    /// The share of the examples that no client gets and every version is measured on.
+    /// The share of the examples that is held out: no client gets them, and versions are measured on them.
     pub held_out_share: f64,
-    /// How the examples are dealt out.
+    /// The partition, which divides the examples among the clients.
     pub partition: Partition,
-    /// Examples that are made instead of read.
+    /// Examples that are generated instead of read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub synthetic: Option<Synthetic>,
-    /// What the devices are like.
+    /// The model of the devices.
     pub devices: DeviceModel,
-    /// Who attacks, and how.
+    /// The hostile clients and their attack.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adversary: Option<Adversary>,
-    /// What goes wrong.
+    /// Injected faults.
     pub faults: Faults,
-    /// Virtual seconds over which the clients first come.
+    /// The number of virtual seconds over which the clients first check in.
     pub arrival_seconds: f64,
-    /// Virtual hours after which the simulation ends, whatever the task says.
+    /// The number of virtual hours after which the simulation ends, even if the task is not over.
     pub hours_max: f64,
 }
 
-/// What goes wrong. All of it is off by default.
+/// Injected faults. All are off by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Faults {
     /// The probability that a request is lost on its way.
     pub request_loss: f64,
-    /// The probability that an answer is lost, after the coordinator did what was asked.
+    /// The probability that an answer is lost, after the coordinator has handled the request.
     pub answer_loss: f64,
-    /// The coordinator crashes every so many virtual seconds, in the mean; 0 is never.
+    /// The mean virtual seconds between crashes of the coordinator; 0 means never.
     pub coordinator_crash_seconds: f64,
-    /// How long it is away then.
+    /// Virtual seconds until the coordinator starts again, at least 0.1.
     pub coordinator_restart_seconds: f64,
 }
 
@@ -63,10 +64,10 @@ impl Default for WorldSettings {
 }
 
 impl WorldSettings {
-    /// Checks every setting.
+    /// Validates every setting.
     ///
     /// # Errors
-    /// Names what is out of its range.
+    /// If a setting is out of range; the error names the setting.
     pub fn validate(&self) -> Result<(), SimulateError> {
         self.devices.validate()?;
         if let Some(adversary) = &self.adversary {

@@ -1,4 +1,4 @@
-//! One training: what it is made of, and what comes of it.
+//! One training: its inputs and its result.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use folkmoot_engine::{Model, TrainedPart};
 use folkmoot_protocol::{AssignmentId, BlobDigest, Plan, Recipe, UpdateDigest, messages::AbortReason};
 use folkmoot_update::codec::{Memory, PendingMemory};
 
-/// What a plan asks for, read once.
+/// A plan with its model, read once.
 pub struct Lesson {
     /// The plan's digest.
     pub digest: BlobDigest,
@@ -14,7 +14,7 @@ pub struct Lesson {
     pub plan: Plan,
     /// Its model.
     pub model: Arc<Model>,
-    /// What of the model travels.
+    /// The trained part of the model.
     pub part: TrainedPart,
 }
 
@@ -27,17 +27,17 @@ pub struct Training {
     pub client: usize,
     pub assignment_id: AssignmentId,
     pub base_version: u64,
-    /// Steps after which the client's time is over.
+    /// The number of steps after which the client's time is over.
     pub steps_max: u64,
     /// The largest L2 norm of the update, in steps of the grid.
     pub clipping_norm: Option<u64>,
-    /// How the update is compressed.
+    /// The codec recipe of the update.
     pub recipe: Option<Box<Recipe>>,
-    /// What earlier updates have left out.
+    /// The part that the codec left out of earlier updates (error feedback).
     pub memory: Option<Memory>,
 }
 
-/// What came of it: the update's bytes, or why there are none.
+/// The result of a training: an update, or the reason why there is none.
 pub type Trained = Result<TrainedUpdate, (AbortReason, String)>;
 
 /// An update that can be sent.
@@ -45,8 +45,8 @@ pub type Trained = Result<TrainedUpdate, (AbortReason, String)>;
 pub struct TrainedUpdate {
     pub bytes: Vec<u8>,
     pub digest: UpdateDigest,
-    /// The L2 norm before anything was clipped.
+    /// The L2 norm before clipping.
     pub norm: f64,
-    /// What it leaves out.
+    /// The part that the codec left out of this update (error feedback).
     pub memory: Option<PendingMemory>,
 }

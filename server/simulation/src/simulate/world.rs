@@ -34,32 +34,34 @@ use crate::{
     device::{Device, Trace},
 };
 
-/// The coordinator's time when virtual time begins: a midnight (UTC) of 2023.
+/// The coordinator's time at the beginning of virtual time: a midnight (UTC) in 2023.
 const BEGINNING: u64 = 1_699_920_000_000;
 
-/// What is simulated.
+/// A simulation to run.
 pub struct Simulation {
-    /// The task. Where it measures nothing, versions are measured centrally on the held-out examples.
+    /// The task. If the task does not measure versions, the simulation measures them centrally on the held-out
+    /// examples.
     pub description: TaskDescription,
-    /// The model that it trains.
+    /// The model that the task trains, as ONNX.
     pub onnx: Bytes,
-    /// The world.
+    /// The settings of the world.
     pub settings: WorldSettings,
-    /// The data.
+    /// The source of the examples.
     pub source: DataSource,
     /// The devices' trace, if the settings name one.
     pub trace: Option<Trace>,
-    /// Threads that train, at least 1.
+    /// The number of threads that train, at least 1.
     pub threads: usize,
-    /// A folder in which updates are kept, so that the same simulation, begun again, need not train them.
+    /// A folder in which to save updates. The same simulation, started again, reads them instead of training.
     pub kept: Option<PathBuf>,
-    /// Measure every so many versions, where the task does not say.
+    /// The number of versions between measurements, if the task does not set one.
     pub evaluate_every: u64,
-    /// What the coordinator breaks on purpose, so that an audit can be shown to find it.
+    /// The part of the coordinator that is broken on purpose, to show that an audit finds the fault; `None` to break
+    /// nothing.
     pub sabotage: Option<Sabotage>,
 }
 
-/// What the words of a stream mean.
+/// The purposes of random streams.
 pub(super) mod purpose {
     pub const CLIENT: u64 = 11;
     pub const COORDINATOR: u64 = 12;
@@ -87,13 +89,13 @@ pub(super) struct World {
     pub polls: BTreeMap<u64, HeldPoll>,
     pub next_poll: u64,
     pub lessons: HashMap<BlobDigest, Arc<Lesson>>,
-    /// All weights of the model as they are in a version, by the version's blob.
+    /// All weights of the model in recent versions, by the version's blob.
     pub weights: Vec<(BlobDigest, Arc<Vec<f32>>)>,
     pub pool: Pool,
     pub recorder: Recorder,
     pub chance: Stream,
     pub ids: Stream,
-    /// Counts the wakes of the drivers: only the last counts.
+    /// Counts the scheduled wakes of the drivers. Only the last one is valid.
     pub wake: u64,
     pub wakes_at: u64,
     pub starts: u64,
@@ -101,7 +103,7 @@ pub(super) struct World {
     pub totals: Totals,
 }
 
-/// What is counted over the whole simulation.
+/// The counts over the whole simulation.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Totals {
     pub events: u64,
@@ -110,19 +112,19 @@ pub(super) struct Totals {
     pub crashes: u64,
 }
 
-/// Simulates a task to its end, with all that the coordinator remembers in memory.
+/// Simulates a task to its end, with all of the coordinator's state in memory.
 ///
 /// # Errors
-/// If the task, the data or the settings are refused, or something fails inside.
+/// If the task, the data or the settings are rejected, or the simulation fails.
 pub async fn simulate(simulation: Simulation, progress: &mut dyn Progress) -> Result<Outcome, SimulateError> {
     simulate_on(simulation, MemoryStorage::new(), RoundLog::in_memory(), progress).await
 }
 
-/// Simulates a task to its end over a storage and a round log that hold nothing else. Which ones they are changes
-/// nothing but the time that it takes.
+/// Simulates a task to its end over an empty storage and an empty round log. The choice of storage and round log
+/// changes only the running time.
 ///
 /// # Errors
-/// As [`simulate`].
+/// As for [`simulate`].
 pub async fn simulate_on(
     simulation: Simulation,
     storage: impl Into<Storage>,
@@ -143,7 +145,7 @@ impl World {
         let kept = kept.map(|path| Kept::open(&path).map_err(|source| SimulateError::File { path, source }));
         let kept = kept.transpose()?;
         let crowd = Arc::new(Crowd::deal(&settings, source)?);
-        // Virtual clients all come by one token.
+        // All virtual clients enrol with one token.
         description.token_share_max = None;
         if description.evaluation.is_none() && crowd.held_out.is_some() {
             description.evaluation = Some(central_evaluation(&description, evaluate_every));
@@ -307,9 +309,9 @@ impl World {
     /// Returns the running coordinator.
     ///
     /// # Panics
-    /// If it has crashed; who calls has looked.
+    /// If the coordinator has crashed. The caller must check that it runs.
     pub fn running(&self) -> Arc<Coordinator> {
-        self.coordinator.clone().expect("the caller has looked that it runs")
+        self.coordinator.clone().expect("the caller has checked that the coordinator runs")
     }
 
     /// Returns the coordinator's time.
@@ -317,12 +319,12 @@ impl World {
         Timestamp(BEGINNING + self.now)
     }
 
-    /// Returns a device's time: it begins at 0.
+    /// Returns a device's time, which begins at 0.
     pub fn device_now(&self) -> Timestamp {
         Timestamp(self.now)
     }
 
-    /// Puts an event in, so many milliseconds from now.
+    /// Schedules an event `milliseconds` from now.
     pub fn after(&mut self, milliseconds: u64, event: Event) {
         self.queue.push(self.now.saturating_add(milliseconds), event);
     }
@@ -358,7 +360,7 @@ impl World {
     }
 }
 
-/// Versions are measured on the held-out examples.
+/// Returns an evaluation that measures versions on the held-out examples.
 fn central_evaluation(
     description: &TaskDescription,
     every_versions: u64,
@@ -372,7 +374,7 @@ fn central_evaluation(
     Evaluation { every_versions, metric, federated: None, central: true, rollback_margin: None }
 }
 
-/// Draws bytes.
+/// Draws random bytes.
 pub(super) fn bytes<const N: usize>(rng: &mut impl Rng) -> [u8; N] {
     let mut bytes = [0; N];
     rng.fill_bytes(&mut bytes);

@@ -11,34 +11,34 @@ use crate::{
 const FEATURES: usize = 60;
 pub(super) const CLASSES: usize = 10;
 
-/// Purposes of chance.
+/// The purposes of random streams.
 const SIZE: u64 = 1;
 const MODEL: u64 = 2;
 const CENTRE: u64 = 3;
 const FEATURE: u64 = 4;
 
-/// Synthetic(α, β) of Li et al. 2020, "Federated optimization in heterogeneous networks", section 5.1 and
-/// appendix C.1: 60 features, 10 classes, the label of x at client k is the place of the largest of W_k·x + b_k.
+/// Synthetic(α, β) of Li et al. 2020, "Federated optimization in heterogeneous networks", section 5.1 and appendix C.1,
+/// with 60 features and 10 classes. The label of x at client k is the index of the largest entry of W_k·x + b_k.
 ///
-/// Entries of W_k and b_k are drawn from N(u_k, 1) with u_k from N(0, α), features from N(v_k, Σ) with
-/// Σ_jj = j^−1.2, entries of v_k from N(B_k, 1) with B_k from N(0, β). As in the program that the authors
-/// published, α and β are standard deviations and a client has 50 examples and a log-normal number more.
+/// Entries of W_k and b_k are drawn from N(u_k, 1) with u_k from N(0, α). Features are drawn from N(v_k, Σ) with Σ_jj =
+/// j^−1.2, and entries of v_k from N(B_k, 1) with B_k from N(0, β). As in the program that the authors published, α and
+/// β are standard deviations, and a client has 50 examples plus a log-normal number.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AlphaBeta {
-    /// How much the clients' models differ, 0 or more.
+    /// The standard deviation of u_k, by which the clients' models differ, 0 or more.
     pub alpha: f64,
-    /// How much the clients' features differ, 0 or more.
+    /// The standard deviation of B_k, by which the clients' features differ, 0 or more.
     pub beta: f64,
-    /// One model and one distribution of features for all; `alpha` and `beta` count for nothing.
+    /// Whether all clients share one model and one distribution of features; `alpha` and `beta` are then ignored.
     pub iid: bool,
-    /// Groups.
+    /// The number of groups.
     pub clients: usize,
-    /// Examples that every client has, at least 1.
+    /// The minimum number of examples of a client, at least 1.
     pub examples_min: usize,
-    /// The mean of the logarithm of the examples beyond these.
+    /// The mean of the logarithm of the number of further examples.
     pub examples_log_mean: f64,
-    /// The deviation of that logarithm.
+    /// The standard deviation of that logarithm.
     pub examples_log_deviation: f64,
 }
 
@@ -104,7 +104,7 @@ impl AlphaBeta {
     }
 
     fn model(&self, client: usize, seed: u64) -> LinearModel {
-        // One stream for all clients is one model for all.
+        // With one stream, all clients get the same model.
         let owner = if self.iid { 0 } else { client as u64 };
         let mut rng = Stream::new(seed, &[MODEL, owner]);
         let spread = if self.iid { 0.0 } else { self.alpha };
@@ -124,7 +124,7 @@ impl AlphaBeta {
 }
 
 impl LinearModel {
-    /// The most probable class; the softmax keeps the order.
+    /// Returns the most probable class. The softmax keeps the order of the scores, so it is not computed.
     fn class(&self, x: &[f64]) -> u32 {
         let rows = self.weights.chunks(FEATURES).zip(&self.biases);
         let score = |(row, bias): (&[f64], &f64)| bias + row.iter().zip(x).map(|(w, x)| w * x).sum::<f64>();
@@ -136,7 +136,7 @@ impl LinearModel {
 mod tests {
     use super::*;
 
-    /// The mean of feature `j` at client `client`.
+    /// Returns the mean of feature `j` at client `client`.
     fn mean(set: &Dataset, client: u32, j: usize) -> f64 {
         let rows = set.examples.features().chunks(FEATURES).zip(&set.groups);
         let values: Vec<f64> =
@@ -149,9 +149,9 @@ mod tests {
         let set = AlphaBeta { clients: 2000, ..AlphaBeta::default() };
         let mut more: Vec<usize> = (0..2000).map(|client| set.size(client, 1) - 50).collect();
         more.sort_unstable();
-        // The median is e⁴ = 54.6; that of 2000 draws has a deviation of 1.25·2/√2000 = 0.056 in logarithms.
+        // The median is e⁴ = 54.6. In logarithms, the median of 2000 draws has a deviation of 1.25·2/√2000 = 0.056.
         assert!(((more[1000] as f64).ln() - 4.0).abs() < 0.3, "{}", more[1000]);
-        // A share of Φ(1) is below e⁶ = 403: 0.8413 ± 0.0082.
+        // The share of draws below e⁶ = 403 is Φ(1) = 0.8413, with a standard error of 0.0082.
         let below = more.iter().filter(|size| **size < 403).count() as f64 / 2000.0;
         assert!((below - 0.8413).abs() < 0.041, "{below}");
     }
@@ -164,7 +164,7 @@ mod tests {
             let squares = made.examples.features().chunks(FEATURES).map(|row| f64::from(row[j]).powi(2));
             let variance = squares.sum::<f64>() / made.examples.len() as f64;
             let expected = ((j + 1) as f64).powf(-1.2);
-            // A variance of 20 000 draws is within 1% of itself; five of these.
+            // The variance of 20 000 draws has a relative standard error of 1%. The tolerance is five standard errors.
             assert!((variance / expected - 1.0).abs() < 0.05, "feature {j}: {variance}");
         }
     }
@@ -179,7 +179,8 @@ mod tests {
             let middle = means.iter().sum::<f64>() / 30.0;
             means.iter().map(|mean| (mean - middle).powi(2)).sum::<f64>() / 29.0
         };
-        // β² + 1 over 30 clients; a chi-squared of 29 is between 8.4 and 66 all but twice in 20 000 times.
+        // The variance between the 30 clients is β² + 1. A chi-squared variable with 29 degrees of freedom is outside
+        // 8.4 to 66 twice in 20 000 draws.
         let (apart, near) =
             (spread(&AlphaBeta { beta: 3.0, ..fixed }), spread(&AlphaBeta { beta: 0.0, ..fixed }));
         assert!((2.9..23.0).contains(&apart) && (0.29..2.3).contains(&near), "{apart} {near}");

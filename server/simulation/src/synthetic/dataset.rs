@@ -5,7 +5,7 @@ use crate::{
     partition::Population,
 };
 
-/// Examples and the group, such as the device, that each comes from.
+/// Examples, and the group (such as the device) that each comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dataset {
     /// All examples.
@@ -14,27 +14,27 @@ pub struct Dataset {
     pub groups: Vec<u32>,
 }
 
-/// A data set in two parts.
+/// A data set that is split in two parts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeldOut {
-    /// What clients train on.
+    /// The examples that clients train on.
     pub training: Dataset,
-    /// What the model is measured on.
+    /// The examples that the model is measured on.
     pub held_out: Dataset,
 }
 
 impl Dataset {
-    /// Returns what a partition deals out.
+    /// Returns the data as a population, for a partition to divide.
     pub fn population(&self) -> Population<'_> {
         Population { examples: &self.examples, groups: Some(&self.groups) }
     }
 
-    /// Holds back `share`, from 0 to 1, of every group's examples. Every group keeps at least one for training.
+    /// Holds out `share`, from 0 to 1, of every group's examples. Every group keeps at least one for training.
     ///
-    /// Where a group has too few examples for a whole one to be held back, the next groups make up for it.
+    /// If a group has too few examples to hold out a whole one, the next groups make up for it.
     ///
     /// # Errors
-    /// [`ExamplesError::NoSuchExample`] if there are more groups' numbers than examples.
+    /// [`ExamplesError::NoSuchExample`] if there are more group numbers than examples.
     pub fn hold_out(&self, share: f64, seed: u64) -> Result<HeldOut, ExamplesError> {
         let group_count = self.groups.iter().max().map_or(0, |last| *last as usize + 1);
         let mut members: Vec<Vec<usize>> = vec![Vec::new(); group_count];
@@ -54,7 +54,7 @@ impl Dataset {
         Ok(HeldOut { training: self.subset(training)?, held_out: self.subset(held_out)? })
     }
 
-    /// The examples with these indices, in the set's own order.
+    /// Returns the examples with these indices, in the set's own order.
     fn subset(&self, mut indices: Vec<usize>) -> Result<Dataset, ExamplesError> {
         indices.sort_unstable();
         let examples = self.examples.subset(&indices)?;
@@ -80,7 +80,7 @@ mod tests {
         let mut all = [parts.training.examples.features(), parts.held_out.examples.features()].concat();
         all.sort_by(f32::total_cmp);
         assert!(all.iter().enumerate().all(|(index, value)| *value == index as f32));
-        // All but one of each of the four groups.
+        // A share of 1 holds out all but one example of each of the four groups.
         let rest = set.hold_out(1.0, 1).unwrap();
         assert_eq!((rest.training.groups, rest.held_out.examples.len()), (vec![0, 1, 2, 3], 96));
     }

@@ -8,7 +8,7 @@ use crate::{
     setting::Check,
 };
 
-/// Purposes of chance.
+/// The purposes of random streams.
 const OPTIMUM: u64 = 1;
 const SHIFT: u64 = 2;
 const EXAMPLE: u64 = 3;
@@ -16,20 +16,20 @@ const EXAMPLE: u64 = 3;
 /// Linear regression: y = ⟨w + u_k, x⟩ + noise, with entries of w and x from N(0, 1) and of client k's shift u_k
 /// from N(0, optimum_deviation²).
 ///
-/// The textbook model. What the least squares are is known in closed form, which makes it the set on which to see
-/// how far clients drift from the common optimum.
+/// This is the textbook model. Its least-squares solution is known in closed form, so this set shows how far clients
+/// drift from the common optimum.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LinearRegression {
-    /// Groups.
+    /// The number of groups.
     pub clients: usize,
-    /// Examples of each group.
+    /// The number of examples of each group.
     pub examples_per_client: usize,
-    /// Features of an example.
+    /// The number of features of an example.
     pub features: usize,
-    /// The deviation of the noise on y.
+    /// The standard deviation of the noise on y.
     pub noise_deviation: f64,
-    /// How far the clients' optima lie from the common one.
+    /// The standard deviation of the clients' optima around the common optimum.
     pub optimum_deviation: f64,
 }
 
@@ -116,7 +116,8 @@ mod tests {
         let determinant = a * c - b * b;
         let found = [(p * c - q * b) / determinant, (a * q - b * p) / determinant];
         for (found, true_slope) in found.iter().zip(set.optimum(8)) {
-            // The deviation of an estimate is 0.5/√1000 = 0.016; five of these miss once in two million.
+            // The standard deviation of an estimate is 0.5/√1000 = 0.016. The tolerance is five standard deviations; a
+            // correct implementation fails once in two million runs.
             assert!((found - true_slope).abs() < 0.08, "{found} {true_slope}");
         }
     }
@@ -139,7 +140,7 @@ mod tests {
         assert!(slopes(set).iter().all(|slope| (slope - optimum).abs() < 1e-5));
         let apart = slopes(LinearRegression { optimum_deviation: 2.0, ..set });
         let variance = apart.iter().map(|slope| (slope - optimum).powi(2)).sum::<f64>() / 500.0;
-        // A variance of 500 draws is within 6.3% of itself; five of these.
+        // The variance of 500 draws has a relative standard error of 6.3%. The tolerance is five standard errors.
         assert!((variance / 4.0 - 1.0).abs() < 0.32, "{variance}");
     }
 }

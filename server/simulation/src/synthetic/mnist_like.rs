@@ -11,32 +11,32 @@ use crate::{
 /// The side of an image in pixels, as in MNIST (LeCun et al. 1998, "Gradient-based learning applied to document
 /// recognition").
 const SIDE: usize = 28;
-/// Strokes of a class's image.
+/// The number of strokes of a class's image.
 const STROKES: usize = 4;
-/// Points along a stroke.
+/// The number of points along a stroke.
 const POINTS: usize = 12;
 /// The radius of the pen in pixels.
 const PEN: f64 = 1.4;
 
-/// Purposes of chance.
+/// The purposes of random streams.
 const CLASS: u64 = 1;
 const EXAMPLE: u64 = 2;
 
-/// Images of 28 × 28 pixels from 0 to 1 in clusters, one for each class: random strokes, moved and blurred.
+/// Images of 28 × 28 pixels from 0 to 1 in clusters, one for each class: random strokes, shifted and with noise.
 ///
-/// It has MNIST's size and shape and is easier; it is for measuring throughput, not for comparing accuracies.
+/// The data has MNIST's size and shape but is easier. Use it to measure throughput, not to compare accuracies.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MnistLike {
-    /// Images.
+    /// The number of images.
     pub examples: usize,
-    /// Classes, in turn.
+    /// The number of classes, which take turns.
     pub classes: u32,
-    /// Groups, of fair samples.
+    /// The number of groups. Each is an independent and identically distributed (IID) sample.
     pub clients: usize,
-    /// How far an image is moved, at most, in pixels.
+    /// The maximum shift of an image, in pixels.
     pub shift_pixels: usize,
-    /// The deviation of the noise on every pixel.
+    /// The standard deviation of the noise on every pixel.
     pub noise_deviation: f64,
     /// Whether an example has the shape `[1, 28, 28]` of an image rather than `[784]`.
     pub image: bool,
@@ -77,7 +77,7 @@ impl MnistLike {
         }
         let shape = if self.image { vec![1, SIDE, SIDE] } else { vec![SIDE * SIDE] };
         let labels = Labels::Classes((0..self.examples).map(class).collect());
-        // Whole turns of the classes go to one group, or a group would hold one class only.
+        // A group gets whole turns of the classes; otherwise it would hold one class only.
         let group = |index: usize| ((index / images.len()) % self.clients) as u32;
         let groups = (0..self.examples).map(group).collect();
         Ok(Dataset { examples: Examples::new(features, shape, labels)?, groups })
@@ -96,7 +96,7 @@ impl MnistLike {
     }
 }
 
-/// The ink at a pixel; none outside the image.
+/// Returns the ink at a pixel; 0 outside the image.
 fn at(image: &[f64], row: isize, column: isize) -> f64 {
     let inside = |place: isize| (0..SIDE as isize).contains(&place);
     if inside(row) && inside(column) { image[row as usize * SIDE + column as usize] } else { 0.0 }
@@ -142,7 +142,7 @@ mod tests {
             super::super::largest(&scores) as u32 == **class
         });
         let right = right.count();
-        // Chance would be 100. It is not perfect, because images are moved.
+        // Guessing at random would get 100 right. Not all guesses are right, because images are shifted.
         assert!((600..1000).contains(&right), "{right}");
         assert!(made.examples.features().iter().all(|pixel| (0.0..=1.0).contains(pixel)));
     }

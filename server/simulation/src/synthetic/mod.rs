@@ -1,4 +1,4 @@
-//! Data sets made from a seed, for experiments that need no download. The same seed gives the same bytes.
+//! Data sets generated from a seed, for experiments that need no download. The same seed gives the same bytes.
 
 mod alpha_beta;
 mod dataset;
@@ -16,24 +16,24 @@ pub use sparse_features::SparseFeatures;
 
 use crate::InvalidSettingsError;
 
-/// Feature values of one made set, at most: a gibibyte of them.
+/// The maximum number of feature values of a generated set: one gibibyte of them.
 pub const VALUES_MAX: usize = 1 << 28;
 
-/// A data set that is made.
+/// A data set that is generated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Synthetic {
-    /// Classification with clients that differ by as much as is asked for.
+    /// Classification with an adjustable difference between the clients.
     SyntheticAlphaBeta(AlphaBeta),
     /// Classification by rare words.
     SparseFeatures(SparseFeatures),
     /// Clusters of images of MNIST's size.
     MnistLike(MnistLike),
-    /// A line through noise.
+    /// Linear regression with noise.
     LinearRegression(LinearRegression),
 }
 
-/// Why a set was not made.
+/// A data set that cannot be generated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SyntheticError {
@@ -45,9 +45,9 @@ pub enum SyntheticError {
         "{examples} examples of {features} features are too many: lower one of them until their product is at most {VALUES_MAX}"
     )]
     TooLarge {
-        /// The examples.
+        /// The number of examples.
         examples: usize,
-        /// The features of each.
+        /// The number of features of each example.
         features: usize,
     },
     /// A setting is so large that a value overflows.
@@ -56,7 +56,7 @@ pub enum SyntheticError {
 }
 
 impl Synthetic {
-    /// Makes the set.
+    /// Generates the data set from a seed.
     ///
     /// # Errors
     /// [`SyntheticError`] if a setting is out of range or the set would be too large.
@@ -69,7 +69,7 @@ impl Synthetic {
         }
     }
 
-    /// The number of classes, or `None` where the labels are numbers.
+    /// Returns the number of classes, or `None` if the labels are numbers.
     pub fn classes(&self) -> Option<u32> {
         match self {
             Synthetic::SyntheticAlphaBeta(_) => Some(alpha_beta::CLASSES as u32),
@@ -80,7 +80,7 @@ impl Synthetic {
     }
 }
 
-/// Refuses a set that is too large.
+/// Rejects a set that is too large.
 fn expect_size(examples: usize, features: usize) -> Result<(), SyntheticError> {
     match examples.checked_mul(features) {
         Some(values) if values <= VALUES_MAX => Ok(()),
@@ -88,7 +88,7 @@ fn expect_size(examples: usize, features: usize) -> Result<(), SyntheticError> {
     }
 }
 
-/// Returns the place of the largest of `scores`; of equal ones, of the first.
+/// Returns the index of the largest of `scores`; among equals, the first.
 fn largest(scores: &[f64]) -> usize {
     let mut best = 0;
     for (index, score) in scores.iter().enumerate() {

@@ -8,33 +8,33 @@ use crate::{
     setting::Check,
 };
 
-/// Bags of words, 1 where a word occurs: a few frequent words that say nothing and rare ones that name the class.
+/// Bags of words, 1 where a word occurs: a few frequent words that carry no information, and rare ones that identify
+/// the class.
 ///
-/// Made in the manner of the tasks with sparse gradients on which Reddi et al. 2021, "Adaptive federated
-/// optimization", section 5, find adaptive server optimizers ahead, and after the motivation of Duchi et al. 2011,
-/// "Adaptive subgradient methods for online learning and stochastic optimization", section 1: rare features that
-/// predict well need steps of their own size. The word of rank r occurs with a frequency proportional to
-/// r^−zipf_exponent.
+/// Similar to the tasks with sparse gradients on which Reddi et al. 2021, "Adaptive federated optimization", section 5,
+/// find adaptive server optimizers ahead. The motivation is that of Duchi et al. 2011, "Adaptive subgradient methods
+/// for online learning and stochastic optimization", section 1: rare features that predict well need steps of their own
+/// size. The word of rank r occurs with a frequency proportional to r^−zipf_exponent.
 ///
 /// The features are the frequent words by rank, then the rare ones, class by class.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SparseFeatures {
-    /// Groups. Each has a mix of classes of its own, from a Dirichlet distribution of concentration 1.
+    /// The number of groups. Each has its own mix of classes, from a Dirichlet distribution of concentration 1.
     pub clients: usize,
-    /// Examples of each group.
+    /// The number of examples of each group.
     pub examples_per_client: usize,
-    /// Classes, at least 2.
+    /// The number of classes, at least 2.
     pub classes: u32,
-    /// Words that say nothing.
+    /// The number of words that carry no information.
     pub vocabulary: usize,
-    /// Draws of such words for an example; a word that is drawn twice counts once.
+    /// The number of draws of such words for each example. A word that is drawn twice counts once.
     pub words_per_example: usize,
-    /// The exponent of their frequencies.
+    /// The exponent of the frequencies of the words that carry no information.
     pub zipf_exponent: f64,
-    /// Words that occur in one class only.
+    /// The number of words of each class that occur in no other class.
     pub rare_words_per_class: usize,
-    /// Draws of such words for an example, of those of its class.
+    /// The number of draws for an example from the rare words of its class.
     pub rare_words_per_example: usize,
 }
 
@@ -54,7 +54,7 @@ impl Default for SparseFeatures {
 }
 
 impl SparseFeatures {
-    /// The features of an example.
+    /// Returns the number of features of an example.
     pub fn features(&self) -> usize {
         self.vocabulary.saturating_add(self.rare_words_per_class.saturating_mul(self.classes as usize))
     }
@@ -130,7 +130,7 @@ fn cumulative(mut shares: Vec<f64>) -> Vec<f64> {
     shares
 }
 
-/// The first place whose running sum reaches `at`; the last if rounding kept them all below it.
+/// Returns the first index whose running sum reaches `at`, or the last if rounding keeps all sums below it.
 fn place(cumulative: &[f64], at: f64) -> usize {
     cumulative.partition_point(|sum| *sum < at).min(cumulative.len().saturating_sub(1))
 }

@@ -9,7 +9,8 @@ fn words_follow_zipfs_law_and_rare_words_name_their_class() {
     let rows: Vec<&[f32]> = made.examples.features().chunks(set.features()).collect();
     for (word, share) in [12.0, 6.0, 4.0, 3.0].map(|share| share / 25.0).into_iter().enumerate() {
         let found = rows.iter().filter(|row| row[word] == 1.0).count() as f64 / rows.len() as f64;
-        // The deviation of a share of 4000 is below 0.0079; five of these miss once in two million.
+        // The standard deviation of a share of 4000 draws is below 0.0079. The tolerance is five standard deviations; a
+        // correct implementation fails once in two million runs.
         assert!((found - share).abs() < 0.04, "word {word}: {found}");
     }
     for (row, class) in rows.iter().zip(classes) {
@@ -19,8 +20,8 @@ fn words_follow_zipfs_law_and_rare_words_name_their_class() {
     }
 }
 
-/// Softmax regression in federated rounds: full participation, one local step a round, so that what differs is
-/// the server's optimizer alone.
+/// Softmax regression in federated rounds, with full participation and one local step a round, so that only the
+/// server's optimizer differs.
 struct Federation {
     rows: Vec<Vec<usize>>,
     classes: Vec<usize>,
@@ -50,7 +51,7 @@ impl Federation {
         powers.iter().map(|power| power / total).collect()
     }
 
-    /// The mean of the clients' deltas: each took one step of gradient descent on its own examples.
+    /// Returns the mean of the clients' deltas, each of one step of gradient descent on the client's own examples.
     fn mean_delta(&self, weights: &[f64], rate: f64) -> Vec<f64> {
         let mut delta = vec![0.0; weights.len()];
         for (row, right) in self.rows.iter().zip(&self.classes) {
