@@ -6,26 +6,26 @@ use crate::StorageError;
 /// The public part of an API key, safe to show and to log: 16 hexadecimal digits.
 pub type ApiKeyId = String;
 
-/// An API key. Only the secret's hash is stored.
+/// An API key. The secret is stored only as a hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiKeyRecord {
     /// The public part.
     pub id: ApiKeyId,
-    /// Its organisation.
+    /// The organisation that the key belongs to.
     pub organisation_id: OrganisationId,
-    /// A name for humans.
+    /// The display name.
     pub name: String,
-    /// What it may do.
+    /// The permissions of the key.
     pub role: Role,
-    /// SHA-256 of the secret, which has 256 random bits, so that no slow hash is needed.
+    /// SHA-256 of the secret. The secret has 256 random bits, so no slow hash is needed.
     pub secret_hash: [u8; 32],
-    /// When it was made.
+    /// When the key was created.
     pub created_at: Timestamp,
-    /// When it was revoked, if it was.
+    /// When the key was revoked; `None` if it is valid.
     pub revoked_at: Option<Timestamp>,
 }
 
-/// API keys.
+/// Stores API keys.
 #[async_trait]
 pub trait ApiKeyRepository {
     /// Stores a new key.
@@ -37,12 +37,12 @@ pub trait ApiKeyRepository {
     /// Lists the organisation's keys, oldest first.
     async fn api_keys(&self, organisation_id: OrganisationId) -> Result<Vec<ApiKeyRecord>, StorageError>;
 
-    /// Revokes a key; one that is revoked already stays as it is. Of the keys of admins one stays, also where several are
-    /// revoked at the same time.
+    /// Revokes a key. A key that is already revoked does not change. At least one admin key always remains, even
+    /// if several are revoked at the same time.
     ///
     /// # Errors
-    /// [`StorageError::NotFound`] if the organisation has no such key, [`StorageError::LastAdminKey`] if no other key of an
-    /// admin is left.
+    /// [`StorageError::NotFound`] if the organisation has no such key, [`StorageError::LastAdminKey`] if no other
+    /// admin key would remain.
     async fn revoke_api_key(
         &self,
         organisation_id: OrganisationId,

@@ -28,127 +28,127 @@ pub struct AssignmentRecord {
     pub round_id: RoundId,
     /// The round's number.
     pub round_number: u64,
-    /// What the round is for.
+    /// The purpose of the round.
     pub purpose: Purpose,
     /// The client.
     pub client_id: ClientId,
     /// The model version from which the client starts.
     pub base_version: u64,
-    /// When it was given.
+    /// When the assignment was created.
     pub created_at: Timestamp,
-    /// When it expires.
+    /// When the assignment expires.
     pub deadline: Timestamp,
-    /// The client's values of the attributes by which an evaluation tells clients apart; of a training, over what kind of
-    /// network it is.
+    /// For an evaluation, the client's values of the attributes that define slices. For training, the client's class of
+    /// network.
     pub slices: BTreeMap<String, String>,
-    /// What has become of it.
+    /// The current status.
     pub status: AssignmentStatus,
 }
 
-/// What has become of an assignment.
+/// The status of an assignment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum AssignmentStatus {
-    /// An update may still come.
+    /// An update may still arrive.
     Outstanding,
-    /// Its update counts.
+    /// The assignment's update was accepted.
     Accepted {
-        /// The update's digest, by which a repetition is recognised.
+        /// The update's digest, for recognising a repeated upload.
         digest: UpdateDigest,
-        /// The bytes that it came in.
+        /// The size of the upload in bytes.
         #[serde(default)]
         bytes: u64,
     },
-    /// It brings no update.
+    /// The assignment was dropped without an update.
     Dropped {
-        /// Why.
+        /// The reason.
         reason: DropReason,
     },
 }
 
-/// Why an assignment brought no update.
+/// The reason why an assignment was dropped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum DropReason {
     /// The round closed first, or the deadline passed.
     Expired,
-    /// It fell too far behind the others.
+    /// The client fell too far behind the others.
     LeftBehind,
-    /// The client gave it up.
+    /// The client aborted the assignment.
     Aborted {
-        /// Why.
+        /// The reason.
         reason: AbortReason,
-        /// More, for humans.
+        /// Details for people.
         detail: String,
     },
-    /// Its update was refused.
+    /// The coordinator rejected the update.
     Refused {
-        /// Why.
+        /// The reason.
         code: ErrorCode,
     },
 }
 
-/// An update that counts. Its bytes are in the round log.
+/// An accepted update. Its bytes are in the round log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AcceptedUpdate {
-    /// The assignment that it answers.
+    /// The update's assignment.
     pub assignment_id: AssignmentId,
-    /// The round in which the assignment was given, and in whose log the bytes are.
+    /// The round of the assignment. The update's bytes are in the log of this round.
     pub round_id: RoundId,
     /// The version from which the client started.
     pub base_version: u64,
-    /// The BLAKE3 of its bytes.
+    /// The BLAKE3 digest of the update's bytes.
     pub digest: UpdateDigest,
-    /// Its bytes.
+    /// The update's size in bytes.
     pub bytes: u64,
-    /// How its values travelled: a codec, as tasks name it, or `float32`.
+    /// The encoding of the update's values: the name of a codec, as in task descriptions, or `float32`.
     pub codec: String,
-    /// Its weight.
+    /// The update's weight in the mean.
     pub weight: u64,
-    /// What the training measured.
+    /// The metrics of the training.
     pub metrics: UpdateMetrics,
-    /// When it was accepted.
+    /// When the update was accepted.
     pub accepted_at: Timestamp,
 }
 
-/// What an update that counts cost.
+/// The traffic of an accepted update.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UpdateTraffic {
-    /// How its values travelled: a codec, as tasks name it, or `float32`.
+    /// The encoding of the update's values: the name of a codec, as in task descriptions, or `float32`.
     pub codec: String,
-    /// What its assignment says of the client: [`AssignmentRecord::slices`].
+    /// The [`AssignmentRecord::slices`] of the update's assignment.
     pub slices: BTreeMap<String, String>,
-    /// Its bytes.
+    /// The update's size in bytes.
     pub bytes: u64,
-    /// What the client said of the work.
+    /// The client's report about the work.
     pub report: Option<ReportRequest>,
 }
 
-/// What became of an attempt to accept an update.
+/// The result of an attempt to accept an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AcceptOutcome {
-    /// It counts from now on.
+    /// The update is now accepted.
     Accepted,
-    /// The same update was accepted before; it counts once.
+    /// The same update was accepted before. It counts once.
     AlreadyAccepted,
-    /// Another update was accepted for this assignment.
+    /// A different update was accepted for this assignment before.
     Conflict,
-    /// The assignment was dropped.
+    /// The assignment was dropped before.
     Closed,
-    /// The open round takes no more just now, and the assignment goes on into the next: try again.
+    /// The open round cannot accept another update now, but the assignment continues. Try again in the next round.
     Later,
 }
 
-/// What became of an attempt to drop an assignment.
+/// The result of an attempt to drop an assignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloseOutcome {
-    /// It is dropped now.
+    /// The assignment is now dropped.
     Dropped,
-    /// It was dropped or accepted before, and stays so.
+    /// The assignment was dropped or accepted before, and is unchanged.
     Unchanged,
 }
 
-/// Assignments and the updates that answer them.
+/// Stores assignments and their updates.
 #[async_trait]
 pub trait AssignmentRepository {
     /// Finds an assignment.
@@ -163,8 +163,8 @@ pub trait AssignmentRepository {
     /// Lists a round's assignments, by id.
     async fn assignments(&self, round_id: RoundId) -> Result<Vec<AssignmentRecord>, StorageError>;
 
-    /// Accepts an update, in one transaction: it counts in the task's open round of its purpose if and only if the
-    /// assignment is outstanding and that round takes updates, whatever else happens at the same time.
+    /// Accepts an update, in one transaction. The update counts in the task's open round of the same purpose. It is
+    /// accepted only if the assignment is outstanding and the round accepts updates, even under concurrent calls.
     async fn accept_update(&self, update: &AcceptedUpdate) -> Result<AcceptOutcome, StorageError>;
 
     /// Drops an assignment if it is outstanding.
@@ -175,31 +175,31 @@ pub trait AssignmentRepository {
         now: Timestamp,
     ) -> Result<CloseOutcome, StorageError>;
 
-    /// Counts a round's assignments by what has become of them.
+    /// Counts a round's assignments by status.
     async fn report_counts(&self, round_id: RoundId) -> Result<ReportCounts, StorageError>;
 
-    /// Counts what has come to a round in which assignments of earlier rounds count, too: the updates that count
-    /// in it, the task's outstanding assignments that train, and those of this round that were dropped.
+    /// Returns the counts of a flow's round, in which assignments of earlier rounds also count. It counts the updates
+    /// that count in this round, the task's outstanding training assignments, and this round's dropped assignments.
     async fn flow_counts(&self, task_id: TaskId, round_id: RoundId) -> Result<ReportCounts, StorageError>;
 
-    /// Counts by token the clients whose updates count in a round, and those of the task's outstanding assignments that
-    /// train, of which assignments of earlier rounds are some.
+    /// Counts clients by enrolment token: those whose updates count in the round, and those with outstanding
+    /// training assignments of the task, from any round.
     async fn flow_tokens(&self, task_id: TaskId, round_id: RoundId) -> Result<TokenCounts, StorageError>;
 
-    /// Lists the task's outstanding assignments that train, by id.
+    /// Lists the task's outstanding training assignments, by id.
     async fn outstanding(&self, task_id: TaskId) -> Result<Vec<Outstanding>, StorageError>;
 
-    /// Lists the assignments whose updates are still needed: those under way, and those accepted in an open
-    /// round; each with the round in whose log they are.
+    /// Lists the assignments whose updates are still needed: outstanding ones, and those accepted in an open
+    /// round. Each comes with the round whose log holds the bytes.
     async fn needed_logs(&self) -> Result<BTreeSet<(RoundId, AssignmentId)>, StorageError>;
 
     /// Lists a round's accepted updates, by assignment id.
     async fn accepted_updates(&self, round_id: RoundId) -> Result<Vec<AcceptedUpdate>, StorageError>;
 
-    /// Lists what the updates that count in a round cost, by assignment id.
+    /// Lists the traffic of the updates that count in a round, by assignment id.
     async fn traffic(&self, round_id: RoundId) -> Result<Vec<UpdateTraffic>, StorageError>;
 
-    /// Keeps what a client said of how the work went; the first report stays.
+    /// Stores a client's report about its work. An earlier report of the assignment is kept instead.
     async fn record_report(
         &self,
         id: AssignmentId,
@@ -207,6 +207,6 @@ pub trait AssignmentRepository {
         now: Timestamp,
     ) -> Result<(), StorageError>;
 
-    /// Returns what was reported for an assignment.
+    /// Returns the client's report for an assignment.
     async fn report(&self, id: AssignmentId) -> Result<Option<ReportRequest>, StorageError>;
 }

@@ -11,89 +11,88 @@ use object_store::{
 
 use crate::blob_cache::BlobCache;
 
-/// Bytes of verified blobs that a store keeps in memory, unless told otherwise: 256 MiB.
+/// The default size of the in-memory cache of verified blobs: 256 MiB.
 const CACHE_BYTES_MAX: usize = 256 * 1024 * 1024;
-/// How many different blobs can be brought from the store at the same time.
+/// The maximum number of blobs that are loaded from the store at the same time.
 const LOADS_MAX: usize = 16;
 
-/// Why a blob could not be kept or brought.
+/// The error of a blob operation.
 #[derive(Debug, thiserror::Error)]
 pub enum BlobStoreError {
     /// There is no such blob.
-    #[error("no blob {0}")]
+    #[error("there is no blob {0}")]
     NotFound(BlobDigest),
-    /// The bytes are not those of the digest: the store is damaged.
-    #[error("blob {0} is damaged: its bytes have another digest")]
+    /// The stored bytes do not match the digest: the store is damaged.
+    #[error("blob {0} is damaged: the digest of its bytes differs from its name")]
     Damaged(BlobDigest),
     /// The store failed.
     #[error("the blob store failed: {0}")]
     Store(#[from] object_store::Error),
 }
 
-/// Immutable blobs (models, weights, plans), named by the SHA-256 of their bytes.
+/// A store of immutable blobs (models, weights, plans), named by the SHA-256 of their bytes.
 ///
-/// What was verified once is kept in memory, up to a bound, and handed out without a copy: the many clients of
-/// a round that fetch the same weights cost one read and one hash. A clone is another handle to the same store.
+/// Verified blobs are cached in memory, up to a limit, and returned without copying. If all clients of a round fetch
+/// the same weights, the store is read once and the bytes are hashed once. A clone is another handle to the same store.
 #[derive(Clone, Debug)]
 pub struct BlobStore {
     store: Arc<dyn ObjectStore>,
-    /// The folder of a local store.
+    /// The folder of a local store; `None` for other stores.
     folder: Option<PathBuf>,
     cache: Arc<Mutex<BlobCache>>,
-    /// A blob is loaded under the lock that its digest falls to, so that those who want the same one at the
-    /// same time wait for the first.
+    /// Locks for loading, chosen by digest. Concurrent requests for the same blob wait for the first one.
     loads: Arc<[tokio::sync::Mutex<()>; LOADS_MAX]>,
 }
 
 impl BlobStore {
-    /// Opens the store in a folder, which is made if it is missing. What was put is on the disk.
+    /// Opens a store in a folder, which is created if it is missing. Writes are synced to disk.
     ///
     /// # Errors
-    /// [`BlobStoreError::Store`] if the folder cannot be made or used.
+    /// [`BlobStoreError::Store`] if the folder cannot be created or used.
     pub fn local(folder: impl AsRef<Path>) -> Result<Self, BlobStoreError> {
         std::fs::create_dir_all(&folder).map_err(folder_error)?;
         let store = LocalFileSystem::new_with_prefix(&folder)?.with_fsync(true);
         Ok(Self { folder: Some(folder.as_ref().to_owned()), ..Self::new(Arc::new(store)) })
     }
 
-    /// Makes a store that ends with its last handle, for tests and simulations.
+    /// Creates a store that lives until its last handle is dropped, for tests and simulations.
     pub fn in_memory() -> Self {
         Self::new(Arc::new(InMemory::new()))
     }
 
-    /// Opens any object store, for example one that speaks S3.
+    /// Opens any object store, for example S3.
     pub fn new(store: Arc<dyn ObjectStore>) -> Self {
         let cache = Arc::new(Mutex::new(BlobCache::new(CACHE_BYTES_MAX)));
         let folder = None;
         Self { store, folder, cache, loads: Arc::new(std::array::from_fn(|_| tokio::sync::Mutex::new(()))) }
     }
 
-    /// Bounds what is kept in memory; 0 keeps nothing.
+    /// Limits the size of the in-memory cache; 0 disables it.
     #[must_use]
     pub fn with_cache_bytes_max(self, bytes_max: usize) -> Self {
         Self { cache: Arc::new(Mutex::new(BlobCache::new(bytes_max))), ..self }
     }
 
-    /// Looks whether the store answers. Nothing is written.
+    /// Checks that the store responds. It writes nothing.
     ///
     /// # Errors
-    /// [`BlobStoreError::Store`] if it does not, or its folder is gone.
+    /// [`BlobStoreError::Store`] if the store does not respond, or its folder is gone.
     pub async fn check(&self) -> Result<(), BlobStoreError> {
         if let Some(folder) = &self.folder {
             drop(tokio::fs::read_dir(folder).await.map_err(folder_error)?);
         }
-        // No blob has this name: who knows that it is not there has answered.
+        // No blob has this name. A "not found" answer shows that the store responds.
         match self.store.head(&ObjectPath::from("ready")).await {
             Ok(_) | Err(object_store::Error::NotFound { .. }) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Keeps a blob and returns its digest. It is there as a whole or not at all; the same one again changes
-    /// nothing, and repairs one that was damaged.
+    /// Stores a blob and returns its digest. The write is atomic. Storing the same blob again changes nothing,
+    /// except that it repairs a damaged one.
     ///
     /// # Errors
-    /// [`BlobStoreError::Store`] if it could not be kept.
+    /// [`BlobStoreError::Store`] if it could not be stored.
     pub async fn put(&self, blob: Bytes) -> Result<BlobDigest, BlobStoreError> {
         let digest = digest_of(blob.clone()).await?;
         let _load = self.load_lock(&digest).lock().await;
@@ -102,10 +101,11 @@ impl BlobStore {
         Ok(digest)
     }
 
-    /// Brings a blob whose bytes have this digest.
+    /// Returns the blob with this digest, verified.
     ///
     /// # Errors
-    /// [`BlobStoreError::NotFound`], or [`BlobStoreError::Damaged`] if the store's bytes have another digest.
+    /// [`BlobStoreError::NotFound`] if there is none, or [`BlobStoreError::Damaged`] if the stored bytes have
+    /// another digest.
     pub async fn get(&self, digest: BlobDigest) -> Result<Bytes, BlobStoreError> {
         if let Some(blob) = self.cache().get(&digest) {
             return Ok(blob);
@@ -123,8 +123,8 @@ impl BlobStore {
         Ok(blob)
     }
 
-    /// Deletes a blob; none is as well. Whoever deletes knows that nothing refers to it, and that nobody puts it: what
-    /// a process left that ended while it put the blob is deleted, too.
+    /// Deletes a blob, if it exists. The caller must know that nothing refers to it and that no other process is
+    /// storing it: partial writes of crashed processes are deleted, too.
     ///
     /// # Errors
     /// [`BlobStoreError::Store`] if it could not be deleted.
@@ -140,10 +140,10 @@ impl BlobStore {
         }
     }
 
-    /// Says whether there is such a blob. Its bytes are not verified.
+    /// Returns whether the blob exists. Its bytes are not verified.
     ///
     /// # Errors
-    /// [`BlobStoreError::Store`] if the store does not answer.
+    /// [`BlobStoreError::Store`] if the store does not respond.
     pub async fn exists(&self, digest: BlobDigest) -> Result<bool, BlobStoreError> {
         match self.size(digest).await {
             Ok(_) => Ok(true),
@@ -152,7 +152,7 @@ impl BlobStore {
         }
     }
 
-    /// Returns the number of a blob's bytes.
+    /// Returns the size of a blob in bytes.
     ///
     /// # Errors
     /// [`BlobStoreError::NotFound`] if there is no such blob.
@@ -165,7 +165,7 @@ impl BlobStore {
     }
 
     fn cache(&self) -> MutexGuard<'_, BlobCache> {
-        // A panic leaves the cache consistent: at worst it forgets a blob.
+        // The cache stays consistent after a panic: at worst, it has lost a blob.
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -174,13 +174,14 @@ impl BlobStore {
     }
 }
 
-/// Names the blob's object: the first two digits as a folder, so that no folder grows too large.
+/// Returns the path of the blob's object. Its first two digits are a folder, so that no folder grows too large.
 fn path_of(digest: &BlobDigest) -> ObjectPath {
     let digits = digest.to_string();
     ObjectPath::from_iter([&digits[..2], &digits[..]])
 }
 
-/// Deletes the files in which a local store gathers a blob before it has its name: `<digest>#<number>`.
+/// Deletes a blob's partial files. A local store writes to `<digest>#<number>` and renames the file when it is
+/// complete.
 fn delete_staged(folder: &Path, digest: &BlobDigest) -> Result<(), object_store::Error> {
     let digits = digest.to_string();
     let Ok(files) = std::fs::read_dir(folder.join(&digits[..2])) else { return Ok(()) };
@@ -199,7 +200,7 @@ fn folder_error(source: std::io::Error) -> object_store::Error {
     object_store::Error::Generic { store: "blobs", source: source.into() }
 }
 
-/// Hashes beside the runtime: SHA-256 over a large model takes a while.
+/// Computes the digest on a blocking thread, because SHA-256 of a large model takes a while.
 async fn digest_of(blob: Bytes) -> Result<BlobDigest, BlobStoreError> {
     let digest = tokio::task::spawn_blocking(move || BlobDigest::of(&blob)).await;
     digest.map_err(|source| BlobStoreError::Store(object_store::Error::JoinError { source }))

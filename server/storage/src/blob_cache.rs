@@ -3,23 +3,23 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use folkmoot_protocol::BlobDigest;
 
-/// Blobs whose digest was verified, the least recently used first to go.
+/// A cache of verified blobs. The least recently used blob is evicted first.
 #[derive(Debug)]
 pub(crate) struct BlobCache {
     bytes_max: usize,
     bytes: usize,
-    /// Counts the uses: a blob's last one orders it.
+    /// A counter of uses. It orders blobs by their last use.
     uses: u64,
     blobs: BTreeMap<BlobDigest, (u64, Bytes)>,
 }
 
 impl BlobCache {
-    /// Makes a cache that holds at most `bytes_max` bytes.
+    /// Creates a cache of at most `bytes_max` bytes.
     pub(crate) fn new(bytes_max: usize) -> Self {
         Self { bytes_max, bytes: 0, uses: 0, blobs: BTreeMap::new() }
     }
 
-    /// Returns the blob, and remembers that it was used.
+    /// Returns the blob and marks it as used.
     pub(crate) fn get(&mut self, digest: &BlobDigest) -> Option<Bytes> {
         let (last_use, blob) = self.blobs.get_mut(digest)?;
         self.uses += 1;
@@ -27,8 +27,7 @@ impl BlobCache {
         Some(blob.clone())
     }
 
-    /// Keeps a blob, at the expense of those that were not used for longest. One that alone is larger than
-    /// the cache is not kept.
+    /// Adds a blob and evicts the least recently used ones. A blob larger than the whole cache is not added.
     pub(crate) fn insert(&mut self, digest: BlobDigest, blob: Bytes) {
         if blob.len() > self.bytes_max || self.get(&digest).is_some() {
             return;
@@ -41,14 +40,15 @@ impl BlobCache {
         self.blobs.insert(digest, (self.uses, blob));
     }
 
-    /// Forgets a blob.
+    /// Removes a blob.
     pub(crate) fn remove(&mut self, digest: &BlobDigest) {
         if let Some((_, blob)) = self.blobs.remove(digest) {
             self.bytes -= blob.len();
         }
     }
 
-    /// A deployment serves few blobs at a time, and they are large: a scan is cheap beside what it frees.
+    /// Evicts the least recently used blob. A linear scan is cheap, because a deployment serves only a few large blobs
+    /// at a time.
     fn evict_one(&mut self) {
         let oldest = self.blobs.iter().min_by_key(|(_, (last_use, _))| *last_use).map(|(digest, _)| *digest);
         if let Some(oldest) = oldest {

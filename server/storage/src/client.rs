@@ -12,55 +12,56 @@ pub struct ClientRecord {
     pub organisation_id: OrganisationId,
     /// Its population.
     pub population: PopulationName,
-    /// Its Ed25519 public key, in base64, as it enrolled with it.
+    /// The client's Ed25519 public key in base64, exactly as the client sent it when enrolling.
     pub public_key: String,
-    /// The token with which it enrolled first; `None` if that was before lineage was stored.
+    /// The token with which the client first enrolled. `None` if it enrolled before tokens were recorded.
     pub token_id: Option<TokenId>,
-    /// Whose device it is, where that is known.
+    /// The owner of the device, if known.
     pub user_key: Option<UserKey>,
-    /// When it enrolled.
+    /// When the client enrolled.
     pub enrolled_at: Timestamp,
-    /// When its key was revoked, if it was.
+    /// When the client's key was revoked; `None` if it is valid.
     pub revoked_at: Option<Timestamp>,
 }
 
-/// What became of an enrolment.
+/// The result of an enrolment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EnrolOutcome {
-    /// The client is new, and one use of the token is spent.
+    /// A new client was enrolled, and the token was used once.
     Enrolled(ClientRecord),
-    /// The same key had enrolled in this population before: its record, no use spent.
+    /// The key was enrolled in this population before. The token was not used.
     Known(ClientRecord),
     /// The token has expired.
     TokenExpired,
-    /// The token was used as often as it may be.
+    /// The token has no uses left.
     TokenExhausted,
-    /// The token enrols nobody new, because a client that had enrolled with it was revoked.
+    /// The token enrols no new clients, because a client that enrolled with it was revoked.
     TokenClosed,
-    /// The population's unit of privacy is the user, and the token names none.
+    /// The population's unit of privacy is the user, but the token names no user.
     UserMissing,
-    /// The same key had enrolled before, for another user than the token's.
+    /// The key was enrolled before, for a different user than the token's.
     UserDiffers,
-    /// The token was revoked, or there is none of this id.
+    /// The token was revoked or does not exist.
     TokenInvalid,
 }
 
-/// What becomes of the token of a client that is revoked.
+/// The effect of a client's revocation on the token with which it enrolled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenAfter {
-    /// It enrols nobody new: the device may still have it, and can make any number of keys.
+    /// The token enrols no new clients. The revoked device may still have the token, and could use it with a new key.
     Closed,
-    /// It enrols as before.
+    /// The token stays valid.
     Open,
 }
 
-/// Clients.
+/// Stores clients.
 #[async_trait]
 pub trait ClientRepository {
-    /// Enrols a client by a token whose secret the caller has verified, in one transaction: two clients that
-    /// race for a token's last use do not both get it. A known key is recognised before the token's expiry and
-    /// uses are looked at, and before its closing (a lost answer must be repeatable), but not on a revoked or unknown
-    /// token.
+    /// Enrols a client with a token whose secret the caller has verified, in one transaction. Two clients that
+    /// race for a token's last use cannot both get it.
+    ///
+    /// A known key is recognised before the token's expiry, uses and closing are checked, so that a client can
+    /// repeat an enrolment whose answer was lost. It is not recognised with a revoked or unknown token.
     async fn enrol(
         &self,
         token_id: &str,
@@ -69,17 +70,18 @@ pub trait ClientRepository {
         now: Timestamp,
     ) -> Result<EnrolOutcome, StorageError>;
 
-    /// Finds a client, in any organisation: its id is all that a request shows.
+    /// Finds a client in any organisation: requests contain only the client id.
     async fn client(&self, id: ClientId) -> Result<Option<ClientRecord>, StorageError>;
 
-    /// Counts the population's clients whose key is not revoked.
+    /// Counts the population's clients that are not revoked.
     async fn client_count(
         &self,
         organisation_id: OrganisationId,
         population: &PopulationName,
     ) -> Result<u64, StorageError>;
 
-    /// Says whether the population has at least `count` clients whose key is not revoked. It counts no further.
+    /// Returns whether the population has at least `count` clients that are not revoked. It stops counting at
+    /// `count`.
     async fn has_clients(
         &self,
         organisation_id: OrganisationId,
@@ -87,7 +89,8 @@ pub trait ClientRepository {
         count: u64,
     ) -> Result<bool, StorageError>;
 
-    /// Lists the clients that enrolled with the organisation's token, the newest first: at most `limit`, those before `before`.
+    /// Lists the clients that enrolled with the organisation's token, newest first: at most `limit`, older than
+    /// `before` if that is given.
     async fn clients_of_token(
         &self,
         organisation_id: OrganisationId,
@@ -96,8 +99,8 @@ pub trait ClientRepository {
         before: Option<ClientId>,
     ) -> Result<Vec<ClientRecord>, StorageError>;
 
-    /// Revokes a client's key and, if so asked, closes the token with which it enrolled, in one transaction. What is revoked or
-    /// closed already stays as it is. Returns the client.
+    /// Revokes a client's key and, if requested, closes the token with which it enrolled, in one transaction.
+    /// Anything already revoked or closed does not change. Returns the client.
     ///
     /// # Errors
     /// [`StorageError::NotFound`] if the organisation has no such client.

@@ -1,43 +1,45 @@
-/// Why the storage could not do something.
+/// The error of a storage operation.
 #[derive(Debug, thiserror::Error)]
 pub enum StorageError {
-    /// There is no such row, or it belongs to another organisation.
+    /// The row does not exist, or it belongs to another organisation.
     #[error("no such {0}")]
     NotFound(&'static str),
-    /// Something of this name exists already.
-    #[error("a {0} of this name exists already")]
+    /// Another row already has this name or id.
+    #[error("a {0} with this name already exists")]
     NameTaken(&'static str),
-    /// The API key is the organisation's last one with the role of an admin.
-    #[error("this is the last API key of an admin")]
+    /// The API key is the organisation's last admin key.
+    #[error("this is the organisation's last admin key; create another one first")]
     LastAdminKey,
     /// The client's key was revoked.
     #[error("this client's key was revoked")]
     ClientRevoked,
-    /// Somebody else changed the row meanwhile: read it again.
-    #[error("the {0} was changed meanwhile")]
+    /// The row was changed concurrently. Read it again and retry.
+    #[error("the {0} was changed concurrently; read it again and retry")]
     RevisionConflict(&'static str),
-    /// The population was set otherwise, or another task began or released a version in it: see whether the leave still
-    /// holds.
-    #[error("another task of the population was faster, or its settings were changed")]
+    /// The population's settings, ledger or running tasks changed concurrently. Check again whether the operation
+    /// is permitted, then retry.
+    #[error(
+        "another task of the population was stored first, or the population changed; check again and retry"
+    )]
     LeaveConflict,
-    /// What happened is counted in a database only, and all is in memory.
-    #[error("this coordinator keeps all in memory: what happened is not counted")]
+    /// Statistics need a database, but this storage is in memory.
+    #[error("this coordinator keeps all data in memory and has no statistics; use a database to get them")]
     NoDatabase,
-    /// A number is above 2^63 - 1, the largest integer of a database.
+    /// A number exceeds 2^63 - 1, the largest integer in the database.
     #[error("{0} is above the largest number that can be stored (2^63 - 1)")]
     OutOfRange(u64),
-    /// A row that was read is not what was written: an invariant of ours is broken.
+    /// A stored row cannot be decoded: an internal invariant is broken.
     #[error("the stored {what} cannot be read: {detail}")]
     Corrupt {
-        /// Which row.
+        /// The kind of row.
         what: &'static str,
-        /// What is wrong.
+        /// The problem.
         detail: String,
     },
-    /// The database refused or could not be reached.
+    /// The database returned an error or could not be reached.
     #[error("the database failed: {0}")]
     Database(#[from] sqlx::Error),
-    /// The schema could not be brought up to date.
+    /// The schema migration failed.
     #[error("the database could not be migrated: {0}")]
     Migrate(#[from] sqlx::migrate::MigrateError),
 }

@@ -3,7 +3,7 @@ use folkmoot_protocol::{OrganisationId, TaskId, Timestamp, update::UpdateMetrics
 
 use crate::{RoundRecord, StorageError};
 
-/// What was measured of a version.
+/// The result of evaluating a version on all examples of a source, or on one slice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EvaluationRecord {
     /// The organisation.
@@ -12,24 +12,24 @@ pub struct EvaluationRecord {
     pub task_id: TaskId,
     /// The version.
     pub version: u64,
-    /// Who measured.
+    /// The place and examples of the evaluation.
     pub source: EvaluationSource,
-    /// Whose examples: empty for all, else `attribute=value`.
+    /// The slice: empty for all examples, otherwise `attribute=value`.
     pub slice: String,
-    /// How many clients measured; 0 for the operator's own examples.
+    /// The number of reporting clients; 0 for the operator's own examples.
     pub client_count: u64,
-    /// The sums.
+    /// The summed metrics.
     pub metrics: UpdateMetrics,
-    /// When.
+    /// When the evaluation was stored.
     pub created_at: Timestamp,
 }
 
-/// Who measured.
+/// The place and examples of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EvaluationSource {
-    /// The coordinator, on the operator's own examples.
+    /// On the coordinator, with the operator's own examples.
     Central,
-    /// Clients, on theirs.
+    /// On clients, with their examples.
     Federated,
 }
 
@@ -50,21 +50,21 @@ impl std::str::FromStr for EvaluationSource {
         match text {
             "central" => Ok(EvaluationSource::Central),
             "federated" => Ok(EvaluationSource::Federated),
-            _ => Err(format!("there is no source {text:?}")),
+            _ => Err(format!("unknown evaluation source {text:?}")),
         }
     }
 }
 
-/// Evaluations of model versions.
+/// Stores evaluations of model versions.
 #[async_trait]
 pub trait EvaluationRepository {
-    /// Stores what was measured centrally; what is there already stays.
+    /// Stores a central evaluation. An earlier central evaluation of the version is kept instead.
     async fn record_evaluation(&self, evaluation: &EvaluationRecord) -> Result<(), StorageError>;
 
-    /// Stores an evaluation round that is over, with what it measured, in one transaction.
+    /// Stores a finished evaluation round with its results, in one transaction.
     ///
     /// # Errors
-    /// [`StorageError::RevisionConflict`] if the round was changed meanwhile.
+    /// [`StorageError::RevisionConflict`] if the round was changed concurrently.
     async fn end_evaluation(
         &self,
         record: &RoundRecord,
@@ -74,7 +74,7 @@ pub trait EvaluationRepository {
     /// Lists a task's evaluations over all clients, the oldest version first, `Central` before `Federated`.
     async fn evaluations(&self, task_id: TaskId) -> Result<Vec<EvaluationRecord>, StorageError>;
 
-    /// Returns the newest version that this source has evaluated.
+    /// Returns the number of the newest version that has an evaluation from `source`.
     async fn last_evaluated(
         &self,
         task_id: TaskId,

@@ -3,10 +3,11 @@ use folkmoot_protocol::Timestamp;
 
 use crate::StorageError;
 
-/// Time-bound claims, so that of several processes only one advances a thing at a time.
+/// Stores leases: time-bound claims that let only one of several processes advance something at a time.
 #[async_trait]
 pub trait LeaseRepository {
-    /// Takes or renews the lease `name` for `holder` until `until`; `false` if another holds it at `now`.
+    /// Acquires or renews the lease `name` for `holder` until `until`. Returns `false` if another holder has the lease
+    /// at `now`.
     async fn acquire_lease(
         &self,
         name: &str,
@@ -15,6 +16,6 @@ pub trait LeaseRepository {
         until: Timestamp,
     ) -> Result<bool, StorageError>;
 
-    /// Gives the lease back, if `holder` still has it.
+    /// Releases the lease, if `holder` still has it.
     async fn release_lease(&self, name: &str, holder: &str) -> Result<(), StorageError>;
 }

@@ -8,16 +8,16 @@ use folkmoot_protocol::{BlobDigest, OrganisationId, PopulationName, RoundId, Tas
 
 use crate::{Leave, ModelVersionRecord, StorageError, TaskRecord};
 
-/// What a population's ledger adds up to.
+/// The totals of a population's ledger.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LedgerSum {
-    /// How many entries it has.
+    /// The number of entries.
     pub entries: u64,
-    /// What they cost.
+    /// The total privacy cost of the entries.
     pub totals: Totals,
 }
 
-/// Writes settings of a population as an entry of its ledger.
+/// Creates the ledger entry for a population's privacy settings.
 pub(crate) fn settings_event(privacy: &PopulationPrivacy, weakened: Option<&str>, by: &str) -> Event {
     Event::Settings(Settings {
         unit: privacy.unit,
@@ -27,10 +27,10 @@ pub(crate) fn settings_event(privacy: &PopulationPrivacy, weakened: Option<&str>
     })
 }
 
-/// Writes the terms of a new task as an entry of its population's ledger. A task that promises nothing is written down
-/// where promises were made before: what it reveals adds to what they allow.
+/// Creates the ledger entry for a new task, if the task needs one. A task without privacy is recorded only if the
+/// ledger has entries, because its versions weaken the earlier privacy promises.
 pub(crate) fn task_event(task: &TaskRecord, first: &ModelVersionRecord, has_entries: bool) -> Option<Event> {
-    // A description that was accepted has terms, and limits that are numbers of a budget.
+    // An accepted description has valid terms and limits.
     let promise = task.description.privacy.limits().and_then(|limits| {
         let terms = Terms::of(&task.description).ok().flatten()?;
         let (epsilon, delta) = (Epsilon::new(limits.epsilon).ok()?, Delta::new(limits.delta).ok()?);
@@ -41,26 +41,26 @@ pub(crate) fn task_event(task: &TaskRecord, first: &ModelVersionRecord, has_entr
     is_written.then_some(Event::Task(TaskTerms { task_id: task.id, promise, warm_start }))
 }
 
-/// The charge of a task whose clients add the noise.
+/// The charge for a task whose clients add the noise.
 #[derive(Clone, Copy, Debug)]
 pub struct CollectionCharge<'a> {
     /// Its organisation.
     pub organisation_id: OrganisationId,
     /// The task.
     pub task_id: TaskId,
-    /// The round whose first update is about to be taken.
+    /// The round whose first update is about to be accepted.
     pub round_id: RoundId,
-    /// What it costs, and what that rests on. Without a charge nothing is written.
+    /// The charge, and the population state that it was checked against. Without a charge, nothing is written.
     pub leave: Leave<'a>,
-    /// When.
+    /// The current time.
     pub now: Timestamp,
 }
 
-/// The privacy ledgers, one of each population. A version and its charge are stored together or not at all, by
+/// Stores the privacy ledgers, one per population. A version and its charge are stored atomically by
 /// [`crate::RoundRepository::commit_round`].
 #[async_trait]
 pub trait LedgerRepository {
-    /// Lists a population's entries after a place, in their order, at most `limit`.
+    /// Lists a population's entries after sequence number `after`, in order, at most `limit`.
     async fn ledger_entries(
         &self,
         organisation_id: OrganisationId,
@@ -69,27 +69,28 @@ pub trait LedgerRepository {
         limit: u32,
     ) -> Result<Vec<Entry>, StorageError>;
 
-    /// Adds up all of a population's entries.
+    /// Returns the totals of a population's ledger.
     async fn ledger_sum(
         &self,
         organisation_id: OrganisationId,
         population: &PopulationName,
     ) -> Result<LedgerSum, StorageError>;
 
-    /// Charges a task whose clients add the noise, before the first of their updates is taken. A task is charged once,
-    /// however often this is called.
+    /// Charges a task whose clients add the noise, before the first of their updates is accepted. A task is
+    /// charged once, even if this is called repeatedly.
     ///
     /// # Errors
-    /// [`StorageError::LeaveConflict`] if what its leave rests on is not so any more; nothing is charged then.
+    /// [`StorageError::LeaveConflict`] if the population changed since the charge was checked. Then nothing is
+    /// charged.
     async fn charge_collection(&self, charge: &CollectionCharge<'_>) -> Result<(), StorageError>;
 
-    /// Notes the blobs of a version that is about to be released. Should its commit never come, they are to be deleted:
-    /// the next attempt draws other noise, and two noisy copies of one sum tell more than was charged.
+    /// Records the blobs of a version that is about to be released. If the version is not committed, the blobs must be
+    /// deleted. The next attempt draws new noise, and two noisy copies of one sum reveal more than was charged.
     async fn note_unreleased(&self, round_id: RoundId, blobs: &[BlobDigest]) -> Result<(), StorageError>;
 
-    /// Lists the blobs that were noted for a round and not released since.
+    /// Lists the blobs that were recorded for a round and never released.
     async fn unreleased(&self, round_id: RoundId) -> Result<Vec<BlobDigest>, StorageError>;
 
-    /// Forgets them: they are deleted.
+    /// Removes the records of a round's unreleased blobs, after the blobs were deleted.
     async fn forget_unreleased(&self, round_id: RoundId) -> Result<(), StorageError>;
 }

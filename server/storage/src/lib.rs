@@ -1,5 +1,5 @@
 #![doc = include_str!("../README.md")]
-// A test may cast as it likes: its numbers stand beside it.
+// Tests may use plain casts: their numbers are visible and small.
 #![cfg_attr(
     not(test),
     warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)

@@ -3,27 +3,27 @@ use folkmoot_protocol::{BlobDigest, OrganisationId, TensorSchema, Timestamp};
 
 use crate::StorageError;
 
-/// An ONNX model that an organisation brought. Its bytes, and those of its first weights, are blobs.
+/// An ONNX model that an organisation uploaded. The file and its initial weights are stored as blobs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelRecord {
     /// Its organisation.
     pub organisation_id: OrganisationId,
     /// The ONNX file.
     pub model: BlobDigest,
-    /// The ONNX file's bytes.
+    /// The ONNX file's size in bytes.
     pub model_bytes: u64,
-    /// The weights that it came with: float32, little-endian, in the schema's order.
+    /// The initial weights: float32, little-endian, in the schema's order.
     pub weights: BlobDigest,
-    /// Its trainable tensors.
+    /// The model's trainable tensors.
     pub schema: TensorSchema,
-    /// When it was brought.
+    /// When the model was uploaded.
     pub created_at: Timestamp,
 }
 
-/// Models.
+/// Stores models.
 #[async_trait]
 pub trait ModelRepository {
-    /// Stores a model; the same one again changes nothing.
+    /// Stores a model. Storing the same model again changes nothing.
     async fn create_model(&self, model: &ModelRecord) -> Result<(), StorageError>;
 
     /// Finds the organisation's model with this ONNX file.

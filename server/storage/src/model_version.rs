@@ -13,70 +13,70 @@ use crate::StorageError;
 pub struct ModelVersionRecord {
     /// The task.
     pub task_id: TaskId,
-    /// Its number: 0 is what the task began with.
+    /// The version's number. Version 0 is the initial version.
     pub number: u64,
-    /// The round that made it; none for version 0.
+    /// The round that committed the version; `None` for version 0 and rollbacks.
     pub round_id: Option<RoundId>,
-    /// The weights: float32, little-endian, in the order of the task's schema, which lists the tensors that travel.
+    /// The weights: float32, little-endian, in the order of the task's schema, which lists the transmitted tensors.
     pub weights: BlobDigest,
-    /// The weights' bytes.
+    /// The weights' size in bytes.
     pub weights_bytes: u64,
-    /// What the clients of its round measured on the version before, summed; zeros for version 0.
+    /// The summed training metrics of the round's clients; zeros for version 0.
     pub metrics: UpdateMetrics,
-    /// How it came about.
+    /// Further facts about the origin of the version.
     pub making: VersionMaking,
-    /// When it was released.
+    /// When the version was released.
     pub created_at: Timestamp,
 }
 
-/// How a version came about besides its metrics.
+/// The origin of a version: its distance from the previous version, staleness, stored states and ancestors.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct VersionMaking {
-    /// What the server optimizer keeps for the next version: float32, little-endian, one number after the other
-    /// for each parameter, slot by slot.
+    /// The server optimizer's state for the next version: float32, little-endian. Each slot of the optimizer has one
+    /// number per parameter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finalizer_state: Option<BlobDigest>,
-    /// How far it lies from the version before, in L2.
+    /// The L2 distance to the previous version.
     pub change_norm: f64,
-    /// How many versions old its updates were, in the mean.
+    /// The mean staleness of the version's updates, in versions.
     pub mean_staleness: f64,
-    /// How many versions old its oldest update was.
+    /// The maximum staleness of the version's updates, in versions.
     pub staleness_max: u64,
-    /// The L2 norm to which updates are clipped that start from this version; none where nothing is promised.
+    /// The L2 norm to which updates from this version are clipped; `None` without privacy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clipping_norm: Option<f64>,
-    /// Where the stream of noise stands after this version, where the noise of versions is correlated. It is gone when the
-    /// next version is stored.
+    /// The state of the correlated noise after this version, if there is any. It is deleted when the next version
+    /// is stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise_state: Option<BlobDigest>,
-    /// The version whose weights these are, where it is a return to that one.
+    /// The version whose weights this version has, if it is a rollback.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rolled_back_to: Option<u64>,
-    /// The task and version with whose weights this task began.
+    /// The task and version that provided the initial weights.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warm_start: Option<WarmStart>,
-    /// What was spent on the versions from which version 0 descends, the nearest first.
+    /// The privacy cost of the versions from which version 0 descends, nearest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ancestors: Vec<Ancestor>,
 }
 
-/// A version from which another task's descends, with what was spent on it.
+/// A version of another task from which a version descends, with its privacy cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ancestor {
-    /// Its task.
+    /// The task of the ancestor.
     pub task_id: TaskId,
-    /// Its number.
+    /// The ancestor's number.
     pub version: u64,
-    /// Whose clients trained it.
+    /// The population whose clients trained the ancestor.
     pub population: PopulationName,
-    /// What was spent of them, up to this version.
+    /// The privacy cost of the ancestor's task up to this version.
     pub totals: Totals,
-    /// Says that it was trained without a promise: nothing bounds what it reveals.
+    /// True if the ancestor was trained without privacy, so that nothing limits what it reveals.
     pub is_unbounded: bool,
 }
 
-/// Model versions. They are written by [`crate::TaskRepository::create_task`],
+/// Reads model versions. They are written by [`crate::TaskRepository::create_task`],
 /// [`crate::RoundRepository::commit_round`] and, without a round, by `release_version`.
 #[async_trait]
 pub trait ModelVersionRepository {
@@ -87,7 +87,7 @@ pub trait ModelVersionRepository {
         number: u64,
     ) -> Result<Option<ModelVersionRecord>, StorageError>;
 
-    /// Stores a version that no round made: a return to an earlier one.
+    /// Stores a version without a round: a rollback to an earlier version.
     ///
     /// # Errors
     /// [`StorageError::RevisionConflict`] if the version exists.
@@ -101,7 +101,7 @@ pub trait ModelVersionRepository {
     async fn latest_model_version(&self, task_id: TaskId)
     -> Result<Option<ModelVersionRecord>, StorageError>;
 
-    /// Lists a task's versions, newest first, at most `limit`, below `before` when given.
+    /// Lists a task's versions, newest first, at most `limit`. If `before` is given, only versions below it.
     async fn model_versions(
         &self,
         task_id: TaskId,
@@ -109,7 +109,8 @@ pub trait ModelVersionRepository {
         before: Option<u64>,
     ) -> Result<Vec<ModelVersionRecord>, StorageError>;
 
-    /// Lists a task's versions whose number is a multiple of `stride`, and the newest, oldest first.
+    /// Lists a task's versions whose number is a multiple of `stride`, and the newest version. The oldest comes
+    /// first.
     async fn every_version(
         &self,
         task_id: TaskId,

@@ -1,79 +1,79 @@
-//! What happened, counted for people to look at. A database answers this; nothing in a round asks for it.
+//! Statistics for people. Only databases provide them, and rounds never depend on them.
 
 use folkmoot_protocol::{TaskId, Timestamp, messages::ReportRequest};
 
 use crate::AssignmentStatus;
 
-/// What happened in one hour of an organisation.
+/// The events of one hour in an organisation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HourRecord {
     /// When the hour began.
     pub since: Timestamp,
-    /// Versions that rounds made.
+    /// The number of versions that rounds committed in this hour.
     pub committed: u64,
-    /// Rounds that were opened in it and came to nothing.
+    /// The number of rounds that were opened in this hour and abandoned then or later.
     pub abandoned: u64,
-    /// Updates that were accepted.
+    /// The number of updates that were accepted in this hour.
     pub updates: u64,
-    /// The bytes of those whose tasks promise no privacy.
+    /// The number of bytes in accepted updates of tasks without privacy.
     pub upload_bytes: u64,
 }
 
-/// Where a task stands, as one line that changes whenever that does.
+/// Short texts that change whenever a task changes, so that a reader can detect changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PulseRecord {
     /// The task.
     pub task_id: TaskId,
-    /// Revisions; only whether it is the same as before says something.
+    /// A text that contains the revisions of the task and its open round. Compare it only for equality.
     pub pulse: String,
-    /// What the assignments of an open round have come to; likewise.
+    /// A text that contains the counts of the open round's assignments. Compare it only for equality.
     pub counts: String,
 }
 
-/// A time-bound claim.
+/// A lease: a time-limited claim on a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseRecord {
-    /// What is claimed.
+    /// The name of the lease.
     pub name: String,
-    /// Which process holds it.
+    /// The process that holds the lease.
     pub holder: String,
-    /// Until when, unless it is renewed.
+    /// When the lease expires, unless it is renewed.
     pub held_until: Timestamp,
 }
 
-/// One assignment of a round on the clock.
+/// The timeline of one assignment of a round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaneRecord {
-    /// When it was given.
+    /// When the assignment was created.
     pub created_at: Timestamp,
-    /// Until when its update may come.
+    /// The deadline for the update.
     pub deadline: Timestamp,
-    /// When its update was accepted, or it was dropped.
+    /// When the update was accepted or the assignment was dropped.
     pub closed_at: Option<Timestamp>,
-    /// What has become of it.
+    /// The current status.
     pub status: AssignmentStatus,
-    /// What the client said of the work.
+    /// The client's report about the work.
     pub report: Option<ReportRequest>,
 }
 
-/// What the updates of one version came to.
+/// The traffic of one version's updates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VersionTraffic {
     /// The version.
     pub version: u64,
-    /// The number of its round; none if no round made it.
+    /// The number of the round that committed the version; `None` if there is no such round.
     pub round_number: Option<u64>,
-    /// How many updates.
+    /// The number of updates.
     pub updates: u64,
-    /// Their bytes.
+    /// The total size of the updates in bytes.
     pub upload_bytes: u64,
 }
 
-/// How long a client trained on how much.
+/// The work of a client for one update: its amount and its duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkRecord {
-    /// Examples that its update counts.
+    /// The number of examples that the update reports.
     pub example_count: u64,
-    /// How long it says that it trained.
+    /// The training time that the client reported, in milliseconds.
     pub training_milliseconds: u64,
 }

@@ -4,12 +4,12 @@ use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, TaskId, Timest
 
 use crate::StorageError;
 
-/// What clients have done for a task. It is written by the methods that record the facts: those that give
+/// Reads clients' histories. They are written by the methods that record the facts: those that create
 /// assignments, accept updates and drop assignments.
 #[async_trait]
 pub trait ParticipationRepository {
-    /// Lists the population's waiting clients whose offer holds at `now` and whose key is not revoked, by client id, each
-    /// with what it has done for the task.
+    /// Lists the population's waiting clients, by client id, with their histories in the task. Their check-ins
+    /// are valid at `now`, and their keys are not revoked.
     async fn waiting_for(
         &self,
         organisation_id: OrganisationId,
@@ -18,6 +18,6 @@ pub trait ParticipationRepository {
         now: Timestamp,
     ) -> Result<Vec<Waiting>, StorageError>;
 
-    /// Lists everyone who was ever given an assignment of the task, by client id.
+    /// Lists all clients that ever got an assignment of the task, by client id.
     async fn participations(&self, task_id: TaskId) -> Result<Vec<(ClientId, History)>, StorageError>;
 }

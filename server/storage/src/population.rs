@@ -9,42 +9,42 @@ use crate::StorageError;
 pub struct PopulationRecord {
     /// Its organisation.
     pub organisation_id: OrganisationId,
-    /// Its name, unique in the organisation.
+    /// The population's name, unique in the organisation.
     pub name: PopulationName,
-    /// Whom its tasks' promises protect, and what all of them may spend.
+    /// The unit of privacy, and the privacy budget of all tasks together.
     pub privacy: PopulationPrivacy,
-    /// When it was made.
+    /// When the population was created.
     pub created_at: Timestamp,
 }
 
-/// What is to hold in a population, and who says so.
+/// A change of a population's privacy settings.
 #[derive(Clone, Copy, Debug)]
 pub struct PrivacyChange<'a> {
-    /// What is to hold.
+    /// The new settings.
     pub privacy: PopulationPrivacy,
-    /// Why it promises less than before, if that is meant.
+    /// The reason for weakening the settings; required if they promise less than before.
     pub weakened: Option<&'a str>,
-    /// The API key with which it is set.
+    /// The API key that makes the change.
     pub by: &'a str,
-    /// When.
+    /// The current time.
     pub now: Timestamp,
 }
 
-/// What became of an attempt to set what holds in a population.
+/// The result of an attempt to change a population's privacy settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrivacyOutcome {
-    /// It holds from now on.
+    /// The settings are now in effect.
     Set,
-    /// It would protect others than before while somebody is enrolled: what was promised them would not hold.
+    /// The unit of privacy would change while clients are enrolled, which would break promises to them.
     UnitDiffers,
-    /// It promises less than before, and no reason is given.
+    /// The settings promise less than before, and no reason was given.
     Weaker,
 }
 
-/// Organisations and their populations.
+/// Stores organisations and their populations.
 #[async_trait]
 pub trait PopulationRepository {
-    /// Makes the organisation if there is none of this name, and returns its id either way.
+    /// Creates the organisation if its name is new, and returns its id in any case.
     async fn ensure_organisation(
         &self,
         name: &str,
@@ -52,7 +52,7 @@ pub trait PopulationRepository {
         now: Timestamp,
     ) -> Result<OrganisationId, StorageError>;
 
-    /// Makes the population if there is none of this name.
+    /// Creates the population if its name is new.
     async fn ensure_population(
         &self,
         organisation_id: OrganisationId,
@@ -67,8 +67,8 @@ pub trait PopulationRepository {
         name: &PopulationName,
     ) -> Result<Option<PopulationRecord>, StorageError>;
 
-    /// Says whom the promises in a population protect and what all its tasks may spend, and writes it into the
-    /// population's ledger, in one transaction. What holds already is not written again.
+    /// Sets a population's unit of privacy and its budget, and records them in the population's ledger, in one
+    /// transaction. Unchanged settings are not recorded again.
     ///
     /// # Errors
     /// [`StorageError::NotFound`] if the organisation has no such population.

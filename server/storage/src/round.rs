@@ -7,76 +7,79 @@ use folkmoot_protocol::{AssignmentId, OrganisationId, PopulationName, RoundId, T
 
 use crate::{AcceptedUpdate, AssignmentRecord, ModelVersionRecord, StorageError};
 
-/// A round, with the revision by which a writer notices that another was faster.
+/// A round with its revision, which detects concurrent changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoundRecord {
     /// Its organisation.
     pub organisation_id: OrganisationId,
     /// The round.
     pub round: Round,
-    /// How many updates it takes at most; `None` is without bound.
+    /// The maximum number of updates that the round accepts; `None` for no limit.
     pub updates_max: Option<u64>,
-    /// When it was opened.
+    /// When the round was opened.
     pub created_at: Timestamp,
-    /// Counts the changes, from 0.
+    /// The number of stored changes of the round, from 0.
     pub revision: u64,
 }
 
-/// What becomes of the assignments under way when a round closes.
+/// The effect of a round's closing on its outstanding assignments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
-    /// They expire: the round was theirs.
+    /// The assignments expire with the round.
     Expires,
-    /// They go on: their updates count in the next round.
+    /// The assignments continue, and their updates count in the next round.
     GoesOn,
 }
 
-/// A committed round, with all that goes with it.
+/// A committed round, and the data that is stored in the same transaction.
 #[derive(Clone, Copy, Debug)]
 pub struct RoundCommit<'a> {
     /// The round.
     pub record: &'a RoundRecord,
-    /// The version that it releases.
+    /// The released version.
     pub version: &'a ModelVersionRecord,
-    /// The task's next state, when it is over.
+    /// The task's next state, if the task is over.
     pub task_state: Option<TaskState>,
-    /// In a flow, the round that follows at once. Without one, the assignments under way expire.
+    /// In a flow, the next round, which opens at once. Without one, the outstanding assignments expire.
     pub next: Option<&'a RoundRecord>,
-    /// Assignments under way that have fallen too far behind.
+    /// Outstanding assignments that have fallen too far behind.
     pub dropped: &'a [AssignmentId],
-    /// The leave to release the version. Without one nothing is charged and nothing looked at.
+    /// The permission to release the version. Without it, nothing is charged or checked.
     pub leave: Option<Leave<'a>>,
-    /// When.
+    /// The current time.
     pub now: Timestamp,
 }
 
-/// The leave to release a version: what it costs, and what was seen of its population when it was found to be affordable.
+/// The permission to release a version: its cost, and the state of the population in which the cost was
+/// affordable. If that state has changed, the permission is no longer valid.
 #[derive(Clone, Copy, Debug)]
 pub struct Leave<'a> {
-    /// The population in whose ledger the version is charged.
+    /// The population whose ledger is charged.
     pub population: &'a PopulationName,
-    /// What held in it.
+    /// The population's privacy settings at the time of the check.
     pub privacy: PopulationPrivacy,
-    /// How many entries its ledger had.
+    /// The number of ledger entries at the time of the check.
     pub entries: u64,
-    /// What the version costs. Where nothing is promised nothing is charged, and the ledger may have gone on.
+    /// The cost of the version. Without privacy it is `None`, and new ledger entries are ignored.
     pub charge: Option<&'a Charge>,
 }
 
-/// Rounds. Every method is one transaction. A method that takes a `RoundRecord` stores `record.round` if the
+/// Stores rounds. Every method is one transaction. A method with a `RoundRecord` stores `record.round` if the
 /// stored revision is still `record.revision`, and increments it.
 #[async_trait]
 pub trait RoundRepository {
     /// Opens a round.
     ///
     /// # Errors
-    /// [`StorageError::RevisionConflict`] if the task has an open round of this purpose, or one of this number.
+    /// [`StorageError::RevisionConflict`] if the task already has an open round of this purpose, or one with this
+    /// number.
     async fn open_round(&self, record: &RoundRecord) -> Result<(), StorageError>;
 
-    /// Lists the task's open rounds (their phase is not final): at most one of each purpose, training first.
+    /// Lists the task's open rounds, whose phase is not final. There is at most one of each purpose; training
+    /// comes first.
     async fn unfinished_rounds(&self, task_id: TaskId) -> Result<Vec<RoundRecord>, StorageError>;
 
-    /// Finds the task's open round that trains.
+    /// Finds the task's open training round.
     async fn unfinished_round(&self, task_id: TaskId) -> Result<Option<RoundRecord>, StorageError>;
 
     /// Finds an organisation's round.
@@ -86,7 +89,7 @@ pub trait RoundRepository {
         id: RoundId,
     ) -> Result<Option<RoundRecord>, StorageError>;
 
-    /// Lists a task's rounds, newest first, at most `limit`, below number `before` when given.
+    /// Lists a task's rounds, newest first, at most `limit`. If `before` is given, only rounds below that number.
     async fn rounds(
         &self,
         task_id: TaskId,
@@ -97,21 +100,21 @@ pub trait RoundRepository {
     /// Counts the task's rounds: `(all, committed)`.
     async fn round_counts(&self, task_id: TaskId) -> Result<(u64, u64), StorageError>;
 
-    /// Counts the task's rounds in a row in which clients trained in vain, after `after_round`, as
-    /// [`folkmoot_coordinator::task::abandoned_in_a_row`] does, and returns the newest of them, too: `(rounds, newest)`.
-    /// Without one both are 0.
+    /// Counts the task's consecutive abandoned rounds after `after_round`, as
+    /// [`folkmoot_coordinator::task::abandoned_in_a_row`] does. Returns `(rounds, newest)`: the number of rounds, and
+    /// the number of the newest one. Returns `(0, 0)` if there are none.
     async fn abandoned_in_a_row(&self, task_id: TaskId, after_round: u64)
     -> Result<(u64, u64), StorageError>;
 
     /// Returns when the task's first round was opened.
     async fn first_round_at(&self, task_id: TaskId) -> Result<Option<Timestamp>, StorageError>;
 
-    /// Stores a round with new assignments, takes their clients out of the pool, and records their starts
-    /// with what they set in the clients' clocks.
+    /// Stores a round with new assignments. It also removes their clients from the pool, records their starts and
+    /// updates their clocks.
     ///
     /// # Errors
-    /// [`StorageError::RevisionConflict`] if the round was changed meanwhile, or one of the clients was given
-    /// another assignment or has left the pool; nothing is stored then.
+    /// [`StorageError::RevisionConflict`] if the round was changed concurrently, or if a client has another
+    /// assignment or left the pool. Then nothing is stored.
     async fn assign(
         &self,
         record: &RoundRecord,
@@ -119,19 +122,19 @@ pub trait RoundRepository {
         clocks: &StartClocks,
     ) -> Result<(), StorageError>;
 
-    /// Stores a round that has asked its clients for what they have.
+    /// Stores a round that has asked its clients to send their current updates.
     ///
     /// # Errors
-    /// [`StorageError::RevisionConflict`] if the round was changed meanwhile.
+    /// [`StorageError::RevisionConflict`] if the round was changed concurrently.
     async fn ask_round(&self, record: &RoundRecord) -> Result<(), StorageError>;
 
-    /// Stores a round that closed its reporting, and returns the accepted updates, by assignment id. From then on it
-    /// takes no update. Outstanding assignments expire, or go on into the next round. The caller's round is
-    /// `Aggregating` and says how many updates it expects.
+    /// Stores a round whose reporting closed, and returns the accepted updates, by assignment id. From then on,
+    /// the round takes no updates. Outstanding assignments expire or continue in the next round, as `rest` says.
+    /// `record.round` must be `Aggregating`, with the expected number of updates.
     ///
     /// # Errors
-    /// [`StorageError::RevisionConflict`] if the round was changed meanwhile, or if the number of accepted
-    /// updates is not the one that `record.round` says (one came in between): read again and decide again.
+    /// [`StorageError::RevisionConflict`] if the round was changed concurrently, or if the number of accepted
+    /// updates differs from the expected one because another arrived. Read again and decide again.
     async fn close_reporting(
         &self,
         record: &RoundRecord,
@@ -139,16 +142,16 @@ pub trait RoundRepository {
         now: Timestamp,
     ) -> Result<Vec<AcceptedUpdate>, StorageError>;
 
-    /// Stores a committed round with all that goes with it, in one transaction.
+    /// Stores a committed round, its version, its charge and the other parts of `commit`, in one transaction.
     ///
     /// # Errors
-    /// [`StorageError::RevisionConflict`] if the round was changed meanwhile or the version exists, and
-    /// [`StorageError::LeaveConflict`] if what its leave rests on is not so any more.
+    /// [`StorageError::RevisionConflict`] if the round was changed concurrently or the version exists, and
+    /// [`StorageError::LeaveConflict`] if the permission to release it is no longer valid.
     async fn commit_round(&self, commit: &RoundCommit<'_>) -> Result<(), StorageError>;
 
-    /// Stores an abandoned round and lets the outstanding assignments of its purpose expire.
+    /// Stores an abandoned round, and lets the outstanding assignments of its purpose expire.
     ///
     /// # Errors
-    /// [`StorageError::RevisionConflict`] if the round was changed meanwhile.
+    /// [`StorageError::RevisionConflict`] if the round was changed concurrently.
     async fn abandon_round(&self, record: &RoundRecord, now: Timestamp) -> Result<(), StorageError>;
 }

@@ -68,7 +68,7 @@ pub(super) async fn an_api_key_is_stored_and_revoked(storage: &Storage) -> Resul
     Ok(())
 }
 
-/// Makes a key of an admin in the fixture's organisation.
+/// Creates an admin key in the fixture's organisation.
 async fn admin_key(storage: &Storage, fixture: &Fixture) -> Result<ApiKeyRecord, StorageError> {
     let key = ApiKeyRecord {
         id: fresh_name(),
@@ -94,7 +94,7 @@ pub(super) async fn the_last_key_of_an_admin_stays(storage: &Storage) -> Result<
     let refused = storage.revoke_api_key(organisation, &last.id, later(2)).await;
     assert!(matches!(refused, Err(StorageError::LastAdminKey)), "{refused:?}");
     assert_eq!(storage.api_key(&last.id).await?, Some(last));
-    // One that is revoked, and one of another role, may still be.
+    // A key that is already revoked, or has another role, can still be revoked.
     storage.revoke_api_key(organisation, &first.id, later(3)).await?;
     storage.revoke_api_key(organisation, &operator.id, later(3)).await
 }
@@ -148,7 +148,7 @@ pub(super) async fn a_session_is_stored_until_it_ends(storage: &Storage) -> Resu
     let taken = storage.create_session(&long).await;
     assert!(matches!(taken, Err(StorageError::NameTaken("session"))), "{taken:?}");
     assert_eq!(storage.session(&short.id).await?, Some(short.clone()));
-    // Who signs in later sweeps away what is over.
+    // A later sign-in deletes expired sessions.
     let next = SessionRecord { created_at: later(2), ..session(50) };
     storage.create_session(&next).await?;
     assert_eq!(storage.session(&short.id).await?, None);

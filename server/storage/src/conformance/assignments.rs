@@ -1,4 +1,4 @@
-//! Assignments, and the updates that answer them.
+//! Assignments and their updates.
 
 use folkmoot_protocol::{
     AssignmentId, ErrorCode, RoundId, UpdateDigest,

@@ -1,4 +1,4 @@
-//! Clients and how they come in.
+//! Clients and their enrolment.
 
 use folkmoot_protocol::ClientId;
 

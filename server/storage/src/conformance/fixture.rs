@@ -1,4 +1,4 @@
-//! An organisation with clients, a task and rounds, for cases to start from.
+//! A fixture for test cases: an organisation with clients, a task and rounds.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,10 +20,10 @@ use crate::{
     TokenRepository, VersionMaking,
 };
 
-/// When everything begins.
+/// The start time of all cases.
 pub(super) const NOW: Timestamp = Timestamp(1_700_000_000_000);
 
-/// An organisation of its own, with a population and a token for it.
+/// A separate organisation, with a population and an enrolment token.
 pub(super) struct Fixture {
     pub(super) storage: Storage,
     pub(super) organisation_id: OrganisationId,
@@ -39,7 +39,7 @@ pub(super) fn fresh() -> [u8; 16] {
     std::array::from_fn(|index| digest.as_bytes()[index])
 }
 
-/// Returns a token's or a key's public part.
+/// Returns a new public part for a token or key.
 pub(super) fn fresh_name() -> String {
     fresh()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -140,7 +140,7 @@ impl Fixture {
         }
     }
 
-    /// Says what is to hold in the population.
+    /// Sets the population's privacy.
     pub(super) async fn set_privacy(
         &self,
         privacy: PopulationPrivacy,
@@ -216,7 +216,7 @@ pub(super) fn change_of(privacy: PopulationPrivacy, weakened: Option<&str>) -> P
     PrivacyChange { privacy, weakened, by: "key", now: NOW }
 }
 
-/// Returns the record as it is after it was stored once more.
+/// Returns the record with the revision that it has after one more change was stored.
 pub(super) fn stored(record: RoundRecord) -> RoundRecord {
     RoundRecord { revision: record.revision + 1, ..record }
 }
@@ -254,7 +254,7 @@ pub(super) fn version_of(task_id: TaskId, number: u64) -> ModelVersionRecord {
     }
 }
 
-/// A commit that nothing follows.
+/// Returns a commit without a next round.
 pub(super) fn commit_of<'a>(
     record: &'a RoundRecord,
     version: &'a ModelVersionRecord,
@@ -282,7 +282,7 @@ pub(super) fn schema() -> TensorSchema {
     TensorSchema { tensors }
 }
 
-/// Has floats that a careless trip through decimal digits would change.
+/// Returns a description with floats that would change if they were stored with too few digits.
 fn description(population: &PopulationName) -> TaskDescription {
     let text = format!(
         r#"{{"name": "digits", "population": "{population}",

@@ -1,4 +1,4 @@
-//! Rounds in which clients start and report all the time, and what is remembered of clients.
+//! Flow rounds, and the histories of clients.
 
 use std::collections::BTreeMap;
 
@@ -70,11 +70,11 @@ pub(super) async fn an_update_that_finds_the_round_full_counts_in_the_next(
     assert_eq!(storage.unfinished_rounds(task_id).await?.as_slice(), std::slice::from_ref(&next));
     assert_eq!(storage.outstanding(task_id).await?[0].assignment_id, assignments[2].id);
     let needed = storage.needed_logs().await?;
-    assert!(needed.contains(&(assignments[2].round_id, assignments[2].id)), "it goes on");
+    assert!(needed.contains(&(assignments[2].round_id, assignments[2].id)), "it continues");
     assert!(!needed.contains(&(assignments[0].round_id, assignments[0].id)), "it is committed");
     assert_eq!(storage.accept_update(&late).await?, AcceptOutcome::Accepted);
     assert_eq!(storage.accepted_updates(next.round.id).await?.as_slice(), std::slice::from_ref(&late));
-    assert_eq!(late.round_id, assignments[2].round_id, "its log is that of the round in which it was given");
+    assert_eq!(late.round_id, assignments[2].round_id, "its log belongs to the round of the assignment");
     Ok(())
 }
 
@@ -94,7 +94,7 @@ pub(super) async fn a_commit_leaves_behind_whom_it_names(storage: &Storage) -> R
     for assignment in &assignments {
         statuses.extend(storage.assignment(assignment.id).await?.map(|assignment| assignment.status));
     }
-    assert!(matches!(statuses[0], AssignmentStatus::Accepted { .. }), "what was accepted stays so");
+    assert!(matches!(statuses[0], AssignmentStatus::Accepted { .. }), "accepted updates stay accepted");
     assert_eq!(statuses[1], AssignmentStatus::Dropped { reason: DropReason::LeftBehind });
     assert_eq!(statuses[2], AssignmentStatus::Outstanding);
     let closed = storage.accept_update(&update_of(&assignments[1])).await?;
@@ -103,7 +103,7 @@ pub(super) async fn a_commit_leaves_behind_whom_it_names(storage: &Storage) -> R
     storage.abandon_round(&with_phase(next, phase), NOW).await?;
     let last = storage.assignment(assignments[2].id).await?.map(|assignment| assignment.status);
     let expired = Some(AssignmentStatus::Dropped { reason: DropReason::Expired });
-    assert_eq!(last, expired, "with the flow ends what is under way, of whatever round");
+    assert_eq!(last, expired, "the end of the flow ends outstanding assignments of every round");
     Ok(())
 }
 
@@ -165,7 +165,7 @@ pub(super) async fn what_clients_did_is_remembered(storage: &Storage) -> Result<
     Ok(())
 }
 
-/// A client that was cut short is not to be taken for one that does not deliver.
+/// A client whose assignment ended before its deadline must not count as failed.
 pub(super) async fn who_had_all_the_time_has_failed(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let (record, assignments) = collecting(&fixture).await?;
@@ -196,7 +196,7 @@ pub(super) async fn who_had_all_the_time_has_failed(storage: &Storage) -> Result
     Ok(())
 }
 
-/// What a client's update says of the round and the version is not what counts.
+/// The round and version come from the assignment, not from the update.
 pub(super) async fn an_update_is_of_its_assignment(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let (record, assignments) = collecting(&fixture).await?;

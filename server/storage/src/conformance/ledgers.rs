@@ -16,7 +16,7 @@ use crate::{
     Rest, RoundCommit, RoundRecord, RoundRepository, Storage, StorageError, TaskRepository,
 };
 
-/// Multipliers and rates that a careless trip through decimal digits would change.
+/// Returns a charge with a multiplier that would change if it were stored with too few digits.
 fn charge(participation: Participation) -> Charge {
     let multiplier = NoiseMultiplier::new(1.0 + 1.0 / 3.0, Relation::ZeroOut);
     Charge { noise_multiplier: multiplier.expect("it is in range"), participation }
@@ -30,7 +30,7 @@ fn leave<'a>(population: &'a PopulationName, entries: u64, charge: &'a Charge) -
     Leave { population, privacy: PopulationPrivacy::default(), entries, charge: Some(charge) }
 }
 
-/// Brings a new task's first round to where it commits.
+/// Advances a new task's first round until it can commit.
 async fn ready(fixture: &Fixture) -> Result<(RoundRecord, ModelVersionRecord), StorageError> {
     let (record, _) = fixture.reporting(1).await?;
     let record = aggregating(record, 0);
@@ -65,7 +65,7 @@ pub(super) async fn a_release_is_charged_with_its_version(storage: &Storage) -> 
     }
     assert_eq!(storage.ledger_entries(organisation_id, population, 1, 1).await?, entries[1..2]);
     let sum = storage.ledger_sum(organisation_id, population).await?;
-    // The tasks that were made after the first charge are written down, too.
+    // Tasks that were created after the first charge are recorded, too.
     assert_eq!((sum.entries, sum.totals.releases()), (5, totals.releases()));
     assert_eq!(storage.ledger_entries(other.organisation_id, population, 0, 100).await?, []);
     Ok(())
@@ -102,13 +102,13 @@ pub(super) async fn a_leave_that_does_not_hold_any_more_releases_nothing(
                 .await
         }
     };
-    // Both looked at the empty ledger, and one was faster.
+    // Two tasks read the empty ledger, and one of them committed first.
     let seen = leave(population, 0, &charge);
     with(&first, seen).await?;
     assert!(matches!(with(&second, seen).await, Err(StorageError::LeaveConflict)));
     assert_eq!(storage.ledger_entries(organisation_id, population, 0, 100).await?.len(), 1);
     assert_eq!(storage.model_version(second.1.task_id, 1).await?, None);
-    // A budget is set between the look and the commit, of which a task that promises nothing hears, too.
+    // A budget is set between the check and the commit. A task without privacy conflicts with it, too.
     let budget = Epsilon::new(1.0).ok().zip(Delta::new(1e-6).ok());
     let budget = budget.map(|(epsilon, delta)| PopulationBudget { epsilon, delta });
     let privacy = PopulationPrivacy { budget, ..PopulationPrivacy::default() };
@@ -154,17 +154,17 @@ pub(super) async fn a_collection_is_charged_once_before_any_version(
     let charge = charge(Participation::Whole { count: 3 });
     let (record, _) = fixture.reporting(2).await?;
     collect(&fixture, &record, 0, &charge).await?;
-    // Whoever comes later pays nothing more, whatever was seen of the ledger.
+    // Later calls charge nothing, even if they have read an old state of the ledger.
     collect(&fixture, &record, 0, &charge).await?;
     let sum = storage.ledger_sum(organisation_id, population).await?;
     assert_eq!((sum.entries, sum.totals.releases()), (1, 0));
     assert!(sum.totals.has_begun(record.round.task_id));
-    // Another task of the same description asks anew, and pays anew. It must have seen the first.
+    // Another task with the same description is charged separately. It must have read the first task's entry.
     let (other, _) = fixture.reporting(1).await?;
     let late = collect(&fixture, &other, 1, &charge).await;
     assert!(matches!(late, Err(StorageError::LeaveConflict)), "{late:?}");
     collect(&fixture, &other, 2, &charge).await?;
-    // A version of it is an entry, too, which follows.
+    // A version of the second task is a further entry.
     let record = aggregating(other, 0);
     fixture.storage.close_reporting(&record, Rest::Expires, NOW).await?;
     let record = committed(stored(record), 1);
@@ -246,7 +246,7 @@ pub(super) async fn what_bounds_privacy_is_an_entry(storage: &Storage) -> Result
         _ => None,
     };
     let reason = reason.map(str::to_owned);
-    // What holds already is not written again, and who makes a budget stricter weakens nothing.
+    // Unchanged settings are not recorded again, and a stricter budget weakens nothing.
     let expected =
         [(Some(9.0), None), (Some(100.0), reason.clone()), (Some(1.0), None), (None, reason)].map(Some);
     assert_eq!(entries.iter().map(settings).collect::<Vec<_>>(), expected);
@@ -268,7 +268,7 @@ pub(super) async fn the_terms_of_a_task_are_an_entry(storage: &Storage) -> Resul
     private.description.privacy = serde_json::from_str(privacy).expect("it is one");
     private.description.aggregator = serde_json::from_str(r#"{"kind": "uniform_mean"}"#).expect("it is one");
     storage.create_task(&private, &version_of(private.id, 0)).await?;
-    // From then on all are written down, also one that begins with a version of another.
+    // From then on all tasks are recorded, even one that starts from another task's version.
     let clone = fixture.task_record();
     let mut first = version_of(clone.id, 0);
     first.making.warm_start = Some(WarmStart { task_id: private.id, version: 0 });

@@ -1,4 +1,4 @@
-//! Which token a client came by, and what revoking one does to the other.
+//! The token that a client enrolled with, and how revoking one affects the other.
 
 use folkmoot_protocol::ClientId;
 
@@ -10,7 +10,7 @@ use crate::{
     CheckInRepository, ClientRepository, EnrolOutcome, Storage, StorageError, TokenAfter, TokenRepository,
 };
 
-/// Enrols a new key and returns its client, if there is one.
+/// Enrols a new key and returns the outcome.
 async fn enrol(storage: &Storage, token_id: &str, key: &str) -> Result<EnrolOutcome, StorageError> {
     storage.enrol(token_id, key, ClientId::from_random_bytes(fresh()), NOW).await
 }
@@ -57,7 +57,7 @@ pub(super) async fn a_revoked_client_closes_its_token(storage: &Storage) -> Resu
     assert!(matches!(anew, EnrolOutcome::Enrolled(_)), "the token was left open: {anew:?}");
 
     let closing = storage.revoke_client(organisation, client, TokenAfter::Closed, later(2)).await?;
-    assert_eq!(closing, open, "it is revoked since the first time");
+    assert_eq!(closing, open, "it stays revoked since the first time");
     storage.revoke_client(organisation, client, TokenAfter::Closed, later(3)).await?;
     let token = storage.token(&fixture.token_id).await?;
     assert_eq!(token.map(|token| (token.closed_at, token.revoked_at)), Some((Some(later(2)), None)));
@@ -90,7 +90,11 @@ pub(super) async fn a_token_is_revoked_with_its_clients(storage: &Storage) -> Re
     assert_eq!(revoked, [Some(later(1)), Some(later(2)), Some(later(2))]);
     assert_eq!(storage.token(&fixture.token_id).await?.and_then(|token| token.revoked_at), Some(later(2)));
     assert_eq!(storage.waiting(organisation, &fixture.population, NOW).await?, []);
-    assert_eq!(storage.client_count(organisation, &fixture.population).await?, 1, "the other token's stays");
+    assert_eq!(
+        storage.client_count(organisation, &fixture.population).await?,
+        1,
+        "the other token's client stays"
+    );
     assert_eq!(enrol(storage, &fixture.token_id, &fresh_name()).await?, EnrolOutcome::TokenInvalid);
     Ok(())
 }

@@ -1,7 +1,7 @@
-//! Behaviours that every backend has: one suite, which each of them runs.
+//! The conformance suite: behaviours that every backend must have.
 //!
-//! A case is a function over a storage. It makes an organisation of its own, so the cases may run in any order,
-//! on a database that holds other things, and more than once.
+//! A case is a function over a storage. Each case creates its own organisation. So cases may run in any order,
+//! repeatedly, and on a database with other data.
 
 mod access;
 mod admissions;
@@ -25,13 +25,13 @@ use std::{future::Future, pin::Pin};
 
 use crate::{Storage, StorageError};
 
-/// One behaviour. It panics where it is not kept; an `Err` is one that was not expected.
+/// One behaviour. It panics if the backend does not have it. `Err` is an unexpected storage error.
 pub type Case =
     for<'s> fn(&'s Storage) -> Pin<Box<dyn Future<Output = Result<(), StorageError>> + Send + 's>>;
 
 macro_rules! cases {
     ($($module:ident::$case:ident,)*) => {
-        /// Every behaviour, with its name.
+        /// All cases, with their names.
         pub const CASES: &[(&str, Case)] = &[
             $((concat!(stringify!($module), "::", stringify!($case)), |storage| Box::pin($module::$case(storage))),)*
         ];
@@ -130,10 +130,10 @@ cases! {
     races_of_rounds::a_request_that_is_given_up_leaves_nothing_half_done,
 }
 
-/// Runs every case, one after the other.
+/// Runs all cases, one after the other.
 ///
 /// # Panics
-/// At the first behaviour that is not kept; its name is the last that was printed.
+/// At the first failing case. Its name is the last one printed.
 pub async fn run(storage: impl Into<Storage>) {
     let storage = storage.into();
     for (name, case) in CASES {

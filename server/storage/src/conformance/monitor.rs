@@ -1,4 +1,4 @@
-//! What happened, counted: by a database only.
+//! Statistics, which only a database provides.
 
 use folkmoot_coordinator::{
     participation::StartClocks,
@@ -24,7 +24,7 @@ pub(super) async fn what_happened_is_counted(storage: &Storage) -> Result<(), St
         assert!(matches!(refused, Err(StorageError::NoDatabase)), "{refused:?}");
         return Ok(());
     };
-    // A round of three, of which two bring an update and one has run out of time; and one that is abandoned.
+    // A round of three, of which two send an update and one expires; and a round that is abandoned.
     let (record, assignments) = fixture.reporting(3).await?;
     let task_id = record.round.task_id;
     storage.set_task_state(task_id, TaskState::ACTIVE, 0).await?;
@@ -50,7 +50,7 @@ pub(super) async fn what_happened_is_counted(storage: &Storage) -> Result<(), St
     pulses.push(database.pulses(organisation, later(1)).await?);
     for (index, pulse) in pulses.iter().enumerate() {
         assert_eq!(pulse.len(), 1);
-        assert!(!pulses[..index].contains(pulse), "nothing is seen of change {index}: {pulses:?}");
+        assert!(!pulses[..index].contains(pulse), "change {index} is not visible: {pulses:?}");
     }
     let open = fixture.open_round(task_id, 2).await?;
     let phase = Phase::Abandoned { at: NOW, reason: AbandonReason::TooFewClients };
@@ -89,7 +89,7 @@ pub(super) async fn what_happened_is_counted(storage: &Storage) -> Result<(), St
     Ok(())
 }
 
-/// A draft promises nobody anything yet; what has run counts for ever, and nothing is told of its updates' bytes.
+/// A draft promises nothing yet. A task that has run counts forever, and the sizes of its updates are not shown.
 async fn private_tasks_are_known(fixture: &Fixture) -> Result<(), StorageError> {
     let (storage, organisation, population) =
         (&fixture.storage, fixture.organisation_id, &fixture.population);

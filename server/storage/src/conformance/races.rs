@@ -1,4 +1,4 @@
-//! What holds when several tasks, or processes, want the same at the same time.
+//! Races between tasks or processes that want the same thing at the same time.
 
 use folkmoot_coordinator::participation::StartClocks;
 use folkmoot_protocol::{ClientId, UpdateDigest};
@@ -11,12 +11,12 @@ use crate::{
     TokenRepository,
 };
 
-/// How often each race is run: an interleaving that matters does not come up every time.
+/// The number of times that each race runs, because a critical interleaving does not occur every time.
 pub(super) const RUNS: usize = 8;
-/// How many run against each other.
+/// The number of concurrent runners.
 pub(super) const RUNNERS: usize = 8;
 
-/// Runs the futures on the runtime's threads and returns their results in order.
+/// Runs the futures on the runtime's threads, and returns their results in order.
 pub(super) async fn race<T, F>(runners: impl IntoIterator<Item = F>) -> Vec<T>
 where
     T: Send + 'static,
@@ -54,7 +54,7 @@ pub(super) async fn one_key_enrols_once(storage: &Storage) -> Result<(), Storage
         let key = fresh_name();
         let mut runners = Vec::new();
         for _ in 0..RUNNERS {
-            // By different tokens, so that no token's lock puts them into an order.
+            // Use different tokens, so that no token's lock serialises the runners.
             let (storage, key, token_id) = (storage.clone(), key.clone(), fixture.token(None, None).await?);
             runners.push(async move {
                 let id = ClientId::from_random_bytes(fresh());
@@ -98,7 +98,7 @@ pub(super) async fn one_of_two_updates_counts(storage: &Storage) -> Result<(), S
     for _ in 0..RUNS {
         let (record, assignments) = fixture.reporting(1).await?;
         let outcomes = race((0..RUNNERS).map(|runner| {
-            // The first half brings one update, the second half another.
+            // The first half of the runners sends one update, the second half another.
             let digest = UpdateDigest::of(&[(runner < RUNNERS / 2).into()]);
             let update = AcceptedUpdate { digest, ..update_of(&assignments[0]) };
             let storage = storage.clone();
@@ -121,7 +121,7 @@ pub(super) async fn one_of_two_updates_counts(storage: &Storage) -> Result<(), S
     Ok(())
 }
 
-/// A request that was believed before a revocation must not put its client back into the pool after it.
+/// A request that was authenticated before a revocation must not put its client back into the pool afterwards.
 pub(super) async fn a_check_in_and_a_revocation_leave_nobody_waiting(
     storage: &Storage,
 ) -> Result<(), StorageError> {
@@ -157,7 +157,8 @@ pub(super) async fn a_check_in_and_a_revocation_leave_nobody_waiting(
     Ok(())
 }
 
-/// A client in both would be drawn again and again, and spoil every cohort that it is drawn for.
+/// A client that is in the pool while it has an assignment would be drawn again and again, and no cohort with it could
+/// be stored.
 pub(super) async fn a_check_in_and_a_selection_leave_no_client_in_both(
     storage: &Storage,
 ) -> Result<(), StorageError> {

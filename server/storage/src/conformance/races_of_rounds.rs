@@ -1,4 +1,4 @@
-//! What holds when several drivers advance rounds while clients report.
+//! Races of several drivers that advance rounds while clients report.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub(super) async fn one_round_is_opened(storage: &Storage) -> Result<(), Storage
     for _ in 0..RUNS {
         let task = fixture.task().await?;
         let results = race((0..RUNNERS).map(|runner| {
-            // Some have the same number, some do not.
+            // Some rounds have the same number, some do not.
             let (storage, record) = (storage.clone(), fixture.round_record(task.id, 1 + runner as u64 % 2));
             async move { storage.open_round(&record).await }
         }));
@@ -61,7 +61,7 @@ pub(super) async fn a_client_is_assigned_once(storage: &Storage) -> Result<(), S
     Ok(())
 }
 
-/// The cohorts list the same clients in different orders, so that their locks are taken crosswise.
+/// The cohorts list the same clients in different orders, so that their locks are acquired in conflicting orders.
 pub(super) async fn overlapping_cohorts_are_stored_whole_or_not(
     storage: &Storage,
 ) -> Result<(), StorageError> {
@@ -85,7 +85,7 @@ pub(super) async fn overlapping_cohorts_are_stored_whole_or_not(
     Ok(())
 }
 
-/// Clients report while a driver closes: whoever was told that its update counts is in the aggregate.
+/// Clients report while a driver closes the round. Every acknowledged update must be in the aggregate.
 pub(super) async fn what_is_accepted_is_what_is_closed(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     for _ in 0..RUNS {
@@ -138,8 +138,8 @@ pub(super) async fn one_driver_closes(storage: &Storage) -> Result<(), StorageEr
     Ok(())
 }
 
-/// A client that hangs up ends its request wherever that stands: the transaction is whole or undone, and its
-/// connection serves the next.
+/// A client that disconnects cancels its request at any point. The transaction is committed or rolled back, and
+/// its connection serves the next request.
 pub(super) async fn a_request_that_is_given_up_leaves_nothing_half_done(
     storage: &Storage,
 ) -> Result<(), StorageError> {
@@ -150,9 +150,9 @@ pub(super) async fn a_request_that_is_given_up_leaves_nothing_half_done(
         let request = tokio::spawn(async move { storage.accept_update(&update).await });
         tokio::time::sleep(Duration::from_micros(100 * index as u64)).await;
         request.abort();
-        // Its end is not waited for: what it leaves must not be in the way of the next.
+        // The cancelled requests are not awaited: their remains must not block the next request.
     }
-    // Waits, by the row's lock, for those that were about to commit.
+    // Closing the round waits, through the row's lock, for transactions that were about to commit.
     let accepted = close(storage.clone(), record.clone()).await?.len() as u64;
     let counts = storage.report_counts(record.round.id).await?;
     assert_eq!((counts.accepted, counts.outstanding, counts.dropped), (accepted, 0, 40 - accepted));

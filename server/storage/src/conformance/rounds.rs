@@ -1,4 +1,4 @@
-//! The life of a round.
+//! The lifecycle of a round.
 
 use folkmoot_coordinator::{
     participation::StartClocks,
@@ -34,7 +34,7 @@ pub(super) async fn a_task_has_one_open_round(storage: &Storage) -> Result<(), S
     fixture.open_round(task.id, 2).await?;
     for (owner, task_id) in [(&other, task.id), (&fixture, TaskId::from_random_bytes(fresh()))] {
         let refused = storage.open_round(&owner.round_record(task_id, 3)).await;
-        assert!(refused.is_err(), "neither another organisation's task nor none: {refused:?}");
+        assert!(refused.is_err(), "another organisation's task, or none, is rejected: {refused:?}");
     }
     Ok(())
 }
@@ -125,7 +125,7 @@ pub(super) async fn a_round_is_abandoned(storage: &Storage) -> Result<(), Storag
     Ok(())
 }
 
-/// The count in SQL is the one that the coordinator's rule makes of the records.
+/// The count in SQL matches the coordinator's rule on the records.
 pub(super) async fn rounds_abandoned_in_a_row_are_counted(storage: &Storage) -> Result<(), StorageError> {
     use AbandonReason::{CommitFailed, TaskPaused, TooFewClients, TooFewReports};
     let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
@@ -296,7 +296,7 @@ pub(super) async fn a_task_that_was_cancelled_stays_cancelled(storage: &Storage)
 }
 
 pub(super) async fn a_large_cohort_is_stored_as_a_whole(storage: &Storage) -> Result<(), StorageError> {
-    // More than the rows of two statements.
+    // More rows than two statements hold.
     let fixture = Fixture::new(storage).await?;
     let (record, assignments) = fixture.reporting(1_100).await?;
     assert_eq!(storage.assignments(record.round.id).await?, assignments);

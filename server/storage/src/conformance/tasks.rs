@@ -91,7 +91,7 @@ pub(super) async fn a_task_and_its_first_version_are_stored_together(
     Ok(())
 }
 
-/// Returns a version 1 of a round that there is not.
+/// Returns a version 1 whose round does not exist.
 fn made_by_no_round(task_id: TaskId) -> ModelVersionRecord {
     ModelVersionRecord { round_id: Some(RoundId::from_random_bytes(fresh())), ..version_of(task_id, 1) }
 }

@@ -23,7 +23,7 @@ fn of_users() -> PopulationPrivacy {
     PopulationPrivacy { unit: Unit::User, budget: Some(budget) }
 }
 
-/// A population of users, with a token for each of two.
+/// Creates a population that protects users, and returns it with tokens for two users.
 async fn users(storage: &Storage) -> Result<(Fixture, [(String, UserKey); 2]), StorageError> {
     let fixture = Fixture::new(storage).await?;
     assert_eq!(fixture.set_privacy(of_users(), None).await?, PrivacyOutcome::Set);
@@ -123,7 +123,8 @@ pub(super) async fn all_devices_of_a_user_count_as_one(storage: &Storage) -> Res
     assert_eq!(users(task.id).await?, expected, "another device has an assignment still");
     storage.accept_update(&update_of(&assignments[1])).await?;
     assert_eq!(users(task.id).await?[0], (devices[2], started(2, false)), "both were accepted");
-    // A device that is given up and enrols anew is the same user's still, with all that the user has done.
+    // A device that is revoked and enrols again still belongs to the same user, with all of the user's
+    // participation.
     storage.revoke_client(fixture.organisation_id, devices[0], TokenAfter::Open, NOW).await?;
     let again = ClientId::from_random_bytes(fresh());
     storage.enrol(&ann, &fresh_name(), again, NOW).await?;

@@ -21,7 +21,7 @@ impl ApiKeyRepository for MemoryStorage {
         let state = self.lock();
         let of_organisation = state.api_keys.values().filter(|key| key.organisation_id == organisation_id);
         let mut keys: Vec<ApiKeyRecord> = of_organisation.cloned().collect();
-        // They are by id already, and this keeps the order of equals.
+        // The keys are already in id order, and the stable sort keeps that order for equal times.
         keys.sort_by_key(|key| key.created_at);
         Ok(keys)
     }

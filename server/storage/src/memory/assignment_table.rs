@@ -5,13 +5,14 @@ use folkmoot_protocol::{AssignmentId, ClientId, RoundId, TaskId};
 
 use crate::{AssignmentRecord, AssignmentStatus};
 
-/// The assignments, found by id, by round, and by who has them under way. Those that ended cost only their place.
+/// The assignments, indexed by id, by round, and by client while outstanding. Finished assignments cost only
+/// their memory.
 #[derive(Default)]
 pub(super) struct AssignmentTable {
     by_id: HashMap<AssignmentId, AssignmentRecord>,
     of_round: HashMap<RoundId, OfRound>,
     of_client: HashMap<ClientId, AssignmentId>,
-    /// Those under way of a task and a purpose, by the purpose's name.
+    /// Outstanding assignments by task and name of the purpose.
     of_task: HashMap<(TaskId, &'static str), BTreeSet<AssignmentId>>,
 }
 
@@ -59,12 +60,12 @@ impl AssignmentTable {
         ids.filter_map(|id| self.get(*id))
     }
 
-    /// Counts a round's assignments by what has become of them.
+    /// Counts a round's assignments by status.
     pub(super) fn counts(&self, round_id: RoundId) -> ReportCounts {
         self.of_round.get(&round_id).map(|of_round| of_round.counts).unwrap_or_default()
     }
 
-    /// Adds an assignment whose id is new, and whose client has none under way.
+    /// Adds an assignment with a new id, whose client has no outstanding assignment.
     pub(super) fn insert(&mut self, assignment: AssignmentRecord) {
         let of_round = self.of_round.entry(assignment.round_id).or_default();
         of_round.ids.insert(assignment.id);
@@ -77,7 +78,8 @@ impl AssignmentTable {
         self.by_id.insert(assignment.id, assignment);
     }
 
-    /// Gives an outstanding assignment its last status, and returns it; `None` if it is not outstanding.
+    /// Closes an outstanding assignment with its final status, and returns it. Returns `None` if it is not
+    /// outstanding.
     pub(super) fn close(&mut self, id: AssignmentId, status: AssignmentStatus) -> Option<&AssignmentRecord> {
         let assignment = self.by_id.get_mut(&id)?;
         if assignment.status != AssignmentStatus::Outstanding {

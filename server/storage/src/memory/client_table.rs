@@ -4,13 +4,13 @@ use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, Timestamp, Use
 
 use crate::ClientRecord;
 
-/// The clients, found by id and by key.
+/// The clients, indexed by id and by key.
 #[derive(Default)]
 pub(super) struct ClientTable {
     by_id: HashMap<ClientId, ClientRecord>,
     by_key: HashMap<(OrganisationId, PopulationName, String), ClientId>,
     by_user: HashMap<UserKey, Vec<ClientId>>,
-    /// How many of each population are not revoked.
+    /// The number of clients that are not revoked, by population.
     counts: HashMap<(OrganisationId, PopulationName), u64>,
 }
 
@@ -20,7 +20,7 @@ impl ClientTable {
         self.by_id.get(&id)
     }
 
-    /// Says whether the organisation has this client.
+    /// Returns whether the client belongs to the organisation.
     pub(super) fn is_of(&self, id: ClientId, organisation_id: OrganisationId) -> bool {
         self.get(id).is_some_and(|client| client.organisation_id == organisation_id)
     }
@@ -41,7 +41,7 @@ impl ClientTable {
         self.counts.get(&(organisation_id, population.clone())).copied().unwrap_or(0)
     }
 
-    /// Says whether anybody ever enrolled in the population.
+    /// Returns whether any client ever enrolled in the population.
     pub(super) fn has_any(&self, organisation_id: OrganisationId, population: &PopulationName) -> bool {
         self.counts.contains_key(&(organisation_id, population.clone()))
     }
@@ -51,12 +51,12 @@ impl ClientTable {
         self.by_user.get(&user).into_iter().flatten().copied()
     }
 
-    /// Lists the clients that enrolled with a token, in no order.
+    /// Lists the clients that enrolled with a token, in no particular order.
     pub(super) fn of_token(&self, token_id: &str) -> impl Iterator<Item = &ClientRecord> {
         self.by_id.values().filter(move |client| client.token_id.as_deref() == Some(token_id))
     }
 
-    /// Adds a client whose id and key are new.
+    /// Adds a client with a new id and key.
     pub(super) fn insert(&mut self, client: ClientRecord) {
         let population = (client.organisation_id, client.population.clone());
         let key = (client.organisation_id, client.population.clone(), client.public_key.clone());
@@ -68,7 +68,7 @@ impl ClientTable {
         self.by_id.insert(client.id, client);
     }
 
-    /// Revokes the organisation's client, unless it is revoked already, and returns it.
+    /// Revokes the organisation's client, unless it is already revoked, and returns it.
     pub(super) fn revoke(
         &mut self,
         organisation_id: OrganisationId,

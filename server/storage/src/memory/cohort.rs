@@ -1,4 +1,4 @@
-//! The transaction that gives clients their assignments.
+//! The transaction that assigns a cohort.
 
 use std::collections::HashSet;
 
@@ -9,11 +9,11 @@ use super::{State, counts::check_counts};
 use crate::{AssignmentRecord, AssignmentStatus, StorageError};
 
 impl State {
-    /// Says whether these assignments can be given.
+    /// Checks whether these assignments can be created.
     ///
     /// # Errors
-    /// [`StorageError::RevisionConflict`] if a client is not in the pool, or has another outstanding assignment;
-    /// [`StorageError::NotFound`] if the organisation does not have the round or the client.
+    /// [`StorageError::RevisionConflict`] if a client is not in the pool or has another outstanding assignment;
+    /// [`StorageError::NotFound`] if the round or a client does not belong to the organisation.
     pub(super) fn check_cohort(&self, assignments: &[AssignmentRecord]) -> Result<(), StorageError> {
         let (mut ids, mut clients) = (HashSet::new(), HashSet::new());
         for assignment in assignments {
@@ -39,7 +39,7 @@ impl State {
         Ok(())
     }
 
-    /// Gives assignments that were checked: their clients leave the pool, and their starts are recorded.
+    /// Creates checked assignments: their clients leave the pool, and their starts are recorded.
     pub(super) fn give(&mut self, task_id: TaskId, assignments: &[AssignmentRecord], clocks: &StartClocks) {
         for assignment in assignments {
             self.pool.remove(assignment.client_id);

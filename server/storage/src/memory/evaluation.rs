@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{EvaluationRecord, EvaluationRepository, EvaluationSource, RoundRecord, StorageError};
 
-/// What there is one evaluation of: the version, who measured, and whose examples.
+/// The unique key of a task's evaluation: version, source and slice.
 pub(super) type EvaluationKey = (u64, EvaluationSource, String);
 
 #[async_trait]
@@ -61,7 +61,7 @@ impl EvaluationRepository for MemoryStorage {
         let state = self.lock();
         let of_slices = state.evaluations_of(task_id).filter(|one| !one.slice.is_empty());
         let mut slices: Vec<EvaluationRecord> = of_slices.cloned().collect();
-        // They are by version and source already, and this keeps the order of equals.
+        // The slices are already ordered by version and source, and the stable sort keeps that order for equal keys.
         slices.sort_by(|one, other| (one.version, &one.slice).cmp(&(other.version, &other.slice)));
         Ok(slices)
     }
@@ -92,7 +92,7 @@ impl State {
         }
     }
 
-    /// Adds an evaluation that was checked; what is there already stays.
+    /// Adds a checked evaluation. An earlier evaluation with the same key is kept instead.
     fn insert_evaluation(&mut self, evaluation: &EvaluationRecord) {
         let of_task = self.evaluations.entry(evaluation.task_id).or_default();
         of_task.entry(key_of(evaluation)).or_insert_with(|| evaluation.clone());

@@ -4,7 +4,7 @@ use folkmoot_protocol::Timestamp;
 use super::{MemoryStorage, counts::check_moment};
 use crate::{LeaseRepository, StorageError};
 
-/// Who holds a lease, and until when.
+/// The holder of a lease, and when it expires.
 pub(super) struct Lease {
     holder: String,
     held_until: Timestamp,

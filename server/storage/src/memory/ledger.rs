@@ -55,7 +55,7 @@ impl LedgerRepository for MemoryStorage {
 }
 
 impl State {
-    /// Says whether a leave still holds.
+    /// Checks whether the permission to release a version is still valid.
     pub(super) fn check_leave(
         &self,
         organisation_id: OrganisationId,
@@ -102,7 +102,7 @@ impl State {
         Ok(())
     }
 
-    /// Writes the next entry of a ledger.
+    /// Appends an entry to a ledger.
     pub(super) fn append(
         &mut self,
         organisation_id: OrganisationId,

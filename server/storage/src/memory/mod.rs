@@ -1,8 +1,8 @@
 //! Every repository in the memory of this process, for simulations and tests.
 //!
-//! One lock guards everything. A method does its whole transaction under it and waits for nothing meanwhile: it
-//! looks first whether all of it can be done, and only then changes anything, so that an error leaves nothing
-//! behind. The conformance suite says the rest: what a method answers here is what it answers over a database.
+//! One lock guards everything. Each method performs its whole transaction under the lock, without waiting for
+//! anything else. It first checks that all of it can succeed, and only then changes anything. So an error leaves
+//! no partial changes. The conformance suite ensures that the results are the same as with a database.
 
 mod api_key;
 mod assignment;
@@ -50,7 +50,7 @@ use crate::{
     PopulationRecord, SessionId, SessionRecord, TokenId, TokenRecord,
 };
 
-/// The repositories in the memory of this process. What they hold ends with the last clone.
+/// The repositories in the memory of this process. The data is lost when the last clone is dropped.
 ///
 /// A clone is another handle to the same rows.
 #[derive(Clone, Default)]
@@ -58,11 +58,11 @@ pub struct MemoryStorage {
     state: Arc<Mutex<State>>,
 }
 
-/// All rows. A map that is iterated is in the order of its keys; the others are only looked into.
+/// All rows. Maps that are iterated are ordered by key; the others are only used for lookups.
 #[derive(Default)]
 struct State {
     organisation_ids: BTreeMap<String, OrganisationId>,
-    /// The populations of each organisation that there is.
+    /// The populations, by organisation. Every organisation has an entry.
     populations: BTreeMap<OrganisationId, BTreeMap<PopulationName, PopulationRecord>>,
     api_keys: BTreeMap<ApiKeyId, ApiKeyRecord>,
     tokens: BTreeMap<TokenId, TokenRecord>,
@@ -81,17 +81,17 @@ struct State {
     evaluations: HashMap<TaskId, BTreeMap<EvaluationKey, EvaluationRecord>>,
     leases: HashMap<String, Lease>,
     ledgers: HashMap<(OrganisationId, PopulationName), Vec<Entry>>,
-    /// Blobs of versions that are about to be released, by the round that makes them.
+    /// Blobs of versions that are about to be released, by round.
     unreleased: HashMap<RoundId, Vec<BlobDigest>>,
 }
 
 impl MemoryStorage {
-    /// Makes a storage that holds nothing.
+    /// Creates an empty storage.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes the lock for one transaction.
+    /// Acquires the lock for one transaction.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -70,11 +70,11 @@ impl State {
         self.versions.get(&task_id).and_then(|versions| versions.get(&number))
     }
 
-    /// Says whether a version can be added.
+    /// Checks whether a version can be added.
     ///
     /// # Errors
-    /// [`StorageError::RevisionConflict`] if the task has one of this number; [`StorageError::NotFound`] if the
-    /// organisation has no such task, or there is no such round.
+    /// [`StorageError::RevisionConflict`] if the task already has a version with this number;
+    /// [`StorageError::NotFound`] if the organisation has no such task, or the round does not exist.
     pub(super) fn check_version(
         &self,
         organisation_id: OrganisationId,
@@ -92,7 +92,7 @@ impl State {
         Ok(())
     }
 
-    /// Adds a version that was checked.
+    /// Adds a checked version.
     pub(super) fn insert_version(&mut self, version: &ModelVersionRecord) {
         self.versions.entry(version.task_id).or_default().insert(version.number, version.clone());
     }

@@ -41,7 +41,7 @@ impl State {
         self.participations.get(&task_id).and_then(|histories| histories.get(&client_id))
     }
 
-    /// Says whose device a client is, with what all devices of that user have done for a task.
+    /// Returns the user who owns a client, with the participation of all the user's devices in a task.
     fn user_of(&self, task_id: TaskId, client_id: ClientId) -> Option<User> {
         let key = self.clients.get(client_id)?.user_key?;
         let mut user = User { key, participated: Participated::default(), is_busy: false };
@@ -53,7 +53,7 @@ impl State {
         Some(user)
     }
 
-    /// Returns what a client has done for a task, to be changed.
+    /// Returns a client's history in a task, for modification.
     pub(super) fn history(&mut self, task_id: TaskId, client_id: ClientId) -> &mut History {
         self.participations.entry(task_id).or_default().entry(client_id).or_default()
     }

@@ -5,37 +5,37 @@ use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, Timestamp};
 
 use crate::CheckInRecord;
 
-/// The waiting clients: at most one offer each.
+/// The waiting clients, with at most one check-in each.
 #[derive(Default)]
 pub(super) struct Pool {
-    /// In which population each client waits, and until when.
+    /// For each client, the population where it waits and the expiry of its check-in.
     places: HashMap<ClientId, (PopulationKey, Timestamp)>,
     populations: HashMap<PopulationKey, Waiters>,
 }
 
 type PopulationKey = (OrganisationId, PopulationName);
 
-/// Those who wait in one population.
+/// The waiting clients of one population.
 #[derive(Default)]
 struct Waiters {
     by_client: BTreeMap<ClientId, Candidate>,
-    /// By the end of their offers, so that those whose offer is over are not in the way.
+    /// Check-ins by expiry, so that expired ones are skipped quickly.
     by_end: BTreeSet<(Timestamp, ClientId)>,
 }
 
 impl Pool {
-    /// Says whether the client is in the pool.
+    /// Returns whether the client is in the pool.
     pub(super) fn contains(&self, client: ClientId) -> bool {
         self.places.contains_key(&client)
     }
 
-    /// Finds a client that is in the pool.
+    /// Returns the properties that a waiting client checked in with; `None` if the client is not in the pool.
     pub(super) fn get(&self, client: ClientId) -> Option<&Candidate> {
         let (population, _) = self.places.get(&client)?;
         self.populations.get(population)?.by_client.get(&client)
     }
 
-    /// Puts an offer in, in place of the client's last one.
+    /// Adds a check-in and replaces the client's last one.
     pub(super) fn insert(&mut self, check_in: &CheckInRecord) {
         let client = check_in.candidate.client_id;
         self.remove(client);
@@ -46,7 +46,7 @@ impl Pool {
         self.places.insert(client, (population, check_in.expires_at));
     }
 
-    /// Takes a client out, and says whether it was there.
+    /// Removes a client. Returns whether the client was in the pool.
     pub(super) fn remove(&mut self, client: ClientId) -> bool {
         let Some((population, end)) = self.places.remove(&client) else { return false };
         if let Some(waiters) = self.populations.get_mut(&population) {
@@ -56,13 +56,13 @@ impl Pool {
         true
     }
 
-    /// Takes a client out if its offer ends at `expires_at`, and says whether it was there.
+    /// Removes a client if its check-in expires at `expires_at`. Returns whether the client was removed.
     pub(super) fn remove_offer(&mut self, client: ClientId, expires_at: Timestamp) -> bool {
         let is_same = self.places.get(&client).is_some_and(|(_, end)| *end == expires_at);
         is_same && self.remove(client)
     }
 
-    /// Lists the population's clients whose offer holds at `now`, by id.
+    /// Lists the population's clients whose check-in is valid at `now`, by id.
     pub(super) fn waiting(
         &self,
         organisation_id: OrganisationId,
@@ -82,7 +82,7 @@ impl Pool {
         clients.iter().filter_map(|client| waiters.by_client.get(client)).collect()
     }
 
-    /// Takes out those whose offer ended before `now`, and says how many.
+    /// Removes the check-ins that expired before `now`, and returns their number.
     pub(super) fn remove_expired(&mut self, now: Timestamp) -> u64 {
         let mut count = 0;
         for waiters in self.populations.values_mut() {

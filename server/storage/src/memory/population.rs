@@ -113,7 +113,7 @@ impl State {
         Ok(populations.entry(name.clone()).or_insert_with(make).clone())
     }
 
-    /// Fails if there is no such organisation.
+    /// Returns an error if the organisation does not exist.
     pub(super) fn check_organisation(&self, id: OrganisationId) -> Result<(), StorageError> {
         match self.populations.contains_key(&id) {
             true => Ok(()),
@@ -121,7 +121,7 @@ impl State {
         }
     }
 
-    /// Fails if the organisation has no such population.
+    /// Returns an error if the organisation has no such population.
     pub(super) fn check_population(
         &self,
         organisation_id: OrganisationId,

@@ -1,4 +1,4 @@
-//! The transaction that ends a round with a version.
+//! The transaction that ends a round with a new version.
 
 use folkmoot_protocol::AssignmentId;
 
@@ -6,10 +6,10 @@ use super::{State, counts::check_moment};
 use crate::{AssignmentStatus, DropReason, RoundCommit, StorageError};
 
 impl State {
-    /// Stores a committed round with all that goes with it.
+    /// Stores a committed round with everything that belongs to it.
     ///
     /// # Errors
-    /// Those of [`crate::RoundRepository::commit_round`]; nothing is stored then.
+    /// The errors of [`crate::RoundRepository::commit_round`]. Nothing is stored in that case.
     pub(super) fn release(&mut self, commit: &RoundCommit<'_>) -> Result<(), StorageError> {
         let RoundCommit { record, version, task_state, next, dropped, now, .. } = *commit;
         check_moment(now)?;
@@ -34,13 +34,13 @@ impl State {
             None => self.expire_outstanding(&record.round, now),
         }
         if let Some(state) = task_state {
-            // An operator's word that came first stays.
+            // A task that is already over, for example cancelled by an operator, keeps its state.
             self.tasks.set_state(record.round.task_id, state, |task| !task.state.is_final());
         }
         Ok(())
     }
 
-    /// Drops those of these assignments that are outstanding: they fell too far behind.
+    /// Drops these assignments, if they are outstanding, because they fell too far behind.
     fn leave_behind(&mut self, assignments: &[AssignmentId]) {
         for id in assignments {
             self.assignments.close(*id, AssignmentStatus::Dropped { reason: DropReason::LeftBehind });

@@ -132,10 +132,10 @@ impl RoundRepository for MemoryStorage {
 }
 
 impl State {
-    /// Says whether a round can be added, once `ended` is over.
+    /// Checks whether a round can be added, on the assumption that the round `ended` has ended.
     ///
     /// # Errors
-    /// [`StorageError::RevisionConflict`] if the task has one of this number, or another that is open;
+    /// [`StorageError::RevisionConflict`] if the task already has a round with this number, or another open one;
     /// [`StorageError::NotFound`] if the organisation has no such task.
     pub(super) fn check_new_round(
         &self,

@@ -6,7 +6,7 @@ use folkmoot_protocol::{RoundId, TaskId, Timestamp};
 use super::counts::{check_count, check_counts};
 use crate::{RoundRecord, StorageError};
 
-/// The rounds, found by id, and by task and number.
+/// The rounds, indexed by id, and by task and number.
 #[derive(Default)]
 pub(super) struct RoundTable {
     by_id: HashMap<RoundId, RoundRecord>,
@@ -63,10 +63,10 @@ impl RoundTable {
         self.of_task.get(&task_id)?.first_at
     }
 
-    /// Says whether a round can be added, once `ended` is over.
+    /// Checks whether a round can be added, on the assumption that the round `ended` has ended.
     ///
     /// # Errors
-    /// [`StorageError::RevisionConflict`] if the task has one of this number, or another that is open.
+    /// [`StorageError::RevisionConflict`] if the task already has a round with this number, or another open one.
     pub(super) fn check_insert(
         &self,
         record: &RoundRecord,
@@ -85,7 +85,7 @@ impl RoundTable {
         }
     }
 
-    /// Adds a round that was checked.
+    /// Adds a checked round.
     pub(super) fn insert(&mut self, record: &RoundRecord) {
         let round = &record.round;
         let rounds = self.of_task.entry(round.task_id).or_default();
@@ -96,10 +96,10 @@ impl RoundTable {
         self.by_id.insert(round.id, record.clone());
     }
 
-    /// Says whether a round's next phase can be stored.
+    /// Checks whether a round's next phase can be stored.
     ///
     /// # Errors
-    /// [`StorageError::RevisionConflict`] if somebody else has changed the round, or there is none.
+    /// [`StorageError::RevisionConflict`] if the round was changed concurrently, or does not exist.
     pub(super) fn check_update(&self, record: &RoundRecord) -> Result<(), StorageError> {
         check_count(record.revision)?;
         let is_unchanged = |stored: &&RoundRecord| {
@@ -112,7 +112,7 @@ impl RoundTable {
         if other_is_open && !record.round.phase.is_final() { Err(conflict) } else { Ok(()) }
     }
 
-    /// Stores a round's next phase, which was checked.
+    /// Stores a round's next phase, after the check.
     pub(super) fn update(&mut self, record: &RoundRecord) {
         let Some(stored) = self.by_id.get_mut(&record.round.id) else { return };
         let rounds = self.of_task.entry(stored.round.task_id).or_default();

@@ -88,7 +88,7 @@ impl State {
         self.tasks.active().chain(self.rounds.open_tasks()).collect()
     }
 
-    /// Checks that a task's population is as it was seen.
+    /// Checks that a task's population is unchanged since `admission` was read.
     fn check_admission(&self, task: &TaskRecord, admission: &Admission<'_>) -> Result<(), StorageError> {
         let (organisation_id, population) = (task.organisation_id, &task.description.population);
         let settings = self.populations.get(&organisation_id).and_then(|names| names.get(population));
@@ -123,14 +123,14 @@ impl State {
         Ok(())
     }
 
-    /// Says whether a version can be added together with its task.
+    /// Checks whether a version can be added together with its task.
     fn check_first_version(
         &self,
         task: &TaskRecord,
         version: &ModelVersionRecord,
     ) -> Result<(), StorageError> {
         match self.check_version(task.organisation_id, version) {
-            // The task is about to be there.
+            // The task is added in the same transaction.
             Err(StorageError::NotFound(_)) if version.task_id == task.id && version.round_id.is_none() => {
                 Ok(())
             }

@@ -5,7 +5,7 @@ use folkmoot_protocol::{OrganisationId, TaskId, Timestamp};
 
 use crate::TaskRecord;
 
-/// The tasks, found by id, and in the order in which they were made.
+/// The tasks, indexed by id and in order of creation.
 #[derive(Default)]
 pub(super) struct TaskTable {
     by_id: BTreeMap<TaskId, TaskRecord>,
@@ -18,25 +18,25 @@ impl TaskTable {
         self.by_id.get(&id)
     }
 
-    /// Says whether the organisation has this task.
+    /// Returns whether the task belongs to the organisation.
     pub(super) fn is_of(&self, id: TaskId, organisation_id: OrganisationId) -> bool {
         self.get(id).is_some_and(|task| task.organisation_id == organisation_id)
     }
 
-    /// Adds a task whose id is new.
+    /// Adds a task with a new id.
     pub(super) fn insert(&mut self, task: TaskRecord) {
         self.of_organisation.entry(task.organisation_id).or_default().insert((task.created_at, task.id));
         self.by_id.insert(task.id, task);
     }
 
-    /// Lists the organisation's tasks, newest first, from before `before` when given.
+    /// Lists the organisation's tasks, newest first. If `before` is given, the list starts after that task.
     pub(super) fn newest(
         &self,
         organisation_id: OrganisationId,
         before: Option<TaskId>,
     ) -> impl Iterator<Item = &TaskRecord> {
         let of_organisation = self.of_organisation.get(&organisation_id);
-        // A task that the organisation does not have stands before none.
+        // If the organisation does not have the task `before`, the list is empty.
         let end = match before {
             None => Some((Timestamp(u64::MAX), TaskId::from_bytes([u8::MAX; 16]))),
             Some(id) => self.get(id).filter(|task| task.organisation_id == organisation_id).map(place_of),
@@ -50,7 +50,7 @@ impl TaskTable {
         self.by_id.values().filter(|task| task.state.is_active()).map(|task| task.id)
     }
 
-    /// Stores a task's next state; `false` if there is no such task, or `is_right` says that it stays as it is.
+    /// Stores a task's next state. Returns `false` if the task does not exist, or `is_right` rejects the change.
     pub(super) fn set_state(
         &mut self,
         id: TaskId,
@@ -63,7 +63,7 @@ impl TaskTable {
         true
     }
 
-    /// Counts clients that a task was given.
+    /// Adds to the number of clients that a task was given.
     pub(super) fn serve(&mut self, id: TaskId, clients: u64) {
         if let Some(task) = self.by_id.get_mut(&id) {
             task.served += clients;

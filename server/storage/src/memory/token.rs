@@ -21,7 +21,7 @@ impl TokenRepository for MemoryStorage {
         let state = self.lock();
         let of_organisation = state.tokens.values().filter(|token| token.organisation_id == organisation_id);
         let mut tokens: Vec<TokenRecord> = of_organisation.cloned().collect();
-        // They are by id already, and this keeps the order of equals.
+        // The tokens are already in id order, and the stable sort keeps that order for equal times.
         tokens.sort_by_key(|token| token.created_at);
         Ok(tokens)
     }
@@ -48,7 +48,7 @@ impl TokenRepository for MemoryStorage {
         for client in clients {
             let before = state.clients.get(client).is_some_and(|client| client.revoked_at.is_some());
             state.clients.revoke(organisation_id, client, now);
-            // It is not to be drawn any more.
+            // A revoked client must not be drawn.
             state.pool.remove(client);
             revoked += u64::from(!before);
         }

@@ -5,21 +5,21 @@ use std::{
 
 use folkmoot_protocol::AssignmentId;
 
-/// Why the round log could not do something.
+/// The error of a round log operation.
 #[derive(Debug, thiserror::Error)]
 pub enum RoundLogError {
     /// The assignment has no segment.
     #[error("assignment {0} has no segment in the round log")]
     NotFound(AssignmentId),
-    /// Somebody else writes the segment, in this process or in another.
-    #[error("the segment of assignment {0} is being written")]
+    /// Another writer has the segment open, in this process or another.
+    #[error("another writer has the segment of assignment {0} open")]
     Busy(AssignmentId),
-    /// A segment cannot be cut to more than it holds.
+    /// A segment cannot be truncated to more than its length.
     #[error("the segment ends at byte {len}, before byte {wanted}")]
     TooShort {
-        /// Where it ends.
+        /// The segment's length in bytes.
         len: u64,
-        /// Where it was to be cut.
+        /// The requested length in bytes.
         wanted: u64,
     },
     /// The file system failed.
@@ -27,13 +27,13 @@ pub enum RoundLogError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What it said.
+        /// The operating system's error.
         source: io::Error,
     },
 }
 
 impl RoundLogError {
-    /// Adds the path to what the file system said.
+    /// Adds the path to an I/O error.
     pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> RoundLogError + use<> {
         let path = path.to_owned();
         move |source| RoundLogError::Io { path, source }
