@@ -1,4 +1,4 @@
-//! The storage that a coordinator was given, whichever it is.
+//! The coordinator's storage, with either backend.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ use crate::{
     TokenRecord, TokenRepository, UpdateTraffic,
 };
 
-/// The repositories, in a database or in memory. What a method does is the same in both.
+/// The repositories, in a database or in memory. Methods behave the same with either backend.
 ///
 /// A clone is another handle to the same rows.
 #[derive(Clone, Debug)]
@@ -50,10 +50,10 @@ impl From<MemoryStorage> for Storage {
 }
 
 impl Storage {
-    /// Returns the database, for what is asked only of one: what happened, counted for people to look at.
+    /// Returns the database, for statistics that only a database provides.
     ///
     /// # Errors
-    /// [`StorageError::NoDatabase`] if all is in memory.
+    /// [`StorageError::NoDatabase`] if this storage is in memory.
     pub fn database(&self) -> Result<&SqlStorage, StorageError> {
         match self {
             Storage::Sql(storage) => Ok(storage),
@@ -62,7 +62,7 @@ impl Storage {
     }
 }
 
-/// Implements repositories by asking the storage that it is. A method is listed with what it takes and returns.
+/// Implements repositories by delegating to the backend. Each method is listed with its arguments and result.
 macro_rules! ask {
     ($($repository:ident { $($method:ident($($argument:ident: $taken:ty),*) -> $returned:ty;)* })*) => {
         $(#[async_trait]

@@ -14,54 +14,56 @@ pub struct TaskRecord {
     pub id: TaskId,
     /// Its organisation.
     pub organisation_id: OrganisationId,
-    /// What it is.
+    /// The description.
     pub description: TaskDescription,
-    /// Where it stands.
+    /// The current state.
     pub state: TaskState,
     /// The ONNX model.
     pub model: BlobDigest,
-    /// The ONNX model's bytes.
+    /// The ONNX model's size in bytes.
     pub model_bytes: u64,
     /// The model's trainable tensors.
     pub schema: TensorSchema,
     /// The plan's blob: JSON of `folkmoot_protocol::Plan`.
     pub plan: BlobDigest,
-    /// The plan's bytes.
+    /// The plan's size in bytes.
     pub plan_bytes: u64,
-    /// The plan's blob of evaluation rounds, if clients evaluate.
+    /// The plan's blob for evaluation rounds, if clients evaluate.
     pub evaluation_plan: Option<Artifact>,
-    /// The operator's own examples on which versions are evaluated, if there are any.
+    /// The operator's own examples for evaluating versions, if any.
     pub evaluation_data: Option<BlobDigest>,
-    /// How many clients it was given so far.
+    /// The number of clients that the task was given so far.
     pub served: u64,
-    /// When it was made.
+    /// When the task was created.
     pub created_at: Timestamp,
-    /// Counts the changes of `state`, from 0.
+    /// The number of changes of `state`, from 0.
     pub revision: u64,
 }
 
-/// What was seen of a population when a task was found to have its place in it. The storage compares it in the transaction
-/// that lets the task in: of two that saw the same, one is let in and the other must look again.
+/// The state of a population that a task's admission was checked against. The storage compares it in the
+/// transaction that admits the task. If two tasks were checked against the same state, one is admitted and the
+/// other must check again.
 #[derive(Clone, Copy, Debug)]
 pub struct Admission<'a> {
-    /// What held in the population.
+    /// The population's privacy settings.
     pub privacy: PopulationPrivacy,
-    /// How many entries its ledger had.
+    /// The number of entries in the population's ledger.
     pub entries: u64,
-    /// Its tasks that were active or had an open round, by id.
+    /// The population's tasks that are active or have an open round, by id.
     pub running: &'a [TaskId],
 }
 
-/// Tasks.
+/// Stores tasks.
 #[async_trait]
 pub trait TaskRepository {
-    /// Stores a new task and its model version 0, and writes its terms into its population's ledger, in one transaction.
+    /// Stores a new task and its model version 0, and records its terms in its population's ledger, in one
+    /// transaction.
     async fn create_task(&self, task: &TaskRecord, version: &ModelVersionRecord) -> Result<(), StorageError>;
 
-    /// Does the same if the task's population is still as it was seen.
+    /// Like `create_task`, but only if the task's population is unchanged since `admission` was read.
     ///
     /// # Errors
-    /// [`StorageError::LeaveConflict`] if it is not; nothing is stored then.
+    /// [`StorageError::LeaveConflict`] if the population has changed. Then nothing is stored.
     async fn admit_task(
         &self,
         task: &TaskRecord,
@@ -76,11 +78,11 @@ pub trait TaskRepository {
         id: TaskId,
     ) -> Result<Option<TaskRecord>, StorageError>;
 
-    /// Finds a task in any organisation, for drivers and for clients that have an assignment of it.
+    /// Finds a task in any organisation, for drivers and for clients that have one of its assignments.
     async fn task_of_any_organisation(&self, id: TaskId) -> Result<Option<TaskRecord>, StorageError>;
 
-    /// Lists the organisation's tasks that pass the filter, newest first, at most `limit`, from before `before` when
-    /// given (the last id of the page before).
+    /// Lists the organisation's tasks that match the filter, newest first, at most `limit`. `before` is the last
+    /// id of the previous page.
     async fn tasks(
         &self,
         organisation_id: OrganisationId,
@@ -95,11 +97,11 @@ pub trait TaskRepository {
     /// [`StorageError::RevisionConflict`] if its revision is no longer `revision`.
     async fn set_task_state(&self, id: TaskId, state: TaskState, revision: u64) -> Result<(), StorageError>;
 
-    /// Stores the next state of a task that is to run, if its population is still as it was seen.
+    /// Starts a task: stores its next state, if its population is unchanged since `admission` was read.
     ///
     /// # Errors
     /// [`StorageError::RevisionConflict`] if its revision is no longer the record's, and
-    /// [`StorageError::LeaveConflict`] if the population is not as it was seen.
+    /// [`StorageError::LeaveConflict`] if the population has changed.
     async fn start_task(
         &self,
         task: &TaskRecord,
@@ -107,7 +109,7 @@ pub trait TaskRepository {
         admission: &Admission<'_>,
     ) -> Result<(), StorageError>;
 
-    /// Lists what drivers must look at: every task of any organisation that is active, or that has an open
-    /// round (a round of a paused or cancelled task must be brought to its end), by id.
+    /// Lists the tasks that drivers must process, by id, in all organisations. These are active tasks and tasks
+    /// with an open round: a paused or cancelled task's round must still be ended.
     async fn tasks_to_drive(&self) -> Result<Vec<TaskId>, StorageError>;
 }

@@ -3,37 +3,37 @@ use folkmoot_protocol::{OrganisationId, PopulationName, Timestamp, UserKey};
 
 use crate::{ClientRecord, EnrolOutcome, StorageError, TokenId};
 
-/// A right to enrol clients for a population. Only the secret's hash is stored.
+/// The right to enrol clients for a population. The secret is stored only as a hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenRecord {
     /// The public part.
     pub id: TokenId,
     /// Its organisation.
     pub organisation_id: OrganisationId,
-    /// The population for which it enrols.
+    /// The population that the token enrols clients for.
     pub population: PopulationName,
-    /// SHA-256 of the secret, which has 256 random bits, so that no slow hash is needed.
+    /// SHA-256 of the secret. The secret has 256 random bits, so no slow hash is needed.
     pub secret_hash: [u8; 32],
-    /// Whose devices it enrols, where that is known.
+    /// The user whose devices the token enrols, if known.
     pub user_key: Option<UserKey>,
-    /// How many clients it may enrol; `None` for any number.
+    /// The maximum number of clients that the token may enrol; `None` for no limit.
     pub uses_max: Option<u64>,
-    /// How many it has enrolled.
+    /// The number of clients that the token has enrolled.
     pub uses: u64,
-    /// When it ends; `None` for never.
+    /// When the token expires; `None` for never.
     pub expires_at: Option<Timestamp>,
-    /// When it was closed to new clients, because one that had enrolled with it was revoked.
+    /// When the token was closed to new clients, because a client that enrolled with it was revoked.
     pub closed_at: Option<Timestamp>,
-    /// When it was revoked, if it was.
+    /// When the token was revoked; `None` if it was not.
     pub revoked_at: Option<Timestamp>,
-    /// When it was made.
+    /// When the token was created.
     pub created_at: Timestamp,
 }
 
 impl TokenRecord {
-    /// Says what becomes of an enrolment with a key that is enrolled already.
+    /// Returns the outcome of an enrolment whose key is already enrolled.
     pub(crate) fn known(&self, client: ClientRecord) -> EnrolOutcome {
-        // Who enrolled before users were named is nobody else's.
+        // A client that enrolled before tokens named users has no other user.
         match (self.user_key, client.user_key) {
             (Some(named), Some(first)) if named != first => EnrolOutcome::UserDiffers,
             _ => EnrolOutcome::Known(client),
@@ -41,19 +41,19 @@ impl TokenRecord {
     }
 }
 
-/// Enrolment tokens.
+/// Stores enrolment tokens.
 #[async_trait]
 pub trait TokenRepository {
     /// Stores a new token.
     async fn create_token(&self, token: &TokenRecord) -> Result<(), StorageError>;
 
-    /// Finds a token by its public part, in any organisation: an enrolling client knows no other name.
+    /// Finds a token by its public part, in any organisation, because an enrolling client knows only its token.
     async fn token(&self, id: &str) -> Result<Option<TokenRecord>, StorageError>;
 
     /// Lists the organisation's tokens, oldest first.
     async fn tokens(&self, organisation_id: OrganisationId) -> Result<Vec<TokenRecord>, StorageError>;
 
-    /// Revokes a token; one that is revoked already stays as it is.
+    /// Revokes a token. A token that is already revoked does not change.
     ///
     /// # Errors
     /// [`StorageError::NotFound`] if the organisation has no such token.
@@ -64,8 +64,8 @@ pub trait TokenRepository {
         now: Timestamp,
     ) -> Result<(), StorageError>;
 
-    /// Revokes a token and every client that has enrolled with it, in one transaction: no enrolment that races with it leaves
-    /// a client behind. Returns how many clients were revoked that were not before.
+    /// Revokes a token and every client that enrolled with it, in one transaction. A concurrent enrolment cannot
+    /// leave a client behind. Returns the number of newly revoked clients.
     ///
     /// # Errors
     /// [`StorageError::NotFound`] if the organisation has no such token.

@@ -8,7 +8,7 @@ use folkmoot_storage::{BlobStore, BlobStoreError};
 
 const BLOB: &[u8] = b"weights";
 
-/// Names the file in which a local store keeps the blob.
+/// Returns the file in which a local store keeps the blob.
 fn file_of(folder: &tempfile::TempDir, digest: BlobDigest) -> PathBuf {
     let digits = digest.to_string();
     folder.path().join(&digits[..2]).join(&digits)

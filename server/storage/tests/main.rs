@@ -1,6 +1,6 @@
-//! Every backend against the conformance suite, blobs, and the round log.
+//! Tests every backend with the conformance suite, and tests blobs and the round log.
 //!
-//! One program for all of them: each links everything below it, which takes longer than most of them run.
+//! All are in one program, because linking each separately would take longer than most of them run.
 
 mod blob;
 mod memory;

@@ -1,4 +1,4 @@
-//! The conformance suite on the storage in memory.
+//! Runs the conformance suite on the storage in memory.
 
 use folkmoot_storage::{MemoryStorage, conformance};
 

@@ -1,4 +1,4 @@
-//! The conformance suite on PostgreSQL, and what several processes at one database do.
+//! The conformance suite on PostgreSQL, and tests of several processes on one database.
 
 #![cfg(unix)]
 

@@ -13,14 +13,14 @@ fn assignment(byte: u8) -> AssignmentId {
     AssignmentId::from_random_bytes([byte; 16])
 }
 
-/// Makes a log in a folder and one in memory.
+/// Creates a log in a folder and one in memory.
 fn logs() -> (tempfile::TempDir, [RoundLog; 2]) {
     let folder = tempfile::tempdir().expect("a folder can be made");
     let local = RoundLog::local(folder.path().join("rounds")).expect("it can be made there");
     (folder, [local, RoundLog::in_memory()])
 }
 
-/// Makes a segment of 10 bytes.
+/// Creates a segment of 10 bytes.
 fn segment_in(log: &RoundLog) -> Result<LogSegment, RoundLogError> {
     let mut segment = log.open(round(1), assignment(1))?;
     assert!(segment.is_empty());
@@ -119,7 +119,7 @@ fn rounds_are_listed_and_removed() {
         for (in_round, of) in [(2, 1), (1, 3), (1, 2)] {
             log.open(round(in_round), assignment(of)).unwrap();
         }
-        // In the folder may be what is somebody else's.
+        // The folder may contain unrelated files.
         fs::create_dir_all(folder.path().join("rounds/somebody-elses")).unwrap();
         let notes = folder.path().join("rounds").join(round(1).to_string()).join("notes.txt");
         fs::create_dir_all(notes.parent().unwrap()).unwrap();
@@ -149,7 +149,7 @@ fn a_segment_that_went_with_its_round_is_not_found() {
         segment.append(b"late").unwrap();
         let refused = segment.sync();
         assert!(matches!(refused, Err(RoundLogError::NotFound(id)) if id == assignment(2)), "{refused:?}");
-        // Who comes now begins anew, and is in nobody's way.
+        // A new writer starts from scratch and blocks nobody.
         assert!(log.open(round(1), assignment(2)).unwrap().is_empty());
         let mut kept = String::new();
         reader.read_to_string(&mut kept).unwrap();

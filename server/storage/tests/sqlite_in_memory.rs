@@ -1,4 +1,4 @@
-//! The conformance suite on SQLite in memory.
+//! Runs the conformance suite on SQLite in memory.
 
 use folkmoot_storage::{SqlOptions, SqlStorage, conformance};
 

@@ -4,18 +4,20 @@ use folkmoot_protocol::{AssignmentId, RoundId};
 
 use super::{LogReader, LogSegment, RoundLogError, folder::Folder, memory::Memory};
 
-/// The bytes of every update, one segment an assignment.
+/// A log of the bytes of every update, with one segment per assignment.
 ///
-/// An update is appended here while it arrives, and is acknowledged when its segment is synced; from here it is
-/// combined again after a crash, and as often as an aggregator needs. In a folder the segments are files,
-/// `<folder>/<round id>/<assignment id>.update`, and every call blocks on the disk: an async caller makes it in
-/// `tokio::task::spawn_blocking`. In memory no call waits. A clone is another handle to the same segments.
+/// An update is appended while it arrives, and acknowledged when its segment is synced. Aggregators read the update
+/// from the log, as often as they need, even after a crash.
+///
+/// In a folder, the segments are files, `<folder>/<round id>/<assignment id>.update`. Every call blocks on the
+/// disk, so async callers use `tokio::task::spawn_blocking`. In memory, no call blocks. A clone is another handle
+/// to the same segments.
 #[derive(Clone, Debug)]
 pub struct RoundLog {
     place: Place,
 }
 
-/// Where the segments are.
+/// The backend that holds the segments.
 #[derive(Clone, Debug)]
 enum Place {
     Folder(Folder),
@@ -23,20 +25,21 @@ enum Place {
 }
 
 impl RoundLog {
-    /// Opens the log in a folder, which is made if it is missing.
+    /// Opens a log in a folder, which is created if it is missing.
     ///
     /// # Errors
-    /// [`RoundLogError::Io`] if the folder cannot be made.
+    /// [`RoundLogError::Io`] if the folder cannot be created.
     pub fn local(folder: impl Into<PathBuf>) -> Result<Self, RoundLogError> {
         Ok(Self { place: Place::Folder(Folder::new(folder.into())?) })
     }
 
-    /// Makes a log that ends with its last handle, for simulations and tests. A segment goes when it is removed.
+    /// Creates a log that lives until its last handle is dropped, for simulations and tests. A segment is freed
+    /// when it is removed.
     pub fn in_memory() -> Self {
         Self { place: Place::Memory(Memory::default()) }
     }
 
-    /// Returns the folder; none of a log in memory.
+    /// Returns the folder, or `None` for a log in memory.
     pub fn folder(&self) -> Option<&Path> {
         match &self.place {
             Place::Folder(folder) => Some(folder.path()),
@@ -44,10 +47,10 @@ impl RoundLog {
         }
     }
 
-    /// Opens an assignment's segment to append to it; it is made if it is missing.
+    /// Opens an assignment's segment for appending. It is created if it is missing.
     ///
     /// # Errors
-    /// [`RoundLogError::Busy`] while another handle to it is open.
+    /// [`RoundLogError::Busy`] while another handle for appending to the segment is open.
     pub fn open(&self, round: RoundId, assignment: AssignmentId) -> Result<LogSegment, RoundLogError> {
         match &self.place {
             Place::Folder(folder) => folder.open(round, assignment).map(LogSegment::from),
@@ -55,7 +58,7 @@ impl RoundLog {
         }
     }
 
-    /// Opens an assignment's segment to read it, also while it is being written.
+    /// Opens an assignment's segment for reading, even while it is being written.
     ///
     /// # Errors
     /// [`RoundLogError::NotFound`] if there is none.
@@ -66,7 +69,7 @@ impl RoundLog {
         }
     }
 
-    /// Removes an assignment's segment; none is as well.
+    /// Removes an assignment's segment, if there is one.
     ///
     /// # Errors
     /// [`RoundLogError::Io`] if the disk fails.
@@ -80,7 +83,7 @@ impl RoundLog {
         }
     }
 
-    /// Removes all of a round's segments; none is as well.
+    /// Removes all segments of a round, if there are any.
     ///
     /// # Errors
     /// [`RoundLogError::Io`] if the disk fails.

@@ -1,4 +1,4 @@
-//! The round log: the bytes of every update, one append-only segment an assignment.
+//! The round log: the bytes of every update, in one append-only segment per assignment.
 
 mod error;
 mod folder;

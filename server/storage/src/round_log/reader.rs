@@ -2,13 +2,13 @@ use std::io::{self, ErrorKind, Read};
 
 use super::{RoundLogError, folder::FileReader, memory::MemoryReader};
 
-/// Reads a segment from its beginning, tile by tile. In a folder every call blocks on the disk.
+/// Reads a segment from its beginning, tile by tile. In a folder, every call blocks on the disk.
 #[derive(Debug)]
 pub struct LogReader {
     place: Place,
 }
 
-/// Where the bytes are.
+/// The backend that holds the bytes.
 #[derive(Debug)]
 enum Place {
     File(FileReader),
@@ -16,7 +16,7 @@ enum Place {
 }
 
 impl LogReader {
-    /// Returns the number of bytes that the segment had when it was opened.
+    /// Returns the segment's length in bytes when it was opened.
     pub fn len(&self) -> u64 {
         match &self.place {
             Place::File(file) => file.len(),
@@ -24,12 +24,12 @@ impl LogReader {
         }
     }
 
-    /// Says whether the segment was empty.
+    /// Returns whether the segment was empty when it was opened.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Goes to byte `offset` of the segment.
+    /// Seeks to byte `offset` of the segment.
     ///
     /// # Errors
     /// [`RoundLogError::Io`] if the disk fails.
@@ -43,7 +43,8 @@ impl LogReader {
         }
     }
 
-    /// Fills `tile` with the next bytes and returns how many came: fewer only at the end, 0 after it.
+    /// Fills `tile` with the next bytes and returns their number. The number is smaller than the tile only at the end
+    /// of the segment, and 0 after that.
     ///
     /// # Errors
     /// [`RoundLogError::Io`] if the disk fails.
@@ -55,7 +56,7 @@ impl LogReader {
     }
 }
 
-/// Reads until `tile` is full or nothing comes any more, and returns how many bytes came.
+/// Reads until `tile` is full or the input ends, and returns the number of bytes.
 fn fill(tile: &mut [u8], mut read: impl FnMut(&mut [u8]) -> io::Result<usize>) -> io::Result<usize> {
     let mut filled = 0;
     while filled < tile.len() {

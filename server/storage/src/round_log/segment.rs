@@ -1,15 +1,15 @@
 use super::{RoundLogError, folder::FileSegment, memory::MemorySegment};
 
-/// The bytes of one update, as they arrive.
+/// The segment of one update, for appending.
 ///
-/// There is one handle to a segment at a time; another [`super::RoundLog::open`] gets
-/// [`RoundLogError::Busy`] until this one is dropped. In a folder every call blocks on the disk.
+/// A segment has one writer at a time: another [`super::RoundLog::open`] returns [`RoundLogError::Busy`] until
+/// this handle is dropped. In a folder, every call blocks on the disk.
 #[derive(Debug)]
 pub struct LogSegment {
     place: Place,
 }
 
-/// Where the bytes are.
+/// The backend that holds the bytes.
 #[derive(Debug)]
 enum Place {
     File(FileSegment),
@@ -17,10 +17,10 @@ enum Place {
 }
 
 impl LogSegment {
-    /// Returns the number of bytes: after a crash, where the upload goes on.
+    /// Returns the length in bytes. After a crash, the upload continues from here.
     ///
-    /// Bytes that were not synced before a power failure may be missing from it, never be wrong in number;
-    /// the digest of the whole update tells whether they are the right ones.
+    /// After a power failure, unsynced bytes may be missing or wrong, although the length is consistent. Verify
+    /// the digest of the whole update.
     pub fn len(&self) -> u64 {
         match &self.place {
             Place::File(file) => file.len(),
@@ -28,12 +28,12 @@ impl LogSegment {
         }
     }
 
-    /// Says whether nothing has arrived yet.
+    /// Returns whether no bytes have arrived yet.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Adds bytes at the end. If that fails, the segment ends where it ended before.
+    /// Appends bytes. If that fails, the segment keeps its previous length.
     ///
     /// # Errors
     /// [`RoundLogError::Io`], for example when the disk is full.
@@ -47,10 +47,10 @@ impl LogSegment {
         }
     }
 
-    /// Cuts the segment to `len` bytes.
+    /// Truncates the segment to `len` bytes.
     ///
     /// # Errors
-    /// [`RoundLogError::TooShort`] if it holds fewer.
+    /// [`RoundLogError::TooShort`] if the segment is shorter.
     pub fn truncate(&mut self, len: u64) -> Result<(), RoundLogError> {
         match &mut self.place {
             Place::File(file) => file.truncate(len),
@@ -58,11 +58,11 @@ impl LogSegment {
         }
     }
 
-    /// Returns when the bytes are on the disk, and the segment's name in its folders too.
+    /// Syncs the bytes, and the folders that contain the segment's name, to disk.
     ///
     /// # Errors
-    /// [`RoundLogError::NotFound`] if the segment was removed, with its round, since it was opened;
-    /// [`RoundLogError::Io`] if the disk fails. The bytes must then be taken as lost.
+    /// [`RoundLogError::NotFound`] if the segment or its round was removed since it was opened.
+    /// [`RoundLogError::Io`] if the disk fails; then treat the bytes as lost.
     pub fn sync(&mut self) -> Result<(), RoundLogError> {
         match &mut self.place {
             Place::File(file) => file.sync(),

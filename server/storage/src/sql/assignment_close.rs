@@ -1,4 +1,4 @@
-//! How assignments end: accepted, dropped, expired.
+//! The ends of assignments: they are accepted, dropped or expired.
 
 use folkmoot_coordinator::{
     participation::Push,
@@ -18,9 +18,9 @@ use crate::{AcceptOutcome, AcceptedUpdate, AssignmentRecord, AssignmentStatus, D
 
 /// Accepts an update.
 ///
-/// The round in which it would count is locked for sharing, or alone where it takes only so many updates: any number
-/// of updates are accepted at once, but none while the round is being closed. Then the assignment is locked, so
-/// that of two updates for it one is the second.
+/// First, the round in which the update would count is locked: in shared mode, or exclusively if the round limits the
+/// number of updates. Many updates can therefore be accepted concurrently, but none while the round is being closed.
+/// Then the assignment is locked, so that two updates for one assignment are processed one after the other.
 pub(super) async fn accept(
     connection: &mut AnyConnection,
     dialect: Dialect,
@@ -56,8 +56,8 @@ pub(super) async fn accept(
     Ok(AcceptOutcome::Accepted)
 }
 
-/// Locks the open round of the assignment's task and purpose, and returns it if it takes another update: with whether its
-/// clients were asked for what they have.
+/// Locks the open round of the assignment's task and purpose. If the round accepts another update, returns its id and
+/// whether its clients were asked to send their updates.
 async fn lock_open_round(
     connection: &mut AnyConnection,
     dialect: Dialect,
@@ -100,7 +100,7 @@ pub(super) async fn select_assignment(
     assignment_of(&row)
 }
 
-/// Gives an outstanding assignment its last status; `false` if it is not outstanding.
+/// Closes an outstanding assignment with its final status. Returns `false` if it is not outstanding.
 ///
 /// # Errors
 /// [`StorageError::NotFound`] if there is no such assignment.
@@ -125,7 +125,8 @@ pub(super) async fn close_assignment(
     found.map(|_| false).ok_or(StorageError::NotFound("assignment"))
 }
 
-/// Lets the outstanding assignments of a round's task and purpose expire. Who had all the time has failed.
+/// Lets the outstanding assignments of a round's task and purpose expire. A client whose deadline has passed is
+/// recorded as failed.
 pub(super) async fn expire_outstanding(
     connection: &mut AnyConnection,
     round: &Round,
@@ -151,7 +152,7 @@ pub(super) async fn expire_outstanding(
     Ok(())
 }
 
-/// Drops those of these assignments that are outstanding: they fell too far behind.
+/// Drops these assignments, if they are outstanding, because they fell too far behind.
 pub(super) async fn leave_behind(
     connection: &mut AnyConnection,
     assignments: &[AssignmentId],

@@ -81,8 +81,8 @@ impl CheckInRepository for SqlStorage {
     }
 }
 
-/// Checks in as [`CheckInRepository::check_in`] does, but for a revocation at the same time: only for a benchmark of what its
-/// lock costs.
+/// Checks in like [`CheckInRepository::check_in`], but without protection against a concurrent revocation. It
+/// exists only to benchmark the cost of that lock.
 ///
 /// # Errors
 /// [`StorageError::Database`], or [`StorageError::NotFound`] if there is no such client.
@@ -93,8 +93,8 @@ pub async fn check_in_without_lock(
     in_transaction!(storage, |connection| offer(connection, check_in).await)
 }
 
-/// Keeps the client as it is until the transaction ends, and refuses one that is revoked: a revocation that is under way ends
-/// first, and one that comes later finds the check-in and deletes it.
+/// Locks the client until the transaction ends. Returns an error if it is revoked. A revocation that has started
+/// finishes first; a later one finds the check-in and deletes it.
 async fn lock_client(
     dialect: Dialect,
     connection: &mut AnyConnection,
@@ -112,7 +112,7 @@ async fn lock_client(
     Ok(())
 }
 
-/// Puts a client into the pool, unless it has an outstanding assignment, and says whether it did.
+/// Puts a client into the pool, unless it has an outstanding assignment. Returns whether it did.
 async fn offer(connection: &mut AnyConnection, check_in: &CheckInRecord) -> Result<bool, StorageError> {
     const UPSERT: &str = "INSERT INTO check_ins (client_id, organisation_id, population, example_count, \
          attributes, sdk_version, checked_in_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) \
@@ -135,8 +135,8 @@ async fn offer(connection: &mut AnyConnection, check_in: &CheckInRecord) -> Resu
         .execute(&mut *connection)
         .await
         .map_err(missing("client"))?;
-    // Only now: a selection that took the client's last offer has ended by the time the row is there,
-    // and its assignment can be seen.
+    // Look for an assignment only now. The upsert waited for any selection that was taking the client's previous
+    // check-in, so the assignment of that selection is visible.
     let outstanding = sqlx::query(OUTSTANDING).bind(&client_id).fetch_optional(&mut *connection).await?;
     if outstanding.is_some() {
         let query = sqlx::query("DELETE FROM check_ins WHERE client_id = $1").bind(&client_id);
@@ -145,10 +145,10 @@ async fn offer(connection: &mut AnyConnection, check_in: &CheckInRecord) -> Resu
     Ok(outstanding.is_none())
 }
 
-/// Takes the clients of these assignments out of the pool.
+/// Removes the clients of these assignments from the pool.
 ///
 /// # Errors
-/// [`StorageError::RevisionConflict`] if one of them is not in it.
+/// [`StorageError::RevisionConflict`] if one of the clients is not in the pool.
 pub(super) async fn take_check_ins(
     connection: &mut AnyConnection,
     assignments: &[AssignmentRecord],

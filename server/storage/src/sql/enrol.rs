@@ -1,4 +1,4 @@
-//! The one transaction that makes a client.
+//! The transaction that enrols a client.
 
 use folkmoot_privacy::Unit;
 use folkmoot_protocol::{ClientId, Timestamp};
@@ -45,7 +45,7 @@ pub(super) async fn enrol(
         return Ok(EnrolOutcome::TokenExhausted);
     }
     if !insert_client(connection, &token, public_key, id_if_new, now).await? {
-        // The key enrolled by another token since it was looked for; if it did not, the id is taken.
+        // Another enrolment stored the key since the first lookup. If not, the id is already in use.
         let client = client_by_key(connection, &token, public_key).await?;
         return client.map(|client| token.known(client)).ok_or(StorageError::NameTaken("client"));
     }
@@ -55,7 +55,7 @@ pub(super) async fn enrol(
     client.map(EnrolOutcome::Enrolled).ok_or(StorageError::NotFound("client"))
 }
 
-/// Returns whom promises protect in the token's population. They stay so until the transaction ends.
+/// Returns the unit of privacy of the token's population. It cannot change until the transaction ends.
 async fn unit(
     connection: &mut AnyConnection,
     dialect: Dialect,
@@ -80,7 +80,7 @@ async fn client_by_key(
     query.fetch_optional(connection).await?.as_ref().map(client_of).transpose()
 }
 
-/// Stores the client; `false` if its key or its id is there already.
+/// Stores the client. Returns `false` if its key or id already exists.
 async fn insert_client(
     connection: &mut AnyConnection,
     token: &TokenRecord,

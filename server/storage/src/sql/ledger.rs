@@ -1,4 +1,4 @@
-//! The privacy ledger as rows.
+//! The privacy ledger in SQL.
 
 use async_trait::async_trait;
 use folkmoot_coordinator::privacy::PopulationPrivacy;
@@ -22,9 +22,9 @@ use crate::{
 const RELEASE: &str = "release";
 /// The kind of an entry that charges a task whose clients add the noise.
 const COLLECTION: &str = "collection";
-/// The kind of an entry that says what holds for everybody in the population.
+/// The kind of an entry with the population's privacy settings.
 const SETTINGS: &str = "settings";
-/// The kind of an entry that says what a task promises.
+/// The kind of an entry with a task's privacy promise.
 const TASK: &str = "task";
 
 #[async_trait]
@@ -53,7 +53,7 @@ impl LedgerRepository for SqlStorage {
         organisation_id: OrganisationId,
         population: &PopulationName,
     ) -> Result<LedgerSum, StorageError> {
-        // One statement: what is counted and what is added up are the same entries.
+        // A single statement, so that the count and the sums are over the same entries.
         const SELECT: &str = "SELECT kind, task_id, charge, COUNT(*) AS entries FROM privacy_ledger \
              WHERE organisation_id = $1 AND population = $2 GROUP BY kind, task_id, charge \
              ORDER BY task_id, charge, kind";
@@ -105,7 +105,7 @@ impl LedgerRepository for SqlStorage {
     }
 }
 
-/// Charges the version that a commit releases, in its transaction, if the leave to do so still holds.
+/// Charges the version that a commit releases, in its transaction, if the permission is still valid.
 pub(super) async fn charge(
     connection: &mut AnyConnection,
     dialect: Dialect,
@@ -146,7 +146,7 @@ async fn charge_collection(
     append(connection, organisation_id, leave.population, now, event, Some(leave.entries)).await
 }
 
-/// Writes the terms of a new task, whose row and whose population's are there.
+/// Records the terms of a new task, whose row and population exist.
 pub(super) async fn write_terms(
     connection: &mut AnyConnection,
     dialect: Dialect,
@@ -156,7 +156,7 @@ pub(super) async fn write_terms(
     const ANY: &str =
         "SELECT sequence FROM privacy_ledger WHERE organisation_id = $1 AND population = $2 LIMIT 1";
     let (organisation_id, population) = (task.organisation_id, &task.description.population);
-    // Nobody else writes an entry until the transaction ends.
+    // This prevents other entries until the transaction ends.
     let select = dialect.locked(POPULATION, Lock::Update, "populations");
     let query = sqlx::query(select).bind(organisation_id.to_string()).bind(population.as_str());
     query.fetch_optional(&mut *connection).await?;
@@ -168,8 +168,8 @@ pub(super) async fn write_terms(
     }
 }
 
-/// Checks that what is set for a population is what was seen. It is held until the transaction ends: no budget is set in
-/// between.
+/// Checks that the population's privacy settings are the expected ones. They stay locked until the transaction
+/// ends, so that no budget is set in between.
 pub(super) async fn check_settings(
     connection: &mut AnyConnection,
     dialect: Dialect,
@@ -187,7 +187,7 @@ pub(super) async fn check_settings(
     }
 }
 
-/// Counts the entries of a population's ledger: they are numbered from 1.
+/// Counts the entries of a population's ledger. They are numbered from 1.
 pub(super) async fn count_entries(
     connection: &mut AnyConnection,
     organisation_id: OrganisationId,
@@ -199,10 +199,11 @@ pub(super) async fn count_entries(
     Columns::new(&query.fetch_one(connection).await?, "privacy ledger").count("entries")
 }
 
-/// Writes the next entry of a population's ledger, whose row is locked, if it has so many entries.
+/// Appends an entry to a population's ledger if it has the expected number of entries. The population's row must
+/// be locked.
 ///
 /// # Errors
-/// [`StorageError::LeaveConflict`] if somebody else has written one.
+/// [`StorageError::LeaveConflict`] if another entry was written.
 pub(super) async fn append(
     connection: &mut AnyConnection,
     organisation_id: OrganisationId,
@@ -258,7 +259,7 @@ pub(super) async fn append(
         .execute(&mut *connection)
         .await
         .map_err(missing("task"))?;
-    // Another task of the population was faster.
+    // Another task of the population wrote an entry first.
     if inserted.rows_affected() == 1 { Ok(()) } else { Err(StorageError::LeaveConflict) }
 }
 

@@ -16,7 +16,7 @@ pub(super) fn bind_metrics<'q>(
         .bind(integer(metrics.step_count)?))
 }
 
-/// Reads those columns.
+/// Reads the columns `example_count, loss_sum_bits, correct_count, step_count`.
 pub(super) fn metrics_of(columns: &Columns<'_>) -> Result<UpdateMetrics, StorageError> {
     Ok(UpdateMetrics {
         example_count: columns.count("example_count")?,

@@ -1,7 +1,7 @@
 //! One implementation of every repository, for SQLite and PostgreSQL.
 //!
-//! The statements are the same on both: numbered placeholders, `ON CONFLICT`, text, integers and bytes only.
-//! What differs (how a transaction begins, how a row is locked) is in `dialect.rs`.
+//! The statements are the same on both: numbered placeholders, `ON CONFLICT`, text, integers and bytes only. The
+//! differences, such as beginning a transaction or locking a row, are in `base/dialect.rs`.
 
 mod api_key;
 mod assignment;
@@ -44,8 +44,8 @@ use sqlx::AnyPool;
 #[derive(Clone, Debug)]
 pub struct SqlStorage {
     dialect: Dialect,
-    /// Takes every transaction that writes. SQLite has one writer at a time, so there it is one connection.
+    /// Runs every writing transaction. SQLite has one writer at a time, so its pool has one connection.
     writer: AnyPool,
-    /// Takes single statements that only read.
+    /// Runs single read-only statements.
     reader: AnyPool,
 }

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{HourRecord, LaneRecord, LeaseRecord, PulseRecord, StorageError, VersionTraffic, WorkRecord};
 
-/// Milliseconds of an hour.
+/// An hour, in milliseconds.
 const HOUR: u64 = 3_600_000;
 
 impl SqlStorage {
@@ -53,8 +53,8 @@ impl SqlStorage {
         rows.iter().map(counted).collect()
     }
 
-    /// Counts what happened in the `count` hours up to `now`, oldest first; the last of them is under way. Bytes are of tasks
-    /// without privacy.
+    /// Counts the events of the `count` hours up to `now`, oldest first. The last hour is still running. Bytes
+    /// are counted only for tasks without privacy.
     pub async fn hours(
         &self,
         organisation_id: OrganisationId,
@@ -65,7 +65,7 @@ impl SqlStorage {
              WHERE organisation_id = $1 AND created_at >= $2 AND round_id IS NOT NULL GROUP BY 1";
         const ABANDONED: &str = "SELECT created_at / 3600000 AS hour, COUNT(*) AS number FROM rounds \
              WHERE organisation_id = $1 AND created_at >= $2 AND phase_name = 'abandoned' GROUP BY 1";
-        // How long an update of a task with privacy was depends on its values.
+        // The size of an update depends on its values, so sizes of private tasks are left out.
         const UPDATES_SQLITE: &str = "SELECT accepted_at / 3600000 AS hour, COUNT(*) AS number, \
              CAST(SUM(CASE WHEN rounds.task_id IN (SELECT id FROM tasks WHERE organisation_id = $1 \
              AND COALESCE(json_extract(description, '$.privacy.kind'), 'none') <> 'none') \
@@ -116,7 +116,7 @@ impl SqlStorage {
         Ok(query.fetch_all(&self.reader).await?)
     }
 
-    /// Counts the clients of each population that have an assignment under way.
+    /// Counts the clients of each population that have an outstanding assignment.
     pub async fn training_counts(
         &self,
         organisation_id: OrganisationId,
@@ -128,7 +128,7 @@ impl SqlStorage {
         self.by_population(SELECT, organisation_id).await
     }
 
-    /// Counts the clients of each population whose offer holds at `now`.
+    /// Counts the clients of each population whose check-in is valid at `now`.
     pub async fn waiting_counts(
         &self,
         organisation_id: OrganisationId,
@@ -168,8 +168,9 @@ impl SqlStorage {
         rows.iter().map(population_of).collect()
     }
 
-    /// Says of each task of an organisation that is active, has an open round, or got a version since then (as a new task
-    /// gets its first), where it stands; a line for each of its open rounds. Of those that rest, the newest thousand.
+    /// Returns the pulses of an organisation's tasks that are active, have an open round, or got a version since
+    /// `since`, with one record per open round. A new task counts, because it gets its first version. Also
+    /// returns the newest thousand draft and paused tasks.
     pub async fn pulses(
         &self,
         organisation_id: OrganisationId,
@@ -210,7 +211,7 @@ impl SqlStorage {
         Ok(pulses)
     }
 
-    /// Lists a round's assignments in the order in which they were given, at most `limit`.
+    /// Lists a round's assignments in order of creation, at most `limit`.
     pub async fn lanes(&self, round_id: RoundId, limit: u32) -> Result<Vec<LaneRecord>, StorageError> {
         const SELECT: &str = "SELECT assignments.created_at, assignments.deadline, assignments.closed_at, \
              assignments.status, reports.report FROM assignments \
@@ -252,7 +253,7 @@ impl SqlStorage {
         rows.iter().map(traffic).collect()
     }
 
-    /// Lists what clients of a population say of their work since then, newest first, at most `limit`.
+    /// Lists the work that clients of a population reported since `since`, newest first, at most `limit`.
     pub async fn work(
         &self,
         organisation_id: OrganisationId,
@@ -283,7 +284,7 @@ impl SqlStorage {
     }
 }
 
-/// Finds the hour that a row counts, with its number.
+/// Returns the record of the hour in a row's column `hour`, and the count in the column `number`.
 fn hour_of<'h>(
     hours: &'h mut BTreeMap<u64, HourRecord>,
     row: &AnyRow,

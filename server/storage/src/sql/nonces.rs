@@ -4,27 +4,28 @@ use sqlx::AnyPool;
 use super::{Dialect, SqlStorage, column::moment};
 use crate::StorageError;
 
-/// Nonces of signed requests that every process on one database knows of.
+/// The nonces of signed requests, shared by all processes on one database.
 #[derive(Clone, Debug)]
 pub struct SharedNonces {
     pool: AnyPool,
 }
 
 impl SqlStorage {
-    /// Returns the nonces that processes share, where there may be several: on PostgreSQL. A data folder with its SQLite
-    /// file belongs to one process, whose memory is enough.
+    /// Returns the shared nonces on PostgreSQL, which several processes may use. A SQLite data folder belongs to
+    /// one process, whose memory is enough.
     pub fn shared_nonces(&self) -> Option<SharedNonces> {
         (self.dialect == Dialect::Postgres).then(|| SharedNonces { pool: self.writer.clone() })
     }
 }
 
 impl SharedNonces {
-    /// Takes `part`, a part of a nonce's hash, for `sender`; `false` if a process took it before.
+    /// Records `part`, a part of a nonce's hash, for `sender`. Returns `false` if a process has recorded it
+    /// before.
     ///
-    /// One statement, one row, no wait for the disk.
+    /// This is one statement on one row, and does not wait for the disk.
     ///
     /// # Errors
-    /// [`StorageError::Database`] if the database does not answer: then nothing may be believed.
+    /// [`StorageError::Database`] if the database does not respond. Then the request must not be trusted.
     pub async fn take(&self, sender: [u8; 16], part: u64, now: Timestamp) -> Result<bool, StorageError> {
         const INSERT: &str =
             "INSERT INTO nonces (sender, part, taken_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
@@ -32,10 +33,10 @@ impl SharedNonces {
         Ok(query.execute(&self.pool).await?.rows_affected() == 1)
     }
 
-    /// Forgets what was taken before `earliest`, and returns how many nonces that were.
+    /// Deletes the nonces recorded before `earliest`, and returns their number.
     ///
     /// # Errors
-    /// [`StorageError::Database`].
+    /// [`StorageError::Database`] if the database does not respond.
     pub async fn forget_before(&self, earliest: Timestamp) -> Result<u64, StorageError> {
         let query = sqlx::query("DELETE FROM nonces WHERE taken_at < $1").bind(moment(earliest)?);
         Ok(query.execute(&self.pool).await?.rows_affected())

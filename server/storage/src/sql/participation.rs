@@ -1,4 +1,4 @@
-//! What clients have done for a task.
+//! Clients' histories in SQL.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +33,7 @@ impl ParticipationRepository for SqlStorage {
              ORDER BY check_ins.client_id";
         let unit =
             self.population(organisation_id, population).await?.map_or(Unit::Client, |one| one.privacy.unit);
-        // Before the rest: whose update is accepted in between is still taken for busy.
+        // Read the busy users first. A user whose update is accepted between the two reads then still counts as busy.
         let busy = match unit {
             Unit::Client => None,
             Unit::User => Some(self.busy_users(task_id).await?),
@@ -71,7 +71,7 @@ impl ParticipationRepository for SqlStorage {
 }
 
 impl SqlStorage {
-    /// Lists the users one of whose devices has an assignment of the task under way.
+    /// Lists the users with a device that has an outstanding assignment of the task.
     async fn busy_users(&self, task_id: TaskId) -> Result<BTreeSet<UserKey>, StorageError> {
         const BUSY: &str = "SELECT clients.user_key FROM assignments JOIN clients ON clients.id = assignments.client_id \
              WHERE assignments.task_id = $1 AND assignments.status_name = 'outstanding' AND clients.user_key IS NOT NULL";
@@ -79,7 +79,7 @@ impl SqlStorage {
         rows.iter().map(|row| Columns::new(row, "client").parsed("user_key")).collect()
     }
 
-    /// Says of waiting clients whose devices they are, with what all devices of these users have done for the task.
+    /// Sets the user of each waiting client, with the participation of all the user's devices in the task.
     async fn name_users(
         &self,
         waiting: &mut [Waiting],
@@ -111,7 +111,7 @@ impl SqlStorage {
         Ok(())
     }
 
-    /// Adds up what all devices of users, at most [`ROWS_MAX`], have done for a task.
+    /// Adds up the participation of all devices of up to [`ROWS_MAX`] users in a task.
     async fn participated(
         &self,
         task_id: TaskId,
@@ -139,7 +139,7 @@ impl SqlStorage {
     }
 }
 
-/// Records that clients were given assignments, with what these set in their clocks.
+/// Records that clients got assignments, and updates their clocks.
 pub(super) async fn record_starts(
     connection: &mut AnyConnection,
     assignments: &[AssignmentRecord],

@@ -5,13 +5,13 @@ use super::{SqlStorage, dialect::Dialect};
 use crate::StorageError;
 
 impl SqlStorage {
-    /// Says whether a task that promises privacy runs in a population, or has run: every one counts that is no draft.
+    /// Returns whether the population has, or had, a task with privacy. Drafts do not count.
     pub async fn has_private_tasks(
         &self,
         organisation_id: OrganisationId,
         population: &PopulationName,
     ) -> Result<bool, StorageError> {
-        // A description without the part `privacy` promises nothing.
+        // A description without `privacy` promises none.
         const SQLITE: &str = "SELECT COUNT(*) AS tasks FROM tasks WHERE organisation_id = $1 AND population = $2 \
              AND state_name <> 'draft' AND COALESCE(json_extract(description, '$.privacy.kind'), 'none') <> 'none'";
         const POSTGRES: &str = "SELECT COUNT(*) AS tasks FROM tasks WHERE organisation_id = $1 AND population = $2 \

@@ -54,7 +54,7 @@ impl TaskRepository for SqlStorage {
         limit: u32,
         before: Option<TaskId>,
     ) -> Result<Vec<TaskRecord>, StorageError> {
-        // What is empty is not asked for.
+        // Empty parameters do not filter.
         const FIRST: &str = "SELECT * FROM tasks WHERE organisation_id = $1 \
              AND ($3 = '' OR state_name = $3) AND ($4 = '' OR population = $4) \
              AND ($5 = '' OR name_lower LIKE $5 ESCAPE '\\') ORDER BY created_at DESC, id DESC LIMIT $2";
@@ -100,7 +100,7 @@ impl TaskRepository for SqlStorage {
     }
 }
 
-/// Stores a task with its first version and its terms.
+/// Stores a task with its first version and its privacy terms.
 async fn create(
     connection: &mut AnyConnection,
     dialect: Dialect,
@@ -114,8 +114,8 @@ async fn create(
     write_terms(connection, dialect, task, version).await
 }
 
-/// Checks that a task's population is as it was seen. Until the transaction ends no other task is let in, no version of the
-/// population is charged, and no budget is set.
+/// Checks that a task's population is unchanged since `admission` was read. Until the transaction ends, no other
+/// task is admitted, no version of the population is charged, and no budget is set.
 async fn check_admission(
     connection: &mut AnyConnection,
     dialect: Dialect,
@@ -137,7 +137,7 @@ async fn check_admission(
     }
 }
 
-/// Stores the task's next state, if its revision is this one.
+/// Stores the task's next state, if its revision matches.
 async fn set_state(
     connection: &mut AnyConnection,
     id: TaskId,
@@ -157,8 +157,8 @@ async fn set_state(
     }
 }
 
-/// Stores the task's next state, whatever its revision is, unless the task is over: an operator's word
-/// that came first stays.
+/// Stores the task's next state regardless of its revision, unless the task is already over. An operator's earlier
+/// cancellation is kept.
 pub(super) async fn end_task(
     connection: &mut AnyConnection,
     id: TaskId,
@@ -171,7 +171,7 @@ pub(super) async fn end_task(
     Ok(())
 }
 
-/// Counts clients that the task was given.
+/// Adds to the number of clients that the task was given.
 pub(super) async fn serve(
     connection: &mut AnyConnection,
     id: TaskId,
@@ -182,7 +182,7 @@ pub(super) async fn serve(
     Ok(())
 }
 
-/// Stores the task; `false` if its id is there already.
+/// Stores the task. Returns `false` if its id already exists.
 async fn insert_task(connection: &mut AnyConnection, task: &TaskRecord) -> Result<bool, StorageError> {
     const INSERT: &str = "INSERT INTO tasks (id, organisation_id, description, state, state_name, model, \
          model_bytes, tensor_schema, plan, plan_bytes, created_at, revision, evaluation_data, served, \
@@ -212,7 +212,7 @@ async fn insert_task(connection: &mut AnyConnection, task: &TaskRecord) -> Resul
     Ok(inserted.rows_affected() == 1)
 }
 
-/// Returns the pattern of names in which this text is a part.
+/// Returns the LIKE pattern for names that contain this text.
 fn part_of(text: &str) -> String {
     let mut pattern = String::from("%");
     for character in text.to_lowercase().chars() {

@@ -66,11 +66,11 @@ impl TokenRepository for SqlStorage {
         const WITHDRAW: &str =
             "DELETE FROM check_ins WHERE client_id IN (SELECT id FROM clients WHERE token_id = $1)";
         in_transaction!(self, |connection| {
-            // The token first: an enrolment that has its row locked is over then, and none begins.
+            // Revoke the token first. This waits for an enrolment that has its row locked, and prevents new ones.
             revoke(connection, organisation_id, id, now).await?;
             let query = sqlx::query(REVOKE).bind(moment(now)?).bind(id);
             let revoked = query.execute(&mut *connection).await?.rows_affected();
-            // They are not to be drawn any more.
+            // Revoked clients must not be drawn.
             sqlx::query(WITHDRAW).bind(id).execute(connection).await?;
             Ok(revoked)
         })

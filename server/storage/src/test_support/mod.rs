@@ -1,4 +1,5 @@
-//! Help for tests and benchmarks, of this crate and of others: a PostgreSQL of their own, and a check-in without its lock.
+//! Helpers for tests and benchmarks, of this and other crates: a temporary PostgreSQL, and a check-in without its
+//! lock.
 
 #[cfg(unix)]
 mod postgres;

@@ -13,11 +13,13 @@ use std::{
 
 /// The superuser of the cluster.
 const USER: &str = "folkmoot";
-/// How often the server is asked whether it is ready, a twentieth of a second apart: two minutes on a machine with much else to do.
+/// The maximum number of readiness checks. With one check every 50 milliseconds, the last one is after two minutes,
+/// which is enough for a busy machine.
 const ASKED_MAX: u32 = 2400;
 
-/// Runs the server until the test ends: this shell's standard input closes with the test's process, however
-/// that ends, so no server is left behind. `$0` is the server's program, `$1` the cluster's folder.
+/// The shell command that runs the server until the test ends. The shell's standard input closes when the test's
+/// process ends for any reason, so no server is left behind. `$0` is the server's program, `$1` the cluster's
+/// folder.
 const SUPERVISE: &str = r#"
 "$0" -D "$1/data" -k "$1" -c listen_addresses= -c fsync=off -c full_page_writes=off -c max_connections=200 &
 server=$!
@@ -27,7 +29,8 @@ wait "$server"
 rm -rf "$1"
 "#;
 
-/// A PostgreSQL cluster in a temporary folder, reached by a Unix socket; it ends with the value or the process.
+/// A PostgreSQL cluster in a temporary folder, reached through a Unix socket. It stops when the value is dropped
+/// or the process ends.
 #[derive(Debug)]
 pub struct TestPostgres {
     programs: PathBuf,
@@ -37,10 +40,10 @@ pub struct TestPostgres {
 }
 
 impl TestPostgres {
-    /// Starts a cluster. Where PostgreSQL is not installed it says so loudly and returns `None`.
+    /// Starts a cluster. If PostgreSQL is not installed, prints a message and returns `None`.
     ///
     /// # Panics
-    /// If the environment variable `CI` is set and PostgreSQL is not installed, or if it does not start.
+    /// Panics if the environment variable `CI` is set and PostgreSQL is not installed, or if it does not start.
     pub fn start() -> Option<TestPostgres> {
         let Some(programs) = find_programs() else {
             let message =
@@ -52,10 +55,10 @@ impl TestPostgres {
         Some(Self::start_with(programs).unwrap_or_else(|error| panic!("PostgreSQL does not start: {error}")))
     }
 
-    /// Makes an empty database and returns its URL.
+    /// Creates an empty database and returns its URL.
     ///
     /// # Panics
-    /// If the server refuses.
+    /// Panics if the server returns an error.
     pub fn database(&self) -> String {
         let name = format!("test_{}", self.databases.fetch_add(1, Ordering::Relaxed));
         let mut command = Command::new(self.programs.join("createdb"));
@@ -81,7 +84,8 @@ impl TestPostgres {
         let log = fs::File::create(folder.join("log"))?;
         let mut supervisor = as_owner(Path::new("/bin/sh"));
         supervisor.arg("-c").arg(SUPERVISE).arg(programs.join("postgres")).arg(&folder);
-        // Of its own group: an interrupt at the terminal is for the test, whose end it then notices.
+        // Use a separate process group: an interrupt in the terminal goes to the test, and the supervisor notices
+        // its end.
         supervisor.process_group(0).stdin(Stdio::piped()).stdout(log.try_clone()?).stderr(log);
         let supervisor = supervisor.spawn()?;
         let cluster = TestPostgres { programs, folder, supervisor, databases: AtomicU32::new(0) };
@@ -99,7 +103,7 @@ impl TestPostgres {
             sleep(Duration::from_millis(50));
         }
         let log = fs::read_to_string(self.folder.join("log")).unwrap_or_default();
-        Err(io::Error::other(format!("it is not ready after {ASKED_MAX} questions: {log}")))
+        Err(io::Error::other(format!("PostgreSQL is not ready after {ASKED_MAX} checks: {log}")))
     }
 }
 
@@ -110,7 +114,7 @@ impl Drop for TestPostgres {
     }
 }
 
-/// Finds the folder of PostgreSQL's programs, the newest version's first.
+/// Finds the folder with PostgreSQL's programs, preferring the newest version.
 fn find_programs() -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let mut folders: Vec<(u32, PathBuf)> = versions
@@ -125,7 +129,8 @@ fn find_programs() -> Option<PathBuf> {
     })
 }
 
-/// Returns whom the server must run as where we are root, which it refuses: Debian's `postgres`, or `nobody`.
+/// Returns the user to run the server as if this process is root, which PostgreSQL refuses: `postgres` or
+/// `nobody`.
 fn unprivileged_user() -> io::Result<Option<(u32, u32)>> {
     if number_of(&["-u"])? != 0 {
         return Ok(None);
@@ -139,7 +144,7 @@ fn number_of(arguments: &[&str]) -> io::Result<u32> {
     text.trim().parse().map_err(io::Error::other)
 }
 
-/// Makes a folder with a short name, since a socket's path has at most 107 bytes.
+/// Creates a folder with a short name, because a socket's path has at most 107 bytes.
 fn make_folder(owner: Option<(u32, u32)>) -> io::Result<PathBuf> {
     static FOLDERS: AtomicU32 = AtomicU32::new(0);
     let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
@@ -151,7 +156,7 @@ fn make_folder(owner: Option<(u32, u32)>) -> io::Result<PathBuf> {
     Ok(folder)
 }
 
-/// Runs a program to its end and returns what it printed.
+/// Runs a program to completion and returns its output.
 fn run(command: &mut Command) -> io::Result<String> {
     let output = command.stdin(Stdio::null()).output()?;
     if output.status.success() {

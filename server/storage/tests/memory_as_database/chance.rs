@@ -1,4 +1,5 @@
-/// Draws of a seed: SplitMix64 (Steele, Lea and Flood 2014, "Fast splittable pseudorandom number generators").
+/// A seeded random number generator: SplitMix64 (Steele, Lea and Flood 2014, "Fast splittable pseudorandom number
+/// generators").
 pub struct Chance(u64);
 
 impl Chance {
@@ -15,12 +16,12 @@ impl Chance {
         (mixed ^ (mixed >> 31)) % end
     }
 
-    /// Says yes in `percent` of a hundred draws.
+    /// Returns true in `percent` of a hundred draws.
     pub fn happens(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
-    /// Draws one of these.
+    /// Draws one of the choices.
     pub fn one_of<T: Clone>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len() as u64) as usize].clone()
     }

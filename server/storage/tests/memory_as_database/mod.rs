@@ -1,7 +1,8 @@
-//! The storage in memory against a database: the same calls of chance, and each must answer the same.
+//! Compares the storage in memory with a database: it makes the same random calls to both, and both must give the
+//! same answers.
 //!
-//! Ids come from small sets, so that calls meet what others left, and most are refused for one reason or another.
-//! What is stored is read back through every method that reads.
+//! Ids come from small sets, so that calls meet earlier data, and most are rejected for one reason or another.
+//! Stored data is read back through every reading method.
 
 mod chance;
 mod rounds;
@@ -13,12 +14,12 @@ mod world;
 use chance::Chance;
 use world::World;
 
-/// Histories.
+/// The number of random histories, one per seed.
 const SEEDS: u64 = 24;
-/// Calls in one of them.
+/// The number of calls in one history.
 const CALLS: usize = 600;
 
-/// Makes one history, and reads it now and then.
+/// Runs one history, and compares all stored data now and then.
 async fn history(seed: u64) -> Result<World, String> {
     let mut world = World::new(Chance::new(seed)).await;
     world.begin().await?;
@@ -41,7 +42,7 @@ async fn every_history_is_the_same_in_both() {
         let world = Box::pin(history(seed)).await.unwrap_or_else(|difference| panic!("{difference}"));
         reached.add(&world.reached);
     }
-    // A comparison of refusals only would show little.
+    // A comparison of rejections alone would prove little.
     let world::Reached { assigned, accepted, closed, committed, waiting } = reached;
     assert!(assigned > 500 && accepted > 200 && closed > 100 && committed > 50, "{reached:?}");
     assert!(waiting > 1000, "{reached:?}");

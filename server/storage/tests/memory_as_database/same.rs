@@ -2,9 +2,10 @@ use std::fmt::Debug;
 
 use folkmoot_storage::StorageError;
 
-/// Compares what both said.
+/// Compares the answers of the database and of the storage in memory.
 ///
-/// Where the database itself refuses, by a rule that no caller gets to see, the other must refuse as well.
+/// If the database itself rejects a call, by an internal constraint, the storage in memory must reject it as
+/// well.
 pub fn compare<T: Debug>(
     call: &str,
     database: &Result<T, StorageError>,
@@ -18,7 +19,7 @@ pub fn compare<T: Debug>(
     Err(format!("{call}\n  database: {database:?}\n  memory:   {memory:?}"))
 }
 
-/// Calls a method of both, compares what they say, and returns it.
+/// Calls a method of both storages, compares their answers and returns one of them.
 macro_rules! same {
     ($world:expr, $method:ident($($argument:expr),*)) => {{
         let database = $world.database.$method($($argument),*).await;

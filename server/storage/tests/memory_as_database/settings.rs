@@ -1,4 +1,4 @@
-//! The small sets from which ids are drawn, and the records that are made of them.
+//! The small sets that ids are drawn from, and the records made from them.
 
 use folkmoot_coordinator::{
     round::{Phase, Purpose, Round},
@@ -19,12 +19,12 @@ pub fn organisation(number: u64) -> OrganisationId {
     OrganisationId::from_random_bytes([number as u8 + 1; 16])
 }
 
-/// The last one is in no organisation.
+/// Returns the name of a population. The last population belongs to no organisation.
 pub fn population(number: u64) -> PopulationName {
     ["apps", "digits", "nobody"][number as usize].parse().expect("it is a name")
 }
 
-/// Ids in another order than their numbers.
+/// Returns the client id for a number. The order of the ids differs from the order of the numbers.
 pub fn client(number: u64) -> ClientId {
     ClientId::from_random_bytes([(number as u8).wrapping_mul(67); 16])
 }

@@ -1,4 +1,4 @@
-//! Reads everything back.
+//! Reads all stored data back from both storages.
 
 use folkmoot_coordinator::task::TaskFilter;
 use folkmoot_storage::{
@@ -16,7 +16,7 @@ use super::{
 };
 
 impl World {
-    /// Compares what every method that reads says.
+    /// Compares the answers of every reading method.
     pub async fn read_all(&mut self) -> Result<(), String> {
         for number in 0..ORGANISATIONS {
             self.read_organisation(number).await?;

@@ -1,4 +1,4 @@
-//! One history: calls of chance to both storages.
+//! One history: random calls to both storages.
 
 use folkmoot_coordinator::{
     privacy::PopulationPrivacy,
@@ -24,18 +24,18 @@ use super::{
     },
 };
 
-/// Both storages, and what is known of them.
+/// The two storages, and the ids used so far.
 pub struct World {
     pub database: SqlStorage,
     pub memory: MemoryStorage,
     pub chance: Chance,
     pub now: Timestamp,
-    /// Every assignment that was tried.
+    /// Every attempted assignment.
     pub assignments: Vec<AssignmentId>,
     pub reached: Reached,
 }
 
-/// How often something was done that was not refused.
+/// The number of successful calls of each kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reached {
     pub assigned: usize,
@@ -64,7 +64,7 @@ impl World {
         Self { database, memory, chance, now, assignments, reached }
     }
 
-    /// Does one thing.
+    /// Makes one random call.
     pub async fn call(&mut self) -> Result<(), String> {
         self.now.0 += self.chance.below(3);
         match self.chance.below(40) {
@@ -84,7 +84,7 @@ impl World {
     async fn organisation(&mut self) -> Result<(), String> {
         let (number, population_number) = (self.chance.below(ORGANISATIONS), self.chance.below(2));
         let id = organisation(number);
-        // The third there is not; now and then a name comes with an id that is another's.
+        // The third organisation does not exist. Now and then, a name comes with another organisation's id.
         let id_if_new = if self.chance.happens(10) { organisation(self.chance.below(2)) } else { id };
         if number < 2 {
             let _ = same!(self, ensure_organisation(&name(number), id_if_new, self.now));
@@ -113,7 +113,7 @@ impl World {
     async fn credentials(&mut self) -> Result<(), String> {
         let id = name(self.chance.below(4));
         let organisation_id = organisation(self.chance.below(ORGANISATIONS));
-        // A count that SQL cannot hold is refused.
+        // A count that does not fit into SQL is rejected.
         let uses_max = self.chance.one_of(&[None, Some(1), Some(3), Some(u64::MAX)]);
         let population = population(self.chance.below(3));
         let token = TokenRecord {
@@ -144,13 +144,13 @@ impl World {
         Ok(())
     }
 
-    /// Brings in clients with whom something can be done.
+    /// Enrols clients for the following calls.
     pub async fn begin(&mut self) -> Result<(), String> {
         for number in 0..2 {
             let id = organisation(number);
             let _ = same!(self, ensure_organisation(&name(number), id, self.now));
             let _ = same!(self, ensure_population(id, &population(1), self.now));
-            // The second organisation's clients are users' devices, all of them one user's at first.
+            // The second organisation's clients are devices of users; at first, all belong to one user.
             let unit = if number == 1 { Unit::User } else { Unit::Client };
             let _ = same!(
                 self,
@@ -275,7 +275,7 @@ impl World {
         if self.assignments.is_empty() {
             return Ok(());
         }
-        // The last ones are those that are under way.
+        // The newest assignments are likely to be outstanding.
         let newest = self.assignments.len().saturating_sub(6);
         let id = match self.chance.happens(70) {
             true => self.chance.one_of(&self.assignments[newest..]),

@@ -1,4 +1,4 @@
-//! A round log on the disk.
+//! A round log on disk.
 
 mod reader;
 mod segment;
@@ -15,11 +15,11 @@ use folkmoot_protocol::{AssignmentId, RoundId};
 pub(super) use self::{reader::FileReader, segment::FileSegment};
 use super::RoundLogError;
 
-/// What a segment's name ends with.
+/// The file extension of a segment.
 const SUFFIX: &str = ".update";
 
-/// The segments in `<folder>/<round id>/<assignment id>.update`: names are made of ids only, and nothing is held in
-/// memory.
+/// The segments, as files `<folder>/<round id>/<assignment id>.update`. Names consist of ids only, and nothing is
+/// cached in memory.
 #[derive(Clone, Debug)]
 pub(super) struct Folder {
     path: PathBuf,
@@ -46,7 +46,7 @@ impl Folder {
             FileSegment::open(self.segment_path(round, assignment), assignment)
         };
         match open() {
-            // Between the two, the last segment's end took the folder with it.
+            // Another thread removed the folder, with its last segment, after it was created: try once more.
             Err(RoundLogError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => open(),
             opened => opened,
         }
@@ -68,7 +68,7 @@ impl Folder {
     ) -> Result<(), RoundLogError> {
         let path = self.segment_path(round, assignment);
         unless_missing(fs::remove_file(&path)).map_err(RoundLogError::at(&path))?;
-        // A folder that holds others stays, and whoever needs one that is gone makes it anew.
+        // Removal fails if the folder still has segments. If it is needed again, it is created again.
         let _ = fs::remove_dir(self.round_folder(round));
         Ok(())
     }
@@ -95,7 +95,7 @@ impl Folder {
     }
 }
 
-/// Lists the ids that are names in a folder, with `suffix` taken off. Other names are somebody else's.
+/// Lists the ids among the names in a folder, without `suffix`. Other names are ignored.
 fn ids_in<T: FromStr + Ord>(folder: &Path, suffix: &str) -> Result<Vec<T>, RoundLogError> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),

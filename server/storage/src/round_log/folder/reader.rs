@@ -6,7 +6,7 @@ use std::{
 
 use crate::RoundLogError;
 
-/// Reads a segment in a file.
+/// A reader of a segment file.
 #[derive(Debug)]
 pub(in crate::round_log) struct FileReader {
     path: PathBuf,
@@ -32,7 +32,7 @@ impl FileReader {
         self.file.read(buffer)
     }
 
-    /// Adds the segment's path to what the file system said.
+    /// Adds the segment's path to an I/O error.
     pub(in crate::round_log) fn failed(&self) -> impl FnOnce(io::Error) -> RoundLogError + use<> {
         RoundLogError::at(&self.path)
     }

@@ -8,29 +8,29 @@ use folkmoot_protocol::AssignmentId;
 
 use crate::RoundLogError;
 
-/// A segment in a file, which is locked while it is open.
+/// A segment file, locked while it is open.
 #[derive(Debug)]
 pub(in crate::round_log) struct FileSegment {
     assignment: AssignmentId,
     path: PathBuf,
     file: File,
     len: u64,
-    /// An append failed midway, and what it left could not be cut off yet.
+    /// True if a failed append left bytes that could not be truncated yet.
     is_torn: bool,
     is_entry_synced: bool,
 }
 
 impl FileSegment {
-    /// Opens the segment at its end, makes it if it is missing, and locks it.
+    /// Opens the segment for appending, creates it if it is missing, and locks it.
     pub(super) fn open(path: PathBuf, assignment: AssignmentId) -> Result<Self, RoundLogError> {
         let mut options = OpenOptions::new();
-        // An update is a person's: nobody else on the machine reads it.
+        // An update is personal data: no other user of the machine may read it.
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.append(true).create(true).open(&path).map_err(RoundLogError::at(&path))?;
         match file.try_lock() {
             Ok(()) => {}
-            // A file system without locks: the caller's own exclusion must do.
+            // This file system has no locks: rely on the caller's own exclusion.
             Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {}
             Err(TryLockError::Error(error)) => return Err(RoundLogError::at(&path)(error)),
             Err(TryLockError::WouldBlock) => return Err(RoundLogError::Busy(assignment)),
@@ -49,7 +49,7 @@ impl FileSegment {
         }
         if let Err(error) = self.file.write_all(bytes) {
             self.is_torn = true;
-            // The first error says what happened; if the cut fails too, the next append makes it.
+            // Return the first error. If the truncation fails as well, the next append repeats it.
             let _ = self.truncate(self.len);
             return Err(RoundLogError::at(&self.path)(error));
         }
@@ -67,7 +67,7 @@ impl FileSegment {
         Ok(())
     }
 
-    /// Makes the bytes durable, and the segment's name in its folders too.
+    /// Syncs the bytes, and the folders that contain the segment's name.
     pub(in crate::round_log) fn sync(&mut self) -> Result<(), RoundLogError> {
         self.file.sync_data().map_err(RoundLogError::at(&self.path))?;
         if !self.is_entry_synced {
@@ -86,7 +86,7 @@ impl FileSegment {
     }
 }
 
-/// Makes the names in a folder durable. Windows does that by itself and cannot open a folder.
+/// Syncs the names in a folder. Windows does so by itself and cannot open folders.
 fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }

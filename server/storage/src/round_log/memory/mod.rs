@@ -14,7 +14,7 @@ use self::segment::Shared;
 pub(super) use self::{reader::MemoryReader, segment::MemorySegment};
 use super::RoundLogError;
 
-/// The segments of every round that has any.
+/// The segments in memory, by round.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memory {
     rounds: Arc<Mutex<Rounds>>,

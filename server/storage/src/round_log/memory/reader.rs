@@ -2,11 +2,11 @@ use std::sync::Arc;
 
 use super::segment::Shared;
 
-/// Reads a segment in memory.
+/// A reader of a segment in memory.
 #[derive(Debug)]
 pub(in crate::round_log) struct MemoryReader {
     shared: Arc<Shared>,
-    /// How many bytes there were when it was opened.
+    /// The segment's length when it was opened.
     len: u64,
     offset: u64,
 }
@@ -25,7 +25,8 @@ impl MemoryReader {
         self.offset = offset;
     }
 
-    /// Fills `tile` with the next bytes and returns how many came: fewer only at the end, 0 after it.
+    /// Fills `tile` with the next bytes and returns their number. The number is smaller than the tile only at the end
+    /// of the segment, and 0 after that.
     pub(in crate::round_log) fn read(&mut self, tile: &mut [u8]) -> usize {
         let bytes = self.shared.bytes();
         let rest =

@@ -10,9 +10,9 @@ use folkmoot_protocol::AssignmentId;
 
 use crate::RoundLogError;
 
-/// A segment's bytes, for who writes them and for those who read them.
+/// A segment's bytes, shared by its writer and readers.
 ///
-/// Like a file, they stay for whoever has them open when the segment is removed.
+/// Like a file, they stay available to open handles after the segment is removed.
 #[derive(Default)]
 pub(super) struct Shared {
     bytes: Mutex<Vec<u8>>,
@@ -25,7 +25,7 @@ impl Shared {
         self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says to who has the segment open that it is gone.
+    /// Marks the segment as removed for open handles.
     pub(super) fn remove(&self) {
         self.is_removed.store(true, Ordering::Release);
     }
@@ -37,7 +37,7 @@ impl fmt::Debug for Shared {
     }
 }
 
-/// A segment in memory. It is open until it is dropped.
+/// A segment in memory. It stays open until it is dropped.
 #[derive(Debug)]
 pub(in crate::round_log) struct MemorySegment {
     assignment: AssignmentId,
@@ -70,7 +70,7 @@ impl MemorySegment {
         Ok(())
     }
 
-    /// Fails if the segment was removed; there is nothing else to do.
+    /// Returns an error if the segment was removed. Otherwise there is nothing to sync.
     pub(in crate::round_log) fn sync(&mut self) -> Result<(), RoundLogError> {
         match self.shared.is_removed.load(Ordering::Acquire) {
             true => Err(RoundLogError::NotFound(self.assignment)),

@@ -1,4 +1,4 @@
-//! Values as columns, and columns as values.
+//! Conversions between values and columns.
 
 use std::{fmt::Display, str::FromStr};
 
@@ -8,27 +8,27 @@ use sqlx::{Row, any::AnyRow};
 
 use crate::StorageError;
 
-/// Turns a count into a column. SQL integers are signed, so a count above 2^63 - 1 is out of range.
+/// Converts a count to a column. SQL integers are signed, so a count above 2^63 - 1 is out of range.
 pub(crate) fn integer(value: u64) -> Result<i64, StorageError> {
     i64::try_from(value).map_err(|_| StorageError::OutOfRange(value))
 }
 
-/// Turns a count that may be missing into a column.
+/// Converts an optional count to a column.
 pub(in crate::sql) fn optional_integer(value: Option<u64>) -> Result<Option<i64>, StorageError> {
     value.map(integer).transpose()
 }
 
-/// Turns a moment into a column.
+/// Converts a time to a column.
 pub(in crate::sql) fn moment(value: Timestamp) -> Result<i64, StorageError> {
     integer(value.0)
 }
 
-/// Turns an enum or a struct into a column.
+/// Converts an enum or a struct to a JSON column.
 pub(in crate::sql) fn json(value: &impl Serialize) -> Result<String, StorageError> {
     serde_json::to_string(value).map_err(|error| sqlx::Error::Encode(Box::new(error)).into())
 }
 
-/// Names what is missing when a row refers to one that is not there.
+/// Maps a foreign key violation to [`StorageError::NotFound`] of `what`.
 pub(in crate::sql) fn missing(what: &'static str) -> impl Fn(sqlx::Error) -> StorageError {
     move |error| match &error {
         sqlx::Error::Database(database) if database.is_foreign_key_violation() => {

@@ -9,29 +9,29 @@ use super::{dialect::Dialect, migrations::migrator};
 use crate::StorageError;
 use crate::sql::SqlStorage;
 
-/// How long a statement waits for another process's lock on the SQLite file.
+/// The maximum time, in milliseconds, that a statement waits for another process's lock on the SQLite file.
 const SQLITE_BUSY_MILLISECONDS: u32 = 10_000;
 
-/// What must have happened to a transaction before it is acknowledged. Only SQLite listens; PostgreSQL's
-/// operator sets `synchronous_commit`.
+/// The moment at which a transaction is acknowledged. It applies only to SQLite; for PostgreSQL, set
+/// `synchronous_commit` on the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// It is on the disk: it survives a power failure.
+    /// After the transaction was synced to disk. It then survives a power failure.
     #[default]
     Full,
-    /// The operating system has it: it survives a crash of the process, and a power failure may take the
-    /// last transactions away, never half of one. Several times as fast on slow disks.
+    /// After the operating system has the transaction. It then survives a crash of the process. A power failure may
+    /// lose the last transactions, but never part of one. On slow disks, this is several times as fast as `Full`.
     Normal,
 }
 
-/// How to connect.
+/// Connection options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SqlOptions {
-    /// Connections, at most. For SQLite these are readers, beside one writer.
+    /// The maximum number of connections. For SQLite, this is the number of readers; there is one writer in addition.
     pub connections_max: u32,
-    /// Seconds that a caller waits for a free connection before it gets an error.
+    /// The maximum time, in seconds, that a caller waits for a free connection. After that, it gets an error.
     pub acquire_seconds_max: u64,
-    /// When a transaction counts as kept.
+    /// The moment at which a transaction is acknowledged.
     pub durability: Durability,
 }
 
@@ -42,15 +42,14 @@ impl Default for SqlOptions {
 }
 
 impl SqlStorage {
-    /// Connects to `sqlite://<path>?mode=rwc`, `sqlite::memory:` or `postgres://…`, and brings the schema up
-    /// to date.
+    /// Connects to `sqlite://<path>?mode=rwc`, `sqlite::memory:` or `postgres://…`, and migrates the schema.
     ///
-    /// A database in memory has one connection and ends with the last handle. Several processes may connect
-    /// to one PostgreSQL at the same time: the first migrates, the others wait.
+    /// A database in memory has one connection and lives until its last handle is dropped. Several processes may
+    /// connect to one PostgreSQL at the same time: the first one migrates, the others wait.
     ///
     /// # Errors
-    /// [`StorageError::Database`] if the database cannot be reached or the URL is not understood,
-    /// [`StorageError::Migrate`] if the schema is newer than this build, or was changed by hand.
+    /// [`StorageError::Database`] if the database cannot be reached or the URL is invalid.
+    /// [`StorageError::Migrate`] if the schema is newer than this build or was changed manually.
     pub async fn connect(url: &str, options: SqlOptions) -> Result<SqlStorage, StorageError> {
         install_default_drivers();
         let dialect = Dialect::of_url(url)?;
@@ -74,16 +73,16 @@ impl SqlStorage {
         Ok(storage)
     }
 
-    /// Asks the database for a sign of life.
+    /// Checks that the database responds.
     ///
     /// # Errors
-    /// [`StorageError::Database`] if there is none.
+    /// [`StorageError::Database`] if it does not.
     pub async fn ping(&self) -> Result<(), StorageError> {
         sqlx::query("SELECT 1").execute(&self.reader).await?;
         Ok(())
     }
 
-    /// Closes the connections, once those in use are given back.
+    /// Closes the connections, after those in use are returned.
     pub async fn close(&self) {
         self.reader.close().await;
         self.writer.close().await;
@@ -105,7 +104,7 @@ fn pool_options(options: &SqlOptions, connections_max: u32) -> AnyPoolOptions {
         .acquire_timeout(Duration::from_secs(options.acquire_seconds_max))
 }
 
-/// Opens a pool whose connections never end, since a database in memory would end with them.
+/// Opens a pool whose connections are never closed, because a database in memory would be lost with them.
 async fn sqlite_pool(
     url: &str,
     options: &SqlOptions,

@@ -2,29 +2,29 @@ use sqlx::{AssertSqlSafe, SqlSafeStr, SqlStr};
 
 use crate::StorageError;
 
-/// Which database speaks.
+/// The kind of database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sql) enum Dialect {
     Sqlite,
     Postgres,
 }
 
-/// What a read row must be safe from until the transaction ends.
+/// The lock on a read row until the transaction ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sql) enum Lock {
-    /// Nobody else changes it; others may hold the same lock.
+    /// No other transaction may change the row; others may hold the same lock.
     Share,
-    /// Nobody else changes or locks it.
+    /// No other transaction may change or lock the row.
     Update,
 }
 
 impl Dialect {
-    /// Recognises the database by its URL's scheme.
+    /// Determines the kind of database from the URL's scheme.
     pub(in crate::sql) fn of_url(url: &str) -> Result<Self, StorageError> {
         match url.split(':').next() {
             Some("sqlite") => Ok(Dialect::Sqlite),
             Some("postgres" | "postgresql") => Ok(Dialect::Postgres),
-            // The URL is not shown: it may hold a password.
+            // Do not show the URL: it may contain a password.
             _ => {
                 let expected = "a database URL begins with `sqlite:`, `postgres:` or `postgresql:`";
                 Err(sqlx::Error::Configuration(expected.into()).into())
@@ -32,10 +32,10 @@ impl Dialect {
         }
     }
 
-    /// Returns the statement that begins a transaction that writes.
+    /// Returns the statement that begins a writing transaction.
     ///
-    /// On SQLite it takes the write lock at once: a transaction that reads first and writes later would fail,
-    /// without a wait, if another one wrote in between.
+    /// On SQLite it acquires the write lock immediately. Otherwise, a transaction that first reads and later
+    /// writes would fail without waiting if another one wrote in between.
     pub(in crate::sql) fn begin(self) -> &'static str {
         match self {
             Dialect::Sqlite => "BEGIN IMMEDIATE",
@@ -43,7 +43,8 @@ impl Dialect {
         }
     }
 
-    /// Returns the query with its rows of `table` locked. On SQLite the transaction has the whole database.
+    /// Adds locking of the rows of `table` to the query. On SQLite, the transaction already locks the whole
+    /// database.
     pub(in crate::sql) fn locked(self, query: &'static str, lock: Lock, table: &'static str) -> SqlStr {
         let verb = match (self, lock) {
             (Dialect::Sqlite, _) => return query.into_sql_str(),

@@ -1,11 +1,11 @@
-//! Statements over many rows at once.
+//! Statements on many rows at once.
 
 use std::fmt::Write as _;
 
-/// Rows that one statement takes, so that its placeholders stay below SQLite's limit of 32,766.
+/// The maximum number of rows in one statement. It keeps statements below SQLite's limit of 32,766 placeholders.
 pub(in crate::sql) const ROWS_MAX: usize = 500;
 
-/// Writes the placeholders of several rows: `($1, $2), ($3, $4)`.
+/// Returns the placeholders of several rows: `($1, $2), ($3, $4)`.
 pub(in crate::sql) fn placeholder_rows(rows: usize, columns: usize) -> String {
     let mut text = String::new();
     for row in 0..rows {
@@ -15,7 +15,7 @@ pub(in crate::sql) fn placeholder_rows(rows: usize, columns: usize) -> String {
     text
 }
 
-/// Writes `count` placeholders, numbered from `first`: `$3, $4`.
+/// Returns `count` placeholders, numbered from `first`: `$3, $4`.
 pub(in crate::sql) fn placeholders(first: usize, count: usize) -> String {
     let mut text = String::new();
     for number in first..first + count {

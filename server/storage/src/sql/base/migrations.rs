@@ -7,9 +7,10 @@ use sqlx::{
 
 use super::dialect::Dialect;
 
-/// Lists the migrations of one database: its folder, then each file without its ending.
+/// Lists the migrations of one database: its folder, then each file name without its extension.
 ///
-/// sqlx's own macro would do it, but it compiles a second SQLite, TLS stack and runtime for the compiler to run.
+/// sqlx's own macro could do this, but it would also compile SQLite, a TLS stack and a runtime for the compiler
+/// to run.
 macro_rules! migrations {
     ($folder:literal: $($name:literal),+ $(,)?) => {
         &[$(($name, include_str!(concat!("../../../migrations/", $folder, "/", $name, ".sql")))),+]
@@ -39,7 +40,8 @@ const POSTGRES: &[(&str, &str)] = migrations!("postgres":
     "0009_nonces",
 );
 
-/// Returns the migrations of a database, oldest first. The database stores the SHA-384 of each one that it ran.
+/// Returns the migrations of a database, oldest first. The database stores the SHA-384 of each migration it has
+/// run.
 pub(in crate::sql) fn migrator(dialect: Dialect) -> Migrator {
     let files = match dialect {
         Dialect::Sqlite => SQLITE,

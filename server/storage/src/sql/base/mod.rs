@@ -1,4 +1,4 @@
-//! What every repository stands on: connections, transactions, statements and columns.
+//! The base of all repositories: connections, transactions, statements and columns.
 
 pub(super) mod column;
 pub(super) mod connect;

@@ -5,15 +5,15 @@ use sqlx::{Any, Transaction};
 use crate::StorageError;
 use crate::sql::SqlStorage;
 
-/// How often a transaction is tried that PostgreSQL undoes for the sake of another one.
+/// The maximum number of attempts for a transaction that PostgreSQL rolls back because of another transaction.
 const ATTEMPTS_MAX: u32 = 5;
-/// The wait before the second attempt; it grows by as much with each.
+/// The wait before the second attempt, in milliseconds. Each further wait is this much longer than the previous one.
 const RETRY_MILLISECONDS: u64 = 5;
 
-/// Does a block in one transaction: all of it is kept if it returns `Ok`, nothing otherwise.
+/// Runs a block in one transaction, which commits if the block returns `Ok` and rolls back otherwise.
 ///
-/// A deadlock or a serialisation failure has undone everything, so the block is done again. It is a macro
-/// because a future that borrows from an async closure cannot be shown to be `Send` today.
+/// After a deadlock or a serialisation failure, everything is rolled back, and the block runs again. This is a
+/// macro because a future that borrows from an async closure cannot yet be shown to be `Send`.
 macro_rules! in_transaction {
     ($storage:expr, |$connection:ident| $work:expr) => {{
         let mut attempts = $crate::sql::base::transaction::Attempts::default();
@@ -29,26 +29,26 @@ macro_rules! in_transaction {
 }
 pub(in crate::sql) use in_transaction;
 
-/// Names the type of a block's result, so that `?` in it knows the error.
+/// Fixes the type of a block's result, so that `?` in the block can infer the error type.
 pub(in crate::sql) fn typed<T, F: Future<Output = Result<T, StorageError>>>(work: F) -> F {
     work
 }
 
 impl SqlStorage {
-    /// Begins a transaction that writes.
+    /// Begins a writing transaction.
     pub(in crate::sql) async fn begin(&self) -> Result<Transaction<'static, Any>, StorageError> {
         Ok(self.writer.begin_with(self.dialect.begin()).await?)
     }
 }
 
-/// Counts the attempts at one transaction.
+/// The number of attempts at one transaction.
 #[derive(Default)]
 pub(in crate::sql) struct Attempts {
     failed: u32,
 }
 
 impl Attempts {
-    /// Ends the transaction as its result demands; `None` asks for another attempt.
+    /// Ends the transaction according to its result. `None` asks for another attempt.
     pub(in crate::sql) async fn settle<T>(
         &mut self,
         transaction: Transaction<'static, Any>,
@@ -57,7 +57,7 @@ impl Attempts {
         let result = match result {
             Ok(value) => transaction.commit().await.map(|()| value).map_err(StorageError::Database),
             Err(error) => {
-                // The reason of the failure says more than a failing rollback, which the pool sees anyway.
+                // The original error is more useful than a failed rollback, which the pool detects anyway.
                 let _ = transaction.rollback().await;
                 Err(error)
             }
@@ -71,7 +71,7 @@ impl Attempts {
     }
 }
 
-/// Recognises PostgreSQL's serialization_failure and deadlock_detected.
+/// Returns whether the error is PostgreSQL's serialization_failure or deadlock_detected.
 fn is_transient(error: &StorageError) -> bool {
     let StorageError::Database(sqlx::Error::Database(error)) = error else { return false };
     matches!(error.code().as_deref(), Some("40001" | "40P01"))
@@ -104,7 +104,7 @@ mod tests {
         a_deadlock_is_resolved(&storage).await;
     }
 
-    /// Runs a transaction whose first attempts fail, and returns how many were made.
+    /// Runs a transaction whose first attempts fail, and returns the number of attempts.
     async fn fail_at_first(storage: &SqlStorage, failures: u32, code: &str) -> Result<u32, u32> {
         let made = AtomicU32::new(0);
         let result: Result<(), StorageError> = async {
@@ -132,7 +132,7 @@ mod tests {
         let take_both = async |first: &str, second: &str| -> Result<(), StorageError> {
             in_transaction!(storage, |connection| {
                 take(connection, first).await?;
-                // Only the first attempts meet: the third is alone.
+                // Only the first two attempts run concurrently; the third runs alone.
                 if attempts.fetch_add(1, Ordering::Relaxed) < 2 {
                     both_have_one.wait().await;
                 }

@@ -1,4 +1,4 @@
-//! Assignments and accepted updates as rows.
+//! Assignments and accepted updates in SQL.
 
 use folkmoot_protocol::{OrganisationId, RoundId};
 use sqlx::{Any, AnyConnection, AssertSqlSafe, Executor, any::AnyRow};
@@ -14,7 +14,7 @@ use crate::{AcceptedUpdate, AssignmentRecord, AssignmentStatus, StorageError, Up
 /// Stores new assignments.
 ///
 /// # Errors
-/// [`StorageError::RevisionConflict`] if one of the clients has another outstanding one.
+/// [`StorageError::RevisionConflict`] if one of the clients has another outstanding assignment.
 pub(in crate::sql) async fn insert_assignments(
     connection: &mut AnyConnection,
     assignments: &[AssignmentRecord],
@@ -51,7 +51,7 @@ pub(in crate::sql) async fn insert_assignments(
     Ok(())
 }
 
-/// Stores an update that counts.
+/// Stores an accepted update.
 pub(in crate::sql) async fn insert_accepted_update(
     connection: &mut AnyConnection,
     round_id: RoundId,
@@ -87,7 +87,7 @@ pub(in crate::sql) async fn select_accepted_updates(
     rows.iter().map(accepted_update_of).collect()
 }
 
-/// Lists what a round's accepted updates cost, by assignment id.
+/// Lists the traffic of a round's accepted updates, by assignment id.
 pub(in crate::sql) async fn select_traffic(
     executor: impl Executor<'_, Database = Any>,
     round_id: RoundId,

@@ -1,4 +1,4 @@
-//! Records as rows, where several repositories read or write them.
+//! Conversions between records and rows that several repositories share.
 
 pub(super) mod assignment;
 pub(super) mod client;
