@@ -1,4 +1,4 @@
-//! Reads a task's file and lists everything that is wrong with it.
+//! Reads a task file and lists all of its faults.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,24 +17,25 @@ use super::{
     walk::{Lost, Walk},
 };
 
-/// Bytes of a task's file, at most.
+/// The maximum size of a task file in bytes.
 pub const TASK_FILE_BYTES_MAX: usize = 1 << 20;
 
-/// Reads a description.
+/// Parses and checks the text of a task file. `path` is used only in the error.
 ///
 /// # Errors
-/// [`TaskFileError`] lists every fault with its place in the file.
+/// [`TaskFileError`] lists every fault with its position in the file.
 pub fn read(path: &Path, text: &str) -> Result<TaskDescription, TaskFileError> {
     read_with(path, text, |_| Vec::new())
 }
 
-/// Reads a description that has to satisfy more than itself: `also` lists what is wrong, for example against a model.
+/// Parses and checks the text of a task file, and applies an additional check: `also` returns further faults, for
+/// example a plan that does not fit the model.
 ///
-/// Where something cannot be read, the rest is looked at with several values in its place, and only what is wrong with
-/// all of them is listed.
+/// If a value cannot be read, the rest of the file is checked with several sample values in place of that value. Only
+/// faults that occur with all samples are listed.
 ///
 /// # Errors
-/// [`TaskFileError`] lists every fault with its place in the file.
+/// [`TaskFileError`] lists every fault with its position in the file.
 pub fn read_with(
     path: &Path,
     text: &str,
@@ -42,8 +43,8 @@ pub fn read_with(
 ) -> Result<TaskDescription, TaskFileError> {
     let refused = |complaints| Err(TaskFileError::new(path.display().to_string(), text, complaints));
     if text.len() > TASK_FILE_BYTES_MAX {
-        let message = format!("it has {} bytes, and {TASK_FILE_BYTES_MAX} are allowed", text.len());
-        let remedy = "is it a task's file? `folkmoot task new` writes one".into();
+        let message = format!("the file has {} bytes; at most {TASK_FILE_BYTES_MAX} are allowed", text.len());
+        let remedy = "check that this is a task file; `folkmoot task new` writes one".into();
         return refused(vec![Complaint { span: 0..0, field: String::new(), message, remedy }]);
     }
     let Mended { text: mended, mut complaints, lost, trusted } = mend(text);
@@ -66,7 +67,7 @@ pub fn read_with(
                 description.get_or_insert(read);
             }
             Err(error) if complaints.is_empty() => {
-                let remedy = "compare it with what `folkmoot task new` writes".into();
+                let remedy = "compare it with a file from `folkmoot task new`".into();
                 let message = error.to_string();
                 complaints.push(Complaint { span: 0..0, field: String::new(), message, remedy });
             }
@@ -75,7 +76,7 @@ pub fn read_with(
     }
     let said: BTreeSet<String> = complaints.iter().map(|one| one.field.clone()).collect();
     for fault in common.unwrap_or_default() {
-        // What stands in a gap is not the file's fault.
+        // Faults inside a sample value are not faults of the file.
         if parents(&fault.field).any(|path| said.contains(path)) {
             continue;
         }
@@ -91,33 +92,34 @@ pub fn read_with(
     }
 }
 
-/// Finds the place of a field, or of what is nearest around it, and says which of the two it is.
+/// Finds the position of a field, or else the position of the innermost table around the field. The flag is true for
+/// the field's own position.
 fn place(places: &BTreeMap<String, Range<usize>>, field: &str) -> (Range<usize>, bool) {
     let found = parents(field).find_map(|path| Some((places.get(path)?.clone(), path == field)));
     found.unwrap_or((0..0, false))
 }
 
-/// Lists a field's path and those of the tables around it: `a.b[0]`, `a.b`, `a`.
+/// Lists the path of a field and of the tables around it: `a.b[0]`, `a.b`, `a`.
 fn parents(field: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(field), |path| path.rfind(['.', '[']).map(|at| &path[..at]))
 }
 
-/// A text whose lines that are no TOML were taken out.
+/// A text without its lines that are not valid TOML.
 struct Mended {
-    /// The text; such a line has spaces in its place.
+    /// The text, with each invalid line replaced by spaces.
     text: String,
-    /// What is wrong with these lines.
+    /// The faults in the replaced lines.
     complaints: Vec<Complaint>,
-    /// What may have stood there.
+    /// The keys that the replaced lines may have set.
     lost: Lost,
-    /// The offset up to which the text can be trusted.
+    /// The byte offset up to which faults are reliable.
     trusted: usize,
 }
 
-/// Takes out the lines that are no TOML, one after the other.
+/// Removes the lines that are not valid TOML, one after the other.
 ///
-/// A line `key = value` can be spared. Without a line of another kind, such as a table's head, the rest would mean
-/// something else: from there on nothing is looked at.
+/// A line `key = value` can be removed safely. Any other line, such as a table header, changes the meaning of the
+/// lines after it, so checking stops there.
 fn mend(text: &str) -> Mended {
     let source = Source::new(text);
     let mut mended =
@@ -147,7 +149,7 @@ fn mend(text: &str) -> Mended {
                 mended.complaints.push(complaint);
             }
             None => {
-                // What was found behind it may be a consequence of it.
+                // Faults after this line may be consequences of it.
                 mended.complaints.retain(|one| one.span.start < span.start);
                 let first = mended.complaints.iter().map(|one| one.span.start).min();
                 mended.trusted = first.unwrap_or(span.start).min(span.start);
@@ -161,7 +163,8 @@ fn mend(text: &str) -> Mended {
     }
 }
 
-/// Finds where the text over several lines begins that has no end: its error is at the end of the file.
+/// Finds the opening quotes of an unterminated multi-line string. The parser reports its error at the end of the
+/// file.
 fn opening(text: &str, error: &toml::de::Error) -> Option<Range<usize>> {
     let before = text.get(..error.span()?.start)?;
     let quotes = if error.message().contains("multi-line literal") { "'''" } else { "\"\"\"" };
@@ -169,7 +172,7 @@ fn opening(text: &str, error: &toml::de::Error) -> Option<Range<usize>> {
     Some(at..at + quotes.len())
 }
 
-/// Returns the last part of the key of a line `key = value`.
+/// Returns the last part of the key in a line `key = value`.
 fn key_on(line: &str) -> Option<&str> {
     let (key, _) = line.split_once('=')?;
     let is_key = key.trim().chars().all(|letter| letter.is_alphanumeric() || "_-.".contains(letter));
@@ -177,16 +180,16 @@ fn key_on(line: &str) -> Option<&str> {
     (is_key && !last.is_empty()).then_some(last)
 }
 
-/// Says what to write instead of a line that is no TOML.
+/// Returns the remedy for a line that is not valid TOML.
 fn remedy(line: &str, message: &str) -> String {
     let value = line.split_once('=').map(|(_, value)| value.trim());
     match value {
-        _ if message.contains("multi-line") => "end the text with the three quotes that began it".into(),
-        _ if message.starts_with("duplicate key") => "it is given twice; remove one".into(),
-        Some("") => "give it a value, or remove the line".into(),
+        _ if message.contains("multi-line") => "close the multi-line string with three quotes".into(),
+        _ if message.starts_with("duplicate key") => "the key is set twice; remove one of the lines".into(),
+        Some("") => "give the key a value, or remove the line".into(),
         Some(value) if value.chars().all(|letter| letter.is_alphanumeric() || "_-".contains(letter)) => {
-            format!("a text stands in quotes: \"{value}\"")
+            format!("put the string in quotes: \"{value}\"")
         }
-        _ => "the file is TOML: key = value, [table], \"text\", [1, 2]; see https://toml.io".into(),
+        _ => "write valid TOML: key = value, [table], \"text\", [1, 2]; see https://toml.io".into(),
     }
 }

@@ -1,14 +1,14 @@
 use std::ops::Range;
 
-/// Something that is wrong in a text, with its place in bytes.
+/// A fault in a text, with its byte range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Complaint {
-    /// Where.
+    /// The byte range in the text.
     pub span: Range<usize>,
-    /// The key's path; empty where there is none.
+    /// The path of the key; empty if the fault is not about a key.
     pub field: String,
-    /// What is wrong.
+    /// A description of the fault.
     pub message: String,
-    /// What would be right.
+    /// Advice on how to fix the fault.
     pub remedy: String,
 }

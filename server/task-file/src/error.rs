@@ -4,17 +4,17 @@ use serde::Serialize;
 
 use super::{PlacedFault, complaint::Complaint, show, source::Source};
 
-/// Everything that is wrong in a task's file.
+/// The faults of a task file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TaskFileError {
-    /// The file.
+    /// The path of the file.
     pub path: String,
-    /// What is wrong, in the file's order: at least one.
+    /// The faults in file order; never empty.
     pub faults: Vec<PlacedFault>,
 }
 
 impl TaskFileError {
-    /// Orders complaints and says where they are.
+    /// Sorts the complaints and computes their lines and columns.
     pub(super) fn new(path: String, text: &str, mut complaints: Vec<Complaint>) -> Self {
         complaints.sort_by(|a, b| {
             let key = |one: &Complaint| (one.span.start, one.span.end);
@@ -37,13 +37,13 @@ impl TaskFileError {
         Self { path, faults: complaints.into_iter().map(place).collect() }
     }
 
-    /// Says how many faults there are.
+    /// Returns a line with the file's path and the number of faults.
     pub fn summary(&self) -> String {
         let s = if self.faults.len() == 1 { "" } else { "s" };
         format!("{} has {} fault{s}", self.path, self.faults.len())
     }
 
-    /// Shows each fault under its line, with colours for a terminal if they are wanted.
+    /// Formats each fault below its source line, with terminal colours if `is_coloured` is true.
     pub fn text(&self, is_coloured: bool) -> String {
         show::text(&self.path, &self.faults, is_coloured)
     }

@@ -1,34 +1,35 @@
-//! Which word was probably meant.
+//! Suggestions for misspelt words.
 
-/// Words that are less alike than this are not suggested (Jaro-Winkler, 0 to 1).
+/// The minimum Jaro-Winkler similarity (0 to 1) at which a known word is suggested.
 const LIKENESS_MIN: f64 = 0.75;
-/// From here on the reading goes on as if the word had been written.
+/// The minimum similarity at which checking continues as if the file contained the suggested word.
 const LIKENESS_SURE: f64 = 0.85;
 
-/// A known word that is like one that is not known.
+/// A known word that resembles an unknown one.
 pub(super) struct Nearest<'a> {
-    /// The word.
+    /// The known word.
     pub word: &'a str,
-    /// Whether it is surely meant.
+    /// True if the similarity is at least [`LIKENESS_SURE`].
     pub is_sure: bool,
 }
 
-/// Finds the known word that is most like another, if any is.
+/// Finds the known word that is most similar to `word`, if any is similar enough.
 pub(super) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<Nearest<'a>> {
     let rated = known.map(|known| (likeness(word, known), known));
-    // Of equals the first by name, so that the answer does not depend on the order.
+    // Ties are broken by name, so the result does not depend on the order.
     let best = rated.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(a.1)))?;
     let (likeness, word) = best;
     (likeness >= LIKENESS_MIN).then_some(Nearest { word, is_sure: likeness >= LIKENESS_SURE })
 }
 
-/// One letter too many, too few, wrong or in the wrong place is a slip; in a short word Jaro-Winkler makes much of it.
+/// Returns the similarity of two words, 0 to 1. One inserted, missing, wrong or swapped letter counts as a typing
+/// error and gets at least 0.9, because Jaro-Winkler rates it too low in short words.
 fn likeness(word: &str, known: &str) -> f64 {
     let is_slip = known.len() >= 3 && strsim::osa_distance(word, known) == 1;
     strsim::jaro_winkler(word, known).max(if is_slip { 0.9 } else { 0.0 })
 }
 
-/// Lists words: `a`, `b`, `c`.
+/// Formats words as a list: `a`, `b`, `c`.
 pub(super) fn listed<'a>(words: impl Iterator<Item = &'a str>) -> String {
     words.map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
 }

@@ -1,21 +1,21 @@
 use serde::Serialize;
 
-/// One thing that is wrong, and its place.
+/// A fault with its position in the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PlacedFault {
     /// The line, from 1.
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
-    /// How many characters of the line it is about.
+    /// The number of characters to mark in the line.
     pub width: usize,
-    /// The key's path, `scheduling.report_goal`; empty where no key is concerned.
+    /// The path of the key, for example `scheduling.report_goal`. Empty if the fault is not about a key.
     pub field: String,
-    /// What is wrong.
+    /// A description of the fault.
     pub message: String,
-    /// What would be right.
+    /// Advice on how to fix the fault.
     pub remedy: String,
-    /// The line as it is in the file.
+    /// The text of the line.
     #[serde(skip)]
     pub source: String,
 }

@@ -1,4 +1,4 @@
-//! Every key of a task's description on one page.
+//! The reference page of all task keys.
 
 use super::{
     shape::{self, Form, Key, Table},
@@ -6,13 +6,13 @@ use super::{
     toml_text,
 };
 
-/// Writes `docs/reference/task.md`.
+/// Returns the text of `docs/reference/task.md`.
 pub fn reference() -> String {
     let mut page = Page(vec![
         "# The keys of a task".into(),
-        "This page is generated from the code by `cargo xtask schema`, as is the JSON Schema \
-         [`server/api/task.schema.json`](../../server/api/task.schema.json). `folkmoot task new` writes a file with \
-         all of it as comments; [the guide](../guides/tasks.md) leads from there to a running task."
+        "This page lists every key of a task file. `cargo xtask schema` generates it from the code, together with the \
+         JSON Schema [`server/api/task.schema.json`](../../server/api/task.schema.json). `folkmoot task new` writes a \
+         file with every key as a comment; [the guide](../guides/tasks.md) leads from there to a running task."
             .into(),
     ]);
     page.table("", "", shape::task(), 1);
@@ -44,15 +44,14 @@ impl Page {
         let Form::Kinds(kinds) = &key.form else { return };
         self.0.push(format!("{} `[{path}]`", "#".repeat(level.min(4))));
         let default = key.default.as_ref().and_then(|default| default["kind"].as_str());
-        let default =
-            default.map(|default| format!(" Without it the kind is `{default}`.")).unwrap_or_default();
-        self.0.push(format!("{} Its `kind` says which of these it is.{default}", key.about));
+        let default = default.map(|default| format!(" The default is `{default}`.")).unwrap_or_default();
+        self.0.push(format!("{} Set `kind` to one of the following.{default}", key.about));
         for kind in kinds {
             self.0.push(format!("**`kind = \"{}\"`**: {}", kind.name, kind.about));
             self.keys(&kind.table);
             for inner in &kind.table.keys {
                 let path = format!("{path}.{}", inner.name);
-                // A table that several kinds have is described with the first.
+                // A table that several kinds share is described once, with the first kind.
                 let is_new = !self.0.iter().any(|line| line.ends_with(&format!("`[{path}]`")));
                 match &inner.form {
                     Form::Table(table) if is_new => self.table(&path, &inner.about, table, level + 1),
@@ -78,7 +77,7 @@ fn item(key: &Key) -> String {
     lines.join("\n")
 }
 
-/// Lists the words of a choice, with the keys that each has.
+/// Lists the values of a choice, and the keys of each value.
 fn words(form: &Form) -> Vec<String> {
     let words = match form {
         Form::Words(words) => words,
@@ -92,7 +91,7 @@ fn words(form: &Form) -> Vec<String> {
             }
             Some(content) => {
                 let limits = content.limits.as_ref().map(|limits| format!(", {limits}"));
-                format!(" Its value: {}{}.", content.form.expected(), limits.unwrap_or_default())
+                format!(" Value: {}{}.", content.form.expected(), limits.unwrap_or_default())
             }
             None => String::new(),
         };
@@ -101,7 +100,7 @@ fn words(form: &Form) -> Vec<String> {
     words.iter().map(line).collect()
 }
 
-/// Lists the keys of a list's tables.
+/// Lists the keys of the tables in a list.
 fn inner_keys(item: &Form) -> Vec<String> {
     let Form::Table(table) = item else { return Vec::new() };
     table

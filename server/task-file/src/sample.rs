@@ -1,16 +1,16 @@
-//! Values that could stand for one that is missing.
+//! Sample values for keys that are missing or cannot be read.
 
 use serde_json::{Map, Value};
 
 use super::shape::{Form, Key, Table};
 
-/// How many values are tried in place of one that cannot be read.
+/// The number of sample values that are tried for each unreadable value.
 pub(super) const VARIANTS: usize = 3;
 
-/// Returns a value for a key: its example in the variant 0, others after it.
+/// Returns a sample value for a key. Variant 0 is the key's example or default; the other variants are other values.
 ///
-/// What is found out about a description holds of the file only if it holds whatever stands in the gaps, so the
-/// variants differ as much as they can.
+/// A fault counts only if it occurs with every variant of the unreadable values. The variants therefore differ as much
+/// as possible.
 pub(super) fn of_key(key: &Key, variant: usize) -> Value {
     if variant == 0 {
         let given = key.example.as_ref().or(key.default.as_ref());
@@ -31,7 +31,7 @@ pub(super) fn of_key(key: &Key, variant: usize) -> Value {
     }
 }
 
-/// Returns a value of a form.
+/// Returns a sample value of the given form. Other variants give other values if the form has several.
 pub(super) fn of_form(form: &Form, variant: usize) -> Value {
     match form {
         Form::Text | Form::Name => Value::from(["a", "b", "c"][variant % VARIANTS]),
@@ -60,7 +60,7 @@ pub(super) fn of_form(form: &Form, variant: usize) -> Value {
     }
 }
 
-/// Fills in what must be given.
+/// Returns a table with a sample value for each of its required keys.
 fn of_table(table: &Table, variant: usize) -> Value {
     let required = table.keys.iter().filter(|key| key.is_required);
     Value::Object(required.map(|key| (key.name.clone(), of_key(key, variant))).collect())

@@ -1,15 +1,15 @@
-//! The JSON Schema of a task's description.
+//! The JSON Schema of a task description.
 
 use folkmoot_coordinator::task::TaskDescription;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-/// Where the schema says that it is published.
+/// The `$id` of the schema.
 const ID: &str = "https://folkmoot.dev/schema/task.schema.json";
 
-/// Returns the schema (JSON Schema, draft 2020-12) of a task's description.
+/// Returns the JSON Schema (draft 2020-12) of a task description.
 ///
-/// Descriptions are the docstrings of the types, and defaults are what the types have.
+/// Descriptions and defaults come from the doc comments and the defaults of the types.
 pub(super) fn value() -> Value {
     let generator = SchemaSettings::draft2020_12().into_generator();
     let mut schema = generator.into_root_schema_for::<TaskDescription>().to_value();
@@ -20,13 +20,13 @@ pub(super) fn value() -> Value {
     schema
 }
 
-/// Returns the schema as it is committed: `server/api/task.schema.json`.
+/// Returns the text of `server/api/task.schema.json`.
 pub fn document() -> String {
     serde_json::to_string_pretty(&value()).expect("a JSON value has a form in JSON")
 }
 
-/// Makes defaults of 32 bits as short as people write them, 0.9 instead of 0.8999999761581421, and joins the lines of
-/// each paragraph of a description.
+/// Makes a schema easier to read. Shortens 32-bit defaults to the usual notation (0.9 instead of 0.8999999761581421),
+/// and joins the lines of each paragraph of a description.
 fn shorten(schema: &mut Value) {
     match schema {
         Value::Object(entries) => {
@@ -44,7 +44,7 @@ fn shorten(schema: &mut Value) {
     }
 }
 
-/// Returns the shortest decimal that rounds to the same 32 bits.
+/// Returns the shortest decimal that rounds to the same 32-bit float.
 fn shortest(number: f64) -> Option<f64> {
     (number as f32).to_string().parse().ok()
 }
@@ -83,6 +83,6 @@ mod tests {
 
     #[test]
     fn descriptions_have_no_links_of_the_code() {
-        assert!(!document().contains("[`"), "write a value that people know instead of a link");
+        assert!(!document().contains("[`"), "write the value as in a task file instead of a link");
     }
 }

@@ -1,10 +1,10 @@
-//! Faults under their lines, as compilers show them.
+//! Formats faults below their source lines, like compiler errors.
 
 use super::PlacedFault;
 
-/// Characters of a line that are shown, at most.
+/// The maximum number of characters shown of a source line.
 const LINE_CHARS_MAX: usize = 160;
-/// Faults that are shown, at most; a file of anything else than a task can have very many.
+/// The maximum number of faults shown. A file that is not a task file can have very many faults.
 const FAULTS_SHOWN_MAX: usize = 100;
 
 const RED: &str = "\x1b[1;31m";
@@ -12,7 +12,7 @@ const BLUE: &str = "\x1b[1;34m";
 const BOLD: &str = "\x1b[1m";
 const PLAIN: &str = "\x1b[0m";
 
-/// Shows every fault.
+/// Formats the first [`FAULTS_SHOWN_MAX`] faults, and the number of omitted faults.
 pub(super) fn text(path: &str, faults: &[PlacedFault], is_coloured: bool) -> String {
     let shown = faults.iter().take(FAULTS_SHOWN_MAX);
     let mut parts: Vec<String> = shown.map(|fault| one(path, fault, is_coloured)).collect();
@@ -45,7 +45,7 @@ fn one(path: &str, fault: &PlacedFault, is_coloured: bool) -> String {
     lines.join("\n")
 }
 
-/// Returns the part of a line that is shown, with the column and the width of the fault in it.
+/// Returns the visible part of a line, with the column and the width of the fault in that part.
 fn window(fault: &PlacedFault) -> (String, usize, usize) {
     let visible = |letter: char| if letter.is_control() { ' ' } else { letter };
     let letters: Vec<char> = fault.source.chars().map(visible).collect();

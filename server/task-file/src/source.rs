@@ -1,11 +1,11 @@
-//! Places in a text.
+//! Lines and columns of byte offsets.
 
 use std::ops::Range;
 
-/// A text whose places are asked for.
+/// A text with an index of its lines.
 pub(super) struct Source<'a> {
     text: &'a str,
-    /// Where each line begins.
+    /// The byte offset of each line.
     starts: Vec<usize>,
 }
 
@@ -13,14 +13,15 @@ impl<'a> Source<'a> {
     pub fn new(text: &'a str) -> Self {
         let mut starts = vec![0];
         starts.extend(text.match_indices('\n').map(|(at, _)| at + 1));
-        // What follows the last line's end is no line, unless the text is empty.
+        // A final line break does not start another line, unless the text is empty.
         if starts.len() > 1 && starts.last() == Some(&text.len()) {
             starts.pop();
         }
         Self { text, starts }
     }
 
-    /// Returns line and column of an offset, in characters and from 1; within the text, whatever the offset.
+    /// Returns the line and column of a byte offset, both from 1; columns count characters. An offset beyond the end
+    /// gives the last position.
     pub fn place(&self, at: usize) -> (usize, usize) {
         let mut at = at.min(self.text.len());
         while !self.text.is_char_boundary(at) {
@@ -29,21 +30,21 @@ impl<'a> Source<'a> {
         let line = self.starts.partition_point(|start| *start <= at).max(1);
         let start = self.starts[line - 1];
         let column = self.text[start..at].chars().count() + 1;
-        // A place in a line's end is behind its last character.
+        // An offset inside a line break counts as the position after the last character.
         (line, column.min(self.line(line).chars().count() + 1))
     }
 
-    /// Returns a line, counted from 1, without its end.
+    /// Returns a line, counted from 1, without its line break.
     pub fn line(&self, line: usize) -> &'a str {
         self.text[self.start(line)..].lines().next().unwrap_or_default()
     }
 
-    /// Returns where a line, counted from 1, begins.
+    /// Returns the byte offset of a line, counted from 1.
     pub fn start(&self, line: usize) -> usize {
         self.starts.get(line.saturating_sub(1)).copied().unwrap_or(self.text.len())
     }
 
-    /// Returns how many characters of a span are on its first line: at least 1.
+    /// Returns the number of characters that a span covers on its first line, at least 1.
     pub fn width(&self, span: &Range<usize>) -> usize {
         let end = span.end.min(self.text.len());
         let part = self.text.get(span.start..end.max(span.start)).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A file to begin with: every key with what it means, its unit, its limits and its default.
+//! A template of a task file: every key with its meaning, unit, limits and default.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ mod text;
 
 pub(super) use text::{meta, prose, sentence};
 
-/// The sections, in the order in which one thinks of them. Keys that are no table come before them.
+/// The sections in the order of the file. Keys outside of tables come first.
 const SECTIONS: [&str; 11] = [
     "plan",
     "eligibility",
@@ -29,16 +29,16 @@ const SECTIONS: [&str; 11] = [
     "stop",
 ];
 
-/// Who measures the versions.
+/// The kind of evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EvaluationKind {
-    /// The coordinator, on the operator's own examples.
+    /// The coordinator evaluates on the operator's own examples.
     Central,
-    /// Clients, in rounds of their own.
+    /// Clients evaluate, in separate rounds.
     Federated,
 }
 
-/// What a template chooses; the default of what is left out.
+/// The choices of a template. `None` means the default.
 #[derive(Clone, Debug, Default)]
 pub struct TemplateChoices {
     /// The `kind` of `[scheduling]`; `synchronous` by default.
@@ -49,7 +49,7 @@ pub struct TemplateChoices {
     pub finalizer: Option<String>,
     /// The `kind` of `[selection]`.
     pub selection: Option<String>,
-    /// Who measures the versions; by default nobody does.
+    /// The kind of evaluation; none by default.
     pub evaluation: Option<EvaluationKind>,
 }
 
@@ -61,10 +61,10 @@ pub fn kinds(section: &str) -> Vec<&'static str> {
     }
 }
 
-/// Writes a template. A line that begins with `#` and no space is a key that can be switched on.
+/// Returns the text of a template. A line that begins with `#` and no space is a key that can be enabled.
 ///
 /// # Errors
-/// Lists why the choices do not go together.
+/// [`TaskFileError`] lists why the choices cannot be combined.
 pub fn template(choices: &TemplateChoices) -> Result<String, TaskFileError> {
     let mut writer = Writer { choices, set: vec![("stop.rounds", json!(100))], lines: Vec::new() };
     if choices.evaluation == Some(EvaluationKind::Central) {
@@ -75,7 +75,7 @@ pub fn template(choices: &TemplateChoices) -> Result<String, TaskFileError> {
     match check::read(path, &text) {
         Ok(_) => Ok(text),
         Err(error) if error.faults.iter().any(|fault| fault.field == "scheduling.staleness.weight") => {
-            // A rule without weights goes with updates that are all worth the same.
+            // An aggregator without weights needs a staleness weight that is constant.
             writer.set.push(("scheduling.staleness.weight", json!({ "kind": "constant" })));
             let text = writer.write();
             check::read(path, &text).map(|_| text)
@@ -86,7 +86,7 @@ pub fn template(choices: &TemplateChoices) -> Result<String, TaskFileError> {
 
 struct Writer<'a> {
     choices: &'a TemplateChoices,
-    /// Keys that are switched on, beside those that must be given.
+    /// The keys to enable in addition to the required keys, with their values.
     set: Vec<(&'static str, Value)>,
     lines: Vec<String>,
 }
@@ -94,8 +94,8 @@ struct Writer<'a> {
 impl Writer<'_> {
     fn write(&mut self) -> String {
         self.lines = vec![
-            "# A task. `folkmoot task check` says what is wrong with it, `folkmoot task explain` what it does.".into(),
-            "# Lines that begin with # and no space are keys with their default or an example: take the # away.".into(),
+            "# A task. Validate it with `folkmoot task check`; `folkmoot task explain` describes what it does.".into(),
+            "# A line that begins with # and no space is a key with its default or an example. Remove the # to set it.".into(),
         ];
         let task = shape::task();
         for key in task.keys.iter().filter(|key| !is_section(&key.name, &key.form)) {
@@ -137,7 +137,7 @@ impl Writer<'_> {
         kinds.iter().find(|kind| Some(kind.name.as_str()) == name).unwrap_or(&kinds[0])
     }
 
-    /// Says what else could be chosen.
+    /// Lists the kinds that can be chosen.
     fn kind_lines(&mut self, kinds: &[Kind], chosen: &Kind) {
         self.lines.push("# One of:".into());
         for kind in kinds {
@@ -146,7 +146,7 @@ impl Writer<'_> {
                 kind.table.keys.iter().filter(|key| key.is_required).map(|key| key.name.as_str()).collect();
             let needs = match needs.as_slice() {
                 [] => String::new(),
-                needs => format!(" It needs {}.", needs.join(", ")),
+                needs => format!(" Required: {}.", needs.join(", ")),
             };
             let text = format!("\"{}\"{here}: {}{needs}", kind.name, kind.about.trim());
             self.lines.extend(prose("#   ", &text));
@@ -207,7 +207,7 @@ impl Writer<'_> {
     }
 }
 
-/// Returns what stands behind a key: its default where it is something, and an example otherwise.
+/// Returns the value to show for a key: its default unless that is empty, and its example otherwise.
 fn shown(key: &Key) -> Option<Value> {
     let is_empty = |value: &Value| match value {
         Value::Array(items) => items.is_empty(),
@@ -220,8 +220,8 @@ fn shown(key: &Key) -> Option<Value> {
         .or_else(|| key.example.clone())
 }
 
-/// Tables have a section of their own; everything else stands behind its key. Of the choices only those at the top have
-/// so many keys.
+/// Returns whether a key gets a section of its own. Tables do, and so do the choices listed in [`SECTIONS`], which have
+/// many keys. Other values are written inline.
 fn is_section(path: &str, form: &Form) -> bool {
     match form {
         Form::Table(_) => true,

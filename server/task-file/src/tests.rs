@@ -1,4 +1,4 @@
-//! The whole way: from a file to a description, or to its faults.
+//! Reads whole files into descriptions or faults.
 
 mod explanations;
 mod faults;
@@ -14,7 +14,7 @@ use folkmoot_coordinator::task::TaskDescription;
 
 use super::{PlacedFault, read};
 
-/// A whole task. Its lines are counted on in the tests.
+/// A complete task. Tests rely on its line numbers.
 const TASK: &str = r#"name = "digits"
 population = "digits"
 
@@ -40,7 +40,7 @@ fn faults(text: &str) -> Vec<PlacedFault> {
     read(Path::new("task.toml"), text).map(|_| Vec::new()).unwrap_or_else(|error| error.faults)
 }
 
-/// Changes the task and returns its only fault.
+/// Replaces `from` by `to` in the task and returns its only fault.
 fn fault(from: &str, to: &str) -> PlacedFault {
     assert!(TASK.contains(from), "{from}");
     let faults = faults(&TASK.replacen(from, to, 1));

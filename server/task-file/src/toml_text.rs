@@ -1,8 +1,8 @@
-//! Values as they are written in TOML, on one line.
+//! Formats values as TOML on one line.
 
 use serde_json::Value;
 
-/// Writes a value; a table is written inline. There is no null in TOML: keys without a value are left out.
+/// Formats a value. Tables are written inline. TOML has no null, so keys without a value are omitted.
 pub(super) fn inline(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -14,7 +14,7 @@ pub(super) fn inline(value: &Value) -> String {
         Value::Object(entries) => {
             let mut written: Vec<(&String, &Value)> =
                 entries.iter().filter(|(_, value)| !value.is_null()).collect();
-            // What a table is comes before what it has.
+            // `kind` comes first.
             written.sort_by_key(|(key, _)| key.as_str() != "kind");
             let pairs = written.into_iter().map(|(key, value)| format!("{} = {}", name(key), inline(value)));
             format!("{{ {} }}", pairs.collect::<Vec<_>>().join(", "))
@@ -22,7 +22,7 @@ pub(super) fn inline(value: &Value) -> String {
     }
 }
 
-/// Writes a key, in quotes where it needs them.
+/// Formats a key, with quotes if it needs them.
 pub(super) fn name(key: &str) -> String {
     let is_bare = !key.is_empty()
         && key.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-');
@@ -32,7 +32,7 @@ pub(super) fn name(key: &str) -> String {
 fn number_text(number: &serde_json::Number) -> String {
     let text = number.to_string();
     match number.as_f64().filter(|_| number.is_f64()) {
-        // People write 1e-8, and 1e-08 or 0.00000001 less often.
+        // Small numbers are written as 1e-8, not as 1e-08 or 0.00000001.
         Some(value) if value != 0.0 && value.abs() < 1e-4 => format!("{value:e}"),
         _ => text,
     }

@@ -1,5 +1,5 @@
-//! Compares a file with the shape of a description: it lists what is wrong, and fills the gaps, so that what is right
-//! can be looked at too.
+//! Compares a file with the schema. It lists the faults and fills gaps with sample values, so that the rest can be
+//! checked too.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,12 +20,12 @@ use super::{
     toml_text,
 };
 
-/// What stands on lines that cannot be read.
+/// The keys on lines that are not valid TOML.
 #[derive(Debug, Default)]
 pub(super) struct Lost {
-    /// Keys that do.
+    /// The keys that could be recognised.
     pub keys: BTreeSet<String>,
-    /// Whether anything may.
+    /// True if any key may be among them.
     pub is_all: bool,
 }
 
@@ -35,20 +35,20 @@ impl Lost {
     }
 }
 
-/// What was read of a file.
+/// Compares one file with the schema, and collects its faults and the positions of its keys.
 pub(super) struct Walk<'a> {
-    /// Which values stand in the gaps.
+    /// The variant of the sample values that replace missing and unreadable values.
     pub variant: usize,
-    /// What is not missing although it is not there.
+    /// The keys that must not be reported as missing.
     pub lost: &'a Lost,
-    /// What is wrong.
+    /// The faults found so far.
     pub complaints: Vec<Complaint>,
-    /// Where each key is.
+    /// The position of each key.
     pub places: BTreeMap<String, Range<usize>>,
 }
 
 impl<'a> Walk<'a> {
-    /// Reads a whole file, and returns it as a value that has the description's shape.
+    /// Reads a whole file and returns it as a value that conforms to the schema.
     pub fn run(root: &DeTable<'_>, variant: usize, lost: &'a Lost) -> (Self, Value) {
         let mut walk = Self { variant, lost, complaints: Vec::new(), places: BTreeMap::new() };
         let entries: Vec<_> = root.iter().collect();
@@ -60,7 +60,7 @@ impl<'a> Walk<'a> {
         self.complaints.push(Complaint { span, field: field.to_owned(), message, remedy });
     }
 
-    /// Reads a value. `None` if it cannot be read, which has been said then.
+    /// Reads a value. Returns `None` if it cannot be read; a fault has been recorded then.
     pub fn form(
         &mut self,
         form: &Form,
@@ -97,7 +97,7 @@ impl<'a> Walk<'a> {
                         self.form(item, &path, &value.span(), value)
                     })
                     .collect();
-                // Without one of its items the list would be another list.
+                // A list with an unreadable item is unreadable as a whole.
                 read.into_iter().collect::<Option<Vec<Value>>>().map(Value::from)
             }
             (Form::Map(item), DeValue::Table(entries)) => {
@@ -130,7 +130,7 @@ impl<'a> Walk<'a> {
         match text.parse::<PopulationName>() {
             Ok(_) => Some(Value::from(text)),
             Err(error) => {
-                let remedy = "take 1 to 64 of a-z, 0-9 and -, beginning with a letter".into();
+                let remedy = "use 1 to 64 of the characters a-z, 0-9 and -, beginning with a letter".into();
                 self.complain(span, path, error.to_string(), remedy);
                 None
             }
@@ -151,26 +151,26 @@ impl<'a> Walk<'a> {
         finite.map(Value::from)
     }
 
-    /// Says that a value is of another type.
+    /// Records that a value has the wrong type.
     fn wrong(&mut self, form: &Form, path: &str, value: &Spanned<DeValue<'_>>) -> Option<Value> {
-        let message = format!("this is {}, and {} is expected", described(value.get_ref()), form.expected());
+        let message = format!("this is {}; expected {}", described(value.get_ref()), form.expected());
         self.complain(value.span(), path, message, remedy(form, value.get_ref()));
         None
     }
 }
 
-/// Says what to write instead of a value of another type.
+/// Returns the remedy for a value of the wrong type.
 fn remedy(form: &Form, value: &DeValue<'_>) -> String {
     match (form, value) {
         (Form::Whole(_), DeValue::Float(number)) => match plain(number.as_str()).parse::<f64>() {
             Ok(float) if float >= 0.0 && float.fract() == 0.0 && float < 1e15 => format!("write {float}"),
-            _ => "write a number without a point".into(),
+            _ => "write a whole number, without a decimal point".into(),
         },
         (Form::Whole(_) | Form::Number, DeValue::String(text)) if text.trim().parse::<f64>().is_ok() => {
-            format!("leave out the quotes: {}", text.trim())
+            format!("remove the quotes: {}", text.trim())
         }
         (Form::Truth, DeValue::String(text)) if matches!(text.as_ref(), "true" | "false") => {
-            format!("leave out the quotes: {text}")
+            format!("remove the quotes: {text}")
         }
         (Form::Text | Form::Name, DeValue::Integer(number)) => format!("put it in quotes: \"{number}\""),
         (Form::Kinds(kinds), DeValue::String(word)) if kinds.iter().any(|kind| kind.name == **word) => {
@@ -178,11 +178,11 @@ fn remedy(form: &Form, value: &DeValue<'_>) -> String {
             format!("write {}", toml_text::inline(&sample::of_form(&Form::Kinds(kind), 0)))
         }
         (Form::List(item), given) if takes(item, given) => "put it in brackets: [ … ]".into(),
-        _ => format!("for example {}", toml_text::inline(&sample::of_form(form, 0))),
+        _ => format!("write a value such as {}", toml_text::inline(&sample::of_form(form, 0))),
     }
 }
 
-/// Says whether a value is of the type that a form takes.
+/// Returns whether a value has the type of a form.
 fn takes(form: &Form, value: &DeValue<'_>) -> bool {
     match form {
         Form::Text | Form::Name => matches!(value, DeValue::String(_)),
@@ -198,9 +198,9 @@ fn takes(form: &Form, value: &DeValue<'_>) -> bool {
 
 fn described(value: &DeValue<'_>) -> &'static str {
     match value {
-        DeValue::String(_) => "a text",
+        DeValue::String(_) => "a string",
         DeValue::Integer(_) => "a whole number",
-        DeValue::Float(_) => "a number with a point",
+        DeValue::Float(_) => "a number with a decimal point",
         DeValue::Boolean(_) => "true or false",
         DeValue::Datetime(_) => "a date or a time",
         DeValue::Array(_) => "a list",
@@ -208,7 +208,7 @@ fn described(value: &DeValue<'_>) -> &'static str {
     }
 }
 
-/// Numbers may be written 1_000_000.
+/// Removes underscores: TOML allows 1_000_000.
 fn plain(number: &str) -> String {
     number.replace('_', "")
 }

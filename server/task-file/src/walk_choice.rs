@@ -1,4 +1,4 @@
-//! Choices: a table with its `kind`, and words with or without a value.
+//! Reads choices: tables with a `kind`, and names with or without a value.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ use super::{
 };
 
 impl Walk<'_> {
-    /// Reads a table whose keys depend on its kind. `None` if the kind cannot be told.
+    /// Reads a table whose keys depend on its kind. Returns `None` if the kind cannot be determined.
     pub fn kinds(
         &mut self,
         kinds: &[Kind],
@@ -44,8 +44,8 @@ impl Walk<'_> {
             None if self.lost.may_have("kind") => likely(kinds, entries)?,
             None => {
                 let words = listed(kinds.iter().map(|kind| kind.name.as_str()));
-                let remedy = format!("say which: kind = one of {words}");
-                self.complain(at.clone(), &field, "it is missing".into(), remedy);
+                let remedy = format!("set kind to one of {words}");
+                self.complain(at.clone(), &field, "the key is missing".into(), remedy);
                 likely(kinds, entries)?
             }
         };
@@ -65,7 +65,7 @@ impl Walk<'_> {
     ) -> Option<&'k Kind> {
         let DeValue::String(word) = value.get_ref() else {
             let words = listed(kinds.iter().map(|kind| kind.name.as_str()));
-            let message = "a word in quotes is expected".to_owned();
+            let message = "the kind must be a string in quotes".to_owned();
             self.complain(value.span(), field, message, format!("choose one of {words}"));
             return None;
         };
@@ -77,7 +77,7 @@ impl Walk<'_> {
         kinds.iter().find(|kind| Some(kind.name.as_str()) == sure)
     }
 
-    /// Says that a word is not known, and returns the one that is surely meant.
+    /// Records that a word is unknown. Returns the known word if it is similar enough to continue with.
     fn unknown_word<'w>(
         &mut self,
         field: &str,
@@ -94,7 +94,7 @@ impl Walk<'_> {
         meant.filter(|meant| meant.is_sure).map(|meant| meant.word)
     }
 
-    /// Reads a word that stands alone.
+    /// Reads a word without a value.
     pub fn word(&mut self, words: &[Word], path: &str, span: Range<usize>, word: &str) -> Option<Value> {
         let names: Vec<&str> = words.iter().map(|word| word.name.as_str()).collect();
         let sure = match names.contains(&word) {
@@ -120,7 +120,7 @@ impl Walk<'_> {
         let names: Vec<&str> = words.iter().map(|word| word.name.as_str()).collect();
         let mut pairs = entries.iter();
         let (Some((name, value)), None) = (pairs.next(), pairs.next()) else {
-            let message = format!("exactly one choice is expected, and there are {}", entries.len());
+            let message = format!("exactly one choice is expected; there are {}", entries.len());
             self.complain(at.clone(), path, message, format!("choose one of {}", listed(names.into_iter())));
             return None;
         };
@@ -130,8 +130,8 @@ impl Walk<'_> {
         };
         let known = words.iter().find(|known| Some(known.name.as_str()) == sure)?;
         let Some(content) = &known.content else {
-            let message = format!("`{}` has no value", known.name);
-            self.complain(name.span(), path, message, format!("write it alone: \"{}\"", known.name));
+            let message = format!("`{}` takes no value", known.name);
+            self.complain(name.span(), path, message, format!("write \"{}\"", known.name));
             return None;
         };
         let path = joined(path, &known.name);
@@ -142,14 +142,14 @@ impl Walk<'_> {
     }
 }
 
-/// `type = "buffered"` and `knid = "buffered"` mean the kind.
+/// Returns whether an entry such as `type = "buffered"` or `knid = "buffered"` was meant as the kind.
 fn is_kind_by_another_name(kinds: &[Kind], name: &str, value: &Spanned<DeValue<'_>>) -> bool {
     let DeValue::String(word) = value.get_ref() else { return false };
     let is_key = kinds.iter().any(|kind| kind.table.key(name).is_some());
     !is_key && kinds.iter().any(|kind| kind.name == word.as_ref())
 }
 
-/// Returns the kind that has most of the keys which are given; `None` if none has any.
+/// Returns the kind that has most of the given keys, or `None` if no kind has any.
 fn likely<'k>(kinds: &'k [Kind], entries: &DeTable<'_>) -> Option<&'k Kind> {
     let rated = kinds.iter().map(|kind| {
         let known = entries.iter().filter(|(name, _)| kind.table.key(name.get_ref()).is_some()).count();

@@ -1,4 +1,4 @@
-//! Tables: which keys are known, unknown and missing.
+//! Reads tables: finds their known, unknown and missing keys.
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -16,11 +16,11 @@ use super::{
     walk::Walk,
 };
 
-/// A key with its value, as the file has it.
+/// A key with its value in the file.
 pub(super) type Entry<'a, 'i> = (&'a Spanned<DeString<'i>>, &'a Spanned<DeValue<'i>>);
 
 impl Walk<'_> {
-    /// Reads the entries of a table with known keys; `kinds` are all of the choice to which it belongs.
+    /// Reads the entries of a table. If the table belongs to a choice, `kinds` are all kinds of that choice.
     pub fn table(
         &mut self,
         table: &Table,
@@ -43,7 +43,7 @@ impl Walk<'_> {
                 Some(meant) => format!("did you mean `{}`?", meant.word),
                 None => unknown_remedy(table, kinds, name.get_ref(), &given),
             };
-            let place = if path.is_empty() { "at the top".to_owned() } else { format!("in [{path}]") };
+            let place = if path.is_empty() { "at the top level".to_owned() } else { format!("in [{path}]") };
             let message = format!("there is no key `{}` {place}", name.get_ref());
             self.complain(name.span(), &joined(path, name.get_ref()), message, remedy);
             if let Some(meant) = meant.filter(|meant| meant.is_sure) {
@@ -63,7 +63,7 @@ impl Walk<'_> {
         Value::Object(read)
     }
 
-    /// Reads the value of a key that the file has.
+    /// Reads the value of a key that is in the file.
     fn given(
         &mut self,
         key: &Key,
@@ -72,13 +72,13 @@ impl Walk<'_> {
         value: &Spanned<DeValue<'_>>,
     ) -> Option<Value> {
         let path = joined(path, &key.name);
-        // A table's value spans all of it; its name is the better place to point at.
+        // The value of a table spans all of its lines, so point at its name instead.
         let place = if value.get_ref().is_table() { name.span() } else { value.span() };
         self.places.insert(path.clone(), place);
         self.form(&key.form, &path, &name.span(), value).or_else(|| self.gap(key))
     }
 
-    /// Says that a key is missing, if it must be there.
+    /// Handles a key that is not in the file: records a fault if the key is required. Returns the sample value to use.
     fn absent(&mut self, key: &Key, path: &str, at: &Range<usize>) -> Option<Value> {
         if self.lost.may_have(&key.name) {
             return self.gap(key);
@@ -92,17 +92,17 @@ impl Walk<'_> {
             true => format!("add [{}]: {about}", joined(path, &key.name)),
             false => format!("add {} = {}: {about}", key.name, toml_text::inline(&example)),
         };
-        self.complain(at.clone(), &joined(path, &key.name), "it is missing".into(), remedy);
+        self.complain(at.clone(), &joined(path, &key.name), "the key is missing".into(), remedy);
         self.gap(key)
     }
 
-    /// Returns what stands in the place of a value that cannot be read.
+    /// Returns the sample value for a missing or unreadable value; `None` for an optional key in variant 0.
     fn gap(&self, key: &Key) -> Option<Value> {
         (key.is_required || self.variant > 0).then(|| sample::of_key(key, self.variant))
     }
 }
 
-/// Says what to do about a key that is like no other.
+/// Returns the remedy for an unknown key that resembles no other key of its table.
 fn unknown_remedy(
     table: &Table,
     kinds: &[Kind],
@@ -110,23 +110,27 @@ fn unknown_remedy(
     given: &BTreeMap<&str, Entry<'_, '_>>,
 ) -> String {
     if let Some(twin) = nearest(name, given.keys().copied()).filter(|twin| twin.is_sure) {
-        return format!("`{}` is given already; remove this", twin.word);
+        return format!("`{}` is set already; remove this key", twin.word);
     }
     let having: Vec<&str> =
         kinds.iter().filter(|kind| kind.table.key(name).is_some()).map(|kind| kind.name.as_str()).collect();
     if !having.is_empty() {
-        return format!("remove it, or choose a kind that has it: {}", listed(having.into_iter()));
+        return format!("remove the key, or choose a kind that has it: {}", listed(having.into_iter()));
     }
     let tables = shape::tables();
     let elsewhere = tables.iter().find(|(_, table)| table.key(name).is_some());
     match elsewhere {
-        Some((path, _)) if path.is_empty() => "write it at the top, before the first [table]".into(),
+        Some((path, _)) if path.is_empty() => {
+            "move the key to the top level, before the first [table]".into()
+        }
         Some((path, _)) => {
             let table = path.split(" (").next().unwrap_or(path);
-            format!("did you mean the one of [{table}]? Write it there")
+            format!("move the key to [{table}]")
         }
-        None if table.keys.is_empty() => "nothing but `kind` can be said here; remove it".into(),
-        None => format!("known here: {}", listed(table.keys.iter().map(|key| key.name.as_str()))),
+        None if table.keys.is_empty() => "this table has no key but `kind`; remove the key".into(),
+        None => {
+            format!("use one of the known keys: {}", listed(table.keys.iter().map(|key| key.name.as_str())))
+        }
     }
 }
 

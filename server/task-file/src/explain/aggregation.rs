@@ -1,4 +1,4 @@
-//! How updates become one aggregate.
+//! Explains the aggregation: the rule, the compression, and the influence of one hostile client.
 
 use folkmoot_coordinator::{aggregation::AggregatorChoice, task::TaskDescription};
 
@@ -7,19 +7,19 @@ use super::{
     who::condition,
 };
 
-/// Explains the aggregator and what an update may be.
+/// Returns sentences about the aggregator, the compression and the limits of an update.
 pub(super) fn aggregation(description: &TaskDescription) -> Vec<String> {
     let grid = &description.grid;
     let mut said = combined(description);
     said.push(one_client(description));
     said.push(match description.sums_on_arrival() {
-        true => "Updates are summed while they arrive.".into(),
-        false => "Updates are kept until the version is made, and combined then.".into(),
+        true => "The coordinator sums updates as they arrive.".into(),
+        false => "The coordinator stores updates and combines them when it commits a version.".into(),
     });
     said.push(match &description.compression {
-        None => "They travel as 32-bit numbers.".into(),
+        None => "Clients send updates uncompressed, as 32-bit floats.".into(),
         Some(recipe) => format!(
-            "Clients that know {} compress them by it, but for tensors of fewer than {} elements.",
+            "Clients that support {} compress updates with it, except for tensors of fewer than {} elements.",
             recipe.codec, recipe.exact_below
         ),
     });
@@ -30,19 +30,19 @@ pub(super) fn aggregation(description: &TaskDescription) -> Vec<String> {
             .map(|rule| format!("`{}` {}", rule.attribute, condition(&rule.condition)))
             .collect();
         said.push(format!(
-            "One that knows {} compresses by that where {}; the first that holds counts.",
+            "A client that supports {} uses it if {}; the first matching rule applies.",
             choice.recipe.codec,
             rules.join(" and ")
         ));
     }
     said.push(format!(
-        "An update with an element beyond ± {} is refused; sums are exact to {} bits behind the point.",
+        "The coordinator rejects an update with an element beyond ± {}. Sums are exact to {} fractional bits.",
         grid.value_max, grid.fraction_bits
     ));
     said
 }
 
-/// Explains what becomes of the deltas.
+/// Returns sentences about the rule that combines the deltas.
 fn combined(description: &TaskDescription) -> Vec<String> {
     let weight_max = grouped(description.grid.weight_max);
     match description.aggregator {
@@ -50,40 +50,39 @@ fn combined(description: &TaskDescription) -> Vec<String> {
         AggregatorChoice::BoundedMean(bounded) => vec![
             weighted(&weight_max),
             format!(
-                "A weight, a norm and a largest element are cut to {:.2} times the median of the round.",
+                "An update's weight, norm and largest element are limited to {:.2} times the round's median.",
                 bounded.influence_max.sqrt()
             ),
         ],
         AggregatorChoice::UniformMean => {
-            vec!["The aggregate is the mean of the deltas, in which every client counts alike.".into()]
+            vec!["The aggregate is the unweighted mean of the deltas.".into()]
         }
         AggregatorChoice::Median => vec![
-            "The aggregate is the median of each coordinate; weights do not count.".into(),
-            "Fewer than half of the updates cannot move it out of the range of the others.".into(),
+            "The aggregate is the median of each coordinate, without weights.".into(),
+            "If fewer than half of the updates are hostile, the median stays within the range of the honest ones.".into(),
         ],
         AggregatorChoice::TrimmedMean(trimmed) if trimmed.trim_share > 0.0 => vec![format!(
-            "The aggregate is the mean of each coordinate without the {} smallest and largest values, at least one at each \
-             end; weights do not count.",
+            "The aggregate is the mean of each coordinate, without weights. The smallest and the largest {} of the values \
+             are discarded, at least one at each end.",
             percent(trimmed.trim_share)
         )],
         AggregatorChoice::TrimmedMean(_) => vec![
-            "The aggregate is the mean of each coordinate; weights do not count, and nothing is cut off."
-                .into(),
+            "The aggregate is the mean of each coordinate, without weights. No values are discarded.".into(),
         ],
         AggregatorChoice::Krum(krum) => vec![format!(
-            "The aggregate is the one delta that lies closest to its neighbours, if up to {} of the updates may be hostile.",
+            "The aggregate is the delta that is closest to its neighbours, assuming that up to {} of the updates are hostile.",
             percent(krum.byzantine_share)
         )],
         AggregatorChoice::MultiKrum(krum) => vec![format!(
-            "The aggregate is the mean of the {} that lie closest to their neighbours, if up to {} of the updates may be \
-             hostile.",
+            "The aggregate is the mean of the {} that are closest to their neighbours, assuming that up to {} of the \
+             updates are hostile.",
             krum.chosen.map_or_else(|| "deltas".into(), |chosen| format!("{chosen} deltas")),
             percent(krum.byzantine_share)
         )],
         AggregatorChoice::NormBound(bound) => vec![
-            format!("A delta longer than {} is scaled down to that.", bound.norm_max),
+            format!("A delta with an L2 norm above {} is scaled down to that norm.", bound.norm_max),
             format!(
-                "The aggregate is their mean, weighted by the examples used, of which at most {weight_max} count."
+                "The aggregate is the mean of the deltas, weighted by the examples used, up to {weight_max} per update."
             ),
         ],
     }
@@ -91,43 +90,43 @@ fn combined(description: &TaskDescription) -> Vec<String> {
 
 fn weighted(weight_max: &str) -> String {
     format!(
-        "The aggregate is the mean of the deltas, weighted by the examples used, of which at most {weight_max} count."
+        "The aggregate is the mean of the deltas, weighted by the examples used, up to {weight_max} per update."
     )
 }
 
-/// Says how far one hostile client of a round can move the aggregate, whatever it sends.
+/// Returns a sentence that says how far one hostile client of a round can move the aggregate.
 pub(super) fn one_client(description: &TaskDescription) -> String {
     let value_max = description.grid.value_max;
     match description.aggregator {
         _ if description.privacy.central().is_some() => {
-            "One client moves the aggregate by no more than the clipping norm, divided by the report goal.".into()
+            "One client can move the aggregate by at most the clipping norm, divided by the report goal.".into()
         }
         AggregatorChoice::NormBound(bound) => format!(
-            "One client can move the aggregate by up to {}, because it says itself how many examples it used.",
+            "One client can move the aggregate by up to {}, because nobody can verify the example count that it reports.",
             bound.norm_max
         ),
         _ if description.scheduling.policy().updates().0 == 1 => format!(
-            "A version may be made of one update, and then its client can move every parameter by up to ± {value_max}."
+            "A version may combine a single update, whose client can then move every parameter by up to ± {value_max}."
         ),
         AggregatorChoice::WeightedMean => format!(
-            "A client says itself how many examples it used, and may send elements up to ± {value_max}: this rule is for \
-             clients that are trusted."
+            "Clients report their own example counts and may send elements up to ± {value_max}. Use this aggregator only \
+             if you trust all clients."
         ),
         AggregatorChoice::BoundedMean(bounded) => format!(
-            "No client counts for more than {} typical ones of its round, as long as fewer than half are hostile.",
+            "One client counts for at most {} typical clients of its round, as long as fewer than half of them are hostile.",
             bounded.influence_max
         ),
         AggregatorChoice::UniformMean => {
             format!("One client of n can move every parameter by up to {value_max} / n.")
         }
         AggregatorChoice::TrimmedMean(trimmed) if trimmed.trim_share <= 0.0 => format!(
-            "One client of n can move every parameter by up to {value_max} / n: set a trim_share above 0."
+            "One client of n can move every parameter by up to {value_max} / n. To prevent this, set trim_share above 0."
         ),
         AggregatorChoice::Median | AggregatorChoice::TrimmedMean(_) => {
-            "One client moves no parameter by more than an honest client can.".into()
+            "A hostile client can move a parameter no further than an honest client can.".into()
         }
         AggregatorChoice::Krum(_) | AggregatorChoice::MultiKrum(_) => {
-            "No single parameter has a bound: one client whose update is like the others but for one parameter may be chosen."
+            "Single parameters have no bound: the aggregator may choose an update that differs in only one parameter."
                 .into()
         }
     }

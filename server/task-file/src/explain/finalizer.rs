@@ -1,35 +1,35 @@
-//! How the aggregate changes the model.
+//! Explains how the finalizer turns the aggregate into a change of the model.
 
 use folkmoot_coordinator::finalizer::{CommitSchedule, FinalizerChoice};
 
 use super::{plan, quantity::count};
 
-/// Explains the finalizer.
+/// Returns sentences about the finalizer: its formula and its learning rates.
 pub(super) fn finalizer(choice: &FinalizerChoice) -> Vec<String> {
     match choice {
         FinalizerChoice::FedAvg(fed_avg) => {
             let mut said = vec![match fed_avg.server_learning_rate {
                 1.0 => "The aggregate is added to the model (FedAvg).".into(),
-                rate => format!("{rate} times the aggregate is added to the model (FedAvg)."),
+                rate => format!("The aggregate is multiplied by {rate} and added to the model (FedAvg)."),
             }];
             said.extend(schedule(&fed_avg.schedule));
             said
         }
         FinalizerChoice::FedAvgM(fed_avg_m) => {
-            let look = if fed_avg_m.nesterov { ", looking ahead as Nesterov's" } else { "" };
+            let look = if fed_avg_m.nesterov { " with Nesterov's look-ahead" } else { "" };
             let mut said = vec![format!(
-                "The aggregate feeds a momentum of {}{look}, and {} times that is added to the model (FedAvgM).",
+                "The aggregate updates a momentum of {}{look}. The result is multiplied by {} and added to the model (FedAvgM).",
                 fed_avg_m.momentum, fed_avg_m.server_learning_rate
             )];
             if fed_avg_m.momentum_correction {
-                said.push("The momentum is lowered by what staleness brings by itself.".into());
+                said.push("The momentum is reduced by the implicit momentum that staleness causes.".into());
             }
             said.extend(schedule(&fed_avg_m.schedule));
             said
         }
         FinalizerChoice::FedAdagrad(adagrad) => adaptive(
             format!(
-                "FedAdagrad steps by {} times the aggregate, divided by the root of the sum of its squares so far",
+                "FedAdagrad steps by {} times the aggregate, divided by the root of the sum of all squares so far",
                 adagrad.server_learning_rate
             ),
             adagrad.tau,
@@ -37,7 +37,7 @@ pub(super) fn finalizer(choice: &FinalizerChoice) -> Vec<String> {
         ),
         FinalizerChoice::FedAdam(adam) => adaptive(
             format!(
-                "FedAdam steps by {} times a momentum of {}, divided by the root of the moving average of the squares \
+                "FedAdam steps by {} times a momentum of {}, divided by the root of the moving average of squares \
                  (decay {})",
                 adam.server_learning_rate, adam.beta1, adam.beta2
             ),
@@ -46,7 +46,7 @@ pub(super) fn finalizer(choice: &FinalizerChoice) -> Vec<String> {
         ),
         FinalizerChoice::FedYogi(yogi) => adaptive(
             format!(
-                "FedYogi steps by {} times a momentum of {}, divided by the root of squares that change slowly (decay {})",
+                "FedYogi steps by {} times a momentum of {}, divided by the root of a slowly changing average of squares (decay {})",
                 yogi.server_learning_rate, yogi.beta1, yogi.beta2
             ),
             yogi.tau,
@@ -56,7 +56,7 @@ pub(super) fn finalizer(choice: &FinalizerChoice) -> Vec<String> {
 }
 
 fn adaptive(step: String, tau: f64, rates: &CommitSchedule) -> Vec<String> {
-    let mut said = vec![format!("{step}, for each parameter by itself; tau = {tau} bounds the steps.")];
+    let mut said = vec![format!("{step}, separately for each parameter; tau = {tau} limits the steps.")];
     said.extend(schedule(rates));
     said
 }
@@ -65,11 +65,11 @@ fn schedule(schedule: &CommitSchedule) -> Vec<String> {
     let mut said = Vec::new();
     if schedule.warmup_commits > 0 {
         said.push(format!(
-            "The rate rises over the first {}.",
+            "The server learning rate rises over the first {}.",
             count(schedule.warmup_commits.into(), "version")
         ));
     }
     let change = plan::schedule(&schedule.learning_rate_schedule);
-    said.extend(change.map(|change| format!("The rate {change}, where a step is a version.")));
+    said.extend(change.map(|change| format!("The server learning rate {change}; each version is one step.")));
     said
 }

@@ -1,47 +1,49 @@
-//! What the coordinator learns of a client, and what not.
+//! Explains what the coordinator learns about a client.
 
 use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_protocol::Protection;
 
-/// Explains what leaves the device.
+/// Returns sentences about the data that leaves the device.
 pub(super) fn learns(description: &TaskDescription) -> Vec<String> {
     let mut said = vec![
-        "It learns who checks in and when, how many examples a client holds, the version of its SDK and the attributes \
-         that the app states."
+        "The coordinator learns which clients check in and when, how many examples each holds, its SDK version and the \
+         attributes that the app reports."
             .to_owned(),
     ];
     let is_local = description.privacy.local().is_some();
     said.push(match description.protection {
         Protection::Plain if is_local => {
-            "It sees each update with the noise that the client has added, and nothing that was measured: neither losses nor \
-             how many examples were used."
+            "It sees each update only with the noise that the client has added. Clients report no losses and no example \
+             counts."
                 .into()
         }
         Protection::Plain if description.plan.example_privacy.is_some() => {
-            "It sees each update as it is, with the examples that the client holds; single examples are hidden in it, and \
-             nothing that was measured is told."
+            "It sees each update in the clear, with the number of examples that the client holds. Single examples are \
+             hidden, and clients report no metrics."
                 .into()
         }
         Protection::Plain => {
-            "It sees each update as it is, with the examples used, the sum of their losses and how many were predicted \
-             right; a delta can say much about the examples it was made from."
+            "It sees each update in the clear, with the number of examples used, the sum of their losses and the number \
+             classified correctly. A delta can reveal much about these examples."
                 .into()
         }
     });
     if description.evaluation.as_ref().is_some_and(|evaluation| evaluation.federated.is_some()) {
-        said.push("From an evaluation it sees each client's sums.".into());
+        said.push(
+            "In an evaluation, it sees each client's metrics, summed over the client's examples.".into(),
+        );
     }
     if !description.eligibility.device_rules.is_empty() {
         said.push(
-            "It is not told the private attributes; that a client takes part or is silent says that the rules hold, or \
-             that something else is amiss."
+            "It does not learn the private attributes. But it learns that a client that takes part satisfies the device \
+             rules. A client that stays away may fail the rules, or have another reason."
                 .into(),
         );
     }
     said.push("It never sees the examples.".into());
     if description.privacy.central().is_some() {
         said.push(
-            "It sees each update before the noise: the noise protects from those who get the versions."
+            "It sees each update before the noise: the noise protects only against recipients of the versions."
                 .into(),
         );
     }

@@ -1,4 +1,4 @@
-//! What a task will do, in words.
+//! Explains a task in words.
 
 mod aggregation;
 mod finalizer;
@@ -17,58 +17,57 @@ use serde::Serialize;
 /// One part of a task, explained in short sentences.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Paragraph {
-    /// Which part.
+    /// The heading.
     pub part: &'static str,
-    /// What happens there.
+    /// The sentences about this part.
     pub sentences: Vec<String>,
 }
 
-/// How large a model is.
+/// The size of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModelSize {
-    /// Its parameters.
+    /// The number of parameters.
     pub parameters: u64,
-    /// Those of them that travel.
+    /// The number of trained parameters, which clients download and upload.
     pub trained: u64,
-    /// Bytes of the ONNX file.
+    /// The size of the ONNX file in bytes.
     pub model_bytes: u64,
 }
 
-/// Explains a description, whose faults have been mended; with a model also what travels.
+/// Explains a valid task description, one paragraph for each part. With a model size, also explains the traffic.
 pub fn explain(description: &TaskDescription, model: Option<ModelSize>) -> Vec<Paragraph> {
     let paragraph = |part, sentences| Paragraph { part, sentences };
     let mut paragraphs = vec![
-        paragraph("who is asked", who::eligibility(description)),
-        paragraph("who is drawn", who::selection(description)),
-        paragraph("what a client computes", plan::training(&description.plan)),
-        paragraph("when versions are made", scheduling::scheduling(description)),
-        paragraph("how updates are combined", aggregation::aggregation(description)),
-        paragraph("how the model changes", finalizer::finalizer(&description.finalizer)),
-        paragraph("what versions may reveal", privacy::privacy(description)),
-        paragraph("what is measured", measuring::evaluation(description.evaluation.as_ref())),
-        paragraph("when it ends", measuring::stop(description)),
+        paragraph("eligible clients", who::eligibility(description)),
+        paragraph("selection", who::selection(description)),
+        paragraph("training on a client", plan::training(&description.plan)),
+        paragraph("scheduling", scheduling::scheduling(description)),
+        paragraph("aggregation", aggregation::aggregation(description)),
+        paragraph("change of the model", finalizer::finalizer(&description.finalizer)),
+        paragraph("privacy", privacy::privacy(description)),
+        paragraph("evaluation", measuring::evaluation(description.evaluation.as_ref())),
+        paragraph("end of the task", measuring::stop(description)),
         paragraph("what the coordinator learns", learns::learns(description)),
     ];
     if let Some(model) = model {
-        paragraphs.push(paragraph("what travels", size::traffic(description, model)));
+        paragraphs.push(paragraph("traffic", size::traffic(description, model)));
     }
     paragraphs
 }
 
-/// Lists what an operator should know of a task that has no fault: what one hostile client can do to it, and what a default
-/// leaves open.
+/// Lists warnings about a valid task: what one hostile client can do to it, and risks that a default leaves open.
 pub fn notes(description: &TaskDescription) -> Vec<String> {
-    const ONE_TOKEN: &str = "token_share_max is not set: all clients of a round may come by one enrolment token, and whoever \
-         has it can be the whole cohort. If your clients come by many tokens, set it, for example to 0.1.";
+    const ONE_TOKEN: &str = "token_share_max is not set: all clients of a round may have enrolled with one token, so whoever \
+         holds that token can be the whole cohort. If your clients use many tokens, set it, for example to 0.1.";
     let mut notes = vec![aggregation::one_client(description)];
-    // Where privacy rests on the draw there can be no bound.
+    // With privacy amplification by sampling, such a bound is not possible.
     if description.token_share_max.is_none() && description.sampled().is_none() {
         notes.push(ONE_TOKEN.into());
     }
     notes
 }
 
-/// Lays paragraphs out for a terminal, with lines of at most 100 characters.
+/// Formats paragraphs for a terminal, with lines of at most 100 characters.
 pub fn text(paragraphs: &[Paragraph]) -> String {
     let lay = |paragraph: &Paragraph| {
         let lines = super::template::prose("  ", &paragraph.sentences.join(" "));

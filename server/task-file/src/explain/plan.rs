@@ -1,4 +1,4 @@
-//! What a client computes.
+//! Explains the training on a client.
 
 use folkmoot_protocol::{
     ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, Precision,
@@ -7,32 +7,32 @@ use folkmoot_protocol::{
 
 use super::quantity::{bytes, count, grouped, times};
 
-/// Explains the local work of an assignment.
+/// Returns sentences about the training that a client does for an assignment.
 pub(super) fn training(plan: &TrainingPlan) -> Vec<String> {
     let mut said = vec![format!(
-        "A client goes over its examples {}, {} at once, and lowers the {}.",
+        "A client trains on its examples {}, in batches of {}, and minimises the {}.",
         times(plan.epochs.into()),
-        count(plan.batch_size.into(), "example"),
+        grouped(plan.batch_size.into()),
         loss(plan.loss)
     )];
     said.push(format!("{}.", optimizer(&plan.optimizer)));
     if plan.accumulation_steps > 1 {
         said.push(format!(
-            "A step is made of the gradients of {} batches.",
+            "Each step combines the gradients of {} batches.",
             grouped(plan.accumulation_steps.into())
         ));
     }
     said.extend(
         schedule(&plan.learning_rate_schedule)
-            .map(|text| format!("The step size {text} within an assignment.")),
+            .map(|text| format!("The learning rate {text} within an assignment.")),
     );
     if plan.warmup_steps > 0 {
-        said.push(format!("Before that it rises over {}.", count(plan.warmup_steps.into(), "step")));
+        said.push(format!("Before that, it rises over {}.", count(plan.warmup_steps.into(), "step")));
     }
     said.extend(plan.gradient_clipping.map(|one| clipping(one, plan.example_privacy)));
     if plan.proximal_term > 0.0 {
         said.push(format!(
-            "A proximal term of {} holds the weights near those it began with (FedProx).",
+            "A proximal term of {} keeps the weights near the starting weights (FedProx).",
             plan.proximal_term
         ));
     }
@@ -40,11 +40,11 @@ pub(super) fn training(plan: &TrainingPlan) -> Vec<String> {
         said.push(format!("It stops after {}, even in the middle of an epoch.", count(steps.into(), "step")));
     }
     if let Some(limit) = plan.time_limit_seconds {
-        said.push(format!("It stops after {limit} seconds of training with what it has by then."));
+        said.push(format!("It stops after {limit} seconds of training and sends what it has."));
     }
     if !plan.frozen.is_empty() {
         let patterns: Vec<&str> = plan.frozen.iter().map(|pattern| pattern.as_str()).collect();
-        said.push(format!("Tensors named {} keep their values and do not travel.", patterns.join(", ")));
+        said.push(format!("Tensors named {} keep their values and are not sent.", patterns.join(", ")));
     }
     said.extend(match plan.statistics {
         RunningStatistics::Aggregate => None,
@@ -55,11 +55,11 @@ pub(super) fn training(plan: &TrainingPlan) -> Vec<String> {
     said.extend(match plan.precision {
         Precision::Single => None,
         Precision::Mixed => {
-            Some("It stores activations with 16 bits, which takes a graphics processor that can.".to_owned())
+            Some("It stores activations as 16-bit floats, which needs a supported GPU.".to_owned())
         }
     });
     if let Some(most) = plan.memory_bytes_max {
-        said.push(format!("A step that needs more than {} of memory is refused.", bytes(most)));
+        said.push(format!("Clients refuse a step that needs more than {} of memory.", bytes(most)));
     }
     said
 }
@@ -91,63 +91,65 @@ fn optimizer(optimizer: &LocalOptimizer) -> String {
             };
             let decay = decay(weight_decay);
             format!(
-                "It uses stochastic gradient descent with a step size of {learning_rate}{momentum}{decay}"
+                "It uses stochastic gradient descent with a learning rate of {learning_rate}{momentum}{decay}"
             )
         }
         LocalOptimizer::Adam { learning_rate, beta1, beta2, epsilon: _, weight_decay } => {
             let decay = decay(weight_decay);
             format!(
-                "It uses Adam with a step size of {learning_rate} and decays of {beta1} and {beta2}{decay}"
+                "It uses Adam with a learning rate of {learning_rate} and decays of {beta1} and {beta2}{decay}"
             )
         }
         LocalOptimizer::AdamW { learning_rate, beta1, beta2, epsilon: _, weight_decay } => {
             let decay = decay(weight_decay);
             format!(
-                "It uses AdamW with a step size of {learning_rate} and decays of {beta1} and {beta2}{decay}"
+                "It uses AdamW with a learning rate of {learning_rate} and decays of {beta1} and {beta2}{decay}"
             )
         }
         LocalOptimizer::Adagrad { learning_rate, epsilon: _, weight_decay } => {
-            format!("It uses Adagrad with a step size of {learning_rate}{}", decay(weight_decay))
+            format!("It uses Adagrad with a learning rate of {learning_rate}{}", decay(weight_decay))
         }
         LocalOptimizer::RmsProp { learning_rate, decay: forgetting, epsilon: _, momentum, weight_decay } => {
             let momentum = if momentum > 0.0 { format!(", a momentum of {momentum}") } else { String::new() };
             let decay = decay(weight_decay);
             format!(
-                "It uses RMSProp with a step size of {learning_rate}{momentum} and a decay of {forgetting}{decay}"
+                "It uses RMSProp with a learning rate of {learning_rate}{momentum} and a decay of {forgetting}{decay}"
             )
         }
     }
 }
 
-/// Says how a rate changes; `None` if it does not.
+/// Returns the part of a sentence that says how a learning rate changes; `None` if the rate is constant.
 pub(super) fn schedule(schedule: &LearningRateSchedule) -> Option<String> {
     Some(match *schedule {
         LearningRateSchedule::Constant => return None,
         LearningRateSchedule::Linear { final_factor, steps } => {
-            format!("goes in a straight line to {final_factor} times its size over {} steps", steps)
+            format!("changes linearly to {final_factor} times its initial value over {} steps", steps)
         }
         LearningRateSchedule::Cosine { final_factor, steps } => {
-            format!("falls along a cosine to {final_factor} times its size over {} steps", steps)
+            format!("follows a cosine to {final_factor} times its initial value over {} steps", steps)
         }
         LearningRateSchedule::Step { factor, every } => {
             format!("is multiplied by {factor} every {}", count(every.into(), "step"))
         }
-        LearningRateSchedule::Exponential { factor } => format!("is multiplied by {factor} with each step"),
+        LearningRateSchedule::Exponential { factor } => format!("is multiplied by {factor} at each step"),
     })
 }
 
 fn clipping(clipping: GradientClipping, privacy: Option<ExamplePrivacy>) -> String {
     match clipping {
-        GradientClipping::Norm(bound) => format!("A gradient longer than {bound} is scaled down to that."),
-        GradientClipping::Value(bound) => format!("Each element of the gradient is cut to ± {bound}."),
+        GradientClipping::Norm(bound) => {
+            format!("A gradient with an L2 norm above {bound} is scaled down to that norm.")
+        }
+        GradientClipping::Value(bound) => format!("Each element of the gradient is clipped to ± {bound}."),
         GradientClipping::PerExampleNorm(bound) => match privacy {
             Some(privacy) => format!(
-                "The gradient of each example is scaled down to the norm {bound}, and a step gets noise of {} times that: \
-                 single examples of a client are hidden, how many it holds is not (DP-SGD).",
+                "The gradient of each example is clipped to the norm {bound}, and each step adds noise of {} times that norm \
+                 (DP-SGD). This hides single examples of a client, but not how many it holds.",
                 privacy.noise_multiplier
             ),
             None => format!(
-                "The gradient of each example is scaled down to the norm {bound}; by itself this hides nobody."
+                "The gradient of each example is clipped to the norm {bound}. Without noise, this gives no privacy."
             ),
         },
     }

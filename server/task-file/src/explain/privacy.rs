@@ -1,4 +1,4 @@
-//! What versions may reveal of a client.
+//! Explains the privacy guarantee: the limit on what versions may reveal about a client.
 
 use folkmoot_coordinator::{
     privacy::{CentralPrivacy, Clipping, StreamShape, Terms},
@@ -6,12 +6,12 @@ use folkmoot_coordinator::{
 };
 use folkmoot_privacy::ledger::Participation;
 
-/// Explains the promise and the noise that keeps it.
+/// Returns sentences about the privacy guarantee, the clipping and the noise.
 pub(super) fn privacy(description: &TaskDescription) -> Vec<String> {
     let (privacy, terms) = (&description.privacy, Terms::of(description).ok().flatten());
     let Some(limits) = privacy.limits() else {
         return vec![
-            "There is no differential privacy in this task: versions may reveal what updates taught.".into(),
+            "This task has no differential privacy: versions may reveal what they learned from single clients.".into(),
         ];
     };
     let mut said = Vec::new();
@@ -24,15 +24,15 @@ pub(super) fn privacy(description: &TaskDescription) -> Vec<String> {
         said.push(format!("A client scales its update to an L2 norm of at most {}.", local.clipping_norm));
         said.extend(terms.map(|terms| {
             format!(
-                "It adds Gaussian noise of {:.3} times that norm to every element before the update leaves the device, and \
-                 tells neither losses nor counts.",
+                "It adds Gaussian noise of {:.3} times that norm to every element before the update leaves the device. It \
+                 reports no losses and no counts.",
                 terms.update_multiplier
             )
         }));
         said.extend(terms.map(|terms| participations(&terms)));
     }
     said.push(format!(
-        "The task ends before a version would bring it above epsilon {} at delta {}. Clients' losses and counts are not \
+        "The task ends before a version would exceed epsilon {} at delta {}. Losses and counts of clients are not \
          released.",
         limits.epsilon, limits.delta
     ));
@@ -42,7 +42,7 @@ pub(super) fn privacy(description: &TaskDescription) -> Vec<String> {
 fn noise(terms: &Terms) -> String {
     let Some(stream) = terms.stream else {
         return format!(
-            "The sum gets Gaussian noise of {:.3} times that norm and is divided by {}, the report goal, however many report.",
+            "The sum gets Gaussian noise of {:.3} times that norm. The noised sum is always divided by {}, the report goal.",
             terms.update_multiplier, terms.report_goal
         );
     };
@@ -51,8 +51,8 @@ fn noise(terms: &Terms) -> String {
         StreamShape::Blt => "by a buffered Toeplitz matrix",
     };
     format!(
-        "The sums of up to {} versions get noise that is correlated {shape}, of {:.3} times what one client can change of all \
-         of them, and are divided by {}, the report goal, however many report.",
+        "The sums of up to {} versions get noise that is correlated {shape}, of {:.3} times the most that one client can change \
+         in all of them together. Each noised sum is always divided by {}, the report goal.",
         stream.releases_max, terms.update_multiplier, terms.report_goal
     )
 }
@@ -60,21 +60,21 @@ fn noise(terms: &Terms) -> String {
 fn participations(terms: &Terms) -> String {
     match (terms.charge.participation, terms.stream) {
         (_, Some(stream)) => format!(
-            "A client's updates are in at most {} versions, at least {} apart; all together are charged once.",
+            "A client's updates are in at most {} versions, at least {} apart. All versions together are charged once.",
             stream.pattern.participations_within(stream.releases_max),
             stream.pattern.separation()
         ),
         (Participation::AtMost { count }, _) => format!(
-            "A client's updates are in at most {count} versions; each is charged in full, whoever else takes part."
+            "A client's updates are in at most {count} versions. Each version is charged in full, no matter which other clients take part."
         ),
         (Participation::Whole { count }, _) => {
             format!(
-                "A client is given at most {count} assignments; they are charged in full with the first version."
+                "A client gets at most {count} assignments. All of them are charged in full with the first version."
             )
         }
         (Participation::Poisson { rate }, _) => format!(
-            "Every version is charged as a sample in which each client of the population is with probability {rate}. \
-             Nobody is told how many clients a round drew or how many of them reported."
+            "Each version is charged as a random sample that includes each client of the population with probability {rate}. \
+             The numbers of selected and reporting clients are not disclosed."
         ),
     }
 }
@@ -83,8 +83,8 @@ fn clipping(central: &CentralPrivacy) -> String {
     match central.clipping {
         Clipping::Fixed { norm } => format!("A client scales its update to an L2 norm of at most {norm}."),
         Clipping::Adaptive { initial_norm, quantile, .. } => format!(
-            "A client scales its update to an L2 norm that begins at {initial_norm} and follows the norm below which a share \
-             of {quantile} of the updates lie."
+            "A client scales its update to an L2 norm that starts at {initial_norm} and then follows the {quantile} quantile of \
+             the updates' norms."
         ),
     }
 }

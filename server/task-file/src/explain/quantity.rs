@@ -1,17 +1,17 @@
-//! Numbers with their units.
+//! Formats numbers with their units.
 
-/// Says how many: `1 client`, `20 clients`.
+/// Formats a count: `1 client`, `20 clients`.
 pub(super) fn count(number: u64, unit: &str) -> String {
     let s = if number == 1 { "" } else { "s" };
     format!("{} {unit}{s}", grouped(number))
 }
 
-/// Says how often: `once`, `5 times`.
+/// Formats a number of times: `once`, `5 times`.
 pub(super) fn times(number: u64) -> String {
     if number == 1 { "once".into() } else { count(number, "time") }
 }
 
-/// Says a duration in the largest unit that divides it: `90 seconds`, `10 minutes`, `2 hours`.
+/// Formats a duration in the largest unit that divides it: `90 seconds`, `10 minutes`, `2 hours`.
 pub(super) fn seconds(seconds: u64) -> String {
     match seconds {
         0 => count(0, "second"),
@@ -22,7 +22,7 @@ pub(super) fn seconds(seconds: u64) -> String {
     }
 }
 
-/// Says how many bytes, in decimal units.
+/// Formats a number of bytes in decimal units.
 pub(super) fn bytes(bytes: u64) -> String {
     match bytes {
         0..=9_999 => count(bytes, "byte"),
@@ -32,7 +32,7 @@ pub(super) fn bytes(bytes: u64) -> String {
     }
 }
 
-/// Says a share: `10 %`.
+/// Formats a share: `10 %`.
 pub(super) fn percent(share: f64) -> String {
     let percent = (share * 1e6).round() / 1e4;
     format!("{percent} %")

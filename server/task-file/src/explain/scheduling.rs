@@ -1,4 +1,5 @@
-//! How many clients train, when a version is made, and what becomes of the late and the stale.
+//! Explains the scheduling: how many clients train, when a version is committed, and how late and stale updates are
+//! handled.
 
 use folkmoot_coordinator::{
     scheduling::{
@@ -10,7 +11,8 @@ use folkmoot_coordinator::{
 
 use super::quantity::{count, seconds};
 
-/// Explains the scheduling.
+/// Returns sentences about the scheduling policy: the number of clients, the condition for a commit, and late or stale
+/// updates.
 pub(super) fn scheduling(description: &TaskDescription) -> Vec<String> {
     if let Some(Sampled(policy)) = description.sampled() {
         return sampled(&policy);
@@ -22,9 +24,12 @@ pub(super) fn scheduling(description: &TaskDescription) -> Vec<String> {
         SchedulingChoice::AggressiveSynchronous(aggressive) => return asking(aggressive),
         SchedulingChoice::SemiSynchronous(slots) => slot(slots),
         SchedulingChoice::Buffered(buffered) => {
-            let mut said = vec![format!("Every {} make a version.", count(buffered.buffer_goal, "update"))];
+            let mut said = vec![format!("Each version combines {}.", count(buffered.buffer_goal, "update"))];
             if let Some(after) = buffered.commit_after_seconds {
-                said.push(format!("After {} fewer do, if there is any.", seconds(after)));
+                said.push(format!(
+                    "After {}, fewer updates are enough, if there is at least one.",
+                    seconds(after)
+                ));
             }
             said
         }
@@ -33,9 +38,9 @@ pub(super) fn scheduling(description: &TaskDescription) -> Vec<String> {
         }
         SchedulingChoice::StaleSynchronous(stale) => clocked(stale),
         SchedulingChoice::DynamicStaleSynchronous(dynamic) => vec![
-            "Every update makes a version and moves its client's clock on.".into(),
+            "Every update makes a version and advances its client's clock.".into(),
             format!(
-                "A client may be {} ahead of the slowest, and the fastest up to {} where that saves waiting.",
+                "A client may be {} ahead of the slowest client; the fastest may be up to {} ahead if that saves waiting time.",
                 count(dynamic.bound_min, "update"),
                 dynamic.bound_max
             ),
@@ -45,11 +50,11 @@ pub(super) fn scheduling(description: &TaskDescription) -> Vec<String> {
         SchedulingChoice::ValueBounded(bounded) => vec![
             "Every update makes a version.".into(),
             format!(
-                "While the model has moved by more than {} in L2 since the version from which somebody trains, {}.",
+                "While the model has moved by more than {} in L2 since the version that a client trains from, {}.",
                 bounded.norm_max,
                 match bounded.at_bound {
-                    AtBound::Delay => "nobody starts",
-                    AtBound::Reject => "that one's work is dropped",
+                    AtBound::Delay => "no client starts",
+                    AtBound::Reject => "the work of that client is dropped",
                 }
             ),
         ],
@@ -57,12 +62,12 @@ pub(super) fn scheduling(description: &TaskDescription) -> Vec<String> {
     said.insert(
         0,
         format!(
-            "Up to {} train at the same time, each from the newest version.",
+            "Up to {} train at the same time. Each starts from the newest version.",
             count(policy.concurrency(), "client")
         ),
     );
     said.push(format!(
-        "An assignment that brings no update within {} is dropped.",
+        "An assignment without an update within {} is dropped.",
         seconds(policy.assignment_milliseconds() / 1000)
     ));
     said.extend(stale(&policy.staleness()));
@@ -72,25 +77,25 @@ pub(super) fn scheduling(description: &TaskDescription) -> Vec<String> {
 fn cohort(policy: &Synchronous) -> Vec<String> {
     let (cohort, goal, minimum) = (policy.cohort(), policy.report_goal, policy.minimum_cohort());
     let mut said = vec![format!(
-        "A round draws {} for {} that are wanted, and waits up to {} until so many are there.",
+        "A round selects {} to get {}. It waits up to {} for enough clients.",
         count(cohort, "client"),
         count(goal, "update"),
         seconds(policy.selection_deadline_seconds)
     )];
     if let Some(crowd) = policy.crowd().filter(|_| cohort > goal) {
         said.push(format!(
-            "In a population of fewer than {} it starts as soon as {goal} are there.",
+            "In a population of fewer than {}, it starts as soon as {goal} are waiting.",
             count(crowd, "client")
         ));
     }
     said.extend([
         format!(
-            "A version is made as soon as {} arrived, or after {} with at least {minimum}.",
+            "It commits a version as soon as it has {}, or after {} if it has at least {minimum}.",
             count(goal, "update"),
             seconds(policy.reporting_deadline_seconds)
         ),
-        "With fewer the round is abandoned, and the model stays as it is.".into(),
-        "An update that comes later is refused, so none is stale.".into(),
+        "With fewer, the round is abandoned and the model does not change.".into(),
+        "Later updates are rejected, so no update is stale.".into(),
     ]);
     said
 }
@@ -99,26 +104,26 @@ fn asking(policy: &AggressiveSynchronous) -> Vec<String> {
     let (cohort, ask_at) = (policy.cohort, policy.ask_at());
     let minimum = count(policy.minimum_cohort(), "update");
     let mut said = vec![format!(
-        "A round draws {}, and waits up to {} until so many are there.",
+        "A round selects {}. It waits up to {} for enough clients.",
         count(cohort, "client"),
         seconds(policy.selection_deadline_seconds)
     )];
     if ask_at < cohort {
         said.push(format!(
-            "When {} arrived, the other clients are asked to send what they have, and get {} for it. A training that \
-             ends early counts by the examples that it used.",
+            "When it has {}, the coordinator asks the other clients to send what they have within {}. An update \
+             from a training that ended early is weighted by the examples that it used.",
             count(ask_at, "update"),
             seconds(policy.grace_seconds)
         ));
     }
     said.extend([
         format!(
-            "A version is made as soon as nobody is waited for, or when that time is over with at least {minimum}, or \
-             after {} with as many.",
+            "The round commits a version when no client is outstanding. It also commits with at least {minimum} when that \
+             time is over, or after {}.",
             seconds(policy.reporting_deadline_seconds)
         ),
-        "With fewer the round is abandoned, and the model stays as it is.".into(),
-        "An update that comes later is refused, so none is stale.".into(),
+        "With fewer, the round is abandoned and the model does not change.".into(),
+        "Later updates are rejected, so no update is stale.".into(),
     ]);
     said
 }
@@ -126,83 +131,80 @@ fn asking(policy: &AggressiveSynchronous) -> Vec<String> {
 fn sampled(policy: &Synchronous) -> Vec<String> {
     vec![
         format!(
-            "A round draws {} after it was opened, once, if at least {} wait then; with fewer it draws nobody and is abandoned.",
+            "A round selects clients once, {} after it was opened, if at least {} are waiting. Otherwise, the round is abandoned.",
             seconds(policy.selection_deadline_seconds),
             count(policy.minimum_cohort(), "client")
         ),
         format!(
-            "A version is made {} after the draw, neither earlier nor later, of the updates that have arrived, be it none. \
-             Neither the goal nor the over-selection ends a round.",
+            "It commits a version exactly {} after the selection, with the updates that have arrived, even if there are \
+             none. Neither the report goal nor the over-selection factor ends a round.",
             seconds(policy.reporting_deadline_seconds)
         ),
-        "A task that is paused or cancelled makes a version of what has arrived, if its round has drawn."
+        "If the task is paused or cancelled after the selection, the round still commits what has arrived."
             .into(),
-        "An update that comes later is refused, so none is stale.".into(),
+        "Later updates are rejected, so no update is stale.".into(),
     ]
 }
 
 fn slot(policy: &SemiSynchronous) -> Vec<String> {
     vec![
         format!(
-            "Every {} whatever has arrived makes a version, if it is at least {}.",
+            "Every {}, the updates that have arrived make a version, if there are at least {}.",
             seconds(policy.slot_seconds),
             count(policy.minimum_cohort, "update")
         ),
-        "Where it is less, the slot ends as soon as there is enough.".into(),
-        "A fast client may train several times in a slot, and a slow one goes on into the next.".into(),
+        "If fewer updates have arrived, the slot ends as soon as enough have.".into(),
+        "A fast client may train several times in a slot. A slow client continues into the next slot.".into(),
     ]
 }
 
 fn clocked(policy: &StaleSynchronous) -> Vec<String> {
     vec![
-        "Every update makes a version and moves its client's clock on.".into(),
-        format!("No client may be more than {} ahead of the slowest.", count(policy.bound, "update")),
+        "Every update makes a version and advances its client's clock.".into(),
+        format!("No client may be more than {} ahead of the slowest client.", count(policy.bound, "update")),
         at_bound(policy.at_bound),
         absence(policy.absence_seconds),
     ]
 }
 
 fn absence(after: u64) -> String {
-    format!("A client that is not heard of for {} does not hold the others any more.", seconds(after))
+    format!("A client that is silent for {} no longer holds up the others.", seconds(after))
 }
 
 fn at_bound(at_bound: AtBound) -> String {
     match at_bound {
-        AtBound::Delay => "At the bound the fast wait for the slow.".into(),
+        AtBound::Delay => "At the bound, fast clients wait for slow ones.".into(),
         AtBound::Reject => {
-            "At the bound the work of the slow is dropped, and they begin again with the others.".into()
+            "At the bound, the work of slow clients is dropped, and they start again with the others.".into()
         }
     }
 }
 
-/// Says what becomes of updates that are based on an old version.
+/// Returns sentences about the handling of stale updates, which are based on an old version.
 fn stale(staleness: &Staleness) -> Vec<String> {
     let weight = &staleness.weight;
     let mut said = vec![match weight {
         StalenessWeight::Constant => "A stale update counts as much as a fresh one.".to_owned(),
         StalenessWeight::Polynomial { .. } | StalenessWeight::Hinge { .. } => format!(
-            "A stale update counts less: {:.2} of a fresh one if it is 1 version old, {:.2} if it is 10.",
+            "A stale update counts less: {:.2} of a fresh one at an age of 1 version, {:.2} at an age of 10.",
             weight.of(1),
             weight.of(10)
         ),
     }];
     if let Some(most) = staleness.maximum {
         let bound = match staleness.at_bound {
-            AtBound::Delay => "a version is held back until the slow have brought theirs",
-            AtBound::Reject => "it is dropped",
+            AtBound::Delay => "before one would get older, the next version waits for the slow clients",
+            AtBound::Reject => "one that would get older is dropped",
         };
-        said.push(format!(
-            "It may be at most {} old; before it gets older, {bound}.",
-            count(most, "version")
-        ));
+        said.push(format!("An update may be at most {} old; {bound}.", count(most, "version")));
     }
     match staleness.correction {
         Correction::None => {}
         Correction::ModelMixing => {
-            said.push("Not its delta but the client's whole model is mixed into the newest (FedAsync).".into());
+            said.push("The client's whole model is mixed into the newest version, instead of its delta (FedAsync).".into());
         }
         Correction::DelayCompensation { lambda } => said.push(format!(
-            "Its delta is moved towards the newest version by a diagonal estimate of the Hessian, with lambda {lambda}."
+            "Its delta is corrected towards the newest version by a diagonal estimate of the Hessian, with lambda {lambda}."
         )),
     }
     said

@@ -1,4 +1,4 @@
-//! What travels between a client and the coordinator.
+//! Explains the traffic between a client and the coordinator.
 
 use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_protocol::update::HEADER_BYTES;
@@ -8,24 +8,24 @@ use super::{
     quantity::{bytes, grouped},
 };
 
-/// Explains how much a client downloads and uploads.
+/// Returns sentences about the number of bytes that a client downloads and uploads.
 pub(super) fn traffic(description: &TaskDescription, model: ModelSize) -> Vec<String> {
     let weights = model.trained.saturating_mul(size_of::<f32>() as u64);
     let update = weights.saturating_add(HEADER_BYTES as u64);
     let policy = description.scheduling.policy();
     let mut said = vec![format!(
-        "The model has {} parameters; a client downloads its graph once, {}.",
+        "The model has {} parameters. A client downloads its graph once ({}).",
         grouped(model.parameters),
         bytes(model.model_bytes)
     )];
     if model.trained < model.parameters {
         said.push(format!(
-            "Of these {} are trained and travel; the others keep the values of the graph's file.",
+            "Of these, {} are trained and sent; the others keep their values from the model file.",
             grouped(model.trained)
         ));
     }
     said.push(format!(
-        "For each assignment it downloads about {} and uploads {}.",
+        "For each assignment, it downloads about {} and uploads {}.",
         bytes(weights),
         bytes(update)
     ));
@@ -33,22 +33,22 @@ pub(super) fn traffic(description: &TaskDescription, model: ModelSize) -> Vec<St
         let codec = recipe.codec;
         let Some(bits) = codec.nominal_bits() else { continue };
         said.push(format!(
-            "Compressed by {codec}, an upload is about {}.",
+            "With {codec}, an upload is about {}.",
             bytes((model.trained as f64 * bits / 8.0) as u64 + HEADER_BYTES as u64)
         ));
     }
     if policy.flow().is_none() && description.sampled().is_none() {
         let (fewest, most) = policy.updates();
         said.push(format!(
-            "A round brings the coordinator {} to {}{}.",
+            "The coordinator receives {} to {} in a round{}.",
             bytes(update.saturating_mul(fewest)),
             bytes(update.saturating_mul(most)),
-            if description.recipes().next().is_some() { ", if no client can compress" } else { "" }
+            if description.recipes().next().is_some() { " if no client compresses" } else { "" }
         ));
     }
     if description.evaluation.as_ref().is_some_and(|evaluation| evaluation.federated.is_some()) {
         said.push(format!(
-            "A client that measures a version downloads about {} and uploads {}.",
+            "A client that evaluates a version downloads about {} and uploads {}.",
             bytes(weights),
             bytes(HEADER_BYTES as u64)
         ));

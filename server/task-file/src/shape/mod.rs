@@ -1,4 +1,4 @@
-//! What may stand in a task's description, as a tree that can be walked.
+//! The keys of a task description as a tree.
 
 mod read;
 
@@ -8,82 +8,82 @@ use serde_json::Value;
 
 use super::schema;
 
-/// What a value may be.
+/// The type of a value.
 #[derive(Clone, Debug)]
 pub enum Form {
-    /// A text.
+    /// A string.
     Text,
-    /// A population's name.
+    /// The name of a population.
     Name,
-    /// A whole number from 0 to this.
+    /// A whole number from 0 to the given maximum.
     Whole(u64),
-    /// A number.
+    /// A finite number.
     Number,
     /// True or false.
     Truth,
-    /// A list of values of one form.
+    /// A list with items of one form.
     List(Box<Form>),
-    /// A table whose keys are free.
+    /// A table with arbitrary keys and values of one form.
     Map(Box<Form>),
-    /// A table whose keys are known.
+    /// A table with known keys.
     Table(Table),
     /// A table whose keys depend on its `kind`.
     Kinds(Vec<Kind>),
-    /// A word, or a table of one word with its value.
+    /// A choice of words. A word is a string, or a table with the word as its only key if the word takes a value.
     Words(Vec<Word>),
     /// A value of one of several forms.
     Either(Vec<Form>),
 }
 
-/// A table whose keys are known: those that must be given, in their order, then the others by name.
+/// A table with known keys: first the required keys in the order of the schema, then the optional keys by name.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     /// The keys.
     pub keys: Vec<Key>,
 }
 
-/// A key, or the value that a word has.
+/// A key of a table, or the value of a word.
 #[derive(Clone, Debug)]
 pub struct Key {
-    /// Its name.
+    /// The name of the key.
     pub name: String,
-    /// What it means.
+    /// The description of the key.
     pub about: String,
-    /// Whether it must be given.
+    /// True if the key must be set.
     pub is_required: bool,
-    /// What it is where nothing is said.
+    /// The default value.
     pub default: Option<Value>,
-    /// What it may be.
+    /// An example value.
     pub example: Option<Value>,
-    /// The limits of its value, in words.
+    /// The limits of the key's value, in words.
     pub limits: Option<String>,
-    /// Whether the value is refused outside of these numbers.
+    /// The limits of a number. Values outside are rejected.
     pub range: Range,
-    /// What its value is.
+    /// The type of the value.
     pub form: Form,
 }
 
-/// The limits of a number, as the schema has them.
+/// The limits of a number in the schema.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Range {
-    /// The smallest.
+    /// The smallest allowed value.
     pub minimum: Option<f64>,
-    /// The largest.
+    /// The largest allowed value.
     pub maximum: Option<f64>,
-    /// What it must be above.
+    /// The exclusive lower limit.
     pub above: Option<f64>,
-    /// What it must be below.
+    /// The exclusive upper limit.
     pub below: Option<f64>,
 }
 
 /// One `kind` of a choice.
 #[derive(Clone, Debug)]
 pub struct Kind {
-    /// The word.
+    /// The value of `kind`.
     pub name: String,
-    /// What it means.
+    /// The description of the kind.
     pub about: String,
-    /// Its keys besides `kind`.
+    /// The keys besides `kind`.
     pub table: Table,
 }
 
@@ -92,24 +92,24 @@ pub struct Kind {
 pub struct Word {
     /// The word.
     pub name: String,
-    /// What it means.
+    /// The description of the word.
     pub about: String,
-    /// What must be given with it.
+    /// The value that the word takes, if any.
     pub content: Option<Box<Key>>,
 }
 
 impl Table {
-    /// Returns the key of this name.
+    /// Returns the key with this name.
     pub fn key(&self, name: &str) -> Option<&Key> {
         self.keys.iter().find(|key| key.name == name)
     }
 }
 
 impl Form {
-    /// Returns what is expected, in words.
+    /// Describes the expected type in words.
     pub fn expected(&self) -> String {
         match self {
-            Self::Text | Self::Name => "a text in quotes".into(),
+            Self::Text | Self::Name => "a string in quotes".into(),
             Self::Whole(_) => "a whole number".into(),
             Self::Number => "a number".into(),
             Self::Truth => "true or false".into(),
@@ -117,24 +117,24 @@ impl Form {
             Self::Map(_) | Self::Table(_) => "a table".into(),
             Self::Kinds(_) => "a table with a `kind`".into(),
             Self::Words(words) if words.iter().all(|word| word.content.is_none()) => {
-                "a word in quotes".into()
+                "a string in quotes".into()
             }
             Self::Words(words) if words.iter().all(|word| word.content.is_some()) => {
-                "a table of one word with its value".into()
+                "a table with one key".into()
             }
-            Self::Words(_) => "a word in quotes, or a table of one word".into(),
+            Self::Words(_) => "a string in quotes, or a table with one key".into(),
             Self::Either(forms) => forms.iter().map(Self::expected).collect::<Vec<_>>().join(", or "),
         }
     }
 }
 
-/// Returns the whole description's table.
+/// Returns the table of the whole task description.
 pub fn task() -> &'static Table {
     static TASK: LazyLock<Table> = LazyLock::new(|| read::table(&schema::value()));
     &TASK
 }
 
-/// Lists every table of the description with its path; a kind's is `scheduling (buffered)`.
+/// Lists every table of a task description with its path. The path of a kind is written `scheduling (buffered)`.
 pub fn tables() -> Vec<(String, &'static Table)> {
     let mut found = Vec::new();
     collect(String::new(), task(), &mut found);

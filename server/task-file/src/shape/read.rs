@@ -1,16 +1,16 @@
-//! Reads the tree from the JSON Schema.
+//! Builds the tree of keys from the JSON Schema.
 
 use serde_json::Value;
 
 use super::{Form, Key, Kind, Range, Table, Word};
 
-/// TOML's whole numbers have 63 bits and a sign.
+/// The largest whole number in TOML, whose integers are signed 64-bit numbers.
 const WHOLE_MAX: u64 = i64::MAX as u64;
 
-/// Reads the table that a root schema describes.
+/// Returns the table that a root schema describes.
 ///
 /// # Panics
-/// If the schema has a construct that is not known here: a test reads it all.
+/// Panics if the schema has an unsupported construct. A test reads the whole schema.
 pub fn table(root: &Value) -> Table {
     Reader { root }.table(root, &[])
 }
@@ -47,7 +47,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Follows a reference, also that of a value which may be absent.
+    /// Follows references, including those of optional values.
     fn resolved(&self, schema: &'a Value) -> &'a Value {
         if let Some(path) = schema["$ref"].as_str() {
             let target = path.strip_prefix('#').and_then(|path| self.root.pointer(path));
@@ -127,14 +127,14 @@ fn range(schema: &Value) -> Range {
     }
 }
 
-/// Says in words what a value may be, where the schema limits it.
+/// Describes the limits of a value in words, if the schema has any.
 fn limits(schema: &Value, form: &Form, range: Range) -> Option<String> {
     let whole = |name: &str| schema[name].as_u64();
     let (unit, fewest, most) = match form {
         Form::Text => ("bytes", whole("minLength"), whole("maxLength")),
         Form::List(_) => ("items", whole("minItems"), whole("maxItems")),
         Form::Name => {
-            return Some("1 to 64 of a-z, 0-9 and -, beginning with a letter".into());
+            return Some("1 to 64 of the characters a-z, 0-9 and -, beginning with a letter".into());
         }
         _ => return range.words(matches!(form, Form::Whole(_))),
     };
@@ -147,7 +147,8 @@ fn limits(schema: &Value, form: &Form, range: Range) -> Option<String> {
 }
 
 impl Range {
-    /// Says it in words; `None` without a limit. That a whole number is not negative goes without saying.
+    /// Describes the range in words; `None` if there are no limits. For whole numbers, a lower limit of 0 is not
+    /// mentioned.
     fn words(&self, is_whole: bool) -> Option<String> {
         let minimum = self.minimum.filter(|minimum| !(is_whole && *minimum == 0.0));
         match (minimum, self.above, self.maximum, self.below) {

@@ -1,11 +1,11 @@
-//! Comments of a template.
+//! The comments of a template.
 
 use super::super::{shape::Key, toml_text};
 
-/// Characters of a line, at most.
+/// The maximum number of characters in a line.
 const WIDTH: usize = 100;
 
-/// Breaks a text into lines with a prefix; lines of a list stay apart.
+/// Wraps a text into lines with a prefix. Line breaks in the text are kept.
 pub(in super::super) fn prose(prefix: &str, text: &str) -> Vec<String> {
     let mut lines = Vec::new();
     for paragraph in text.lines().map(str::trim).filter(|paragraph| !paragraph.is_empty()) {
@@ -24,7 +24,7 @@ pub(in super::super) fn prose(prefix: &str, text: &str) -> Vec<String> {
     lines
 }
 
-/// Says whether a key must be given, what its limits are, and what it is otherwise.
+/// Formats the facts about a key: whether it is required, its type, its limits and its default.
 pub(in super::super) fn meta(key: &Key) -> Option<String> {
     let default = key.default.as_ref().map(|default| format!("default {}", toml_text::inline(default)));
     let parts = [
@@ -42,7 +42,7 @@ pub(in super::super) fn meta(key: &Key) -> Option<String> {
 /// Returns the first sentence of a text.
 pub(in super::super) fn sentence(text: &str) -> &str {
     let ends = text.match_indices(". ").map(|(at, _)| at).chain(text.find("\n\n"));
-    // `et al. 2017` ends no sentence.
+    // The full stop in `et al. 2017` does not end a sentence.
     let is_end = |at: &usize| {
         let rest = &text[*at..];
         rest.starts_with('\n') || rest[2..].chars().next().is_some_and(char::is_uppercase)

@@ -21,18 +21,18 @@ fn explained(text: &str) -> String {
 fn a_synchronous_task_is_told_with_its_numbers() {
     let text = explained(TASK);
     for sentence in [
-        "Clients of the population `digits` that hold at least 1 example are asked.",
-        "A client goes over its examples once, 16 examples at once, and lowers the cross entropy of the classes.",
-        "It uses stochastic gradient descent with a step size of 0.1.",
-        "A round draws 11 clients for 8 updates that are wanted, and waits up to 1 minute until so many are there.",
-        "A version is made as soon as 8 updates arrived, or after 10 minutes with at least 4.",
-        "An update that comes later is refused, so none is stale.",
+        "Clients of the population `digits` with at least 1 example are eligible.",
+        "A client trains on its examples once, in batches of 16, and minimises the cross entropy of the classes.",
+        "It uses stochastic gradient descent with a learning rate of 0.1.",
+        "A round selects 11 clients to get 8 updates. It waits up to 1 minute for enough clients.",
+        "It commits a version as soon as it has 8 updates, or after 10 minutes if it has at least 4.",
+        "Later updates are rejected, so no update is stale.",
         "The aggregate is added to the model (FedAvg).",
-        "The versions are not measured",
-        "The task ends after 30 rounds that made a version.",
+        "Versions are not evaluated.",
+        "The task ends after 30 rounds that committed a version.",
         "It never sees the examples.",
-        "For each assignment it downloads about 4,000 bytes and uploads 4,112 bytes.",
-        "A round brings the coordinator 16.4 kB to 45.2 kB.",
+        "For each assignment, it downloads about 4,000 bytes and uploads 4,112 bytes.",
+        "The coordinator receives 16.4 kB to 45.2 kB in a round.",
     ] {
         assert!(text.contains(sentence), "{sentence}\n\n{text}");
     }
@@ -44,8 +44,8 @@ fn what_is_frozen_does_not_travel() {
     let paragraphs = explain::explain(&described(TASK), Some(size));
     let text = explain::text(&paragraphs).split_whitespace().collect::<Vec<_>>().join(" ");
     for sentence in [
-        "Of these 100 are trained and travel; the others keep the values of the graph's file.",
-        "For each assignment it downloads about 400 bytes and uploads 512 bytes.",
+        "Of these, 100 are trained and sent; the others keep their values from the model file.",
+        "For each assignment, it downloads about 400 bytes and uploads 512 bytes.",
     ] {
         assert!(text.contains(sentence), "{sentence}\n\n{text}");
     }
@@ -56,11 +56,11 @@ fn a_task_that_asks_its_stragglers_says_when_and_for_how_long() {
     let scheduling = "kind = \"aggressive_synchronous\"\ncohort = 10\ngrace_seconds = 45";
     let text = explained(&TASK.replace("kind = \"synchronous\"\nreport_goal = 8", scheduling));
     for sentence in [
-        "A round draws 10 clients, and waits up to 1 minute until so many are there.",
-        "When 5 updates arrived, the other clients are asked to send what they have, and get 45 seconds for it.",
-        "A training that ends early counts by the examples that it used.",
-        "A version is made as soon as nobody is waited for, or when that time is over with at least 5 updates, or after \
-         10 minutes with as many.",
+        "A round selects 10 clients. It waits up to 1 minute for enough clients.",
+        "When it has 5 updates, the coordinator asks the other clients to send what they have within 45 seconds.",
+        "An update from a training that ended early is weighted by the examples that it used.",
+        "The round commits a version when no client is outstanding. It also commits with at least 5 updates when that \
+         time is over, or after 10 minutes.",
     ] {
         assert!(text.contains(sentence), "{sentence}\n\n{text}");
     }
@@ -72,12 +72,12 @@ fn a_buffered_task_tells_what_becomes_of_the_stale() {
         staleness = { maximum = 3, at_bound = \"reject\" }";
     let text = explained(&TASK.replace("kind = \"synchronous\"\nreport_goal = 8", scheduling));
     for sentence in [
-        "Up to 20 clients train at the same time, each from the newest version.",
-        "Every 5 updates make a version.",
+        "Up to 20 clients train at the same time. Each starts from the newest version.",
+        "Each version combines 5 updates.",
         // (1 + 1)^-0.5 and (1 + 10)^-0.5.
-        "0.71 of a fresh one if it is 1 version old, 0.30 if it is 10.",
-        "It may be at most 3 versions old; before it gets older, it is dropped.",
-        "Updates are kept until the version is made",
+        "0.71 of a fresh one at an age of 1 version, 0.30 at an age of 10.",
+        "An update may be at most 3 versions old; one that would get older is dropped.",
+        "The coordinator stores updates and combines them when it commits a version.",
     ] {
         assert!(text.contains(sentence), "{sentence}\n\n{text}");
     }
@@ -114,23 +114,23 @@ fn what_is_optional_is_told_when_it_is_there() {
         plateau = { evaluations = 5 }\nhours = 2.5";
     let text = explained(&TASK.replace("[stop]", more));
     for sentence in [
-        "hold at least 20 examples",
-        "must have stated the attribute `region` as one of `eu`, `uk`",
+        "with at least 20 examples",
+        "must report the attribute `region` as one of `eu`, `uk`",
         "must be at least 1.2.",
-        "may start at most 2 times within any 24 hours",
-        "left out for 1 hour",
-        "knows eden:1 compresses by that where `network` is one of 3g, 4g;",
+        "may start an assignment at most 2 times within any 24 hours",
+        "excluded for 1 hour",
+        "supports eden:1 uses it if `network` is one of 3g, 4g;",
         "declines unless its private attribute `age` is 18 or above",
         "on the operator's own examples",
-        "worse than the best by more than 0.05",
-        "when the accuracy is 0.9 or more, or when 5 evaluations in a row brought nothing better, or 2.5 hours after",
-        "It is not told the private attributes",
+        "worse than the best one by more than 0.05",
+        "when the accuracy is 0.9 or more, or when 5 evaluations in a row brought no improvement, or 2.5 hours after",
+        "It does not learn the private attributes",
     ] {
         assert!(text.contains(sentence), "{sentence}\n\n{text}");
     }
 }
 
-/// What one hostile client can do is the first note, and what a default leaves open follows.
+/// The first note says what one hostile client can do; notes about defaults follow.
 #[test]
 fn what_one_client_can_do_is_told_under_every_rule() {
     let rule = |rule: &str| TASK.replace("[stop]", &format!("[aggregator]\n{rule}\n\n[stop]"));
@@ -140,22 +140,25 @@ fn what_one_client_can_do_is_told_under_every_rule() {
         .replace("report_goal = 8", "report_goal = 200")
         .replace("[stop]", "[privacy]\nkind = \"central\"\nepsilon = 8.0\ndelta = 1e-5\n\n[stop]");
     for (task, sentence) in [
-        (TASK.to_owned(), "No client counts for more than 3 typical ones of its round"),
-        (rule("kind = \"weighted_mean\""), "this rule is for clients that are trusted"),
+        (TASK.to_owned(), "One client counts for at most 3 typical clients of its round"),
+        (rule("kind = \"weighted_mean\""), "Use this aggregator only if you trust all clients"),
         (rule("kind = \"uniform_mean\""), "One client of n can move every parameter by up to 16 / n."),
-        (rule("kind = \"median\""), "moves no parameter by more than an honest client can"),
+        (rule("kind = \"median\""), "can move a parameter no further than an honest client can"),
         (
             rule("kind = \"trimmed_mean\"\ntrim_share = 0.1"),
-            "moves no parameter by more than an honest client can",
+            "can move a parameter no further than an honest client can",
         ),
-        (rule("kind = \"trimmed_mean\"\ntrim_share = 0.0"), "by up to 16 / n: set a trim_share above 0"),
-        (rule("kind = \"krum\"\nbyzantine_share = 0.2"), "No single parameter has a bound"),
+        (
+            rule("kind = \"trimmed_mean\"\ntrim_share = 0.0"),
+            "by up to 16 / n. To prevent this, set trim_share above 0",
+        ),
+        (rule("kind = \"krum\"\nbyzantine_share = 0.2"), "Single parameters have no bound"),
         (rule("kind = \"norm_bound\"\nnorm_max = 2.5"), "can move the aggregate by up to 2.5,"),
         (
             asynchronous,
-            "A version may be made of one update, and then its client can move every parameter by up to ± 16.",
+            "A version may combine a single update, whose client can then move every parameter by up to ± 16.",
         ),
-        (private, "no more than the clipping norm, divided by the report goal"),
+        (private, "at most the clipping norm, divided by the report goal"),
     ] {
         let description = described(&task);
         let notes = explain::notes(&description);

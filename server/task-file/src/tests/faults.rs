@@ -1,8 +1,8 @@
-//! Each kind of fault with its line and column.
+//! Every kind of fault, with its line and column.
 
 use super::{TASK, described, fault, faults};
 
-/// Checks the place and the words of the only fault after a change.
+/// Checks the position and the text of the only fault after a change.
 fn expect(from: &str, to: &str, place: (usize, usize), field: &str, message: &str, remedy: &str) {
     let found = fault(from, to);
     let got = (found.line, found.column, found.field.as_str(), found.message.as_str(), found.remedy.as_str());
@@ -27,7 +27,7 @@ fn an_unknown_key_has_a_suggestion() {
         message,
         "did you mean `report_goal`?",
     );
-    let message = "there is no key `naem` at the top";
+    let message = "there is no key `naem` at the top level";
     expect("name", "naem", (1, 1), "naem", message, "did you mean `name`?");
 }
 
@@ -42,13 +42,13 @@ fn a_misspelt_table_is_read_all_the_same() {
 fn a_key_of_another_table_or_kind_is_led_there() {
     let found = fault("[stop]", "buffer_goal = 3\n\n[stop]");
     assert_eq!((found.line, found.column), (14, 1));
-    assert_eq!(found.remedy, "remove it, or choose a kind that has it: `buffered`");
+    assert_eq!(found.remedy, "remove the key, or choose a kind that has it: `buffered`");
     let found = fault("population", "proximal_term = 0.1\npopulation");
-    assert_eq!(found.remedy, "did you mean the one of [plan]? Write it there");
+    assert_eq!(found.remedy, "move the key to [plan]");
     let found = fault("rounds = 30", "rounds = 30\nzzz = 1");
-    assert!(found.remedy.starts_with("known here: `hours`"), "{}", found.remedy);
+    assert!(found.remedy.starts_with("use one of the known keys: `hours`"), "{}", found.remedy);
     let found = fault("[stop]", "[selection]\nkind = \"uniform\"\nzzz = 1\n\n[stop]");
-    assert_eq!(found.remedy, "nothing but `kind` can be said here; remove it");
+    assert_eq!(found.remedy, "this table has no key but `kind`; remove the key");
 }
 
 #[test]
@@ -81,30 +81,23 @@ fn words_want_a_value_or_none() {
     let message = "`huber` needs a value";
     let remedy = "write { huber = { delta = 1.0 } }";
     expect("\"softmax_cross_entropy\"", "\"huber\"", (5, 8), "plan.loss", message, remedy);
-    let message = "`hinge` has no value";
-    expect(
-        "\"softmax_cross_entropy\"",
-        "{ hinge = 1 }",
-        (5, 10),
-        "plan.loss",
-        message,
-        "write it alone: \"hinge\"",
-    );
+    let message = "`hinge` takes no value";
+    expect("\"softmax_cross_entropy\"", "{ hinge = 1 }", (5, 10), "plan.loss", message, "write \"hinge\"");
     let found = fault("{ sgd = { learning_rate = 0.1 } }", "{ }");
-    assert_eq!(found.message, "exactly one choice is expected, and there are 0");
+    assert_eq!(found.message, "exactly one choice is expected; there are 0");
 }
 
 #[test]
 fn a_wrong_type_says_what_to_write() {
-    let message = "this is a text, and a whole number is expected";
-    expect("epochs = 1", "epochs = \"1\"", (7, 10), "plan.epochs", message, "leave out the quotes: 1");
-    let message = "this is a number with a point, and a whole number is expected";
+    let message = "this is a string; expected a whole number";
+    expect("epochs = 1", "epochs = \"1\"", (7, 10), "plan.epochs", message, "remove the quotes: 1");
+    let message = "this is a number with a decimal point; expected a whole number";
     expect("epochs = 1", "epochs = 3.0", (7, 10), "plan.epochs", message, "write 3");
-    let message = "this is a whole number, and a text in quotes is expected";
+    let message = "this is a whole number; expected a string in quotes";
     expect("name = \"digits\"", "name = 5", (1, 8), "name", message, "put it in quotes: \"5\"");
     let found = fault("[plan]", "selection = \"poisson\"\n[plan]");
     assert_eq!(found.remedy, "write { kind = \"poisson\", sampling_rate = 0.01 }");
-    let message = "this is a text, and a list is expected";
+    let message = "this is a string; expected a list";
     let (to, remedy) = ("epochs = 1\nfrozen = \"a\"", "put it in brackets: [ … ]");
     expect("epochs = 1", to, (8, 10), "plan.frozen", message, remedy);
 }
@@ -132,11 +125,11 @@ fn a_missing_key_is_missed_where_it_should_be() {
     assert_eq!((found.line, found.column, found.field.as_str()), (10, 2, "scheduling.report_goal"));
     assert_eq!(
         (found.message.as_str(), found.remedy.as_str()),
-        ("it is missing", "add report_goal = 100: How many updates are wanted")
+        ("the key is missing", "add report_goal = 100: The number of updates that a round needs")
     );
     let found = fault("[stop]\nrounds = 30\n", "");
     assert_eq!((found.line, found.field.as_str()), (1, "stop"));
-    assert_eq!(found.remedy, "add [stop]: When it is over: give at least one condition");
+    assert_eq!(found.remedy, "add [stop]: The conditions that end the task");
     let found = fault("kind = \"synchronous\"\n", "");
     assert_eq!((found.line, found.field.as_str()), (10, "scheduling.kind"));
     let found = fault("{ learning_rate = 0.1 }", "{ momentum = 0.9 }");
@@ -183,12 +176,15 @@ fn choices_that_do_not_go_together_are_found() {
 fn a_line_that_is_no_toml_is_shown_and_the_rest_is_read() {
     let found = fault("name = \"digits\"", "name = digits");
     assert_eq!((found.line, found.column), (1, 8));
-    assert_eq!(found.remedy, "a text stands in quotes: \"digits\"");
-    assert_eq!(fault("epochs = 1", "epochs = ").remedy, "give it a value, or remove the line");
-    assert_eq!(fault("epochs = 1", "epochs = 1\nepochs = 2").remedy, "it is given twice; remove one");
+    assert_eq!(found.remedy, "put the string in quotes: \"digits\"");
+    assert_eq!(fault("epochs = 1", "epochs = ").remedy, "give the key a value, or remove the line");
+    assert_eq!(
+        fault("epochs = 1", "epochs = 1\nepochs = 2").remedy,
+        "the key is set twice; remove one of the lines"
+    );
     let found = faults(&TASK.replacen("\"digits\"", "\"\"\"digits\"", 1));
     assert_eq!((found.len(), found[0].line, found[0].column), (1, 1, 8));
-    assert_eq!(found[0].remedy, "end the text with the three quotes that began it");
+    assert_eq!(found[0].remedy, "close the multi-line string with three quotes");
     let text = TASK.replace("name = \"digits\"", "name = digits").replace("epochs = 1", "epoch = 1");
     let places: Vec<usize> = faults(&text).iter().map(|one| one.line).collect();
     assert_eq!(places, [1, 7]);
@@ -203,11 +199,11 @@ fn behind_a_broken_head_nothing_is_guessed() {
 
 #[test]
 fn a_gap_blames_nobody_else() {
-    // Whether 20 is too many depends on the goal, which cannot be read.
+    // Whether 20 is too large depends on the report goal, which cannot be read.
     let text = TASK.replace("report_goal = 8", "report_goal = \"8\"\nminimum_cohort = 20");
     let found: Vec<String> = faults(&text).into_iter().map(|one| one.field).collect();
     assert_eq!(found, ["scheduling.report_goal"]);
-    // That 0 are too few does not.
+    // 0 is too small for every report goal.
     let text = TASK.replace("report_goal = 8", "report_goal = \"8\"\nselection_deadline_seconds = 0");
     let found: Vec<String> = faults(&text).into_iter().map(|one| one.field).collect();
     assert_eq!(found, ["scheduling.report_goal", "scheduling.selection_deadline_seconds"]);

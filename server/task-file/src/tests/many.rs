@@ -1,4 +1,4 @@
-//! Many faults at once.
+//! A file with many faults.
 
 use std::path::Path;
 

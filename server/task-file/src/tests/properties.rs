@@ -1,4 +1,4 @@
-//! Whatever stands in a file: no panic, and a description or a fault within the file.
+//! For any input there is no panic, and the result is a description or faults with positions inside the file.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use super::{
     TASK,
 };
 
-/// What is put in: letters, and pieces that mean something in TOML.
+/// The pieces that the tests insert into a file: letters and TOML syntax.
 const PIECES: [&str; 20] = [
     "\"",
     "'",

@@ -1,4 +1,4 @@
-//! What the schema says of ranges and defaults is what the code does.
+//! Ranges and defaults in the schema match the behaviour of the code.
 
 use folkmoot_coordinator::task::TaskDescription;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use super::super::{
     shape::{self, Form, Key},
 };
 
-/// A description with all parts, in which each number can be changed.
+/// Returns one description for each kind of each choice.
 fn descriptions() -> Vec<Value> {
     let task = Form::Table(shape::task().clone());
     let mut found = Vec::new();
@@ -24,7 +24,7 @@ fn descriptions() -> Vec<Value> {
     found
 }
 
-/// Visits every key of a description, also those that are absent, with the pointer to it.
+/// Collects every key of a description with its JSON pointer, including absent keys.
 fn visit(keys: &[Key], at: &str, value: &Value, seen: &mut Vec<(String, Key)>) {
     for key in keys {
         let at = format!("{at}/{}", key.name);
@@ -47,7 +47,7 @@ fn visit_form(form: &Form, at: &str, value: &Value, seen: &mut Vec<(String, Key)
     }
 }
 
-/// Sets a key, with the tables around it.
+/// Sets a key, and creates missing tables around it.
 fn set(value: &mut Value, pointer: &str, new: Value) {
     let (parent, name) = pointer.rsplit_once('/').unwrap();
     if !parent.is_empty() && value.pointer(parent).is_none_or(Value::is_null) {
@@ -58,7 +58,7 @@ fn set(value: &mut Value, pointer: &str, new: Value) {
     parent[name] = new;
 }
 
-/// The form of a table that is absent.
+/// Returns the form of an absent table.
 fn form_at(value: &Value, pointer: &str) -> Form {
     let mut keys = &shape::task().keys;
     let mut form = None;
@@ -81,7 +81,7 @@ fn form_at(value: &Value, pointer: &str) -> Form {
     form.unwrap()
 }
 
-/// Returns whether the description with this number is refused because of it.
+/// Sets the key at `pointer` to `number`, and returns whether the description is then rejected because of that key.
 fn is_refused(mut value: Value, pointer: &str, number: f64, form: &Form) -> bool {
     let number = match form {
         Form::Whole(_) => Value::from(number as u64),
@@ -116,7 +116,7 @@ fn numbers_outside_of_their_range_are_refused_and_its_ends_are_not() {
                 );
                 looked_at += 1;
             }
-            // Ends that other keys limit further are left out.
+            // Limits that depend on other keys are skipped.
             let depends = [
                 "maximum",
                 "minimum_cohort",
@@ -129,7 +129,7 @@ fn numbers_outside_of_their_range_are_refused_and_its_ends_are_not() {
                 "tiers",
                 "token_share_max",
             ];
-            // Example privacy needs clipping of another kind than this plan has.
+            // Example privacy needs per-example clipping, which this plan does not have.
             let is_free =
                 !depends.contains(&key.name.as_str()) && !pointer.starts_with("/plan/example_privacy");
             for number in [key.range.minimum, key.range.maximum].into_iter().flatten().filter(|_| is_free) {

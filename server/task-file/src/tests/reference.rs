@@ -1,4 +1,4 @@
-//! The page of all keys.
+//! The reference page.
 
 use std::path::Path;
 

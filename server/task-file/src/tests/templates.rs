@@ -1,4 +1,4 @@
-//! Every template is right as it is, and so is every line in it that can be switched on.
+//! Every template is valid, and stays so with each of its optional lines enabled.
 
 use super::{
     super::{EvaluationKind, TemplateChoices, kinds, template},
@@ -63,7 +63,8 @@ fn every_pair_gives_a_right_template_or_says_why_not() {
     }
     refused.sort();
     refused.dedup();
-    // A cohort that is none, too few updates for a robust rule, and too many for Krum.
+    // A pair is rejected if it has no cohort to select, too few updates for a robust aggregator, or too many for
+    // Krum.
     assert_eq!(
         refused,
         ["aggregator.byzantine_share", "aggregator.kind", "scheduling.report_goal", "selection.kind"]
@@ -93,7 +94,7 @@ fn every_line_that_can_be_switched_on_has_the_right_shape() {
             let Some(key) = line.strip_prefix('#').filter(|rest| !rest.starts_with([' ', '['])) else {
                 continue;
             };
-            // A key below a head that is off needs that too, and the keys that this asks for.
+            // A key below a disabled header needs that header too, and the required keys of its table.
             let on = |at: usize, line: &str| match head {
                 _ if at == place => key.to_owned(),
                 Some(head) if at == head => line[1..].to_owned(),
