@@ -1,4 +1,4 @@
-//! Inference through tract: an independent reading of the same ONNX file.
+//! Inference with tract, an independent implementation for the same ONNX files.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,35 +6,35 @@ use folkmoot_engine::{Evaluation, Examples, FitError, Labels, Loss, Metrics, eva
 use tract_onnx::prelude::*;
 use tract_onnx::tract_hir::internal::{DimFact, DimLike, Factoid, InferenceFact, format_err};
 
-/// Why tract did not load or run a model.
+/// Why tract could not load or run a model.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InferenceError {
-    /// tract cannot read the model, or its input is not `[batch, …]` with fixed dimensions behind the batch.
+    /// tract cannot read the model, or its input is not `[batch, …]` with fixed dimensions after the batch.
     #[error("the model cannot be loaded: {0}")]
     Load(String),
-    /// The features are not whole rows.
-    #[error("{rows} rows need {expected} feature values, {found} were given")]
+    /// The number of feature values does not match the number of rows.
+    #[error("{rows} rows need {expected} feature values, but {found} were given")]
     WrongLength {
-        /// The rows to predict.
+        /// The number of rows to predict.
         rows: usize,
-        /// Rows times features of one example.
+        /// The number of rows times the features per example.
         expected: usize,
-        /// The feature values given.
+        /// The number of feature values given.
         found: usize,
     },
-    /// The examples do not go with the model.
+    /// The examples do not match the model.
     #[error(transparent)]
     Fit(#[from] FitError),
-    /// tract failed while it ran.
+    /// tract failed while it ran the model.
     #[error("the model cannot be run: {0}")]
     Run(String),
 }
 
-/// A model that only predicts. It is made from exported ONNX and shares nothing with the training engine.
+/// A model for prediction only. It is loaded from exported ONNX and shares no code with the training engine.
 pub struct InferenceModel {
-    /// Compiled for a batch of any size; or, if it is recurrent, for the sizes used last, because tract cannot run a
-    /// scan over a batch of unknown size.
+    /// The compiled model. A feed-forward model is compiled for any batch size. A recurrent model is compiled for the
+    /// most recent batch sizes, because tract cannot run a scan over a batch of unknown size.
     compiled: Compiled,
     input_shape: Vec<usize>,
     output_shape: Vec<usize>,
@@ -45,16 +45,16 @@ enum Compiled {
     FixedBatches { onnx: Vec<u8>, kept: Mutex<Vec<(usize, Arc<TypedRunnableModel>)>> },
 }
 
-/// What tract calls operators that step through time.
+/// The names of tract's operators that iterate over time.
 const RECURRENT: [&str; 5] = ["Scan", "LSTM", "GRU", "RNN", "Rnn"];
-/// Batch sizes for which a recurrent model is kept: that of full batches and that of the rest.
+/// The number of batch sizes for which a recurrent model is cached: full batches and the last, smaller one.
 const BATCH_SIZES_KEPT: usize = 2;
 
 impl InferenceModel {
     /// Loads and optimises a model with one input `[batch, …]` and one output `[batch, …]`.
     ///
     /// # Errors
-    /// Returns [`InferenceError::Load`] if tract cannot read it or its shapes are not known.
+    /// Returns [`InferenceError::Load`] if tract cannot read the model or its shapes are not known.
     pub fn from_onnx(bytes: &[u8]) -> Result<Self, InferenceError> {
         Self::load(bytes).map_err(|error| InferenceError::Load(format!("{error:#}")))
     }
@@ -90,20 +90,20 @@ impl InferenceModel {
         Ok(runnable)
     }
 
-    /// The dimensions of one example's features, without the batch dimension.
+    /// Returns the dimensions of one example's features, without the batch dimension.
     pub fn input_shape(&self) -> &[usize] {
         &self.input_shape
     }
 
-    /// The dimensions of the output for one example, without the batch dimension.
+    /// Returns the dimensions of the output for one example, without the batch dimension.
     pub fn output_shape(&self) -> &[usize] {
         &self.output_shape
     }
 
-    /// The outputs for `rows` examples, row-major.
+    /// Returns the outputs for `rows` examples, row-major.
     ///
     /// # Errors
-    /// Returns [`InferenceError::WrongLength`] if `features` are not that many rows.
+    /// Returns [`InferenceError::WrongLength`] if `features` does not hold exactly this many rows.
     pub fn predict(&self, features: &[f32], rows: usize) -> Result<Vec<f32>, InferenceError> {
         let expected = self.input_shape.iter().product::<usize>().saturating_mul(rows);
         if features.len() != expected {
@@ -122,11 +122,11 @@ impl InferenceModel {
         Ok(output.try_as_plain_ram()?.as_slice::<f32>()?.to_vec())
     }
 
-    /// Sums loss and right classes over all examples: softmax cross-entropy for class numbers, or binary cross-entropy
-    /// where there is a single output; mean squared error for targets.
+    /// Sums the loss and the correct predictions over all examples. The loss is softmax cross-entropy for class
+    /// numbers, or binary cross-entropy if there is a single output; it is the mean squared error for targets.
     ///
     /// # Errors
-    /// Returns an [`InferenceError`] if the examples do not fit the model.
+    /// Returns an [`InferenceError`] if the examples do not match the model.
     pub fn evaluate(&self, examples: &Examples) -> Result<Metrics, InferenceError> {
         let is_single = self.output_shape.iter().product::<usize>() == 1;
         let loss = match examples.labels() {
@@ -137,17 +137,17 @@ impl InferenceModel {
         self.evaluate_in_detail(examples, loss).map(|evaluation| evaluation.metrics)
     }
 
-    /// Measures everything that goes with a loss and the labels, over all examples.
+    /// Computes all metrics that a loss and the labels allow, over all examples.
     ///
     /// # Errors
-    /// Returns an [`InferenceError`] if the examples do not fit the model and the loss.
+    /// Returns an [`InferenceError`] if the examples do not match the model and the loss.
     pub fn evaluate_in_detail(&self, examples: &Examples, loss: Loss) -> Result<Evaluation, InferenceError> {
         let (inputs, outputs) = (&self.input_shape, &self.output_shape);
         evaluate_predictions(inputs, outputs, examples, loss, |features, rows| self.predict(features, rows))
     }
 }
 
-/// Optimises a model for a batch size, or for any, and returns the shape of one example's output with it.
+/// Optimises a model for one batch size or for any. Returns it with the shape of one example's output.
 fn compile(
     mut model: tract_onnx::tract_hir::infer::InferenceModel,
     input_shape: &[usize],
@@ -162,10 +162,10 @@ fn compile(
     Ok((model.into_runnable()?, output_shape))
 }
 
-/// The dimensions of an input behind the first.
+/// Returns the dimensions of an input after the first.
 fn fixed_dims(fact: &InferenceFact) -> TractResult<Vec<usize>> {
     let dim = |dim: &DimFact| dim.concretize().and_then(|dim| dim.to_usize().ok());
     let dims = fact.shape.dims().skip(1).map(dim).collect::<Option<_>>();
     dims.filter(|_| !fact.shape.is_open())
-        .ok_or_else(|| format_err!("the input has no shape, or a free dimension behind the batch"))
+        .ok_or_else(|| format_err!("the input has no shape, or a free dimension after the batch"))
 }

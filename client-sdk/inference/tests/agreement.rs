@@ -1,4 +1,4 @@
-//! tract reads the same files and computes the same outputs.
+//! Checks that tract reads the same files and computes the same outputs as the engine.
 
 #[path = "../../engine/tests/digits_example.rs"]
 mod digits_example;
@@ -7,7 +7,8 @@ use digits_example::{digits, model, plan};
 use folkmoot_engine::{ImportLimits, Loss, Model, Trainer, evaluate, onnx};
 use folkmoot_inference::{InferenceError, InferenceModel};
 
-/// The largest difference between the two sums of losses, relative to our sum. Both compute in single precision.
+/// The maximum difference between the two sums of losses, relative to the engine's sum. Both compute in single
+/// precision.
 const LOSS_TOLERANCE: f64 = 1e-5;
 
 #[test]
@@ -48,7 +49,7 @@ fn tract_agrees_on_every_example_model() {
         let model = Model::from_onnx(&onnx, &ImportLimits::default()).unwrap();
         let rows = 3;
         let count = rows * model.input_shape().iter().product::<usize>();
-        // Small whole numbers are pixels, measurements and rows of a table alike.
+        // Small integers are valid pixels, measurements and row numbers of a table.
         let features: Vec<f32> = (0..count).map(|index| (index * 7 % 5) as f32).collect();
         let ours = model.predict(&model.initial_weights(), &features, rows).unwrap();
         let inference =
