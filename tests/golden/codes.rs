@@ -1,4 +1,4 @@
-//! Every error code, with its status and what a client is to do.
+//! Every error code, with its HTTP status and disposition.
 
 use folkmoot_protocol::ErrorCode;
 

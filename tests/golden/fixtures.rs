@@ -1,4 +1,4 @@
-//! Values that never change.
+//! Fixed values for the golden files.
 
 use folkmoot_protocol::{
     AssignmentId, BlobDigest, ClientId, RoundId, TaskId, TensorSchema, TensorSpec, Timestamp,

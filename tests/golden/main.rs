@@ -1,7 +1,7 @@
-//! What is on the wire must not change by accident: bytes, texts and codes are compared with committed files.
+//! The wire format must not change by accident. The tests compare bytes, texts and codes with committed files.
 //!
-//! `GOLDEN_BLESS=1 cargo test -p folkmoot-tests --test golden` writes them anew; the difference is then a
-//! change of the protocol, and belongs into its version.
+//! `GOLDEN_BLESS=1 cargo test -p folkmoot-tests --test golden` rewrites the files. A difference is then a change of the
+//! protocol and needs a new protocol version.
 
 mod codes;
 mod fixtures;
@@ -16,7 +16,7 @@ fn folder() -> PathBuf {
     Path::new(&tests).join("golden/data")
 }
 
-/// Compares with a committed file, or writes it when that is asked for.
+/// Compares `actual` with a committed file, or writes the file if `GOLDEN_BLESS` is set.
 #[track_caller]
 fn assert_golden(name: &str, actual: &str) {
     let path = folder().join(name);
@@ -29,7 +29,7 @@ fn assert_golden(name: &str, actual: &str) {
     assert!(expected == actual, "{name} has changed\n--- committed\n{expected}\n--- now\n{actual}");
 }
 
-/// Writes bytes as hexadecimal, 32 bytes a line.
+/// Formats bytes as hexadecimal, 32 bytes per line.
 fn hex_lines(bytes: &[u8]) -> String {
     let line = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + "\n";
     bytes.chunks(32).map(line).collect()

@@ -1,4 +1,4 @@
-//! The JSON of every message, and that it is read as what it was.
+//! The JSON of every message, and its round trip through the parser.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{assert_golden, fixtures};
 
-/// Compares a message's JSON with the committed one, and reads it back.
+/// Compares a message's JSON with the committed file, and checks that parsing it returns the same message.
 #[track_caller]
 fn assert_message<T: Serialize + DeserializeOwned>(name: &str, message: &T) {
     let json = serde_json::to_string_pretty(message).expect("a message is plain data") + "\n";
@@ -24,7 +24,7 @@ fn assert_message<T: Serialize + DeserializeOwned>(name: &str, message: &T) {
     assert_eq!(
         serde_json::to_string_pretty(&read).expect("a message is plain data") + "\n",
         json,
-        "{name} is read as another"
+        "{name}: parsing its JSON returns a different message"
     );
 }
 
@@ -134,7 +134,7 @@ fn plan() {
     assert_message("plan_with_everything", &with_everything);
 }
 
-/// A rule of every kind.
+/// Returns one rule of every kind.
 fn every_device_rule() -> Vec<DeviceRule> {
     let rule = |attribute: &str, condition| DeviceRule { attribute: attribute.into(), condition };
     vec![
@@ -145,7 +145,8 @@ fn every_device_rule() -> Vec<DeviceRule> {
     ]
 }
 
-/// No field of the plan is left out but the precision: another than the usual one does not go with accumulation.
+/// Returns a plan that sets every field except the precision, because mixed precision cannot be combined with gradient
+/// accumulation.
 fn training_with_everything() -> TrainingPlan {
     let optimizer = LocalOptimizer::AdamW {
         learning_rate: 0.125,

@@ -1,4 +1,4 @@
-//! What a client signs, and the signature that comes of it.
+//! The texts that a client signs, and their signatures.
 
 use ed25519_dalek::SigningKey;
 use folkmoot_protocol::{

@@ -1,11 +1,11 @@
-"""Writes the ONNX project's own tests of single operators as files that the engine's test reads.
+"""Exports the ONNX project's operator tests as files that the engine's test reads.
 
     python generate.py FOLDER Abs Add ...
 
-needs the Python package `onnx`. For every test whose nodes are all among the operators named, it makes
-FOLDER/<test>/model.onnx with input_0.pb, output_0.pb and so on (TensorProto), and FOLDER/version.txt with the
-version of the package. Tests with sequences, optional values, text or numbers of a byte or less that are no
-integers are left out.
+The script needs the Python package `onnx`. It exports every test that uses only the named operators: to
+FOLDER/<test>/model.onnx, input_0.pb, output_0.pb and so on (TensorProto). FOLDER/version.txt contains the
+version of the package. The script skips tests with sequences, optional values, text, or floating-point
+numbers of one byte or less.
 """
 
 import pathlib
@@ -34,7 +34,7 @@ PLAIN_TYPES = {
 
 
 def as_tensor(value):
-    """A TensorProto of a plain numeric type, or None."""
+    """Returns the value as a TensorProto of a plain numeric type, or None."""
     if isinstance(value, TensorProto):
         tensor = value
     elif isinstance(value, (numpy.ndarray, numpy.generic)):
@@ -48,13 +48,13 @@ def as_tensor(value):
 
 
 def is_plain(infos):
-    """Whether the values declared are tensors of plain numeric types."""
+    """Returns whether all declared values are tensors of plain numeric types."""
     types = [info.type for info in infos]
     return all(t.HasField("tensor_type") and t.tensor_type.elem_type in PLAIN_TYPES for t in types)
 
 
 def write(folder, case):
-    """Writes a test; False if it is left out."""
+    """Writes a test. Returns False if the test is skipped."""
     graph = case.model.graph
     if not is_plain(graph.input) or not is_plain(graph.output) or len(case.data_sets) != 1:
         return False

@@ -1,4 +1,4 @@
-"""What is trained: a model, its examples and a plan. Together the plans use every loss and optimizer."""
+"""The training cases: a model, its examples and a plan. Together, the plans use every loss and optimizer."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Four batches of eight examples for each model: real where a small real set fits, made up otherwise.
+"""Four batches of eight examples for each model. The data is real if a small real set fits, else synthetic.
 
 Every function returns features `[32, ...]` as float32, and labels: integer classes or float32 targets.
 """
@@ -34,10 +34,11 @@ def digits():
 
 
 def noisy_digits():
-    """Digits whose pixels all differ.
+    """Digits with noise, so that all pixels differ.
 
-    Where an image is blank, many activations of a convolution are equal, and pass a kink of Relu or
-    MaxPool together: a trajectory then depends on rounding. The seed is one with no kink very near.
+    In blank areas of an image, many activations of a convolution are equal. They cross a kink of Relu or
+    MaxPool together, and the trajectory then depends on rounding. With the chosen seed, no activation comes
+    close to a kink.
     """
     pixels, labels = digits()
     noise = np.random.Generator(np.random.PCG64(22)).uniform(0.0, 4.0, pixels.shape)
@@ -45,7 +46,7 @@ def noisy_digits():
 
 
 def digits_to_digits():
-    """Pixels of 0 to 1, and the same again."""
+    """Pixels of 0 to 1, as features and as targets."""
     pixels = digits()[0] / np.float32(16.0)
     return pixels, pixels
 
@@ -59,7 +60,10 @@ def text():
 
 
 def waves():
-    """Four sensors that see one of three waves, and how likely each wave is; a few examples are certain."""
+    """Readings of four sensors from one of three waves, and the probability of each wave.
+
+    In a few examples, one wave has probability 1.
+    """
     generator = np.random.Generator(np.random.PCG64(1))
     kinds = np.arange(EXAMPLES) % 3
     phases = generator.uniform(0.0, 1.5, (EXAMPLES, 1, 1))
@@ -71,7 +75,7 @@ def waves():
 
 
 def tastes():
-    """Pairs of a user and an item, and 1 where both have the same of two tastes; users and items recur."""
+    """Pairs of a user and an item, and 1 if both have the same of two tastes. Users and items recur."""
     generator = np.random.Generator(np.random.PCG64(2))
     users, items = generator.integers(0, 50, EXAMPLES), generator.integers(0, 80, EXAMPLES)
     users[1::4], items[2::4] = users[0::4], items[0::4]

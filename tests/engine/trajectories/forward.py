@@ -1,6 +1,6 @@
-"""The models of examples/models, written by hand with JAX: no ONNX is read here.
+"""The models of examples/models, written by hand with JAX, independently of the ONNX files.
 
-A model is a function of its weights by name, a batch of inputs, and whether it trains. It returns the
+A model is a function of its weights by name, a batch of inputs, and a flag for training. It returns the
 outputs and, in training, the new running statistics by name (none for most models).
 """
 
@@ -12,7 +12,7 @@ RUNNING = ("running_mean", "running_variance")
 
 
 def is_running(name):
-    """Tells whether a weight is a running statistic, which no optimizer changes."""
+    """Returns whether a weight is a running statistic, which no optimizer changes."""
     return name.endswith(RUNNING)
 
 
@@ -84,7 +84,7 @@ def group_norm(weights, name, value, training):
 
 
 def max_pool(value):
-    """The largest of each 2x2 window; where several are, the first takes the gradient."""
+    """The maximum of each 2x2 window. If several elements are equal, the first gets the gradient."""
     count, channels, height, width = value.shape
     windows = value.reshape(count, channels, height // 2, 2, width // 2, 2)
     windows = windows.transpose(0, 1, 2, 4, 3, 5).reshape(count, channels, height // 2, width // 2, 4)
@@ -125,7 +125,10 @@ def depthwise_cnn(weights, inputs, training):
 
 
 def transposed_convolution(weights, name, value):
-    """A transposed convolution of kernel 4, stride 2 and padding 1: zeros between the inputs, flipped weights."""
+    """A transposed convolution of kernel 4, stride 2 and padding 1.
+
+    It inserts zeros between the inputs and flips the weights.
+    """
     weight = weights[f"{name}.weight"].transpose(1, 0, 2, 3)[:, :, ::-1, ::-1]
     layout = ("NCHW", "OIHW", "NCHW")
     result = lax.conv_general_dilated(

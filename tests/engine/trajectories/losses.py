@@ -12,7 +12,7 @@ def softmax_cross_entropy(outputs, classes):
 
 
 def binary_cross_entropy(outputs, targets):
-    """log(1 + e^x) - t x for logits x and targets t of 0 and 1, in an order that keeps small losses exact."""
+    """log(1 + e^x) - t x for logits x and targets t of 0 and 1, in an order that keeps small losses precise."""
     lines = jnp.where(outputs > 0.0, outputs, 0.0) - outputs * targets
     return jnp.mean(lines + jnp.log1p(jnp.exp(-jnp.abs(outputs))))
 
@@ -26,7 +26,7 @@ def mean_absolute_error(outputs, targets):
 
 
 def huber(outputs, targets, delta):
-    """Half the square up to delta, and a line from there on."""
+    """Half the squared error up to delta, linear beyond (the Huber loss)."""
     size = jnp.abs(outputs - targets)
     return jnp.mean(jnp.where(size <= delta, 0.5 * size**2, delta * (size - 0.5 * delta)))
 

@@ -4,10 +4,10 @@
     pip install jax onnx onnxruntime
     python3 make_trajectories.py
 
-The models, losses and optimizers are written by hand in this folder, so that nothing but the first
-weights comes from the ONNX file. The forward pass is compared with onnxruntime. The training is repeated
-in float64, and in float64 from slightly different weights: where a gradient jumps, as Relu's does at 0,
-a small error can become a large one. A case in which it does is refused.
+The models, losses and optimizers are written by hand in this folder, so that only the initial weights
+come from the ONNX file. The forward pass is compared with onnxruntime. The training is repeated in
+float64, and in float64 from slightly different weights. If a gradient is discontinuous, as Relu's is at
+0, a small error can become a large one. The script rejects a case in which this happens.
 """
 
 import json
@@ -42,7 +42,7 @@ def main():
 
 
 def make_trajectory(name, case):
-    """Trains one case, checks that rounding hardly changes it, and writes its file."""
+    """Trains one case, checks that it is insensitive to rounding, and writes its file."""
     path = EXAMPLE_MODELS / f"{case.model}.onnx"
     weights = first_weights(path)
     batches = split_batches(*case.examples())
@@ -66,7 +66,7 @@ def make_trajectory(name, case):
 
 
 def document(case, batches, result, float64_deviation):
-    """The fields of a trajectory's file."""
+    """Returns the fields of a trajectory's file."""
     features, labels = batches[0]
     losses, weights = result
     return {
@@ -83,13 +83,13 @@ def document(case, batches, result, float64_deviation):
 
 
 def first_weights(path):
-    """Reads the initializers, in their order."""
+    """Reads the initializers in order."""
     tensors = onnx.load(path).graph.initializer
     return {tensor.name: numpy_helper.to_array(tensor) for tensor in tensors}
 
 
 def split_batches(features, labels):
-    """Cuts examples into batches, in their order."""
+    """Splits examples into batches in order."""
     starts = range(0, len(features), BATCH_SIZE)
     return [(features[start : start + BATCH_SIZE], labels[start : start + BATCH_SIZE]) for start in starts]
 
@@ -104,7 +104,7 @@ def compare_forward(model, path, weights, features):
 
 
 def step_of(case):
-    """Returns the compiled training step, which takes weights of either precision."""
+    """Returns the compiled training step, which accepts weights in float32 and float64."""
     loss = loss_of(case.plan)
 
     def batch_loss(trained, running, features, labels):
@@ -122,7 +122,7 @@ def step_of(case):
 
 
 def train(plan, take_step, weights, batches):
-    """Returns the loss before each step, and the weights after the last."""
+    """Returns the loss before each step, and the weights after the last step."""
     trained = {key: jnp.asarray(weight) for key, weight in weights.items() if not is_running(key)}
     running = {key: jnp.asarray(weight) for key, weight in weights.items() if is_running(key)}
     states = optimizers.first_states(plan, trained)
@@ -155,9 +155,9 @@ def widen_batch(batch):
 
 
 def deviation(run, exact):
-    """The largest relative difference of a loss or, by its norm, of a weight.
+    """Returns the largest relative difference of a loss, or of a weight by its norm.
 
-    A loss below a hundredth of the largest one is compared with that hundredth.
+    For a loss below a hundredth of the largest loss, the difference is relative to that hundredth.
     """
     losses, exact_losses = run[0], exact[0]
     sizes = np.maximum(np.abs(exact_losses), 0.01 * np.max(exact_losses))
@@ -166,7 +166,7 @@ def deviation(run, exact):
 
 
 def summary(name, weight):
-    """What a test compares of one weight: its sum, its norm and its first values."""
+    """Returns the parts of a weight that a test compares: its sum, its norm and its first values."""
     exact = weight.astype(np.float64)
     return {
         "name": name,
@@ -183,12 +183,12 @@ def flat(values):
 
 
 def rounded(number):
-    """Rounds to float32 and to the nine digits that name it."""
+    """Rounds to float32, and to the nine decimal digits that identify a float32."""
     return float(f"{float(np.float32(number)):.9g}")
 
 
 def write(path, fields):
-    """Writes one line for each field, and for each batch and weight."""
+    """Writes one line for each field, each batch and each weight."""
     lines = []
     for key, value in fields.items():
         text = json.dumps(value)

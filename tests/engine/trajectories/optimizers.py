@@ -1,7 +1,7 @@
-"""The optimizers of a plan, after PyTorch's definitions, and gradient clipping.
+"""The optimizers of a plan, following PyTorch's definitions, and gradient clipping.
 
-An optimizer is a function of its settings, the step (from 1), one weight, its gradient and its state;
-it returns the new weight and the new state. The first state is as many zeros as `STATES` says.
+An optimizer is a function of its settings, the step (from 1), one weight, its gradient and its state. It
+returns the new weight and the new state. The initial state consists of zeros; `STATES` has their number.
 """
 
 import math
@@ -30,7 +30,7 @@ def adam_step(settings, step, weight, gradient, state):
 
 
 def bias_correction(beta, step):
-    """1 - beta^step, without the digits that float32 would lose in the subtraction."""
+    """Returns 1 - beta^step without the loss of precision of a subtraction in float32."""
     return -jnp.expm1(step * math.log(beta))
 
 
@@ -39,7 +39,7 @@ def adam(settings, step, weight, gradient, state):
 
 
 def adamw(settings, step, weight, gradient, state):
-    """AdamW (Loshchilov and Hutter 2019): the decay does not pass through the moments."""
+    """AdamW (Loshchilov and Hutter 2019): weight decay does not enter the moments."""
     decayed = weight - settings["learning_rate"] * settings["weight_decay"] * weight
     return adam_step(settings, step, decayed, gradient, state)
 
@@ -64,7 +64,7 @@ STATES = {"sgd": 1, "adam": 2, "adamw": 2, "adagrad": 1, "rmsprop": 2}
 
 
 def clip(plan, gradients):
-    """Clips gradients by value, or by the L2 norm of all of them together."""
+    """Clips gradients by value, or by their global L2 norm."""
     clipping = plan.get("gradient_clipping", {})
     if "value" in clipping:
         bound = clipping["value"]
@@ -83,7 +83,7 @@ def first_states(plan, weights):
 
 
 def update(plan, step, weights, gradients, states):
-    """Takes one step (from 1) with every trained weight."""
+    """Performs one step (counted from 1) on every trained weight."""
     ((name, settings),) = plan["optimizer"].items()
     clipped = clip(plan, gradients)
     updated = {key: OPTIMIZERS[name](settings, step, weights[key], clipped[key], states[key]) for key in weights}
