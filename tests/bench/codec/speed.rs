@@ -1,8 +1,8 @@
-//! How fast the codecs are, as a share of a plain copy:
+//! Measures the speed of the codecs relative to a plain copy:
 //! `cargo run --release -p folkmoot-update --example codec_speed [-- CODEC] [--quick] [--runs=N] [--json]`.
 //!
-//! It belongs to `folkmoot-update`, so that it is built without the server, and stands here because it reads
-//! the clock.
+//! It is an example of `folkmoot-update`, so that it builds without the server. The source is in this folder because it
+//! reads the clock.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -34,7 +34,7 @@ const CODECS: [&str; 21] = [
     "weights:4",
 ];
 
-/// One codec's figures, in gigabytes of float32 a second and as shares of a copy.
+/// The figures of one codec, in gigabytes of float32 per second and relative to a copy.
 #[derive(serde::Serialize)]
 struct Line {
     codec: String,
@@ -52,7 +52,7 @@ fn main() {
     let has = |name: &str| arguments.iter().any(|argument| argument == name);
     let only = arguments.iter().skip(1).find(|argument| !argument.starts_with("--"));
     let rows = if has("--quick") { 256 } else { 1024 };
-    // The best of many, where others use the machine too.
+    // Take the best of many runs, because other programs may use the machine too.
     let most = arguments.iter().find_map(|argument| argument.strip_prefix("--runs="));
     let most = most.map(|number| number.parse().expect("--runs= takes a number"));
     let runs = most.unwrap_or(if has("--quick") { 3 } else { 9 });
@@ -118,7 +118,7 @@ fn table(copy: f64, lines: &[Line]) {
     }
 }
 
-/// Adds an update to a sum as the coordinator does.
+/// Adds an update to a sum in the same way as the coordinator.
 fn fold(schema: &TensorSchema, bytes: &[u8], sum: &mut [f32]) {
     let mut decoder = Decoder::new(schema);
     for piece in bytes.chunks(64 * 1024) {
@@ -150,7 +150,7 @@ fn best(runs: u32, mut run: impl FnMut()) -> f64 {
     seconds.fold(f64::INFINITY, f64::min)
 }
 
-/// Values that are nearly normally distributed: sums of twelve numbers of a small generator (splitmix64).
+/// Returns nearly normally distributed values: sums of twelve numbers from a small generator (SplitMix64).
 fn normal_values(count: usize) -> Vec<f32> {
     let mut state = 1u64;
     let mut next = || {

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Measures Flower's simulation for `cargo xtask bench simulate`.
 
-The bench starts it once, with a folder in which features.f32, labels.i32 and weights.f32 lie: rows of 784 numbers, a
-class for each, and the first weights of a dense layer, `[10, 784]` and `[10]`. Client i holds the i-th piece of the rows.
-It prints one JSON object: how long the rounds after the first took, the local steps of a client, the loss of the last weights over all
-rows, and the versions; or the module that is missing.
+The benchmark starts it once, with a folder that contains features.f32, labels.i32 and weights.f32: rows of 784
+numbers, a class for each row, and the initial weights of a dense layer, `[10, 784]` and `[10]`. Client i holds the i-th
+part of the rows. The script prints one JSON object: the duration of the rounds after the first, the local steps of a
+client, the loss of the final weights over all rows, and the versions; or the name of a missing module.
 """
 
 import argparse
@@ -16,17 +16,17 @@ from pathlib import Path
 
 FEATURES = 784
 CLASSES = 10
-# What every process has read of the folder.
+# The files that a process has read from the folder.
 SHARED = {}
 
 
 def main():
     arguments = parse_arguments()
     started = time.perf_counter()
-    # Nothing of the run is told to anybody.
+    # Disable telemetry.
     os.environ["FLWR_TELEMETRY_ENABLED"] = "0"
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    # Libraries print on standard output; the bench reads one line of it.
+    # Libraries print to standard output, from which the benchmark reads one line.
     standard_output = os.dup(1)
     os.dup2(2, 1)
     try:
@@ -80,7 +80,7 @@ def measure(arguments):
 
         first = ArrayRecord(first_weights(folder))
         result = strategy.start(grid, first, num_rounds=arguments.rounds, evaluate_fn=note_end)
-        # The first of them is before the first round, in which Ray starts its actors.
+        # The first time is that before the first round, in which Ray starts its actors.
         outcome["later_rounds_seconds"] = ends[-1] - ends[1]
         outcome["metrics"] = list(result.train_metrics_clientapp.values())
         outcome["weights"] = result.arrays.to_numpy_ndarrays()
@@ -95,7 +95,7 @@ def measure(arguments):
         },
     )
     if "weights" not in outcome:
-        sys.exit("Flower's server did not come to its end")
+        sys.exit("Flower's server did not finish its rounds")
     features, labels = rows(folder)
     return {
         "later_rounds_seconds": outcome["later_rounds_seconds"],
@@ -107,7 +107,7 @@ def measure(arguments):
 
 
 def answer(message, held, arguments):
-    """One client's part in a round: a pass over its examples in an order of chance, by plain SGD."""
+    """One client's part in a round: a pass over its examples in random order, with plain SGD."""
     from flwr.app import ArrayRecord, Message, MetricRecord, RecordDict
 
     weights, steps = epoch(message.content["arrays"].to_numpy_ndarrays(), *held, arguments)
@@ -155,7 +155,7 @@ def first_weights(folder):
 
 
 def rows(folder):
-    """All rows, mapped once in each process: a client that is computed there costs no reading."""
+    """All rows, memory-mapped once in each process, so that no client has to read them again."""
     import numpy
 
     if not SHARED:
@@ -166,7 +166,7 @@ def rows(folder):
 
 
 def piece(folder, clients, client):
-    """What a client holds."""
+    """Returns the examples of a client."""
     features, labels = rows(folder)
     count = len(labels) // clients
     held = slice(client * count, (client + 1) * count)

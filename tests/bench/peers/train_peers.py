@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Measures a training step of a peer for `cargo xtask bench train --with-peers`, on one thread of one core.
 
-The bench starts it once for each peer and model, with a folder in which model.onnx, weights.f32, features.f32 and
-labels.i32 lie. It prints one JSON object: the CPU milliseconds of a step, the loss of the last of the checked steps,
-the most memory of the process and the peer's version; or the module that is missing.
+The benchmark starts it once for each peer and model, with a folder that contains model.onnx, weights.f32,
+features.f32 and labels.i32. The script prints one JSON object: the CPU milliseconds of a step, the loss of the last
+checked step, the peak memory of the process and the peer's version; or the name of a missing module.
 """
 
 import argparse
@@ -58,13 +58,13 @@ def parse_arguments():
 
 
 def stay_on_one_core():
-    """Leaves libraries that count cores no second one. Where the system cannot do it, their settings must suffice."""
+    """Pins the process to one core, so that libraries start one thread. Elsewhere, only their settings limit them."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 
 def cpu_milliseconds(step):
-    """The CPU time of a step over all threads, in the fastest repetition."""
+    """Returns the CPU time of a step over all threads, in the fastest repetition."""
     started, steps = time.perf_counter(), 0
     while steps < WARM_UP_STEPS or time.perf_counter() - started < WARM_UP_SECONDS:
         step()
@@ -87,7 +87,7 @@ def batch(folder):
 
 
 def onnxruntime_training(arguments):
-    """Training artifacts made from the ONNX file, with the library's own loss and SGD."""
+    """Training artifacts generated from the ONNX file, with the library's own loss and SGD."""
     import onnx
     import onnxruntime
 
@@ -129,7 +129,7 @@ def onnxruntime_training(arguments):
 
 
 def allow_training_without_torch(onnxruntime):
-    """Replaces the package's start, which imports torch for parts that are not used here."""
+    """Replaces the package's initialisation, which imports torch for parts that this script does not use."""
     if importlib.util.find_spec("torch") is not None:
         return
     folder = Path(onnxruntime.__file__).parent / "training"
@@ -141,7 +141,7 @@ def allow_training_without_torch(onnxruntime):
 
 
 def jax(arguments):
-    """The model written by hand, compiled as one function that updates the weights in place."""
+    """The hand-written model, compiled as one function that updates the weights in place."""
     os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
     os.environ["JAX_PLATFORMS"] = "cpu"
     import jax

@@ -1,14 +1,14 @@
-//! The one place of the benchmarks that reads the clock.
+//! The only place where the benchmarks read the clock.
 
 use std::time::{Duration, Instant};
 
-/// Returns the moment from which to measure.
+/// Returns the start time of a measurement.
 #[allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
 pub fn start() -> Instant {
     Instant::now()
 }
 
-/// Returns the fastest of `repetitions` runs: what a noisy machine can do when nothing else disturbs it.
+/// Returns the duration of the fastest of `repetitions` runs, the one least disturbed by other programs.
 pub fn fastest(repetitions: usize, mut run: impl FnMut()) -> Duration {
     let time = |_| {
         let start = start();

@@ -2,18 +2,18 @@ use std::path::{Path, PathBuf};
 
 use crate::Failure;
 
-/// A folder where the system keeps temporary files, removed in the end.
+/// A temporary folder, which is removed when this value is dropped.
 pub struct TemporaryFolder(PathBuf);
 
 impl TemporaryFolder {
-    /// Makes the folder; `name` keeps it apart from the others of this process.
+    /// Creates the folder. `name` must be unique within this process.
     pub fn new(name: &str) -> Result<Self, Failure> {
         let path = std::env::temp_dir().join(format!("folkmoot-bench-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&path)?;
         Ok(Self(path))
     }
 
-    /// Returns where it is.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.0
     }

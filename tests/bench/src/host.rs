@@ -1,5 +1,5 @@
-//! A coordinator in a process of its own, with one task of a model of any size, so that its CPU time and memory
-//! can be read apart from its clients'.
+//! A coordinator in a separate process, so that its CPU time and memory can be measured apart from its clients'. It has
+//! one task with a model of any size.
 
 use std::{
     io::{self, BufRead, Write},
@@ -16,7 +16,7 @@ use serde_json::json;
 
 use crate::Failure;
 
-/// What the process is to serve.
+/// Settings of the process.
 #[derive(clap::Args)]
 pub struct Arguments {
     #[arg(long)]
@@ -31,16 +31,16 @@ pub struct Arguments {
     plain: bool,
 }
 
-/// What it tells its clients, as one line of JSON.
+/// The facts that clients need, printed as one line of JSON.
 #[derive(Serialize, Deserialize)]
 pub struct Ready {
-    /// Where it listens.
+    /// The coordinator's URL.
     pub url: String,
-    /// The root certificate's file, with TLS.
+    /// The path of the root certificate; `None` without TLS.
     pub root_certificate: Option<PathBuf>,
     /// The enrolment token.
     pub token: String,
-    /// The digest of the model's schema, in hexadecimal.
+    /// The digest of the model's schema.
     pub schema_digest: [u8; 32],
 }
 
@@ -62,7 +62,7 @@ async fn serve(arguments: &Arguments) -> Result<(), Failure> {
     Ok(host.stop().await?)
 }
 
-/// Makes an active task whose cohort is every client, as an operator would: over the administrative API.
+/// Creates an active task whose cohort is every client. Uses the administrative API, like an operator.
 async fn prepare(host: &Host, arguments: &Arguments) -> Result<Ready, Failure> {
     let population: PopulationName = "bench".parse()?;
     let certificate = host.root_certificate.as_ref().map(std::fs::read).transpose()?;

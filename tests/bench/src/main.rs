@@ -1,4 +1,4 @@
-//! `cargo xtask bench …`: every figure of `docs/benchmarks.md`, as ratios within one run.
+//! `cargo xtask bench …`: measures every figure of `docs/benchmarks.md`, as ratios within one run.
 
 mod clock;
 mod database;
@@ -17,13 +17,13 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// What any part of a benchmark may fail with.
+/// The error of any part of a benchmark.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 #[derive(Parser)]
 #[command(
     name = "cargo xtask bench",
-    about = "Measures, and prints ratios against a peer or a limit of the same run"
+    about = "Runs benchmarks, and prints ratios to a peer or a limit measured in the same run"
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -32,35 +32,37 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Bench {
-    /// The coordinator: model down and update up, and the bare fold in memory
+    /// Measures the coordinator's cost of an update: model download, update upload, and the fold in memory
     Ingest(ingest::Arguments),
-    /// What two statements cost a device's requests: the nonce that processes share, and the lock of a check-in
+    /// Measures the cost of two SQL statements in device requests: the shared nonce, and the lock of a check-in
     Database(database::Arguments),
-    /// The noise of differential privacy: drawing it beside opendp alone, and what a commit waits for
+    /// Measures drawing the noise of differential privacy, compared with opendp, and the time that a commit waits for
+    /// it
     Privacy(privacy::Arguments),
-    /// A training step on one thread: our executor beside other frameworks and the bare matrix product
+    /// Measures a training step on one thread, compared with other frameworks and a plain matrix product
     Train(train::Arguments),
-    /// Training steps on a graphics adapter, beside burn and the CPU, and large products against its peak
+    /// Measures training steps on a graphics adapter, compared with burn and the CPU, and large products against its
+    /// peak
     Gpu(gpu::Arguments),
-    /// A published experiment, in the simulator: what was published beside what comes out here
+    /// Repeats a published experiment in the simulator, and compares the results with the published ones
     Reproduce(reproduce::Arguments),
-    /// Floods from somebody without credentials: what each costs twenty honest clients
+    /// Measures the effect of floods without credentials on twenty honest clients
     Siege(siege::Arguments),
-    /// Virtual clients: how many, how fast and how large, beside Flower's simulation
+    /// Measures the speed and memory of simulated clients, compared with Flower's simulation
     Simulate(simulate::Arguments),
-    /// A coordinator in a process of its own, for the other benchmarks to measure
+    /// A coordinator in a separate process, which the other benchmarks measure
     #[command(hide = true)]
     Host(host::Arguments),
-    /// A server that does nothing but move the bytes
+    /// A server that only moves the bytes
     #[command(hide = true)]
     Floor(ingest::floor::Arguments),
-    /// One flood, in a process of its own
+    /// One flood, in a separate process
     #[command(hide = true)]
     Flood(siege::flood::Arguments),
-    /// One simulation, in a process of its own
+    /// One simulation, in a separate process
     #[command(hide = true)]
     Simulator(simulate::simulator::Arguments),
-    /// One model on one executor, in a process of its own
+    /// One model on one executor, in a separate process
     #[command(hide = true)]
     Trainee(train::trainee::Arguments),
 }
@@ -85,7 +87,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("the benchmark could not be run: {failure}");
+            eprintln!("the benchmark failed: {failure}");
             ExitCode::FAILURE
         }
     }

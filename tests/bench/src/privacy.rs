@@ -1,4 +1,4 @@
-//! Noise: how fast it is drawn, beside opendp alone, and what a commit still waits for.
+//! Measures the speed of drawing noise, compared with opendp, and the time that a commit waits for it.
 
 use folkmoot_privacy::noise::{NoiseScale, NoiseStock};
 use opendp::{
@@ -11,42 +11,43 @@ use serde::Serialize;
 
 use crate::{Failure, clock};
 
-/// Grid steps: a multiplier of 1 and a clipping norm of 1 on the default grid.
+/// The scale of the noise in grid steps, for a noise multiplier of 1 and a clipping norm of 1 on the default grid.
 const SCALE: f64 = (1u64 << 28) as f64;
 const MODEL_PARAMETERS: usize = 10_000_000;
 const ROUND_SECONDS: f64 = 60.0;
 
-/// How large.
+/// The extent of the measurement.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Values that are drawn for each line
+    /// Values to draw for each line
     #[arg(long, default_value_t = 1_000_000)]
     values: usize,
-    /// Times that each line is measured; the fastest counts
+    /// Measurements of each line; the fastest counts
     #[arg(long, default_value_t = 3)]
     repetitions: usize,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
-/// What was measured.
+/// The results.
 #[derive(Serialize)]
 struct Measured {
     values: usize,
-    /// Values per second of opendp's measurement alone, on one thread.
+    /// Values per second of opendp alone, on one thread.
     opendp_per_second: f64,
-    /// Of ours, on one thread and on all.
+    /// Values per second of our implementation, on one thread.
     ours_per_second: f64,
     ours_on_all_per_second: f64,
     threads: usize,
-    /// Ours over opendp's, on one thread.
+    /// Our speed relative to opendp's, on one thread.
     ratio: f64,
-    /// On all threads over on one.
+    /// Our speed on all threads relative to one thread.
     scaling: f64,
-    /// Seconds in which the noise of 10 million parameters is drawn on all threads.
+    /// Seconds to draw the noise of 10 million parameters on all threads.
     model_draw_seconds: f64,
-    /// Seconds for which its commit waits after a round of a minute: what is left to draw, and to add it.
+    /// Seconds that a commit of 10 million parameters waits after a round of one minute, to draw the rest and add the
+    /// noise.
     model_wait_seconds: f64,
 }
 

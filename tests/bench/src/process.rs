@@ -1,4 +1,4 @@
-//! What a process has used, as the kernel counts it.
+//! The kernel's account of a process: CPU time and memory.
 
 use std::{fs, time::Duration};
 
@@ -10,28 +10,28 @@ const TICKS_PER_SECOND: f64 = 100.0;
 /// CPU time of a process and all its threads.
 #[derive(Clone, Copy)]
 pub struct CpuTime {
-    /// In the program itself.
+    /// Time in the program itself.
     pub user: Duration,
-    /// In the kernel, for the program: sockets, files.
+    /// Time in the kernel on behalf of the program, for sockets and files.
     pub system: Duration,
 }
 
 /// Returns the CPU time of a process and all its threads.
 pub fn cpu_time(process: u32) -> Result<CpuTime, Failure> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
-    // The command's name stands in parentheses and may hold spaces; the fields are counted from behind it.
+    // The command's name is in parentheses and may contain spaces, so count the fields after it.
     let fields: Vec<&str> = stat.rsplit_once(')').ok_or("no /proc/PID/stat")?.1.split_whitespace().collect();
     let time =
         |field: &str| Ok::<_, Failure>(Duration::from_secs_f64(field.parse::<f64>()? / TICKS_PER_SECOND));
     Ok(CpuTime { user: time(fields[11])?, system: time(fields[12])? })
 }
 
-/// Lets the most memory of a process begin anew with what it holds now (proc(5), `clear_refs`).
+/// Resets the peak memory of a process to its current memory (proc(5), `clear_refs`).
 pub fn forget_peak_memory(process: u32) -> Result<(), Failure> {
     Ok(fs::write(format!("/proc/{process}/clear_refs"), "5")?)
 }
 
-/// Returns the most memory that a process has held, in bytes.
+/// Returns the peak memory of a process, in bytes.
 pub fn peak_memory(process: u32) -> Result<u64, Failure> {
     let status = fs::read_to_string(format!("/proc/{process}/status"))?;
     let line =
@@ -40,9 +40,9 @@ pub fn peak_memory(process: u32) -> Result<u64, Failure> {
     Ok(kilobytes * 1024)
 }
 
-/// Returns the CPU time of this process and all its threads, to the nanosecond; `None` where the kernel does not say.
+/// Returns the CPU time of this process and all its threads in nanoseconds; `None` if the kernel does not report it.
 pub fn own_cpu_time() -> Option<Duration> {
-    // The kernel brings a thread's account up to date when it schedules it, not when the account is read.
+    // The kernel updates a thread's account when it schedules the thread, not when the account is read.
     std::thread::yield_now();
     let mut nanoseconds = 0;
     for thread in fs::read_dir("/proc/self/task").ok()? {

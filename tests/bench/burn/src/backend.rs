@@ -1,4 +1,4 @@
-//! Where burn computes.
+//! The backends of burn.
 
 use burn::{backend::{Backend as _, Dispatch}, tensor::Device};
 
@@ -9,12 +9,12 @@ use crate::Failure;
 pub enum Backend {
     /// burn's own kernels on the processor
     Flex,
-    /// The graphics card, through the API that burn prefers there
+    /// The graphics card, through the graphics API that burn prefers
     Wgpu,
 }
 
 impl Backend {
-    /// The name on the command line and in the report.
+    /// Returns the name on the command line and in the report.
     pub fn name(self) -> &'static str {
         match self {
             Self::Flex => "flex",
@@ -22,22 +22,22 @@ impl Backend {
         }
     }
 
-    /// Returns the device of which new tensors take part in gradients.
+    /// Returns the device, with automatic differentiation for its tensors.
     ///
     /// # Errors
-    /// Refuses `wgpu` where it was not compiled in.
+    /// Fails for `wgpu` if this program was built without the feature `gpu`.
     pub fn device(self) -> Result<Device, Failure> {
         match self {
             Self::Flex => Ok(Device::flex().autodiff()),
             #[cfg(feature = "gpu")]
             Self::Wgpu => Ok(Device::wgpu(burn::tensor::DeviceKind::DefaultDevice).autodiff()),
             #[cfg(not(feature = "gpu"))]
-            Self::Wgpu => Err("wgpu is not compiled in: build with --features gpu".into()),
+            Self::Wgpu => Err("this program was built without wgpu. Build it with `--features gpu`".into()),
         }
     }
 }
 
-/// Returns burn's own name of what computes there, with the language of a card's kernels.
+/// Returns burn's name for the device's runtime, with the kernel language of a graphics card.
 pub fn runtime(device: &Device) -> String {
     Dispatch::name(device.as_dispatch())
 }

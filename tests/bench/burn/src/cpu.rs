@@ -1,11 +1,11 @@
-//! The CPU time of a step, on the `flex` backend.
+//! Measures the CPU time of a step on the `flex` backend.
 
 use crate::{Arguments, Failure, VERSION, backend::Backend, models, process, timing};
 
 /// Measures, and prints one JSON object.
 ///
 /// # Errors
-/// Returns what could not be read or measured.
+/// Fails if the inputs cannot be read or the training fails.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let device = Backend::Flex.device()?;
     let rows = None;

@@ -1,25 +1,25 @@
-//! Numbers that look random and are the same in every run.
+//! Pseudo-random numbers that are the same in every run.
 
-/// A sequence of draws.
+/// A random number generator (SplitMix64).
 pub struct Draws(u64);
 
 impl Draws {
-    /// Begins the sequence of this seed.
+    /// Creates the generator of a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed << 40)
     }
 
-    /// Draws evenly from 0 to 1.
+    /// Returns a number uniformly distributed between 0 and 1.
     pub fn unit(&mut self) -> f32 {
         (self.bits() >> 40) as f32 / (1 << 24) as f32
     }
 
-    /// Draws evenly from the numbers below `bound`.
+    /// Returns an integer uniformly distributed below `bound`.
     pub fn below(&mut self, bound: u32) -> u32 {
         (self.bits() % u64::from(bound)) as u32
     }
 
-    /// The next number of SplitMix64.
+    /// Returns the next number of SplitMix64.
     fn bits(&mut self) -> u64 {
         self.0 += 1;
         let mut mixed = self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -1,4 +1,4 @@
-//! The batch of every step.
+//! The batch on which every step trains.
 
 use std::{fs, path::Path};
 
@@ -6,9 +6,9 @@ use crate::{Failure, draws::Draws};
 
 const SEED: u64 = 2;
 
-/// Row-major features and labels, still in the program's memory.
+/// Row-major features and labels in host memory.
 pub struct Examples {
-    /// Pixels, or numbers of tokens.
+    /// Pixels, or token ids.
     pub features: Vec<f32>,
     /// One class for each example, or for each position of each example.
     pub labels: Vec<i32>,
@@ -21,7 +21,7 @@ impl Examples {
         Ok(Self { features: floats(folder, "features.f32")?, labels })
     }
 
-    /// Draws images: each pixel is half its class's own, half noise.
+    /// Generates random images. Each pixel is the average of a pattern of its class and noise.
     pub fn images(rows: usize, pixels: usize, classes: u32, brightest: f32) -> Self {
         let (mut patterns, mut draws) = (Draws::new(SEED), Draws::new(SEED + 1));
         let patterns: Vec<f32> = (0..classes as usize * pixels).map(|_| patterns.unit()).collect();
@@ -35,7 +35,7 @@ impl Examples {
         Self { features, labels }
     }
 
-    /// Draws sequences in which every token decides the next, which is its label.
+    /// Generates random sequences in which each token determines the next. The label is the next token.
     pub fn sequences(rows: usize, positions: usize, vocabulary: u32) -> Self {
         let (mut draws, mut features, mut labels) = (Draws::new(SEED), Vec::new(), Vec::new());
         for _ in 0..rows {
@@ -50,7 +50,7 @@ impl Examples {
     }
 }
 
-/// Reads float32, little-endian.
+/// Reads a file of little-endian float32 values.
 pub fn floats(folder: &Path, name: &str) -> Result<Vec<f32>, Failure> {
     Ok(words(folder, name)?.into_iter().map(f32::from_le_bytes).collect())
 }

@@ -4,31 +4,31 @@ use burn::tensor::{Tensor, module::{batch_norm_train, conv2d, layer_norm, linear
 
 use crate::{Failure, training::Update, weights::{First, Weights}};
 
-/// As in the example models.
+/// The epsilon of normalizations, as in the example models.
 const EPSILON: f64 = 1e-5;
-/// What a running statistic takes of a batch's.
+/// The share of a batch's statistic in the update of a running statistic.
 const MOMENTUM: f32 = 0.1;
 
-/// A dense layer. burn keeps its weights as `[inputs, outputs]`.
+/// A dense layer. burn stores its weights as `[inputs, outputs]`.
 pub struct Dense {
     weight: Tensor<2>,
     bias: Option<Tensor<1>>,
 }
 
 impl Dense {
-    /// Takes the weights of a `Gemm`, which are `[outputs, inputs]`, and a bias.
+    /// Reads the weights of a `Gemm`, stored as `[outputs, inputs]`, and a bias.
     pub fn of_gemm(weights: &mut Weights, inputs: usize, outputs: usize) -> Result<Self, Failure> {
         let weight = weights.transposed([outputs, inputs], First::Spread(2.0 / inputs as f32))?;
         Ok(Self { weight, bias: Some(weights.trained([outputs], First::Value(0.0))?) })
     }
 
-    /// Takes the weights of a `MatMul`, which are `[inputs, outputs]`, and the bias that is added.
+    /// Reads the weights of a `MatMul`, stored as `[inputs, outputs]`, and a bias.
     pub fn of_product(weights: &mut Weights, inputs: usize, outputs: usize) -> Result<Self, Failure> {
         let without_bias = Self::without_bias(weights, inputs, outputs)?;
         Ok(Self { bias: Some(weights.trained([outputs], First::Value(0.0))?), ..without_bias })
     }
 
-    /// Takes the weights of a `MatMul` to which no bias is added.
+    /// Reads the weights of a `MatMul` without a bias.
     pub fn without_bias(weights: &mut Weights, inputs: usize, outputs: usize) -> Result<Self, Failure> {
         Ok(Self {
             weight: weights.trained([inputs, outputs], First::Spread(1.0 / inputs as f32))?,
@@ -50,14 +50,14 @@ impl Dense {
     }
 }
 
-/// A square convolution of stride 1 that keeps an image's size.
+/// A square convolution of stride 1 whose padding keeps the image size.
 pub struct Convolution {
     weight: Tensor<4>,
     bias: Option<Tensor<1>>,
 }
 
 impl Convolution {
-    /// Takes a filter of `[filters, channels, kernel, kernel]` and a bias.
+    /// Reads a filter of `[filters, channels, kernel, kernel]` and a bias.
     pub fn new(
         weights: &mut Weights,
         channels: usize,
@@ -68,7 +68,7 @@ impl Convolution {
         Ok(Self { bias: Some(weights.trained([filters], First::Value(0.0))?), ..without_bias })
     }
 
-    /// Takes only the filter, before a normalization that would hide a bias.
+    /// Reads only the filter. The normalization that follows would cancel a bias.
     pub fn without_bias(
         weights: &mut Weights,
         channels: usize,
@@ -95,14 +95,14 @@ impl Convolution {
     }
 }
 
-/// The scale and the bias of a normalization.
+/// The scale and bias of a normalization.
 pub struct Normalization {
     scale: Tensor<1>,
     bias: Tensor<1>,
 }
 
 impl Normalization {
-    /// Takes one of each for every channel.
+    /// Reads a scale and a bias for every channel.
     pub fn new(weights: &mut Weights, channels: usize) -> Result<Self, Failure> {
         let scale = weights.trained([channels], First::Value(1.0))?;
         Ok(Self { scale, bias: weights.trained([channels], First::Value(0.0))? })
@@ -113,7 +113,8 @@ impl Normalization {
         layer_norm(value, self.scale.clone(), Some(self.bias.clone()), EPSILON)
     }
 
-    /// Normalizes each group of an image's channels, as burn's `GroupNorm` does: it has no kernel of its own for that.
+    /// Normalizes each group of an image's channels with the same operations as burn's `GroupNorm`, which has no
+    /// special kernel.
     pub fn over_groups(&self, image: Tensor<4>, groups: usize) -> Tensor<4> {
         let shape = image.dims();
         let [rows, channels, height, width] = shape;
@@ -124,7 +125,7 @@ impl Normalization {
         (centred / deviation).reshape(shape) * per_channel(&self.scale) + per_channel(&self.bias)
     }
 
-    /// Normalizes each channel over the batch, of which the running statistics learn.
+    /// Normalizes each channel over the batch, and updates the running statistics.
     pub fn over_batch(&self, image: Tensor<4>, running: &mut RunningStatistics) -> Tensor<4> {
         let normalized = batch_norm_train(image, self.scale.clone(), self.bias.clone(), EPSILON);
         running.learn(normalized.mean.inner(), normalized.variance.inner());
@@ -138,14 +139,14 @@ impl Normalization {
     }
 }
 
-/// What inference normalizes with after a training with batch normalization.
+/// The running statistics of batch normalization, which inference uses.
 pub struct RunningStatistics {
     mean: Tensor<1>,
     variance: Tensor<1>,
 }
 
 impl RunningStatistics {
-    /// Takes one of each for every channel.
+    /// Reads a mean and a variance for every channel.
     pub fn new(weights: &mut Weights, channels: usize) -> Result<Self, Failure> {
         Ok(Self { mean: weights.untrained(channels, 0.0)?, variance: weights.untrained(channels, 1.0)? })
     }

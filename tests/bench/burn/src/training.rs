@@ -4,13 +4,13 @@ use burn::tensor::{activation::log_softmax, Gradients, Int, Tensor};
 
 /// A model, written by hand with burn's tensors.
 pub trait Network {
-    /// What it reads: pixels or tokens.
+    /// The type of the input: pixels or tokens.
     type Input;
 
     /// Returns a row of logits for each label.
     fn logits(&mut self, input: &Self::Input) -> Tensor<2>;
 
-    /// Gives every trained tensor to [`Update::apply`].
+    /// Calls [`Update::apply`] for every trained tensor.
     fn update(&mut self, update: &mut Update);
 }
 
@@ -18,20 +18,20 @@ pub trait Network {
 pub struct Training<N: Network> {
     network: N,
     input: N::Input,
-    /// A class in each row.
+    /// One class per row.
     labels: Tensor<2, Int>,
 }
 
 impl<N: Network> Training<N> {
-    /// Trains this network on this batch.
+    /// Creates the training of a network on a batch.
     pub fn new(network: N, input: N::Input, labels: Tensor<2, Int>) -> Self {
         Self { network, input, labels }
     }
 }
 
-/// What can be trained, whatever it reads.
+/// A training, independent of the type of its input.
 pub trait Train {
-    /// Does a step, and returns the mean loss before the update, which need not be computed yet.
+    /// Performs a step and returns the mean loss before the update. The device may still be computing it.
     fn step(&mut self, learning_rate: f32) -> Tensor<1>;
 }
 
@@ -45,14 +45,14 @@ impl<N: Network> Train for Training<N> {
     }
 }
 
-/// The gradients of a step, on their way into the weights.
+/// The gradients of a step, to be applied to the weights.
 pub struct Update {
     gradients: Gradients,
     learning_rate: f32,
 }
 
 impl Update {
-    /// Goes one step down the tensor's gradient, as burn's own SGD does it.
+    /// Moves a tensor one step against its gradient, like burn's SGD.
     pub fn apply<const D: usize>(&mut self, weight: &mut Tensor<D>) {
         let gradient = weight.grad_remove(&mut self.gradients).expect("every weight has a gradient");
         let updated = weight.clone().inner() - gradient * self.learning_rate;

@@ -1,23 +1,23 @@
-//! The time of a step on the clock, with the device busy from one step to the next.
+//! Measures the wall-clock time of a step. The device stays busy from one step to the next.
 
 use burn::tensor::Device;
 use serde_json::json;
 
 use crate::{backend::{Backend, adapter, runtime}, Failure, VERSION, clock, models, training::Train};
 
-/// How much to measure.
+/// The extent of the measurement.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Examples in a step
     #[arg(long, default_value_t = 32)]
     batch: usize,
-    /// Steps between two moments at which the program waits for the device
+    /// Steps of a repetition, at whose end the program waits for the device
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     steps: u32,
-    /// How often so many steps are measured
+    /// Measured repetitions
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     repetitions: u32,
-    /// How often so many steps are done before, in which burn compiles and tunes its kernels
+    /// Repetitions before the measurement, in which burn compiles and tunes its kernels
     #[arg(long, default_value_t = 2)]
     warm_up: u32,
 }
@@ -25,7 +25,7 @@ pub struct Arguments {
 /// Measures, and prints one JSON object.
 ///
 /// # Errors
-/// Returns what the device or the examples do not allow.
+/// Fails if the backend is missing, or if the examples do not fit the model.
 pub fn run(backend: Backend, arguments: &crate::Arguments) -> Result<(), Failure> {
     let Arguments { batch, steps, repetitions, warm_up } = arguments.wall;
     let device = backend.device()?;
@@ -69,7 +69,7 @@ pub fn run(backend: Backend, arguments: &crate::Arguments) -> Result<(), Failure
     Ok(())
 }
 
-/// Steps in a row.
+/// A sequence of steps.
 struct Repetition<'a> {
     training: &'a mut dyn Train,
     learning_rate: f32,
@@ -77,9 +77,9 @@ struct Repetition<'a> {
 }
 
 impl Repetition<'_> {
-    /// Returns the milliseconds of a step, and the loss of the last.
+    /// Returns the milliseconds per step, and the loss of the last step.
     ///
-    /// Only the last loss is read, and then the device has to be done with the last update too.
+    /// Reads only the last loss, and also waits until the device has finished the last update.
     fn run(&mut self, steps: u32) -> Result<(f64, f32), Failure> {
         let started = clock::start();
         let mut loss = self.training.step(self.learning_rate);

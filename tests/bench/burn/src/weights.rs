@@ -1,4 +1,4 @@
-//! Where a model's first weights come from.
+//! The initial weights of a model.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::{Failure, draws::Draws, examples};
 
 const SEED: u64 = 1;
 
-/// First weights, handed out tensor by tensor, in the order of our model's schema.
+/// Initial weights, returned tensor by tensor in the order of our model's schema.
 pub struct Weights {
     source: Source,
     taken: usize,
@@ -16,22 +16,22 @@ pub struct Weights {
 }
 
 enum Source {
-    /// Values that were read, those not yet taken at the end.
+    /// Values from a file. The remaining values are at the end.
     Read(Vec<f32>),
     Drawn(Draws),
 }
 
-/// What a tensor starts with, where no file says it.
+/// The initial values of a tensor if there is no file.
 #[derive(Clone, Copy)]
 pub enum First {
-    /// Draws of this variance around zero.
+    /// Random values with mean 0 and this variance.
     Spread(f32),
-    /// The same everywhere.
+    /// The same value for all elements.
     Value(f32),
 }
 
 impl Weights {
-    /// Reads `weights.f32` of the folder, or draws if there is no folder.
+    /// Reads `weights.f32` in the folder, or uses random values if there is no folder.
     pub fn new(folder: Option<&Path>, device: &Device) -> Result<Self, Failure> {
         let source = match folder {
             Some(folder) => Source::Read(examples::floats(folder, "weights.f32")?),
@@ -40,19 +40,19 @@ impl Weights {
         Ok(Self { source, taken: 0, device: device.clone() })
     }
 
-    /// Takes the next tensor, which is to be trained.
+    /// Returns the next tensor for training.
     ///
     /// # Errors
-    /// Returns that the file ends before.
+    /// Fails if the file is too short.
     pub fn trained<const D: usize>(&mut self, shape: [usize; D], first: First) -> Result<Tensor<D>, Failure> {
         let values = self.values(shape.iter().product(), first)?;
         Ok(Tensor::from_data(TensorData::new(values, shape), &self.device).require_grad())
     }
 
-    /// Takes the next tensor, a matrix that our model keeps the other way round.
+    /// Returns the next tensor for training, a matrix that our model stores transposed.
     ///
     /// # Errors
-    /// Returns that the file ends before.
+    /// Fails if the file is too short.
     pub fn transposed(&mut self, [rows, columns]: [usize; 2], first: First) -> Result<Tensor<2>, Failure> {
         let values = self.values(rows * columns, first)?;
         let element = |index: usize| values[index % rows * columns + index / rows];
@@ -60,23 +60,23 @@ impl Weights {
         Ok(Tensor::from_data(TensorData::new(values, [columns, rows]), &self.device).require_grad())
     }
 
-    /// Takes the next tensor, which no gradient changes: a running statistic.
+    /// Returns the next tensor without gradients: a running statistic.
     ///
     /// # Errors
-    /// Returns that the file ends before.
+    /// Fails if the file is too short.
     pub fn untrained(&mut self, length: usize, value: f32) -> Result<Tensor<1>, Failure> {
         let values = self.values(length, First::Value(value))?;
         Ok(Tensor::from_data(TensorData::new(values, [length]), &self.device.clone().without_autodiff()))
     }
 
-    /// Returns how many parameters were taken.
+    /// Returns the number of parameters.
     ///
     /// # Errors
-    /// Returns that the file holds more.
+    /// Fails if the file has more values.
     pub fn finish(self) -> Result<usize, Failure> {
         match self.source {
             Source::Read(rest) if !rest.is_empty() => {
-                Err(format!("{} values of weights.f32 belong to no layer", rest.len()).into())
+                Err(format!("weights.f32 has {} values more than the model has parameters", rest.len()).into())
             }
             _ => Ok(self.taken),
         }
@@ -86,7 +86,7 @@ impl Weights {
         self.taken += count;
         match (&mut self.source, first) {
             (Source::Read(values), _) if values.len() < count => {
-                Err(format!("weights.f32 ends before its parameter {}", self.taken).into())
+                Err(format!("weights.f32 is too short; it ends before parameter {} of the model", self.taken).into())
             }
             (Source::Read(values), _) => Ok(values.drain(..count).collect()),
             (Source::Drawn(_), First::Value(value)) => Ok(vec![value; count]),

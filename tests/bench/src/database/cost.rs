@@ -4,17 +4,17 @@ use serde::Serialize;
 
 use crate::{Failure, clock, process};
 
-/// What one request costs.
+/// The cost of one request.
 #[derive(Clone, Copy, Serialize)]
 pub struct Cost {
-    /// Microseconds from its beginning to its end, one request after another, in the fastest block.
+    /// Elapsed microseconds of a request in the fastest block. Requests run one after the other.
     pub microseconds: f64,
-    /// Microseconds of the processor in this process and in the database's, over all blocks.
+    /// Processor microseconds of a request in this process and the database's processes, over all blocks.
     pub cpu_microseconds: f64,
 }
 
-/// What is measured in turn: requests without a statement, and with it. The first block of each is not counted: plans and
-/// caches are made in it.
+/// Two kinds of requests that are measured in turn: without a statement, and with it. The first block of each kind is a
+/// warm-up for query plans and caches and does not count.
 pub struct Pair<'a> {
     postmaster: Option<&'a Postmaster>,
     sides: [Side; 2],
@@ -29,12 +29,12 @@ struct Side {
 }
 
 impl<'a> Pair<'a> {
-    /// Has measured nothing. The processes of `postmaster` are counted, too.
+    /// Creates an empty measurement. It includes the processes of `postmaster`.
     pub fn new(postmaster: Option<&'a Postmaster>) -> Self {
         Self { postmaster, sides: Default::default() }
     }
 
-    /// Measures a block of `requests` for one side.
+    /// Measures a block of `requests` of one kind.
     pub async fn measure(
         &mut self,
         side: usize,
@@ -54,7 +54,7 @@ impl<'a> Pair<'a> {
         Ok(())
     }
 
-    /// Returns what both sides cost.
+    /// Returns the costs of both kinds.
     pub fn costs(&self) -> [Cost; 2] {
         self.sides.each_ref().map(|side| Cost {
             microseconds: side.fastest.unwrap_or_default().as_secs_f64() * 1e6,
@@ -74,7 +74,7 @@ pub struct Postmaster {
 }
 
 impl Postmaster {
-    /// Finds the server of a URL whose host is a folder with its socket and, in `data`, its cluster.
+    /// Finds the server of a URL. The URL's host must be a folder that contains the socket, and the cluster in `data`.
     pub fn of_url(url: &str) -> Result<Self, Failure> {
         let host = url.split(['?', '&']).find_map(|part| part.strip_prefix("host="));
         let file = Path::new(host.ok_or("the URL has no folder")?).join("data/postmaster.pid");
@@ -82,12 +82,12 @@ impl Postmaster {
         Ok(Self { process: text.lines().next().unwrap_or_default().trim().to_owned() })
     }
 
-    /// Returns the processor time of the server's processes that run now.
+    /// Returns the processor time of the server's running processes.
     fn cpu_time(&self) -> Result<Duration, Failure> {
         let children = format!("/proc/{0}/task/{0}/children", self.process);
         let mut nanoseconds = 0;
         for child in fs::read_to_string(children)?.split_whitespace() {
-            // One that has just ended is not counted.
+            // A process that has just exited is not counted.
             let Ok(account) = fs::read_to_string(format!("/proc/{child}/schedstat")) else { continue };
             nanoseconds += account.split_whitespace().next().unwrap_or_default().parse::<u64>()?;
         }

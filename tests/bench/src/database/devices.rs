@@ -12,16 +12,16 @@ use folkmoot_storage::{
 
 use crate::Failure;
 
-/// Devices that send in turn: so many that none passes its rate.
+/// The number of devices that send in turn, large enough that none exceeds its rate limit.
 const DEVICES: u64 = 200;
-/// Milliseconds from one request to the next.
+/// The interval between two requests, in milliseconds.
 const STEP: u64 = 1;
 const START: u64 = 1_700_000_000_000;
 const PATH: &str = "/v1/check-in?wait_seconds=60";
 
-/// Devices that are enrolled.
+/// Enrolled devices.
 pub struct Devices {
-    /// Where they are.
+    /// The database with the devices.
     pub storage: SqlStorage,
     organisation: OrganisationId,
     population: PopulationName,
@@ -38,7 +38,7 @@ pub struct Signed {
 }
 
 impl Devices {
-    /// Enrols them in a new database.
+    /// Enrols the devices in a new database.
     pub async fn enrol(storage: SqlStorage) -> Result<Self, Failure> {
         let (at, population) = (Timestamp(START), "bench".parse::<PopulationName>()?);
         let organisation = OrganisationId::from_random_bytes([1; 16]);
@@ -68,13 +68,13 @@ impl Devices {
         Ok(Self { storage, organisation, population, devices })
     }
 
-    /// Puts a coordinator over their database.
+    /// Creates a coordinator with the devices' database.
     pub fn coordinator(&self) -> Coordinator {
         let (blobs, log) = (BlobStore::in_memory(), RoundLog::in_memory());
         Coordinator::new(self.storage.clone(), blobs, log, clock::system_chance())
     }
 
-    /// Signs the requests of a block, each with a nonce of its own.
+    /// Signs the requests of a block, each with a new nonce.
     pub fn signed(&self, block: u64, count: u64) -> Vec<Signed> {
         let sign = |(number, at): (u64, Timestamp)| {
             let (client, key) = &self.devices[(number % DEVICES) as usize];
@@ -104,13 +104,13 @@ impl Devices {
 }
 
 impl Signed {
-    /// What the request claims.
+    /// Returns the claims of the request, before verification.
     pub fn claimed(&self) -> Claimed<'_> {
         let parts = parts(self.client, self.at, &self.nonce, self.content);
         Claimed { parts, signature: &self.signature }
     }
 
-    /// When it arrives.
+    /// Returns the time at which the request arrives.
     pub fn at(&self) -> Timestamp {
         self.at
     }

@@ -1,4 +1,5 @@
-//! `bench database`: what two statements cost the requests of devices, by requests that have them beside ones that do not.
+//! `bench database`: measures the cost of two SQL statements in device requests, by comparing requests with and without
+//! them.
 
 mod cost;
 mod devices;
@@ -18,16 +19,16 @@ use self::{
 };
 use crate::{Failure, folder::TemporaryFolder};
 
-/// How much to measure.
+/// The extent of the measurement.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Requests of one block, with the statement and without it
+    /// Requests in a block, with the statement or without it
     #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(1..))]
     requests: u64,
-    /// Blocks of each, in turn
+    /// Blocks of each kind, in turn
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     blocks: u32,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -45,7 +46,7 @@ struct Row {
 /// Measures and prints.
 ///
 /// # Errors
-/// If a database cannot be used. Where PostgreSQL is not installed its lines are left out, and it is said.
+/// If a database cannot be used. If PostgreSQL is not installed, its lines are skipped with a message.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let mut rows = Vec::new();
@@ -73,7 +74,7 @@ async fn connect(url: &str) -> Result<SqlStorage, Failure> {
     Ok(SqlStorage::connect(url, SqlOptions::default()).await?)
 }
 
-/// Believes signed requests with a memory of nonces of its own, and with one that processes share.
+/// Verifies signed requests with a process-local record of nonces, and with one that processes share.
 async fn signed_requests(
     devices: &Devices,
     arguments: &Arguments,
@@ -84,7 +85,7 @@ async fn signed_requests(
     let shared = Authenticator::new(Timestamp::default(), &coordinator.storage);
     let mut pair = Pair::new(Some(postmaster));
     for block in 0..=u64::from(arguments.blocks) {
-        // Signed before the clock runs: it is a device's work.
+        // Sign the requests before the measurement, because signing is the device's work.
         let requests = devices.signed(block, arguments.requests);
         for (authenticator, side) in [(&alone, 0), (&shared, 1)] {
             let believe = async {
@@ -100,7 +101,7 @@ async fn signed_requests(
     Ok(Row { database: "PostgreSQL", what: "signed request: a nonce that processes share", without, with })
 }
 
-/// Checks in without the lock of the client's row, and with it.
+/// Checks in without and with the lock of the client's row.
 async fn check_ins(
     database: &'static str,
     devices: &Devices,

@@ -1,4 +1,4 @@
-//! burn's wgpu backend, which cargo compiles before: a package with its own lock file.
+//! burn's wgpu backend. cargo compiles it first, from a package with its own lock file.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ use crate::{
     train::peers::{BURN, BURN_TARGET},
 };
 
-/// What burn's program prints.
+/// The output of burn's program.
 #[derive(Deserialize)]
 struct Report {
     version: String,
@@ -24,10 +24,11 @@ struct Wall {
     min: f64,
 }
 
-/// Measures as many steps between two waits as ours has in a submission. burn's batch lies on the device already.
+/// Measures burn. The program waits for the device after as many steps as one of our submissions has. Its batch is
+/// already on the device.
 ///
 /// # Errors
-/// Returns what the compiler or burn says.
+/// Returns the message of the compiler or of burn.
 pub fn measure(model: BenchModel, batch: usize, arguments: &Arguments) -> Result<Measured, Failure> {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(["run", "--quiet", "--release", "--features", "gpu", "--manifest-path", BURN]);

@@ -1,4 +1,5 @@
-//! Large products and the heavy kernels of the CNN, against the best product of the same adapter in the same run.
+//! Measures large matrix products and the most expensive kernels of the CNN, relative to the fastest product of the
+//! same run on the same adapter.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,7 @@ use folkmoot_engine::{Gpu, block_on};
 use super::{Arguments, model::BenchModel, own, table};
 use crate::{Failure, clock};
 
-/// m, k and n of the products.
+/// The products, each as m, k and n.
 const PRODUCTS: [[usize; 3]; 6] = [
     [512, 512, 512],
     [1024, 1024, 1024],
@@ -16,15 +17,15 @@ const PRODUCTS: [[usize; 3]; 6] = [
     [256, 784, 200],
     [256, 3136, 512],
 ];
-/// On an adapter that the processor imitates, products above this many operations take too long.
+/// The largest product on a software adapter, in floating-point operations. Larger products take too long there.
 const SOFTWARE_FLOPS_MAX: f64 = 3e9;
-/// Steps of which the fastest time of each kernel counts.
+/// The number of measured steps. The fastest time of each kernel counts.
 const TIMED_STEPS: usize = 5;
 
 /// Measures and prints.
 ///
 /// # Errors
-/// Returns what the engine says.
+/// Returns the error of the engine.
 pub fn measure(gpu: &Gpu, arguments: &Arguments) -> Result<(), Failure> {
     let started = clock::start();
     let is_software = gpu.report().kind == "software";
@@ -47,7 +48,7 @@ pub fn measure(gpu: &Gpu, arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Billions of operations a second of each kernel of the CNN that multiplies matrices.
+/// Returns the speed of each kernel of the CNN that multiplies matrices, in billions of operations per second.
 fn kernels(gpu: &Gpu, batch: usize) -> Result<BTreeMap<&'static str, f64>, Failure> {
     let mut trainer = own::trainer(BenchModel::Cnn, batch)?;
     trainer.use_gpu(gpu)?;

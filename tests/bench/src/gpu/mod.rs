@@ -1,5 +1,5 @@
-//! `bench gpu`: whole training steps on a graphics adapter, beside burn and the CPU, and how near large products come
-//! to the adapter's peak.
+//! `bench gpu`: measures complete training steps on a graphics adapter, compared with burn and the CPU. Also measures
+//! large products relative to the adapter's peak.
 
 mod burn;
 mod layers;
@@ -13,31 +13,31 @@ use table::Row;
 
 use crate::{Failure, clock};
 
-/// What to measure.
+/// The models to measure, and the extent of the measurement.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The models
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = BenchModel::ALL)]
     models: Vec<BenchModel>,
-    /// Examples in a step
+    /// Batch sizes, in examples per step
     #[arg(long, value_delimiter = ',', default_values_t = [32, 256])]
     batches: Vec<usize>,
-    /// Steps of a measurement, which are one submission of ours
+    /// Steps of a measurement, which our executor submits at once
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=256))]
     steps: u32,
-    /// Measurements, of which the fastest counts
+    /// Number of measurements; the fastest counts
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     repetitions: u32,
-    /// A part of the adapter's name; without it the first real one
+    /// Part of the adapter's name; without it, the first hardware adapter is used
     #[arg(long)]
     device: Option<String>,
-    /// Also burn's wgpu backend, which takes many minutes to compile
+    /// Also measure burn's wgpu backend, which takes many minutes to compile
     #[arg(long)]
     with_burn: bool,
-    /// Only the large products and layers
+    /// Measure only the large products and layers
     #[arg(long)]
     only_layers: bool,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -45,7 +45,7 @@ pub struct Arguments {
 /// Measures and prints.
 ///
 /// # Errors
-/// Returns what could not be measured.
+/// Fails if a measurement fails.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut gpu = Gpu::find(arguments.device.as_deref())?;
     let started = clock::start();

@@ -5,7 +5,7 @@ use folkmoot_engine::{Examples, ImportLimits, Labels, Model, onnx::build};
 use crate::{Failure, train::network::mixed};
 
 const SEED: u64 = 1;
-/// Batches of examples from which steps take theirs.
+/// The number of batches' worth of examples from which steps gather their batch.
 const BATCHES: usize = 4;
 
 /// A model.
@@ -24,10 +24,10 @@ pub enum BenchModel {
 }
 
 impl BenchModel {
-    /// All of them.
+    /// All models.
     pub const ALL: [Self; 4] = [Self::TwoNn, Self::Cnn, Self::ResidualCnnGroupNorm, Self::Transformer];
 
-    /// The name on the command line and in the tables.
+    /// Returns the name on the command line and in the tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::TwoNn => "2nn",
@@ -37,7 +37,7 @@ impl BenchModel {
         }
     }
 
-    /// The imported model.
+    /// Imports the model.
     pub fn model(self) -> Result<Model, Failure> {
         let onnx = match self {
             Self::TwoNn => build::mlp(&[784, 200, 200, 10], SEED),
@@ -50,8 +50,8 @@ impl BenchModel {
         Ok(Model::from_onnx(&onnx, &ImportLimits::default())?)
     }
 
-    /// Examples for some batches: images whose classes have nothing to do with them, or sequences in which every token
-    /// decides the next.
+    /// Returns examples for some batches: images with random classes, or sequences in which each token determines the
+    /// next.
     pub fn examples(self, batch: usize) -> Result<Examples, Failure> {
         let rows = BATCHES * batch;
         let shape = self.model()?.input_shape().to_vec();
@@ -65,7 +65,7 @@ impl BenchModel {
     }
 }
 
-/// Tokens of the transformer's vocabulary of 32.
+/// Returns sequences of tokens from the transformer's vocabulary of 32.
 fn sequences(rows: usize, shape: Vec<usize>, positions: usize) -> Result<Examples, Failure> {
     let (mut features, mut labels) = (Vec::new(), Vec::new());
     for row in 0..rows as u64 {

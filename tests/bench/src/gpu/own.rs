@@ -5,20 +5,20 @@ use folkmoot_engine::{Gpu, LocalOptimizer, Loss, Trainer, TrainingPlan};
 use super::{Arguments, model::BenchModel};
 use crate::{Failure, clock, train::network::LEARNING_RATE};
 
-/// What a step takes.
+/// The duration of a step.
 pub struct Measured {
-    /// Milliseconds on the clock, of the fastest measurement.
+    /// Wall-clock milliseconds per step, in the fastest measurement.
     pub step_ms: f64,
-    /// What came before: compiling, and the first step.
+    /// Milliseconds before the measurement: compiling, and the first step.
     pub start_ms: f64,
-    /// The executor's version, and what it ran on.
+    /// The executor's version, and the device.
     pub version: String,
 }
 
-/// Measures steps that gather their batches from examples which lie on the device.
+/// Measures steps that gather their batches from examples on the device.
 ///
 /// # Errors
-/// Returns what the engine says.
+/// Returns the error of the engine.
 pub fn measure(
     model: BenchModel,
     batch: usize,
@@ -32,7 +32,7 @@ pub fn measure(
     }
     trainer.advance(1)?;
     let start_ms = started.elapsed().as_secs_f64() * 1e3;
-    // On the CPU fewer steps tell as much.
+    // On the CPU, fewer steps are enough.
     let steps = if gpu.is_some() { u64::from(arguments.steps) } else { 5 };
     trainer.advance(steps)?;
     let mut failure = None;
@@ -46,10 +46,10 @@ pub fn measure(
     failure.map_or_else(|| Ok(Measured { step_ms, start_ms, version: String::new() }), Err)
 }
 
-/// A training that does not end.
+/// Creates a training without an end.
 ///
 /// # Errors
-/// Returns what the engine says.
+/// Returns the error of the engine.
 pub fn trainer(model: BenchModel, batch: usize) -> Result<Trainer, Failure> {
     let plan = TrainingPlan {
         epochs: u32::MAX,

@@ -1,4 +1,4 @@
-//! The rows as tables for people, or as JSON.
+//! Prints the rows as text tables or as JSON.
 
 use folkmoot_engine::Gpu;
 use serde::Serialize;
@@ -7,21 +7,21 @@ use serde_json::json;
 use super::{Arguments, model::BenchModel, own::Measured};
 use crate::Failure;
 
-/// A step of one executor.
+/// The measurement of one executor's step.
 #[derive(Serialize)]
 pub struct Row {
     model: &'static str,
     batch: usize,
     executor: &'static str,
     step_ms: f64,
-    /// Times ours on the adapter, in the same run.
+    /// The duration relative to ours on the adapter in the same run.
     times_folkmoot_gpu: f64,
     start_ms: f64,
     version: String,
 }
 
 impl Row {
-    /// `own` is ours on the adapter.
+    /// Creates a row. `own` is our executor's measurement on the adapter.
     pub fn new(
         model: BenchModel,
         batch: usize,
@@ -41,7 +41,7 @@ impl Row {
     }
 }
 
-/// Prints the adapter and the heading of the products.
+/// Prints the adapter and the heading of the table of products.
 pub fn head(gpu: &Gpu, arguments: &Arguments) -> Result<(), Failure> {
     let (report, tuning) = (gpu.report(), gpu.tuning());
     if arguments.json {
@@ -53,7 +53,7 @@ pub fn head(gpu: &Gpu, arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints a product or a kernel.
+/// Prints the row of a product or a kernel.
 pub fn layer(name: &str, gflops: f64, peak: f64, arguments: &Arguments) -> Result<(), Failure> {
     match arguments.json {
         true => println!("{}", json!({ "layer": name, "gflops": gflops, "of_peak": gflops / peak })),
@@ -62,7 +62,7 @@ pub fn layer(name: &str, gflops: f64, peak: f64, arguments: &Arguments) -> Resul
     Ok(())
 }
 
-/// Prints the heading of the steps.
+/// Prints the heading of the table of steps.
 pub fn steps_head(arguments: &Arguments) {
     if !arguments.json {
         let (steps, repetitions) = (arguments.steps, arguments.repetitions);
@@ -75,7 +75,7 @@ pub fn steps_head(arguments: &Arguments) {
     }
 }
 
-/// Prints a step.
+/// Prints the row of a step.
 pub fn print(row: &Row, arguments: &Arguments) -> Result<(), Failure> {
     if arguments.json {
         println!("{}", serde_json::to_string(row)?);

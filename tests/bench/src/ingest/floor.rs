@@ -1,6 +1,6 @@
-//! The floor under `bench ingest`: what this machine's kernel asks for the same bytes when the program does nothing
-//! else. A thread for each connection, blocking sockets, no TLS, no HTTP, no checks: the model goes down from memory,
-//! the update comes up into a file, which is synced, and removed.
+//! The floor of `bench ingest`: the CPU time that this machine's kernel needs to move the same bytes. A minimal server
+//! has one thread per connection, blocking sockets, and no TLS, HTTP or checks. It sends the model from memory, and
+//! writes the update to a file, which it syncs and removes.
 
 use std::{
     fs::{self, File},
@@ -16,12 +16,12 @@ use serde::Serialize;
 
 use crate::{Failure, folder::TemporaryFolder, process};
 
-/// Bytes that are read at a time, as the coordinator does.
+/// The size of a read in bytes, the same as in the coordinator.
 const PIECE_BYTES: usize = 64 * 1024;
 const START: u8 = 1;
 const END: u8 = 0;
 
-/// What the process is to serve.
+/// Settings of the process.
 #[derive(clap::Args)]
 pub struct Arguments {
     #[arg(long)]
@@ -32,18 +32,18 @@ pub struct Arguments {
     clients: usize,
 }
 
-/// The least that an update can cost on this machine.
+/// The lower bound on the cost of an update on this machine.
 #[derive(Serialize)]
 pub struct Floor {
     /// Parameters, float32.
     pub parameters: usize,
     /// Connections at the same time.
     pub clients: usize,
-    /// The server's CPU milliseconds for one model down and one update up.
+    /// The server's CPU milliseconds for sending one model and receiving one update.
     pub cpu_ms_per_update: f64,
 }
 
-/// Measures the floor with a server in a process of its own.
+/// Measures the floor with a server in a separate process.
 pub fn measure(parameters: usize, clients: usize, rounds: u64) -> Result<Floor, Failure> {
     let folder = TemporaryFolder::new(&format!("floor-{parameters}-{clients}"))?;
     let mut server = Command::new(std::env::current_exe()?)
@@ -79,7 +79,7 @@ fn load(server: &mut Child, parameters: usize, clients: usize, rounds: u64) -> R
     Ok(Floor { parameters, clients, cpu_ms_per_update })
 }
 
-/// Lets every connection fetch and send, all at the same time.
+/// Fetches the model and sends an update over all connections at the same time.
 fn exchange(connections: &mut [TcpStream], update: &Arc<Vec<u8>>, rounds: u64) -> Result<(), Failure> {
     thread::scope(|scope| {
         let take_part = |connection: &mut TcpStream| -> std::io::Result<()> {

@@ -7,30 +7,30 @@ use serde::Serialize;
 
 use crate::clock::fastest;
 
-/// What one piece of an upload brings at a time.
+/// The size of a piece of an upload, in bytes.
 const PIECE_BYTES: usize = 256 * 1024;
 const REPETITIONS: usize = 15;
 
-/// Elements per second of one thread.
+/// Speeds of one thread, in elements per second.
 #[derive(Serialize)]
 pub struct Folds {
     /// Parameters of the measured arrays.
     pub parameters: usize,
-    /// Reading float32 values and adding them up: the least that any fold must do.
+    /// Reading and summing float32 values, the minimum work of any fold.
     pub read: f64,
-    /// y ← y + a·x in float32, what a fold without exactness would do.
+    /// y ← y + a·x in float32, the work of an inexact fold.
     pub axpy: f64,
-    /// The exact fold alone: float32 to the grid, added to 64-bit integers.
+    /// The exact fold alone: rounding float32 to the grid and adding to 64-bit integers.
     pub fold: f64,
-    /// SHA-256 over the values' bytes, as blobs are named.
+    /// SHA-256 of the values' bytes, with which blobs are named.
     pub sha256: f64,
-    /// BLAKE3 over the values' bytes, as uploads are checked.
+    /// BLAKE3 of the values' bytes, with which uploads are verified.
     pub blake3: f64,
-    /// The exact fold with the check of every value, as an upload does it.
+    /// The exact fold with a check of every value, as in an upload.
     pub checked_fold: f64,
 }
 
-/// Measures the fold beside a streaming read and an axpy, one thread, in this run.
+/// Measures the fold, a streaming read and an axpy on one thread.
 pub fn measure(parameters: usize) -> Folds {
     let x: Vec<f32> = (0..parameters).map(|i| (i % 1000) as f32 * 1e-3 - 0.5).collect();
     let bytes: Vec<u8> = x.iter().flat_map(|value| value.to_le_bytes()).collect();
@@ -67,7 +67,7 @@ pub fn measure(parameters: usize) -> Folds {
     }
 }
 
-/// Sixteen sums side by side, so that the adds do not wait for each other.
+/// Sums the values with sixteen accumulators, so that additions do not wait for each other.
 fn read_all(x: &[f32]) -> f32 {
     let (lanes, rest) = x.as_chunks::<16>();
     let mut sums = [0f32; 16];

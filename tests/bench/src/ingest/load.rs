@@ -33,25 +33,25 @@ pub struct Cell {
     pub updates_per_second: f64,
     /// The coordinator's CPU milliseconds per accepted update: check-in, model down, update up, aggregation.
     pub cpu_ms_per_update: f64,
-    /// Of these, the kernel's: sockets and the round log.
+    /// The kernel's part of these CPU milliseconds, for sockets and the round log.
     pub kernel_ms_per_update: f64,
-    /// The coordinator's most memory, in MiB.
+    /// The coordinator's peak memory, in MiB.
     pub peak_memory_mib: f64,
 }
 
-/// Runs rounds of `clients` that each fetch the weights and upload an update, against a coordinator in a
-/// process of its own.
+/// Runs rounds against a coordinator in a separate process. In each round, all clients fetch the weights and upload an
+/// update.
 pub fn measure(parameters: usize, clients: usize, rounds: u64, is_plain: bool) -> Result<Cell, Failure> {
     let folder = TemporaryFolder::new(&format!("{parameters}-{clients}"))?;
     let mut coordinator = start(folder.path(), parameters, clients, rounds, is_plain)?;
     let outcome = run(&mut coordinator, parameters, clients, rounds, is_plain);
-    // Its standard input ends with this: it stops by itself.
+    // Closing its standard input stops the coordinator.
     drop(coordinator.stdin.take());
     coordinator.wait()?;
     outcome
 }
 
-/// Starts a coordinator in a process of its own.
+/// Starts a coordinator in a separate process.
 pub fn start(
     data: &Path,
     parameters: usize,
@@ -83,7 +83,7 @@ fn run(
     runtime.block_on(async {
         let cohort = enrol(&ready, clients).await?;
         let values: Arc<Vec<f32>> = Arc::new((0..parameters).map(|i| (i % 997) as f32 * 1e-5).collect());
-        // A round that is not counted: connections are made, caches are filled.
+        // A warm-up round, which opens connections and fills caches.
         round(&cohort, &values, ready.schema_digest).await?;
         let cpu = process::cpu_time(coordinator.id())?;
         let started = clock::start();
@@ -109,13 +109,13 @@ fn run(
     })
 }
 
-/// Enrols clients, each with connections of its own.
+/// Enrols clients, each with its own connections.
 pub async fn enrol(ready: &Ready, clients: usize) -> Result<Vec<Transport>, Failure> {
     let certificate_pem = ready.root_certificate.as_ref().map(std::fs::read).transpose()?;
     let host = Host::system()?;
     let mut transports = Vec::new();
     for _ in 0..clients {
-        // Every client has connections of its own, as on devices of their own.
+        // Each client has its own connections, as if it were on a separate device.
         let settings = HttpSettings { certificate_pem: certificate_pem.clone(), http1_only: true };
         let key = ClientKey::from_secret(host.random_bytes());
         let transport = Transport::with_http(build_http(&settings)?, &ready.url, key, host.clone())?;
@@ -125,7 +125,7 @@ pub async fn enrol(ready: &Ready, clients: usize) -> Result<Vec<Transport>, Fail
     Ok(transports)
 }
 
-/// One round: every client is drawn, fetches the weights, and uploads.
+/// Runs one round: every client is drawn, fetches the weights, and uploads an update.
 async fn round(cohort: &[Transport], values: &Arc<Vec<f32>>, schema_digest: [u8; 32]) -> Result<(), Failure> {
     let mut tasks = tokio::task::JoinSet::new();
     for transport in cohort {
@@ -152,7 +152,7 @@ pub async fn answer(
 ) -> Result<(), Failure> {
     let weights = transport.fetch_blob(assignment.weights).await?;
     if weights.len() != values.len() * 4 {
-        return Err("the weights have another size".into());
+        return Err("the fetched weights have a different size than the model".into());
     }
     let header = UpdateHeader {
         assignment_id: assignment.assignment_id,

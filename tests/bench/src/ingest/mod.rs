@@ -1,4 +1,5 @@
-//! `bench ingest`: what an accepted update costs the coordinator, and how near the fold is to the machine.
+//! `bench ingest`: measures the coordinator's cost of an accepted update, and the speed of the fold relative to the
+//! machine's limits.
 
 pub mod floor;
 mod fold;
@@ -7,7 +8,7 @@ mod table;
 
 use crate::Failure;
 
-/// What to measure.
+/// The sizes to measure, and the extent of the measurement.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// Parameters of the model, float32
@@ -16,23 +17,23 @@ pub struct Arguments {
     /// Clients that upload at the same time
     #[arg(long, value_delimiter = ',', default_values_t = [10, 50, 500])]
     clients: Vec<usize>,
-    /// Bytes of updates in one cell of the table, at most; a cell that is larger runs fewer rounds, or is left out
+    /// Maximum bytes of updates in a cell of the table; a larger cell runs fewer rounds or is skipped
     #[arg(long, default_value_t = 4_000_000_000)]
     bytes_max: u64,
-    /// Rounds of one cell, at most
+    /// Maximum rounds of a cell
     #[arg(long, default_value_t = 10)]
     rounds: u64,
-    /// Only the fold in memory
+    /// Measure only the fold in memory
     #[arg(long)]
     fold_only: bool,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
 
 /// Measures and prints.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    // A million parameters lie in a large cache, ten million in memory.
+    // A million parameters fit into a large cache; ten million do not.
     for parameters in [1_000_000, 10_000_000] {
         table::print_folds(&fold::measure(parameters), arguments.json)?;
     }

@@ -1,7 +1,7 @@
 use super::{floor::Floor, fold::Folds, load::Cell};
 use crate::Failure;
 
-/// Prints the fold beside the read and the axpy.
+/// Prints the speeds of the fold, the read, the axpy and the hashes.
 pub fn print_folds(folds: &Folds, is_json: bool) -> Result<(), Failure> {
     if is_json {
         println!(
@@ -28,16 +28,16 @@ pub fn print_folds(folds: &Folds, is_json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints the heading of the cells.
+/// Prints the heading of the table of cells.
 pub fn print_heading(is_json: bool) {
     if !is_json {
         println!(
-            "parameters  clients  tls  updates  updates/s  CPU ms/update  of it kernel  floor ms  x floor  peak MiB"
+            "parameters  clients  tls  updates  updates/s  CPU ms/update     in kernel  floor ms  x floor  peak MiB"
         );
     }
 }
 
-/// Prints a cell as soon as it is measured, beside the floor of the same run.
+/// Prints a cell with the floor of the same run.
 pub fn print_cell(cell: &Cell, floor: &Floor, is_json: bool) -> Result<(), Failure> {
     if is_json {
         let line = serde_json::json!({

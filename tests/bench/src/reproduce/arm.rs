@@ -5,30 +5,30 @@ use serde_json::{Value, json};
 
 use crate::Failure;
 
-/// One configuration of an experiment; it is run with every seed.
+/// One configuration of an experiment, which runs with every seed.
 #[derive(Clone, Debug)]
 pub struct Arm {
-    /// What it is compared within: a data set, a kind of attack.
+    /// The group in which it is compared, such as a data set or a kind of attack.
     pub group: String,
-    /// What tells it from the others of its group.
+    /// Its name within the group.
     pub name: String,
-    /// What was tuned, in words; empty where nothing was.
+    /// The tuned settings as text; empty if none were tuned.
     pub tuned: String,
     pub task: TaskDescription,
     pub world: WorldSettings,
     pub onnx: Bytes,
-    /// Rounds after which it ends, those that were abandoned counted too.
+    /// The number of rounds after which it ends, including abandoned ones.
     pub rounds_max: usize,
-    /// Measure every so many versions.
+    /// The interval between evaluations, in versions.
     pub evaluate_every: u64,
 }
 
 impl Arm {
-    /// Makes an arm. `task` and `world` are what the files of `folkmoot simulate` say, as JSON; the task's name,
-    /// population, aggregator and stop conditions are added unless they are there.
+    /// Creates an arm. `task` and `world` are the contents of the files of `folkmoot simulate`, as JSON. Adds the
+    /// task's name, population, aggregator and stop conditions if they are missing.
     ///
     /// # Errors
-    /// Names the field that is wrong.
+    /// Names the invalid field.
     pub fn new(
         (group, name): (&str, &str),
         mut task: Value,
@@ -41,7 +41,7 @@ impl Arm {
             ("name", json!(label)),
             ("population", json!("simulated")),
             ("stop", json!({ "rounds": rounds_max })),
-            // The papers', in which every client is honest.
+            // The aggregator of the papers with honest clients.
             ("aggregator", json!({ "kind": "weighted_mean" })),
         ] {
             if task.get(field).is_none() {
@@ -67,17 +67,17 @@ impl Arm {
         })
     }
 
-    /// Says what was tuned.
+    /// Sets the text about tuned settings.
     pub fn tuned(self, tuned: String) -> Self {
         Self { tuned, ..self }
     }
 
-    /// Measures only every so many versions.
+    /// Sets the interval between evaluations, in versions.
     pub fn evaluated_every(self, evaluate_every: u64) -> Self {
         Self { evaluate_every, ..self }
     }
 
-    /// Returns the settings that a report shows.
+    /// Returns the settings for a report.
     pub fn settings(&self) -> Vec<(String, String)> {
         let show = |value: Value| value.to_string();
         let json = |value: Result<Value, serde_json::Error>| show(value.unwrap_or_default());

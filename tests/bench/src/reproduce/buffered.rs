@@ -1,4 +1,4 @@
-//! FedBuff against synchronous rounds, with the same clients at work.
+//! FedBuff against synchronous rounds, with the same number of clients in training.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use super::{
 use crate::Failure;
 
 const CLIENTS: u64 = 50;
-/// Clients that train at the same time, in every arm.
+/// The number of clients that train at the same time, in every arm.
 const CONCURRENCY: u64 = 30;
 /// FedBuff's K.
 const BUFFER: u64 = 10;
@@ -44,7 +44,7 @@ pub fn run(lab: &Lab) -> Result<Finding, Failure> {
         }
         families.push(family);
     }
-    // Earlier is better; of those that never get there, the higher.
+    // Reaching the target earlier is better. Among arms that never reach it, higher accuracy is better.
     let score = |trial: &Trial| match trial.minutes_to(TARGET) {
         Some(minutes) => Some(-minutes),
         None => Some(trial.late(Shows::Accuracy)? - 1e6),

@@ -1,10 +1,10 @@
-//! The two models of McMahan et al. 2017: one layer after the other.
+//! The two models of McMahan et al. 2017, which are plain sequences of layers.
 
 use burn::tensor::{Tensor, activation::relu, module::max_pool2d, ops::MaxPoolOptions};
 
 use crate::{Failure, layers::{Convolution, Dense}, training::{Network, Update}, weights::Weights};
 
-/// Convolutions, each with Relu and a pool, and then dense layers with Relu between them.
+/// Convolutions, each followed by Relu and a pool, and then dense layers with Relu between them.
 pub struct Chain {
     convolutions: Vec<Convolution>,
     dense: Vec<Dense>,

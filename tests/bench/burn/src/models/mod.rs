@@ -1,4 +1,4 @@
-//! The models, each as its ONNX file has it.
+//! The models, each equal to its ONNX file.
 
 mod chain;
 mod residual_cnn;
@@ -13,7 +13,7 @@ use transformer::Transformer;
 
 use crate::{Failure, examples::Examples, training::{Train, Training}, weights::Weights};
 
-/// Pixels of an image of the two models of McMahan et al. 2017.
+/// The number of pixels of an image for the two models of McMahan et al. 2017.
 const LARGE_IMAGE: usize = 28 * 28;
 const SMALL_IMAGE: usize = 8 * 8;
 const CLASSES: u32 = 10;
@@ -36,7 +36,7 @@ pub enum ModelName {
 }
 
 impl ModelName {
-    /// Values and labels of an example.
+    /// Returns the number of values and of labels of an example.
     fn widths(self) -> (usize, usize) {
         match self {
             Self::TwoNn | Self::Cnn => (LARGE_IMAGE, 1),
@@ -66,12 +66,13 @@ pub struct Prepared {
     pub parameters: usize,
 }
 
-/// Puts a model and a batch onto the device.
+/// Copies a model and a batch to the device.
 ///
-/// Both come from the folder if there is one. `rows` is the size of the batch that is expected or drawn.
+/// The weights and the batch are read from the folder if there is one, and are random otherwise. `rows` is the size of
+/// the batch.
 ///
 /// # Errors
-/// Returns what does not fit the model.
+/// Fails if the files do not fit the model.
 pub fn prepare(
     model: ModelName,
     folder: Option<&Path>,
@@ -81,13 +82,13 @@ pub fn prepare(
     let examples = match (folder, rows) {
         (Some(folder), _) => Examples::read(folder)?,
         (None, Some(rows)) => model.draw(rows),
-        (None, None) => return Err("without a folder the size of the batch must be given".into()),
+        (None, None) => return Err("the size of the batch is missing; without a folder, it must be given".into()),
     };
     let (width, labels) = (model.widths(), examples.labels.len());
     let found = labels / width.1;
     if rows.is_some_and(|rows| rows != found) || examples.features.len() != found * width.0 {
         let values = examples.features.len();
-        return Err(format!("{values} values and {labels} labels are no such batch").into());
+        return Err(format!("the batch has {values} values and {labels} labels, which do not fit the model").into());
     }
     let mut weights = Weights::new(folder, device)?;
     let training = train(model, examples, &mut weights, device)?;

@@ -1,4 +1,4 @@
-//! The small residual network for digits of `examples/models/residual_cnn.py`.
+//! The small residual network for digits from `examples/models/residual_cnn.py`.
 
 use burn::tensor::{Tensor, activation::relu, module::max_pool2d, ops::MaxPoolOptions};
 
@@ -63,7 +63,8 @@ impl Network for ResidualCnn {
     }
 }
 
-/// A convolution without a bias, and a normalization over groups, or over the batch if there are running statistics.
+/// A convolution without a bias, followed by batch normalization if there are running statistics, else group
+/// normalization.
 struct NormalizedConvolution {
     convolution: Convolution,
     normalization: Normalization,

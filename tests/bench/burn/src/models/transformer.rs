@@ -1,18 +1,18 @@
-//! The small causal transformer of `examples/models/transformer.py`.
+//! The small causal transformer from `examples/models/transformer.py`.
 
 use burn::tensor::{activation::{gelu, softmax}, module::embedding, Device, Int, Tensor, TensorData};
 
 use crate::{Failure, layers::{Dense, Normalization}, training::{Network, Update}, weights::{First, Weights}};
 
-/// Tokens of an example.
+/// The number of tokens in an example.
 pub const POSITIONS: usize = 16;
-/// Different tokens.
+/// The number of different tokens.
 pub const VOCABULARY: usize = 32;
 const WIDTH: usize = 32;
 const HEADS: usize = 2;
 const HEAD_WIDTH: usize = WIDTH / HEADS;
 const HIDDEN: usize = 64;
-/// What hides a later position from softmax.
+/// The value added to the scores of later positions, which makes their softmax 0.
 const HIDDEN_POSITION: f32 = -1e9;
 
 /// Two blocks between an embedding and a dense layer.
@@ -26,7 +26,7 @@ pub struct Transformer {
 }
 
 impl Transformer {
-    /// Takes the weights.
+    /// Reads the weights.
     pub fn new(weights: &mut Weights, device: &Device) -> Result<Self, Failure> {
         Ok(Self {
             tokens: weights.trained([VOCABULARY, WIDTH], First::Spread(0.25))?,
@@ -61,10 +61,10 @@ impl Network for Transformer {
     }
 }
 
-/// Attention, then two dense layers at each position, each added to what it reads in normalized form.
+/// Attention and then two dense layers per position, both with pre-normalization and a residual connection.
 struct Block {
     before_attention: Normalization,
-    /// Queries, keys and values.
+    /// The projections of queries, keys and values in one layer.
     fused: Dense,
     projection: Dense,
     before_dense: Normalization,
@@ -115,7 +115,7 @@ impl Block {
     }
 }
 
-/// Nothing where a position may look, `[1, 1, POSITIONS, POSITIONS]`.
+/// Returns the causal mask `[1, 1, POSITIONS, POSITIONS]`, which is 0 where a position may attend.
 fn causal_mask(device: &Device) -> Tensor<4> {
     let is_later = |index: usize| index % POSITIONS > index / POSITIONS;
     let value = |index| if is_later(index) { HIDDEN_POSITION } else { 0.0 };
