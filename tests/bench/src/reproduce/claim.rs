@@ -1,4 +1,4 @@
-//! A published claim beside what came out, with three marks: direction, size and significance.
+//! A published claim and our result, with three marks: direction, size and significance.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
@@ -8,11 +8,11 @@ use super::{
     students_t::CONFIDENCE,
 };
 
-/// What a figure counts.
+/// The unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unit {
     name: &'static str,
-    /// From the figure to what is shown.
+    /// The factor from the figure to the displayed number.
     factor: f64,
     decimals: usize,
 }
@@ -32,13 +32,13 @@ impl<'de> Deserialize<'de> for Unit {
 }
 
 impl Unit {
-    /// How many times as much.
+    /// A ratio.
     pub const TIMES: Self = Self { name: "×", factor: 1.0, decimals: 1 };
-    /// Percentage points, of shares.
+    /// Percentage points, for shares.
     pub const POINTS: Self = Self { name: " points", factor: 100.0, decimals: 1 };
     /// A loss.
     pub const LOSS: Self = Self { name: " loss", factor: 1.0, decimals: 2 };
-    /// Versions of staleness.
+    /// Staleness in model versions.
     pub const VERSIONS: Self = Self { name: " versions", factor: 1.0, decimals: 2 };
     /// Trainings of clients.
     pub const TRAININGS: Self = Self { name: " trainings", factor: 1.0, decimals: 0 };
@@ -51,7 +51,7 @@ impl Unit {
         if text.trim_matches(['-', '0', '.']).is_empty() { text.replace('-', "") } else { text }
     }
 
-    /// Shows one decimal more where the interval would seem to have no width.
+    /// Adds one decimal if the displayed interval would otherwise have no width.
     fn telling(self, low: f64, high: f64) -> Self {
         let decimals = self.decimals + usize::from(low != high && self.show(low) == self.show(high));
         Self { decimals, ..self }
@@ -62,7 +62,7 @@ impl Unit {
     }
 }
 
-/// Where the published figure lies.
+/// The published side of a bound, or the published range.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Says {
@@ -72,7 +72,7 @@ pub enum Says {
 }
 
 impl Says {
-    /// Returns the bound that decides about `value`: of two, the one that is nearer to it.
+    /// Returns the bound that decides about the estimate. Of two bounds, this is the nearer one.
     fn bound(self, estimate: &Estimate) -> f64 {
         match self {
             Says::Above(bound) | Says::Below(bound) => bound,
@@ -93,7 +93,7 @@ impl Says {
         if is_published { Direction::AsPublished } else { Direction::Opposite }
     }
 
-    /// Returns the bounds in words, where they are not the natural one: no difference, or once as much.
+    /// Returns the bounds as text, unless the bound is the natural one: a difference of 0 or a ratio of 1.
     fn margin(self, unit: Unit) -> Option<String> {
         let natural = if unit == Unit::TIMES { 1.0 } else { 0.0 };
         match self {
@@ -105,7 +105,7 @@ impl Says {
     }
 }
 
-/// One claim, one comparison.
+/// A claim with one comparison.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(from = "Kept")]
 pub struct Claim {
@@ -114,12 +114,12 @@ pub struct Claim {
     says: Says,
     size: Option<f64>,
     arms: String,
-    /// Or why there is none.
+    /// Our estimate, or the reason why there is none.
     estimate: Result<Estimate, String>,
 }
 
 impl Claim {
-    /// Makes a claim without a published size.
+    /// Creates a claim without a published size.
     pub fn new(
         published: impl Into<String>,
         unit: Unit,
@@ -129,7 +129,7 @@ impl Claim {
         Self { published: published.into(), unit, says, size: None, arms: String::new(), estimate }
     }
 
-    /// Adds the published size, in the same unit.
+    /// Sets the published size, in the same unit.
     pub fn sized(self, size: f64) -> Self {
         Self { size: Some(size), ..self }
     }
@@ -139,12 +139,12 @@ impl Claim {
         Self { arms: arms.into(), ..self }
     }
 
-    /// Says whether the estimate lies on the published side.
+    /// Returns whether the estimate is on the published side of the bound.
     pub fn direction(&self) -> Direction {
         self.estimate.as_ref().map_or(Direction::NotMeasured, |one| self.says.direction(one.value))
     }
 
-    /// Says how the estimate compares with the published size.
+    /// Compares the estimate with the published size.
     pub fn size(&self) -> Size {
         let Some(published) = self.size else { return Size::NonePublished };
         match self.estimate.as_ref().ok().and_then(|one| one.interval) {
@@ -155,7 +155,7 @@ impl Claim {
         }
     }
 
-    /// Says whether the interval excludes the bound.
+    /// Returns whether the interval excludes the bound.
     pub fn significance(&self) -> Significance {
         let Ok(estimate) = &self.estimate else { return Significance::NotMeasured };
         match (estimate.interval, estimate.p_value(self.says.bound(estimate))) {
@@ -206,7 +206,7 @@ impl Claim {
     }
 }
 
-/// What is read of a claim; its marks are made anew.
+/// The stored form of a claim. Its marks are computed again when it is read.
 #[derive(Deserialize)]
 struct Kept {
     published: String,
@@ -273,7 +273,7 @@ mod tests {
         (claim.direction(), claim.size(), is_significant)
     }
 
-    /// A published factor of 31.3 is not reproduced by one of 3.8, though both are above 1.
+    /// A measured factor of 3.8 does not reproduce a published one of 31.3, although both are above 1.
     #[test]
     fn an_interval_shows_its_width() {
         let shown = |low, high| {
@@ -298,7 +298,7 @@ mod tests {
         assert_eq!(claim.cells()[0], "local work saves rounds: 31.3×");
     }
 
-    /// Means of 84.6 and 85.7 with deviations of 2.3 and 2.4 are not told apart by five seeds.
+    /// Five seeds cannot distinguish means of 84.6 and 85.7 with deviations of 2.3 and 2.4.
     #[test]
     fn means_within_the_noise_of_their_seeds_are_not_significant() {
         let bounded = Sample::of(&[0.823, 0.834, 0.846, 0.858, 0.869]);

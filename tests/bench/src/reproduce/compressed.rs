@@ -1,4 +1,4 @@
-//! Accuracy against the bytes that clients send.
+//! Accuracy against the number of bytes that clients send.
 
 use bytes::Bytes;
 use folkmoot_engine::onnx::build::mlp;
@@ -19,11 +19,11 @@ use crate::Failure;
 const CLIENTS: u64 = 20;
 const COHORT: u64 = 10;
 const DENSE: &str = "none";
-/// How many times fewer bytes we want.
+/// Our target for the reduction of bytes, as a factor.
 const AIM: f64 = 30.0;
-/// The loss of accuracy that may cost: a percentage point.
+/// The accepted loss of accuracy: one percentage point.
 const POINT: f64 = 0.01;
-/// Every codec at the settings that are of use, by family. A rule or two beside the codec is said behind it.
+/// Every codec with its useful settings, by family. Additional rules of a recipe follow the codec.
 const FAMILIES: [(&str, &[&str]); 13] = [
     ("floats", &["bf16", "fp16"]),
     ("fixed", &["fixed:8", "fixed:4,rotated=true"]),
@@ -40,7 +40,7 @@ const FAMILIES: [(&str, &[&str]); 13] = [
     ("eden", &["eden:4", "eden:2", "eden:1"]),
 ];
 
-/// Rounds of few examples: sufficient factors are for these. One step is federated SGD.
+/// Rounds with few examples, for which sufficient factors are designed. One step per round is federated SGD.
 const FEW: [(&str, u32, u32, &[&str]); 2] = [
     (
         "The perceptron, one step on eight examples a round",
@@ -57,11 +57,11 @@ const FEW: [(&str, u32, u32, &[&str]); 2] = [
 ];
 const FACTORS: &str = "sufficient_factors";
 
-/// A model to train, and how.
+/// A model and its local training.
 struct Subject {
     group: &'static str,
     onnx: Bytes,
-    /// Steps and examples of a batch; none for two passes of batches of ten.
+    /// The number of steps and the batch size; `None` for two passes with batches of ten.
     few: Option<(u32, u32)>,
     codecs: Vec<&'static str>,
 }
@@ -133,11 +133,11 @@ fn bytes_of_an_update(trial: &Trial) -> Option<f64> {
     (updates > 0.0).then(|| bytes / updates)
 }
 
-/// What came of a codec, beside no codec.
+/// The result of a codec, compared with uncompressed updates.
 struct Outcome {
     codec: String,
     accuracy: Spread,
-    /// The share of accuracy lost against float32 with the same seed.
+    /// The loss of accuracy compared with float32 and the same seed.
     lost: Sample,
     bytes: f64,
     times_fewer: f64,
@@ -200,7 +200,7 @@ fn finding(series: Vec<Series>, subjects: &[Subject], rounds: usize) -> Finding 
     }
 }
 
-/// Sufficient factors where they are the sum of a round's outer products.
+/// Returns the claims about sufficient factors, for rounds whose delta is a sum of few outer products.
 fn claims_of_factors(group: &str, outcomes: &[Outcome]) -> Vec<Claim> {
     let factors = outcomes.iter().filter(|one| one.codec.starts_with(FACTORS));
     let claim = |one: &Outcome| {
@@ -214,7 +214,7 @@ fn claims_of_factors(group: &str, outcomes: &[Outcome]) -> Vec<Claim> {
     factors.map(claim).collect()
 }
 
-/// Every codec that reaches the aim is said, not the best of them alone: what is chosen by its loss flatters it.
+/// Returns a claim for every codec that reaches the target. Choosing only the best by its loss would be biased.
 fn claims_of(group: &str, outcomes: &[Outcome]) -> Vec<Claim> {
     let lost = |published: String, one: &Outcome| {
         let claim = Claim::new(published, Unit::POINTS, Says::Below(POINT), Estimate::mean(&one.lost));
@@ -261,7 +261,7 @@ fn table(group: &str, outcomes: &[Outcome]) -> Table {
     table
 }
 
-/// A line through the settings of every family.
+/// Returns one line of the plot for each family, through its settings.
 fn lines(outcomes: &[Outcome]) -> Vec<Line> {
     let point = |codec: &&str| {
         let one = outcomes.iter().find(|outcome| outcome.codec == **codec)?;

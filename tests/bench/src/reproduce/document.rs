@@ -1,11 +1,11 @@
-//! An experiment's part of `docs/experiments.md`, between two marks.
+//! Writes an experiment's part of `docs/experiments.md`, between two marks.
 
 use std::{fs, path::PathBuf};
 
 use super::finding::Finding;
 use crate::Failure;
 
-/// Ends every part.
+/// The mark at the end of every part.
 const END: &str = "<!-- made by a command until here -->\n";
 
 fn begin(name: &str) -> String {
@@ -16,14 +16,14 @@ fn docs() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs")
 }
 
-/// Renews the part of an experiment in `docs/experiments.md`, its figures by seed and its plot.
+/// Replaces the part of an experiment in `docs/experiments.md`, its figures by seed, and its plot.
 ///
 /// # Errors
-/// If the page has no place for the experiment, or a file fails.
+/// If the page has no marks for the experiment, or a file cannot be read or written.
 pub fn write(finding: &Finding) -> Result<(), Failure> {
     let (page, record) = (docs().join("experiments.md"), finding.record());
     let text = replaced(&fs::read_to_string(&page)?, finding.name, &record.markdown()).ok_or_else(|| {
-        format!("docs/experiments.md has no part of {}: add its two marks first", finding.name)
+        format!("docs/experiments.md has no marks for the experiment {}. Add its two marks", finding.name)
     })?;
     fs::write(page, text)?;
     let path = |extension: &str| docs().join("experiments").join(format!("{}.{extension}", finding.name));
@@ -32,7 +32,7 @@ pub fn write(finding: &Finding) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns where the part of an experiment is.
+/// Returns the range of an experiment's part in the page.
 fn place(page: &str, name: &str) -> Option<std::ops::Range<usize>> {
     let begin = begin(name);
     let from = page.find(&begin)? + begin.len();
@@ -58,7 +58,7 @@ mod tests {
         assert_eq!(replaced("# A\n", "a", "new\n"), None);
     }
 
-    /// Every table of the page is what the code makes of the figures that a run kept, by seed.
+    /// Every table of the page must equal the code's output for the stored figures by seed.
     #[test]
     fn every_row_of_the_page_has_the_interval_and_the_marks_of_its_kept_figures() {
         let page = fs::read_to_string(docs().join("experiments.md")).unwrap();

@@ -1,9 +1,9 @@
 //! Intervals over seeds.
 //!
-//! Differences of means have Welch's t interval (Welch 1947, "The generalization of 'Student's' problem when several
-//! different population variances are involved", equation 27), contrasts of more than two means its extension with the
-//! degrees of freedom of Satterthwaite (1946, "An approximate distribution of estimates of variance components").
-//! Factors are differences of logarithms, so they are ratios of geometric means, and their intervals are asymmetric.
+//! A difference of means has Welch's t interval (Welch 1947, "The generalization of 'Student's' problem when several
+//! different population variances are involved", equation 27). A contrast of more than two means has its extension with
+//! the degrees of freedom of Satterthwaite (1946, "An approximate distribution of estimates of variance components").
+//! A factor is a difference of logarithms: a ratio of geometric means with an asymmetric interval.
 
 use std::fmt;
 
@@ -15,22 +15,22 @@ use super::{
     students_t::{quantile, students_t},
 };
 
-/// A standard error below this share of what is compared is rounding: the seeds do not differ.
+/// A standard error below this share of the compared values is a rounding error; the seeds then agree.
 const ROUNDING: f64 = 1e-12;
 
 /// One figure of one arm, measured with each seed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// The arm.
+    /// The name of the arm.
     pub name: String,
-    /// One figure for each seed that has one, in the order of the seeds.
+    /// The figures in the order of the seeds. A seed without a figure is left out.
     pub values: Vec<f64>,
-    /// How many seeds were run.
+    /// The number of seeds that were run.
     pub seeds: usize,
 }
 
 impl Sample {
-    /// Makes a sample of seeds that all have a figure.
+    /// Creates a sample in which every seed has a figure.
     #[cfg(test)]
     pub fn of(values: &[f64]) -> Self {
         Self { name: "sample".to_owned(), values: values.to_vec(), seeds: values.len() }
@@ -42,10 +42,11 @@ impl Sample {
         Some(spread.mean)
     }
 
-    /// Sums up the figures. A mean over the seeds that got there would flatter those that did not.
+    /// Returns the mean and spread of the figures. Every seed must have one, because a mean over only the seeds that
+    /// reached a target would be biased.
     ///
     /// # Errors
-    /// Says how many seeds have no figure.
+    /// Names the number of seeds with a figure if some have none.
     fn whole(&self) -> Result<Spread, String> {
         let Self { name, values, seeds } = self;
         match Spread::of(values) {
@@ -67,7 +68,7 @@ impl fmt::Display for Sample {
     }
 }
 
-/// From where to where the true value lies, with [`super::students_t::CONFIDENCE`].
+/// An interval that contains the true value with the probability [`super::students_t::CONFIDENCE`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
     pub low: f64,
@@ -75,7 +76,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Says whether the interval contains a value.
+    /// Returns `true` if the interval contains a value.
     pub fn contains(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
@@ -85,9 +86,9 @@ impl Interval {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
-    /// As measured.
+    /// Values as measured.
     Plain,
-    /// By logarithms: what comes out is a factor.
+    /// Logarithms of values, whose difference is a factor.
     Factor,
 }
 
@@ -115,15 +116,15 @@ pub struct Estimate {
     /// `None` if an arm has one seed.
     pub interval: Option<Interval>,
     pub scale: Scale,
-    /// On the scale; 0 if all seeds agree, `None` if an arm has one seed.
+    /// The standard error on the scale. It is 0 if all seeds agree, and `None` if an arm has one seed.
     pub standard_error: Option<f64>,
-    /// `None` if there is no error to estimate.
+    /// `None` if the standard error is 0 or unknown.
     pub degrees_of_freedom: Option<f64>,
-    /// What went in, with the coefficients of the contrast.
+    /// The samples, each with its coefficient in the contrast.
     pub samples: Vec<(f64, Sample)>,
 }
 
-/// What is read of an estimate; the rest is computed from it.
+/// The stored form of an estimate. The rest is computed from it.
 #[derive(Deserialize)]
 struct Kept {
     scale: Scale,
@@ -142,7 +143,7 @@ impl Estimate {
     /// Estimates `one − other`.
     ///
     /// # Errors
-    /// Says which arm has a seed without a figure.
+    /// Names an arm that has a seed without a figure.
     pub fn difference(one: &Sample, other: &Sample) -> Result<Self, String> {
         Self::contrast(Scale::Plain, vec![(1.0, one.clone()), (-1.0, other.clone())])
     }
@@ -150,7 +151,7 @@ impl Estimate {
     /// Estimates `one / other`.
     ///
     /// # Errors
-    /// As [`difference`](Self::difference), and if a figure is not above 0.
+    /// The errors of [`difference`](Self::difference), and if a figure is not above 0.
     pub fn factor(one: &Sample, other: &Sample) -> Result<Self, String> {
         Self::contrast(Scale::Factor, vec![(1.0, one.clone()), (-1.0, other.clone())])
     }
@@ -158,15 +159,15 @@ impl Estimate {
     /// Estimates a mean.
     ///
     /// # Errors
-    /// As [`difference`](Self::difference).
+    /// The errors of [`difference`](Self::difference).
     pub fn mean(of: &Sample) -> Result<Self, String> {
         Self::contrast(Scale::Plain, vec![(1.0, of.clone())])
     }
 
-    /// Estimates the sum of the means, each times its coefficient.
+    /// Estimates the sum of the means, each multiplied by its coefficient.
     ///
     /// # Errors
-    /// Says which arm has a seed without a figure, or one that has no logarithm.
+    /// Names an arm that has a seed without a figure, or with a figure that has no logarithm.
     pub fn contrast(scale: Scale, samples: Vec<(f64, Sample)>) -> Result<Self, String> {
         let (mut sum, mut variance, mut per_freedom) = (0.0, 0.0, 0.0);
         let (mut size, mut is_single) = (0.0, false);
@@ -198,8 +199,8 @@ impl Estimate {
         Ok(Self { value: scale.back(sum), interval, scale, standard_error, degrees_of_freedom, samples })
     }
 
-    /// Returns how likely a value at least as far from `bound` is if `bound` is the truth, on either side; `None` if
-    /// there is no error to compare with.
+    /// Returns the two-sided p-value: the probability of an estimate at least as far from `bound` if `bound` is the
+    /// true value. Returns `None` if there is no standard error.
     pub fn p_value(&self, bound: f64) -> Option<f64> {
         let away = (self.scale.to(self.value) - self.scale.to(bound)).abs();
         Some(2.0 * students_t(self.degrees_of_freedom?).sf(away / self.standard_error?))
@@ -215,7 +216,7 @@ mod tests {
         (one - other).abs() <= 1e-4 * other.abs().max(1.0)
     }
 
-    /// The sleep of ten patients with two drugs ("Student" 1908), as R's `t.test(extra ~ group, data = sleep)` has it:
+    /// The sleep of ten patients with two drugs ("Student" 1908). R's `t.test(extra ~ group, data = sleep)` gives
     /// t = -1.8608, df = 17.776, p-value = 0.07939, 95 percent confidence interval -3.3654832 to 0.2054832.
     #[test]
     fn welchs_interval_is_that_of_a_published_example() {
@@ -230,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_mean_of_five_seeds_has_the_tabulated_t_of_four_degrees() {
-        // The deviation is √2.5, of five values; t is 2.776.
+        // The standard deviation of the five values is √2.5, and t is 2.776.
         let estimate = Estimate::mean(&Sample::of(&[1.0, 2.0, 3.0, 4.0, 5.0])).unwrap();
         let half = 2.776_445 * (2.5f64 / 5.0).sqrt();
         assert!(is_near(estimate.interval.unwrap().high - 3.0, half));

@@ -9,28 +9,28 @@ use super::{
     series::Series,
 };
 
-/// What came of an experiment.
+/// The result of an experiment.
 pub struct Finding {
     /// The experiment's name on the command line.
     pub name: &'static str,
     pub title: &'static str,
-    /// What was published, by whom.
+    /// The publications.
     pub source: &'static str,
-    /// What was done here, in a few sentences.
+    /// Our setting in a few sentences.
     pub setting: String,
-    /// The accuracy that was to be reached, where there was one.
+    /// The target accuracy, if there is one.
     pub target: Option<f64>,
     pub claims: Vec<Claim>,
     pub tables: Vec<Table>,
-    /// Where what came out differs, and why.
+    /// Notes on differences from the publications, with their reasons.
     pub notes: Vec<String>,
     pub plot: Plot,
-    /// What a report shows.
+    /// The series for reports.
     pub series: Vec<Series>,
 }
 
 impl Finding {
-    /// Returns what is kept: everything but the curves.
+    /// Returns the stored form, without the curves.
     pub fn record(&self) -> Record {
         Record {
             name: self.name.to_owned(),
@@ -45,8 +45,8 @@ impl Finding {
     }
 }
 
-/// What is kept of a finding, as JSON: with every claim the figures of each seed, so that its interval and its marks can
-/// be made again without another run.
+/// The stored form of a finding, as JSON. Every claim includes the figures of each seed, so that its interval and marks
+/// can be computed again without another run.
 #[derive(Serialize, Deserialize)]
 pub struct Record {
     pub name: String,
@@ -68,7 +68,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Makes a table without rows.
+    /// Creates a table without rows.
     pub fn new(title: &str, heading: &[&str]) -> Self {
         Self {
             title: title.to_owned(),
@@ -92,7 +92,7 @@ fn row(text: &mut String, cells: &[String]) {
 }
 
 impl Record {
-    /// Writes it as a part of `docs/experiments.md`.
+    /// Formats the finding as a part of `docs/experiments.md`.
     pub fn markdown(&self) -> String {
         let mut text = format!("{}\n\n{}\n\n{}\n\n", self.source, self.setting, self.sum());
         let heading = ["published", "ours, with its 95 % interval", "direction", "size", "significance"];
@@ -110,7 +110,7 @@ impl Record {
         text
     }
 
-    /// Counts the marks.
+    /// Summarises the marks in a sentence.
     fn sum(&self) -> String {
         let count = |is: &dyn Fn(&Claim) -> bool| self.claims.iter().filter(|claim| is(claim)).count();
         let is_significant = |claim: &Claim| matches!(claim.significance(), Significance::Significant { .. });

@@ -23,24 +23,24 @@ use super::{
 };
 use crate::{Failure, clock};
 
-/// The seed with which settings are tuned. No result is measured with it.
+/// The seed for tuning settings. Results are never measured with it.
 const TUNING_SEED: u64 = 1000;
-/// The share of the digits on which every version is measured.
+/// The held-out share of the digits, on which every version is evaluated.
 const HELD_OUT_SHARE: f64 = 0.2;
-/// What the words of a stream mean.
+/// The number of the random stream that selects the held-out examples.
 const HELD_OUT: u64 = 1;
 
-/// Where simulations are run.
+/// Runs the simulations of an experiment.
 pub struct Lab {
-    /// How often every arm is run.
+    /// The number of runs of every arm, each with a different seed.
     pub seeds: u64,
-    /// Whether a few rounds are enough.
+    /// Set for a quick run with few rounds.
     pub is_quick: bool,
     threads: usize,
     digits: Dataset,
 }
 
-/// Ends a simulation after so many rounds, committed or abandoned.
+/// Ends a simulation after a number of rounds, committed or abandoned.
 struct Counted {
     left: usize,
 }
@@ -55,14 +55,14 @@ impl Progress for Counted {
     }
 }
 
-/// One simulation that is to be run.
+/// One simulation to run.
 struct Errand {
     arm: usize,
     seed: u64,
 }
 
 impl Lab {
-    /// Opens the laboratory.
+    /// Reads the digits and creates the laboratory.
     ///
     /// # Errors
     /// If the digits cannot be read.
@@ -104,8 +104,8 @@ impl Lab {
             .collect())
     }
 
-    /// Runs of each family the arm that was best with a seed of its own, the first of equals; a larger `score` is
-    /// better. A trial without a score is worst.
+    /// Selects the best arm of each family with the tuning seed, and runs it with every seed. A larger `score` is
+    /// better, a trial without a score is worst, and the first of equal arms wins.
     ///
     /// # Errors
     /// If one of the simulations fails.
@@ -132,7 +132,7 @@ impl Lab {
         self.run(best.into_values().map(|(_, arm)| arm).collect())
     }
 
-    /// Runs simulations, several at a time; the results are in the order of the errands.
+    /// Runs simulations, several at a time. The results are in the order of the errands.
     fn perform(&self, arms: &[Arm], errands: Vec<Errand>) -> Result<Vec<Trial>, Failure> {
         let begun = clock::start();
         let next = AtomicUsize::new(0);
@@ -198,7 +198,7 @@ impl Lab {
         Ok(Trial { rounds: outcome.rounds, client_rounds: outcome.client_rounds, attack_success })
     }
 
-    /// Holds a share of the digits out, another with each seed.
+    /// Splits the digits into training and held-out examples, differently for each seed.
     fn split(&self, seed: u64) -> Result<(Dataset, Examples), Failure> {
         let examples = &self.digits.examples;
         let mut order: Vec<usize> = (0..examples.len()).collect();
@@ -210,7 +210,7 @@ impl Lab {
     }
 }
 
-/// Returns how often the newest version does what the attacker wants, of the held-out examples that tell.
+/// Returns the success rate of the attack on the newest version, over the held-out examples that it targets.
 fn attack_success(arm: &Arm, outcome: &Outcome, held_out: &Examples) -> Result<Option<f64>, Failure> {
     let wanted = match arm.world.adversary.as_ref().map(|adversary| &adversary.attack) {
         Some(Attack::Backdoor(backdoor)) => backdoor.triggered(held_out)?,

@@ -1,10 +1,10 @@
-//! What is said of a claim: direction, size and significance, each apart.
+//! The marks of a claim: direction, size and significance, each independent of the others.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// Whether the estimate lies on the published side of the bound.
+/// The side of the bound on which the estimate lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -25,21 +25,21 @@ impl fmt::Display for Direction {
     }
 }
 
-/// Whether the interval contains the published size.
+/// The comparison of the interval with the published size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Size {
-    /// The interval contains it. A wide one contains much.
+    /// The interval contains the published size. A wide interval contains many sizes.
     Compatible,
     Smaller,
     Larger,
     /// There is no interval.
     NotKnown,
-    /// The source gives no size, or one of a task that is not to be compared.
+    /// The source gives no size, or one of a task that is not comparable.
     NonePublished,
 }
 
-/// Whether the seeds tell the estimate from the bound.
+/// The result of the significance test of the estimate against the bound.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Significance {
@@ -49,7 +49,7 @@ pub enum Significance {
     NotSignificant {
         p: f64,
     },
-    /// Every seed came to the same, so that there is nothing to test with.
+    /// All seeds have the same result, so there is no variance to test with.
     SeedsAgree,
     OneSeed,
     NotMeasured,

@@ -1,11 +1,11 @@
-//! `cargo xtask reproduce …`: published experiments, repeated in the simulator.
+//! `cargo xtask reproduce …`: repeats published experiments in the simulator.
 //!
-//! The coordinator, the sessions and the engine are the product's own; only time and the devices are made. Data sets
-//! are small, so what is compared with a paper is which method is ahead and by what factor, never the accuracy itself.
-//! A claim says apart whether the direction is the published one, whether the size is, and whether the seeds are enough
-//! to tell ([`claim`]).
+//! The coordinator, the sessions and the engine are those of the product; only time and the devices are simulated. The
+//! data sets are small. A comparison with a paper is therefore about the better method and the factor, never about the
+//! accuracy itself. Each claim has separate marks for its direction, its size and its statistical significance
+//! ([`claim`]).
 //!
-//! # How to add another
+//! # How to add an experiment
 //! Write `<experiment>.rs` with a `run` that takes the [`Lab`] and returns a [`Finding`], and add it to [`Experiment`].
 //! Give it a part in `docs/experiments.md`: a heading, its picture and the two marks of [`document`].
 
@@ -37,7 +37,7 @@ use folkmoot_simulation::report::{Metric, RUNS_MAX, Report, Run};
 use self::{finding::Finding, lab::Lab, series::Series};
 use crate::Failure;
 
-/// Which experiment, and how large.
+/// The experiment and its extent.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The experiment
@@ -46,19 +46,19 @@ pub struct Arguments {
     /// Print JSON instead of Markdown
     #[arg(long)]
     json: bool,
-    /// How often every arm is run, each time with another seed
+    /// Number of seeds; every arm runs once with each
     #[arg(long, default_value_t = 5)]
     seeds: u64,
-    /// A few rounds and two seeds: to see that it runs
+    /// Run only a few rounds and two seeds, to check that the experiment works
     #[arg(long)]
     quick: bool,
-    /// A folder for the tables, all figures by seed as JSON, the plot and the report
+    /// Folder for the tables, all figures by seed as JSON, the plot and the report
     #[arg(long, value_name = "FOLDER")]
     output: Option<PathBuf>,
-    /// Renew the experiment's tables, figures by seed and plot in docs/experiments.md
+    /// Update the experiment's tables, figures by seed and plot in docs/experiments.md
     #[arg(long)]
     document: bool,
-    /// Simulations at the same time; the result is the same with any number
+    /// Number of simulations at the same time; it does not change the result
     #[arg(long)]
     threads: Option<usize>,
 }
@@ -84,10 +84,10 @@ enum Experiment {
     Compressed,
 }
 
-/// Runs the experiment and prints what came out.
+/// Runs the experiment and prints the result.
 ///
 /// # Errors
-/// If a simulation or a file fails.
+/// If a simulation fails, or a file cannot be written.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let seeds = if arguments.quick { 2 } else { arguments.seeds.max(1) };
     let threads =
@@ -125,7 +125,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes a report for each group of arms, of their first seeds.
+/// Creates a report for each group of arms, from the first seed of each arm.
 fn reports(finding: &Finding) -> Result<Vec<(String, String)>, Failure> {
     let mut groups: Vec<(String, Vec<Run>)> = Vec::new();
     for series in &finding.series {

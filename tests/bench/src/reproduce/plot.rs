@@ -1,11 +1,11 @@
-/// What an experiment's picture shows: panels side by side, with one legend.
+/// An experiment's plot: panels side by side with a common legend.
 #[derive(Default)]
 pub struct Plot {
     pub x: &'static str,
     pub y: &'static str,
-    /// Whether values are shares, and shown in percent.
+    /// Set if values are shares, which are shown in percent.
     pub is_share: bool,
-    /// Whether x counts doublings, and is shown as what they come to.
+    /// Set if x is a base-2 logarithm, whose power of 2 is shown.
     pub x_is_doubling: bool,
     pub panels: Vec<Panel>,
 }
@@ -20,11 +20,11 @@ pub struct Panel {
 #[derive(Clone)]
 pub struct Line {
     pub name: String,
-    /// x, the mean, and half of its 95 % interval.
+    /// Each point's x, mean, and half-width of the 95 % interval.
     pub points: Vec<(f64, f64, f64)>,
 }
 
-/// A stretch of an axis, with its ticks.
+/// The range of an axis, with its ticks.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Scale {
     pub low: f64,
@@ -53,12 +53,12 @@ impl Scale {
         (0..=count).map(|tick| self.low + tick as f64 * self.step).collect()
     }
 
-    /// Returns where a value lies, from 0 to 1; one beyond the end lies at the end.
+    /// Returns the position of a value on the axis, from 0 to 1. Values outside the range are clamped.
     pub fn share(&self, value: f64) -> f64 {
         ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
     }
 
-    /// Writes a tick with as many decimals as the step has.
+    /// Formats a tick with as many decimals as the step has.
     pub fn show(&self, tick: f64, factor: f64) -> String {
         let decimals = (-(self.step * factor).log10().floor()).max(0.0) as usize;
         format!("{:.decimals$}", tick * factor)

@@ -22,27 +22,27 @@ const CLASSES: usize = 10;
 const EXAMPLES_PER_CLIENT: u64 = 10;
 const DELTA: f64 = 1e-6;
 const EPSILONS: [f64; 4] = [1.0, 2.0, 8.0, 16.0];
-/// Of fixed clipping, the best of these.
+/// The clipping norms among which fixed clipping uses the best.
 const NORMS: [f64; 3] = [0.3, 1.0, 3.0];
 const DIGITS: &str = "The digits";
 const MANY: &str = "Clients of an MNIST-shaped set";
-/// Less accuracy than this is little.
+/// The largest loss of accuracy that counts as little.
 const LITTLE: f64 = 0.05;
-/// A norm that tracks the median is so many times as large.
+/// The range of the ratio of the norm to the median in which the norm counts as tracking the median.
 const TRACKING: (f64, f64) = (0.75, 1.34);
 const NOT_PRIVATE: &str = "not private";
-/// What makes versions private; all but `adaptive` clip to a fixed norm.
+/// The privacy mechanisms. All except `adaptive` clip to a fixed norm.
 const METHODS: [&str; 5] = ["independent", "adaptive", "tree", "blt", "local"];
 
-/// How large the population is.
+/// A population and its rounds.
 struct Size {
     group: &'static str,
     clients: u64,
     cohort: u64,
     rounds: usize,
-    /// Versions that a client's updates may be in.
+    /// The maximum number of versions that include an update of one client.
     participations: u64,
-    /// By how many versions they are apart, where that is claimed.
+    /// The minimum number of versions between them, for mechanisms that need it.
     separation: u64,
 }
 
@@ -59,7 +59,7 @@ pub fn run(lab: &Lab) -> Result<Finding, Failure> {
         participations,
         separation,
     };
-    // As many versions as the separation lets a client be in are as many as it may be in: all methods allow the same.
+    // The separation allows a client exactly as many participations as the limit, so all methods allow the same number.
     let sizes = match lab.is_quick {
         true => [size(DIGITS, 60, 15, 8, 3, 3), size(MANY, 400, 100, 9, 3, 3)],
         false => [size(DIGITS, 100, 25, 30, 10, 3), size(MANY, 10_000, 1_000, 30, 5, 6)],
@@ -76,7 +76,8 @@ pub fn run(lab: &Lab) -> Result<Finding, Failure> {
         {
             let name = format!("epsilon {epsilon}, {method}");
             if method == "adaptive" {
-                // With few reports the noise on the count of short updates takes all of the budget, and the task is refused.
+                // With few reports, the noise on the count of short updates uses the whole budget, and the coordinator
+                // refuses the task.
                 families.extend(
                     arm(&name, privacy(epsilon, method, 0.0, size), &onnx, size).ok().map(|one| vec![one]),
                 );
@@ -126,7 +127,7 @@ fn arm(name: &str, privacy: Value, onnx: &Bytes, size: &Size) -> Result<Arm, Fai
         "privacy": privacy,
     });
     if is_local {
-        // Room for the noise that clients add.
+        // A coarser grid with a larger range, for the noise that clients add.
         task["grid"] = json!({ "fraction_bits": 20, "value_max": 4096.0, "weight_max": 1 });
     }
     let mut world = json!({ "clients": size.clients });
@@ -180,7 +181,7 @@ fn finding(series: Vec<Series>, sizes: &[Size]) -> Finding {
     }
 }
 
-/// Accuracy at the end over epsilon, a line for each method; without privacy it is the same at every epsilon.
+/// Returns one line per method of the final accuracy by epsilon. The line without privacy is constant.
 fn lines(of_group: &[&Series]) -> Vec<Line> {
     let line = |name: &str, of: &dyn Fn(f64) -> String| {
         let point = |epsilon: f64| {
@@ -203,7 +204,7 @@ impl Group<'_> {
     /// Returns the accuracies of an arm.
     ///
     /// # Errors
-    /// If its task was refused.
+    /// If the coordinator refused its task.
     fn accuracy(&self, arm: &str) -> Result<Sample, String> {
         let one = self.series.iter().find(|one| one.arm.name == arm);
         let one = one.ok_or_else(|| format!("{arm}: the task is refused"))?;
@@ -278,7 +279,7 @@ impl Group<'_> {
     }
 }
 
-/// The mean of the clipping norm over the median norm in the last third of the rounds.
+/// Returns the mean ratio of the clipping norm to the median norm in the last third of the rounds.
 fn tracked(trial: &Trial) -> Option<f64> {
     let late = trial.rounds[trial.rounds.len() * 2 / 3..].iter();
     let ratios = late.filter_map(|row| Some(row.clipping_norm? / row.update_norm_median?));
@@ -299,7 +300,7 @@ fn accuracies(size: &Size, of_group: &[&Series]) -> Table {
     table
 }
 
-/// What adaptive clipping did, a few versions of it.
+/// Returns a table of the adaptive norm at a few versions.
 fn norms(size: &Size, of_group: &[&Series]) -> Table {
     let mut table = Table::new(
         &format!("{}: the adaptive norm beside the median of the updates' norms", size.group),

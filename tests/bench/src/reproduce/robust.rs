@@ -17,7 +17,7 @@ use crate::Failure;
 
 const CLIENTS: u64 = 30;
 const SHARES: [f64; 2] = [0.2, 0.4];
-/// An honest delta's norm at the end of training is about this.
+/// The bound on an update's norm, which is about the norm of an honest delta at the end of training.
 const NORM_MAX: f64 = 0.5;
 const RULES: [&str; 6] = ["mean", "median", "trimmed mean", "Krum", "multi-Krum", "norm bound"];
 const MEAN: usize = 0;
@@ -70,7 +70,7 @@ fn attack(kind: usize) -> Value {
         SIGN_FLIP => json!({ "kind": "sign_flip", "factor": SIGN_FLIP_FACTOR }),
         SCALING => json!({ "kind": "scale", "factor": SCALE_FACTOR }),
         LABEL_FLIP => json!({ "kind": "label_flip", "from": 1, "to": 7 }),
-        // The corner at the lower right, which digits leave empty.
+        // The trigger is in the lower right corner, which is empty in the digits.
         _ => json!({
             "kind": "backdoor", "trigger_features": [54, 55, 62, 63], "trigger_value": 16.0, "target": 0,
         }),
@@ -85,7 +85,7 @@ fn group(hostile: Option<(usize, f64)>) -> String {
 }
 
 fn arm(rule: usize, hostile: Option<(usize, f64)>, onnx: &Bytes, rounds_max: usize) -> Result<Arm, Failure> {
-    // Who does not know better expects the larger share.
+    // Without an attack, the rules assume the larger share of hostile clients.
     let expected = hostile.map_or(SHARES[1], |(_, share)| share);
     let task = json!({
         "plan": {
@@ -121,7 +121,7 @@ impl Results {
         self.of(rule, Some(hostile)).spread(|trial| trial.attack_success).unwrap_or_default()
     }
 
-    /// Estimates how much of its accuracy without an attack a rule loses.
+    /// Estimates a rule's loss of accuracy under an attack.
     fn lost(&self, rule: usize, hostile: (usize, usize)) -> Result<Estimate, String> {
         let of = |hostile| self.of(rule, hostile).sample(|trial| trial.late(Shows::Accuracy));
         Estimate::difference(&of(None), &of(Some(hostile)))
@@ -132,7 +132,7 @@ impl Results {
     }
 }
 
-/// A rule that holds loses no more than this, and the mean sinks by more.
+/// The largest loss of accuracy with which a rule counts as robust. The mean must lose more.
 const POINTS: f64 = 0.1;
 
 fn claims(results: &Results) -> Vec<Claim> {

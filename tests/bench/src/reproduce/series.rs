@@ -2,36 +2,36 @@ use folkmoot_simulation::record::RoundRow;
 
 use super::{arm::Arm, estimate::Sample, plot::Line, spread::Spread};
 
-/// Points of a curve.
+/// The number of points of a curve.
 const POINTS: usize = 80;
 
-/// What came of one arm with one seed.
+/// The result of one arm with one seed.
 #[derive(Clone, Debug)]
 pub struct Trial {
     pub rounds: Vec<RoundRow>,
-    /// Trainings that clients did.
+    /// The number of trainings by clients.
     pub client_rounds: u64,
-    /// How often the newest version does what the attacker wanted, where it wanted something.
+    /// The success rate of the attack on the newest version, for attacks that have one.
     pub attack_success: Option<f64>,
 }
 
-/// One arm with every seed.
+/// The results of one arm with every seed.
 #[derive(Clone, Debug)]
 pub struct Series {
     pub arm: Arm,
     pub trials: Vec<Trial>,
 }
 
-/// What a curve runs over.
+/// The x axis of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
-    /// Rounds, those that were abandoned counted too.
+    /// Rounds, including abandoned ones.
     Rounds,
     /// Virtual minutes.
     Minutes,
 }
 
-/// What a curve shows.
+/// The y axis of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shows {
     Accuracy,
@@ -49,35 +49,35 @@ impl Shows {
 }
 
 impl Trial {
-    /// Returns the mean over the last tenth of the rounds that were measured: the last one alone is chance.
+    /// Returns the mean over the last tenth of the measured rounds. The last round alone would be too noisy.
     pub fn late(&self, shows: Shows) -> Option<f64> {
         let measured: Vec<f64> = self.rounds.iter().filter_map(|row| shows.of(row)).collect();
         let skipped = measured.len() - measured.len().div_ceil(10);
         Spread::of(&measured[skipped..]).map(|spread| spread.mean)
     }
 
-    /// Returns the mean over all rounds that were measured: how fast and how far, in one number.
+    /// Returns the mean over all measured rounds, which combines speed and final value in one number.
     pub fn area(&self, shows: Shows) -> Option<f64> {
         let measured: Vec<f64> = self.rounds.iter().filter_map(|row| shows.of(row)).collect();
         Spread::of(&measured).map(|spread| spread.mean)
     }
 
-    /// Returns the place of the first row with so much accuracy.
+    /// Returns the index of the first row that reaches the target accuracy.
     fn reaching(&self, target: f64) -> Option<usize> {
         self.rounds.iter().position(|row| row.held_out_metric.is_some_and(|value| value >= target))
     }
 
-    /// Returns the rounds to an accuracy.
+    /// Returns the number of rounds to reach an accuracy.
     pub fn rounds_to(&self, target: f64) -> Option<f64> {
         self.reaching(target).map(|index| (index + 1) as f64)
     }
 
-    /// Returns the virtual minutes to an accuracy.
+    /// Returns the virtual minutes to reach an accuracy.
     pub fn minutes_to(&self, target: f64) -> Option<f64> {
         self.reaching(target).map(|index| self.rounds[index].virtual_seconds / 60.0)
     }
 
-    /// Returns the trainings to an accuracy.
+    /// Returns the number of trainings to reach an accuracy.
     pub fn trainings_to(&self, target: f64) -> Option<f64> {
         let index = self.reaching(target)?;
         Some(self.rounds[..=index].iter().map(|row| row.client_rounds as f64).sum())
@@ -94,7 +94,7 @@ impl Trial {
         (count > 0.0).then(|| sum / count)
     }
 
-    /// Returns the value at `x`: the last that was measured before.
+    /// Returns the value at `x`, which is the last one measured before it.
     fn at(&self, x: f64, over: Over, shows: Shows) -> Option<f64> {
         let place = |(index, row): (usize, &RoundRow)| match over {
             Over::Rounds => (index + 1) as f64,
@@ -113,7 +113,7 @@ impl Trial {
 }
 
 impl Series {
-    /// Sums up what `value` says of each trial; a trial of which it says nothing counts for nothing.
+    /// Returns the mean and spread of `value` over the trials. Trials for which it is `None` are ignored.
     pub fn spread(&self, value: impl Fn(&Trial) -> Option<f64>) -> Option<Spread> {
         Spread::of(&self.trials.iter().filter_map(value).collect::<Vec<f64>>())
     }
@@ -123,15 +123,15 @@ impl Series {
         self.spread(|trial| trial.late(shows)).unwrap_or_default()
     }
 
-    /// Returns what `value` says of each trial, for an interval. A trial of which it says nothing leaves a gap that
-    /// [`Estimate`](super::estimate::Estimate) does not pass over.
+    /// Returns `value` for each trial, as a sample for an interval. If it is `None` for a trial, an
+    /// [`Estimate`](super::estimate::Estimate) of the sample fails.
     pub fn sample(&self, value: impl Fn(&Trial) -> Option<f64>) -> Sample {
         let Arm { group, name, .. } = &self.arm;
         let values = self.trials.iter().filter_map(value).collect();
         Sample { name: format!("{group}, {name}"), values, seeds: self.trials.len() }
     }
 
-    /// Draws the mean over the seeds with its 95 % interval; without one where there is one seed.
+    /// Returns the line of the mean over the seeds with its 95 % interval. With one seed, there is no interval.
     pub fn line(&self, over: Over, shows: Shows) -> Line {
         let end = self.trials.iter().map(|trial| trial.end(over)).fold(0.0, f64::max);
         let points = (1..=POINTS).filter_map(|step| {

@@ -2,17 +2,17 @@ use serde::Serialize;
 
 use super::students_t::half_width;
 
-/// The mean of several seeds, and how far they lie apart.
+/// The mean and standard deviation over several seeds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Spread {
     pub mean: f64,
-    /// The sample's standard deviation (with n − 1); 0 of one value.
+    /// The sample standard deviation (with n − 1); 0 for a single value.
     pub deviation: f64,
     pub count: usize,
 }
 
 impl Spread {
-    /// Sums values up; `None` of no value.
+    /// Computes mean and deviation; `None` if there are no values.
     pub fn of(values: &[f64]) -> Option<Self> {
         let count = values.len();
         if count == 0 {
@@ -24,22 +24,22 @@ impl Spread {
         Some(Self { mean, deviation, count })
     }
 
-    /// Returns half of the mean's 95 % t interval; `None` of one value.
+    /// Returns the half-width of the mean's 95 % t interval; `None` for a single value.
     pub fn half_width(&self) -> Option<f64> {
         half_width(self.deviation, self.count)
     }
 
-    /// Writes the mean and half of its interval with so many decimals.
+    /// Formats the mean and the half-width of its interval with this number of decimals.
     pub fn show(&self, decimals: usize) -> String {
         self.scaled(1.0, decimals, "")
     }
 
-    /// Writes both in percent.
+    /// Formats the mean and the half-width in percent.
     pub fn percent(&self) -> String {
         self.scaled(100.0, 1, " %")
     }
 
-    /// Writes both in percentage points.
+    /// Formats the mean and the half-width in percentage points.
     pub fn points(&self) -> String {
         self.scaled(100.0, 1, "")
     }
@@ -59,7 +59,8 @@ mod tests {
 
     #[test]
     fn a_spread_is_the_mean_and_half_of_its_interval() {
-        // Mean 4; squares 4 + 0 + 4 = 8, over 2 is 4, its root is 2; t of two degrees of freedom is 4.303.
+        // The mean is 4. The squares are 4 + 0 + 4 = 8, so the deviation is √(8 / 2) = 2. t with two degrees of freedom
+        // is 4.303.
         let spread = Spread::of(&[2.0, 4.0, 6.0]).unwrap();
         assert_eq!((spread.mean, spread.deviation, spread.count), (4.0, 2.0, 3));
         assert!((spread.half_width().unwrap() - 4.302_653 * 2.0 / 3f64.sqrt()).abs() < 1e-5);

@@ -79,7 +79,7 @@ fn scheduling(method: usize) -> Value {
 
 fn arm(method: usize, name: &str, rate: f64, onnx: &Bytes, hours: f64) -> Result<Arm, Failure> {
     let is_flow = !matches!(method, SYNCHRONOUS | ASKING);
-    // Where every update is a commit, each counts as much as it would in a mean over all.
+    // In a flow, every update is a commit. With this server rate, it has the same effect as in a mean over all clients.
     let server_rate = if is_flow { 1.0 / CLIENTS as f64 } else { 1.0 };
     let task = json!({
         "plan": {
@@ -113,15 +113,15 @@ fn arm(method: usize, name: &str, rate: f64, onnx: &Bytes, hours: f64) -> Result
     Ok(arm.tuned(format!("{rate}")).evaluated_every(if is_flow { 5 } else { 1 }))
 }
 
-/// What is compared, method by method, each with every seed.
+/// The compared figures of each method, with every seed.
 struct Measured {
     trainings: Vec<Sample>,
-    /// Shares of the time.
+    /// Waiting, as a share of the time.
     waiting: Vec<Sample>,
     minutes: Vec<Sample>,
-    /// In versions, the mean over updates.
+    /// Mean staleness over updates, in versions.
     staleness: Vec<Sample>,
-    /// What all clients fetched.
+    /// Megabytes fetched by all clients.
     megabytes: Vec<Sample>,
 }
 
@@ -221,13 +221,14 @@ impl Measured {
     }
 }
 
-/// Returns the share of trainings that the asynchronous arm, in which nobody waits, has more with the same seed.
+/// Returns the share of time spent waiting: 1 minus the trainings of `one`, as a share of the trainings that the
+/// asynchronous arm, which never waits, completes with the same seed.
 fn waiting(one: &Sample, asynchronous: &Sample) -> Sample {
     let share = |(count, all): (&f64, &f64)| 1.0 - count / all;
     Sample { values: one.values.iter().zip(&asynchronous.values).map(share).collect(), ..one.clone() }
 }
 
-/// Says which method is compared with which.
+/// Formats the comparison of two methods.
 fn over(one: usize, other: usize) -> String {
     format!("{} against {}", METHODS[one], METHODS[other])
 }

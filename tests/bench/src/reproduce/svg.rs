@@ -1,10 +1,10 @@
-//! A plot as an SVG that stands alone, light on any page.
+//! Draws a plot as a self-contained SVG with a light background.
 
 use std::fmt::Write as _;
 
 use super::plot::{Line, Panel, Plot, Scale};
 
-/// Pixels.
+/// Sizes in pixels.
 const PANEL_WIDTH: f64 = 380.0;
 const PANEL_HEIGHT: f64 = 270.0;
 const LEFT: f64 = 52.0;
@@ -12,15 +12,15 @@ const TOP: f64 = 30.0;
 const BOTTOM: f64 = 44.0;
 const RIGHT: f64 = 14.0;
 const LEGEND_ROW: f64 = 18.0;
-/// Panels in a row.
+/// The maximum number of panels in a row.
 const COLUMNS_MAX: usize = 3;
-/// Points that are marked, of a line that has no more.
+/// Lines with at most this many points have a marker at each point.
 const MARKED_MAX: usize = 8;
 const BANDS: &str = "Lines are means over seeds, bands and bars their 95 % t intervals; one seed has none.";
-/// Of the size of a letter, about.
+/// The approximate width of a letter in pixels.
 const LETTER: f64 = 6.4;
 
-/// Hues that colour-blind readers tell apart by brightness too; after them the lines are dashed.
+/// Colours that also differ in brightness, for colour-blind readers. Further lines reuse them with dashes.
 const HUES: [&str; 8] =
     ["#1f5aa6", "#c84b14", "#117a65", "#844299", "#9a6b00", "#b0204b", "#2e86b8", "#5b636e"];
 
@@ -33,7 +33,7 @@ struct Frame<'a> {
 }
 
 impl Plot {
-    /// Draws it.
+    /// Draws the plot.
     pub fn svg(&self) -> String {
         let names = self.names();
         let columns = self.panels.len().clamp(1, COLUMNS_MAX);
@@ -58,7 +58,7 @@ impl Plot {
         svg + &legend + "</svg>\n"
     }
 
-    /// Returns the names of all lines, once each.
+    /// Returns the names of all lines without duplicates.
     fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for line in self.panels.iter().flat_map(|panel| &panel.lines) {
@@ -111,7 +111,7 @@ impl Frame<'_> {
     }
 }
 
-/// Draws a line over the band of its intervals; a line of few points has a bar at each.
+/// Draws a line over the band of its intervals. A line with few points also has an error bar at each.
 fn curve(svg: &mut String, line: &Line, number: usize, place: impl Fn(f64, f64) -> (f64, f64)) {
     let join = |points: Vec<(f64, f64)>| {
         points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect::<Vec<String>>().join(" ")
@@ -140,7 +140,7 @@ fn curve(svg: &mut String, line: &Line, number: usize, place: impl Fn(f64, f64) 
     }
 }
 
-/// Writes the legend below; says how high it is.
+/// Returns the legend below the panels, and its height.
 fn legend(names: &[&str], width: f64, top: f64) -> (String, f64) {
     let (mut svg, mut x, mut y) = (String::new(), 16.0, top + 14.0);
     for (number, name) in names.iter().enumerate() {

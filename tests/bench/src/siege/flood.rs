@@ -1,4 +1,4 @@
-//! Floods, each in a process of its own.
+//! Floods, each in a separate process.
 
 use std::{
     io::{self, BufRead},
@@ -31,31 +31,31 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 
 use crate::Failure;
 
-/// Handshakes at a time.
+/// The number of concurrent handshakes.
 const HANDSHAKES: usize = 64;
-/// Bytes of a body that nobody vouches for.
+/// The size of an unauthenticated body, in bytes.
 const BODY_BYTES: usize = 7 << 20;
-/// Connections over which wrong tokens are tried, each from an address of its own.
+/// The number of connections that try wrong tokens, each from a different address.
 const GUESSERS: usize = 100;
 
-/// What is sent.
+/// The kind of flood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Kind {
-    /// 5,000 connections of HTTP/2 that do nothing but answer pings
+    /// 5,000 HTTP/2 connections that only answer pings
     Idle,
-    /// 1,000 requests with seven megabytes that nobody has vouched for
+    /// 1,000 unauthenticated requests with bodies of seven megabytes
     Bodies,
     /// 100,000 enrolments with wrong tokens, from a hundred addresses
     Enrolments,
-    /// 200 connections that ask and do not read
+    /// 200 connections that send requests and do not read the responses
     Unread,
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 4] = [Self::Idle, Self::Bodies, Self::Enrolments, Self::Unread];
 
-    /// The name on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Idle => "idle",
@@ -66,7 +66,7 @@ impl Kind {
     }
 }
 
-/// What to send where, until standard input ends.
+/// Settings of a flood, which runs until standard input ends.
 #[derive(clap::Args)]
 pub struct Arguments {
     kind: Kind,
@@ -74,16 +74,16 @@ pub struct Arguments {
     root_certificate: PathBuf,
 }
 
-/// What a flood did.
+/// The counts of a flood.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
-    /// Connections that were open at once, at most.
+    /// The maximum number of open connections.
     pub connections: usize,
-    /// Requests that were sent.
+    /// The number of requests sent.
     pub requests: usize,
 }
 
-/// Sends until standard input ends, and prints what was done.
+/// Runs the flood until standard input ends, and prints its counts.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     folkmoot_service::http::edge::raise_open_files(usize::MAX);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -101,7 +101,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         for index in 0..count {
             let (target, kind) = (target.clone(), arguments.kind);
             tasks.spawn(async move {
-                // What is refused is what the flood is for.
+                // The coordinator is expected to refuse requests, so ignore errors.
                 let _ = match kind {
                     Kind::Idle => target.idle().await,
                     Kind::Bodies => target.body().await,
@@ -151,7 +151,7 @@ impl Target {
         })
     }
 
-    /// Connects from an address that is none of the honest clients'.
+    /// Connects from an address that no honest client uses.
     async fn connect(&self, from: Ipv4Addr) -> Result<Stream, Failure> {
         let _turn = self.handshakes.acquire().await?;
         let socket = TcpSocket::new_v4()?;
@@ -167,7 +167,7 @@ impl Target {
         self.open.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Does nothing but answer pings.
+    /// Keeps a connection open and only answers pings.
     async fn idle(&self) -> Result<(), Failure> {
         let mut stream = self.connect(ATTACKER).await?;
         let outcome = answer_pings(&mut stream).await;
@@ -175,7 +175,7 @@ impl Target {
         outcome
     }
 
-    /// Sends most of a body, and waits.
+    /// Sends most of a body and then waits.
     async fn body(&self) -> Result<(), Failure> {
         loop {
             let mut stream = self.connect(ATTACKER).await?;
@@ -198,7 +198,7 @@ impl Target {
         }
     }
 
-    /// Tries one wrong token after the other.
+    /// Tries wrong tokens one after the other.
     async fn guess(&self, index: usize) -> Result<(), Failure> {
         let [.., high, low] = (index as u32 + 1).to_be_bytes();
         let from = Ipv4Addr::new(127, 1, high, low);
@@ -217,7 +217,7 @@ impl Target {
         Ok(())
     }
 
-    /// Asks for the longest answer that needs no key again and again, and reads none.
+    /// Repeatedly requests the longest response that needs no key, and reads none.
     async fn unread(&self) -> Result<(), Failure> {
         loop {
             let mut stream = self.connect(ATTACKER).await?;
@@ -235,7 +235,7 @@ impl Target {
     }
 }
 
-/// Where floods come from.
+/// The source address of floods.
 const ATTACKER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
 async fn answer_pings(stream: &mut Stream) -> Result<(), Failure> {
@@ -257,7 +257,7 @@ async fn answer_pings(stream: &mut Stream) -> Result<(), Failure> {
     }
 }
 
-/// An enrolment that is well signed, with a token that is none.
+/// Returns an enrolment with a valid signature and an invalid token.
 fn enrolment(who: u64, number: u64) -> Vec<u8> {
     let mut secret = [7; 32];
     secret[..8].copy_from_slice(&who.to_le_bytes());
@@ -292,7 +292,7 @@ fn enrolment(who: u64, number: u64) -> Vec<u8> {
     [request.as_bytes(), b"\r\n", &body].concat()
 }
 
-/// Reads one answer whose length is said.
+/// Reads one response with a `content-length`.
 async fn read_answer(stream: &mut Stream) -> Result<(), Failure> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {

@@ -9,18 +9,18 @@ use tokio::task::JoinSet;
 
 use crate::{Failure, clock, host::Ready, ingest::load};
 
-/// How long a client rests before it checks in again: together with fetching and sending it stays below the 20 requests a
-/// second that a coordinator allows one client.
+/// A client's pause before it checks in again. With it, the client stays below the coordinator's limit of 20 requests
+/// per second and client.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// What the clients have seen.
+/// The clients' measurements.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
-    /// How long each check-in took, in milliseconds.
+    /// The duration of each check-in, in milliseconds.
     pub check_ins_ms: Vec<f64>,
-    /// Updates that were accepted.
+    /// The number of accepted updates.
     pub updates: usize,
-    /// Requests that failed.
+    /// The number of failed requests.
     pub failures: usize,
 }
 
@@ -31,7 +31,7 @@ pub struct Cohort {
 }
 
 impl Cohort {
-    /// Lets the clients begin.
+    /// Starts the clients.
     pub fn begin(ready: &Ready, transports: Vec<Transport>, parameters: usize) -> Self {
         let seen = Arc::new(Mutex::new(Seen::default()));
         let values: Arc<Vec<f32>> = Arc::new((0..parameters).map(|i| (i % 997) as f32 * 1e-5).collect());
@@ -53,12 +53,12 @@ impl Cohort {
         Self { seen, _clients: clients }
     }
 
-    /// Begins a new account.
+    /// Resets the measurements.
     pub fn forget(&self) {
         *lock(&self.seen) = Seen::default();
     }
 
-    /// Returns the account.
+    /// Returns the measurements since the last reset.
     pub fn seen(&self) -> Result<Seen, Failure> {
         let seen = lock(&self.seen).clone();
         if seen.check_ins_ms.is_empty() {
@@ -83,7 +83,7 @@ async fn take_part(
     loop {
         let started = clock::start();
         let answer = transport.check_in(&request, 0).await;
-        // One that failed took its time all the same.
+        // A failed check-in counts with its duration too.
         lock(seen).check_ins_ms.push(started.elapsed().as_secs_f64() * 1e3);
         match answer {
             Ok(CheckInResponse::Assigned { assignment }) => {

@@ -1,4 +1,4 @@
-//! `bench siege`: what floods from somebody without credentials cost twenty honest clients.
+//! `bench siege`: measures the effect of floods without credentials on twenty honest clients.
 
 pub mod flood;
 mod honest;
@@ -13,18 +13,18 @@ use std::{
 use self::{flood::Kind, honest::Cohort, table::Row};
 use crate::{Failure, folder::TemporaryFolder, host::Ready, ingest::load, process};
 
-/// Honest clients, which take part in every round.
+/// The number of honest clients, which take part in every round.
 const CLIENTS: usize = 20;
-/// Parameters of the model: the rounds are to be many.
+/// The number of parameters of the model, small so that many rounds fit into the measurement.
 const PARAMETERS: usize = 10_000;
 
-/// What to measure.
+/// The extent of the measurement.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Seconds of each flood, and of the quiet before and after
+    /// Seconds of each flood, and of the quiet periods before and after
     #[arg(long, default_value_t = 20)]
     seconds: u64,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -47,7 +47,7 @@ fn besiege(coordinator: &mut Child, arguments: &Arguments) -> Result<(), Failure
     let duration = Duration::from_secs(arguments.seconds);
     runtime.block_on(async {
         let cohort = Cohort::begin(&ready, load::enrol(&ready, CLIENTS).await?, PARAMETERS);
-        // A time that is not counted: connections are made, caches are filled.
+        // A warm-up period, which opens connections and fills caches.
         tokio::time::sleep(Duration::from_secs(2)).await;
         table::print_heading(arguments.json);
         let mut quiet = None;
@@ -67,7 +67,7 @@ fn besiege(coordinator: &mut Child, arguments: &Arguments) -> Result<(), Failure
     })
 }
 
-/// Starts a flood in a process that gives way to others: what it computes itself is not what it does to the coordinator.
+/// Starts a flood in a process with low priority, so that its own computing time affects the coordinator little.
 fn attack(kind: Kind, ready: &Ready) -> Result<Child, Failure> {
     let mut command = Command::new("nice");
     command.args(["-n", "19"]).arg(std::env::current_exe()?).args(["flood", kind.name(), &ready.url]);
@@ -75,7 +75,7 @@ fn attack(kind: Kind, ready: &Ready) -> Result<Child, Failure> {
     Ok(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?)
 }
 
-/// Ends a flood, and returns what it says of itself.
+/// Stops a flood, and returns its counts.
 fn end(mut attacker: Child) -> Result<flood::Outcome, Failure> {
     drop(attacker.stdin.take());
     let output = attacker.wait_with_output()?;

@@ -9,33 +9,33 @@ use super::{
 };
 use crate::Failure;
 
-/// What one flood did.
+/// The effect of one flood.
 #[derive(Serialize)]
 pub struct Row {
-    /// What it was; `quiet` for none.
+    /// The name of the flood; `quiet` for none.
     pub flood: &'static str,
-    /// Connections that it had open at once, at most.
+    /// The maximum number of the flood's open connections.
     pub connections: usize,
-    /// Requests that it sent.
+    /// The number of requests that the flood sent.
     pub requests: usize,
-    /// Rounds that the honest clients ended in a second.
+    /// Rounds per second of the honest clients.
     pub rounds_per_second: f64,
-    /// The honest clients' check-ins.
+    /// The number of check-ins of the honest clients.
     pub check_ins: usize,
-    /// The time of half of the check-ins, at most, in milliseconds.
+    /// The median duration of a check-in, in milliseconds.
     pub check_in_p50_ms: f64,
-    /// The time of 99 % of the check-ins, at most, in milliseconds.
+    /// The 99th percentile of the duration of a check-in, in milliseconds.
     pub check_in_p99_ms: f64,
-    /// That time beside the one in the first quiet.
+    /// The 99th percentile relative to that of the first quiet period.
     pub p99_ratio: f64,
-    /// Requests of honest clients that failed.
+    /// The number of failed requests of honest clients.
     pub failures: usize,
-    /// The coordinator's most memory, in MiB.
+    /// The coordinator's peak memory, in MiB.
     pub peak_memory_mib: f64,
 }
 
 impl Row {
-    /// Computes the row of a flood that lasted for `duration`. `quiet` is the 99th percentile without one.
+    /// Computes the row of a flood that lasted for `duration`. `quiet` is the 99th percentile without a flood.
     pub fn new(
         kind: Option<Kind>,
         outcome: Option<Outcome>,
@@ -89,7 +89,7 @@ impl Row {
     }
 }
 
-/// Prints what the columns are.
+/// Prints the names of the columns.
 pub fn print_heading(is_json: bool) {
     if is_json {
         return;

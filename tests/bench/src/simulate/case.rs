@@ -1,4 +1,4 @@
-//! What is simulated: sizes only, so that it can be handed to another process.
+//! The cases to simulate. A case contains only sizes, so that it can be passed to another process.
 
 use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_engine::{Examples, onnx::build};
@@ -8,41 +8,41 @@ use serde_json::json;
 
 use crate::Failure;
 
-/// Numbers of an example, and classes: those of MNIST (LeCun et al. 1998).
+/// The number of features of an example, as in MNIST (LeCun et al. 1998).
 pub const FEATURES: usize = 784;
-/// Classes.
+/// The number of classes, as in MNIST.
 pub const CLASSES: usize = 10;
-/// Of local SGD.
+/// The learning rate of local SGD.
 pub const LEARNING_RATE: f64 = 0.05;
 const SEED: u64 = 1;
-/// Virtual seconds: a day, so that a round waits for its whole cohort instead of being abandoned.
+/// The selection deadline in virtual seconds: one day, so that a round waits for its whole cohort and is not abandoned.
 const SELECTION_DEADLINE_SECONDS: u64 = 86_400;
-/// The fewest examples that `mnist_like` makes: one of each class.
+/// The minimum number of examples of `mnist_like`: one of each class.
 const EXAMPLES_MIN: usize = CLASSES;
 
 /// A simulation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Case {
-    /// How it is called in the table.
+    /// The name in the table.
     pub name: String,
-    /// Widths of the model's hidden layers; none is logistic regression.
+    /// Widths of the model's hidden layers; empty for logistic regression.
     pub hidden: Vec<usize>,
-    /// Virtual clients.
+    /// The number of virtual clients.
     pub clients: usize,
-    /// Updates that a round wants, and clients that it draws.
+    /// The report goal of a round, and the number of clients that it draws.
     pub cohort: u64,
-    /// Rounds.
+    /// The number of rounds.
     pub rounds: u64,
-    /// Examples that each client holds.
+    /// The number of examples of each client.
     pub examples_per_client: usize,
-    /// Examples of a local step.
+    /// The number of examples in a local step.
     pub batch_size: u32,
-    /// Threads that train.
+    /// The number of training threads.
     pub threads: usize,
 }
 
 impl Case {
-    /// Logistic regression with one local epoch in batches of 10.
+    /// Returns a case of logistic regression with one local epoch in batches of 10.
     pub fn logistic_regression(name: &str, clients: usize, cohort: u64, rounds: u64) -> Self {
         Self {
             name: name.to_owned(),
@@ -56,30 +56,30 @@ impl Case {
         }
     }
 
-    /// The same with one client, which shows what does not grow with the number of clients.
+    /// Returns the same case with one client, to measure the memory that does not grow with the number of clients.
     pub fn of_one_client(&self) -> Self {
         Self { name: format!("{}, one client", self.name), clients: 1, cohort: 1, ..self.clone() }
     }
 
-    /// Local steps of a client in a round.
+    /// Returns the number of local steps of a client in a round.
     pub fn steps(&self) -> u64 {
         (self.examples_per_client as u64).div_ceil(u64::from(self.batch_size))
     }
 
-    /// Bytes of a client's examples.
+    /// Returns the number of bytes of a client's examples.
     pub fn example_bytes(&self) -> u64 {
         (self.examples_per_client * (FEATURES + 1) * size_of::<f32>()) as u64
     }
 
-    /// The model as an ONNX file.
+    /// Returns the model as an ONNX file.
     pub fn onnx(&self) -> Vec<u8> {
         build::mlp(&[&[FEATURES], self.hidden.as_slice(), &[CLASSES]].concat(), SEED)
     }
 
-    /// Makes all examples.
+    /// Generates all examples.
     ///
     /// # Errors
-    /// Returns why they cannot be made.
+    /// Fails if the sizes are invalid.
     pub fn examples(&self) -> Result<Examples, Failure> {
         let count = (self.clients * self.examples_per_client).max(EXAMPLES_MIN);
         let made: SyntheticData =
@@ -87,11 +87,11 @@ impl Case {
         Ok(made.make(SEED)?.examples)
     }
 
-    /// The task: synchronous rounds of whole cohorts without over-selection, so that every round is the same work and
-    /// every client that trains also counts.
+    /// Returns the task's description. Its synchronous rounds wait for the whole cohort and have no over-selection, so
+    /// that every round is the same work and every trained update is accepted.
     ///
     /// # Errors
-    /// Returns why it is no description.
+    /// Fails if the description is invalid.
     pub fn description(&self) -> Result<TaskDescription, Failure> {
         Ok(serde_json::from_value(json!({
             "name": "bench",
@@ -108,10 +108,11 @@ impl Case {
         }))?)
     }
 
-    /// The world: fair samples, everything else as it is by default.
+    /// Returns the world's settings: independent and identically distributed (IID) samples, and defaults for everything
+    /// else.
     ///
     /// # Errors
-    /// Returns why they are no settings.
+    /// Fails if the settings are invalid.
     pub fn settings(&self) -> Result<WorldSettings, Failure> {
         let settings = json!({ "clients": self.clients, "seed": SEED, "held_out_share": 0.0 });
         Ok(serde_json::from_value(settings)?)

@@ -1,16 +1,16 @@
-//! A Python environment of Flower's own, beside what cargo builds: it goes with `cargo clean`.
+//! A separate Python environment for Flower in the target folder, which `cargo clean` removes.
 
 use std::{path::PathBuf, process::Command};
 
-/// What is installed in it; with Ray, which computes the clients.
+/// The package to install, including Ray, which runs the clients.
 pub const PACKAGE: &str = "flwr[simulation]==1.41.0";
-/// Where cargo builds, if the environment does not say.
+/// The default target folder, if CARGO_TARGET_DIR is not set.
 const TARGET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target");
 
-/// Makes the environment unless it is there, and returns its interpreter.
+/// Creates the environment unless it exists, and returns its interpreter.
 ///
 /// # Errors
-/// Returns why there is none: no Python, or no network.
+/// Returns the reason if it cannot be created, such as a missing Python or network.
 pub fn interpreter() -> Result<String, String> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from(TARGET), PathBuf::from);
     let folder = target.join("python-flower");
@@ -21,16 +21,16 @@ pub fn interpreter() -> Result<String, String> {
     if python.is_file() && succeeds(Command::new(&python).args(["-c", &asks])).is_ok() {
         return Ok(text);
     }
-    eprintln!("Flower is installed in {}, which takes a minute", folder.display());
+    eprintln!("installing Flower in {}; this takes a minute", folder.display());
     succeeds(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))
-        .map_err(|reason| format!("`python3 -m venv` makes no environment: {reason}"))?;
+        .map_err(|reason| format!("`python3 -m venv` could not create the environment: {reason}"))?;
     let mut install = Command::new(&python);
     install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", PACKAGE]);
-    succeeds(&mut install).map_err(|reason| format!("pip cannot install it: {reason}"))?;
+    succeeds(&mut install).map_err(|reason| format!("pip could not install Flower: {reason}"))?;
     Ok(text)
 }
 
-/// Runs a command, whose output is shown only if it fails: its last line is the reason.
+/// Runs a command and hides its output. If it fails, returns the last line of its errors as the reason.
 fn succeeds(command: &mut Command) -> Result<(), String> {
     let output = command.output().map_err(|error| error.to_string())?;
     if output.status.success() {
@@ -38,5 +38,5 @@ fn succeeds(command: &mut Command) -> Result<(), String> {
     }
     let errors = String::from_utf8_lossy(&output.stderr);
     let errors = errors.trim();
-    Err(errors.lines().last().unwrap_or("it says nothing").to_owned())
+    Err(errors.lines().last().unwrap_or("it printed no error").to_owned())
 }

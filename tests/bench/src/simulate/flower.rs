@@ -1,4 +1,4 @@
-//! Flower's simulation, with the same model, data sizes and local work: a program of its own, as the other peers are.
+//! Flower's simulation with the same model, data sizes and local work. Like the other peers, it is a separate program.
 
 use std::{fs, path::Path, process::Command};
 
@@ -13,33 +13,33 @@ use crate::Failure;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/simulate_flower.py");
 
-/// What the program prints.
+/// The output of the program.
 #[derive(Deserialize)]
 struct Report {
-    /// The module that the interpreter does not have.
+    /// A module that the interpreter lacks.
     missing: Option<String>,
     #[serde(flatten)]
     measured: Option<Measured>,
 }
 
-/// What Flower came to.
+/// The result of Flower.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Measured {
-    /// From the start of the program to its end.
+    /// Seconds from the start of the program to its end.
     pub seconds: f64,
-    /// From the end of the first round to that of the last: without starting Ray and its actors.
+    /// Seconds from the end of the first round to that of the last, without the start of Ray and its actors.
     pub later_rounds_seconds: f64,
-    /// Rounds that were done.
+    /// The number of completed rounds.
     pub rounds: u64,
     /// Local steps of a client in a round.
     pub steps_per_client: f64,
-    /// The mean loss of the last weights over all examples.
+    /// The mean loss of the final weights over all examples.
     pub loss: f64,
-    /// Of Flower and Ray.
+    /// The versions of Flower and Ray.
     pub version: String,
 }
 
-/// Writes the examples and the first weights: float32 and int32, little-endian.
+/// Writes the examples and the initial weights as little-endian float32 and int32.
 ///
 /// # Errors
 /// If a file cannot be written.
@@ -56,12 +56,12 @@ pub fn write_inputs(folder: &Path, examples: &Examples, weights: &[f32]) -> Resu
     Ok(())
 }
 
-/// Measures with the first of the interpreters that has Flower; without interpreters in an environment that is made.
+/// Measures Flower with the first given interpreter that has it. Without interpreters, creates an environment for it.
 ///
-/// Returns why it is left out, where there is no Python, no network or no Flower.
+/// Returns the reason for skipping it if Python, the network or Flower is missing.
 ///
 /// # Errors
-/// Returns how Flower failed where it is there.
+/// Returns the errors of Flower if it fails.
 pub fn measure(
     case: &Case,
     folder: &Path,
@@ -108,7 +108,7 @@ fn command(interpreter: &str, case: &Case, folder: &Path) -> Command {
     ] {
         command.args([name, &value]);
     }
-    // A client gets one core; the threads of NumPy's library would take others'.
+    // A client gets one core, so NumPy's library may not start threads on other cores.
     for variable in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"] {
         command.env(variable, "1");
     }

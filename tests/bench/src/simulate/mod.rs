@@ -1,5 +1,5 @@
-//! `bench simulate`: how many virtual clients train in a second, what one costs in memory, and Flower's simulation
-//! beside ours.
+//! `bench simulate`: measures how many virtual clients train per second and how much memory one needs, and compares our
+//! simulation with Flower's.
 
 mod case;
 mod environment;
@@ -15,7 +15,7 @@ use table::{Row, Table};
 
 use crate::{Failure, folder::TemporaryFolder};
 
-/// How far our loss and Flower's may be apart, as a share of ours: cohorts and batches are drawn otherwise.
+/// The tolerated relative difference of Flower's loss from ours. Cohorts and batches differ between the two.
 const LOSS_TOLERANCE: f64 = 0.05;
 
 /// A part of the benchmark.
@@ -23,31 +23,31 @@ const LOSS_TOLERANCE: f64 = 0.05;
 enum Part {
     /// 10,000 clients, 100 rounds, 100 clients a round
     Many,
-    /// 1,000 clients, 100 rounds, 10 clients a round, beside Flower
+    /// 1,000 clients, 100 rounds, 10 clients a round, compared with Flower
     Flower,
     /// 100,000 clients, 20 rounds, 100 clients a round
     Most,
-    /// One thread against all
+    /// One thread compared with all threads
     Threads,
 }
 
-/// What to measure.
+/// The parts to measure.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The parts
+    /// Parts to run
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Part::Many, Part::Flower, Part::Most, Part::Threads])]
     parts: Vec<Part>,
-    /// Fewer clients and rounds: whether it works, not how fast it is
+    /// Run fewer clients and rounds, to check that it works
     #[arg(long)]
     quick: bool,
-    /// Without Flower
+    /// Skip Flower
     #[arg(long)]
     without_peer: bool,
-    /// A Python interpreter that has Flower, the first of several; without any, Flower is installed in an environment
-    /// of its own
+    /// Python interpreter to try for Flower; the first of several that has it is used. Without this option, Flower is
+    /// installed into a separate environment
     #[arg(long)]
     python: Vec<String>,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -55,7 +55,7 @@ pub struct Arguments {
 /// Measures and prints.
 ///
 /// # Errors
-/// Returns what could not be simulated, and where two runs that must agree do not.
+/// Fails if a simulation fails, or if two runs disagree that must agree.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let table = Table::new(arguments.json);
     let mut faults = Vec::new();
@@ -83,7 +83,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if faults.is_empty() { Ok(()) } else { Err(faults.join("; ").into()) }
 }
 
-/// Simulates a case, and the same with one client: what is left of the peaks, divided, is what a client costs.
+/// Simulates a case, and the same case with one client. The difference of peak memory, divided by the number of further
+/// clients, is the memory of a client.
 fn measure_with_memory(
     case: &Case,
     table: &Table,
@@ -121,7 +122,7 @@ fn compare_with_flower(
     table.note(&format!("    our last weights' loss over all examples is {loss:.4}"));
     let steps = steps_of_a_client(&case, &model, &examples)?;
     if steps != case.steps() {
-        return Err(format!("a client of ours takes {steps} steps, {} were meant", case.steps()).into());
+        return Err(format!("our client performed {steps} steps; {} were expected", case.steps()).into());
     }
     if arguments.without_peer {
         return Ok(());
@@ -133,7 +134,7 @@ fn compare_with_flower(
         Ok(measured) => measured,
         Err(reason) => {
             let package = environment::PACKAGE;
-            let reason = format!("{reason}; `pip install '{package}'` installs it");
+            let reason = format!("{reason}. Install it with `pip install '{package}'`");
             return table.print(&Row { left_out: Some(reason), ..Row::of_peer(&case) });
         }
     };
@@ -149,7 +150,7 @@ fn compare_with_flower(
     Ok(())
 }
 
-/// Trains one client's share of the examples, as a client does, and returns how many steps it took.
+/// Trains on one client's share of the examples like a client, and returns the number of steps.
 fn steps_of_a_client(
     case: &Case,
     model: &Model,
@@ -163,7 +164,7 @@ fn steps_of_a_client(
     Ok(trainer.outcome().metrics.step_count)
 }
 
-/// Simulates the same on all threads and on one: the weights must be the same bytes.
+/// Simulates the same case on all threads and on one thread. The weights must be identical bytes.
 fn compare_threads(arguments: &Arguments, table: &Table, faults: &mut Vec<String>) -> Result<(), Failure> {
     let rounds = if arguments.quick { 3 } else { 20 };
     let folder = TemporaryFolder::new("threads")?;
@@ -178,13 +179,16 @@ fn compare_threads(arguments: &Arguments, table: &Table, faults: &mut Vec<String
         row.times_folkmoot = Some(on_one.report.seconds / on_all.report.seconds);
         table.print(&row)?;
         if on_all.weights != on_one.weights {
-            faults.push(format!("{name}: one thread gave other weights than {}", all.threads));
+            faults.push(format!(
+                "{name}: the weights of one thread differ from those of {} threads",
+                all.threads
+            ));
         }
     }
     Ok(())
 }
 
-/// Says whether Flower's loss is ours. One that is no number is not.
+/// Returns `true` if Flower's loss is close to ours. NaN is not.
 fn is_near(theirs: f64, ours: f64) -> bool {
     (theirs - ours).abs() <= LOSS_TOLERANCE * ours
 }

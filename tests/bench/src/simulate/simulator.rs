@@ -1,4 +1,4 @@
-//! One simulation in a process of its own: its memory is its own, and so are its threads.
+//! One simulation in a separate process, so that its memory and threads can be measured separately.
 
 use std::{
     fs,
@@ -13,48 +13,49 @@ use serde::{Deserialize, Serialize};
 use super::{case::Case, watch::Watch};
 use crate::{Failure, clock, process};
 
-/// What the process is to simulate.
+/// Settings of the process.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The case as JSON
     #[arg(long)]
     case: String,
-    /// Where the last weights go
+    /// File for the final weights
     #[arg(long)]
     weights: PathBuf,
 }
 
-/// What it prints.
+/// The output of the process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
-    /// Making the examples, before the simulation.
+    /// Seconds to generate the examples before the simulation.
     pub data_seconds: f64,
-    /// The simulation, from its settings to its last weights.
+    /// Seconds of the simulation, from its settings to its final weights.
     pub seconds: f64,
-    /// Rounds that made a version.
+    /// The number of committed rounds.
     pub committed: u64,
-    /// Rounds that came to nothing, because too few clients waited or answered in time.
+    /// The number of abandoned rounds, in which too few clients waited or reported in time.
     pub abandoned: u64,
-    /// Trainings that were done.
+    /// The number of trainings.
     pub client_rounds: u64,
-    /// Check-ins that were made.
+    /// The number of check-ins.
     pub check_ins: u64,
-    /// Events that happened.
+    /// The number of simulated events.
     pub events: u64,
-    /// Virtual seconds that passed.
+    /// The elapsed virtual seconds.
     pub virtual_seconds: f64,
-    /// The most memory that the process has held, in bytes; the kernel counts it.
+    /// The peak memory of the process in bytes; `None` if the kernel does not report it.
     pub peak_bytes: Option<u64>,
-    /// The share of the process's CPU time in the threads that train; the kernel counts it.
+    /// The training threads' share of the process's CPU time; `None` if the kernel does not report it.
     pub training_share: Option<f64>,
-    /// The share of the clock's time in which the loop of events computed.
+    /// The share of wall-clock time in which the event loop used the processor; `None` if the kernel does not report
+    /// it.
     pub loop_share: Option<f64>,
 }
 
 /// Simulates, writes the weights and prints the report as JSON.
 ///
 /// # Errors
-/// Returns why the case cannot be simulated.
+/// Fails if the case cannot be simulated.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let case: Case = serde_json::from_str(&arguments.case)?;
     let began = clock::start();
@@ -96,18 +97,18 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a simulation in a process of its own came to.
+/// The result of a simulation in a separate process.
 pub struct Simulated {
-    /// What the process printed.
+    /// The report that the process printed.
     pub report: Report,
-    /// The last weights, float32, little-endian.
+    /// The final weights as little-endian float32.
     pub weights: Vec<u8>,
 }
 
 /// Starts the process and waits for it.
 ///
 /// # Errors
-/// Returns that it failed; what it said went to standard error.
+/// Fails if the process fails. Its messages go to standard error.
 pub fn measure(case: &Case, folder: &Path) -> Result<Simulated, Failure> {
     let path = folder.join("weights.end");
     let mut command = Command::new(std::env::current_exe()?);
@@ -120,7 +121,7 @@ pub fn measure(case: &Case, folder: &Path) -> Result<Simulated, Failure> {
     Ok(Simulated { report, weights: fs::read(path)? })
 }
 
-/// Says that rounds were left out or went without a part of their cohorts; `None` if all work was done.
+/// Describes missing rounds or trainings; `None` if all work was done.
 pub fn shortfall(case: &Case, report: &Report) -> Option<String> {
     let wanted = case.rounds * case.cohort;
     if report.committed == case.rounds && report.client_rounds >= wanted {

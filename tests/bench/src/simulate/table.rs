@@ -1,57 +1,57 @@
-//! The rows as a table for people, or as JSON.
+//! Prints the rows as a text table or as JSON.
 
 use serde::Serialize;
 
 use super::{case::Case, flower::Measured, simulator::Report};
 use crate::Failure;
 
-/// What was measured of one simulation.
+/// The measurements of one simulation.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Row {
     /// The case's name.
     pub case: String,
     /// `folkmoot` or `flower`.
     pub executor: String,
-    /// Virtual clients.
+    /// The number of virtual clients.
     pub clients: usize,
-    /// Clients of a round.
+    /// The number of clients of a round.
     pub cohort: u64,
-    /// Rounds.
+    /// The number of rounds.
     pub rounds: u64,
-    /// Examples that each client holds.
+    /// The number of examples that each client holds.
     pub examples_per_client: usize,
-    /// Local steps of a client in a round.
+    /// The number of local steps of a client in a round.
     pub steps_per_client: u64,
-    /// Threads that train.
+    /// The number of training threads.
     pub threads: usize,
-    /// In all; without making the examples.
+    /// Seconds in total, without generating the examples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// Trainings of clients in a second. Flower's are without its first round.
+    /// Trainings per second. For Flower, without its first round.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_rounds_per_second: Option<f64>,
-    /// How many times as long as ours on all threads the same work took: by client-rounds per second for Flower, in
-    /// all for one thread.
+    /// The duration of the same work relative to ours on all threads. For Flower, it compares client rounds per second;
+    /// for one thread, total seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times_folkmoot: Option<f64>,
-    /// Memory that a further client costs, its examples included.
+    /// The memory of each further client in bytes, including its examples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_per_client: Option<f64>,
-    /// Bytes of a client's examples.
+    /// The number of bytes of a client's examples.
     pub example_bytes_per_client: u64,
-    /// The share of the CPU time in the threads that train.
+    /// The training threads' share of the CPU time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub training_share: Option<f64>,
-    /// The share of the clock's time in which the loop of events computed.
+    /// The share of wall-clock time in which the event loop used the processor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loop_share: Option<f64>,
-    /// Our simulation's counts.
+    /// The counts of our simulation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub report: Option<Report>,
-    /// The loss of the last weights, of a peer.
+    /// The loss of a peer's final weights.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<f64>,
-    /// Why a peer was not measured.
+    /// The reason if a peer was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left_out: Option<String>,
     /// The version of a peer.
@@ -60,7 +60,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// What ours came to.
+    /// Creates the row of our simulation.
     pub fn of(case: &Case, report: &Report) -> Self {
         Self {
             seconds: Some(report.seconds),
@@ -72,12 +72,12 @@ impl Row {
         }
     }
 
-    /// A peer that was not measured.
+    /// Creates the row of a peer without measurements.
     pub fn of_peer(case: &Case) -> Self {
         Self::new(case, "flower")
     }
 
-    /// What Flower came to, beside our row of the same case.
+    /// Creates the row of Flower, compared with our row of the same case.
     pub fn of_flower(case: &Case, measured: &Measured, own: &Row) -> Self {
         let later = (case.rounds.saturating_sub(1) * case.cohort) as f64;
         let per_second = later / measured.later_rounds_seconds;
@@ -107,7 +107,7 @@ impl Row {
     }
 }
 
-/// Prints rows as soon as they are measured.
+/// A table that prints each row at once.
 pub struct Table {
     is_json: bool,
 }
@@ -141,7 +141,7 @@ impl Table {
     /// Prints a row.
     ///
     /// # Errors
-    /// If it is no JSON.
+    /// If the row cannot be written as JSON.
     pub fn print(&self, row: &Row) -> Result<(), Failure> {
         if self.is_json {
             println!("{}", serde_json::to_string(row)?);
@@ -193,14 +193,14 @@ impl Table {
         Ok(())
     }
 
-    /// Prints a line that people read.
+    /// Prints a line of text, unless the output is JSON.
     pub fn note(&self, text: &str) {
         if !self.is_json {
             println!("{text}");
         }
     }
 
-    /// Prints what has to be known to read the table.
+    /// Prints the notes that explain the table.
     pub fn finish(&self) {
         self.note("  Our seconds hold everything but making the examples; Flower's hold the start of its program and of Ray.");
         self.note(

@@ -1,41 +1,41 @@
-//! Whose CPU time it was, read while the simulation's threads are there.
+//! Attributes CPU time to the simulation's threads, while they are running.
 
 use std::fs;
 
 use folkmoot_simulation::{record::RoundRow, simulate::Progress};
 
-/// Nanoseconds of CPU time of this process's threads.
+/// CPU time of this process's threads, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Accounts {
     /// All threads.
     all: u64,
-    /// The one that runs the loop of events.
+    /// The thread that runs the event loop.
     main: u64,
-    /// Those that train: they have no name of their own.
+    /// The training threads. They are recognised because they have no name of their own.
     training: u64,
 }
 
-/// Notes at the end of every round what the threads have used.
+/// Records the threads' CPU time at the end of every round.
 pub struct Watch {
     began: Option<Accounts>,
     last: Option<Accounts>,
 }
 
 impl Watch {
-    /// Notes what was used before.
+    /// Records the CPU time used before the simulation.
     pub fn start() -> Self {
-        // The kernel brings a thread's account up to date when it schedules it.
+        // The kernel updates a thread's account when it schedules the thread.
         std::thread::yield_now();
         Self { began: read(), last: None }
     }
 
-    /// The share of the CPU time in the threads that train; `None` where the kernel does not say.
+    /// Returns the training threads' share of the CPU time; `None` if the kernel does not report it.
     pub fn training_share(&self) -> Option<f64> {
         let used = self.used()?;
         Some(used.training as f64 / used.all.max(1) as f64)
     }
 
-    /// The share of so many seconds of the clock in which the loop of events computed.
+    /// Returns the share of `seconds` of wall-clock time in which the event loop used the processor.
     pub fn loop_share(&self, seconds: f64) -> Option<f64> {
         Some(self.used()?.main as f64 / 1e9 / seconds)
     }
@@ -56,7 +56,7 @@ impl Progress for Watch {
     }
 }
 
-/// Adds the accounts up. Threads without a name bear that of the thread which has started them.
+/// Reads and sums the accounts. A thread without its own name inherits the name of the thread that started it.
 fn read() -> Option<Accounts> {
     let own = fs::read_to_string("/proc/self/comm").ok()?;
     let main = std::process::id().to_string();

@@ -1,7 +1,7 @@
-//! candle's own autograd, with the model written by hand as its users write it.
+//! candle's autograd, with the model written by hand as candle's users do.
 //!
-//! candle 0.11's gradient of `max_pool2d` is wrong: it is divided by the number of elements of the window. So its CNN
-//! costs what it costs but trains differently, and its loss is not compared.
+//! candle 0.11's gradient of `max_pool2d` is wrong: it is divided by the number of elements of the window. The time of
+//! its CNN is still meaningful, but it trains differently, so its loss is not compared.
 
 use candle_core::{Device, Result, Tensor, Var};
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::Failure;
 
-/// The model's variables, weight and bias of one layer after the other, and the batch.
+/// The model's variables (weight and bias of each layer in order) and the batch.
 pub struct Candle {
     network: Network,
     variables: Vec<Var>,
@@ -20,7 +20,7 @@ pub struct Candle {
 }
 
 impl Candle {
-    /// Takes over the weights of the ONNX file.
+    /// Copies the weights of the ONNX file.
     pub fn new(network: Network) -> std::result::Result<Self, Failure> {
         let device = Device::Cpu;
         let model = network.model()?;
@@ -63,7 +63,7 @@ impl Candle {
         input.conv2d(weight, padding, 1, 1, 1)?.broadcast_add(&bias.reshape((1, (), 1, 1))?)
     }
 
-    /// Softmax cross-entropy, as in candle-nn.
+    /// Computes softmax cross-entropy as in candle-nn.
     fn loss(&self) -> Result<Tensor> {
         let logits = self.logits()?;
         let shifted = logits.broadcast_sub(&logits.max_keepdim(1)?)?;

@@ -1,4 +1,4 @@
-//! Our executor, as an app uses it.
+//! Our executor, used in the same way as by an app.
 
 use folkmoot_engine::{Examples, Labels, LocalOptimizer, Loss, Trainer, TrainingPlan};
 
@@ -8,16 +8,16 @@ use super::{
 };
 use crate::Failure;
 
-/// Examples from which a step gathers its batch.
+/// The number of examples from which a step gathers its batch.
 const ROWS: usize = 32 * BATCH_SIZE;
 
-/// A training that does not end.
+/// A training without an end.
 pub struct Folkmoot {
     trainer: Trainer,
 }
 
 impl Folkmoot {
-    /// Prepares the training.
+    /// Creates a training of our executor without an end.
     pub fn new(network: Network) -> Result<Self, Failure> {
         let model = network.model()?;
         let plan = TrainingPlan {
@@ -30,14 +30,14 @@ impl Folkmoot {
         Ok(Self { trainer })
     }
 
-    /// The training itself.
+    /// Returns the training.
     pub fn trainer(&mut self) -> &mut Trainer {
         &mut self.trainer
     }
 }
 
 impl Executor for Folkmoot {
-    /// Also gathers the batch from the examples, in an order that is drawn anew in each epoch.
+    /// Also gathers the batch from the examples, which are shuffled again in each epoch.
     fn step(&mut self) -> Result<f64, Failure> {
         Ok(self.trainer.step()?.loss)
     }

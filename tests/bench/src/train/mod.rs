@@ -1,4 +1,4 @@
-//! `bench train`: a training step of two well-known models on one thread, and how near it is to the processor's peak.
+//! `bench train`: measures a training step of two well-known models on one thread, relative to the processor's peak.
 
 mod candle;
 mod executor;
@@ -19,25 +19,25 @@ use trainee::ExecutorName;
 
 use crate::Failure;
 
-/// What to measure.
+/// The models and frameworks to measure.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The models
+    /// Models to measure
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Network::TwoNn, Network::Cnn])]
     models: Vec<Network>,
-    /// Also onnxruntime-training and JAX, where Python has them
+    /// Also measure onnxruntime-training and JAX if Python has them
     #[arg(long)]
     with_peers: bool,
-    /// A Python interpreter for the peers; of several, each peer takes the first that has it
+    /// Python interpreter for the peers; each peer uses the first of several that has it
     #[arg(long, default_value = "python3")]
     python: Vec<String>,
-    /// Also burn's `flex` backend, which takes minutes to compile
+    /// Also measure burn's `flex` backend, which takes minutes to compile
     #[arg(long)]
     with_burn: bool,
-    /// The time of each operator of our executor, instead of the comparison
+    /// Print the time of each operator of our executor instead of the comparison
     #[arg(long)]
     profile: bool,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -45,7 +45,7 @@ pub struct Arguments {
 /// Measures and prints.
 ///
 /// # Errors
-/// Returns what could not be measured, and which executors do not compute what ours does.
+/// Fails if a measurement fails, or names the executors whose loss differs from ours.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.profile {
         return arguments.models.iter().try_for_each(|model| profile::print(*model, arguments.json));
@@ -64,7 +64,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if faults.is_empty() { Ok(()) } else { Err(faults.join("; ").into()) }
 }
 
-/// Measures all executors, and prints each as soon as it is measured.
+/// Measures all executors, and prints each result at once.
 fn measure(model: Network, arguments: &Arguments, table: &mut Table) -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     let mut add = |row: Row| -> Result<(), Failure> {
@@ -86,9 +86,9 @@ fn measure(model: Network, arguments: &Arguments, table: &mut Table) -> Result<V
     Ok(rows)
 }
 
-/// The executors that do not compute what ours does.
+/// Returns messages about executors whose loss differs from ours.
 ///
-/// candle's CNN is left out, because the gradient of its pools is wrong.
+/// candle's CNN is not compared, because the gradient of its pools is wrong.
 fn disagreements(rows: &[Row]) -> Vec<String> {
     let Some(own) = rows.iter().find(|row| row.executor == "folkmoot").and_then(|row| row.loss) else {
         return Vec::new();

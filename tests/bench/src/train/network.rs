@@ -5,11 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::Failure;
 
-/// Examples in a step.
+/// The number of examples in a step.
 pub const BATCH_SIZE: usize = 32;
-/// The learning rate of every executor. With a larger one a rounding error can turn a Relu on, and the losses part.
+/// The learning rate of every executor. With a larger rate, a rounding error can turn a Relu on, and the losses
+/// diverge.
 pub const LEARNING_RATE: f32 = 0.01;
-/// Values of an example.
+/// The number of values of an example.
 pub const FEATURES: usize = 784;
 const CLASSES: u64 = 10;
 const SEED: u64 = 1;
@@ -34,7 +35,8 @@ enum Layer {
 }
 
 impl Layer {
-    /// Multiplications of an example's forward pass. The gradients of filter and input need as many each.
+    /// Returns the number of multiplications in an example's forward pass. The gradients of filter and input need the
+    /// same number each.
     fn multiplications(self) -> u64 {
         match self {
             Self::Dense { inputs, outputs } => inputs * outputs,
@@ -48,14 +50,14 @@ impl Layer {
 pub struct Product {
     /// m, k, n.
     pub shape: [usize; 3],
-    /// Whether the second matrix lies in memory as `[n, k]`, as the weights of a dense layer do.
+    /// Set if the second matrix is stored as `[n, k]`, like the weights of a dense layer.
     pub is_transposed: bool,
-    /// The layer, for the reader.
+    /// The name of the layer in the table.
     pub layer: &'static str,
 }
 
 impl Network {
-    /// The name on the command line and in the tables.
+    /// Returns the name on the command line and in the tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::TwoNn => "2nn",
@@ -63,7 +65,7 @@ impl Network {
         }
     }
 
-    /// The ONNX file from which every executor takes its weights.
+    /// Returns the ONNX file with the initial weights of every executor.
     pub fn onnx(self) -> Vec<u8> {
         match self {
             Self::TwoNn => build::mlp(&[FEATURES, 200, 200, 10], SEED),
@@ -71,15 +73,15 @@ impl Network {
         }
     }
 
-    /// The imported model.
+    /// Imports the model.
     pub fn model(self) -> Result<Model, Failure> {
         Ok(Model::from_onnx(&self.onnx(), &ImportLimits::default())?)
     }
 
-    /// The largest difference of two executors' losses after the checked steps, relative to ours.
+    /// Returns the tolerated difference of another executor's loss after the checked steps, relative to ours.
     ///
-    /// Until a rounding error turns a Relu on, or decides which element of a pool's window is the largest, losses agree
-    /// to seven digits. The CNN has a million of these decisions in a step.
+    /// Losses agree to seven digits until a rounding error turns a Relu on, or changes the largest element of a pool's
+    /// window. The CNN has a million of these decisions in a step.
     pub fn loss_tolerance(self) -> f64 {
         match self {
             Self::TwoNn => 1e-3,
@@ -101,11 +103,11 @@ impl Network {
         }
     }
 
-    /// Floating-point operations of a step: two for each multiplication of the layers' products.
+    /// Returns the floating-point operations of a step: two for each multiplication of the layers' products.
     ///
-    /// Those are the forward pass and the gradient of the filter for every layer, and the gradient of the input for
-    /// every layer but the first, which nobody needs. What costs less than products (Relu, pools, biases, the loss,
-    /// the update) is not counted.
+    /// The count includes the forward pass and the gradient of the filter for every layer, and the gradient of the
+    /// input for every layer except the first, which does not need it. Cheaper operations (Relu, pools, biases, the
+    /// loss, the update) are not counted.
     pub fn flops(self) -> u64 {
         let layers = self.layers();
         let all: u64 = layers.iter().map(|layer| layer.multiplications()).sum();
@@ -113,7 +115,7 @@ impl Network {
         2 * BATCH_SIZE as u64 * (2 * all + behind_the_first)
     }
 
-    /// The products of the large layers, as the forward pass needs them.
+    /// Returns the products of the large layers in the forward pass.
     pub fn products(self) -> Vec<Product> {
         let dense = |shape, layer| Product { shape, is_transposed: true, layer };
         match self {
@@ -130,17 +132,17 @@ impl Network {
     }
 }
 
-/// Row-major features, uniform between 0 and 1, as pixels are.
+/// Returns row-major features, uniform between 0 and 1 like pixels.
 pub fn features(rows: usize) -> Vec<f32> {
     (0..(rows * FEATURES) as u64).map(|index| (mixed(index) >> 40) as f32 / (1 << 24) as f32).collect()
 }
 
-/// Classes that have nothing to do with the features.
+/// Returns random classes, independent of the features.
 pub fn labels(rows: usize) -> Vec<u32> {
     (0..rows as u64).map(|row| (mixed(row + (1 << 40)) % CLASSES) as u32).collect()
 }
 
-/// The finaliser of SplitMix64.
+/// Computes the finaliser of SplitMix64.
 pub fn mixed(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -154,9 +156,9 @@ mod tests {
 
     #[test]
     fn operations_by_hand() {
-        // 784 200 + 200 200 + 200 10 = 198,800 multiplications forward, 42,000 of them behind the first layer.
+        // 784·200 + 200·200 + 200·10 = 198,800 multiplications forward, 42,000 of them after the first layer.
         assert_eq!(Network::TwoNn.flops(), 64 * (2 * 198_800 + 42_000));
-        // 627,200 + 10,035,200 + 1,605,632 + 5,120 = 12,273,152 forward, 11,645,952 of them behind the first.
+        // 627,200 + 10,035,200 + 1,605,632 + 5,120 = 12,273,152 forward, 11,645,952 of them after the first layer.
         assert_eq!(Network::Cnn.flops(), 64 * (2 * 12_273_152 + 11_645_952));
     }
 }

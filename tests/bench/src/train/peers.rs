@@ -1,6 +1,6 @@
-//! Frameworks that are measured by programs of their own: a Python script, and a package with its own lock file.
+//! Frameworks that are measured by separate programs: a Python script, and a package with its own lock file.
 //!
-//! Each gets a folder with the model and the batch, and prints one JSON object.
+//! Each program gets a folder with the model and the batch, and prints one JSON object.
 
 use std::{
     fs,
@@ -19,19 +19,19 @@ use crate::{Failure, folder::TemporaryFolder};
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/train_peers.py");
 /// burn's package.
 pub const BURN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/burn/Cargo.toml");
-/// Where burn is compiled, if the environment does not say.
+/// The default target folder for burn.
 pub const BURN_TARGET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/burn");
 
-/// The Python peers' names in the script, and how they are installed.
+/// The names of the Python peers in the script, and the commands that install them.
 const PYTHON_PEERS: [(&str, &str); 2] = [
     ("onnxruntime-training", "pip install onnxruntime-training==1.19.2 onnx==1.16.2 'numpy<2'"),
     ("jax", "pip install jax"),
 ];
 
-/// What a peer's program prints.
+/// The output of a peer's program.
 #[derive(Deserialize)]
 struct Report {
-    /// The module that the interpreter does not have.
+    /// A module that the interpreter lacks.
     missing: Option<String>,
     #[serde(flatten)]
     measured: Option<Measured>,
@@ -52,7 +52,7 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// Writes the model, its weights in schema order, and the batch: float32 and int32, little-endian.
+    /// Writes the model, its weights in schema order, and the batch, as little-endian float32 and int32.
     pub fn write(model: Network) -> Result<Self, Failure> {
         let folder = TemporaryFolder::new(model.name())?;
         let floats =
@@ -66,26 +66,26 @@ impl Inputs {
         Ok(Self { model, folder })
     }
 
-    /// Measures each Python peer with the first of the interpreters that has it, and says on standard error which none
-    /// has.
+    /// Measures each Python peer with the first interpreter that has it. Reports peers that no interpreter has on
+    /// standard error.
     ///
     /// # Errors
-    /// Returns how a peer failed that is there.
+    /// Fails if an installed peer fails.
     pub fn measure_python(&self, interpreters: &[String]) -> Result<Vec<Row>, Failure> {
         let mut rows = Vec::new();
         for (peer, installation) in PYTHON_PEERS {
             match self.measure_with_one_of(interpreters, peer)? {
                 Ok(row) => rows.push(row),
-                Err(reason) => eprintln!("{peer} is left out: {reason}; `{installation}` installs it"),
+                Err(reason) => eprintln!("{peer} is skipped: {reason}. Install it with `{installation}`"),
             }
         }
         Ok(rows)
     }
 
-    /// Measures burn, which cargo compiles before.
+    /// Compiles and measures burn.
     ///
     /// # Errors
-    /// Returns what the compiler or burn says.
+    /// Returns the message of the compiler or of burn.
     pub fn measure_burn(&self) -> Result<Row, Failure> {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.args(["run", "--quiet", "--release", "--manifest-path", BURN]);
@@ -98,7 +98,7 @@ impl Inputs {
         Ok(self.row("burn flex", measured))
     }
 
-    /// Returns the row, or why no interpreter gave one.
+    /// Returns the row, or the reason why no interpreter could measure it.
     fn measure_with_one_of(
         &self,
         interpreters: &[String],
@@ -138,7 +138,7 @@ impl Inputs {
         if !output.status.success() {
             return Err(format!("{peer} could not train {}:\n{errors}", self.model.name()).into());
         }
-        // Libraries may have printed something before.
+        // The report is the last line, because libraries may print lines before it.
         Ok(serde_json::from_str(text.trim().lines().last().unwrap_or_default())?)
     }
 

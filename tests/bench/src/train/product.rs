@@ -1,4 +1,4 @@
-//! The plain product of two matrices on one thread: what the processor can do at best.
+//! Measures a plain matrix product on one thread, as the peak performance of the processor.
 
 use std::hint::black_box;
 
@@ -11,16 +11,16 @@ use super::{
 };
 use crate::Failure;
 
-/// Rows and columns of the product that is called the peak.
+/// The number of rows and columns of the product that serves as the peak.
 const PEAK: usize = 1024;
 
-/// Measures the peak, for the comparison with a model that is measured in the same minute.
+/// Measures the peak, for comparison with a model that is measured at about the same time.
 pub fn measure_peak(model: Network) -> Result<Row, Failure> {
     let product = Product { shape: [PEAK; 3], is_transposed: false, layer: "peak" };
     measure(model, "gemm", product)
 }
 
-/// Measures the product that a layer needs.
+/// Measures the product of a layer.
 pub fn measure_layer(model: Network, product: Product) -> Result<Row, Failure> {
     let [m, k, n] = product.shape;
     measure(model, &format!("gemm {m}x{k}x{n}"), product)
@@ -37,7 +37,7 @@ fn measure(model: Network, name: &str, product: Product) -> Result<Row, Failure>
     Ok(Row::new(model, name, cpu_ms, 2 * (m * k * n) as u64))
 }
 
-/// `C ← A B`.
+/// Computes `C ← A B`.
 #[allow(unsafe_code, reason = "the library's interface is one function over pointers; bounds are asserted")]
 fn multiply(product: Product, a: &[f32], b: &[f32], c: &mut [f32]) {
     let [m, k, n] = product.shape;

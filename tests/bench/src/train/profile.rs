@@ -1,4 +1,4 @@
-//! Where the time of our executor goes.
+//! Profiles our executor by operator.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -11,14 +11,14 @@ use super::{
 };
 use crate::{Failure, clock};
 
-/// Calls that are listed one by one.
+/// The number of single calls to list.
 const LISTED: usize = 12;
 
 /// One call of an operator, in the order of a step.
 #[derive(Clone, Copy)]
 struct Call {
     operator: &'static str,
-    /// Which call of this operator it is, counted from 1.
+    /// The number of the call among those of the same operator, from 1.
     number: usize,
     flops: u64,
     time: Duration,
@@ -32,11 +32,11 @@ struct Sum {
     calls: usize,
     ms: f64,
     share: f64,
-    /// 0 where operations are not counted.
+    /// Billions of operations per second; 0 if operations are not counted.
     gflops: f64,
 }
 
-/// Prints the time of each operator, and of the calls that take longest.
+/// Prints the time of each operator, and of the longest calls.
 pub fn print(model: Network, is_json: bool) -> Result<(), Failure> {
     let calls = measure(model)?;
     let sums = sums(model, &calls);
@@ -75,7 +75,7 @@ fn rate(gflops: f64) -> String {
     if gflops > 0.0 { format!("{gflops:.1}") } else { "-".to_owned() }
 }
 
-/// The calls of a step with their mean times in the fastest repetition.
+/// Returns the calls of a step with their mean times in the fastest repetition.
 fn measure(model: Network) -> Result<Vec<Call>, Failure> {
     let mut folkmoot = Folkmoot::new(model)?;
     let trainer = folkmoot.trainer();
@@ -110,7 +110,7 @@ fn measure(model: Network) -> Result<Vec<Call>, Failure> {
     Ok(calls)
 }
 
-/// The operators, slowest first.
+/// Returns the operators, the slowest first.
 fn sums(model: Network, calls: &[Call]) -> Vec<Sum> {
     let mut by_operator: BTreeMap<&'static str, (usize, u64, Duration)> = BTreeMap::new();
     for call in calls {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::network::Network;
 
-/// What was measured of one executor with one model.
+/// The measurements of one executor with one model.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Row {
     /// The model.
@@ -15,10 +15,10 @@ pub struct Row {
     pub cpu_ms: f64,
     /// Billions of floating-point operations per second, by [`Network::flops`].
     pub gflops: f64,
-    /// The mean loss of the batch in the last of the steps that every executor does from the same weights.
+    /// The mean loss of the batch in the last checked step. All executors start from the same weights.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<f64>,
-    /// The most memory that the process has held.
+    /// The peak memory of the process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_memory_mib: Option<f64>,
     /// The version of a peer.
@@ -27,12 +27,12 @@ pub struct Row {
 }
 
 impl Row {
-    /// A step of this model.
+    /// Creates the row of a step of this model.
     pub fn of_step(model: Network, executor: &str, cpu_ms: f64) -> Self {
         Self::new(model, executor, cpu_ms, model.flops())
     }
 
-    /// So many operations in so many milliseconds.
+    /// Creates a row from the number of operations and their CPU milliseconds.
     pub fn new(model: Network, executor: &str, cpu_ms: f64, flops: u64) -> Self {
         let gflops = flops as f64 / cpu_ms / 1e6;
         let executor = executor.to_owned();

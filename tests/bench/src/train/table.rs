@@ -1,4 +1,4 @@
-//! The rows as a table for people, or as JSON.
+//! Prints the rows as a text table or as JSON.
 
 use super::{
     network::{BATCH_SIZE, Network},
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::Failure;
 
-/// The rows of one model, printed as soon as they are measured.
+/// The table of one model. It prints each row at once.
 pub struct Table {
     model: Network,
     is_json: bool,
@@ -38,7 +38,7 @@ impl Table {
         Self { model, is_json, peak: None, own: None }
     }
 
-    /// Prints a row. The others are compared with the peak and our own, which come first.
+    /// Prints a row. The peak and our executor must come first, because the other rows are compared with them.
     pub fn print(&mut self, row: &Row) -> Result<(), Failure> {
         match row.executor.as_str() {
             "gemm" => self.peak = Some(row.gflops),
@@ -54,7 +54,7 @@ impl Table {
         self.line(row, &name, ratio)
     }
 
-    /// Prints the plain product of a layer.
+    /// Prints the row of a layer's plain product.
     pub fn print_product(&self, row: &Row, layer: &str) -> Result<(), Failure> {
         self.line(row, &row.executor, None)?;
         if !self.is_json {
@@ -84,7 +84,7 @@ impl Table {
         Ok(())
     }
 
-    /// Prints what has to be known to read the table.
+    /// Prints the notes that explain the table.
     pub fn finish(&self) {
         if self.is_json {
             return;

@@ -1,17 +1,17 @@
-//! The time of a step, fastest of several repetitions.
+//! Measures the time of a step, as the fastest of several repetitions.
 
 use std::time::Duration;
 
 use crate::{Failure, clock, process};
 
-/// How often a repetition is measured; the fastest counts, as the one that nothing disturbed.
+/// The number of repetitions. The fastest counts, because it was disturbed the least.
 pub const REPETITIONS: usize = 7;
-/// How long a repetition takes, about.
+/// The approximate duration of a repetition.
 const REPETITION: Duration = Duration::from_millis(500);
 const WARM_UP: Duration = Duration::from_millis(300);
 const WARM_UP_STEPS: u32 = 3;
 
-/// Steps of one repetition, after a warm-up in which memory is touched and caches are filled.
+/// Returns the number of steps in a repetition, after a warm-up that touches memory and fills caches.
 pub fn steps_of_a_repetition(mut step: impl FnMut() -> Result<(), Failure>) -> Result<u32, Failure> {
     let started = clock::start();
     let mut steps = 0;
@@ -25,7 +25,7 @@ pub fn steps_of_a_repetition(mut step: impl FnMut() -> Result<(), Failure>) -> R
 
 /// Returns the CPU time of a step in milliseconds, over all threads of this process.
 ///
-/// Where the kernel does not count CPU time it is the time on the clock, see [`is_cpu_time`].
+/// If the kernel does not report CPU time, returns wall-clock time; see [`is_cpu_time`].
 pub fn milliseconds(mut step: impl FnMut() -> Result<(), Failure>) -> Result<f64, Failure> {
     let steps = steps_of_a_repetition(&mut step)?;
     let mut fastest = f64::INFINITY;
@@ -43,7 +43,7 @@ pub fn milliseconds(mut step: impl FnMut() -> Result<(), Failure>) -> Result<f64
     Ok(fastest)
 }
 
-/// Whether [`milliseconds`] are CPU time here, and not what the clock says.
+/// Returns `true` if [`milliseconds`] measures CPU time, and `false` if it measures wall-clock time.
 pub fn is_cpu_time() -> bool {
     process::own_cpu_time().is_some()
 }

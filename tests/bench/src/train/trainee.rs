@@ -1,11 +1,11 @@
-//! One model on one executor, in a process of its own: its memory is its own, and so are its threads.
+//! One model on one executor in a separate process, so that its memory and threads can be measured separately.
 
 use std::process::Command;
 
 use super::{candle::Candle, executor::Executor, folkmoot::Folkmoot, network::Network, row::Row, timing};
 use crate::{Failure, process};
 
-/// Steps that every executor does on the same batch from the same weights, so that their losses can be compared.
+/// The number of steps that every executor performs on the same batch from the same weights, to compare their losses.
 pub const CHECKED_STEPS: usize = 20;
 
 /// The executors that are written in Rust.
@@ -33,7 +33,7 @@ impl ExecutorName {
     }
 }
 
-/// What the process is to measure.
+/// Settings of the process.
 #[derive(clap::Args)]
 pub struct Arguments {
     #[arg(long)]
@@ -60,7 +60,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Starts the process, with one thread for the frameworks that would take more, and returns its row.
+/// Starts the process, limits frameworks to one thread, and returns its row.
 pub fn measure(model: Network, executor: ExecutorName) -> Result<Row, Failure> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["trainee", "--model", model.name(), "--executor", executor.name()]);
