@@ -1,7 +1,7 @@
 /**
- * `cargo xtask bench browser`: how much a training disturbs its page; and a training step of the engine and of
- * TensorFlow.js, in one run of one browser, by turns.
- * `--json` prints the figures for a machine, `--seconds N` measures longer.
+ * `cargo xtask bench browser`: measures how much training disturbs its page. Also compares a training step of the
+ * engine and of TensorFlow.js, which take turns in one run of one browser. `--json` prints the figures as JSON.
+ * `--seconds N` sets the duration of each measurement.
  */
 
 import { cpus } from 'node:os';
@@ -13,7 +13,7 @@ import { serveSite } from './support/site.mjs';
 const BATCH_SIZE = 32;
 const isJson = process.argv.includes('--json');
 const seconds = Number(process.argv[process.argv.indexOf('--seconds') + 1]) || 3;
-/** A step of TensorFlow.js may take seconds: so many are enough. */
+/** The maximum number of steps per measurement, because a step of TensorFlow.js may take seconds. */
 const STEPS_MAX = 400;
 
 const SYSTEMS = [
@@ -27,7 +27,7 @@ const SYSTEMS = [
 const disturbance = await measureDisturbance(seconds);
 if (!isJson) {
   const { pauses, long_tasks: tasks } = disturbance;
-  console.log(`a training rests after ${pauses.median.toFixed(1)} ms, ${pauses.largest.toFixed(1)} at most of ${pauses.count} times`);
+  console.log(`a training pauses after ${pauses.median.toFixed(1)} ms, at most ${pauses.largest.toFixed(1)}, ${pauses.count} times`);
   for (const [what, { count, longest }] of [
     ['idle', tasks.idle],
     ['training', tasks.training],

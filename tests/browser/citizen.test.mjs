@@ -1,4 +1,4 @@
-/** A page is not disturbed by its client, its user decides, and nothing stays behind. */
+/** A client does not disturb its page, its user decides about training, and `forget()` removes all data. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -9,7 +9,7 @@ import { rowCounts, sessionIs } from './support/storage.mjs';
 import { until, worldOfTests } from './support/world.mjs';
 
 const OPTIONS = { timeout: 90_000 };
-/** A training that is under way until somebody ends it. */
+/** A training that runs until it is stopped. */
 const ENDLESS = { plan: { epochs: 1_000_000 }, scheduling: { deadlineSeconds: 3600 }, rounds: 1 };
 
 const world = worldOfTests();
@@ -105,7 +105,7 @@ test('a training lets the page in between its steps, and takes none while it is 
       client.pause();
       return heard('paused', pause);
     }, pause);
-    // A training that went on would take steps between these answers.
+    // If the training were still running, it would perform steps between these answers.
     await answers(20);
     await page.evaluate((pause) => {
       const trained = told.filter(({ name }) => name === 'training').length;
@@ -205,7 +205,7 @@ test('a client that rests between rounds stops and forgets', OPTIONS, async () =
   await page.evaluate(() => client.start());
   await world.coordinator.task({ rounds: 1 });
   await page.evaluate(() => heard('round'));
-  // The round is over for the session when it waits for another.
+  // The session has finished its round when it waits for the next.
   await sessionIs(page, 'checked_in', 'idle');
   await page.evaluate(() => client.pause());
   await page.evaluate(() => heard('paused'));
@@ -215,7 +215,7 @@ test('a client that rests between rounds stops and forgets', OPTIONS, async () =
   await page.close();
 });
 
-/** Counts what is stored that was made of examples. */
+/** Counts the stored objects that are derived from examples. */
 async function madeOf(page) {
   const { memories, work } = await rowCounts(page);
   return [memories, work];
@@ -247,7 +247,7 @@ test('consent that is withdrawn in one tab stops the other', OPTIONS, async () =
   await first.evaluate(() => heard('training'));
   const second = await world.page({ name: 'withdrawn', count: 0 });
   await second.evaluate(() => client.consent.withdraw());
-  // It stops in the middle of its training, not where it asks for consent again.
+  // It stops in the middle of its training, without waiting until it would ask for consent again.
   assert.equal((await first.evaluate(() => heard('stopped'))).reason, 'requested');
   await until(async () => ((await madeOf(first)).every((count) => count === 0) ? true : null));
   assert.equal(
@@ -263,7 +263,7 @@ test('consent that is withdrawn in one tab stops the other', OPTIONS, async () =
 });
 
 test('a round leaves nothing behind that the first one did not', OPTIONS, async () => {
-  // Each round is a task of its own, so that all rounds need the same blobs.
+  // Each round belongs to a separate task, so that all rounds need the same blobs.
   const page = await world.page();
   const objects = await watchObjects(page);
   await page.evaluate(() => client.start());
@@ -272,7 +272,7 @@ test('a round leaves nothing behind that the first one did not', OPTIONS, async 
     await world.coordinator.task({ rounds: 1 });
     await page.evaluate((round) => heard('round', round), round);
     await sessionIs(page, 'checked_in', 'idle');
-    // The log keeps what was sent, as it is meant to.
+    // The log keeps a record of each upload, as intended.
     const { log, ...rows } = await rowCounts(page);
     left.push({ workers: page.workers().length, objects: await objects(), rows });
   }
@@ -282,11 +282,11 @@ test('a round leaves nothing behind that the first one did not', OPTIONS, async 
   await forget(page);
 });
 
-/** Returns how many objects of the engine a page's worker has made from now on and not freed. */
+/** Counts the engine's objects that a page's worker creates from now on and does not free. */
 async function watchObjects(page) {
   const [worker] = page.workers();
   await worker.evaluate(() => {
-    // Each of them is registered while it lives.
+    // Each object is registered for its lifetime.
     const { register, unregister } = FinalizationRegistry.prototype;
     globalThis.objects = 0;
     FinalizationRegistry.prototype.register = function (...given) {

@@ -1,4 +1,4 @@
-/** What of the console outlives a session's end, another tab, and an answer that no view can show. */
+/** The console after the end of a session, with a second tab, and after a response that a view cannot show. */
 
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
@@ -30,7 +30,7 @@ async function signOut(page) {
   await page.getByLabel('API key').waitFor();
 }
 
-/** Does something while another tab hears nothing of it: it asks from time to time, and would find its session over by itself. */
+/** Runs `act` while the other tab is offline. That tab polls, and would otherwise notice by itself that its session is over. */
 async function meanwhile(other, act) {
   await other.route('**/v1/admin/**', (route) => route.abort());
   await act();
@@ -44,12 +44,12 @@ test('what was typed is there again after the session has ended', { timeout: 60_
   await page.getByLabel('ONNX file').setInputFiles(`${root}examples/digits/model.onnx`);
   await page.locator('[name="name"]').fill('half written');
   await page.locator('[name="stop.rounds"]').fill('77');
-  // Else a check that is due would find the session over before the rest is typed.
+  // Wait for the pending check; it would otherwise find the session over before the rest is typed.
   await page.locator('pre.toml').getByText('rounds = 77').waitFor();
 
   await browser.context.clearCookies();
   await page.locator('[name="population"]').fill('patient');
-  await page.getByText('The session is over').waitFor();
+  await page.getByText('Your session has ended').waitFor();
   await signInAgain(page);
   await page.getByRole('heading', { level: 1, name: 'Create a task' }).waitFor();
   const typed = await Promise.all(['name', 'population', 'stop.rounds'].map((name) => page.locator(`[name="${name}"]`).inputValue()));
@@ -65,7 +65,7 @@ test('two tabs: what one ends is over in both, and a token that is old still sig
     await signOut(second);
     await first.getByRole('link', { name: 'Tasks' }).click();
   });
-  await first.getByText('The session is over').waitFor();
+  await first.getByText('Your session has ended').waitFor();
   await signInAgain(first);
   await first.getByRole('heading', { level: 1, name: 'Tasks' }).waitFor();
 
@@ -83,7 +83,7 @@ test('two tabs: what one ends is over in both, and a token that is old still sig
 test('an answer that a view cannot show leaves the others as they are', { timeout: 60_000 }, async () => {
   const page = await signIn(browser, coordinator);
   await page.route('**/v1/admin/system', (route) => route.fulfill({ json: { version: 'of another time' } }));
-  // The view that comes next is there later than an answer is, which the broken view must not ask for.
+  // Hold the next view back until after the response to a repeated request, which the broken view must not send.
   let letThrough;
   const isAsked = new Promise((resolve) => (letThrough = resolve));
   await page.route('**/tasks-*.js', async (route) => {
@@ -91,9 +91,9 @@ test('an answer that a view cannot show leaves the others as they are', { timeou
     await route.continue();
   });
   await page.getByRole('link', { name: 'System' }).click();
-  await page.getByRole('alert').getByText('This view cannot show what the coordinator answered').waitFor();
+  await page.getByRole('alert').getByText("This view cannot show the coordinator's response").waitFor();
   await page.getByRole('link', { name: 'Tasks' }).click();
-  // A broken view that asked again would have its answer before this one.
+  // If the broken view had repeated its request, its response would have arrived before this one.
   await drawn(page);
   await api(page, '/system');
   letThrough();

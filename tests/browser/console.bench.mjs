@@ -1,7 +1,7 @@
 /**
- * `cargo xtask bench console`: how soon the console is there with a processor a quarter as fast, how it does with 10,000 tasks and a
- * task of 100,000 rounds, and whether its memory grows while it shows live rounds. `--minutes N` watches longer than one,
- * `--json` prints the figures for a machine.
+ * `cargo xtask bench console`: measures the console's loading times on a processor slowed down four times, its speed
+ * with 10,000 tasks and a task of 100,000 rounds, and the growth of its memory while it shows live rounds. `--minutes
+ * N` sets how long it watches live rounds (default 1). `--json` prints the figures as JSON.
  */
 
 import { execFile } from 'node:child_process';
@@ -20,7 +20,7 @@ const TASKS = 10_000;
 const ROUNDS = 100_000;
 const execute = promisify(execFile);
 
-/** Copies the one task and its first round: what the database would hold after a long time, without waiting for it. */
+/** Copies the task and its first round many times, to fill the database as after a long time of operation. */
 const FILL = `
 import sqlite3, sys, uuid
 database = sqlite3.connect(sys.argv[1])
@@ -46,7 +46,7 @@ function median(values) {
   return values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
 }
 
-/** Milliseconds from the beginning of the navigation until the view has what it shows, by the page's own clock. */
+/** Returns the milliseconds from the start of the navigation until the view shows its data, by the page's clock. */
 async function opening(page, url, selector) {
   const times = [];
   for (let index = 0; index < OPENINGS; index++) {
@@ -74,7 +74,7 @@ try {
   const session = await browser.context.newCDPSession(page);
   await session.send('Performance.enable');
 
-  // Live: memory after so many rounds.
+  // Memory while the console shows live rounds.
   await page.goto(`${coordinator.url}/console/tasks/${task.id}`);
   await page.getByRole('heading', { name: 'Rounds', exact: true }).waitFor();
   await page.waitForTimeout(10_000);
@@ -86,12 +86,12 @@ try {
   await coordinator.command('task', 'pause', task.id);
   await page.waitForTimeout(1_000);
 
-  // First view, slowed down.
+  // Loading times with a slowed-down processor.
   await session.send('Emulation.setCPUThrottlingRate', { rate: THROTTLE });
   figures.first_view_ms = await opening(page, `${coordinator.url}/console/`, '.facts dd');
   figures.task_view_ms = await opening(page, `${coordinator.url}/console/tasks/${task.id}`, '.rounds-row a');
 
-  // The same with much in the database.
+  // Loading times with a large database.
   await coordinator.stop();
   await execute('python3', ['-c', FILL, `${coordinator.folder}/data/folkmoot.db`, String(TASKS), String(ROUNDS)]);
   await coordinator.start();

@@ -61,18 +61,18 @@ test('a task from an ONNX file: created, watched, paused, rolled back, resumed, 
   await set(page, 'name', 'watched');
   await set(page, 'population', 'Not A Name');
   await set(page, 'scheduling.report_goal', 0);
-  await page.getByText('3 things are wrong:').waitFor();
+  await page.getByText('3 problems found:').waitFor();
   assert.equal(await page.locator('[name="population"][aria-invalid="true"]').count(), 1, 'the fault stands at its field');
   await set(page, 'population', 'watched');
   await set(page, 'scheduling.report_goal', 2);
   await set(page, 'stop.rounds', 500);
-  await page.getByText('Nothing is wrong with it.').waitFor();
-  // What is created is what is on the screen, however fast one is: this was not checked yet.
+  await page.getByText('No problems found.').waitFor();
+  // The console creates exactly the task on the screen, even if a quick user has not checked the last change yet.
   await set(page, 'scheduling.report_goal', 0);
   await page.getByRole('button', { name: 'Create the task' }).click();
-  await page.getByRole('alert').getByText('It was not created').waitFor();
+  await page.getByRole('alert').getByText('The task was not created').waitFor();
   await set(page, 'scheduling.report_goal', 2);
-  await page.getByText('Nothing is wrong with it.').waitFor();
+  await page.getByText('No problems found.').waitFor();
   await page.getByText('token_share_max is not set').waitFor();
   const file = await page.locator('pre.toml').textContent();
   assert.match(file, /report_goal = 2/);
@@ -84,7 +84,7 @@ test('a task from an ONNX file: created, watched, paused, rolled back, resumed, 
 
   await page.getByRole('link', { name: 'Access' }).click();
   await page.getByLabel('Population', { exact: true }).fill('watched');
-  await page.getByRole('button', { name: 'Make a token' }).click();
+  await page.getByRole('button', { name: 'Create a token' }).click();
   const token = await page.locator('.secret code').textContent();
   await page.getByRole('cell', { name: '0 of 1,000' }).waitFor();
   const clients = natives(coordinator, token, 3);
@@ -112,7 +112,7 @@ test('a task from an ONNX file: created, watched, paused, rolled back, resumed, 
     const [newest] = await api(page, `/tasks/${task}/versions?limit=1`);
     assert.deepEqual([newest.number, newest.rolled_back_to], [before + 1, before - 1]);
 
-    // Charts tell what the API tells.
+    // The charts show the same values as the API.
     const series = await api(page, `/tasks/${task}/series?points=600`);
     const shows = async (title, columns, values) => {
       const rows = series.points.map((point) => values(point));
@@ -180,13 +180,13 @@ kind = "uniform_mean"
     assert.ok(statement.epsilon_spent <= statement.epsilon_budget && statement.releases >= 1, JSON.stringify(statement));
     const gauge = page.getByRole('meter', { name: 'Epsilon spent' });
     await until(async () => (Number(await gauge.getAttribute('aria-valuenow')) === statement.epsilon_spent ? true : null));
-    await page.getByText('nothing is told').waitFor();
+    await page.getByText('Private tasks are not counted').waitFor();
     await page.getByRole('link', { name: 'Privacy', exact: true }).click();
     await page
       .locator('section', { has: page.getByRole('heading', { name: 'Ledger' }) })
       .locator('select')
       .selectOption('private');
-    // The first entry says what the task promises.
+    // The first entry of the ledger is the task's privacy guarantee.
     const entries = statement.releases + 1;
     await until(async () =>
       (await page.getByRole('region', { name: 'Ledger of private' }).locator('tbody tr').count()) === entries ? true : null,
@@ -205,17 +205,17 @@ test('whom a population protects and what it may spend is set, and taken away ag
   await page.getByRole('link', { name: 'Privacy', exact: true }).click();
   await page.getByLabel('Population', { exact: true }).first().selectOption('users');
   await page.getByLabel('Protects').selectOption('user');
-  await page.getByLabel('Epsilon of all its tasks').fill('4');
+  await page.getByLabel('Epsilon of all tasks together').fill('4');
   await page.getByRole('button', { name: 'Set', exact: true }).click();
-  await confirm(page, 'Set it');
+  await confirm(page, 'Set the budget');
   await page.getByRole('alert').getByText('delta').waitFor();
-  await page.getByLabel('Delta of that').fill('0,000001');
+  await page.getByLabel('Delta of all tasks together').fill('0,000001');
   await page.getByRole('button', { name: 'Set', exact: true }).click();
-  await confirm(page, 'Set it');
-  await page.getByRole('alert').getByText('which is no number').waitFor();
-  await page.getByLabel('Delta of that').fill('1e-6');
+  await confirm(page, 'Set the budget');
+  await page.getByRole('alert').getByText('which is not a number').waitFor();
+  await page.getByLabel('Delta of all tasks together').fill('1e-6');
   await page.getByRole('button', { name: 'Set', exact: true }).click();
-  await confirm(page, 'Set it');
+  await confirm(page, 'Set the budget');
   const cells = () =>
     page
       .getByRole('row', { name: /^users/ })
@@ -225,11 +225,11 @@ test('whom a population protects and what it may spend is set, and taken away ag
   const named = async () => (await api(page, '/populations')).find(({ name }) => name === 'users');
   const set = await named();
   assert.deepEqual([set.unit, set.epsilon, set.delta], ['user', 4, 1e-6]);
-  const away = page.getByRole('button', { name: 'Take the budget of users away' });
+  const away = page.getByRole('button', { name: 'Remove the budget of users' });
   assert.equal(await away.isDisabled(), true, 'to allow more takes a reason');
-  await page.getByLabel('Reason, to allow more than before').fill('the study is over');
+  await page.getByLabel('Reason, if the budget is weakened').fill('the study is over');
   await away.click();
-  await confirm(page, 'Take it away');
+  await confirm(page, 'Remove the budget');
   await until(async () => ((await cells())[2] === "the tasks' own" ? true : null));
   assert.equal((await named()).unit, 'user');
 });
@@ -251,8 +251,8 @@ test('a viewer is offered nothing, and the API refuses all the same', { timeout:
       'Roll back',
       'Revoke',
       'Revoke with clients',
-      'Make a token',
-      'Make a key',
+      'Create a token',
+      'Create a key',
     ]) {
       assert.equal(await page.getByRole('button', { name, exact: true }).count(), 0, `${name} on ${place}`);
     }
@@ -314,7 +314,7 @@ test('all of it works by keyboard', { timeout: 60_000 }, async () => {
   await page.goto(`${coordinator.url}/console/tasks`);
   await page.getByRole('heading', { level: 1, name: 'Tasks' }).waitFor();
   await page.keyboard.press('Tab');
-  assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Skip to the content');
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Skip to content');
   await page.keyboard.press('Enter');
   assert.equal(await page.evaluate(() => document.activeElement.id), 'main', 'the content has the focus');
   await page.getByLabel('Name').focus();
@@ -345,7 +345,7 @@ test('where events do not come through, the page asks from time to time', { time
   const page = await signIn(browser, coordinator);
   await page.route('**/v1/admin/events', (route) => route.abort());
   await page.goto(`${coordinator.url}/console/tasks`);
-  await page.getByText('Asking every 3 s').waitFor();
+  await page.getByText('Updating every 3 s').waitFor();
   const name = 'made elsewhere';
   const [model] = await api(page, '/models');
   await page.evaluate(

@@ -1,4 +1,4 @@
-/** `folkmoot demo --browser`, used as a person would; screenshots are left in the target folder. */
+/** Uses `folkmoot demo --browser` like a person, and saves screenshots to the target folder. */
 
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { startDemo } from './support/demo.mjs';
 import { root } from './support/paths.mjs';
 import { until } from './support/world.mjs';
 
-/** `FOLKMOOT_SCREENSHOTS=screenshots` replaces those that are kept in the repository. */
+/** The folder of the screenshots. `FOLKMOOT_SCREENSHOTS=screenshots` replaces the committed ones. */
 const FOLDER = process.env.FOLKMOOT_SCREENSHOTS ?? `${process.env.CARGO_TARGET_DIR ?? `${root}target`}/browser-screenshots`;
 
 let demo, browser;
@@ -25,7 +25,7 @@ after(async () => {
   await demo?.close();
 });
 
-/** Draws a one, as a person does with a mouse. */
+/** Draws the digit one with the mouse. */
 async function drawOne(page) {
   const pad = await page.locator('#pad').boundingBox();
   const point = (x, y) => [pad.x + x * pad.width, pad.y + y * pad.height];
@@ -59,7 +59,7 @@ test('a person draws, labels, takes part, watches and gets predictions', { timeo
     'the page is in every round, and three clients',
   );
   await drawOne(page);
-  // The starters are drawn at random: after how many rounds the model knows a one differs.
+  // The demo's other clients are chosen at random, so the round after which the model recognises a one varies.
   await page.waitForFunction(() => document.querySelector('#guess').textContent === '1');
   await page.click('#pause');
   await page.screenshot({ path: `${FOLDER}/3-after.png`, fullPage: true });

@@ -1,8 +1,8 @@
 /**
- * One round of clients in all languages: a page, a Kotlin program, a Python program and the native client.
+ * Clients in all languages in the same rounds: a page, a Kotlin program, a Python program and the native client.
  *
- * `cargo xtask test --only languages` names the programs: FOLKMOOT_PYTHON_PACKAGE an interpreter that has the wheel,
- * FOLKMOOT_KOTLIN_BUILD the folder of Maven's build and FOLKMOOT_KOTLIN_NATIVE that of its library.
+ * `cargo xtask test --only languages` sets the variables. FOLKMOOT_PYTHON_PACKAGE is a Python interpreter with the
+ * wheel, FOLKMOOT_KOTLIN_BUILD is Maven's build folder, and FOLKMOOT_KOTLIN_NATIVE is the folder of the native library.
  */
 
 import assert from 'node:assert/strict';
@@ -19,7 +19,7 @@ import { until, worldOfTests } from './support/world.mjs';
 const ROUNDS = 2;
 const world = worldOfTests();
 
-/** Starts a program that says something for each round; `rounds` counts that. */
+/** Starts a program that prints a line for each round. `rounds` counts these lines. */
 function program(name, command, flags, isRound) {
   const child = spawn(command, flags, { cwd: world.coordinator.folder, stdio: ['ignore', 'pipe', 'inherit'] });
   const started = { name, rounds: 0, end: () => end(child, 'SIGTERM') };
@@ -31,7 +31,7 @@ function program(name, command, flags, isRound) {
 
 function named(variable) {
   const value = process.env[variable];
-  assert.ok(value, `${variable} is not set: run \`cargo xtask test --only languages\``);
+  assert.ok(value, `${variable} is not set. Run \`cargo xtask test --only languages\``);
   return value;
 }
 
@@ -77,7 +77,7 @@ test('clients in four languages are in the same rounds, and they commit', { time
       Array(ROUNDS).fill(4),
     );
     await page.evaluate((last) => heard('round', last), ROUNDS - 1);
-    // All four were needed for each round; and each says that it was in all of them.
+    // Each round needs all four clients, and each client must report that it took part in all rounds.
     for (const one of programs) {
       await until(async () => (one.rounds === ROUNDS ? true : null)).catch(() => {
         assert.fail(`${one.name} was in ${one.rounds} rounds`);

@@ -1,4 +1,4 @@
-/** A page sends and fetches no more in a day than its app allows. */
+/** A client in a page transfers no more bytes per day than its app allows. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,15 +8,15 @@ import { reload, until, worldOfTests } from './support/world.mjs';
 
 const OPTIONS = { timeout: 90_000 };
 const HOUR_MILLISECONDS = 60 * 60 * 1000;
-/** A day begins at midnight in UTC. The tests are at noon, so that it is over when they say so. */
+/** A day begins at midnight UTC. The tests start at noon, so that the day ends only when a test moves the clock. */
 const NOON = Date.UTC(2030, 0, 15, 12);
 const MIDNIGHT = NOON + 12 * HOUR_MILLISECONDS;
-/** The bytes of the model's weights, and of an update of them. */
+/** The size of the model's weights in bytes, and of an uncompressed update. */
 const WEIGHTS_BYTES = 4 * 4810;
 
 const world = worldOfTests();
 
-/** Sets the clock of a page's client, which runs on from there. The page has not started it yet. */
+/** Sets the clock of a page's client, before the client starts. The clock runs on from there. */
 async function setClock(page, moment) {
   await page
     .workers()
@@ -28,7 +28,7 @@ async function setClock(page, moment) {
     }, moment);
 }
 
-/** Bytes of the log, both ways, and what was fetched, by name. */
+/** Returns the bytes in the log, in both directions, and the names of the fetched objects. */
 async function logged(page) {
   const log = await page.evaluate(() => client.log());
   const bytes = log.reduce((sum, entry) => sum + entry.bytesSent + entry.bytesReceived, 0);
@@ -48,7 +48,7 @@ test('what would pass the bytes of the day is declined, and the next day is wait
   assert.deepEqual((await logged(page)).fetched, ['plan'], 'neither the model nor the weights were fetched');
   assert.equal((await stored(page, 'state', 'day_bytes')).isSpent, true);
 
-  // Who is stopped has no moment to wait for any more: it is the day that keeps the next session from asking.
+  // Stopping removes the wake-up time. Only the day's limit keeps the next session from sending requests.
   await page.evaluate(() => client.stop());
   const { bytes } = await logged(page);
   await reload(page);
@@ -61,13 +61,13 @@ test('what would pass the bytes of the day is declined, and the next day is wait
   await reload(page);
   await setClock(page, NOON + 24 * HOUR_MILLISECONDS);
   await page.evaluate(() => client.start());
-  // It asks, and what it gets is declined as it was the day before.
+  // On the new day it checks in again, and declines its assignment as on the day before.
   await page.evaluate(() => heard('aborted'));
   assert.ok((await logged(page)).bytes > bytes, 'the next day is begun anew');
 });
 
 test('all that goes and comes is counted, and a compressed update for what it is', OPTIONS, async () => {
-  // Enough for the model, the weights and an update of 4 bits, not for one of 32.
+  // Enough for the model, the weights and a 4-bit update, but not for a 32-bit update.
   const page = await world.page({ limits: { bytesPerDay: 3 * WEIGHTS_BYTES } });
   await setClock(page, NOON);
   await page.evaluate(() => client.start());
@@ -76,7 +76,7 @@ test('all that goes and comes is counted, and a compressed update for what it is
   await page.evaluate(() => client.stop());
   const [{ bytes: counted, isSpent }, { bytes }] = [await stored(page, 'state', 'day_bytes'), await logged(page)];
   assert.equal(isSpent, false);
-  // The log has the update as it went; the day has what was answered to it, too.
+  // The log counts the update as sent; the day's total also includes the response.
   assert.ok(counted >= bytes && counted < bytes + 1024, `${counted} were counted, ${bytes} are in the log`);
 });
 
@@ -88,7 +88,7 @@ test('a cohort that is too small is declined, and the user alone can read why', 
   assert.deepEqual([reason, detail], ['declined', '']);
   const log = await page.evaluate(() => client.log());
   const [declined] = log.filter(({ action }) => action === 'declined');
-  assert.match(declined.detail, /^cohort_min is 1000; a version of this task may combine the updates of \d+$/);
+  assert.match(declined.detail, /^cohort_min is 1000; a version of this task may combine the updates of only \d+ clients$/);
   assert.deepEqual((await logged(page)).fetched, ['plan'], 'neither the model nor the weights were fetched');
 });
 
@@ -102,5 +102,5 @@ test('a limit that is none is refused', OPTIONS, async () => {
       (error) => [error.code, error.message],
     );
   }, page.options);
-  assert.deepEqual(refused, ['bad_option', 'limits.bytesPerDay is 0: give a number of bytes, at least 1']);
+  assert.deepEqual(refused, ['bad_option', 'limits.bytesPerDay is 0; it must be at least 1']);
 });

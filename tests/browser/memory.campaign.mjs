@@ -1,4 +1,4 @@
-/** `cargo xtask campaign`: the memory of a page over many rounds. It is a measurement, and too long for every change. */
+/** `cargo xtask campaign`: measures the memory of a page over many rounds. It takes too long for every change. */
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { worldOfTests } from './support/world.mjs';
 
 const ROUNDS = 200;
-/** What the page may grow by over the last two thirds of them. */
+/** The allowed growth of the page's memory over the last two thirds of the rounds, in bytes. */
 const GROWTH_BYTES_MAX = 48 * 2 ** 20;
 
 const world = worldOfTests();
@@ -16,7 +16,8 @@ test('memory does not grow over rounds', { timeout: 900_000 }, async () => {
   const page = await world.page({ waitSeconds: 10 });
   await page.evaluate(() => client.start());
   await world.coordinator.task({ rounds: ROUNDS });
-  // One look says little: what the browser has not returned yet counts as well. The median of five rounds is compared.
+  // A single reading is unreliable, because it includes memory that the browser has not returned yet. Compare medians
+  // of five rounds.
   const bytesFrom = async (first) => {
     const sizes = [];
     for (let round = first; round < first + 5; round += 1) {
@@ -34,7 +35,7 @@ test('memory does not grow over rounds', { timeout: 900_000 }, async () => {
   await page.close();
 });
 
-/** The memory of the largest renderer of this browser, which is that of the page with its worker, after a collection. */
+/** Returns the memory of the browser's largest renderer process after a garbage collection: the page with its worker. */
 async function memoryBytes(page) {
   const collect = () => gc();
   await Promise.all([page, ...page.workers()].map((context) => context.evaluate(collect)));

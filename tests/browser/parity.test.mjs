@@ -1,4 +1,4 @@
-/** WebGPU, WebAssembly and a native client make the same update of the same training. */
+/** WebGPU, WebAssembly and a native client produce the same update from the same training. */
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -9,9 +9,9 @@ import { root } from './support/paths.mjs';
 import { serveSite } from './support/site.mjs';
 
 const HEADER_BYTES = 112;
-/** Where loss and counts of the header begin: they are sums of rounded numbers too. */
+/** The offset of the loss and the counts in the header. They are sums of rounded numbers, like the values. */
 const SUMS_FROM = 80;
-/** For a value of the update: the engine's kernels add up in the same order on every device. */
+/** The tolerance for a value of the update. It is small because the kernels sum in the same order on every device. */
 const TOLERANCE = 1e-5;
 
 let site, browser, page;
@@ -51,7 +51,7 @@ for (const name of ['mlp', 'cnn']) {
       assert.ok(largest <= TOLERANCE, `differs by ${largest}`);
       assert.ok(
         expected.some((value) => Math.abs(value) > 1e-2),
-        'something was learnt',
+        'the update is not zero',
       );
     });
   }

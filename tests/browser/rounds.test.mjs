@@ -1,4 +1,4 @@
-/** A page trains beside native clients, from another origin than the coordinator's. */
+/** A page trains together with native clients. Its origin differs from the coordinator's. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -65,7 +65,7 @@ test('the newest model predicts, and the log says what left the device', { timeo
   await page.evaluate(() => client.start());
   await coordinator.task({ plan: { epochs: 20 }, rounds: 3 });
   await page.evaluate(() => heard('round'));
-  // The weights that the round made are offered with the next check-in.
+  // The next check-in offers the weights of the new version.
   await page.evaluate(() => heard('model', 1));
   const [features, labels] = [lines.slice(600, 800), lines.slice(600, 800)].map((part, kind) =>
     part.flatMap((line) => (kind === 0 ? line.split(',').slice(0, 64) : line.split(',').slice(64)).map(Number)),

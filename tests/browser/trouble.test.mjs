@@ -1,4 +1,4 @@
-/** What goes wrong ends in a round that counts, or in an assignment that is given up in good order. */
+/** After any failure, the client's update is accepted in its round, or the client gives up its assignment cleanly. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -6,17 +6,17 @@ import { test } from 'node:test';
 import { watchSteps } from './support/steps.mjs';
 import { reload, until, worldOfTests } from './support/world.mjs';
 
-/** Its training is held where a test wants it; the deadline is beyond all tests. */
+/** A task whose training a test can hold at any step. Its deadline is later than the end of any test. */
 const TASK = { plan: { epochs: 10 }, scheduling: { deadlineSeconds: 3600 }, rounds: 1 };
-/** The worker stores a checkpoint after this time of training. */
+/** The training time after which the worker stores a checkpoint. */
 const CHECKPOINT_MILLISECONDS = 2000;
-/** An update of the digits' classifier as float32, with its header. */
+/** The size of an update of the digits classifier in float32, including its header. */
 const UPDATE_BYTES = 19_352;
 const OPTIONS = { timeout: 240_000 };
 
 const world = worldOfTests();
 
-/** Opens a page whose client is in the middle of a training, after so many chunks of steps, and is held there. */
+/** Opens a page whose client trains, and holds the training after `chunks` chunks of steps. */
 async function training(options = {}, chunks = 2) {
   const page = await world.page(options);
   const steps = await watchSteps(page, options.device === 'webgpu' ? 'gpu' : 'cpu');
@@ -27,7 +27,7 @@ async function training(options = {}, chunks = 2) {
   return { page, task, steps };
 }
 
-/** Waits for the round, and that it committed with this update alone. */
+/** Waits for the round, and asserts that it committed with only this update. */
 async function counted(page, task) {
   await page.evaluate(() => heard('round'));
   const [round] = await until(async () => {
@@ -61,12 +61,12 @@ test('a hidden page goes on, or rests if the policy says so', OPTIONS, async () 
   };
   await page.evaluate(hide, 'hidden');
   await steps.allow(1);
-  // One more chunk was taken when the next is held.
+  // When the next chunk is held, one more has been completed.
   await steps.held();
   await page.evaluate(() => client.setPolicy({ pauseWhenHidden: true }));
   assert.equal((await page.evaluate(() => heard('paused'))).reason, 'hidden');
   await steps.go();
-  // The worker answers, and would take steps in between if it did not rest.
+  // The worker responds. If it were not paused, it would perform steps between the responses.
   await page.evaluate(async () => {
     for (let time = 0; time < 20; time += 1) {
       await client.examples.count();
@@ -142,7 +142,7 @@ test('a coordinator that is killed and comes back gets its update', OPTIONS, asy
 
 test('without room in storage the assignment is dropped, and with room it is made good', OPTIONS, async () => {
   const { page, task, steps } = await training();
-  // Chromium's own quota cannot be made smaller for an origin: the database says what it would say.
+  // Chromium's quota of an origin cannot be reduced, so the database throws the same error.
   const [worker] = page.workers();
   await worker.evaluate(() => {
     globalThis.put = IDBObjectStore.prototype.put;

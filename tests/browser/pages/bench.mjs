@@ -1,4 +1,4 @@
-/** Starts a fresh worker for every measurement, so that none warms the next one up. */
+/** Starts a new worker for every measurement, so that no measurement warms up the next. */
 
 const WORKERS = {
   folkmoot: () => new Worker('/engine_worker.mjs', { type: 'module' }),

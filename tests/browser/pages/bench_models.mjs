@@ -1,4 +1,4 @@
-/** The two networks of McMahan et al. 2017 as ONNX files, written by hand: bytes of protobuf. */
+/** The two networks of McMahan et al. 2017 as ONNX files, encoded as protobuf by hand. */
 
 const FLOAT = 1;
 
@@ -50,7 +50,7 @@ function valueInfo(field, name, shape) {
   return message(field, text(1, name), message(2, message(1, number(1, FLOAT), message(2, ...dims))));
 }
 
-/** Numbers that look random and are the same every time. */
+/** Returns pseudo-random numbers, the same for the same seed. */
 function noise(count, scale, seed) {
   let state = seed;
   return Float32Array.from({ length: count }, () => {
@@ -123,14 +123,14 @@ function cnn() {
 
 export const NETWORKS = { '2NN': twoNn, CNN: cnn };
 
-/** Examples of no meaning: what they are does not change how long a step takes. */
+/** Returns arbitrary examples. Their values do not affect the duration of a step. */
 export function examples(count, shape) {
   const width = shape.reduce((product, size) => product * size, 1);
   const features = noise(count * width, 1, 77).map(Math.abs);
   return { features, labels: Uint32Array.from({ length: count }, (_, index) => index % 10) };
 }
 
-/** Everything that an assignment needs to train a network. */
+/** Returns everything that an assignment needs to train a network. */
 export function assignment(engine, { onnx, parameters }, batchSize) {
   const weights = concat(parameters.map(({ values }) => new Uint8Array(values.buffer)));
   const artifact = (content) => ({ digest: engine.blobDigest(content), bytes: content.length });

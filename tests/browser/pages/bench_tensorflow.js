@@ -1,4 +1,4 @@
-/** The same trainings in TensorFlow.js, in a worker of its own. A classic script: that is how it is published. */
+/** The same training in TensorFlow.js, in a separate worker. A classic script, because TensorFlow.js is published as one. */
 
 const folder = '/tensorflow';
 importScripts(
@@ -26,7 +26,7 @@ async function time({ backend, name, batchSize, milliseconds, stepsMax }) {
     tf.wasm.setWasmPaths(`${folder}/tfjs-backend-wasm/dist/`);
   }
   if (!(await tf.setBackend(backend))) {
-    throw new Error(`the backend ${backend} does not start`);
+    throw new Error(`the TensorFlow.js backend ${backend} does not start on this machine`);
   }
   await tf.ready();
   const model = tf.sequential({ layers: network(name) });
@@ -38,7 +38,7 @@ async function time({ backend, name, batchSize, milliseconds, stepsMax }) {
   const loss = () => tf.losses.softmaxCrossEntropy(labels, model.apply(features, { training: true }));
   const step = async () => {
     const value = optimizer.minimize(loss, true, weights);
-    // Waiting for the loss waits for the step.
+    // The loss is available only when the step has finished.
     await value.data();
     value.dispose();
   };

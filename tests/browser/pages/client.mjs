@@ -1,11 +1,11 @@
-/** What the tests call in a page: a client, and what it told. */
+/** The functions that tests call in a page: a client, and the events that it emitted. */
 
 import { Folkmoot } from '/folkmoot/index.js';
 
 globalThis.Folkmoot = Folkmoot;
 globalThis.told = [];
 
-/** Those who wait for something that was not told yet. */
+/** Waiters for events that have not been emitted yet. */
 const waiting = new Set();
 
 const NAMES = [
@@ -27,16 +27,16 @@ const NAMES = [
   'stopped',
 ];
 
-/** Remembers what a client told. */
+/** Records an event of a client. */
 globalThis.tell = (name, value) => {
-  // A page that listens for hours must not keep every step.
+  // The limit keeps a page that runs for hours from storing an event for every step.
   if (told.length < 5000) {
     told.push({ at: performance.now(), name, ...value });
     waiting.forEach((look) => look());
   }
 };
 
-/** Connects, agrees, adds these examples, and remembers everything that is told. */
+/** Connects, consents to training, adds these examples, and records all events. */
 globalThis.open = async (options, examples) => {
   globalThis.client = await Folkmoot.connect({ examples: { shape: [64] }, waitSeconds: 5, ...options });
   for (const name of NAMES) {
@@ -48,7 +48,7 @@ globalThis.open = async (options, examples) => {
   }
 };
 
-/** Returns what was told under this name after `from` others. How long that may take is the test's to say. */
+/** Returns the event with this name after the first `from` ones. It has no time limit; the test sets one. */
 globalThis.heard = (name, from = 0) =>
   new Promise((resolve) => {
     const look = () => {

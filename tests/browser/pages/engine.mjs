@@ -1,4 +1,4 @@
-/** The engine without a coordinator: trainings of given inputs, in a worker. */
+/** The engine without a coordinator: training on given inputs, in a worker. */
 
 const worker = new Worker('/engine_worker.mjs', { type: 'module' });
 

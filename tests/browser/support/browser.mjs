@@ -1,4 +1,4 @@
-/** Headless Chromium, with a profile of its own. */
+/** Headless Chromium with a new profile. */
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ const FLAGS = [
   '--js-flags=--expose-gc',
 ];
 
-/** Starts a browser; `close` ends it and deletes its profile. */
+/** Starts a browser. `close` stops it and deletes its profile. */
 export async function openBrowser(...flags) {
   const profile = await mkdtemp(`${tmpdir()}/folkmoot-browser-`);
   const options = { executablePath: chromium(), headless: true, args: [...FLAGS, ...flags] };
@@ -30,7 +30,7 @@ export async function openBrowser(...flags) {
   context.setDefaultTimeout(60_000);
   return {
     context,
-    /** Opens a page, whose errors and warnings are shown. */
+    /** Opens a page and prints its errors and warnings. */
     async page(url) {
       const page = await context.newPage();
       page.on('pageerror', (error) => console.log(`page: ${error}`));

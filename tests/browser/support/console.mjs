@@ -1,4 +1,4 @@
-/** The console of a coordinator: signing in, and what every test of it needs. */
+/** Helpers for tests of the console: signing in, API requests, waiting, and checks. */
 
 import { readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
@@ -19,12 +19,12 @@ export async function signIn(browser, coordinator, apiKey = coordinator.apiKey) 
   return page;
 }
 
-/** Asks the API as the page does, with its session. */
+/** Sends an API request with the page's session. */
 export async function api(page, path) {
   return page.evaluate(async (path) => (await fetch(`/v1/admin${path}`)).json(), path);
 }
 
-/** Returns when a view has loaded all that it shows, and has drawn it. */
+/** Resolves when a view has loaded and drawn all its data. */
 export async function settled(page) {
   await page.getByRole('heading', { level: 1 }).waitFor();
   await page.waitForFunction(() =>
@@ -33,7 +33,7 @@ export async function settled(page) {
   await drawn(page);
 }
 
-/** Returns when what the page has to do for two frames is done: what a frame shows may ask for more. */
+/** Resolves after the page has drawn two frames, because drawing the first may request another. */
 export async function drawn(page) {
   await page.evaluate(async () => {
     for (const _ of [1, 2]) {
@@ -42,7 +42,7 @@ export async function drawn(page) {
   });
 }
 
-/** Starts native clients, each on its own digits; `end` stops them. */
+/** Starts native clients, each with its own digits. `end` stops them. */
 export function natives(coordinator, token, count, name = 'native') {
   const started = Array.from({ length: count }, (_, index) =>
     coordinator.nativeClient(token, `${name}-${index}`, lines.slice(120 * index, 120 * (index + 1))),
@@ -50,7 +50,7 @@ export function natives(coordinator, token, count, name = 'native') {
   return { end: () => Promise.all(started.map((client) => client.end())) };
 }
 
-/** What axe-core finds of serious or critical faults. */
+/** Returns the serious and critical faults that axe-core finds. */
 export async function violations(page) {
   await page.evaluate(axe);
   const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
@@ -65,14 +65,14 @@ export async function violations(page) {
     );
 }
 
-/** Keeps what the page looks like: all of it, or its first `height` pixels. */
+/** Saves a screenshot of the whole page, or of its first `height` pixels. */
 export async function screenshot(page, name, height) {
   await mkdir(screenshots, { recursive: true });
   const part = height ? { clip: { x: 0, y: 0, width: page.viewportSize().width, height } } : {};
   await page.screenshot({ path: `${screenshots}/${name}.png`, fullPage: true, ...part });
 }
 
-/** The rows of the table beside a chart, as numbers; empty cells are gaps. */
+/** Returns the rows of a chart's table as numbers. Empty cells are gaps. */
 export async function chartRows(page, title) {
   const figure = page.locator('figure.chart', { has: page.locator('figcaption', { hasText: new RegExp(`^${title}$`) }) });
   await figure.waitFor();

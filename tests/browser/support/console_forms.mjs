@@ -1,15 +1,15 @@
-/** What a person does in the console's forms, and reads beside them. */
+/** Helpers that fill in the console's forms and read its facts. */
 
 import { root } from './paths.mjs';
 
 export const MODEL = `${root}examples/digits/model.onnx`;
 
-/** Fills a field of the form for tasks, by its path in the file. */
+/** Fills in a field of the task form. The field is named by its path in the task file. */
 export async function set(page, path, value) {
   await page.locator(`[name="${path}"]`).fill(String(value));
 }
 
-/** The line below a name among the facts of a view. */
+/** Returns the text of a fact of a view, by the fact's name. */
 export function fact(page, name) {
   return page
     .locator('.facts > div', { has: page.locator('dt', { hasText: new RegExp(`^${name}$`) }) })
@@ -21,15 +21,15 @@ export async function confirm(page, name) {
   await page.locator('dialog[open]').getByRole('button', { name }).click();
 }
 
-/** Creates a task from the text of its file. */
+/** Creates a task from the text of a task file. */
 export async function createFromToml(page, coordinator, toml) {
   await page.goto(`${coordinator.url}/console/tasks/new`);
   await page.getByLabel('ONNX file').setInputFiles(MODEL);
-  await page.getByRole('button', { name: 'Write it as TOML' }).click();
-  await page.getByLabel("The task's file").fill(toml);
-  await page.getByText('Nothing is wrong with it.').waitFor();
+  await page.getByRole('button', { name: 'Edit as TOML' }).click();
+  await page.getByLabel('Task file').fill(toml);
+  await page.getByText('No problems found.').waitFor();
   await page.getByRole('button', { name: 'Create the task' }).click();
-  await page.getByRole('heading', { name: 'Where it stands' }).waitFor();
+  await page.getByRole('heading', { name: 'Status' }).waitFor();
   return page.url().split('/').at(-1);
 }
 

@@ -1,4 +1,4 @@
-/** A coordinator process with a data folder of its own, and an operator's commands. */
+/** A coordinator process with its own data folder, and an operator's commands. */
 
 import { execFile, spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -9,10 +9,10 @@ import { promisify } from 'node:util';
 import { folkmoot, root } from './paths.mjs';
 
 const execute = promisify(execFile);
-/** How long a process may take to start or to end. */
+/** The time limit for starting or stopping a process. */
 const PATIENCE_MILLISECONDS = 30_000;
 
-/** Starts a coordinator that lets pages of this origin in. It serves without TLS, as behind a proxy. */
+/** Starts a coordinator that allows pages of this origin. It serves without TLS, as behind a proxy. */
 export async function startCoordinator(origin) {
   const folder = await mkdtemp(`${tmpdir()}/folkmoot-coordinator-`);
   const coordinator = new Coordinator(folder, origin);
@@ -31,7 +31,7 @@ export class Coordinator {
     this.population = 'digits';
   }
 
-  /** Starts the process on a free port, another one after each start. */
+  /** Starts the process on a free port, which differs from start to start. */
   async start() {
     const listen = ['--listen', '127.0.0.1:0', '--tls', 'off', '--allow-origin', this.origin];
     const flags = ['serve', '--json', '--data', `${this.folder}/data`, ...listen, '--log-level', 'warn'];
@@ -41,7 +41,7 @@ export class Coordinator {
     this.apiKey ??= served.first_api_key;
   }
 
-  /** Ends the process; without mercy if so wanted. */
+  /** Stops the process with a signal; SIGKILL kills it at once. */
   async stop(signal = 'SIGTERM') {
     await end(this.process, signal);
   }
@@ -62,13 +62,16 @@ export class Coordinator {
     return (await this.command('token', 'create', this.population)).token;
   }
 
-  /** From now on tokens and tasks are for other clients: a page that was closed may be drawn for a while yet. */
+  /**
+   * Uses a new population for tokens and tasks from now on. The clients of closed pages may still be selected for a
+   * while in the old one.
+   */
   newPopulation() {
     this.populations = (this.populations ?? 0) + 1;
     this.population = `digits-${this.populations}`;
   }
 
-  /** Creates and starts a task; `change` rewrites the description of the digits. */
+  /** Creates and starts a task. `change` overrides keys of the digits task. */
   async task(change = {}, model = 'model.onnx') {
     const { plan = {}, scheduling = {}, rounds = 3, compression = '' } = change;
     const text = `
@@ -94,7 +97,7 @@ rounds = ${rounds}
     return this.command('task', 'create', file, '--model', `${root}examples/digits/${model}`, '--activate');
   }
 
-  /** Starts a native client on these lines of the digits; `end` stops it. */
+  /** Starts a native client with these lines of the digits. `end` stops it. */
   nativeClient(token, name, lines) {
     const data = `${this.folder}/${name}.csv`;
     const state = `${this.folder}/${name}`;
@@ -122,12 +125,12 @@ rounds = ${rounds}
   }
 }
 
-/** Ends a process, unless it has ended already. */
+/** Stops a process unless it has already exited. */
 export async function end(child, signal) {
   if (child.exitCode !== null || child.signalCode !== null) {
     return;
   }
-  // What it said is heard by then, too.
+  // By then, all its output has been read too.
   const ended = new Promise((resolve) => child.once('close', resolve));
   const mercy = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MILLISECONDS);
   child.kill(signal);
@@ -135,11 +138,11 @@ export async function end(child, signal) {
   clearTimeout(mercy);
 }
 
-/** Returns the first wanted line that a process says; `heard` gets all of them. */
+/** Returns the first line of a process for which `isWanted` is true. `heard` is called with every line. */
 export async function firstLine(child, isWanted, heard = () => undefined) {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error('the coordinator does not start')), PATIENCE_MILLISECONDS);
-    child.once('exit', (code) => reject(new Error(`the coordinator ended with ${code}`)));
+    const timer = setTimeout(() => reject(new Error('the process did not start in time')), PATIENCE_MILLISECONDS);
+    child.once('exit', (code) => reject(new Error(`the process exited with ${code} before it was ready`)));
     createInterface({ input: child.stdout }).on('line', (line) => {
       const event = JSON.parse(line);
       heard(event);

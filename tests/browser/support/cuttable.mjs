@@ -1,9 +1,9 @@
-/** A network that can be cut: connections to a port of this machine, handed on to a server. */
+/** A network that can be cut: a port of this machine that forwards connections to a server. */
 
 import { connect, createServer } from 'node:net';
 import { Transform } from 'node:stream';
 
-/** `url` returns the server's address, which may change. */
+/** Opens the network. `url` returns the server's address, which may change. */
 export async function cuttable(url) {
   const open = new Set();
   let isCut = false;
@@ -30,7 +30,7 @@ export async function cuttable(url) {
     let isUpdate = false;
     const requests = new Transform({
       transform(bytes, _, done) {
-        // A request begins with a piece of its own; what follows its head is its body.
+        // The head of a request starts a new chunk. All bytes after the head are the body.
         const head = /^[A-Z]+ \S+ HTTP/.exec(bytes.toString('latin1', 0, 200))?.[0];
         isUpdate = head === undefined ? isUpdate : /^PUT .*\/update /.test(head);
         const end = head === undefined ? 0 : bytes.indexOf('\r\n\r\n') + 4;
@@ -42,7 +42,7 @@ export async function cuttable(url) {
         }
         const rest = bytes.subarray(0, end + updateBytesLeft);
         updateBytesLeft = Infinity;
-        // Chromium sends it again by itself, at once, where it can.
+        // Cut the network, because Chromium would immediately repeat the request by itself.
         isCut = true;
         to.end(rest, () => from.destroy());
       },
@@ -69,11 +69,11 @@ export async function cuttable(url) {
       isCut = true;
       open.forEach((socket) => socket.destroy());
     },
-    /** The next answers that have a body come without it, and their connections end. */
+    /** Breaks the next `count` responses that have a body: drops the body and closes the connection. */
     breakAnswers(count) {
       answersToBreak = count;
     },
-    /** The next update gets so far, and the network is cut. */
+    /** Cuts the network after `bytes` bytes of the next update. */
     cutUpdateAfter(bytes) {
       updateBytesLeft = bytes;
     },

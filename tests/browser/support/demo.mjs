@@ -1,4 +1,4 @@
-/** `folkmoot demo --browser` with the package that was built, on any free port. */
+/** `folkmoot demo --browser` with the newly built package, on any free port. */
 
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -7,7 +7,10 @@ import { tmpdir } from 'node:os';
 import { end, firstLine } from './coordinator.mjs';
 import { folkmoot, packageFolder } from './paths.mjs';
 
-/** Starts it and returns the page's address; `events` is what it told. */
+/**
+ * Starts the demo. The result has the page's address (`page`) and the printed events (`events`). `end` stops the
+ * process; `close` also deletes its folder.
+ */
 export async function startDemo() {
   const folder = await mkdtemp(`${tmpdir()}/folkmoot-demo-`);
   const flags = ['demo', '--browser', '--port', '0', '--package', packageFolder, '--out', folder, '--json'];
@@ -16,7 +19,7 @@ export async function startDemo() {
   const demo = {
     events,
     page: null,
-    /** Ends the process and returns its exit code. */
+    /** Stops the process with a signal and returns its exit code. */
     async end(signal) {
       await end(child, signal);
       return child.exitCode;

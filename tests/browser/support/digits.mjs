@@ -6,7 +6,7 @@ import { root } from './paths.mjs';
 
 export const lines = readFileSync(`${root}examples/digits/digits.csv`, 'utf8').trim().split('\n');
 
-/** These lines as a page's client takes them. */
+/** Returns these lines in the format of a page's client. */
 export function examples(from, to) {
   return lines.slice(from, to).map((line) => {
     const numbers = line.split(',').map(Number);

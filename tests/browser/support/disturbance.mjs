@@ -1,10 +1,10 @@
-/** How much a training disturbs its page: measured, since nothing about it holds on every machine. */
+/** Measures how much training disturbs its page. The figures differ from machine to machine, so no test checks them. */
 
 import { openWorld } from './world.mjs';
 
 const PAUSES = 20;
 
-/** Measures for so many seconds with and without a training. Times are in milliseconds. */
+/** Measures for `seconds` each with and without training. Times are in milliseconds. */
 export async function measureDisturbance(seconds) {
   const world = await openWorld();
   try {
@@ -26,11 +26,11 @@ export async function measureDisturbance(seconds) {
   }
 }
 
-/** The time from `pause()` until the worker says that it rests, again and again. */
+/** Measures the time from `pause()` until the worker reports that it has paused, `count` times. */
 async function timePauses(count) {
   const times = [];
   for (let time = 0; time < count; time += 1) {
-    // Right after some progress was told the worker listens anyway.
+    // Without this delay, each pause would come right after a progress event, when the worker handles messages anyway.
     await new Promise((resolve) => setTimeout(resolve, 50));
     const begun = performance.now();
     client.pause();
@@ -42,7 +42,7 @@ async function timePauses(count) {
   return times;
 }
 
-/** The tasks of the main thread that take longer than 50 ms, within so many seconds. */
+/** Counts the tasks of the main thread that take longer than 50 ms, for `seconds`. */
 function longTasks(page, seconds) {
   return page.evaluate(async (milliseconds) => {
     const durations = [];

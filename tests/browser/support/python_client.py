@@ -1,4 +1,4 @@
-"""A client on the digits, until it is ended: `python_client.py COORDINATOR TOKEN STATE DIGITS`."""
+"""A client that trains on the digits until it is killed: `python_client.py COORDINATOR TOKEN STATE DIGITS`."""
 
 import sys
 

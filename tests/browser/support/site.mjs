@@ -1,4 +1,4 @@
-/** A static site with a strict content security policy, as an app would serve the package. */
+/** A static site with a strict content security policy, like an app that serves the package. */
 
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -16,7 +16,7 @@ const TYPES = {
   '.wasm': 'application/wasm',
 };
 
-/** The addresses below which folders are served; the first that fits counts. */
+/** URL prefixes and the folders served under them. The first match applies. */
 const FOLDERS = [
   ['/folkmoot/', `${packageFolder}/`],
   ['/examples/', `${root}examples/`],
@@ -25,7 +25,7 @@ const FOLDERS = [
   ['/', `${root}tests/browser/pages/`],
 ];
 
-/** The policy of `docs/guides/browser.md`: no inline script, no eval but that of WebAssembly. */
+/** Returns the policy of `docs/guides/browser.md`. It forbids inline scripts, and allows eval only for WebAssembly. */
 function policy(coordinator) {
   return [
     "default-src 'none'",
@@ -39,7 +39,7 @@ function policy(coordinator) {
   ].join('; ');
 }
 
-/** Serves until `close`; `coordinator` is the only other origin that pages may talk to. */
+/** Serves until `close` is called. `coordinator` is the only other origin to which pages may connect. */
 export async function serveSite(coordinator = '') {
   const server = createServer(async (request, response) => {
     const path = normalize(new URL(request.url, 'http://site').pathname);

@@ -1,6 +1,6 @@
-/** The steps of a training in a page's worker: watched, held and let go. */
+/** Watches, holds and releases the training steps in a page's worker. */
 
-/** Watches the worker of a page whose client has not started. `build` is the module that it has loaded. */
+/** Watches the worker of a page whose client has not started. `build` is the WebAssembly module that the worker uses. */
 export async function watchSteps(page, build = 'cpu') {
   const worker = page.workers().at(-1);
   await worker.evaluate(async (build) => {
@@ -43,15 +43,15 @@ export async function watchSteps(page, build = 'cpu') {
     };
   }, build);
   return {
-    /** Returns, in order, `chunk` for some steps that begin, `answer` for one to a call of the page, and names of events. */
+    /** Returns the journal: `chunk` when a chunk of steps begins, `answer` for a response to the page, and event names. */
     journal: () => worker.evaluate(() => steps.journal),
-    /** Lets so many chunks of steps be taken, and holds the training when it begins the next. */
+    /** Allows this many more chunks of steps, and holds the training at the start of the next. */
     allow: (chunks) => worker.evaluate((chunks) => steps.allow(chunks), chunks),
-    /** Lets the training go on to its end. */
+    /** Lets the training continue to its end. */
     go: () => worker.evaluate(() => steps.allow(Infinity)),
-    /** Returns when the training is held. */
+    /** Resolves when the training is held. */
     held: () => worker.evaluate(() => steps.held()),
-    /** Sets the clock forward by which the training is timed. */
+    /** Advances the clock that times the training. */
     skip: (milliseconds) => worker.evaluate((milliseconds) => steps.skip(milliseconds), milliseconds),
   };
 }

@@ -1,4 +1,4 @@
-/** What a page's client keeps in IndexedDB. */
+/** Reads the data of a page's client in IndexedDB. */
 
 import { until } from './world.mjs';
 
@@ -31,7 +31,7 @@ export function rowCounts(page) {
   }, page.options.name);
 }
 
-/** Waits until the client's session is stored in one of these states. */
+/** Waits until the stored session of the client is in one of these states. */
 export async function sessionIs(page, ...states) {
   await until(async () => {
     const { session } = JSON.parse(await stored(page, 'state', 'session'));

@@ -1,4 +1,4 @@
-/** A site, a coordinator and a browser for the tests of a file, and pages with a client in them. */
+/** A site, a coordinator and a browser for the tests of a file, and pages with clients. */
 
 import { after, afterEach, before, beforeEach } from 'node:test';
 
@@ -8,16 +8,17 @@ import { cuttable } from './cuttable.mjs';
 import { examples } from './digits.mjs';
 import { serveSite } from './site.mjs';
 
-/** Opens everything; `close` ends it. */
+/** Opens the site, the coordinator and the browser. `close` closes them. */
 export async function openWorld() {
-  // The page's policy names the coordinator, and the coordinator names the page: one of both comes first.
+  // The site's policy names the coordinator's address, and the coordinator names the site's origin, so one must start
+  // first.
   const opened = [];
   const keep = async (opening) => {
     const part = await opening;
     opened.push(part);
     return part;
   };
-  /** Closes what was opened, the last first; one that cannot be closed does not keep the others open. */
+  /** Closes everything in reverse order. If one cannot be closed, the others still are. */
   const close = async () => {
     const problems = [];
     for (const part of opened.splice(0).reverse()) {
@@ -44,7 +45,7 @@ export async function openWorld() {
     network,
     browser,
 
-    /** Opens a page with a client on its own part of the storage; it holds `count` digits. */
+    /** Opens a page with a client that has its own storage and `count` digits. */
     async page({ count = 200, name = `client-${(clients += 1)}`, ...options } = {}) {
       const page = await browser.page(site.origin);
       await page.waitForFunction(() => globalThis.isReady === true);
@@ -54,12 +55,12 @@ export async function openWorld() {
       return Object.assign(page, { options: all });
     },
 
-    /** Closes the pages that a test left open, as one that fails does: they would take part in the next. */
+    /** Closes pages that a failed test left open. Their clients would otherwise take part in the next test. */
     async closePages() {
       await Promise.all(browser.context.pages().map((page) => page.close()));
     },
 
-    /** Shows what the pages that are open heard last. */
+    /** Prints the last events of the open pages. */
     async showLast() {
       for (const page of browser.context.pages()) {
         const last = await page.evaluate(() => (globalThis.told ?? []).slice(-10)).catch(() => []);
@@ -71,7 +72,7 @@ export async function openWorld() {
   };
 }
 
-/** The world of a file's tests: a population for each of them, and nothing stays open. */
+/** Creates the world of a file's tests. Each test gets its own population, and its pages are closed at the end. */
 export function worldOfTests() {
   const world = {};
   before(async () => {
@@ -88,14 +89,14 @@ export function worldOfTests() {
   return world;
 }
 
-/** Loads a page anew, as a user does, and connects its client again, which has its examples already. */
+/** Reloads a page and connects its client again. The client still has its examples. */
 export async function reload(page) {
   await page.reload();
   await page.waitForFunction(() => globalThis.isReady === true);
   await page.evaluate((options) => open(options, []), page.options);
 }
 
-/** Asks until the answer is not null. */
+/** Calls `probe` repeatedly until it does not return null, and returns its result. */
 export async function until(probe, seconds = 30) {
   const end = Date.now() + 1000 * seconds;
   for (;;) {
@@ -104,13 +105,13 @@ export async function until(probe, seconds = 30) {
       return found;
     }
     if (Date.now() > end) {
-      throw new Error('it did not happen');
+      throw new Error(`the awaited condition did not hold within ${seconds} s`);
     }
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }
 
-/** Checks until it holds, as what a page shows comes later than what the coordinator knows; else fails as it last did. */
+/** Repeats `check` until it passes, because a page lags behind the coordinator. At the end, throws its last error. */
 export async function holds(check, seconds = 30) {
   const end = Date.now() + 1000 * seconds;
   for (;;) {
