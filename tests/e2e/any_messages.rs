@@ -1,4 +1,5 @@
-//! Whatever clients say, a round ends: any sequence of messages of the wire, with the numbers that have broken something.
+//! A round ends no matter what clients send. The test generates sequences of protocol messages, and prefers numbers
+//! that have caused bugs.
 
 use folkmoot_coordinator::{round::Phase, task::TaskInput};
 use folkmoot_protocol::{
@@ -20,10 +21,10 @@ use serde_json::{Value, json};
 use crate::in_process::{Drawn, InProcess, REPORTING_SECONDS, is_internal};
 
 const CLIENTS: u8 = 3;
-/// Cases of each storage.
+/// The number of cases for each database.
 const CASES: u32 = 24;
 
-/// What a client says about its assignment.
+/// A message of a client about its assignment.
 #[derive(Clone, Debug)]
 enum Message {
     Update { weight: u64, metrics: UpdateMetrics },
@@ -32,7 +33,7 @@ enum Message {
     CheckIn(Value),
 }
 
-/// A number at one of the borders, or any.
+/// Generates a number near a boundary, or any number.
 fn number() -> impl Strategy<Value = u64> {
     let borders = [
         0,
@@ -50,7 +51,7 @@ fn number() -> impl Strategy<Value = u64> {
     prop_oneof![4 => prop::sample::select(borders.to_vec()), 1 => any::<u64>()]
 }
 
-/// A loss that has broken something, or any bits.
+/// Generates a loss that has caused a bug, or a float with any bits.
 fn loss() -> impl Strategy<Value = f64> {
     let borders =
         [0.0, -0.0, 5.0, -1e5, 1e308, f64::MAX, f64::MIN, f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
@@ -63,7 +64,7 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 fn message() -> impl Strategy<Value = Message> {
-    // Often plausible but for one number: others would be refused for another reason.
+    // Most numbers are plausible, because a second invalid number would hide the effect of the first.
     let loss = prop_oneof![Just(5.0), loss()];
     let metrics = (number(), loss, prop_oneof![Just(0), number()], prop_oneof![Just(1), number()]).prop_map(
         |(example_count, loss_sum, correct_count, step_count)| UpdateMetrics {
@@ -92,7 +93,7 @@ fn message() -> impl Strategy<Value = Message> {
     ]
 }
 
-/// The tasks under which the messages come: sums on arrival, a rule over the log, and clients that start all the time.
+/// Generates the task: one that sums updates on arrival, one whose aggregator reads the round log, or a flow.
 fn combinations() -> impl Strategy<Value = Value> {
     let synchronous = |fewest: u8| {
         json!({
@@ -111,12 +112,12 @@ fn combinations() -> impl Strategy<Value = Value> {
     ])
 }
 
-/// Reads a message as an endpoint does; what is no message is refused there.
+/// Parses a message like an endpoint. Returns `None` for an invalid message, which the endpoint would reject.
 fn read<T: DeserializeOwned>(message: &Value) -> Option<T> {
     serde_json::from_str(&message.to_string()).ok()
 }
 
-/// Sends a message, and fails if the coordinator takes the blame for it.
+/// Sends a message, and fails if the coordinator reports an internal error.
 async fn send(world: &InProcess, drawn: &Drawn, message: &Message) -> Result<(), TestCaseError> {
     let (coordinator, client) = (&world.coordinator, &drawn.client);
     let id = drawn.assignment.assignment_id;
@@ -140,11 +141,11 @@ async fn send(world: &InProcess, drawn: &Drawn, message: &Message) -> Result<(),
         },
     };
     let is_fault = refused.as_ref().is_some_and(is_internal);
-    prop_assert!(!is_fault, "{:?} was answered by {:?}", message, refused);
+    prop_assert!(!is_fault, "{:?} caused an internal error: {:?}", message, refused);
     Ok(())
 }
 
-/// Plays one case, and asserts that the rounds end and the task can be cancelled.
+/// Runs one case, and asserts that the rounds end and that the task can be cancelled.
 async fn play(
     storage: Storage,
     combination: &Value,
@@ -165,7 +166,7 @@ async fn play(
     for record in world.rounds().await {
         let phase = &record.round.phase;
         prop_assert!(!matches!(phase, Phase::Aggregating { .. }), "a round is never combined: {:?}", record);
-        // One in which clients start all the time stays open for those that come.
+        // A round of a flow stays open for later clients.
         let is_open = !phase.is_final() && !matches!(phase, Phase::Collecting { .. });
         prop_assert!(!(is_open && record.round.id == first), "a round never ends: {:?}", record);
     }
@@ -184,7 +185,7 @@ async fn play(
     Ok(())
 }
 
-/// Runs the cases, each over a storage of its own that `storage` opens.
+/// Runs the cases, each with a new storage that `storage` opens.
 fn run<F: Future<Output = Storage>>(storage: impl Fn() -> F) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -214,7 +215,7 @@ fn no_messages_keep_a_round_from_ending_over_sqlite() {
 
 #[test]
 fn no_messages_keep_a_round_from_ending_over_postgresql() {
-    // Where there is no PostgreSQL, this has said so.
+    // If PostgreSQL is missing, `start` has printed that the test is skipped.
     let Some(postgres) = TestPostgres::start() else { return };
     run(|| async {
         SqlStorage::connect(&postgres.database(), SqlOptions::default()).await.expect("it is up").into()

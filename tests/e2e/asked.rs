@@ -1,4 +1,4 @@
-//! A real client in a training that would take far too long, and a coordinator that asks it for what it has.
+//! A real client whose training would take far too long. The coordinator asks it for its partial update.
 
 use folkmoot_coordinator::round::Phase;
 use folkmoot_protocol::{AssignmentId, ErrorCode, messages::AskResponse};
@@ -18,11 +18,12 @@ use crate::{
     cohort::{Member, assert_accepted, await_version, draw, enrol},
 };
 
-/// The clients that only send.
+/// The number of fast clients. They send an invented update without training.
 const FAST: usize = 2;
 const EPOCHS: u64 = 10_000;
 
-/// Rounds of three, in which the third is asked when two are done. Neither the grace nor the deadline ends them in time.
+/// Rounds of three clients, in which the third is asked when two have reported. The grace and the deadline are too long
+/// to end the round during the test.
 fn spec() -> TaskSpec {
     let examples = examples_folder();
     let mut spec = TaskSpec::synthetic(&[1, 1], 3, 1);
@@ -45,7 +46,7 @@ fn examples_folder() -> std::path::PathBuf {
     std::path::Path::new(&tests).join("../examples/digits")
 }
 
-/// A deployment whose round has drawn two clients that only send, and a real one that has trained for some steps.
+/// A deployment with a round of two fast clients and a real client that has trained for some steps.
 struct Scene {
     deployment: Deployment,
     fast: Vec<Member>,
@@ -78,7 +79,8 @@ impl Scene {
         Self { deployment, fast, slow, slow_assignment, steps_total, _state: state }
     }
 
-    /// Asserts that the round combines all three updates, and that of the real client is of fewer steps than planned.
+    /// Asserts that the round combines all three updates, and that the real client's update has fewer steps than
+    /// planned.
     async fn assert_all_count(mut self) {
         await_version(&self.deployment, 1).await;
         let storage = self.deployment.storage().await;
@@ -101,7 +103,7 @@ impl Scene {
     }
 }
 
-/// Reads the assignment and the planned steps from a line of a training that has taken some.
+/// Returns the assignment and the number of planned steps from a progress line of a training with at least one step.
 fn steps(line: &str) -> Option<(AssignmentId, u64)> {
     let mut words = line.strip_prefix("training ")?.split(' ');
     let (id, step, total) = (words.next()?, words.next()?.parse::<u64>().ok()?, words.next()?.parse().ok()?);
@@ -128,7 +130,7 @@ async fn a_straggler_is_asked_and_its_round_commits_with_all() {
     scene.assert_all_count().await;
 }
 
-/// The coordinator dies when it has stored that it asks, and before it has told anybody.
+/// The coordinator is killed after it has stored that it asks for partial updates, and before it has asked any client.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_coordinator_that_is_killed_after_it_asked_still_closes_the_round() {
     let mut scene = Scene::begin(Some(Halt::at("stragglers are asked", 1))).await;

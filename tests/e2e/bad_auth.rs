@@ -1,4 +1,4 @@
-//! Requests that are not the client's own, not fresh, or not what was signed.
+//! Requests with a wrong signer, an old timestamp, a used nonce, or changes after signing.
 
 use ed25519_dalek::SigningKey;
 use folkmoot_protocol::{
@@ -20,10 +20,10 @@ use crate::{
     cohort::{assert_accepted, await_version, draw, enrol, sent_by, verify},
 };
 
-/// How near to the edge of the allowed skew a test may come: the coordinator reads its clock a little later.
+/// A test's distance from the limit of clock skew. The coordinator reads its clock a little later than the test.
 const SKEW_MARGIN_MILLISECONDS: u64 = 60_000;
 
-/// A name, what is done before signing, and the code.
+/// A name, the change before signing, and the expected error code.
 type SignedCase = (&'static str, fn(&mut Unsigned), ErrorCode);
 
 const SIGNED_CASES: &[SignedCase] = &[
@@ -43,7 +43,7 @@ const SIGNED_CASES: &[SignedCase] = &[
     ("another body", |r| r.body.push(b' '), SignatureInvalid),
 ];
 
-/// A name, what is done after signing, and the code.
+/// A name, the change after signing, and the expected error code.
 type AlteredCase = (&'static str, fn(RawRequest) -> RawRequest, ErrorCode);
 
 const ALTERED_CASES: &[AlteredCase] = &[
@@ -81,7 +81,7 @@ const ALTERED_CASES: &[AlteredCase] = &[
     ),
 ];
 
-/// Returns a moment that is too long ago, or too far ahead.
+/// Returns a timestamp beyond the allowed clock skew, in the past or in the future.
 fn beyond(edge_milliseconds: i64) -> Timestamp {
     let margin = edge_milliseconds.signum() * SKEW_MARGIN_MILLISECONDS as i64;
     Timestamp(now().0.saturating_add_signed(edge_milliseconds + margin))
@@ -121,7 +121,7 @@ async fn only_fresh_and_unaltered_requests_of_enrolled_clients_are_believed() {
     of_other_keys(client, &clients[1]).await;
     replayed(client).await;
 
-    // None of it has changed anything: the round takes its course.
+    // The refused requests have changed nothing, so the round proceeds.
     let members = draw(&deployment, &clients).await;
     let upload = members[0].client.upload(members[0].id(), &members[0].update.bytes());
     let of_other_method = RawRequest { method: "GET".into(), ..upload.sign(&members[0].client.key) };
@@ -134,7 +134,7 @@ async fn only_fresh_and_unaltered_requests_of_enrolled_clients_are_believed() {
     deployment.assert_unharmed().await;
 }
 
-/// Signs with keys that are not the client's, and with signatures that are not the canonical one.
+/// Sends requests signed with other keys than the client's, and signatures in a non-canonical form.
 async fn of_other_keys(client: &RawClient, other: &RawClient) {
     let request = client.check_in(0);
     let stranger = SigningKey::from_bytes(&random_bytes());
@@ -152,7 +152,7 @@ async fn of_other_keys(client: &RawClient, other: &RawClient) {
     }
 }
 
-/// Sends the same bytes twice, and the same nonce with another request.
+/// Sends the same request twice, and the same nonce in a different request.
 async fn replayed(client: &RawClient) {
     let signed = client.check_in(0).sign(&client.key);
     assert_eq!(client.endpoint.send(&signed).await.status, 200);
@@ -161,7 +161,7 @@ async fn replayed(client: &RawClient) {
     let nonce = signed.headers.iter().find(|(name, _)| name == headers::NONCE);
     reused.nonce = nonce.expect("it has a nonce").1.clone();
     assert_code("a nonce for two requests", &client.send(&reused).await, RequestReplayed);
-    // A nonce that came with a signature that did not hold is not used up.
+    // A nonce in a request with an invalid signature is not used up.
     let fresh = client.check_in(0);
     let forged = fresh.sign(&SigningKey::from_bytes(&random_bytes()));
     assert_code("a forgery", &client.endpoint.send(&forged).await, SignatureInvalid);

@@ -1,4 +1,4 @@
-//! Requests that are wrong as HTTP, or as the message of their endpoint.
+//! Requests that are invalid HTTP, or invalid messages for their endpoint.
 
 mod messages;
 mod slow;
@@ -21,7 +21,7 @@ use crate::{
     cohort::{Member, assert_accepted, await_version, draw, enrol, sent_by, verify},
 };
 
-/// Starts a coordinator whose limits of time are short, with a cohort of two that is drawn.
+/// Starts a coordinator with short time limits, and draws a cohort of two clients.
 async fn deployment() -> (Deployment, Vec<RawClient>, Vec<Member>) {
     let spec = TaskSpec::synthetic(&[6, 8, 3], 2, 1);
     let tune = |config: &mut folkmoot_tests::coordinator_process::CoordinatorConfig| {
@@ -35,7 +35,7 @@ async fn deployment() -> (Deployment, Vec<RawClient>, Vec<Member>) {
     (deployment, clients, members)
 }
 
-/// Lets the round come to its end, as if nothing had happened.
+/// Completes the round normally.
 async fn finish(deployment: &Deployment, members: &[Member]) {
     for member in members {
         assert_accepted(&member.upload().await);
@@ -44,7 +44,7 @@ async fn finish(deployment: &Deployment, members: &[Member]) {
     verify(deployment, &sent_by(members)).await;
 }
 
-/// A method, a path, and the code of the refusal.
+/// A method, a path, and the expected error code.
 const UNKNOWN: &[(&str, &str, ErrorCode)] = &[
     ("GET", "/v0", EndpointUnknown),
     ("POST", "/", MethodNotAllowed),
@@ -68,7 +68,7 @@ const UNKNOWN: &[(&str, &str, ErrorCode)] = &[
     ("TRACE", "/healthz", MethodNotAllowed),
 ];
 
-/// The names of blobs that do not exist, some of which would be files elsewhere.
+/// Names of blobs that do not exist. Some are paths of files outside the blob store.
 const BLOB_NAMES: &[&str] = &[
     "0000000000000000000000000000000000000000000000000000000000000000",
     "..",
@@ -82,7 +82,7 @@ const BLOB_NAMES: &[&str] = &[
     "%c3%a4",
 ];
 
-/// A range of a blob of 332 bytes, and the first byte and number of bytes that come; none if it is refused.
+/// A range header for a blob of 332 bytes, and the first byte and length of the response; `None` if it is refused.
 const RANGES: &[(&str, Option<(usize, usize)>)] = &[
     ("bytes=0-", Some((0, 332))),
     ("bytes=0-0", Some((0, 1))),
@@ -131,7 +131,7 @@ async fn unknown_places_and_odd_ranges_have_their_codes() {
             None => assert_eq!(answer.code(), Some(RangeNotSatisfiable), "{range}: {}", answer.status),
         }
     }
-    // Whoever has no assignment sees no blob.
+    // A client without an assignment cannot read a blob.
     let stranger = RawClient::enrolled(&deployment.endpoint, &deployment.task.token).await;
     let answer = stranger.send(&stranger.get(&format!("/v1/blobs/{}", weights.digest))).await;
     assert_eq!(answer.code(), Some(BlobUnknown));
@@ -139,7 +139,7 @@ async fn unknown_places_and_odd_ranges_have_their_codes() {
     deployment.assert_unharmed().await;
 }
 
-/// What is written to the socket, and the statuses that may come; the connection may also be closed.
+/// A name, the bytes to send, and the allowed status codes. The coordinator may also close the connection.
 const MALFORMED: &[(&str, &str, &[u16])] = &[
     (
         "two lengths",
@@ -184,7 +184,7 @@ const MALFORMED: &[(&str, &str, &[u16])] = &[
     ("TLS within TLS", "\u{16}\u{3}\u{1}\0\u{5}hello\r\n\r\n", &[400]),
 ];
 
-/// Writes bytes and returns the status of the answer, or none if the connection was closed.
+/// Sends bytes and returns the status code of the response, or `None` if the connection was closed.
 async fn status_of(endpoint: &Endpoint, bytes: &[u8]) -> Option<u16> {
     let mut connection = endpoint.connect().await.expect("the coordinator listens");
     let _ = connection.write_all(bytes).await;

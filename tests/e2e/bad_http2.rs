@@ -1,4 +1,4 @@
-//! HTTP/2 as an attacker speaks it, frame by frame.
+//! Attacks over HTTP/2, frame by frame.
 
 use folkmoot_tests::{
     deployment::Deployment,
@@ -45,8 +45,8 @@ async fn connect(endpoint: &Endpoint) -> Connection {
     connection
 }
 
-/// Writes the same bytes over and over, at most so often, while it reads what comes, until the connection ends.
-/// Returns the reason of the GOAWAY frame, if there was one, and whether the connection ended by itself.
+/// Sends the pieces and reads the responses at the same time, until the pieces or the connection end. Returns the error
+/// code of the GOAWAY frame, if there was one, and whether the coordinator ended the connection.
 async fn flood(mut connection: Connection, pieces: impl Iterator<Item = Vec<u8>>) -> (Option<u32>, bool) {
     let (mut reader, mut writer) = tokio::io::split(connection.get_mut());
     let writing = async {
@@ -88,7 +88,7 @@ async fn floods_end_the_connection_and_nobody_else_is_harmed() {
     let deployment = Deployment::start(COORDINATOR, &spec, |_| {}).await;
     let members = draw(&deployment, &enrol(&deployment, 2).await).await;
 
-    // Rapid reset (CVE-2023-44487): streams that are cancelled before they are served.
+    // Rapid reset (CVE-2023-44487): streams that are cancelled before the server handles them.
     let cancel = 8u32.to_be_bytes();
     let resets = (0..50_000u32).map(|index| index * 2 + 1).map(|stream| {
         let open = frame(HEADERS, END_STREAM | END_HEADERS, stream, &healthz_block());
@@ -97,17 +97,17 @@ async fn floods_end_the_connection_and_nobody_else_is_harmed() {
     let resets: Vec<u8> = resets.flatten().collect();
     let pieces = resets.chunks(16_000).map(<[u8]>::to_vec).collect::<Vec<_>>();
     let (_, has_ended) = flood(connect(&deployment.endpoint).await, pieces.into_iter()).await;
-    assert!(has_ended, "a flood of resets goes on unhindered");
+    assert!(has_ended, "the coordinator did not stop a flood of resets");
 
-    // CONTINUATION flood (CVE-2024-27316): a head without an end.
+    // CONTINUATION flood (CVE-2024-27316): a request head without an end.
     let field = [&[0, 1, b'x', 100], [b'a'; 100].as_slice()].concat();
     let begin = frame(HEADERS, END_STREAM, 1, &healthz_block());
     let endless = std::iter::repeat_n(frame(CONTINUATION, 0, 1, &field.repeat(100)), 20_000);
     let pieces = std::iter::once(begin).chain(endless);
     let (_, has_ended) = flood(connect(&deployment.endpoint).await, pieces).await;
-    assert!(has_ended, "a head of 200 MB is read to its end");
+    assert!(has_ended, "the coordinator read a head of 200 MB to its end");
 
-    // Frames that make no sense.
+    // Invalid frames.
     for (name, bytes) in [
         ("a frame above the limit", frame(PING, 0, 0, &vec![0; 20_000])),
         ("a stream of the server", frame(HEADERS, END_STREAM | END_HEADERS, 2, &healthz_block())),
@@ -129,7 +129,7 @@ async fn floods_end_the_connection_and_nobody_else_is_harmed() {
     deployment.assert_answers().await;
 }
 
-/// Breaks off connections at every stage, many at the same time.
+/// Drops connections at every stage, many at the same time.
 async fn cancel_often(endpoint: &Endpoint) {
     let mut cancelling = JoinSet::new();
     for index in 0..120 {

@@ -1,4 +1,5 @@
-//! Text that no name may be, and numbers that no database holds: refused with a code at the edge, on both databases.
+//! Texts that are invalid names, and numbers that a database cannot store. The API rejects them with an error code,
+//! with both databases.
 
 use folkmoot_api::AdminClient;
 use folkmoot_engine::onnx::build::mlp;
@@ -14,10 +15,10 @@ use folkmoot_tests::{
 };
 use serde_json::{Value, json};
 
-/// Method, path below `/v1/admin`, body, and the code of the refusal.
+/// Method, path after `/v1/admin`, body, and the expected error code.
 type Case = (&'static str, String, Option<Value>, ErrorCode);
 
-/// Texts that would move a terminal's cursor, begin a line, turn the reading direction, or stop a database.
+/// Texts that would move a terminal's cursor, start a new line, reverse the reading direction, or fail in a database.
 const TEXTS: [&str; 6] = ["a\0b", "\u{1b}[2J", "two\nlines", "bell\u{7}", "\u{202e}fdp", "\u{9b}31m"];
 /// Numbers above 2^53.
 const NUMBERS: [u64; 4] = [(1 << 53) + 1, i64::MAX as u64, 1 << 63, u64::MAX];
@@ -56,7 +57,7 @@ fn cases(task: &str) -> Vec<Case> {
     cases
 }
 
-/// Makes a coordinator over a database with a task, and plays all cases.
+/// Starts a coordinator with a database and a task, and runs all cases.
 async fn play(database: Option<String>) {
     let folder = tempfile::tempdir().expect("the test made it so");
     let config = HostConfig { database, ..HostConfig::loopback(folder.path().join("coordinator")) };
@@ -102,7 +103,7 @@ async fn play(database: Option<String>) {
     host.stop().await.expect("the test made it so");
 }
 
-/// What a device says of itself, and of its work.
+/// Sends invalid texts and numbers in the messages of devices.
 async fn devices(endpoint: &Endpoint, api: &AdminClient) {
     let token = api
         .create_token("digits".parse().expect("the test made it so"), None, None)
@@ -157,7 +158,7 @@ async fn odd_text_and_numbers_are_refused_over_sqlite() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn odd_text_and_numbers_are_refused_over_postgresql() {
-    // Where there is no PostgreSQL, this has said so.
+    // If PostgreSQL is missing, `start` has printed that the test is skipped.
     let Some(postgres) = TestPostgres::start() else { return };
     play(Some(postgres.database())).await;
 }

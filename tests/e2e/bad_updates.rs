@@ -1,4 +1,4 @@
-//! Updates whose bytes are wrong: each is refused with its code, and the round's model is that of the others.
+//! Updates with invalid bytes. The coordinator refuses each with its error code, and combines the other updates.
 
 use folkmoot_protocol::ErrorCode::{self, *};
 use folkmoot_tests::{deployment::Deployment, task::TaskSpec, update::TestUpdate};
@@ -8,10 +8,10 @@ use crate::{
     cohort::{Member, assert_accepted, await_version, draw, enrol, sent_by, verify},
 };
 
-/// The default grid's largest value.
+/// The largest value of the default grid.
 const VALUE_MAX: f32 = 16.0;
 
-/// A name, what is done to a good update, and the code of the refusal; none for one that counts.
+/// A name, the change to a valid update, and the expected error code; `None` if the update is still valid.
 type UpdateCase = (&'static str, fn(&mut TestUpdate), Option<ErrorCode>);
 
 const UPDATE_CASES: &[UpdateCase] = &[
@@ -68,7 +68,7 @@ const UPDATE_CASES: &[UpdateCase] = &[
     ("2^64 - 1 correct", |u| u.header.metrics.correct_count = u64::MAX, Some(UpdateMetricInvalid)),
 ];
 
-/// A name, what is done to the bytes of a good update, and the code of the refusal.
+/// A name, the change to the bytes of a valid update, and the expected error code.
 type BytesCase = (&'static str, fn(&mut Vec<u8>), ErrorCode);
 
 const BYTES_CASES: &[BytesCase] = &[
@@ -117,7 +117,7 @@ fn put_u16(bytes: &mut [u8], at: usize, value: u16) {
     bytes[at..at + 2].copy_from_slice(&value.to_le_bytes());
 }
 
-/// Sends bytes that are to be refused, and asserts that the assignment ends with the same code.
+/// Sends invalid bytes, and asserts that they end the assignment: a valid update is then refused with the same code.
 async fn assert_refused(member: &Member, name: &str, bytes: &[u8], expected: ErrorCode) {
     let answer = member.client.send(&member.client.upload(member.id(), bytes)).await;
     assert_eq!(answer.code(), Some(expected), "{name}: {}", answer.text());

@@ -1,4 +1,4 @@
-//! Uploads that announce one thing and send another, in the wrong place, or twice.
+//! Uploads whose content does not match their announcement, that have a wrong offset, or that are sent twice.
 
 use folkmoot_protocol::{
     AssignmentId,
@@ -20,7 +20,7 @@ use crate::{
     cohort::{Member, assert_accepted, await_version, draw, enrol, sent_by, verify},
 };
 
-/// A name, what is done to a signed upload, and the code of the refusal. The assignment is as good as before.
+/// A name, the change to a signed upload, and the expected error code. The assignment stays valid.
 type HeaderCase = (&'static str, fn(RawRequest) -> RawRequest, ErrorCode);
 
 const HEADER_CASES: &[HeaderCase] = &[
@@ -44,7 +44,7 @@ const HEADER_CASES: &[HeaderCase] = &[
     ("another protocol", |r| r.with(headers::PROTOCOL, "0"), UnsupportedProtocolVersion),
 ];
 
-/// A name, what is done to an upload before it is signed, the code, and whether the assignment ends with it.
+/// A name, the change to an upload before it is signed, the expected error code, and whether it ends the assignment.
 type SignedCase = (&'static str, fn(&mut Unsigned, &Member), ErrorCode, bool);
 
 const SIGNED_CASES: &[SignedCase] = &[
@@ -83,7 +83,7 @@ fn unknown_id() -> AssignmentId {
     AssignmentId::from_random_bytes([7; 16])
 }
 
-/// Tests that need more than one request. Each ends with an update that counts.
+/// The number of tests that need more than one request. Each ends with an accepted update.
 const STORIES: usize = 7;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -132,7 +132,7 @@ fn assert_code(name: &str, answer: &Answer, expected: ErrorCode) {
     assert_eq!(answer.status, expected.http_status(), "{name}");
 }
 
-/// Sends nothing, then half, then the wrong half, then the right one, then nothing again.
+/// Sends an empty part, the first half, a wrong half, the right half, and an empty part again.
 async fn in_parts(member: &Member) {
     let (client, update) = (&member.client, member.update.bytes());
     let half = update.len() / 2;
@@ -172,11 +172,11 @@ async fn another_body_after_the_first_was_accepted(member: &Member) {
     assert_accepted(&member.upload().await);
 }
 
-/// Sends two updates for one assignment at the same time, four times each: one of the two counts, and only the
-/// one that this asserts.
+/// Sends two different updates for one assignment at the same time, four times each. Only the update that was begun
+/// first may be accepted.
 async fn at_once(member: &Member) {
     let (client, good) = (&member.client, member.update.bytes());
-    // The good one is begun first, so that it is known which one is to count.
+    // The good update is begun first, which determines the one that is accepted.
     client.send(&client.upload_part(member.id(), &good, 0..1)).await.json::<UploadStatus>();
     let mut other = member.update.clone();
     other.values[7] -= 1.0;
@@ -199,7 +199,7 @@ async fn at_once(member: &Member) {
     assert_accepted(&member.upload().await);
 }
 
-/// Answers another client's assignment: it does not exist for this one, and the other is not disturbed.
+/// Uploads to another client's assignment. It is unknown to the attacker, and the victim is not affected.
 async fn into_the_assignment_of(victim: &Member, attacker: &Member) {
     let update = victim.update.bytes();
     for request in [
@@ -221,7 +221,7 @@ async fn into_the_assignment_of(victim: &Member, attacker: &Member) {
     assert_accepted(&attacker.upload().await);
 }
 
-/// Ends the connection in the middle of the header, of a value, and of the last byte.
+/// Closes the connection in the middle of the header, in the middle of a value, and before the last byte.
 async fn broken_off(member: &Member) {
     let update = member.update.bytes();
     for end in [30, 301, update.len() - 1] {
@@ -236,7 +236,7 @@ async fn broken_off(member: &Member) {
     member.upload_rest().await;
 }
 
-/// Sends a request with less body than it says, and closes the connection without waiting for an answer.
+/// Sends a request with a shorter body than it announces, and closes the connection without waiting for a response.
 async fn send_and_close(member: &Member, request: &RawRequest) {
     let mut connection = member.client.endpoint.connect().await.expect("the coordinator listens");
     connection.write_all(&request.head(0)).await.expect("the coordinator reads");

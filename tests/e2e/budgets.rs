@@ -1,4 +1,4 @@
-//! Clients whose app asks for a larger cohort than the task promises decline it, and others take part.
+//! Clients decline an assignment if their app requires a larger cohort or more protection than the task has.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use crate::{COORDINATOR, cohort::await_version};
 
-/// A client with this budget, its folder, and what hears of assignments that it declines.
+/// Creates a client with this budget. Returns it with its folder, and with a signal for declined assignments.
 fn client(deployment: &Deployment, budget: Budget) -> (Client, TempDir, Arc<Notify>) {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let certificate = std::fs::read(deployment.certificate_path()).expect("the coordinator made one");
@@ -36,7 +36,7 @@ fn client(deployment: &Deployment, budget: Budget) -> (Client, TempDir, Arc<Noti
     (client.build().expect("it is a client"), folder, declined)
 }
 
-/// Runs two clients of this budget until both have declined, and returns what the first tells its user.
+/// Runs two clients with this budget until both have declined, and returns the reason that the first shows its user.
 async fn declines(deployment: &Deployment, budget: Budget) -> String {
     let (mut one, _one, one_declined) = client(deployment, budget.clone());
     let (mut other, _other, other_declined) = client(deployment, budget);
@@ -56,10 +56,10 @@ async fn a_client_declines_a_cohort_of_two_if_it_asks_for_three() {
     let deployment = Deployment::start(COORDINATOR, &spec, |config| config.is_clock_held = true).await;
     let asks = |cohort_min| Budget { cohort_min, ..Budget::default() };
     let words = declines(&deployment, asks(3)).await;
-    assert_eq!(words, "cohort_min is 3; a version of this task may combine the updates of 2");
+    assert_eq!(words, "cohort_min is 3; a version of this task may combine the updates of only 2 clients");
     let central = Budget { protection_min: ProtectionLevel::Central, ..asks(2) };
     let words = declines(&deployment, central).await;
-    assert_eq!(words, "protection_min is central; this assignment has none");
+    assert_eq!(words, "protection_min is central; this assignment offers none");
 
     let never = std::future::pending::<()>;
     let (mut one, _one, _) = client(&deployment, asks(2));

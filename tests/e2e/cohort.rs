@@ -1,4 +1,4 @@
-//! Clients that were drawn together, each with the update that it ought to send.
+//! The clients of a cohort, each with its valid update.
 
 use std::collections::BTreeMap;
 
@@ -19,29 +19,29 @@ use folkmoot_tests::{
 };
 use tokio::task::JoinSet;
 
-/// A client that was drawn.
+/// A selected client.
 #[derive(Clone)]
 pub struct Member {
     /// The client.
     pub client: RawClient,
-    /// What it was given.
+    /// The client's assignment.
     pub assignment: Assignment,
-    /// What it ought to send.
+    /// A valid update for the assignment.
     pub update: TestUpdate,
 }
 
 impl Member {
-    /// Returns its assignment's id.
+    /// Returns the id of the client's assignment.
     pub fn id(&self) -> AssignmentId {
         self.assignment.assignment_id
     }
 
-    /// Sends the update that it ought to send.
+    /// Uploads the valid update.
     pub async fn upload(&self) -> Answer {
         self.client.send(&self.client.upload(self.id(), &self.update.bytes())).await
     }
 
-    /// Sends what is missing of the update, as often as it takes, and asserts that it counts.
+    /// Uploads the missing rest of the update, with retries, and asserts that it is accepted.
     pub async fn upload_rest(&self) {
         let update = self.update.bytes();
         loop {
@@ -49,7 +49,7 @@ impl Member {
             let rest = self.client.upload_part(self.id(), &update, received..update.len());
             let answer = self.client.send(&rest).await;
             match answer.code() {
-                // The request that broke off may not have been noticed yet.
+                // The coordinator may not have noticed the broken connection yet.
                 Some(ErrorCode::UploadBusy | ErrorCode::UploadOffsetMismatch) => {}
                 Some(code) => panic!("the rest of an update was refused: {code}"),
                 None => return assert_accepted(&answer),
@@ -58,13 +58,13 @@ impl Member {
     }
 }
 
-/// Asserts that an answer says that the update counts.
+/// Asserts that a response reports the update as accepted.
 #[track_caller]
 pub fn assert_accepted(answer: &Answer) {
     assert_eq!(answer.json::<UploadStatus>().state, UploadState::Accepted);
 }
 
-/// Enrols so many clients.
+/// Enrols `count` clients.
 pub async fn enrol(deployment: &Deployment, count: usize) -> Vec<RawClient> {
     let mut clients = Vec::new();
     for _ in 0..count {
@@ -73,7 +73,7 @@ pub async fn enrol(deployment: &Deployment, count: usize) -> Vec<RawClient> {
     clients
 }
 
-/// Lets all the clients check in at the same time, and waits until all of them are drawn.
+/// Lets all clients check in at the same time, and waits until each has an assignment.
 pub async fn draw(deployment: &Deployment, clients: &[RawClient]) -> Vec<Member> {
     let mut waiting = JoinSet::new();
     for (index, client) in clients.iter().cloned().enumerate() {
@@ -88,7 +88,7 @@ pub async fn draw(deployment: &Deployment, clients: &[RawClient]) -> Vec<Member>
     members.into_values().collect()
 }
 
-/// Waits until a version is released.
+/// Waits until the coordinator has released this model version.
 pub async fn await_version(deployment: &Deployment, number: u64) {
     let is_released = |line: &str| {
         let version = fields_of(line, "round committed")?.get("version")?.as_u64()?;
@@ -97,18 +97,19 @@ pub async fn await_version(deployment: &Deployment, number: u64) {
     patiently("the next version", deployment.log.wait_for(0, is_released)).await;
 }
 
-/// Waits until a round is abandoned, from a line of the log on.
+/// Waits until a round is abandoned. Looks only at the log from `line` on.
 pub async fn await_abandoned(deployment: &Deployment, line: usize) {
     let is_abandoned = |line: &str| (phase_of(line)? == "abandoned").then_some(());
     patiently("the end of a round", deployment.log.wait_for(line, is_abandoned)).await;
 }
 
-/// Returns the bytes that these members sent.
+/// Returns the encoded updates of these members by assignment.
 pub fn sent_by<'a>(members: impl IntoIterator<Item = &'a Member>) -> BTreeMap<AssignmentId, Bytes> {
     members.into_iter().map(|member| (member.id(), Bytes::from(member.update.bytes()))).collect()
 }
 
-/// Verifies all rounds against what was sent, and that nothing is kept of the updates of those that are over.
+/// Verifies all rounds against the updates that were sent, and that the coordinator has deleted the updates of ended
+/// rounds.
 pub async fn verify(deployment: &Deployment, sent: &BTreeMap<AssignmentId, Bytes>) -> Vec<EndedRound> {
     let storage = deployment.storage().await;
     let rounds = verify_rounds(&storage, &deployment.blobs(), &deployment.task, sent).await;
@@ -117,7 +118,7 @@ pub async fn verify(deployment: &Deployment, sent: &BTreeMap<AssignmentId, Bytes
     rounds
 }
 
-/// Waits until the round log holds no round that is over: the commit comes first, then its updates are removed.
+/// Waits until the round log contains no ended round. The coordinator deletes the updates after the commit.
 pub async fn await_forgotten(deployment: &Deployment, ended: &[EndedRound]) {
     let log = RoundLog::local(deployment.data().join("round-log")).expect("the folder is there");
     let forgotten = async {

@@ -1,4 +1,4 @@
-//! Rounds whose updates cannot be combined: they end, with a code, and their task goes on.
+//! Rounds whose updates cannot be combined. They end with an error code, and the task continues.
 
 use folkmoot_coordinator::{
     round::{AbandonReason, Phase},
@@ -13,12 +13,12 @@ use crate::in_process::InProcess;
 
 const CLIENTS: u8 = 3;
 
-/// A median is made of the round log alone: what is not in there cannot be combined.
+/// Creates a task with a median, which reads the updates from the round log and fails if one is missing there.
 async fn world(storage: impl Into<Storage>) -> InProcess {
     world_of(storage, json!({})).await
 }
 
-/// The same, with these keys of the task.
+/// Creates the same task with additional keys of its description.
 async fn world_of(storage: impl Into<Storage>, keys: Value) -> InProcess {
     let scheduling = json!({
         "kind": "synchronous", "report_goal": CLIENTS, "minimum_cohort": CLIENTS, "over_selection_factor": 1.0,
@@ -36,7 +36,7 @@ async fn databases() -> Vec<Storage> {
     vec![MemoryStorage::new().into(), sqlite.into()]
 }
 
-/// Lets all clients send their updates.
+/// Draws all clients and uploads their updates.
 async fn report(world: &InProcess) -> Vec<crate::in_process::Drawn> {
     let drawn = world.draw().await;
     assert_eq!(drawn.len(), usize::from(CLIENTS));
@@ -65,7 +65,7 @@ async fn a_round_whose_updates_are_lost_ends_with_a_code_and_the_task_goes_on() 
     }
 }
 
-/// A disk that loses what it was given loses the next round's, too: clients would train in vain for ever.
+/// A broken disk would lose the updates of every round, and clients would train in vain forever.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_task_whose_commits_fail_again_and_again_pauses() {
     for storage in databases().await {

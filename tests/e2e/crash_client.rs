@@ -1,4 +1,4 @@
-//! Real clients that are killed with SIGKILL while they train, prepare, upload, and after it.
+//! Real clients that are killed with SIGKILL while they train, encode and upload, and afterwards.
 
 use std::{
     collections::BTreeMap,
@@ -22,15 +22,16 @@ use tempfile::TempDir;
 use crate::{CLIENT, COORDINATOR, cohort::await_version};
 
 const CLIENTS: usize = 3;
-/// A client is killed in the round of its last kill or in the next one. The last rounds run undisturbed.
+/// The number of rounds. A client is killed in the round of its last kill or in the next round. The last rounds run
+/// without kills.
 const ROUNDS: u64 = MOMENTS.len() as u64 + 3;
-/// Local steps: about a second of training on an idle machine.
+/// The number of local steps, which take about a second on an idle machine.
 const STEPS: u32 = 12_000;
-/// The clients' clocks run so many times as fast: they store a checkpoint every twentieth of a second, so that each
-/// training has some, even on a machine that is much faster.
+/// The speed of the clients' clocks. At this speed, they store a checkpoint every twentieth of a second, so that even a
+/// short training on a fast machine has several.
 const CLOCK_RATE: u64 = 100;
 
-/// The moments at which each client is killed. Each client begins with another one of them.
+/// The moments at which each client is killed. Each client starts with a different moment.
 const MOMENTS: [ClientMoment; 5] = [
     ClientMoment::TrainingGoesOn,
     ClientMoment::Trained,
@@ -47,7 +48,7 @@ fn spec() -> TaskSpec {
         "loss": "softmax_cross_entropy", "optimizer": { "sgd": { "learning_rate": 0.01 } },
         "epochs": 10_000, "steps_max": STEPS, "batch_size": 16,
     });
-    // The clients' clocks run fast: what is long for them is short here.
+    // The clients' clocks run fast, so they need a longer deadline.
     spec.with_scheduling("reporting_deadline_seconds", 600 * CLOCK_RATE)
 }
 
@@ -77,12 +78,12 @@ fn start_client(
     ClientProcess::start(CLIENT, config)
 }
 
-/// The digests of the updates that were found in the state directories, by assignment.
+/// The digests of the updates in the clients' state directories, by assignment.
 #[derive(Default)]
 struct Digests(BTreeMap<AssignmentId, UpdateDigest>);
 
 impl Digests {
-    /// Reads the updates of a killed client. One that is found again must be the same.
+    /// Reads the updates of a killed client. An update that was read before must not have changed.
     fn collect(&mut self, client: &ClientProcess) {
         let folder = client.config.state_directory.join("assignments");
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -114,8 +115,8 @@ async fn a_killed_client_goes_on_and_sends_one_update() {
     deployment.assert_answers().await;
 }
 
-/// Kills a client at every moment and restarts it; the last process is left alone. No client waits for another one's kill:
-/// a round needs all of them.
+/// Kills a client at every moment and restarts it each time. The last process runs without a kill. Each client follows
+/// its own schedule: a round needs all clients, so waiting for each other's kills could block it.
 async fn kill_often(deployment: &Deployment, states: &TempDir, part: usize) -> (ClientProcess, Digests) {
     let mut digests = Digests::default();
     let mut moments = MOMENTS;
@@ -136,7 +137,7 @@ async fn kill_often(deployment: &Deployment, states: &TempDir, part: usize) -> (
     (client, digests)
 }
 
-/// Returns the step at which the training begins again.
+/// Returns the step at which a restarted client resumes the training.
 async fn first_step(client: &ClientProcess, line: usize) -> u64 {
     let step = |line: &str| {
         let mut words = line.split(' ').skip_while(|word| *word != "training");
@@ -145,7 +146,7 @@ async fn first_step(client: &ClientProcess, line: usize) -> u64 {
     patiently("the training to go on", client.events.wait_for(line, step)).await
 }
 
-/// Asserts that every round committed what its clients sent, and that nobody tried to send two updates.
+/// Asserts that every round combined the updates that its clients stored, and that no client tried to send two updates.
 async fn assert_one_update_each(deployment: &Deployment, digests: &Digests) {
     let storage = deployment.storage().await;
     let rounds = storage.rounds(deployment.task.id, 100, None).await.expect("the database can be read");
@@ -159,7 +160,7 @@ async fn assert_one_update_each(deployment: &Deployment, digests: &Digests) {
                     let found = digests.0.get(&assignment.id).copied().unwrap_or(digest);
                     assert_eq!(found, digest, "another update was sent than was stored");
                 }
-                // A client that lost what it had says so.
+                // A client that lost its state reports an abort.
                 AssignmentStatus::Dropped { reason: DropReason::Aborted { .. } } => {}
                 other => panic!("assignment {} ended as {other:?}", assignment.id),
             }

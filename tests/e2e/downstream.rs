@@ -1,5 +1,5 @@
-//! Versions in few bytes: who knows the codecs fetches only what a version changes, who does not fetches float32, and both
-//! make one version together.
+//! Compressed downloads of model versions. Clients that support the codecs fetch only the changes of a version; others
+//! fetch it in float32. Both contribute to the same next version.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -52,7 +52,8 @@ async fn who_was_there_before_fetches_only_what_changed() {
     let mut held: HashSet<BlobDigest> = HashSet::new();
     for version in 0..5u64 {
         if version == 2 {
-            // What was made of earlier versions is not stored: it is made again, alike.
+            // The decoded state of earlier versions is not stored. The restarted coordinator must compute the same
+            // state again.
             deployment.kill().await;
             deployment.restart().await;
         }
@@ -77,7 +78,8 @@ async fn who_was_there_before_fetches_only_what_changed() {
             let squares = left.iter().zip(right).map(|(left, right)| f64::from(left - right).powi(2));
             squares.sum::<f64>().sqrt()
         };
-        // Four bits of a change, or eight of all: a fourteenth of the largest of each block, or a 254th, at most.
+        // The maximum error is half a step: 1/14 of the largest value of a block for a change with 4 bits, and 1/254
+        // for a full version with 8 bits.
         let moved =
             if parts.len() > 1 { 0.1 * distance(&exact, &before) } else { 0.01 * distance(&exact, &zero) };
         assert!(distance(&near, &exact) < moved, "version {version}: {} {moved}", distance(&near, &exact));

@@ -16,7 +16,7 @@ use tokio::{
     net::TcpStream,
 };
 
-/// Waits until `/readyz` answers with this status, and returns the answer.
+/// Waits until `/readyz` returns this status, and returns the response.
 async fn await_ready(host: &Host, status: &str) -> String {
     let asking = async {
         loop {
@@ -46,7 +46,7 @@ async fn drivers_that_panic_are_seen_and_come_back() {
     };
     let is_broken = Arc::new(AtomicBool::new(false));
     let (broken, now) = (is_broken.clone(), system_clock());
-    // Only the drivers ask for the time here, and a healthy `/readyz`.
+    // Only the drivers and a healthy `/readyz` read the clock here.
     let clock: Clock = Arc::new(move || {
         assert!(!broken.load(Ordering::Relaxed), "the clock is broken on purpose");
         now()
@@ -55,7 +55,7 @@ async fn drivers_that_panic_are_seen_and_come_back() {
     await_ready(&host, "200").await;
     is_broken.store(true, Ordering::Relaxed);
     let answer = await_ready(&host, "503").await;
-    assert!(answer.contains("the drivers panicked and are being started again"), "{answer}");
+    assert!(answer.contains("the drivers panicked and are restarting"), "{answer}");
     is_broken.store(false, Ordering::Relaxed);
     await_ready(&host, "200").await;
     host.stop().await.unwrap();

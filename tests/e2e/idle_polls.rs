@@ -1,4 +1,4 @@
-//! Many clients that wait: they cost little, and nobody else waits for them.
+//! Many waiting clients. They use few resources and do not delay other clients.
 
 use folkmoot_protocol::messages::CheckInResponse;
 use folkmoot_tests::{
@@ -32,7 +32,7 @@ async fn three_hundred_clients_wait_while_others_are_served_and_all_are_drawn() 
     deployment.assert_answers().await;
     let last = RawClient::enrolled(&deployment.endpoint, &deployment.task.token).await;
     let answer: Answer = last.send(&last.check_in(0)).await;
-    // The draw may already have seen the last one.
+    // The last client may or may not be part of the first draw.
     answer.json::<CheckInResponse>();
     let mut drawn = Vec::new();
     while let Some(assignment) = polls.join_next().await {

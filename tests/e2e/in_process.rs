@@ -1,4 +1,4 @@
-//! A coordinator without sockets, whose clock a test moves and whose drivers look when it says so.
+//! A coordinator without sockets. The test advances its clock and runs its drivers.
 
 use std::sync::Arc;
 
@@ -28,9 +28,9 @@ use rand_chacha::ChaCha20Rng;
 use serde_json::{Value, json};
 
 const START: Timestamp = Timestamp(1_700_000_000_000);
-/// Seconds for which an assignment lives.
+/// The lifetime of an assignment, in seconds.
 pub const REPORTING_SECONDS: u64 = 60;
-/// Steps after which drivers that are still busy will never rest.
+/// The maximum number of steps until the drivers must be idle.
 const STEPS_MAX: usize = 100;
 
 /// A coordinator with one task and its clients.
@@ -43,16 +43,16 @@ pub struct InProcess {
     now: Timestamp,
 }
 
-/// A client that was drawn.
+/// A selected client.
 pub struct Drawn {
     /// The client.
     pub client: ClientRecord,
-    /// What it was given.
+    /// The client's assignment.
     pub assignment: Assignment,
 }
 
 impl InProcess {
-    /// Makes a coordinator over `storage`, and a task of this combination that trains a small model.
+    /// Creates a coordinator with `storage` and a task that trains a small model. `combination` has keys of the task.
     pub async fn new(storage: impl Into<Storage>, clients: u8, combination: Value) -> Self {
         let (blobs, chance) = (BlobStore::in_memory(), ChaCha20Rng::seed_from_u64(1));
         let coordinator = Coordinator::new(storage, blobs, RoundLog::in_memory(), chance);
@@ -109,7 +109,7 @@ impl InProcess {
         Self { coordinator: Arc::new(coordinator), task, clients: enrolled, now: START }
     }
 
-    /// Enrols so many clients more, all by one other token, which come in the order of their numbers with the others.
+    /// Enrols `clients` more clients with one additional token. They continue the numbering of the existing clients.
     pub async fn enrol_by(&mut self, token_id: &str, clients: u8) {
         let storage = &self.coordinator.storage;
         let first = storage.token("token").await.expect("it was made").expect("it was made");
@@ -123,17 +123,17 @@ impl InProcess {
         }
     }
 
-    /// Returns the time.
+    /// Returns the time of the test's clock.
     pub fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// Lets time pass.
+    /// Advances the clock.
     pub fn pass(&mut self, seconds: u64) {
         self.now = self.now.plus_seconds(seconds);
     }
 
-    /// Lets the drivers look until there is nothing more to do.
+    /// Runs the drivers until there is nothing more to do.
     ///
     /// # Errors
     /// If a step fails.
@@ -145,18 +145,18 @@ impl InProcess {
                 Err(error) => return Err(error),
             }
         }
-        panic!("the drivers do not come to rest");
+        panic!("the drivers are still busy after {STEPS_MAX} steps");
     }
 
-    /// Lets the drivers make one step.
+    /// Runs one step of the drivers. Returns `false` if there was nothing to do.
     ///
     /// # Errors
-    /// If it fails.
+    /// If the step fails.
     pub async fn step(&self) -> Result<bool, DriveError> {
         Box::pin(drive_task(&self.coordinator, self.task, self.now)).await
     }
 
-    /// Lets all clients check in and the drivers draw, and returns who was drawn.
+    /// Lets all clients check in, runs the drivers, and returns the selected clients.
     pub async fn draw(&self) -> Vec<Drawn> {
         let offer = CheckInRequest {
             sdk_version: "1.0.0".into(),
@@ -182,7 +182,7 @@ impl InProcess {
         drawn
     }
 
-    /// Returns the header of the update that a client that was drawn ought to send.
+    /// Returns the header of a selected client's valid update.
     pub async fn header(&self, drawn: &Drawn) -> UpdateHeader {
         let task = self.task().await;
         UpdateHeader {
@@ -196,7 +196,7 @@ impl InProcess {
         }
     }
 
-    /// Sends a whole update with this header.
+    /// Uploads a complete update with this header.
     pub async fn upload(&self, drawn: &Drawn, header: &UpdateHeader) -> Result<UploadStatus, Refusal> {
         let values = vec![0.25; usize::try_from(header.element_count).expect("the model is small")];
         let bytes = encode_update(header, &values);
@@ -235,7 +235,7 @@ impl InProcess {
         rounds
     }
 
-    /// Loses the bytes of an update that was accepted, as a disk does.
+    /// Deletes the bytes of an accepted update from the round log, like a broken disk.
     pub fn lose(&self, assignment: &Assignment) {
         let (round, id): (_, AssignmentId) = (assignment.round_id, assignment.assignment_id);
         self.coordinator.ingest.forget_assignment(round, id).expect("it is in memory");
@@ -250,7 +250,7 @@ async fn enrolled_by(storage: &Storage, token_id: &str, number: u8) -> ClientRec
     record
 }
 
-/// Says whether a refusal is one of the coordinator's own failures.
+/// Returns `true` if a refusal is an internal error of the coordinator.
 pub fn is_internal(refusal: &Refusal) -> bool {
     refusal.code() == ErrorCode::Internal
 }

@@ -1,5 +1,5 @@
-//! Whole deployments over real sockets: coordinators and clients that are killed, clients that cannot be relied
-//! on, and everything that a hostile one could send.
+//! Complete deployments over real sockets: coordinators and clients that are killed, unreliable clients, and hostile
+//! clients.
 
 mod any_messages;
 mod asked;

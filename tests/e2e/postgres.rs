@@ -1,4 +1,4 @@
-//! The whole coordinator over PostgreSQL: real sockets, the administrative API, real clients that train.
+//! The complete coordinator with PostgreSQL, over real sockets: the administrative API, and real clients that train.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ fn digits(name: &str) -> PathBuf {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn real_clients_train_over_postgresql() {
-    // Where there is no PostgreSQL, this has said so.
+    // If PostgreSQL is missing, `start` has printed that the test is skipped.
     let Some(postgres) = TestPostgres::start() else { return };
     let folder = tempfile::tempdir().unwrap();
     let mut config = HostConfig::loopback(folder.path().join("coordinator"));
@@ -64,7 +64,7 @@ async fn real_clients_train_over_postgresql() {
         assert_eq!(ended.unwrap().unwrap().accepted_rounds, ROUNDS);
     }
 
-    // The last acknowledgement comes before the last commit.
+    // The clients get the last acknowledgement before the last commit.
     let all = async {
         loop {
             let versions = api.versions(task, Page { limit: 10, before: None }).await.unwrap();
@@ -79,7 +79,7 @@ async fn real_clients_train_over_postgresql() {
     host.stop().await.unwrap();
 }
 
-/// Two coordinators at one database: what a client signed once, one of them takes once.
+/// Two coordinators share a database. Together, they accept each signed request only once.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_that_one_process_took_is_refused_by_the_other() {
     let Some(postgres) = TestPostgres::start() else { return };

@@ -1,5 +1,5 @@
-//! Differential privacy over real sockets and a real database: what is refused, what is added, what is charged, and when a
-//! task ends.
+//! Differential privacy over real sockets with a real database: refused updates, added noise, charges, and the end of
+//! the budget.
 
 mod withheld;
 
@@ -32,12 +32,13 @@ const GOAL: u64 = 4;
 const NORM: f64 = 0.5;
 const MULTIPLIER: f64 = 2.0;
 
-/// A task of which so many versions fit into the budget: rho is a participation each, 1 / (2 · 2²).
+/// Returns a task whose budget allows this many versions. Each version costs the rho of one participation, 1 / (2 ·
+/// 2²).
 fn spec(versions: u32) -> TaskSpec {
     spec_with(f64::from(versions) / 8.0, json!({ "kind": "independent" }))
 }
 
-/// A task that may spend so much of rho, and a little more.
+/// Returns a task that may spend slightly more than `rho`.
 fn spec_with(rho: f64, noise: Value) -> TaskSpec {
     let rho = rho + 0.01;
     let rho = folkmoot_privacy::Rho::new(rho).expect("it is in range");
@@ -56,7 +57,7 @@ fn spec_with(rho: f64, noise: Value) -> TaskSpec {
         )
 }
 
-/// Scales a member's update to a share of the norm that it may have.
+/// Scales a member's update to `share` times the clipping norm.
 fn scale(member: &mut Member, share: f64) {
     let values = &mut member.update.values;
     let norm = values.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
@@ -73,7 +74,7 @@ async fn weights(deployment: &Deployment, storage: &SqlStorage, number: u64) -> 
     bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
 }
 
-/// Asserts that every version has its charge, once, and that the chain hangs together. Returns what was charged.
+/// Asserts that every version is charged exactly once, and that the ledger's hash chain is intact. Returns the entries.
 async fn assert_charged(deployment: &Deployment, storage: &SqlStorage) -> Vec<Entry> {
     let task = &deployment.task;
     let entries = storage
@@ -95,7 +96,7 @@ async fn assert_charged(deployment: &Deployment, storage: &SqlStorage) -> Vec<En
     entries.into_iter().filter(|entry| entry.event.charged().is_some()).collect()
 }
 
-/// Waits for the end of the task.
+/// Waits until the task has ended, and returns its state.
 async fn end(deployment: &Deployment, storage: &SqlStorage) -> TaskState {
     let over = async {
         loop {
@@ -119,7 +120,7 @@ async fn a_task_ends_before_it_spends_more_than_it_may() {
         let mut members = draw(&deployment, &clients).await;
         assert!(members.iter().all(|member| member.assignment.clipping_norm == Some(1 << 27)), "0.5 · 2^28");
         members.iter_mut().for_each(|member| scale(member, 0.999));
-        // Whatever a client sends, no more than its norm counts: this one is left out as a whole.
+        // The coordinator does not trust a client's clipping. It leaves out this update, whose norm is too large.
         let mut last = members.pop().unwrap();
         scale(&mut last, 1.01);
         assert_eq!(last.upload().await.code(), Some(ErrorCode::UpdateNormTooLarge));
@@ -145,11 +146,11 @@ async fn a_task_ends_before_it_spends_more_than_it_may() {
         moves.zip(sum).map(|(moved, sum)| moved - sum / GOAL as f64).collect()
     };
     let draws = [noise(&before, &first, &sums[0]), noise(&first, &second, &sums[1])];
-    // The standard deviation of the mean: multiplier · norm / goal, whoever did not report.
+    // The standard deviation of the noise on the mean is multiplier · norm / goal, however many clients report.
     let wanted = MULTIPLIER * NORM / GOAL as f64;
     for draw in &draws {
         let deviation = (draw.iter().map(|one| one * one).sum::<f64>() / draw.len() as f64).sqrt();
-        // Of 3,080 draws it is within 1.3 % in two of three cases; 7 % is beyond five standard errors.
+        // With 3,080 draws, the standard error of the estimate is 1.3 %. 7 % is more than five standard errors.
         assert!((deviation / wanted - 1.0).abs() < 0.07, "{deviation} against {wanted}");
         assert!(draw.iter().all(|one| one.abs() > 1e-12), "every coordinate has noise");
     }
@@ -159,8 +160,8 @@ async fn a_task_ends_before_it_spends_more_than_it_may() {
     deployment.stop().await;
 }
 
-/// The noise on the model after each version is what the mechanism says, the whole is charged once, and what would take the
-/// noise off again is gone with the task.
+/// Checks a stream of noise. The noise on each version has the variance of the mechanism, the stream is charged once,
+/// and the data that could remove the noise is deleted with the end of the task.
 async fn a_stream_of_noise_is_added(noise: Value, prefix_variances: impl Fn(u64) -> Vec<f64>) {
     const VERSIONS: u64 = 6;
     let spec = TaskSpec { rounds: VERSIONS, ..spec_with(1.0 / 8.0, noise) };
@@ -195,7 +196,7 @@ async fn a_stream_of_noise_is_added(noise: Value, prefix_variances: impl Fn(u64)
         let noise = moves.zip(sum).map(|(moved, sum)| (moved - sum / GOAL as f64) * GOAL as f64 / NORM);
         let variance = noise.map(|one| one * one).sum::<f64>() / first.len() as f64;
         let wanted = MULTIPLIER * MULTIPLIER * variances[version as usize - 1];
-        // Of 3,080 draws: six standard errors of a variance.
+        // The tolerance is six standard errors of a variance estimated from 3,080 draws.
         assert!(
             (variance / wanted - 1.0).abs() < 6.0 * (2.0f64 / 3080.0).sqrt(),
             "{version}: {variance} {wanted}"
@@ -237,7 +238,7 @@ async fn buffered_noise_is_taken_off_in_later_versions() {
     a_stream_of_noise_is_added(json!({ "kind": "blt", "separation": 1 }), |versions| {
         let (matrix, _) = BufferedToeplitz::chosen_for(versions as usize, pattern);
         let squared = matrix.toeplitz(versions as usize).sensitivity(pattern).powi(2);
-        // The noise on a prefix sum: of the draw s steps before, the sum of C⁻¹'s first s + 1 entries.
+        // The noise on a prefix sum weights the draw s steps before by the sum of C⁻¹'s first s + 1 entries.
         let mut prefix = 0.0;
         let weights = matrix.inverse(versions as usize).into_iter().map(|entry| {
             prefix += entry;
@@ -260,7 +261,7 @@ async fn a_killed_coordinator_never_releases_without_its_charge() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_of_noise_goes_on_after_a_kill() {
-    // One state is kept: that after the newest version.
+    // The coordinator keeps only one state of the noise: the state after the newest version.
     kill_around_commits(&spec_with(0.125, json!({ "kind": "tree", "separation": 1 })), 1).await;
 }
 
@@ -269,11 +270,11 @@ async fn a_stream_of_noise_goes_on_after_a_kill() {
 enum Moment {
     /// One update is missing.
     Reporting,
-    /// Nothing is made of the updates yet.
+    /// The updates are not combined yet.
     Aggregating,
-    /// The version is stored with its noise, and neither released nor charged.
+    /// The noisy version is stored, and neither released nor charged.
     Made,
-    /// It is released and charged, and what was needed for it is not forgotten yet.
+    /// The version is released and charged, and its updates are not deleted yet.
     Committed,
     /// The next round is open.
     NextRound,
@@ -283,7 +284,7 @@ const MOMENTS: [Moment; 5] =
     [Moment::Reporting, Moment::Aggregating, Moment::Made, Moment::Committed, Moment::NextRound];
 
 impl Moment {
-    /// Where the process stops, if the version of this round is made around the kill.
+    /// Returns the point at which the process halts, if this moment needs one.
     fn halt(self, round: u64) -> Option<Halt> {
         match self {
             Moment::Reporting => None,
@@ -300,7 +301,7 @@ impl Moment {
 }
 
 async fn kill_around_commits(spec: &TaskSpec, states: usize) {
-    // Each moment twice, so that it also comes after versions that survived a kill. The first needs no halt.
+    // Each moment occurs twice, so that it also follows versions that survived a kill. The first moment needs no halt.
     const KILLS: usize = 2 * MOMENTS.len();
     let mut deployment = Deployment::start(COORDINATOR, spec, |_| {}).await;
     let clients = enrol(&deployment, GOAL as usize).await;
@@ -314,7 +315,7 @@ async fn kill_around_commits(spec: &TaskSpec, states: usize) {
         if moment != Moment::Reporting {
             let last = members[0].clone();
             let sent = tokio::spawn(async move {
-                // Its answer may be lost with the process.
+                // The response may be lost with the process.
                 let request = last.client.upload(last.id(), &last.update.bytes()).sign(&last.client.key);
                 let _ = last.client.endpoint.try_send(&request).await;
             });
@@ -335,7 +336,7 @@ async fn kill_around_commits(spec: &TaskSpec, states: usize) {
     let entries = assert_charged(&deployment, &storage).await;
     assert_eq!(entries.len(), KILLS, "every round made one version");
     let names = blob_files(&deployment);
-    // The model, its plan, and the weights of every version: no noisy copy that was not charged.
+    // The blobs are the model, its plan, and the weights of every version. No uncharged noisy version may remain.
     assert_eq!(names.len(), 2 + 1 + KILLS + states, "{names:?}");
     storage.close().await;
     deployment.stop().await;
@@ -349,7 +350,7 @@ fn blob_files(deployment: &Deployment) -> Vec<PathBuf> {
     list(&deployment.data().join("blobs")).iter().flat_map(|folder| list(folder)).collect()
 }
 
-/// Waits until no round aggregates, and returns the newest version.
+/// Waits until no round is aggregating, and returns the number of the newest version.
 async fn deployment_version(deployment: &Deployment) -> u64 {
     let storage = deployment.storage().await;
     let task = &deployment.task;

@@ -1,4 +1,4 @@
-//! How much of a round may come by one enrolment token: through a whole coordinator, in rounds and in a flow.
+//! The maximum share of a round from one enrolment token, with a complete coordinator, in rounds and in a flow.
 
 use folkmoot_coordinator::round::Phase;
 use folkmoot_storage::{AssignmentRepository, MemoryStorage, SqlOptions, SqlStorage, Storage};
@@ -12,7 +12,7 @@ async fn databases() -> Vec<Storage> {
     vec![MemoryStorage::new().into(), sqlite.into()]
 }
 
-/// Thirty clients of a stolen token, and one of each of nine others.
+/// Creates a coordinator with thirty clients of one stolen token, and one client of each of nine other tokens.
 async fn world(storage: impl Into<Storage>, combination: Value) -> InProcess {
     let mut world = InProcess::new(storage, 30, combination).await;
     for token in 1..=9 {
@@ -50,7 +50,8 @@ async fn without_a_share_one_token_is_most_of_a_cohort() {
     assert!(of_the_stolen(&drawn) > 2, "thirty of thirty-nine come by it");
 }
 
-/// Whom the share leaves out does not count as waiting: the round waits, and is as small as the share asks at its deadline.
+/// Clients above their token's share do not count as waiting. The round waits for others, and at its deadline it draws
+/// only as many clients as the share allows.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_round_waits_for_clients_of_other_tokens() {
     for storage in databases().await {
@@ -65,7 +66,7 @@ async fn a_round_waits_for_clients_of_other_tokens() {
     }
 }
 
-/// What trains and what has come count together, so that no commit is made of more than the share.
+/// Clients in training and received updates count together, so that no commit contains more than the share of a token.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flow_has_no_more_of_a_token_than_its_share() {
     for storage in databases().await {
@@ -75,7 +76,7 @@ async fn a_flow_has_no_more_of_a_token_than_its_share() {
         let mut most = 0;
         for turn in 0..40 {
             let drawn = world.draw().await;
-            // Whoever has the token is always the fastest.
+            // The clients of the stolen token are always the fastest.
             let fastest = drawn.iter().find(|one| stolen(one)).or(drawn.first());
             let fastest = fastest.expect("somebody trains all the time");
             world.upload(fastest, &world.header(fastest).await).await.expect("the round takes it");

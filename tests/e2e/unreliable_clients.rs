@@ -1,5 +1,5 @@
-//! Clients that vanish, stall, break off, repeat themselves, or come too late: the round commits with the others
-//! or is abandoned with a reason, and the next one begins.
+//! Clients that vanish, stall, disconnect, repeat requests, or are too late. The round commits with the other clients
+//! or is abandoned with a reason, and the next round begins.
 
 use std::time::Duration;
 
@@ -26,12 +26,12 @@ use crate::{
 
 const WIDTHS: [usize; 3] = [20, 40, 10];
 
-/// Stops the coordinator's clock, so that no deadline passes before everything that the test does first has happened.
+/// Stops the coordinator's clock, so that no deadline passes before the test has finished its preparations.
 fn hold_clock(config: &mut CoordinatorConfig) {
     config.is_clock_held = true;
 }
 
-/// Sends the head of an upload and half of its bytes, and returns the connection, which waits for the rest.
+/// Sends the head of an upload and half of its bytes, and returns the open connection.
 async fn stall(member: &Member) -> Connection {
     let update = member.update.bytes();
     let request = member.client.upload(member.id(), &update).sign(&member.client.key);
@@ -43,7 +43,8 @@ async fn stall(member: &Member) -> Connection {
     connection
 }
 
-/// Sends what [`stall`] kept back. The coordinator may have closed the connection without an answer.
+/// Sends the rest of an upload that [`stall`] began. Returns `None` if the coordinator closed the connection without a
+/// response.
 async fn go_on(member: &Member, mut connection: Connection) -> Option<Answer> {
     let update = member.update.bytes();
     let _ = connection.write_all(&update[update.len() / 2..]).await;
@@ -51,7 +52,7 @@ async fn go_on(member: &Member, mut connection: Connection) -> Option<Answer> {
     patiently("an answer", member.client.endpoint.read_answer(&mut connection)).await.ok()
 }
 
-/// Waits until the coordinator has half of the update.
+/// Waits until the coordinator has received half of the update.
 async fn await_half(member: &Member) {
     let half = member.update.bytes().len() as u64 / 2;
     let arrived = async {
@@ -62,7 +63,7 @@ async fn await_half(member: &Member) {
     patiently("half of an update", arrived).await;
 }
 
-/// Sends the same update four times at once and asserts that it counts.
+/// Sends the same update four times at once, and asserts that it is accepted.
 async fn upload_four_times(member: &Member) {
     let mut uploads = JoinSet::new();
     for _ in 0..4 {
@@ -125,7 +126,7 @@ async fn a_round_commits_at_its_deadline_with_those_that_were_in_time() {
     if let Some(answer) = go_on(stalled, connection).await {
         assert_too_late(&answer);
     }
-    // What was accepted is still known as accepted after the close.
+    // After the round has closed, an accepted update is still reported as accepted.
     assert_accepted(&good.upload().await);
 
     let second = draw(&deployment, &clients).await;
@@ -148,19 +149,19 @@ async fn a_round_that_too_few_answer_is_abandoned_and_the_next_begins() {
     let mut deployment = Deployment::start(COORDINATOR, &spec, hold_clock).await;
     let clients = enrol(&deployment, 3).await;
 
-    // Nobody waits for the round that is open: selection comes to nothing.
+    // No client is waiting for the open round, so its selection ends without a cohort.
     let opened = deployment.log.wait_for(0, |line| fields_of(line, "round opened"));
     patiently("the first round", opened).await;
     deployment.advance(Duration::from_secs(1)).await;
     await_abandoned(&deployment, 0).await;
-    // All are drawn and two give up: the third alone would be too few.
+    // All clients are drawn and two give up. The third alone is below the minimum cohort.
     let silent = draw(&deployment, &clients).await;
     let line = deployment.log.len();
     give_up(&silent[0]).await;
     give_up(&silent[1]).await;
     await_abandoned(&deployment, line).await;
     assert_too_late(&silent[2].upload().await);
-    // All are drawn and nobody answers: the deadline ends it.
+    // All clients are drawn and none reports, so the deadline ends the round.
     let silent = draw(&deployment, &clients).await;
     let line = deployment.log.len();
     drop(stall(&silent[0]).await);

@@ -1,4 +1,4 @@
-//! Where the unit of privacy is the user, all devices of a user are one, through the whole coordinator.
+//! With the user as the unit of privacy, the complete coordinator treats all devices of a user as one.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -25,10 +25,10 @@ use crate::{
 
 const USERS: [&str; 2] = ["ann", "bob"];
 const DEVICES: usize = 2;
-/// Versions that a user's updates may be in.
+/// The maximum number of versions that contain an update of the same user.
 const MOST: u64 = 2;
 
-/// A task for which both users are needed in every round.
+/// Returns a task that needs both users in every round.
 fn spec() -> TaskSpec {
     TaskSpec::synthetic(&[4, 3], USERS.len() as u64, 1000)
         .with_scheduling("over_selection_factor", 1.0)
@@ -85,7 +85,7 @@ async fn all_devices_of_a_user_spend_one_budget() {
         }
         await_version(&deployment, version).await;
     }
-    // All four wait, and each user was in as many versions as it may be, whichever device it was.
+    // All four devices wait. Each user has reached the maximum number of versions, counted over its devices.
     let all_wait = async {
         loop {
             let all =

@@ -1,4 +1,4 @@
-//! Messages that are no message of their endpoint.
+//! Bodies that are not a valid message for their endpoint.
 
 use folkmoot_protocol::{
     ErrorCode::{self, *},
@@ -7,7 +7,7 @@ use folkmoot_protocol::{
 
 use super::{deployment, finish};
 
-/// A name, the body of a check-in, and the code of the refusal.
+/// A name, the body of a check-in, and the expected error code.
 fn bodies() -> Vec<(&'static str, Vec<u8>, ErrorCode)> {
     let nested = |depth: usize| {
         let (open, close) = ("[".repeat(depth), "]".repeat(depth));
@@ -60,7 +60,7 @@ fn bodies() -> Vec<(&'static str, Vec<u8>, ErrorCode)> {
     ]
 }
 
-/// A name, the body of an abort or a report, and whether it is an abort.
+/// A name, the endpoint (abort or report), and the body.
 const OTHER_BODIES: &[(&str, &str, &str)] = &[
     ("no reason", "abort", "{}"),
     ("an unknown reason", "abort", "{\"reason\":\"tired\"}"),

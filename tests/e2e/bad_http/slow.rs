@@ -1,4 +1,4 @@
-//! Requests that never end.
+//! Requests that never complete.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use tokio::{
 
 use super::{deployment, finish};
 
-/// Writes the head that says so many bytes of body, and the first of them.
+/// Sends the head of a request and the first bytes of its body.
 async fn begin(endpoint: &Endpoint, head: &[u8], body: &[u8]) -> Connection {
     let mut connection = endpoint.connect().await.expect("the coordinator listens");
     connection.write_all(head).await.expect("the coordinator reads");
@@ -28,13 +28,13 @@ async fn answer_of(endpoint: &Endpoint, connection: &mut Connection) -> Answer {
     patiently("an answer", endpoint.read_answer(connection)).await.expect("what is slow is told so")
 }
 
-/// Waits until the coordinator closes the connection, answering or not.
+/// Waits until the coordinator closes the connection, with or without a response.
 async fn await_end(connection: &mut Connection) {
-    // However it ends, it ends.
+    // An error also means that the connection has ended.
     let _ = patiently("the end of a connection", connection.read_to_end(&mut Vec::new())).await;
 }
 
-/// Sends one byte after the other, for as long as the coordinator reads, and returns the code of its answer.
+/// Sends single bytes slowly for as long as the coordinator reads, and returns the error code of its response.
 async fn trickle(mut connection: Connection, byte: &[u8]) -> Option<ErrorCode> {
     let (mut reader, mut writer) = tokio::io::split(connection.get_mut());
     let trickling = async {
@@ -48,7 +48,7 @@ async fn trickle(mut connection: Connection, byte: &[u8]) -> Option<ErrorCode> {
     let mut text = Vec::new();
     let reading = async {
         let mut piece = [0; 1024];
-        // The answer of a request that is broken off fits into one piece.
+        // The response to an aborted request fits into one read.
         let count = reader.read(&mut piece).await.unwrap_or(0);
         text.extend_from_slice(&piece[..count]);
     };
@@ -65,13 +65,13 @@ async fn slow_requests_end_by_themselves() {
     let (deployment, clients, members) = deployment().await;
     let (endpoint, client) = (&deployment.endpoint, &clients[0]);
 
-    // Connections that say nothing, a part of a head, or nothing after a request.
+    // Connections that send nothing, part of a head, or nothing after a complete request.
     let mut silent_tcp = TcpStream::connect(endpoint.address).await.expect("the coordinator listens");
     let mut part_of_head = begin(endpoint, b"GET /healthz HTTP/1.1\r\nhost: a\r\n", b"").await;
     let mut kept_alive = begin(endpoint, b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n", b"").await;
     assert_eq!(answer_of(endpoint, &mut kept_alive).await.status, 200);
 
-    // Bodies that stop.
+    // Bodies that stop before their end.
     let check_in = client.check_in(0).sign(&client.key);
     let mut control = begin(endpoint, &check_in.head(check_in.body.len() as u64), &check_in.body[..5]).await;
     let chunked = client.check_in(0).sign(&client.key).with("transfer-encoding", "chunked");
@@ -90,14 +90,14 @@ async fn slow_requests_end_by_themselves() {
     }
     let _ = patiently("the end of a silent socket", silent_tcp.read_to_end(&mut Vec::new())).await;
 
-    // Heads and bodies that trickle: every byte is in time, the whole never is.
+    // Heads and bodies that trickle in. Every byte arrives in time, but the whole message never does.
     let head = begin(endpoint, b"GET /healthz HTTP/1.1\r\nx: ", b"").await;
     let body = client.check_in(0).sign(&client.key);
     let body = begin(endpoint, &body.head(1000), b"").await;
     let (head, body) = tokio::join!(trickle(head, b"a"), trickle(body, b" "));
     assert_eq!((head, body), (None, Some(RequestTimeout)));
 
-    // Chunks without an end stop at the limit of a message.
+    // The coordinator rejects a chunked body without an end at the size limit of a message.
     let endless = client.check_in(0).sign(&client.key).with("transfer-encoding", "chunked");
     let mut connection = begin(endpoint, &endless.head(0), b"").await;
     let chunk = [b"1000\r\n".as_slice(), &[b' '; 4096], b"\r\n"].concat();

@@ -1,5 +1,5 @@
-//! The real client in a process of its own, for tests that kill it. It writes a line for every event and runs
-//! until its standard input ends.
+//! The real client as a program, for tests that kill it. It prints a line for every event, and runs until its
+//! standard input ends.
 
 use std::{error::Error, path::Path};
 
@@ -33,7 +33,7 @@ async fn run(config: ClientConfig) -> Result<(), Box<dyn Error>> {
         .state_directory(&config.state_directory)
         .examples(examples(&config)?)
         .wait_seconds(5)
-        // What it sends is compared with the oracle, bit for bit.
+        // The tests compare the update with the oracle bit for bit.
         .device(folkmoot_client::Device::Cpu)
         .host(fast_host(&config))
         .on_event(move |event| {
@@ -60,14 +60,14 @@ fn examples(config: &ClientConfig) -> Result<Examples, Box<dyn Error>> {
     Ok(all.subset(&part)?)
 }
 
-/// Makes a host on which time passes faster, so that a short training has checkpoints. The anchor is the same for
+/// Returns a host whose time passes faster, so that a short training has checkpoints. The anchor is the same for
 /// every start, so that a restarted client's clock does not go back.
 fn fast_host(config: &ClientConfig) -> Host {
     let (anchor, rate) = (config.clock_anchor, config.clock_rate);
     Host::new(move || Timestamp(anchor.0 + now().milliseconds_since(anchor) * rate), random_bytes())
 }
 
-/// Says whether the client is at a moment when it tells of an event.
+/// Returns `true` if the event shows that the client has reached `moment`.
 fn is_at(moment: ClientMoment, event: &ClientEvent, assignments: &Path) -> bool {
     match (moment, event) {
         (ClientMoment::TrainingBegins, ClientEvent::Training { step, steps_total, .. }) => step < steps_total,
@@ -81,7 +81,7 @@ fn is_at(moment: ClientMoment, event: &ClientEvent, assignments: &Path) -> bool 
     }
 }
 
-/// Waits for the kill: the thread that was about to go on with the work does not.
+/// Blocks the calling thread, which does the client's work, until the process is killed.
 fn stop_here() {
     loop {
         std::thread::park();

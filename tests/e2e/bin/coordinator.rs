@@ -1,5 +1,5 @@
-//! A coordinator in a process of its own, for tests that kill it. It serves until its standard input ends. Each line of the
-//! input is a number of milliseconds by which a held clock advances.
+//! A coordinator as a program, for tests that kill it. It serves until its standard input ends. Each line of the input
+//! is a number of milliseconds by which to advance a held clock.
 
 use std::{
     error::Error,
@@ -22,7 +22,7 @@ use metrics_exporter_prometheus::PrometheusBuilder;
 fn main() -> Result<(), Box<dyn Error>> {
     let argument = std::env::args().nth(1).ok_or("the configuration is expected as JSON")?;
     let config: CoordinatorConfig = serde_json::from_str(&argument)?;
-    // The test reads these lines to learn where a round stands.
+    // The test reads these log lines to learn the phase of a round.
     let halt = Arc::new(config.halt.clone());
     let filter = if halt.is_some() { "info,folkmoot_rounds=debug" } else { "info" };
     let writer = move || LogWriter { halt: Arc::clone(&halt) };
@@ -45,13 +45,13 @@ async fn serve(config: &CoordinatorConfig) -> Result<(), Box<dyn Error>> {
     Ok(host.stop().await?)
 }
 
-/// A clock that advances only when the test says so.
+/// Returns a clock that only the test advances.
 fn held_clock(passed: &Arc<AtomicU64>) -> Clock {
     let (start, passed) = (system_clock()(), Arc::clone(passed));
     Arc::new(move || Timestamp(start.0 + passed.load(Ordering::Relaxed)))
 }
 
-/// Advances the clock by what the standard input says, until that ends.
+/// Advances the clock by the milliseconds in each line of standard input, until the input ends.
 fn obey(passed: &AtomicU64) -> io::Result<()> {
     for line in io::stdin().lock().lines() {
         let milliseconds = line?.trim().parse::<u64>().map_err(io::Error::other)?;
@@ -60,7 +60,7 @@ fn obey(passed: &AtomicU64) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes the log to the standard error, one line at a time.
+/// Writes the log to standard error, one line at a time.
 struct LogWriter {
     halt: Arc<Option<Halt>>,
 }
@@ -72,7 +72,7 @@ impl Write for LogWriter {
         if let Some(round) = halt.and_then(|halt| halt.is_at(std::str::from_utf8(line).ok()?)) {
             println!("{HALTED} {round}");
             io::stdout().flush()?;
-            // The other tasks of this worker go on on another thread.
+            // Move the other async tasks of this thread to another thread before blocking it.
             tokio::task::block_in_place(stop_here);
         }
         Ok(line.len())
@@ -83,7 +83,7 @@ impl Write for LogWriter {
     }
 }
 
-/// Waits for the kill.
+/// Blocks until the process is killed.
 fn stop_here() {
     loop {
         std::thread::park();

@@ -19,8 +19,8 @@ use tokio::{io::AsyncWriteExt, time::sleep};
 
 use super::ledger::Ledger;
 
-/// A client that answers every assignment with an update, however often the coordinator dies. Half of its uploads
-/// go through the real transport, the other half are written in pieces of random size.
+/// A client that uploads an update for every assignment, however often the coordinator is killed. Half of its uploads
+/// use the real transport; the other half are sent in pieces of random size.
 pub struct CrashClient {
     transport: Transport,
     raw: RawClient,
@@ -28,13 +28,13 @@ pub struct CrashClient {
     rng: ChaCha8Rng,
 }
 
-/// What to do after an attempt.
+/// The next action after an attempt to upload.
 enum Next {
-    /// The update counts.
+    /// The update was accepted.
     Acknowledged,
-    /// Go on with it.
+    /// Retry the upload.
     Again,
-    /// The coordinator does not want it any more.
+    /// The coordinator no longer accepts the update.
     Drop,
 }
 
@@ -72,7 +72,7 @@ impl CrashClient {
     async fn answer(&mut self, assignment: &Assignment) {
         let update = self.ledger.update(assignment);
         if self.rng.random_bool(0.2) {
-            // The bytes are verified by their digest; a coordinator that dies meanwhile is no fault.
+            // The transport verifies the digest of the bytes. An error is fine, because the coordinator may be killed.
             let _ = self.transport.fetch_blob(assignment.weights).await;
         }
         loop {
@@ -115,7 +115,7 @@ impl CrashClient {
         }
     }
 
-    /// Writes the rest of an update in pieces, and tells after each but the last that it is on the way.
+    /// Sends the rest of an update in pieces. Reports the upload to the ledger after each piece except the last.
     async fn upload_in_pieces(
         &mut self,
         assignment: &Assignment,
@@ -141,7 +141,7 @@ impl CrashClient {
         patiently("the end of an upload", endpoint.read_answer(&mut connection)).await
     }
 
-    /// Asserts that a coordinator that lives again says nothing that would lose the update.
+    /// Returns the next action after a transport error. Panics if a restarted coordinator refuses the update for good.
     fn next_after(&self, error: &TransportError) -> Next {
         error.code().map_or(Next::Again, after_code)
     }
@@ -163,7 +163,7 @@ fn after_code(code: ErrorCode) -> Next {
         // The goal was reached without this update.
         ErrorCode::RoundClosed => Next::Drop,
         code if code.disposition() == Disposition::Retry => Next::Again,
-        // A body that was cut off by the kill never comes to an answer; anything else would be a bug.
+        // A body that the kill interrupted never gets a response, so every other code is a bug.
         code => panic!("a well-behaved client was refused: {code}"),
     }
 }

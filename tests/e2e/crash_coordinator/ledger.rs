@@ -8,23 +8,23 @@ use folkmoot_protocol::{AssignmentId, RoundId, messages::Assignment};
 use folkmoot_tests::{task::TestTask, update::TestUpdate};
 use tokio::sync::watch;
 
-/// What all clients together remember: every update's bytes, which are under way, and which were acknowledged.
+/// The shared records of all clients: every update's bytes, the uploads in progress, and the acknowledged updates.
 pub struct Ledger {
     /// The task.
     pub task: TestTask,
     state: Mutex<State>,
     /// Counts the changes of `state`.
     changes: watch::Sender<u64>,
-    /// The round from which on uploads stop half-way, if they do.
+    /// The first round whose uploads stop half-way; `None` if no uploads stop.
     held_from: watch::Sender<Option<u64>>,
 }
 
 #[derive(Default)]
 struct State {
     sent: BTreeMap<AssignmentId, Bytes>,
-    /// With the number of the round.
+    /// Acknowledged updates, with the id and number of their round.
     acknowledged: BTreeMap<AssignmentId, (RoundId, u64)>,
-    /// The number of the round.
+    /// Uploads in progress, with the number of their round.
     in_flight: BTreeMap<AssignmentId, u64>,
 }
 
@@ -34,7 +34,7 @@ impl Ledger {
         Self { task, state: Mutex::default(), changes, held_from }
     }
 
-    /// Returns the bytes of an assignment's update, the same ones always.
+    /// Returns the bytes of an assignment's update. They are the same for every call.
     pub fn update(&self, assignment: &Assignment) -> Bytes {
         let make = || Bytes::from(TestUpdate::of(&self.task, assignment).bytes());
         self.lock().sent.entry(assignment.assignment_id).or_insert_with(make).clone()
@@ -46,7 +46,7 @@ impl Ledger {
         self.changed();
     }
 
-    /// Remembers that a part of an upload was written, until [`Ledger::landed`], and waits while uploads are held.
+    /// Records that an upload is in progress, until [`Ledger::landed`]. Waits while uploads of its round are held.
     pub async fn sending(&self, assignment: &Assignment) {
         self.lock().in_flight.insert(assignment.assignment_id, assignment.round_number);
         self.changed();
@@ -55,34 +55,34 @@ impl Ledger {
         held_from.wait_for(is_free).await.expect("this ledger holds the sender");
     }
 
-    /// Forgets an upload that is no longer under way.
+    /// Records that an upload is no longer in progress.
     pub fn landed(&self, assignment: AssignmentId) {
         self.lock().in_flight.remove(&assignment);
     }
 
-    /// Lets uploads of this round and later ones stop half-way, or none.
+    /// Holds uploads of this round and later ones half-way, or releases all uploads if `round` is `None`.
     pub fn hold_from(&self, round: Option<u64>) {
         self.held_from.send_replace(round);
     }
 
-    /// Says whether an upload of this assignment is to stop half-way.
+    /// Returns `true` if an upload of this assignment must stop half-way.
     pub fn holds(&self, assignment: &Assignment) -> bool {
         self.held_from.borrow().is_some_and(|round| assignment.round_number >= round)
     }
 
-    /// Waits until an upload of this round is under way.
+    /// Waits until an upload of this round is in progress.
     pub async fn upload_in(&self, round: u64) {
         self.wait_until(|state| state.in_flight.values().any(|&number| number == round)).await;
     }
 
-    /// Waits until so many updates of this round were acknowledged.
+    /// Waits until `count` updates of this round have been acknowledged.
     pub async fn acknowledged_in(&self, round: u64, count: u64) {
         let of_round =
             |state: &State| state.acknowledged.values().filter(|(_, number)| *number == round).count();
         self.wait_until(|state| of_round(state) as u64 >= count).await;
     }
 
-    /// Waits until the clients have got on so many times.
+    /// Waits until the ledger has changed `times` times.
     pub async fn progress(&self, times: u64) {
         let mut changes = self.changes.subscribe();
         let begun = *changes.borrow();

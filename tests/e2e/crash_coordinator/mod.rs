@@ -1,4 +1,4 @@
-//! A coordinator that is killed with SIGKILL, again and again, in every state that a round has.
+//! A coordinator that is killed with SIGKILL many times, in every state of a round.
 
 mod client;
 mod ledger;
@@ -26,15 +26,16 @@ use moment::Moment;
 
 const SEED: u64 = 20_261_120;
 const CLIENTS: u64 = 8;
-/// Updates of a round.
+/// The report goal of a round.
 const GOAL: u64 = 6;
-/// Kills in each state.
+/// The number of kills in each state.
 const HITS: u64 = 4;
-/// The most that clients do before a kill that comes anywhere. No round takes less than an acknowledgement of each update.
+/// The maximum number of ledger changes before a kill at an arbitrary moment. A round needs at least one change for
+/// each update.
 const PROGRESS_MAX: u64 = 18;
-/// Rounds that commit: enough for every kill to come in a new one, and for some that run undisturbed.
+/// The number of committed rounds: enough for every kill to happen in a new round, and for some rounds without a kill.
 const ROUNDS: u64 = HITS * (Moment::ALL.len() as u64 + PROGRESS_MAX / GOAL) + 4;
-/// About 130,000 parameters: four tiles of the running sum, eight pieces of an upload.
+/// Layer widths of about 130,000 parameters: four tiles of the running sum, and eight pieces of an upload.
 const WIDTHS: [usize; 3] = [360, 350, 12];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -66,14 +67,14 @@ async fn a_killed_coordinator_loses_nothing_and_counts_nothing_twice() {
     );
 }
 
-/// Kills and restarts in every state, in an order that the seed gives.
+/// Kills and restarts the coordinator in every state, in an order determined by the seed.
 async fn kill_often(deployment: &mut Deployment, ledger: &Ledger) {
     let mut rng = ChaCha8Rng::seed_from_u64(SEED);
     let mut moments = Moment::ALL.repeat(HITS as usize);
     moments.shuffle(&mut rng);
     deployment.kill().await;
     for moment in moments {
-        // The round under way may be past the moment.
+        // The current round may already be past the moment.
         let next_round = observed(deployment).await.1 + 1;
         deployment.halt_at(moment.halt(next_round));
         ledger.hold_from((moment == Moment::Uploading).then_some(next_round));
@@ -93,7 +94,7 @@ async fn kill_often(deployment: &mut Deployment, ledger: &Ledger) {
     deployment.restart().await;
 }
 
-/// Reads from a copy of the dead process's database where its open round stood, and the newest round's number.
+/// Reads the phase of the open round and the number of the newest round from a copy of the killed process's database.
 async fn observed(deployment: &Deployment) -> (Option<Phase>, u64) {
     let (storage, _folder) = deployment.dead_storage().await;
     let task = deployment.task.id;
@@ -103,7 +104,7 @@ async fn observed(deployment: &Deployment) -> (Option<Phase>, u64) {
     (open.map(|record| record.round.phase), newest.first().map_or(0, |record| record.round.number))
 }
 
-/// Waits until the task is over. The storage knows it even if the last log line was lost in a kill.
+/// Waits until the task has ended. It reads the database, because a kill can lose the last log line.
 async fn completion(deployment: &Deployment) {
     let is_last = |line: &str| {
         let version = fields_of(line, "round committed")?.get("version")?.as_u64()?;

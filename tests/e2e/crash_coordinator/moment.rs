@@ -4,22 +4,22 @@ use rand::{Rng, RngExt};
 
 use super::{GOAL, ledger::Ledger};
 
-/// A state of a round in which a kill is worth a test.
+/// A state of a round in which the test kills the coordinator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Moment {
-    /// Clients are waited for.
+    /// The round waits for clients.
     Selecting,
-    /// The round reports, and at least one upload is in the middle of its bytes.
+    /// The round is reporting, and at least one upload is half complete.
     Uploading,
-    /// An update was acknowledged a moment ago.
+    /// An update has just been acknowledged.
     Acknowledged,
-    /// The accepted updates are about to be combined.
+    /// The coordinator is about to combine the accepted updates.
     Aggregating,
-    /// They are combined, and the version is not released yet.
+    /// The updates are combined, and the version is not released yet.
     Made,
-    /// A version was released a moment ago, and the next round is not open yet.
+    /// A version has just been released, and the next round is not open yet.
     Committed,
-    /// Whatever happens just then.
+    /// An arbitrary state.
     Anything,
 }
 
@@ -34,7 +34,8 @@ impl Moment {
         Moment::Anything,
     ];
 
-    /// Where the coordinator's driver stops: in the moment itself, or where nothing but uploads goes on.
+    /// Returns the point at which the coordinator's driver halts: the moment itself, or a point at which only uploads
+    /// continue.
     pub fn halt(self, from_round: u64) -> Option<Halt> {
         match self {
             Moment::Selecting => Some(Halt::at("round opened", from_round)),
@@ -46,7 +47,7 @@ impl Moment {
         }
     }
 
-    /// Waits for what the clients do in the moment, when the driver has stopped in this round.
+    /// Waits until the clients have reached the moment, after the driver has halted in this round.
     pub async fn of_clients(self, round: u64, ledger: &Ledger, rng: &mut impl Rng) {
         match self {
             Moment::Uploading => ledger.upload_in(round).await,
@@ -55,7 +56,7 @@ impl Moment {
         }
     }
 
-    /// Says whether a round may stand there in the dead process's database; none if no round was open.
+    /// Returns `true` if the killed process's database may contain this phase. `None` means that no round was open.
     pub fn is_of(self, phase: Option<&Phase>) -> bool {
         match self {
             Moment::Selecting => matches!(phase, Some(Phase::Selecting { .. })),

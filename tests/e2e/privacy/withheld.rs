@@ -1,4 +1,4 @@
-//! Versions that may not be released any more when they are made.
+//! Versions that are complete but may no longer be released.
 
 use std::time::Duration;
 
@@ -68,8 +68,8 @@ async fn a_version_is_withheld_after(released: u64, spec: &TaskSpec) {
         "{withheld:?}"
     );
     assert_eq!(storage.unreleased(withheld.round.id).await.expect("the storage answers"), []);
-    // The model, its plan and the weights of every version: neither a noisy copy nor a state of the noise. What has no noise
-    // may be another task's, too, and stays.
+    // The blobs are the model, its plan and the weights of every version. No noisy version and no state of the noise
+    // may remain. A version without noise may also belong to another task, so it stays.
     let kept = 3 + released + u64::from(is_unprotected);
     patiently("the end of what was made for the round", async {
         while blob_files(&deployment).len() as u64 != kept {
