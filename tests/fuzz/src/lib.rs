@@ -1,7 +1,7 @@
-//! What the fuzz targets share: models and recipes that a first few bytes choose, and a limit on memory.
+//! Shared parts of the fuzz targets: models and recipes chosen by the first bytes of an input, and a memory limit.
 //!
-//! `cargo xtask fuzz` builds and runs them. The seeds are made from what the repository has of each format (the golden bytes
-//! of the codecs, the models and tasks of the examples, recorded messages), so that they follow it.
+//! `cargo xtask fuzz` builds and runs the targets. The seeds come from files in the repository: golden bytes of the
+//! codecs, models and tasks of the examples, and recorded messages. They therefore stay up to date.
 
 #[path = "../../../client-sdk/data/tests/samples/mod.rs"]
 pub mod samples;
@@ -13,14 +13,14 @@ use std::panic;
 use cap::Cap;
 use folkmoot_protocol::{TensorSchema, TensorSpec, codec::Recipe};
 
-/// Everything that a target allocates is counted, and refused above the limit: the fuzzer then keeps the input.
+/// Counts all memory that a target allocates. An allocation above the limit fails, and the fuzzer keeps the input.
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
-/// The bytes of every codec, as hexadecimal numbers after its text.
+/// Golden payloads. Each line is a codec's text followed by its bytes in hexadecimal.
 const GOLDEN: &str = include_str!("../../../client-sdk/update/fixtures/golden.txt");
 
-/// The models: that of the golden bytes first.
+/// Tensor shapes of the models. The first is the model of the golden bytes.
 const SHAPES: [&[&[u64]]; 5] = [
     &[&[10, 15], &[]],
     &[&[300, 7], &[3], &[0], &[5, 4, 2]],
@@ -29,7 +29,7 @@ const SHAPES: [&[&[u64]]; 5] = [
     &[],
 ];
 
-/// Runs with at most so many bytes allocated beyond what is now.
+/// Runs `run`, which may allocate at most `bytes` in addition to the current allocations.
 pub fn within<R>(bytes: usize, run: impl FnOnce() -> R) -> R {
     ALLOCATOR.set_limit(ALLOCATOR.allocated() + bytes).expect("the limit is above what is allocated");
     let result = run();
@@ -37,7 +37,7 @@ pub fn within<R>(bytes: usize, run: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Readies a target: writes its seeds where that is asked for, and lets a panic be told without the limit.
+/// Prepares a target: writes its seeds on request, and lifts the memory limit while a panic is reported.
 pub fn prepare(seeds: impl FnOnce() -> Vec<Vec<u8>>) {
     let tell_and_abort = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
@@ -47,8 +47,8 @@ pub fn prepare(seeds: impl FnOnce() -> Vec<Vec<u8>>) {
     seeds::write(seeds);
 }
 
-/// Returns what a decoder of a model may allocate: a tile, its bytes and what is between the two, at most 32 bytes
-/// for each element, and tables.
+/// Returns the maximum number of bytes that a decoder of a model may allocate. The decoder needs a tile, the tile's
+/// encoded bytes and intermediate values, at most 32 bytes per element, and tables.
 pub fn decoder_bytes_max(schema: &TensorSchema) -> usize {
     let largest = schema.tensors.iter().filter_map(TensorSpec::element_count).max().unwrap_or(0);
     (192 << 10) + 32 * largest as usize
@@ -64,13 +64,13 @@ pub fn golden() -> impl Iterator<Item = (&'static str, Vec<u8>)> {
     })
 }
 
-/// The choices that the first bytes of an input make.
+/// The settings that the first bytes of an input choose.
 pub struct Choices {
-    /// The model.
+    /// The tensors of the model.
     pub schema: TensorSchema,
-    /// What its payloads must be written with, if anything.
+    /// The recipe that payloads must use, if any.
     pub recipe: Option<Recipe>,
-    /// The bytes that arrive at a time.
+    /// The number of bytes that arrive at a time.
     pub piece: usize,
 }
 

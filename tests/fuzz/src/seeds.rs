@@ -1,4 +1,4 @@
-//! The seeds: the golden bytes of every codec, as each target takes them.
+//! The seeds: the golden bytes of every codec, in the input format of each target.
 
 use std::path::Path;
 use std::{env, fs, io};
@@ -9,10 +9,11 @@ use folkmoot_protocol::update::{UpdateHeader, UpdateMetrics};
 
 use crate::golden;
 
-/// Names the folder into which a target writes its seeds before it begins, as `cargo xtask fuzz` wants.
+/// The environment variable with the folder into which a target writes its seeds at the start. `cargo xtask fuzz` sets
+/// it.
 const FOLDER: &str = "FOLKMOOT_FUZZ_SEEDS";
 
-/// Writes the seeds where a folder is named.
+/// Writes the seeds if the variable names a folder.
 pub fn write(make: impl FnOnce() -> Vec<Vec<u8>>) {
     let Some(folder) = env::var_os(FOLDER) else { return };
     try_write(Path::new(&folder), &make()).expect("the folder of the seeds can be written to");
@@ -26,15 +27,15 @@ fn try_write(folder: &Path, seeds: &[Vec<u8>]) -> io::Result<()> {
         .try_for_each(|(number, seed)| fs::write(folder.join(format!("{number:03}")), seed))
 }
 
-/// Returns what is made of each codec's text, its number and its payload.
+/// Calls `make` with each codec's text, number and golden payload, and returns all seeds.
 pub fn of_codecs(make: impl Fn(&str, u8, &[u8]) -> Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     (0..).zip(golden()).flat_map(|(number, (codec, payload))| make(codec, number, &payload)).collect()
 }
 
-/// Returns the files of the repository's folder `folder`, and of those below it, whose name has the ending.
+/// Returns the files whose names end in `ending`, from the repository's folder `folder` and its subfolders.
 ///
 /// # Panics
-/// If there is none: the seeds would be gone without a word.
+/// If there is no such file. Otherwise, seeds could disappear unnoticed.
 pub fn files(folder: &str, ending: &str) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder)];
@@ -57,18 +58,18 @@ pub fn files(folder: &str, ending: &str) -> Vec<(String, Vec<u8>)> {
     found
 }
 
-/// Returns a payload for the model of the golden bytes: as any codec's, and as its own.
+/// Returns two inputs from a payload for the model of the golden bytes: without a required recipe, and with its own.
 pub fn payloads(number: u8, payload: &[u8]) -> Vec<Vec<u8>> {
     [0, number + 1].map(|recipe| [&[0, recipe, 40], payload].concat()).into()
 }
 
-/// Returns the same with a header.
+/// Returns the inputs of [`payloads`] with an update header.
 pub fn updates(number: u8, payload: &[u8]) -> Vec<Vec<u8>> {
     let header = header().encode();
     [0, number + 1].map(|recipe| [&[0, recipe, 90], header.as_slice(), payload].concat()).into()
 }
 
-/// Returns a codec's text, and the JSON of a recipe with it.
+/// Returns a codec's text, and the JSON of a recipe with that codec.
 pub fn recipes(codec: &str) -> Vec<Vec<u8>> {
     vec![codec.into(), json(codec).into()]
 }

@@ -1,4 +1,5 @@
-//! Any text as a coordinator's configuration: what is read and found good can be turned into what a coordinator needs.
+//! Parses any text as a coordinator's configuration. A valid configuration must convert into the coordinator's
+//! settings.
 
 #![no_main]
 
@@ -8,7 +9,7 @@ use folkmoot_fuzz::prepare;
 use folkmoot_cli::settings::{Config, KEYS, toml_file};
 use libfuzzer_sys::fuzz_target;
 
-/// Each setting of the default configuration, alone and all together.
+/// Returns each setting of the default configuration separately, and all of them together.
 fn seeds() -> Vec<Vec<u8>> {
     let whole = toml::to_string(&Config::default()).expect("the defaults are TOML");
     let lines =

@@ -1,4 +1,4 @@
-//! Any bytes in place of one file of a data set, of every format that is read: tables, arrays, Parquet, images.
+//! Reads a data set in which any bytes replace one file. Covers every format: tables, arrays, Parquet, images.
 
 #![no_main]
 
@@ -13,7 +13,7 @@ use folkmoot_fuzz::{
 use libfuzzer_sys::fuzz_target;
 use tempfile::TempDir;
 
-/// So small that a claim that is believed before it is checked goes beyond the memory.
+/// Limits so small that a decoder exceeds the memory limit if it trusts a claimed size before checking it.
 const LIMITS: Limits = Limits {
     file_bytes_max: 1 << 20,
     inflated_bytes_max: 1 << 20,
@@ -22,14 +22,14 @@ const LIMITS: Limits = Limits {
     image_pixels_max: 10_000,
     entries_max: 100,
 };
-/// What a file within the limits may take: an image's decoder has 64 MiB by itself.
+/// The memory limit for a file within the limits. The image decoder alone may use 64 MiB.
 const BYTES_MAX: usize = 96 << 20;
 
 thread_local! {
     static DATA: RefCell<Vec<(Sample, TempDir)>> = RefCell::new(samples::all().into_iter().map(laid_out).collect());
 }
 
-/// Writes a sample's files to a folder of its own.
+/// Writes a sample's files to a new folder.
 fn laid_out(sample: Sample) -> (Sample, TempDir) {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     for (name, content) in &sample.files {
@@ -40,7 +40,7 @@ fn laid_out(sample: Sample) -> (Sample, TempDir) {
     (sample, folder)
 }
 
-/// Each file of each sample: which sample, which file, and its content.
+/// Returns one seed for each file of each sample: the index of the sample, the index of the file, and the content.
 fn seeds() -> Vec<Vec<u8>> {
     let files = |(number, sample): (u8, Sample)| {
         let seed =

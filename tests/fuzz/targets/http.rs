@@ -1,4 +1,5 @@
-//! Any bytes on a connection, to the coordinator's own router over a real database: an answer, and never that it failed.
+//! Sends any bytes on a connection to the coordinator's router with a real database. No response may be an internal
+//! error.
 
 #![no_main]
 
@@ -23,9 +24,9 @@ use tokio::{
 };
 
 const NOW: folkmoot_protocol::Timestamp = folkmoot_protocol::Timestamp(1_700_000_000_000);
-/// Inputs that meet one coordinator, before it is made anew.
+/// The number of inputs after which the coordinator is replaced.
 const INPUTS: u32 = 2_000;
-/// How long an answer may take that is not waited for on purpose, as a long poll is.
+/// The time limit of a response. Long polls take longer, so the target ends them.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A coordinator without drivers.
@@ -88,7 +89,7 @@ impl World {
         }
     }
 
-    /// Sends the bytes, says that there are no more, and returns the beginning of the answer.
+    /// Sends the bytes, closes the sending side, and returns the beginning of the response.
     fn answer(&mut self, bytes: &[u8]) -> Vec<u8> {
         let app = self.app.clone();
         self.runtime.block_on(async {
@@ -103,15 +104,15 @@ impl World {
                 let _ = near.shutdown().await;
                 let _ = near.take(1 << 16).read_to_end(&mut answer).await;
             };
-            // Both to their ends, or what was written last would not be seen. What goes on for as long as somebody listens is
-            // ended.
+            // Run both to completion, so that the end of the response is not lost. The timeout stops streams that never
+            // end by themselves.
             let _ = timeout(PATIENCE, async { tokio::join!(served, asked) }).await;
             answer
         })
     }
 }
 
-/// A request to every operation of the API, with an admin's key and a body that may be meant.
+/// Returns a request to every operation of the API, with an admin's key and a plausible body.
 fn seeds() -> Vec<Vec<u8>> {
     let document: serde_json::Value = serde_json::from_str(&openapi::document()).expect("it is JSON");
     let mut seeds = Vec::new();

@@ -1,4 +1,4 @@
-//! Any text as each message of the protocol: it is refused, or it is the same after it was written and read again.
+//! Parses any text as each message of the protocol. A valid message must survive a round trip through JSON.
 
 #![no_main]
 
@@ -20,7 +20,7 @@ fn seeds() -> Vec<Vec<u8>> {
 }
 
 fn read<M: Serialize + DeserializeOwned + PartialEq + Debug>(text: &str) {
-    // The deepest of them is a plan, whose rules and schedules are some hundred bytes for ten of JSON.
+    // The largest factor is that of a plan: ten bytes of JSON can become a rule or schedule of about a hundred bytes.
     let most = (64 << 10) + 64 * text.len();
     let Ok(message) = within(most, || serde_json::from_str::<M>(text)) else { return };
     let json = serde_json::to_string(&message).expect("a message is JSON");

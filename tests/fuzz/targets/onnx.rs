@@ -1,4 +1,4 @@
-//! Any bytes as a model: it is refused, or it is the same after it was written and read again.
+//! Reads any bytes as an ONNX model. A valid model must survive being written and read again.
 
 #![no_main]
 
@@ -6,7 +6,7 @@ use folkmoot_engine::{Model, onnx::ImportLimits};
 use folkmoot_fuzz::{prepare, seeds, within};
 use libfuzzer_sys::fuzz_target;
 
-/// So small that a claim that is believed before it is checked goes beyond the memory.
+/// Limits so small that the reader exceeds the memory limit if it trusts a claimed size before checking it.
 const LIMITS: ImportLimits = ImportLimits {
     model_bytes_max: 1 << 20,
     nodes_max: 1_000,
@@ -17,7 +17,7 @@ const LIMITS: ImportLimits = ImportLimits {
     constant_elements_max: 1 << 16,
     graph_nodes_max: 2_000,
 };
-/// What a model within the limits may take to be read.
+/// The memory limit for reading a model within the limits.
 const BYTES_MAX: usize = 64 << 20;
 
 fn seeds() -> Vec<Vec<u8>> {

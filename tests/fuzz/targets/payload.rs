@@ -1,4 +1,4 @@
-//! Any bytes as the payload of any model, with the recipe that it must be written with or without one.
+//! Decodes any bytes as the payload of any model, with or without a required recipe.
 
 #![no_main]
 
@@ -29,7 +29,7 @@ fuzz_target!(init: prepare(|| seeds::of_codecs(|_, number, payload| seeds::paylo
     });
     assert!(seen <= parameters);
     assert!(outcome != Ok(true) || seen == parameters);
-    // The dense vector, with the room by which it grows.
+    // The dense vector, including spare capacity from growing.
     let dense = within(most + 3 * 4 * parameters as usize, || decode(&schema, bytes));
     if outcome == Ok(true) {
         assert_eq!(dense.expect("it was complete").len() as u64, parameters);

@@ -1,4 +1,4 @@
-//! Any text as a codec, and as the JSON of a recipe.
+//! Parses any text as a codec, and as the JSON of a recipe.
 
 #![no_main]
 
@@ -7,7 +7,7 @@ use folkmoot_protocol::codec::{Codec, Recipe};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(init: prepare(|| seeds::of_codecs(|codec, _, _| seeds::recipes(codec))), |text: &str| {
-    // A rule is a hundred bytes for thirty of JSON, and a list grows by doubling.
+    // Thirty bytes of JSON can become a rule of a hundred bytes, and a list grows by doubling.
     let most = (64 << 10) + 32 * text.len();
     within(most, || {
         if let Ok(codec) = text.parse::<Codec>() {

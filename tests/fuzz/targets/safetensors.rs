@@ -1,4 +1,4 @@
-//! Any bytes as the weights of a model: they are refused, or they are written as they were read.
+//! Reads any bytes as the weights of a model. Valid weights must survive being written and read again.
 
 #![no_main]
 

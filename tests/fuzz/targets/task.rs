@@ -1,4 +1,5 @@
-//! Any text as a task's file: every fault has a place in it, or the task is the same after it was written as JSON.
+//! Parses any text as a task file. Every error must have a place in the text; a valid task must survive a round trip
+//! through JSON.
 
 #![no_main]
 

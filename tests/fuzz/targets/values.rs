@@ -1,5 +1,5 @@
-//! Any values under any codec, with any outer products: they are refused, or what is decoded is finite; block weights are near
-//! them.
+//! Encodes any values with any codec and any outer products. If they are accepted, the decoded values must be finite.
+//! For the codec `weights`, they must also be close to the originals.
 
 #![no_main]
 
@@ -11,7 +11,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(init: prepare(|| seeds::of_codecs(|_, number, payload| seeds::payloads(number, payload))), |input: &[u8]| {
     let Some((choices, bytes)) = Choices::read(input) else { return };
     let values: Vec<f32> = bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
-    // A matrix where that is possible, with a few products of the same values.
+    // A matrix if the number of values allows one, with a few outer products of the same values.
     let columns = if values.len() % 8 == 0 { 8 } else { 1 };
     let rows = values.len() / columns;
     let shape = if columns == 1 { vec![rows as u64] } else { vec![rows as u64, columns as u64] };
@@ -33,7 +33,7 @@ fuzz_target!(init: prepare(|| seeds::of_codecs(|_, number, payload| seeds::paylo
         let levels = f32::from((1u8 << (bits - 1)) - 1);
         for (values, decoded) in values.chunks(block as usize).zip(decoded.chunks(block as usize)) {
             let largest = values.iter().fold(0.0, |largest, value| value.abs().max(largest));
-            // Half a step; the scale is rounded up to 8 bits. Steps that are no normal number are 0.
+            // The maximum error is half a step plus the rounding of the scale to 8 bits. Subnormal steps become 0.
             let most = largest / levels * 0.505 + f32::MIN_POSITIVE * levels;
             for (value, decoded) in values.iter().zip(decoded) {
                 assert!((value - decoded).abs() <= most, "{value} {decoded} {largest}");
