@@ -1,12 +1,12 @@
-//! The only real time here: how long the seeds took.
+//! The only use of real time in the simulation: measuring how long the seeds took.
 
 use std::time::{Duration, Instant};
 
-/// Measures how long something takes; no world ever sees it.
+/// Measures real time. No world sees it.
 pub struct Stopwatch(Instant);
 
 impl Stopwatch {
-    /// Starts.
+    /// Starts the measurement.
     #[allow(clippy::disallowed_methods, reason = "the test measures itself; worlds have a virtual clock")]
     pub fn start() -> Self {
         Self(Instant::now())

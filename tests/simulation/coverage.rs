@@ -1,9 +1,9 @@
-//! What the seeds met, so that a simulation which has become harmless is noticed.
+//! Counts the faults and events in the seeds. A simulation whose faults no longer occur fails.
 
 use std::{collections::BTreeMap, fmt};
 
-/// Everything that is counted, and how often it has to happen in two thousand seeds. A kind that is rarer than
-/// once in a quick run may be missing from it.
+/// The counted kinds, and the minimum count of each in two thousand seeds. In a quick run, a kind that is expected less
+/// than once may be missing.
 const KINDS: &[(&str, u64)] = &[
     ("events", 100_000),
     ("rounds committed", 1_000),
@@ -47,12 +47,12 @@ const KINDS: &[(&str, u64)] = &[
     ("trainings asked", 50),
 ];
 
-/// Counts of what happened, by kind.
+/// Counts of events by kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage(BTreeMap<&'static str, u64>);
 
 impl Coverage {
-    /// Counts one.
+    /// Adds one to the count of a kind.
     pub fn count(&mut self, kind: &'static str) {
         debug_assert!(KINDS.iter().any(|(known, _)| *known == kind), "`{kind}` is listed above");
         *self.0.entry(kind).or_default() += 1;
@@ -65,7 +65,7 @@ impl Coverage {
         }
     }
 
-    /// Lists what happened too rarely for so many seeds.
+    /// Lists the kinds that occurred too rarely for this number of seeds.
     pub fn missing(&self, seeds: u64) -> Vec<String> {
         let too_rare = |(kind, in_two_thousand): &(&'static str, u64)| {
             let (count, wanted) = (self.of(kind), in_two_thousand * seeds / 2000);

@@ -1,4 +1,4 @@
-//! An object store in memory that fails when it is told to.
+//! An in-memory object store that fails on request.
 
 use std::{
     fmt,
@@ -15,18 +15,18 @@ use object_store::{
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, memory::InMemory, path::Path,
 };
 
-/// How the next call fails.
+/// The kind of failure of the next call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreFault {
-    /// A read brings nothing.
+    /// A read fails.
     Get,
-    /// A write does nothing.
+    /// A write fails and stores nothing.
     Put,
-    /// A write is done, but its answer is lost.
+    /// A write succeeds but reports an error.
     PutAnswer,
 }
 
-/// An object store that fails when it is told to.
+/// An object store that fails on request.
 #[derive(Debug, Default)]
 pub struct FaultyStore {
     inner: InMemory,
@@ -37,17 +37,17 @@ pub struct FaultyStore {
 type Call<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
 
 impl FaultyStore {
-    /// Lets a call fail, once; `None` lets all succeed again.
+    /// Makes the next matching call fail once. `None` makes all calls succeed again.
     pub fn fail_next(&self, fault: Option<StoreFault>) {
         *self.next.lock().unwrap_or_else(PoisonError::into_inner) = fault;
     }
 
-    /// Lets all calls succeed, and returns what was to fail.
+    /// Makes all calls succeed again, and returns the pending fault.
     pub fn disarm(&self) -> Option<StoreFault> {
         self.next.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Returns how many calls have failed.
+    /// Returns the number of failed calls.
     pub fn failures(&self) -> u64 {
         self.failures.load(Ordering::Relaxed)
     }
@@ -73,7 +73,7 @@ impl fmt::Display for FaultyStore {
     }
 }
 
-// The methods are written as `#[async_trait]` would write them.
+// The signatures are those that `#[async_trait]` would generate.
 impl ObjectStore for FaultyStore {
     fn put_opts<'s, 'p, 'a>(
         &'s self,

@@ -1,4 +1,4 @@
-//! What must hold in every world, by name. `world/check.rs` brings the facts.
+//! The invariants of every world. `world/check.rs` reads the facts that they need.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,22 +16,22 @@ use folkmoot_storage::{
 
 use crate::oracle::RememberedUpdate;
 
-/// An invariant that a world broke.
+/// A violation of an invariant.
 #[derive(Clone, Debug)]
 pub struct Broken {
-    /// Which.
+    /// The name of the invariant.
     pub invariant: &'static str,
-    /// What was found.
+    /// The facts that violate it.
     pub detail: String,
 }
 
-/// Whether an invariant holds.
+/// The result of checking an invariant.
 pub type Holds = Result<(), Broken>;
 
-/// What the clients remember of what they sent.
+/// The clients' records of the updates that they sent.
 pub type Memory = BTreeMap<(AssignmentId, UpdateDigest), RememberedUpdate>;
 
-/// Makes the report of a broken invariant.
+/// Creates the report of a violation.
 pub fn broken(invariant: &'static str, detail: impl Into<String>) -> Broken {
     Broken { invariant, detail: detail.into() }
 }
@@ -52,7 +52,7 @@ impl From<StorageError> for Broken {
     }
 }
 
-/// Every round shows what a round must show, its number follows the one before, and one is open at most.
+/// Each round is consistent in itself, rounds are numbered without gaps, and at most one is open.
 pub fn rounds_are_in_order(rounds: &[Round]) -> Holds {
     for round in rounds {
         check_round(round, false)?;
@@ -65,7 +65,7 @@ pub fn rounds_are_in_order(rounds: &[Round]) -> Holds {
     holds("one_round_is_open_at_most", open <= 1, || format!("{open} are open"))
 }
 
-/// What is over stays as it was, and a phase has no way back.
+/// A round never returns to an earlier phase, and a final phase never changes.
 pub fn a_round_only_goes_forward(before: &Phase, after: &Phase) -> Holds {
     let rank = |phase: &Phase| match phase {
         Phase::Selecting { .. } => 0,
@@ -81,7 +81,7 @@ pub fn a_round_only_goes_forward(before: &Phase, after: &Phase) -> Holds {
     holds("a_round_only_goes_forward", is_so, || format!("{before:?} became {after:?}"))
 }
 
-/// Model versions are numbered 0, 1, 2 …, as the committed rounds say.
+/// Model versions are numbered 0, 1, 2 … without gaps, in agreement with the committed rounds.
 pub fn versions_have_no_gap(versions: &[ModelVersionRecord], rounds: &[Round]) -> Holds {
     let committed = rounds.iter().filter_map(|round| match round.phase {
         Phase::Committed { version, .. } => Some((Some(round.id), version)),
@@ -92,7 +92,7 @@ pub fn versions_have_no_gap(versions: &[ModelVersionRecord], rounds: &[Round]) -
     holds("versions_have_no_gap", expected == found, || format!("{found:?} instead of {expected:?}"))
 }
 
-/// The weights are those that the oracle computes, bit for bit.
+/// The weights equal the oracle's result bit for bit.
 pub fn weights_are_the_oracles(version: u64, found: &[u8], expected: &[f32]) -> Holds {
     let bytes: Vec<u8> = expected.iter().flat_map(|weight| weight.to_le_bytes()).collect();
     holds("weights_are_the_oracles", found == bytes, || {
@@ -104,7 +104,7 @@ pub fn weights_are_the_oracles(version: u64, found: &[u8], expected: &[f32]) -> 
     })
 }
 
-/// What counts was sent by a client that meant it, with the weight that it gave.
+/// A client has sent each accepted update as a valid one, with the same weight.
 pub fn what_counts_was_sent<'a>(
     update: &AcceptedUpdate,
     memory: &'a Memory,
@@ -121,7 +121,7 @@ pub fn what_counts_was_sent<'a>(
     Ok(remembered)
 }
 
-/// No assignment counts twice, and those that count are those that were accepted.
+/// The combined updates are exactly those of the accepted assignments, and no assignment occurs twice.
 pub fn every_assignment_counts_once(updates: &[AcceptedUpdate], assignments: &[AssignmentRecord]) -> Holds {
     let counted: Vec<_> = updates.iter().map(|update| (update.assignment_id, update.digest)).collect();
     let accepted: Vec<_> = assignments.iter().filter_map(accepted_digest).collect();
@@ -137,13 +137,13 @@ fn accepted_digest(assignment: &AssignmentRecord) -> Option<(AssignmentId, Updat
     }
 }
 
-/// An assignment that was accepted or dropped stays so.
+/// An accepted or dropped assignment never changes its status.
 pub fn an_end_is_an_end(before: &AssignmentStatus, after: &AssignmentRecord) -> Holds {
     let is_so = matches!(before, AssignmentStatus::Outstanding) || *before == after.status;
     holds("an_end_is_an_end", is_so, || format!("{} was {before:?} and is {:?}", after.id, after.status))
 }
 
-/// An update that counts is of an accepted assignment, and counted in no other round.
+/// A combined update belongs to an accepted assignment and is in no other round.
 pub fn an_update_counts_in_one_round(
     update: &AcceptedUpdate,
     status: &AssignmentStatus,
@@ -157,7 +157,7 @@ pub fn an_update_counts_in_one_round(
     })
 }
 
-/// No update is older than its policy lets pass, and no commit combines more or fewer than it may.
+/// A commit stays within the limits of its policy: the staleness of each update, and the number of updates.
 pub fn a_commit_keeps_its_bounds(
     description: &TaskDescription,
     round: &Round,
@@ -187,14 +187,14 @@ pub fn a_client_has_one_assignment(outstanding: impl Iterator<Item = ClientId>) 
     Ok(())
 }
 
-/// A round that is over has no outstanding assignment, and one that commits had enough updates.
+/// An ended round has no outstanding assignment, and a committed round had enough updates.
 pub fn a_closed_round_waits_for_nobody(round: &Round, assignments: &[AssignmentRecord]) -> Holds {
     let is_closed = round.phase.is_final() || matches!(round.phase, Phase::Aggregating { .. });
     let waits = assignments.iter().any(|assignment| assignment.status == AssignmentStatus::Outstanding);
     holds("a_closed_round_waits_for_nobody", !(is_closed && waits), || format!("round {} does", round.number))
 }
 
-/// Who was told that its update is accepted can rely on it.
+/// An acknowledged update is stored as accepted.
 pub fn what_was_answered_is_stored(
     state: UploadState,
     status: &AssignmentStatus,
@@ -211,18 +211,18 @@ pub fn what_was_answered_is_stored(
     holds("what_was_answered_is_stored", is_so, || format!("accepted was said, {status:?} is stored"))
 }
 
-/// A session shows one digest for one assignment, ever.
+/// A session never uploads two different digests for one assignment.
 pub fn a_session_shows_one_digest(before: Option<UpdateDigest>, shown: UpdateDigest) -> Holds {
     let is_so = before.is_none_or(|before| before == shown);
     holds("a_session_shows_one_digest", is_so, || format!("{before:?}, then {shown}"))
 }
 
-/// A session takes every event that can happen.
+/// Reports a session that rejected an event. A session must handle every event that can happen.
 pub fn no_session_refuses(error: InvalidTransitionError) -> Broken {
     broken("no_session_refuses", error.to_string())
 }
 
-/// Something will move a session on: an answer that is awaited, or an alarm that is early enough.
+/// A session never gets stuck: it either awaits a response or has an alarm within a bounded time.
 pub fn a_session_waits_for_something(session: &Session, alarm: Option<u64>) -> Holds {
     let (state, alarm) = (session.state(), alarm.unwrap_or(u64::MAX));
     let is_so = match state.wake_at() {
@@ -232,13 +232,13 @@ pub fn a_session_waits_for_something(session: &Session, alarm: Option<u64>) -> H
     holds("a_session_waits_for_something", is_so, || format!("the alarm is {alarm}, the state {state:?}"))
 }
 
-/// Nothing fails inside a coordinator whose disks work.
+/// No request causes an internal error while the disks work.
 pub fn no_request_fails_inside(refusal: &Refusal, was_a_disk: bool) -> Holds {
     let is_so = was_a_disk || refusal.code() != folkmoot_protocol::ErrorCode::Internal;
     holds("no_request_fails_inside", is_so, || refusal.to_string())
 }
 
-/// No step of a driver fails while the disks work and nobody else writes.
+/// No step of a driver fails while the disks work and no other process writes.
 pub fn no_step_fails(error: &DriveError, was_a_disk: bool) -> Holds {
     holds("no_step_fails", was_a_disk, || format!("{error:?}"))
 }

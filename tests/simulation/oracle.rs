@@ -1,26 +1,26 @@
-//! The next weights by definition, in another way than the coordinator's: exact integers of 128 bits, one
+//! Computes the next weights from the definition, differently than the coordinator: with exact 128-bit integers, one
 //! update after the other, on one thread, without a log.
 
 use folkmoot_coordinator::scheduling::Correction;
 use folkmoot_protocol::ValueGrid;
 
-/// What a client sent, as it remembers it.
+/// A client's record of an update that it sent.
 #[derive(Clone, Debug)]
 pub struct RememberedUpdate {
-    /// Its weight.
+    /// The update's weight.
     pub weight: u64,
-    /// Its values.
+    /// The update's values.
     pub values: Vec<f32>,
-    /// The examples that it claims.
+    /// The number of examples that the update claims.
     pub example_count: u64,
-    /// Says that it must never count.
+    /// Set if the coordinator must never accept the update.
     pub is_garbage: bool,
 }
 
-/// Computes Σ wᵢ·Δᵢ / Σ wᵢ, with every wᵢ·Δᵢ brought to the grid first.
+/// Computes Σ wᵢ·Δᵢ / Σ wᵢ, with every wᵢ·Δᵢ rounded to the grid first.
 pub fn exact_means(updates: &[&RememberedUpdate], grid: &ValueGrid, parameters: usize) -> Vec<f64> {
     let weights: u64 = updates.iter().map(|update| update.weight).sum();
-    // Both factors and their product are exact: the weight has fewer than 53 bits, the other is a power of 2.
+    // Both factors and their product are exact: the weight has fewer than 53 bits, and the other is a power of 2.
     let divisor = weights as f64 * 2f64.powi(grid.fraction_bits as i32);
     let mean = |index: usize| {
         let on_grid =
@@ -31,8 +31,9 @@ pub fn exact_means(updates: &[&RememberedUpdate], grid: &ValueGrid, parameters: 
     (0..parameters).map(mean).collect()
 }
 
-/// Computes the mean in which no update counts for much more than the others: Σ wᵢ·sᵢ·Δᵢ / Σ wᵢ, with wᵢ, and by sᵢ the L2
-/// norm and the largest element, cut to √influence times the lower median of them.
+/// Computes the bounded mean Σ wᵢ·sᵢ·Δᵢ / Σ wᵢ, in which no update has much more influence than the others. The weights
+/// wᵢ are capped at √influence times their lower median. The scale sᵢ caps the L2 norm and the largest element of an
+/// update in the same way.
 pub fn bounded_means(
     updates: &[&RememberedUpdate],
     influence: f64,
@@ -67,7 +68,7 @@ pub fn bounded_means(
     (0..parameters).map(mean).collect()
 }
 
-/// Cuts sizes to √influence times their lower median.
+/// Caps sizes at √influence times their lower median.
 fn cut(sizes: Vec<f64>, influence: f64) -> Vec<f64> {
     let mut sorted = sizes.clone();
     sorted.sort_by(f64::total_cmp);
@@ -75,19 +76,20 @@ fn cut(sizes: Vec<f64>, influence: f64) -> Vec<f64> {
     sizes.into_iter().map(|size| size.min(most)).collect()
 }
 
-/// An update that counts in a flow.
+/// An accepted update of a flow.
 pub struct StaleUpdate {
-    /// The weights from which it started.
+    /// The weights from which its training started.
     pub base: Vec<f32>,
-    /// Says that they are not the newest.
+    /// Set if `base` is not the newest version.
     pub is_stale: bool,
-    /// What staleness leaves of it.
+    /// The factor that the update's staleness applies to it.
     pub attenuation: f64,
-    /// What was sent.
+    /// The update as the client sent it.
     pub sent: RememberedUpdate,
 }
 
-/// Computes Σ aᵢ·wᵢ·Δ'ᵢ / Σ wᵢ, one parameter after the other, in the order of the updates; Δ' is Δ brought up to date.
+/// Computes Σ aᵢ·wᵢ·Δ'ᵢ / Σ wᵢ for each parameter, in the order of the updates. Δ' is Δ after the correction for
+/// staleness.
 pub fn stale_means(updates: &[StaleUpdate], newest: &[f32], correction: Correction) -> Vec<f64> {
     let divisor: f64 = updates.iter().map(|update| update.sent.weight as f64).sum();
     let mean = |(index, newest): (usize, &f32)| {
@@ -115,7 +117,7 @@ pub fn averaged(weights: &[f32], means: &[f64], rate: f64) -> Vec<f32> {
     weights.iter().zip(means).map(|(weight, mean)| (f64::from(*weight) + rate * mean) as f32).collect()
 }
 
-/// Computes v ← β·v + m and w ← w + η·v: the weights and the velocities.
+/// Computes v ← β·v + m and w ← w + η·v, and returns the weights and the velocities.
 pub fn with_momentum(
     weights: &[f32],
     means: &[f64],
@@ -128,7 +130,7 @@ pub fn with_momentum(
     (averaged(weights, &velocities, rate), velocities.into_iter().map(|velocity| velocity as f32).collect())
 }
 
-/// Returns the integer nearest to `value · weight · 2^fraction_bits`, of two the even one.
+/// Returns the integer nearest to `value · weight · 2^fraction_bits`, ties to even.
 fn on_grid(value: f32, weight: u64, fraction_bits: u32) -> i128 {
     let bits = value.to_bits();
     let exponent = (bits >> 23 & 0xff) as i32;
@@ -142,7 +144,7 @@ fn on_grid(value: f32, weight: u64, fraction_bits: u32) -> i128 {
     if value.is_sign_negative() { -magnitude } else { magnitude }
 }
 
-/// Divides by 2^power and rounds to the nearest, of two to the even one.
+/// Divides by 2^power and rounds to the nearest integer, ties to even.
 fn divided_by_power(product: i128, power: u32) -> i128 {
     if power > 100 {
         return 0;

@@ -1,4 +1,4 @@
-//! Runs seeds: one world at a time on each core.
+//! Runs seeds, one world at a time on each core.
 
 use std::{
     any::Any,
@@ -27,15 +27,16 @@ use crate::{
     world::World,
 };
 
-/// Worlds that share a database, each as an organisation of its own: making a database takes longer than a world.
+/// The number of worlds that share a database, each with its own organisation. Creating a database takes longer than a
+/// world.
 const WORLDS_IN_A_DATABASE: u32 = 100;
 
-/// A seed whose world broke an invariant.
+/// A seed whose world violated an invariant.
 #[derive(Debug)]
 pub struct SeedFailure {
     /// The seed.
     pub seed: u64,
-    /// What it broke.
+    /// The violation.
     pub broken: Broken,
     lines: Vec<String>,
 }
@@ -43,30 +44,30 @@ pub struct SeedFailure {
 impl fmt::Display for SeedFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "seed {} broke `{}`: {}", self.seed, self.broken.invariant, self.broken.detail)?;
-        writeln!(f, "the last events were:")?;
+        writeln!(f, "The last events were:")?;
         self.lines.iter().try_for_each(|line| writeln!(f, "  {line}"))?;
-        writeln!(f, "replay it, with every event, by:")?;
+        writeln!(f, "Replay it and print every event with:")?;
         let command =
             "cargo test -p folkmoot-tests --test simulation every_world_keeps_the_invariants -- --nocapture";
         writeln!(f, "  FOLKMOOT_SEED={} {command}", self.seed)
     }
 }
 
-/// What came of a world.
+/// The result of a world.
 #[derive(Debug)]
 pub struct Ran {
-    /// What it met.
+    /// The counts of its events.
     pub coverage: Coverage,
     /// The hash of its trace.
     pub trace_hash: u64,
 }
 
-/// What came of many worlds.
+/// The combined result of many worlds.
 #[derive(Debug, Default)]
 pub struct Total {
-    /// How many there were.
+    /// The number of worlds.
     pub worlds: u64,
-    /// What they met.
+    /// The counts of their events.
     pub coverage: Coverage,
 }
 
@@ -76,7 +77,7 @@ impl fmt::Display for Total {
     }
 }
 
-/// A place to run worlds, one after the other.
+/// An environment in which worlds run one after the other.
 pub struct Stage {
     runtime: Runtime,
     folder: TempDir,
@@ -84,7 +85,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Makes a stage. Its round logs lie in memory where the system has a file system for that.
+    /// Creates a stage. Its round logs are in memory if the system has an in-memory file system.
     pub fn new() -> Self {
         let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime can be built");
         let memory = Path::new("/dev/shm");
@@ -95,7 +96,7 @@ impl Stage {
     /// Runs the world of a seed.
     ///
     /// # Errors
-    /// The invariant that it broke, or its panic.
+    /// The invariant that it violated, or its panic.
     pub fn run(
         &mut self,
         seed: u64,
@@ -109,7 +110,7 @@ impl Stage {
             || self.runtime.block_on(World::run(seed, sabotage, storage, folder.clone(), trace.clone()));
         let outcome = catch_unwind(AssertUnwindSafe(world));
         let outcome = outcome.unwrap_or_else(|panic| Err(broken("nothing_panics", panic_message(&*panic))));
-        // What is left of a world must not reach the next one.
+        // No files of a world may reach the next world.
         let _ = std::fs::remove_dir_all(&folder);
         match outcome {
             Ok(coverage) => Ok(Ran { coverage, trace_hash: trace.hash() }),
@@ -140,7 +141,7 @@ pub fn panic_message(panic: &(dyn Any + Send)) -> String {
         .unwrap_or_else(|| "a panic without a text".into())
 }
 
-/// Runs many seeds on every core, up to the first failure, or until the budget is spent.
+/// Runs seeds on all cores, up to the first failure or until the time budget is used up.
 ///
 /// # Errors
 /// The failure of the smallest seed that was found to fail.

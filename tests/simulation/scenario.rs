@@ -1,4 +1,4 @@
-//! What a seed stands for: tasks, clients of several natures, and how unkind the world is.
+//! The scenario of a seed: the tasks, the clients with their natures, and the rates of the faults.
 
 use folkmoot_coordinator::{
     aggregation::{AggregatorChoice, BoundedMean},
@@ -16,42 +16,42 @@ use folkmoot_protocol::{
 
 use crate::chance::Chance;
 
-/// Everything that is drawn before a world begins.
+/// All random choices that are made before a world begins.
 pub struct Scenario {
     /// The tasks, all of one population.
     pub tasks: Vec<TaskScenario>,
     /// The clients.
     pub clients: Vec<Nature>,
-    /// What goes wrong.
+    /// The rates of the faults.
     pub faults: Faults,
-    /// Events until nothing goes wrong any more.
+    /// The number of events after which the faults stop.
     pub fault_events: u64,
-    /// A mistake that is put in on purpose.
+    /// A deliberate mistake.
     pub sabotage: Option<Sabotage>,
 }
 
-/// A task.
+/// A task of a scenario.
 pub struct TaskScenario {
-    /// Its description.
+    /// The task's description.
     pub description: TaskDescription,
-    /// Its model's tensors.
+    /// The tensors of the task's model.
     pub schema: TensorSchema,
 }
 
-/// How a client behaves.
+/// The behaviour of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nature {
-    /// As the SDK does.
+    /// It behaves like the SDK.
     Honest,
-    /// Honest, until it is never heard of again.
+    /// It is honest until it disappears forever.
     Vanishing,
-    /// It trains for ever.
+    /// Its training never ends.
     Stalling,
-    /// It sends what no coordinator may count.
+    /// It sends updates that the coordinator must refuse.
     Hostile(Garbage),
 }
 
-/// What a hostile client sends.
+/// The invalid upload of a hostile client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Garbage {
     NotFinite,
@@ -67,7 +67,7 @@ pub enum Garbage {
     ImpossibleMetrics,
     NoUpdate,
     OtherDigest,
-    /// Two updates for one assignment, each of them as it should be: one of them may count, and only one.
+    /// Two different valid updates for one assignment. At most one may be accepted.
     TwoUpdates,
 }
 
@@ -88,22 +88,22 @@ const GARBAGE: [Garbage; 14] = [
     Garbage::TwoUpdates,
 ];
 
-/// Mistakes that the simulation must find, or it finds nothing.
+/// Deliberate mistakes that the simulation must find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sabotage {
-    /// The oracle leaves one update out, as a coordinator would that lost one.
+    /// The oracle omits one update, like a coordinator that lost one.
     AnUpdateIsLost,
-    /// A client whose connection broke is told that its update was accepted.
+    /// A client with a broken connection gets the response that its update was accepted.
     AnAnswerIsForged,
-    /// A client that comes back makes another update for the same assignment.
+    /// A restarted client produces a different update for the same assignment.
     AClientAnswersTwice,
-    /// A hostile client's update is taken for an honest one by the clients' memory, and the other way round.
+    /// The clients' memory records hostile updates as honest ones, and honest updates as hostile ones.
     GarbageCounts,
-    /// The drivers stop working when the world becomes kind.
+    /// The drivers stop working when the faults stop.
     NobodyDrives,
 }
 
-/// What goes wrong, each so many times in a thousand.
+/// The rates of faults, each in thousandths unless stated otherwise.
 #[derive(Clone, Copy, Default)]
 pub struct Faults {
     /// A message is lost.
@@ -114,23 +114,23 @@ pub struct Faults {
     pub delayed: u64,
     /// A connection breaks, at each part of an upload.
     pub broken: u64,
-    /// A bit falls over, at each part of an upload.
+    /// A bit flips, at each part of an upload.
     pub damaged: u64,
     /// The coordinator crashes, at each place where it can.
     pub crash_points: u64,
     /// A client is killed, at each of its steps.
     pub client_kills: u64,
-    /// The weights of what the environment does by itself: coordinator crash, client crash, coordinator clock,
-    /// client clock, operator, client stopped, blob failure.
+    /// The relative frequencies of environment events: coordinator crash, client crash, jump of the coordinator's
+    /// clock, jump of a client's clock, operator action, client stopped, blob failure.
     pub environment: [u64; 7],
     /// The largest jump of a clock, in milliseconds.
     pub jump_milliseconds_max: u64,
-    /// Says that an operator may end a task.
+    /// Set if an operator may cancel a task.
     pub may_cancel: bool,
 }
 
 impl Scenario {
-    /// Draws the scenario of a seed.
+    /// Generates the scenario of a seed.
     pub fn of(seed: u64, sabotage: Option<Sabotage>) -> Self {
         let mut chance = Chance::of(seed, 0);
         let count = chance.within(3..=8) as usize;
@@ -146,13 +146,14 @@ impl Scenario {
     }
 }
 
-/// The stream of chance by which aggregators are drawn: of its own, so that what is known of a seed stays so.
+/// The random stream that chooses aggregators. It is separate, so that the rest of each existing seed did not change.
 const AGGREGATORS: u64 = 100;
 
-/// The stream of chance by which rounds come to ask their stragglers, for the same reason.
+/// The random stream that chooses rounds that ask their stragglers. It is separate, so that the rest of each existing
+/// seed did not change.
 const ASKING: u64 = 99;
 
-/// Lets some of the tasks that draw cohorts ask their stragglers.
+/// Makes some of the synchronous tasks ask their stragglers.
 fn asking(tasks: Vec<TaskScenario>, chance: &mut Chance) -> Vec<TaskScenario> {
     let with = |mut task: TaskScenario| {
         let (asks, grace_seconds) = (chance.happens(300), chance.within(1..=20));
@@ -172,7 +173,7 @@ fn asking(tasks: Vec<TaskScenario>, chance: &mut Chance) -> Vec<TaskScenario> {
     tasks.into_iter().map(with).collect()
 }
 
-/// Chooses how each task combines its updates.
+/// Chooses the aggregator of each task.
 fn aggregated(tasks: Vec<TaskScenario>, chance: &mut Chance) -> Vec<TaskScenario> {
     let with = |mut task: TaskScenario| {
         let may_be_bounded = task.description.scheduling.policy().flow().is_none();
@@ -240,7 +241,7 @@ fn synchronous(chance: &mut Chance, honest: u64, clients: u64) -> SchedulingChoi
     })
 }
 
-/// Any policy under which clients start and report all the time. Deadlines are short: who stalls holds nobody long.
+/// Returns a random flow policy. Deadlines are short, so that a stalling client does not block others for long.
 fn flow(chance: &mut Chance) -> SchedulingChoice {
     let concurrency = chance.within(1..=6);
     let reporting_deadline_seconds = chance.within(5..=45);
@@ -312,12 +313,13 @@ fn schema(chance: &mut Chance) -> TensorSchema {
     TensorSchema { tensors: vec![tensor("weight", &[rows, columns]), tensor("bias", &[columns])] }
 }
 
-/// Returns the one population.
+/// Returns the name of the population.
 pub fn population() -> PopulationName {
     "simulated".parse().expect("it is a plain word")
 }
 
-/// Draws each kind of fault by itself: worlds in which only one thing goes wrong find what a mixture hides.
+/// Chooses each kind of fault independently, because a world with a single kind of fault finds bugs that a mixture
+/// hides.
 fn faults(chance: &mut Chance) -> Faults {
     let is_still = chance.happens(250);
     let mut rate = |most: u64| if chance.happens(400) { 0 } else { chance.within(1..=most) };

@@ -1,4 +1,4 @@
-//! What happened in a world, in order: a hash of all of it, and the last lines for a human.
+//! The trace of a world: a hash of all its events, and the last events as text.
 
 use std::{
     collections::VecDeque,
@@ -6,10 +6,10 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// Lines that are kept for a failure's report.
+/// The number of lines in a failure's report.
 const LINES_MAX: usize = 30;
 
-/// A world's trace. A clone is another handle to the same one, so that it outlives a panic of the world.
+/// A world's trace. Clones share it, so that it outlives a panic of the world.
 #[derive(Clone, Default)]
 pub struct Trace(Arc<Mutex<Inner>>);
 
@@ -22,7 +22,7 @@ struct Inner {
 }
 
 impl Trace {
-    /// Makes an empty trace, which a verbose one shows on stderr as it grows.
+    /// Creates an empty trace. A verbose trace also prints its lines to stderr.
     pub fn new(is_verbose: bool) -> Self {
         // FNV-1a's offset basis.
         Self(Arc::new(Mutex::new(Inner { is_verbose, hash: 0xcbf2_9ce4_8422_2325, ..Inner::default() })))

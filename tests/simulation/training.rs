@@ -1,4 +1,4 @@
-//! What clients compute: values that depend on the client, the assignment and the attempt, and on nothing else.
+//! The clients' simulated training. The values depend only on the client, the assignment and the attempt.
 
 use folkmoot_protocol::{
     AssignmentId, ValueGrid,
@@ -15,13 +15,13 @@ use crate::{
 
 /// An update before it is sent.
 pub struct Trained {
-    /// The bytes that are announced: their digest and length.
+    /// The encoded update, whose digest and length the client announces.
     pub bytes: Vec<u8>,
-    /// What the client remembers of it.
+    /// The client's record of the update.
     pub remembered: RememberedUpdate,
 }
 
-/// What a training needs to know of a task.
+/// The facts of a task that a training needs.
 pub struct Lesson<'a> {
     /// The grid.
     pub grid: &'a ValueGrid,
@@ -31,7 +31,7 @@ pub struct Lesson<'a> {
     pub parameter_count: usize,
 }
 
-/// Trains, or does as if. Another attempt at the same assignment gives other values.
+/// Simulates a training. Another attempt at the same assignment gives different values.
 pub fn train(
     seed: u64,
     client: usize,
@@ -77,18 +77,18 @@ pub fn train(
 }
 
 impl Nature {
-    /// Says whether the client does other than the SDK does.
+    /// Returns `true` if the client behaves differently than the SDK.
     pub fn is_hostile(self) -> bool {
         matches!(self, Nature::Hostile(_))
     }
 
-    /// Says whether nothing that the client sends may count.
+    /// Returns `true` if the coordinator must refuse every update of the client.
     pub fn sends_garbage(self) -> bool {
         self.is_hostile() && self != Nature::Hostile(Garbage::TwoUpdates)
     }
 }
 
-/// Draws a value of the grid, its corners and ties more often than chance would.
+/// Returns a random value within the grid's range. Extremes and ties are more frequent than in a uniform distribution.
 fn value(chance: &mut Chance, grid: &ValueGrid, weight: u64) -> f32 {
     let step = 1.0 / (2f64.powi(grid.fraction_bits as i32) * weight as f64);
     let sign = if chance.happens(500) { 1.0 } else { -1.0 };
@@ -123,7 +123,7 @@ fn spoil(
         Garbage::TooLong => values.push(0.0),
         Garbage::TooShort => drop(values.pop()),
         Garbage::ImpossibleMetrics => header.metrics.loss_sum = f64::NAN,
-        // These lie when they send.
+        // These clients train correctly and misbehave when they send.
         Garbage::AnothersAssignment | Garbage::NoUpdate | Garbage::OtherDigest | Garbage::TwoUpdates => {}
     }
     let mut bytes = encode_update(&header, &values);

@@ -1,4 +1,4 @@
-//! What the ledger charges, and forgeries of it that must be found.
+//! Reads the charges from the ledger, and forges them to test that the simulation finds missing charges.
 
 use std::collections::BTreeMap;
 
@@ -14,28 +14,28 @@ use folkmoot_storage::{Ancestor, LedgerRepository, ModelVersionRepository};
 use super::world::World;
 use crate::invariants::{Broken, broken};
 
-/// A ledger that charges too little. Each must be found within few seeds.
+/// A way to charge too little. The simulation must find each within a few seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forgery {
-    /// Samples are charged with half of the rate.
+    /// Sampled rounds are charged at half the sampling rate.
     RatesAreHalved,
-    /// A client may be in one version more than is charged.
+    /// Clients may take part in one version more than is charged.
     AParticipationIsMissed,
     /// The last version of each task is not charged.
     TheLastReleaseIsMissed,
-    /// Versions before a return to an earlier one are not charged.
+    /// Versions before a rollback are not charged.
     RolledBackVersionsAreMissed,
-    /// Tasks that were cancelled are not charged.
+    /// Cancelled tasks are not charged.
     CancelledTasksAreForgiven,
-    /// What the population spent is that of its last task.
+    /// Only the last task of the population is charged to the population.
     ClonesBeginAnew,
-    /// Local noise is charged with the first version.
+    /// Local noise is charged only when the first version is released.
     CollectionsWaitForAVersion,
-    /// Nothing is spent on the versions from which a task descends.
+    /// The versions from which a task descends are not charged.
     AncestorsAreForgotten,
 }
 
-/// A population's ledger as it is read.
+/// The charges in a population's ledger.
 pub struct Charged {
     events: Vec<Event>,
     ancestors: BTreeMap<TaskId, Vec<Ancestor>>,
@@ -43,7 +43,7 @@ pub struct Charged {
 }
 
 impl Charged {
-    /// Reads the ledger.
+    /// Reads the ledger and applies the forgery.
     pub async fn read(world: &World, forgery: Option<Forgery>) -> Result<Self, Broken> {
         let entries = world.storage.ledger_entries(world.organisation, &world.population, 0, 10_000).await?;
         let mut events: Vec<Event> = entries.into_iter().map(|entry| entry.event).collect();
@@ -80,12 +80,12 @@ impl Charged {
         charged.filter(|(id, _)| *id == task).map(|(_, charge)| charge).next()
     }
 
-    /// Returns what a task has spent by itself.
+    /// Returns the privacy loss charged to a task alone.
     pub fn by_task(&self, task: TaskId, delta: Delta) -> Result<Spent, Broken> {
         spent(self.totals(Some(task)).spent(delta))
     }
 
-    /// Returns what it has spent together with the versions from which it descends.
+    /// Returns the privacy loss charged to a task together with the versions from which it descends.
     pub fn by_lineage(&self, task: TaskId, delta: Delta, world: &World) -> Result<Spent, Broken> {
         let mut totals = self.totals(Some(task));
         if self.forgery != Some(Forgery::AncestorsAreForgotten) {
@@ -94,7 +94,7 @@ impl Charged {
         spent(totals.spent(delta))
     }
 
-    /// Returns what all tasks have spent together.
+    /// Returns the privacy loss charged to all tasks together.
     pub fn by_population(&self, delta: Delta) -> Result<Spent, Broken> {
         let last = self.events.iter().rev().filter_map(Event::charged).map(|(task, _)| task).next();
         let only = last.filter(|_| self.forgery == Some(Forgery::ClonesBeginAnew));

@@ -1,11 +1,11 @@
-//! What the seeds met, so that a simulation which has become harmless is noticed.
+//! Counts the mechanisms and events in the seeds. A simulation in which they no longer occur fails.
 
 use std::{collections::BTreeMap, fmt};
 
 use super::script::Mechanism;
 
-/// What is counted beside the mechanisms, and how often it has to happen in a thousand seeds: so much less than it does that
-/// 300 seeds, whichever they are, come to it.
+/// The kinds that are counted besides the mechanisms, and the minimum count of each in a thousand seeds. The numbers
+/// are far below the actual rates, so that any 300 seeds reach them.
 const KINDS: &[(&str, u64)] = &[
     ("worlds over SQLite", 20),
     ("versions released", 1_000),
@@ -33,10 +33,10 @@ const KINDS: &[(&str, u64)] = &[
     ("units compared", 3_000),
 ];
 
-/// How many tasks of each mechanism a thousand seeds must have.
+/// The minimum number of tasks with each mechanism in a thousand seeds.
 const TASKS: u64 = 30;
 
-/// Counts of what happened, by kind.
+/// Counts of events by kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
     kinds: BTreeMap<&'static str, u64>,
@@ -63,7 +63,7 @@ impl Coverage {
         other.tasks.iter().for_each(|(kind, count)| *self.tasks.entry(*kind).or_default() += count);
     }
 
-    /// Lists what happened too rarely for so many seeds.
+    /// Lists the kinds that occurred too rarely for this number of seeds.
     pub fn missing(&self, seeds: u64) -> Vec<String> {
         let all = self.counts().into_iter();
         let too_rare = all.filter(|(_, count, thousand)| *count < thousand * seeds / 1000);

@@ -1,19 +1,20 @@
-//! The exact privacy of the Gaussian mechanism, by its trade-off: Balle and Wang 2018, "Improving the Gaussian mechanism for
-//! differential privacy", theorem 8. Nothing here is shared with `server/privacy`.
+//! The exact privacy of the Gaussian mechanism, by Balle and Wang 2018, "Improving the Gaussian mechanism for
+//! differential privacy", theorem 8. This module shares no code with `server/privacy`.
 
 use std::f64::consts::{PI, SQRT_2};
 
-/// Below this the distribution function is taken from its asymptotic series: float64 has no such small numbers.
+/// Below this argument, the logarithm of the distribution function comes from its asymptotic series, because the
+/// function itself underflows in float64.
 const FAR: f64 = -30.0;
-/// Halvings of the interval in which epsilon is looked for.
+/// The number of bisection steps in the search for epsilon.
 const HALVINGS: u32 = 60;
 
-/// The distribution function of the normal distribution.
+/// Returns the cumulative distribution function of the normal distribution.
 pub fn normal(x: f64) -> f64 {
     0.5 * libm::erfc(-x / SQRT_2)
 }
 
-/// Its natural logarithm, for any `x`.
+/// Returns the natural logarithm of [`normal`], for any `x`.
 fn log_normal(x: f64) -> f64 {
     if x > FAR {
         return normal(x).ln();
@@ -22,7 +23,7 @@ fn log_normal(x: f64) -> f64 {
     -square / 2.0 - (-x).ln() - (2.0 * PI).ln() / 2.0 + (-1.0 / square + 2.5 / (square * square)).ln_1p()
 }
 
-/// Returns delta at this epsilon of a Gaussian whose mean moves by `shift` standard deviations.
+/// Returns delta for `epsilon`, if one unit shifts the mean of the Gaussian by `shift` standard deviations.
 pub fn delta(shift: f64, epsilon: f64) -> f64 {
     if shift <= 0.0 {
         return 0.0;
@@ -31,12 +32,13 @@ pub fn delta(shift: f64, epsilon: f64) -> f64 {
     normal(shift / 2.0 - far) - (epsilon + log_normal(-shift / 2.0 - far)).exp()
 }
 
-/// Returns epsilon at this delta of a Gaussian whose mean moves by `shift` standard deviations.
+/// Returns epsilon for delta `at`, if one unit shifts the mean of the Gaussian by `shift` standard deviations.
 pub fn epsilon(shift: f64, at: f64) -> f64 {
     largest(|epsilon| delta(shift, epsilon) > at)
 }
 
-/// Returns the largest number from 0 on of which something is so that is so up to a number and not above.
+/// Returns the largest number from 0 on for which `is_so` is true. `is_so` must be true up to that number and false
+/// above.
 pub fn largest(is_so: impl Fn(f64) -> bool) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     if !is_so(0.0) {
@@ -56,7 +58,7 @@ pub fn largest(is_so: impl Fn(f64) -> bool) -> f64 {
 mod tests {
     use super::*;
 
-    /// Published: (noise multiplier, releases, delta, epsilon), from dp-accounting 0.6.0's exact analysis.
+    /// Published values: (noise multiplier, releases, delta, epsilon), from the exact analysis in dp-accounting 0.6.0.
     #[test]
     fn it_is_the_published_epsilon() {
         for (multiplier, releases, at, published) in [
@@ -71,7 +73,7 @@ mod tests {
         }
     }
 
-    /// Balle and Wang 2018: the smallest noise of one release.
+    /// Published values of Balle and Wang 2018: the smallest noise for one release.
     #[test]
     fn it_is_the_published_noise() {
         for (epsilon_of, at, multiplier) in [

@@ -1,21 +1,22 @@
-//! How much noise there is, measured: bounds that hold with a stated certainty whatever made the noise.
+//! Measures the amount of noise. The bounds hold with a stated probability, no matter how the noise was generated.
 
-/// The logarithm of how seldom a bound may fail: once in a billion.
+/// The negative logarithm of the probability that a bound fails, which is one in a billion.
 const CERTAINTY: f64 = 20.72;
 const HALVINGS: u32 = 60;
 
-/// Returns the share of its mean below which the mean of so many squares of normal values is once in a billion times
-/// (Chernoff: P(χ² ≤ x n) ≤ (x e^(1 − x))^(n/2)).
+/// Returns a lower bound on the mean of `count` squared standard normal values, relative to its expectation. The mean
+/// is below the bound with a probability of one in a billion (Chernoff: P(χ² ≤ x n) ≤ (x e^(1 − x))^(n/2)).
 pub fn low_share(count: usize) -> f64 {
     share(count, 1e-12, 1.0)
 }
 
-/// Returns the share above which it is so seldom.
+/// Returns the upper bound that corresponds to [`low_share`]. The mean exceeds it with a probability of one in a
+/// billion.
 pub fn high_share(count: usize) -> f64 {
     share(count, 1.0 + 100.0 * CERTAINTY / count as f64 + 10.0, 1.0)
 }
 
-/// Looks between an end where the bound is strict enough and 1, where it is not.
+/// Searches between `strict`, where the bound's probability is small enough, and `loose`, where it is not.
 fn share(count: usize, mut strict: f64, mut loose: f64) -> f64 {
     for _ in 0..HALVINGS {
         let middle = (strict + loose) / 2.0;
@@ -25,15 +26,15 @@ fn share(count: usize, mut strict: f64, mut loose: f64) -> f64 {
     strict
 }
 
-/// Says whether so many coins of a rate show heads so often less than once in a billion times (Chernoff, with the divergence
-/// of two coins).
+/// Returns `true` if this many heads in `tossed` coins with probability `rate` have a chance below one in a billion
+/// (Chernoff bound with the divergence of two coins).
 pub fn too_many(tossed: u64, heads: u64, rate: f64) -> bool {
     let share = heads as f64 / tossed.max(1) as f64;
     let term = |of: f64, by: f64| if of > 0.0 { of * (of / by).ln() } else { 0.0 };
     share > rate && tossed as f64 * (term(share, rate) + term(1.0 - share, 1.0 - rate)) > CERTAINTY
 }
 
-/// The squares of noise that should have one scale.
+/// The sum of squares of noise values that should have the same standard deviation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Energy {
     pub squares: f64,
@@ -48,19 +49,20 @@ impl Energy {
         }
     }
 
-    /// Returns a bound above the standard deviation, which fails once in a billion times.
+    /// Returns an upper bound on the standard deviation, which fails with a probability of one in a billion.
     pub fn deviation_max(&self) -> f64 {
         (self.squares / (self.count as f64 * low_share(self.count))).sqrt()
     }
 
-    /// Says whether it may be noise of this standard deviation.
+    /// Returns `true` if the values are consistent with noise of this standard deviation.
     pub fn agrees_with(&self, deviation: f64) -> bool {
         let share = self.squares / (self.count as f64 * deviation * deviation);
         (low_share(self.count)..=high_share(self.count)).contains(&share)
     }
 }
 
-/// Noise that is correlated between versions, each parameter having its own: the sums of products of any two versions.
+/// Noise that is correlated between versions and independent between parameters: the sums of products of each two
+/// versions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scatter {
     sums: Vec<Vec<f64>>,
@@ -68,7 +70,7 @@ pub struct Scatter {
 }
 
 impl Scatter {
-    /// Adds the noise of all versions, one after the other, each divided by `scale`.
+    /// Adds the noise of all versions in order, divided by `scale`.
     pub fn add(&mut self, versions: &[Vec<f64>], scale: f64) {
         self.sums.resize(versions.len(), vec![0.0; versions.len()]);
         self.parameters += versions.first().map_or(0, Vec::len);
@@ -87,9 +89,10 @@ impl Scatter {
         }
     }
 
-    /// Returns a bound below the square of how far a unit moves all versions together, in standard deviations of the noise:
-    /// sᵀ Σ⁻¹ s for its moves s. For a Wishart matrix S of d parameters and n versions, sᵀ Σ⁻¹ s / sᵀ S⁻¹ s is χ² with
-    /// d − n + 1 degrees (Muirhead 1982, theorem 3.2.12), whatever the covariance Σ is.
+    /// Returns a lower bound on the squared shift of all versions together by a unit, in standard deviations of the
+    /// noise. The squared shift is sᵀ Σ⁻¹ s for the unit's moves s. For a Wishart matrix S of d parameters and n
+    /// versions, sᵀ Σ⁻¹ s / sᵀ S⁻¹ s is χ² with d − n + 1 degrees of freedom (Muirhead 1982, theorem 3.2.12), for any
+    /// covariance Σ.
     pub fn square_min(&self, moves: &[f64]) -> f64 {
         let free = self.parameters + 1 - moves.len();
         self.inverse_product(moves) * free as f64 * low_share(free)
@@ -100,7 +103,8 @@ impl Scatter {
         let (mut matrix, mut right) = (self.sums.clone(), moves.to_vec());
         let mut product = 0.0;
         for pivot in 0..right.len() {
-            // Without an exchange of rows: the matrix is positive definite, and L D Lᵀ gives the product on the way.
+            // No pivoting is needed, because the matrix is positive definite. The L D Lᵀ factors give the product as
+            // well.
             product += right[pivot] * right[pivot] / matrix[pivot][pivot];
             let of_pivot = matrix[pivot].clone();
             for row in pivot + 1..right.len() {

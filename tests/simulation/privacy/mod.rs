@@ -1,20 +1,20 @@
-//! The simulation of all privacy mechanisms: what is charged is at least what really happened.
+//! The simulation of all privacy mechanisms. It checks that the ledger charges at least the actual privacy loss.
 //!
-//! A seed is a world: one population with some clients, and tasks that are made private in every way that the product has,
-//! through the real drivers. Clients drop work, come late, send twice or too much, and enrol anew. Operators pause, cancel,
-//! clone and roll back, let tasks descend from others, and change budgets. The coordinator is started anew between any two
-//! steps, and its disk fails. A recorder writes down what was drawn, sent and accepted, where that happens. The noise is
-//! what is left of released weights when all that was sent is taken off.
+//! A seed is a world: one population with some clients, and private tasks that use every mechanism of the product
+//! through the real drivers. Clients drop work, are late, send updates twice or too large, and enrol again. Operators
+//! pause, cancel, clone and roll back tasks, create descendants, and change budgets. The coordinator restarts between
+//! any two steps, and its disk fails. A recorder notes at the source which clients were drawn, sent updates and were
+//! accepted. The noise is the difference between the released weights and the sum of all updates.
 //!
-//! From this an accountant of its own computes what each client or user was exposed to: a bound below the truth
-//! ([`gaussian`], [`sampled`], [`measure`]), which must not exceed what the ledger charges.
+//! From these records, an independent accountant computes a lower bound on the privacy loss of each client or user
+//! ([`gaussian`], [`sampled`], [`measure`]). The bound must not exceed the ledger's charge.
 //!
-//! - `FOLKMOOT_FIRST_SEED=n` is the first seed; `cargo xtask test` takes it from the commit.
-//! - `FOLKMOOT_SEEDS=n` runs that many, as `cargo xtask campaign --only privacy` does.
-//! - `FOLKMOOT_SEED=n` runs one, and shows everything that happens.
+//! - `FOLKMOOT_FIRST_SEED=n` sets the first seed; `cargo xtask test` derives it from the commit.
+//! - `FOLKMOOT_SEEDS=n` runs n seeds, as `cargo xtask campaign --only privacy` does.
+//! - `FOLKMOOT_SEED=n` runs only seed n, and prints every event.
 //!
 //! # How to add a mechanism
-//! Give it a name and a task in `script.rs`, and say in `truth.rs` what its releases tell of a unit.
+//! Give it a name and a task in `script.rs`, and compute in `truth.rs` how much its releases reveal about a unit.
 
 mod charged;
 mod coverage;
@@ -35,9 +35,9 @@ use run::{Failure, Stage, Wrong, run_seeds};
 
 use crate::{clock::Stopwatch, number};
 
-/// Seeds of a run that is not told how many.
+/// The default number of seeds.
 const SEEDS: u64 = 300;
-/// Seeds in which each thing that is put wrong on purpose must be found.
+/// The number of seeds within which the simulation must find each deliberate mistake.
 const SEEDS_TO_FIND: u64 = 250;
 
 #[test]
@@ -55,14 +55,15 @@ fn every_charge_covers_what_happened() {
     let total = run_seeds(first..first.saturating_add(count), Wrong::default());
     let total = total.unwrap_or_else(|failure| panic!("{failure}"));
     println!("in {:.1?} {total}", stopwatch.elapsed());
-    // Of few seeds nothing is expected.
+    // A run with few seeds need not reach the expected counts.
     let missing = total.coverage.missing(if count < SEEDS { 0 } else { count });
-    assert!(missing.is_empty(), "the worlds have become harmless:\n  {}", missing.join("\n  "));
+    assert!(missing.is_empty(), "these mechanisms and events occur too rarely:\n  {}", missing.join("\n  "));
 }
 
-/// Runs worlds with something wrong in them until it is found, and says by what.
+/// Runs worlds with a deliberate mistake until it is found, and returns the violated invariant.
 fn found_by(wrong: Wrong) -> &'static str {
-    let found: Box<Failure> = run_seeds(0..SEEDS_TO_FIND, wrong).expect_err("what is wrong is found");
+    let found: Box<Failure> =
+        run_seeds(0..SEEDS_TO_FIND, wrong).expect_err("the simulation must find a deliberate mistake");
     println!("{wrong:?}: {:?}, {:?}", found.seeds, found.broken);
     found.broken.invariant
 }

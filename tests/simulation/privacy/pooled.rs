@@ -1,5 +1,5 @@
-//! What no single world shows with certainty, added up over all of them: how much noise there is beside what is charged, and
-//! how often coins fell.
+//! Statistics over all worlds, for facts that no single world shows with certainty: the amount of noise relative to the
+//! charge, and the outcomes of coins.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -13,25 +13,25 @@ use super::{
 };
 use crate::invariants::{Holds, broken};
 
-/// A stream: what correlates it, its versions, and the pattern in which a client may be in them.
+/// A kind of stream: its mechanism, its number of versions, its maximum number of participations, and its separation.
 type Stream = (Mechanism, u64, u64, u64);
 
-/// Sums over worlds.
+/// Sums over all worlds.
 #[derive(Clone, Debug, Default)]
 pub struct Pooled {
-    /// The noise over that which is charged.
+    /// The noise, relative to the charged noise.
     noise: BTreeMap<Mechanism, Energy>,
-    /// The noise on counts of short updates over its published deviation.
+    /// The noise on counts of short updates, relative to its published deviation.
     counts: Energy,
-    /// The noise of whole streams over that which is charged, and how units moved them.
+    /// The noise of complete streams relative to the charged noise, and the moves of units.
     streams: BTreeMap<Stream, (Scatter, Vec<Vec<f64>>)>,
-    /// The coins of sampled rounds, by the millionths of the rate that is charged.
+    /// The coins of sampled rounds, by the charged rate in millionths.
     coins: BTreeMap<u64, Coins>,
-    /// The smallest difference between what is charged and what happened, of any task.
+    /// The smallest difference between the charged and the actual epsilon of any task.
     margins: BTreeMap<Mechanism, f64>,
 }
 
-/// Coins that are charged alike.
+/// Coins with the same charged rate.
 #[derive(Clone, Copy, Debug, Default)]
 struct Coins {
     tossed: u64,
@@ -46,7 +46,7 @@ impl Pooled {
         }
     }
 
-    /// Adds what a task shows beside what it is charged.
+    /// Adds the noise and coins of a task, relative to its charge.
     pub fn add_task(&mut self, record: &Record, truth: &Truth, charge: Charge) {
         let mechanism = truth.script.mechanism;
         let multiplier = charge.noise_multiplier.standard_deviation_per_clipping_norm();
@@ -61,7 +61,7 @@ impl Pooled {
         let Participation::Poisson { rate } = charge.participation else { return };
         if truth.script.description.privacy.limits().is_some_and(|limits| limits.participations_max.is_some())
         {
-            // Whoever was in as many as it may be waits, and has no coin.
+            // A unit that has reached its maximum number of participations waits without a coin.
             return;
         }
         let coins = self.coins.entry((rate.get() * 1e6).round() as u64).or_default();
@@ -84,7 +84,8 @@ impl Pooled {
         scatter.add(&noise, multiplier);
         let releases: Vec<&Release> = truth.releases.iter().collect();
         for moves in moves(record, &releases).into_values() {
-            // Clipping leaves a billionth of the norm away, and one pattern is kept once.
+            // Clipping changes the norm by up to a billionth. Rounding down makes equal patterns equal, and each is
+            // kept once.
             let rounded: Vec<f64> = moves.iter().map(|one| (one * 1e6).floor() / 1e6).collect();
             if !patterns.contains(&rounded) {
                 patterns.push(rounded);
@@ -114,10 +115,10 @@ impl Pooled {
         other.margins.iter().for_each(|(mechanism, margin)| self.margin(*mechanism, Some(*margin)));
     }
 
-    /// Checks the sums.
+    /// Checks the statistics.
     ///
     /// # Errors
-    /// The first promise that they show not to be kept.
+    /// The first invariant that they show to be violated.
     pub fn judge(&self) -> Holds {
         for (mechanism, energy) in
             self.noise.iter().map(|(one, energy)| (one.name(), energy)).chain([("count", &self.counts)])
@@ -135,7 +136,7 @@ impl Pooled {
         }
         for (stream, (scatter, patterns)) in &self.streams {
             for moves in patterns {
-                // The charge is for a move by one deviation.
+                // The charge is for a shift by one standard deviation.
                 let square = scatter.square_min(moves);
                 if square > 1.0 {
                     let detail = format!("{stream:?}: {moves:?} is a move by {}", square.sqrt());

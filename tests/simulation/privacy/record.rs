@@ -1,5 +1,5 @@
-//! What really happened, written down where it happened: by the clients that sent, at the draw, and from the weights that
-//! were released. Neither the ledger nor a plan is asked.
+//! A record of the actual events, noted at their source: by the clients that send, at the draw, and from released
+//! weights. It uses neither the ledger nor a plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,47 +7,47 @@ use folkmoot_protocol::{AssignmentId, RoundId, TaskId};
 
 use super::measure::Energy;
 
-/// An update that a client sent, or of which a part arrived.
+/// An update of a client that has arrived completely or in part.
 #[derive(Clone, Debug)]
 pub struct Sent {
     pub task: TaskId,
     pub round: RoundId,
-    /// Whom the population's promises protect: a client or a user, by number.
+    /// The protected unit, a client or a user, by number.
     pub unit: usize,
-    /// The L2 norm of what arrived before any noise of the client's.
+    /// The L2 norm of the received part, before any noise added by the client.
     pub norm: f64,
-    /// What arrived.
+    /// The received values.
     pub values: Vec<f32>,
-    /// Whether the coordinator said that it counts.
+    /// Set if the coordinator acknowledged the update as accepted.
     pub is_accepted: bool,
 }
 
-/// A sampled round's draw.
+/// The draw of a sampled round.
 #[derive(Clone, Debug)]
 pub struct Draw {
-    /// Who waited, and had to be in it by a coin.
+    /// The units that waited and must each have had a coin.
     pub waiting: BTreeSet<usize>,
-    /// Who was given an assignment.
+    /// The units that got an assignment.
     pub drawn: BTreeSet<usize>,
 }
 
-/// All of a world.
+/// The complete record of a world.
 #[derive(Clone, Debug, Default)]
 pub struct Record {
     pub sent: BTreeMap<AssignmentId, Sent>,
     pub draws: BTreeMap<RoundId, Draw>,
-    /// Rounds that an operator ended before their time.
+    /// Rounds that an operator ended early.
     pub stopped: BTreeSet<RoundId>,
-    /// Rounds that were closed for a client that was in time.
+    /// Rounds that rejected an update of a client that was in time.
     pub cut_off: BTreeSet<RoundId>,
-    /// The noise that clients of a local task added, over the clipping norm.
+    /// The noise that clients of a local task added, relative to the clipping norm.
     pub local_noise: BTreeMap<TaskId, Energy>,
-    /// How far a unit moves whatever it is drawn for, in clipping norms.
+    /// The distance that each unit moves every round for which it is drawn, in clipping norms.
     pub lengths: BTreeMap<usize, f64>,
 }
 
 impl Record {
-    /// Lists the updates of a round that count.
+    /// Returns the accepted updates of a round.
     pub fn accepted(&self, round: RoundId) -> impl Iterator<Item = &Sent> {
         self.sent.values().filter(move |sent| sent.round == round && sent.is_accepted)
     }

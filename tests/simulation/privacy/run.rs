@@ -1,4 +1,4 @@
-//! Runs seeds: one world at a time on each core.
+//! Runs seeds, one world at a time on each core.
 
 use std::{
     fmt,
@@ -22,22 +22,22 @@ use crate::{
     trace::Trace,
 };
 
-/// Of so many worlds, one keeps what it has in a database, which takes longer.
+/// One of this many worlds uses SQLite; the others use memory, which is faster.
 const WORLDS_TO_ONE_OVER_SQLITE: u64 = 25;
 
-/// What is put in on purpose, so that it is found.
+/// A deliberate mistake that the simulation must find.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wrong {
-    /// What the coordinator does wrong.
+    /// A mistake of the coordinator.
     pub sabotage: Option<Sabotage>,
-    /// What the ledger leaves out.
+    /// A charge that is missing from the ledger.
     pub forgery: Option<Forgery>,
 }
 
-/// A seed whose world broke a promise, or seeds whose worlds show together that one is broken.
+/// One seed whose world violated an invariant, or several seeds whose statistics together show a violation.
 #[derive(Debug)]
 pub struct Failure {
-    /// One, or all that were run.
+    /// The failing seed, or all seeds of the run.
     pub seeds: Range<u64>,
     pub broken: Broken,
     lines: Vec<String>,
@@ -49,16 +49,16 @@ impl fmt::Display for Failure {
         let command = "cargo test -p folkmoot-tests --test simulation every_charge_covers -- --nocapture";
         let count = self.seeds.end - first;
         if count > 1 {
-            writeln!(f, "{count} worlds together broke `{invariant}`: {detail}\nrun them again by:")?;
+            writeln!(f, "{count} worlds together violate `{invariant}`: {detail}\nRun them again with:")?;
             return writeln!(f, "  FOLKMOOT_FIRST_SEED={first} FOLKMOOT_SEEDS={count} {command}");
         }
-        writeln!(f, "seed {first} broke `{invariant}`: {detail}\nthe last events were:")?;
+        writeln!(f, "seed {first} violates `{invariant}`: {detail}\nThe last events were:")?;
         self.lines.iter().try_for_each(|line| writeln!(f, "  {line}"))?;
-        writeln!(f, "replay it, with every event, by:\n  FOLKMOOT_SEED={first} {command}")
+        writeln!(f, "Replay it and print every event with:\n  FOLKMOOT_SEED={first} {command}")
     }
 }
 
-/// What came of worlds.
+/// The combined results of worlds.
 #[derive(Debug, Default)]
 pub struct Total {
     pub worlds: u64,
@@ -72,10 +72,10 @@ impl fmt::Display for Total {
     }
 }
 
-/// A place to run worlds, one after the other.
+/// An environment in which worlds run one after the other.
 pub struct Stage {
     runtime: Runtime,
-    /// A database, in which each world is an organisation of its own.
+    /// A database in which each world has its own organisation.
     sqlite: Option<SqlStorage>,
 }
 
@@ -88,7 +88,7 @@ impl Stage {
     /// Runs the world of a seed.
     ///
     /// # Errors
-    /// The promise that it broke, or its panic.
+    /// The invariant that it violated, or its panic.
     pub fn run(&mut self, seed: u64, wrong: Wrong, is_verbose: bool) -> Result<Total, Box<Failure>> {
         let trace = Trace::new(is_verbose);
         let is_sqlite = seed.is_multiple_of(WORLDS_TO_ONE_OVER_SQLITE);
@@ -113,10 +113,10 @@ impl Stage {
     }
 }
 
-/// Runs many seeds on every core, up to the first failure, and judges what all of them show.
+/// Runs seeds on all cores up to the first failure, and checks the statistics over all of them.
 ///
 /// # Errors
-/// The failure of the smallest seed that was found to fail.
+/// The failure of the smallest seed that was found to fail, or a violation that the statistics show.
 pub fn run_seeds(seeds: Range<u64>, wrong: Wrong) -> Result<Total, Box<Failure>> {
     let next = AtomicU64::new(seeds.start);
     let (total, failure) = (Mutex::new(Total::default()), Mutex::new(None::<Box<Failure>>));

@@ -1,31 +1,33 @@
-//! A lower bound on the epsilon of releases that a unit is in by a secret coin, beside others that it is in for certain.
+//! A lower bound on the epsilon of releases that include a unit by a secret coin, together with releases that certainly
+//! include it.
 //!
-//! Who sees a release may look at it through a grid: of each release, at the bin in which its privacy loss falls, and of all
-//! together at the sum of the bins' numbers. To look at less never raises epsilon, and the probabilities of that sum are
-//! known exactly for both neighbours. So what comes out is below the truth, by the square of the bins' width.
-//! Nothing here is shared with `server/privacy`.
+//! The bound quantises the observations. Of each release, the observer sees only the bin of its privacy loss, and of
+//! all releases only the sum of the bins' numbers. Less information never raises epsilon, and the probabilities of the
+//! sum are known exactly with and without the unit. The result is therefore a lower bound; its error is proportional to
+//! the square of the bins' width. This module shares no code with `server/privacy`.
 
 use super::gaussian::{self, largest, normal};
 
-/// The bins of the release whose loss has the widest range.
+/// The number of bins for the release with the widest range of losses.
 pub const BINS: usize = 96;
-/// Beyond so many standard deviations all outcomes are one.
+/// All outcomes beyond this many standard deviations share one bin.
 const REACH: f64 = 6.5;
-/// What is rarer under both neighbours, at the ends of a distribution, is one bin.
+/// At the ends of a distribution, bins that are rarer than this with and without the unit are merged.
 const RARE: f64 = 1e-14;
 
-/// Releases that a unit is in with one probability.
+/// Releases that include a unit with the same probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampled {
-    /// The probability.
+    /// The probability that a release includes the unit.
     pub rate: f64,
-    /// By how many standard deviations of the noise the unit moves the sum.
+    /// The distance that the unit moves the sum, in standard deviations of the noise.
     pub shift: f64,
-    /// How many releases.
+    /// The number of releases.
     pub releases: u64,
 }
 
-/// Returns a lower bound on epsilon at `delta`, of releases by coins and a Gaussian that moves by `certain` deviations.
+/// Returns a lower bound on epsilon at `delta`, for releases with coins and for certain releases that together move by
+/// `certain` standard deviations.
 pub fn epsilon_below(coins: &[Sampled], certain: f64, delta: f64, bins: usize) -> f64 {
     let coins: Vec<Sampled> =
         coins.iter().copied().filter(|one| one.releases > 0 && one.shift > 0.0).collect();
@@ -43,13 +45,13 @@ pub fn epsilon_below(coins: &[Sampled], certain: f64, delta: f64, bins: usize) -
 }
 
 impl Sampled {
-    /// The privacy loss of an outcome: the logarithm of how much likelier it is with the unit.
+    /// Returns the privacy loss of an outcome: the log ratio of its probabilities with and without the unit.
     fn loss(self, outcome: f64) -> f64 {
         let ratio = (self.shift * outcome - self.shift * self.shift / 2.0).exp();
         (1.0 - self.rate + self.rate * ratio).ln()
     }
 
-    /// The outcome with this loss; none lies so low.
+    /// Returns the outcome with this loss; `None` if no outcome has such a low loss.
     fn outcome(self, loss: f64) -> Option<f64> {
         let ratio = (loss.exp() - 1.0 + self.rate) / self.rate;
         (ratio > 0.0).then(|| ratio.ln() / self.shift + self.shift / 2.0)
@@ -87,7 +89,7 @@ impl Pair {
         pair
     }
 
-    /// Composes with another, and makes one bin of what is rare.
+    /// Composes two pairs, and merges rare bins at the ends.
     fn with(&self, other: &Self) -> Self {
         let inside = convolved(&self.inside, &other.inside);
         let outside = convolved(&self.outside, &other.outside);
@@ -127,7 +129,7 @@ impl Pair {
         self
     }
 
-    /// Returns delta, of both directions the larger.
+    /// Returns delta at `epsilon`, the larger of the two directions.
     fn delta(&self, epsilon: f64) -> f64 {
         let factor = epsilon.exp();
         let of = |more: &[f64], less: &[f64]| -> f64 {
@@ -137,7 +139,7 @@ impl Pair {
     }
 }
 
-/// The probability of an interval, exact also in the upper tail.
+/// Returns the probability of an interval under the normal distribution, accurate also in the upper tail.
 fn between(from: f64, to: f64) -> f64 {
     if from > 0.0 { normal(-from) - normal(-to) } else { normal(to) - normal(from) }
 }
@@ -156,8 +158,8 @@ fn convolved(one: &[f64], other: &[f64]) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// Published: (rate, noise multiplier, releases, delta, epsilon), from dp-accounting 0.6.0's privacy loss distribution,
-    /// which prv_accountant 0.2.0 confirms within 1 %.
+    /// Published values: (rate, noise multiplier, releases, delta, epsilon), from the privacy loss distribution in
+    /// dp-accounting 0.6.0. prv_accountant 0.2.0 confirms them within 1 %.
     const PUBLISHED: [(f64, f64, u64, f64, f64); 4] = [
         (0.02, 0.7, 10, 1e-5, 2.359_900_110_455_997),
         (0.02, 0.7, 10, 1e-7, 3.799_920_598_811_339),

@@ -1,15 +1,16 @@
-//! What a seed stands for: whom promises protect, the clients, and the tasks that use them.
+//! The script of a seed: the unit of privacy, the clients, and the tasks.
 
 use folkmoot_coordinator::task::TaskDescription;
 use serde_json::{Value, json};
 
 use crate::chance::Chance;
 
-/// Clients of a world, at most; a few more come when devices enrol anew. Coins need more of them.
+/// The maximum number of clients at the beginning of a world. Devices that enrol again add a few more. Sampled rounds
+/// need more clients.
 const CLIENTS_MAX: u64 = 12;
 const SAMPLED_CLIENTS_MAX: u64 = 18;
 
-/// How a task's versions are made private. Each is in the coverage by its name.
+/// The privacy mechanism of a task. The coverage counts each by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mechanism {
     Fixed,
@@ -36,25 +37,26 @@ impl Mechanism {
     }
 }
 
-/// How a client behaves.
+/// The behaviour of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nature {
-    /// It is there always, and its updates have the clipping norm.
+    /// It is always available, and the norm of its updates is the clipping norm.
     Steady,
-    /// Its updates are shorter than the norm.
+    /// The norm of its updates is below the clipping norm.
     Short,
-    /// It often stays away, drops its work, or comes too late.
+    /// It is often absent, drops its work, or is too late.
     Flaky,
-    /// It sends updates that are longer than the norm.
+    /// The norm of its updates exceeds the clipping norm.
     Long,
-    /// It sends everything twice, and another update after the first.
+    /// It sends every update twice, and then a different update for the same assignment.
     Doubling,
-    /// Its connections break in the middle.
+    /// Its connections break during uploads.
     Breaking,
 }
 
 impl Nature {
-    /// How far it moves whatever it is drawn for, in clipping norms: nothing is certain of those that may not deliver.
+    /// Returns the distance that the client certainly moves each round for which it is drawn, in clipping norms; 0 for
+    /// clients that may not deliver.
     pub fn certain_length(self) -> f64 {
         match self {
             Self::Steady | Self::Short | Self::Doubling => self.length(),
@@ -62,7 +64,7 @@ impl Nature {
         }
     }
 
-    /// How long its updates are, in clipping norms.
+    /// Returns the norm of the client's updates, in clipping norms.
     pub fn length(self) -> f64 {
         match self {
             Self::Short => 0.5,
@@ -72,38 +74,38 @@ impl Nature {
     }
 }
 
-/// A task, as its operator writes it.
+/// A task as its operator describes it.
 #[derive(Clone, Debug)]
 pub struct TaskScript {
     pub mechanism: Mechanism,
     pub description: TaskDescription,
-    /// The noise over the clipping norm, where the task asks for it; none where it follows from epsilon.
+    /// The noise multiplier that the task sets; `None` if it follows from epsilon.
     pub multiplier: Option<f64>,
-    /// The probability of each coin, where rounds are sampled.
+    /// The sampling probability, if rounds are sampled.
     pub rate: f64,
     pub participations_max: u64,
     pub report_goal: u64,
 }
 
-/// Everything that is drawn before a world begins.
+/// All random choices that are made before a world begins.
 #[derive(Clone, Debug)]
 pub struct Script {
-    /// Whether promises protect users, with all their devices.
+    /// Set if the unit of privacy is the user with all devices, not the client.
     pub protects_users: bool,
-    /// What all tasks together may spend, if that is bounded from the beginning.
+    /// The initial budget of all tasks together, as epsilon and delta, if there is one.
     pub budget: Option<(f64, f64)>,
-    /// Each client's nature, and which user's it is.
+    /// The nature and the user of each client.
     pub clients: Vec<(Nature, usize)>,
-    /// The tasks that are made from the beginning on; others are made of them.
+    /// The initial tasks. The operator clones them or creates descendants later.
     pub tasks: Vec<TaskScript>,
-    /// Whether tasks run one after the other: sampled rounds need that.
+    /// Set if tasks run one after the other, which sampled rounds need.
     pub one_by_one: bool,
-    /// How often in a thousand ticks the operator does something.
+    /// The number of operator actions in a thousand ticks.
     pub unrest: u64,
 }
 
 impl Script {
-    /// Draws the script of a seed.
+    /// Generates the script of a seed.
     pub fn of(seed: u64) -> Self {
         let mut chance = Chance::of(seed, 20);
         let first = Mechanism::ALL[chance.below(Mechanism::ALL.len())];
@@ -152,7 +154,7 @@ fn nature(chance: &mut Chance, index: usize) -> Nature {
     }
 }
 
-/// Every third device is one more of the user before.
+/// Returns the user of a device. Every third device belongs to the same user as the device before.
 fn user(chance: &mut Chance, index: usize) -> usize {
     if index > 0 && chance.happens(300) { index - 1 } else { index }
 }
@@ -162,7 +164,8 @@ fn task(mechanism: Mechanism, clients: u64, chance: &mut Chance) -> TaskScript {
     let rounds = if is_sampled { chance.within(3..=8) } else { chance.within(1..=5) };
     let is_capped = chance.happens(if is_sampled { 250 } else { 600 });
     let participations_max = if is_capped { chance.within(1..=rounds) } else { rounds };
-    // The noise on the count takes a part of the budget that grows as the goal falls: with few it would take all of it.
+    // The noise on the count takes a part of the budget, which grows as the report goal falls. With a small goal, it
+    // would take the whole budget.
     let report_goal = match mechanism {
         Mechanism::Adaptive => chance.within(10..=clients.max(10)),
         Mechanism::Local => chance.within(clients.div_ceil(2)..=clients),
@@ -233,7 +236,7 @@ fn described(
     if mechanism == Mechanism::Poisson {
         description["selection"] = json!({ "kind": "poisson", "sampling_rate": rate });
         description["scheduling"]["minimum_cohort"] = json!(chance.within(1..=4));
-        // Long enough for everybody who does not stay away.
+        // Long enough for every client that is not absent.
         description["scheduling"]["reporting_deadline_seconds"] = json!(chance.within(45..=60));
     }
     if mechanism == Mechanism::Local {

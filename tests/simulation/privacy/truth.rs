@@ -1,4 +1,5 @@
-//! What a world's releases really told of each unit, from the record and the released weights alone.
+//! Computes how much a world's releases actually revealed about each unit, from the record and the released weights
+//! alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,28 +16,28 @@ use super::{
 };
 use crate::invariants::{Broken, broken};
 
-/// An update counts as short that has less than this share of the clipping norm.
+/// An update counts as short if its norm is below this share of the clipping norm.
 const SHORT_SHARE: f64 = 1.0 - 1.0 / 1024.0;
 
-/// What releases told of one unit.
+/// The exposure of one unit by releases.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Exposure {
-    /// The square of how far it moved what it was in for certain, in standard deviations of the noise.
+    /// The squared shift of the releases that certainly include the unit, in standard deviations of the noise.
     pub square: f64,
-    /// The releases that it was in by a coin.
+    /// The releases that include the unit by a coin.
     pub coins: Vec<Sampled>,
 }
 
-/// A version that a round made.
+/// A version that a round produced.
 #[derive(Clone, Debug)]
 pub struct Release {
     pub number: u64,
     pub round: RoundId,
-    /// The clipping norm that its clients were told.
+    /// The clipping norm that the clients received.
     pub norm: f64,
-    /// The noise on each parameter of the sum, over the clipping norm.
+    /// The noise on each parameter of the sum, relative to the clipping norm.
     pub noise: Vec<f64>,
-    /// The noise on the count of short updates, over its published deviation.
+    /// The noise on the count of short updates, relative to its published deviation.
     pub count_noise: Option<f64>,
 }
 
@@ -46,16 +47,16 @@ pub struct Truth {
     pub id: TaskId,
     pub script: TaskScript,
     pub releases: Vec<Release>,
-    /// The noise over the clipping norm; none in a stream, or where nothing was sent.
+    /// The noise relative to the clipping norm; `None` for a stream, or if no update was sent.
     deviation: Option<f64>,
-    /// All the noise that has one scale.
+    /// All noise with the same standard deviation.
     pub energy: Energy,
-    /// Whether the noise is what was asked for; none where it follows from epsilon.
+    /// Whether the noise agrees with the task's noise multiplier; `None` if the multiplier follows from epsilon.
     pub is_as_asked: Option<bool>,
 }
 
 impl Truth {
-    /// Reads a task's released weights and takes off what its clients sent: what is left is the noise.
+    /// Reads a task's released weights and subtracts its clients' updates. The remainder is the noise.
     pub async fn of(world: &World, index: usize) -> Result<Self, Broken> {
         let (id, script) = (world.tasks[index].id, world.tasks[index].script.clone());
         let mut versions = world.storage.model_versions(id, 1000, None).await?;
@@ -81,7 +82,7 @@ impl Truth {
         Ok(Self { id, script, releases, deviation, energy, is_as_asked })
     }
 
-    /// Returns what the versions up to one told of each unit.
+    /// Returns the exposure of each unit by the versions up to `until`.
     pub fn exposures(&self, record: &Record, until: u64) -> BTreeMap<usize, Exposure> {
         let releases: Vec<&Release> = self.releases.iter().filter(|one| one.number <= until).collect();
         match self.script.mechanism {
@@ -95,7 +96,7 @@ impl Truth {
     fn summed(&self, record: &Record, releases: &[&Release]) -> BTreeMap<usize, Exposure> {
         let mut exposures: BTreeMap<usize, Exposure> = BTreeMap::new();
         let Some(deviation) = self.deviation else { return exposures };
-        // Who is counted or not moves the sum of the halves by a half.
+        // Counting a unit as short or not moves the count by one half.
         let of_count = self.script.count_deviation().map_or(0.0, |count| 0.5 / count);
         for release in releases {
             for (unit, length) in lengths(record, release) {
@@ -112,7 +113,7 @@ impl Truth {
         let mut counts: BTreeMap<usize, u64> = BTreeMap::new();
         draws.flat_map(|draw| &draw.waiting).for_each(|unit| *counts.entry(*unit).or_default() += 1);
         let exposure = |(unit, count): (usize, u64)| {
-            // Before a unit was in as many as it may be, no draw can have passed it over for that.
+            // A draw can skip a unit only after it has reached its maximum number of participations.
             let releases = count.min(self.script.participations_max);
             let shift = record.lengths.get(&unit).copied().unwrap_or_default() / deviation;
             let coins = vec![Sampled { rate: self.script.rate, shift, releases }];
@@ -148,7 +149,7 @@ impl Truth {
     }
 }
 
-/// Returns how far each unit moved each of the releases, in clipping norms.
+/// Returns the distances that each unit moved the releases, in clipping norms.
 pub fn moves(record: &Record, releases: &[&Release]) -> BTreeMap<usize, Vec<f64>> {
     let mut moves: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
     for (place, release) in releases.iter().enumerate() {
@@ -159,7 +160,8 @@ pub fn moves(record: &Record, releases: &[&Release]) -> BTreeMap<usize, Vec<f64>
     moves
 }
 
-/// Returns how far each unit moved a release. All updates of a unit have one direction, so their norms add up.
+/// Returns the distance that each unit moved a release. All updates of a unit have the same direction, so their norms
+/// add up.
 fn lengths(record: &Record, release: &Release) -> BTreeMap<usize, f64> {
     let mut lengths = BTreeMap::new();
     for sent in record.accepted(release.round) {
@@ -211,25 +213,27 @@ impl TaskScript {
         self.description.privacy.central().map(|central| central.clipping)
     }
 
-    /// The first clipping norm.
+    /// Returns the initial clipping norm.
     pub fn norm(&self) -> f64 {
         let local = self.description.privacy.local().map(|local| local.clipping_norm);
         let central = self.clipping().map(|clipping| clipping.first_norm());
         local.or(central).unwrap_or(1.0)
     }
 
-    /// The published deviation of the noise on the count of short updates: a twentieth of the goal (Andrew et al. 2021).
+    /// Returns the published deviation of the noise on the count of short updates: 1/20 of the goal (Andrew et al.
+    /// 2021).
     pub fn count_deviation(&self) -> Option<f64> {
         (self.mechanism == Mechanism::Adaptive).then_some(self.report_goal as f64 / 20.0)
     }
 
-    /// The noise over the clipping norm that the operator asked for, what the count takes of it taken off.
+    /// Returns the noise multiplier of the updates that the task sets, after deducting the share for the count.
     fn asked(&self) -> Option<f64> {
         let asked = self.multiplier?;
         Some(self.of_updates(asked))
     }
 
-    /// The noise on the updates, over the norm, of noise that covers the count, too (Andrew et al. 2021, theorem 1).
+    /// Returns the noise multiplier of the updates, if `multiplier` also covers the count (Andrew et al. 2021, theorem
+    /// 1).
     pub fn of_updates(&self, multiplier: f64) -> f64 {
         let count = self.count_deviation().map_or(0.0, |count| (2.0 * count).powi(-2));
         (multiplier.powi(-2) - count).powf(-0.5)

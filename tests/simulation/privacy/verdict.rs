@@ -1,4 +1,4 @@
-//! The comparison: what was charged is at least what really happened, for every unit, task, descent and population.
+//! Compares the charges with the actual privacy loss of every unit, by task, descent and population.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,15 +21,16 @@ use super::{
 };
 use crate::invariants::{Broken, Holds, broken};
 
-/// Discrete noise and rounded scales may cost so much less than their continuous limits.
+/// The tolerated ratio. The privacy loss of discrete noise and rounded scales can differ this much from the continuous
+/// limit.
 const ROUNDING: f64 = 1.0 + 1e-6;
 
 type Exposures = BTreeMap<usize, Exposure>;
 
-/// Compares, and returns what is added up over all worlds.
+/// Compares the charges of a world with its record, and returns its statistics for the sums over all worlds.
 ///
 /// # Errors
-/// The first promise that is not kept.
+/// The first invariant that is violated.
 pub async fn judge(world: &mut World, forgery: Option<Forgery>) -> Result<Pooled, Broken> {
     let mut truths = Vec::new();
     for index in 0..world.tasks.len() {
@@ -54,7 +55,7 @@ pub async fn judge(world: &mut World, forgery: Option<Forgery>) -> Result<Pooled
     Ok(pooled)
 }
 
-/// Compares one task, and returns what it told of each unit.
+/// Compares the charges of one task with the privacy loss in its releases, and returns the exposure of each unit.
 fn judge_task(
     world: &World,
     index: usize,
@@ -105,9 +106,10 @@ fn limits(world: &World, index: usize) -> (Delta, f64) {
     (Delta::new(limits.delta).expect("it is a delta"), limits.epsilon)
 }
 
-/// Says by how much more is charged than the worst of all units was exposed.
+/// Returns the difference between the charged epsilon and the epsilon of the most exposed unit. Fails if the charge is
+/// too small.
 fn covers(whose: &str, exposures: &Exposures, spent: &Spent, delta: Delta) -> Result<Option<f64>, Broken> {
-    // Replaced instead of left out, an update moves twice as far.
+    // Under the relation "replace one", a unit moves the sum twice as far.
     let factor = if spent.relation == Relation::ReplaceOne { 2.0f64 } else { 1.0 };
     let mut worst: BTreeMap<String, (f64, &Exposure)> = BTreeMap::new();
     for exposure in exposures.values() {
@@ -144,7 +146,7 @@ fn is_within(whose: &str, spent: &Spent, limit: f64) -> Holds {
     Err(broken("a_budget_is_kept", format!("{whose} has spent {} of {limit}", spent.epsilon)))
 }
 
-/// Noise that was asked for and is not there is found, also where what is charged would cover it.
+/// Checks that a task has the noise that it sets, even if the charge would cover less noise.
 fn is_measured(index: usize, truth: &Truth) -> Holds {
     if truth.is_as_asked != Some(false) {
         return Ok(());
@@ -153,7 +155,7 @@ fn is_measured(index: usize, truth: &Truth) -> Holds {
     Err(broken("the_noise_is_what_was_asked_for", detail))
 }
 
-/// Adds what the versions told from which a task descends.
+/// Adds the exposure by the versions from which a task descends.
 fn lineage(charged: &Charged, truths: &[Truth], truth: &Truth, own: &Exposures, world: &World) -> Exposures {
     let mut all = own.clone();
     for ancestor in charged.ancestors(truth.id) {
@@ -171,7 +173,8 @@ fn extend(all: &mut Exposures, others: Exposures) {
     }
 }
 
-/// A sample that was drawn makes a version, or is withheld because the budget does not allow it: none is drawn anew.
+/// Checks that each drawn sample leads to a version, or is withheld because of the budget. No sample may be drawn
+/// again.
 async fn samples_are_kept(world: &World, truths: &[Truth]) -> Holds {
     let released: BTreeSet<_> =
         truths.iter().flat_map(|truth| &truth.releases).map(|release| release.round).collect();
@@ -183,7 +186,7 @@ async fn samples_are_kept(world: &World, truths: &[Truth]) -> Holds {
             if is_drawn && !is_withheld && !released.contains(&record.round.id) {
                 return Err(broken("a_sample_is_kept", format!("{:?}", record.round)));
             }
-            // To keep the fastest is another mechanism.
+            // Keeping only the fastest clients would be a different mechanism.
             let cut_off = world.record.cut_off.contains(&record.round.id);
             if is_drawn && cut_off && !world.record.stopped.contains(&record.round.id) {
                 return Err(broken("a_sample_is_waited_for", format!("{:?}", record.round)));
@@ -193,8 +196,8 @@ async fn samples_are_kept(world: &World, truths: &[Truth]) -> Holds {
     Ok(())
 }
 
-/// Two noisy copies of one sum tell more than is charged: of all that was written, only released versions are left. With
-/// local noise a version is the same whenever it is made, and one that was withheld may lie there.
+/// Checks that only released versions are left in the blobs, because two noisy copies of one sum reveal more than is
+/// charged. With local noise, computing a version again gives the same result, so a withheld version may remain.
 async fn no_copy_is_left(world: &World) -> Holds {
     if world.tasks.iter().any(|task| task.script.mechanism == Mechanism::Local) {
         return Ok(());

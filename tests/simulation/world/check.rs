@@ -1,4 +1,4 @@
-//! Brings the facts to the invariants. A step that cannot have changed a fact does not look at it again.
+//! Reads the facts and checks the invariants. After a step, it checks only facts that the step can have changed.
 
 use bytes::Bytes;
 use folkmoot_coordinator::{
@@ -19,15 +19,16 @@ use crate::{
     scenario::Sabotage,
 };
 
-/// What becomes of an assignment whose client falls too far behind.
+/// The status of an assignment whose client has fallen too far behind.
 const LEFT_BEHIND: AssignmentStatus = AssignmentStatus::Dropped { reason: DropReason::LeftBehind };
-/// Rounds that are looked at after a step: those before are over, and are looked at again at the end.
+/// The number of newest rounds that are checked after a step. Earlier rounds have ended, and are checked again at the
+/// end.
 const RECENT_ROUNDS: u32 = 2;
-/// More rounds than any task here has.
+/// The maximum number of rounds to read, more than any simulated task has.
 const ALL_ROUNDS: u32 = 100_000;
 
 impl World {
-    /// Checks what a driver's step can have changed.
+    /// Checks the facts that a driver's step can have changed.
     pub(super) async fn check_task(&mut self, task: usize, has_advanced: bool) -> Holds {
         if !has_advanced {
             return self.check_state(task).await;
@@ -61,7 +62,7 @@ impl World {
         self.check_state(task).await
     }
 
-    /// A task's state changes with the commit of its last round, or by an operator.
+    /// Checks that a task's state changes only with the commit of its last round, or by an operator.
     async fn check_state(&mut self, task: usize) -> Holds {
         let SimTask { id, state, rounds, .. } = &self.tasks[task];
         let is_open = rounds.values().next_back().is_some_and(|round| !round.phase.is_final());
@@ -85,7 +86,7 @@ impl World {
         Ok(records.into_iter().map(|record| record.round).collect())
     }
 
-    /// Checks a round with its assignments, and with its weights if it is committed.
+    /// Checks a round with its assignments, and its weights if it is committed.
     async fn check_round(&mut self, task: usize, round: &Round) -> Holds {
         if matches!(round.phase, Phase::Selecting { .. }) {
             return Ok(());
@@ -126,7 +127,7 @@ impl World {
         self.check_weights(task, round.base_version, version, &means).await
     }
 
-    /// Checks a round in which assignments of earlier rounds count, too.
+    /// Checks a round of a flow, which may include assignments of earlier rounds.
     async fn check_flow(&mut self, task: usize, round: &Round) -> Holds {
         for assignment in self.storage.assignments(round.id).await? {
             self.check_status(&assignment)?;
@@ -172,7 +173,7 @@ impl World {
         self.check_weights(task, round.base_version, version, &means).await
     }
 
-    /// Checks a version against the means of its updates, by the server optimizer's definition.
+    /// Checks a version against the means of its updates, using the definition of the server optimizer.
     async fn check_weights(&mut self, task: usize, base: u64, version: u64, means: &[f64]) -> Holds {
         let weights = floats(&self.weights(task, base).await?);
         let expected = match self.tasks[task].description.finalizer {
@@ -193,7 +194,7 @@ impl World {
         invariants::weights_are_the_oracles(version, &self.weights(task, version).await?, &expected)
     }
 
-    /// Reads what the server optimizer kept with a version.
+    /// Reads the server optimizer's state of a version.
     async fn finalizer_state(&self, task: usize, version: u64) -> Result<Option<Bytes>, Broken> {
         let record = self.storage.model_version(self.tasks[task].id, version).await?;
         match record.and_then(|record| record.making.finalizer_state) {
@@ -202,7 +203,7 @@ impl World {
         }
     }
 
-    /// Reads the weights of a version from the store, past every cache.
+    /// Reads the weights of a version from the store, bypassing every cache.
     async fn weights(&self, task: usize, version: u64) -> Result<Bytes, Broken> {
         let record = self.storage.model_version(self.tasks[task].id, version).await?;
         let record =
@@ -211,7 +212,7 @@ impl World {
     }
 
     async fn blob(&self, digest: BlobDigest) -> Result<Bytes, Broken> {
-        // What is armed to fail is armed for the coordinator, not for the check.
+        // The pending fault is meant for the coordinator, not for this check.
         let armed = self.server.store.disarm();
         let found = BlobStore::new(self.server.store.clone()).get(digest).await;
         self.server.store.fail_next(armed);
@@ -226,7 +227,7 @@ impl World {
         before.map_or(Ok(()), |before| invariants::an_end_is_an_end(&before, assignment))
     }
 
-    /// Checks what a request can have changed.
+    /// Checks the facts that a request can have changed.
     pub(super) async fn check_assignment(&mut self, id: AssignmentId) -> Result<(), Broken> {
         match self.storage.assignment(id).await? {
             Some(assignment) => self.check_status(&assignment),
@@ -234,7 +235,7 @@ impl World {
         }
     }
 
-    /// Checks that what a client is told about its update is so.
+    /// Checks that a response to a client about its update is true.
     pub(super) async fn check_answer(
         &mut self,
         id: AssignmentId,
@@ -262,7 +263,7 @@ impl World {
         invariants::a_client_has_one_assignment(outstanding.iter().map(|one| one.client_id))
     }
 
-    /// Checks all that there is.
+    /// Checks all facts.
     pub(super) async fn check_everything(&mut self) -> Holds {
         for task in 0..self.tasks.len() {
             let rounds = self.rounds(task, ALL_ROUNDS).await?;

@@ -1,4 +1,4 @@
-//! The drivers: what `drivers::run` does in a turn, with a crash between any two steps.
+//! The drivers. They do the same as `drivers::run` in a turn, with possible crashes between any two steps.
 
 use folkmoot_coordinator::round::Phase;
 use folkmoot_rounds::drivers::drive_task;
@@ -10,7 +10,7 @@ use crate::{
     scenario::Sabotage,
 };
 
-/// Steps that one task may make before the others have their turn.
+/// The maximum number of steps of one task before the other tasks get their turn.
 const STEPS_IN_A_TURN: usize = 8;
 
 impl World {
@@ -31,7 +31,7 @@ impl World {
             coordinator.crowds.retain(&ids.iter().copied().collect());
         }
         for task in 0..self.tasks.len() {
-            // Other seeds' tasks may lie in the same database.
+            // The database may also contain tasks of other seeds.
             if ids.contains(&self.tasks[task].id) {
                 self.drive_one(task).await?;
             }

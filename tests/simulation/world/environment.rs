@@ -1,4 +1,4 @@
-//! What goes wrong by itself, and how the world becomes kind.
+//! The faults of the environment, and their end.
 
 use folkmoot_coordinator::task::TaskInput;
 use folkmoot_protocol::{
@@ -16,13 +16,13 @@ use crate::{
     training::{Lesson, train},
 };
 
-/// How far a clock can be off, in milliseconds: ten minutes.
+/// The maximum error of a clock, in milliseconds: ten minutes.
 const OFFSET_MILLISECONDS_MAX: i64 = 10 * 60 * 1000;
-/// Added to an attempt's number, it gives another update.
+/// The offset that is added to the number of an attempt to get a different update.
 const SECOND_UPDATE: u64 = 1 << 16;
 
 impl World {
-    /// Draws what goes wrong next.
+    /// Chooses and performs the next event of the environment.
     pub(super) async fn act(&mut self) -> Holds {
         if self.is_calm {
             return Ok(());
@@ -104,7 +104,7 @@ impl World {
         Ok(())
     }
 
-    /// The app stops its client, or the device does, and starts it again later.
+    /// Stops a client, as its app or device may do, and starts it again later.
     fn stop_client(&mut self, index: usize) -> Holds {
         let (client, incarnation) = (&self.clients[index], self.clients[index].incarnation);
         if client.session.is_none() {
@@ -121,7 +121,7 @@ impl World {
         self.meet(index, incarnation, event)
     }
 
-    /// Lets nothing go wrong any more: those who never were of use are gone, the others are there.
+    /// Stops all faults. Removes the clients that never deliver a valid update, and starts all others.
     pub(super) async fn calm_down(&mut self) -> Holds {
         self.note(format_args!("the world becomes kind"));
         self.is_calm = true;
@@ -145,7 +145,7 @@ impl World {
         Ok(())
     }
 
-    /// Makes the update of what was trained, and stores it before anyone hears of it.
+    /// Encodes the trained update, and stores it before the client announces it.
     pub(super) fn prepare(&mut self, index: usize, request_id: RequestId, assignment: &Assignment) {
         let id: AssignmentId = assignment.assignment_id;
         let client = &self.clients[index];

@@ -1,4 +1,4 @@
-//! The clients: a real session each, and a host that performs its effects, dies and comes back.
+//! The clients. Each has a real session, and a simulated host that performs its effects, crashes and restarts.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -24,27 +24,27 @@ pub struct SimClient {
     pub index: usize,
     pub record: ClientRecord,
     pub nature: Nature,
-    /// How far its clock is off, in milliseconds.
+    /// The error of its clock, in milliseconds.
     pub clock_offset: i64,
-    /// Counts its processes, so that what was meant for an earlier one is lost.
+    /// The number of its current process. Messages to earlier processes are lost.
     pub incarnation: u32,
-    /// The session in memory; none while the process does not run.
+    /// The session in memory; `None` while the process does not run.
     pub session: Option<Session>,
-    /// Says that it never comes back.
+    /// Set if the client never comes back.
     pub is_gone: bool,
-    /// The alarm, by its clock.
+    /// The time of its alarm, by its own clock.
     pub alarm_at: Option<Timestamp>,
     pub alarm: u64,
-    /// The disk: the session as it was last stored.
+    /// On disk: the session as it was last stored.
     stored: Option<String>,
-    /// The disk: updates that were prepared.
+    /// On disk: encoded updates.
     pub updates: BTreeMap<AssignmentId, Arc<Vec<u8>>>,
-    /// A second update for the same assignment, of a client that has one.
+    /// Second updates for the same assignments, if the client is hostile in this way.
     pub second_updates: BTreeMap<AssignmentId, Arc<Vec<u8>>>,
-    /// The disk: blobs.
+    /// On disk: the digests of fetched blobs.
     pub cached: BTreeSet<BlobDigest>,
     fetching: Option<(RequestId, BlobDigest)>,
-    /// What was trained and not yet prepared; it lives in memory.
+    /// In memory: the assignment and attempt of a complete training that is not encoded yet.
     pub trained: Option<(AssignmentId, u64)>,
     attempts: u64,
     offer: Offer,
@@ -150,7 +150,7 @@ impl World {
             .map_or(Ok(()), |session| a_session_waits_for_something(session, client.alarm_at.map(|at| at.0)))
     }
 
-    /// Ends a client's process at once.
+    /// Kills a client's process.
     pub(super) fn kill_client(&mut self, index: usize) {
         let client = &mut self.clients[index];
         if client.session.is_none() {
@@ -167,7 +167,7 @@ impl World {
         self.after(delay, Event::ClientStarts { client: index });
     }
 
-    /// A client that is never heard of again.
+    /// Removes a client forever.
     pub(super) fn lose_client(&mut self, index: usize) {
         let client = &mut self.clients[index];
         if client.is_gone {
@@ -181,7 +181,7 @@ impl World {
         self.note(format_args!("client {index} is lost for good"));
     }
 
-    /// Sets the alarm anew: the clock or the alarm has changed.
+    /// Schedules the alarm again after a change of the clock or the alarm.
     pub(super) fn set_alarm(&mut self, index: usize) {
         let client = &mut self.clients[index];
         client.alarm += 1;
@@ -223,7 +223,7 @@ impl World {
                     Nature::Vanishing if self.chance.happens(300) => self.lose_client(index),
                     Nature::Stalling if !self.chance.happens(200) => {}
                     _ => {
-                        // A kind world gives its clients the time that they need: the shortest deadline is 5 seconds.
+                        // In a calm world, training is short enough for the shortest deadline, which is 5 seconds.
                         let most = if self.is_calm { 1_500 } else { 12_000 };
                         let milliseconds = self.chance.within(100..=most);
                         self.answer_here(index, request_id, milliseconds, Answer::Trained);
@@ -268,7 +268,7 @@ impl World {
         Ok(())
     }
 
-    /// Announces an update and sends it, unless the client lies.
+    /// Announces and sends an update. A hostile client sends something else.
     fn upload(
         &mut self,
         index: usize,

@@ -1,4 +1,4 @@
-//! One world of one seed: a coordinator, its storage and its clients, on a clock that only events move.
+//! The world of one seed: a coordinator, its storage and its clients, with a virtual clock that only events advance.
 
 mod check;
 mod drivers;
@@ -33,16 +33,16 @@ use crate::{
     trace::Trace,
 };
 
-/// The virtual time at which a world begins: some moment of 2023.
+/// The virtual Unix time at which a world begins, in milliseconds: an arbitrary time in 2023.
 const BEGINNING: u64 = 1_700_000_000_000;
-/// Events after which a kind world must have come to its end.
+/// The maximum number of events until a calm world must have ended.
 const CALM_EVENTS_MAX: u64 = 20_000;
-/// Virtual milliseconds after which a kind world must have come to its end: two hours.
+/// The maximum virtual time until a calm world must have ended, in milliseconds: two hours.
 const CALM_MILLISECONDS_MAX: u64 = 2 * 60 * 60 * 1000;
-/// Events for which a world whose tasks have ended goes on: what is late must change nothing.
+/// The number of further events after all tasks have ended, to check that late messages change nothing.
 const EVENTS_AFTER_THE_END: u64 = 30;
 
-/// A task, and what was last seen of it.
+/// A task, and the facts of the last check.
 struct SimTask {
     id: TaskId,
     description: TaskDescription,
@@ -51,18 +51,18 @@ struct SimTask {
     rounds: BTreeMap<u64, Round>,
 }
 
-/// What was seen and must stay true.
+/// Facts of earlier checks that must stay true.
 #[derive(Default)]
 struct Ledger {
-    /// What the clients sent.
+    /// The updates that clients sent.
     memory: Memory,
-    /// The round in which each update counts.
+    /// The round that combined each update.
     counted: BTreeMap<AssignmentId, RoundId>,
-    /// What has become of each assignment.
+    /// The status of each assignment.
     statuses: BTreeMap<AssignmentId, AssignmentStatus>,
-    /// The digest that each client's session has shown for each assignment.
+    /// The digest that each client's session has announced for each assignment.
     shown: BTreeMap<(usize, AssignmentId), UpdateDigest>,
-    /// The newest assignment that was given to anyone, and to whom.
+    /// The newest assignment, and the client that got it.
     newest: Option<(usize, AssignmentId)>,
 }
 
@@ -87,10 +87,10 @@ pub struct World {
 }
 
 impl World {
-    /// Lets the world of a seed run to its end, and says what it met.
+    /// Runs the world of a seed to its end, and returns the counts of its events.
     ///
     /// # Errors
-    /// The first invariant that it broke.
+    /// The first invariant that it violated.
     pub async fn run(
         seed: u64,
         sabotage: Option<Sabotage>,
@@ -139,7 +139,7 @@ impl World {
         }
     }
 
-    /// Says whether every task has come to its end, and no round is open.
+    /// Returns `true` if every task has ended and no round is open.
     fn has_ended(&self) -> bool {
         self.tasks.iter().all(|task| {
             task.state.is_final()
@@ -160,7 +160,7 @@ impl World {
         self.queue.push(self.now + milliseconds, event);
     }
 
-    /// Describes where everybody stands.
+    /// Describes the state of all tasks and clients.
     fn describe(&self) -> String {
         let mut text = format!("after {} s:", (self.now - BEGINNING) / 1000);
         for task in &self.tasks {

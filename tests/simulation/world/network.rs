@@ -1,4 +1,4 @@
-//! Messages, and what a network does to them.
+//! Messages, and the network's faults.
 
 use std::sync::Arc;
 
@@ -11,20 +11,20 @@ use folkmoot_session::{Answer, Event as SessionEvent, Failure, RequestId};
 
 use super::{Event, World};
 
-/// A request under way.
+/// A request in transit.
 #[derive(Clone)]
 pub struct Message {
-    /// Who sent it.
+    /// The client that sent it.
     pub client: usize,
-    /// Which of its processes.
+    /// The number of the client's process that sent it.
     pub incarnation: u32,
-    /// The id that the answer repeats.
+    /// The id that the response repeats.
     pub request_id: RequestId,
-    /// What it asks for.
+    /// The request.
     pub request: Request,
 }
 
-/// What clients ask for.
+/// The requests of clients.
 #[derive(Clone)]
 pub enum Request {
     CheckIn { request: CheckInRequest, wait_seconds: u32 },
@@ -37,7 +37,7 @@ pub enum Request {
 }
 
 impl Request {
-    /// Returns its name.
+    /// Returns the request's name for the trace.
     pub fn name(&self) -> &'static str {
         match self {
             Request::CheckIn { .. } => "check-in",
@@ -50,7 +50,7 @@ impl Request {
         }
     }
 
-    /// Makes the answer that it failed.
+    /// Creates the response for a failure of this request.
     pub fn failed(&self, failure: Failure) -> Answer {
         match self {
             Request::CheckIn { .. } => Answer::CheckIn(Err(failure)),
@@ -62,7 +62,7 @@ impl Request {
         }
     }
 
-    /// Returns after how many milliseconds a client takes it for lost.
+    /// Returns the timeout after which a client considers the request lost, in milliseconds.
     fn timeout(&self) -> u64 {
         match self {
             Request::CheckIn { wait_seconds, .. } | Request::Ask { wait_seconds, .. } => {
@@ -74,7 +74,7 @@ impl Request {
     }
 }
 
-/// What happens to one message.
+/// The fault rates of one message.
 struct Fates {
     sent: &'static str,
     dropped: &'static str,
@@ -97,7 +97,7 @@ const RESPONSE: Fates = Fates {
 };
 
 impl World {
-    /// Sends a request. Its client will have an answer, if only that none came.
+    /// Sends a request. The client always gets a result: the response, or a timeout.
     pub(super) fn send(&mut self, client: usize, request_id: RequestId, request: Request) {
         let incarnation = self.clients[client].incarnation;
         self.note(format_args!("client {client} sends {} #{}", request.name(), request_id.0));
@@ -109,7 +109,7 @@ impl World {
         }
     }
 
-    /// Sends an answer.
+    /// Sends a response.
     pub(super) fn respond(&mut self, message: &Message, answer: Answer) {
         let (client, incarnation, request_id) = (message.client, message.incarnation, message.request_id);
         for delay in self.delays(&RESPONSE) {
@@ -118,13 +118,13 @@ impl World {
         }
     }
 
-    /// Tells a client that its connection is gone, unless that gets lost, too.
+    /// Reports a broken connection to the client, unless the report is lost too.
     pub(super) fn fail(&mut self, message: &Message) {
         let answer = message.request.failed(Failure::network());
         self.respond(message, answer);
     }
 
-    /// Draws after how long a message arrives: never, once or twice.
+    /// Returns the delays with which a message arrives: none if it is lost, and two if it is duplicated.
     fn delays(&mut self, fates: &Fates) -> Vec<u64> {
         self.coverage.count(fates.sent);
         if self.chance.happens(self.faults.dropped) {

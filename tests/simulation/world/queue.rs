@@ -1,4 +1,4 @@
-//! What will happen, in the order of the virtual time.
+//! The queue of future events, in the order of virtual time.
 
 use std::{cmp::Ordering, collections::BinaryHeap};
 
@@ -6,19 +6,19 @@ use folkmoot_session::Event as SessionEvent;
 
 use super::network::Message;
 
-/// Something that happens to a world.
+/// An event of a world.
 pub enum Event {
     /// A client's process starts.
     ClientStarts { client: usize },
-    /// A client's process, if it is still this one, meets something.
+    /// A client's session gets an event, if the process is still the same.
     ClientMeets { client: usize, incarnation: u32, event: SessionEvent },
-    /// A client's alarm rings, if it is still this one.
+    /// A client's alarm rings, if the alarm is still the same.
     AlarmRings { client: usize, alarm: u64 },
     /// A request arrives at the coordinator.
     RequestArrives { message: Message },
     /// The next bytes of an upload arrive.
     BytesArrive { connection: u64 },
-    /// A check-in that was held has waited long enough.
+    /// A held check-in has reached its maximum wait.
     WaitEnds { poll: u64 },
     /// The drivers were woken.
     DriversWake,
@@ -26,7 +26,7 @@ pub enum Event {
     DriversTick,
     /// The coordinator's process starts.
     CoordinatorStarts,
-    /// The environment draws what goes wrong next.
+    /// The environment performs its next event.
     EnvironmentActs,
 }
 
@@ -37,7 +37,7 @@ struct Entry {
 }
 
 impl Ord for Entry {
-    /// The earliest is the greatest, which is what a heap brings first.
+    /// Orders the earliest event as the greatest, because the heap pops the greatest first.
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.sequence).cmp(&(self.at, self.sequence))
     }
@@ -57,7 +57,7 @@ impl PartialEq for Entry {
 
 impl Eq for Entry {}
 
-/// The events to come; of two at the same time the one that was made first.
+/// The future events. Events with the same time keep their order of insertion.
 #[derive(Default)]
 pub struct Queue {
     entries: BinaryHeap<Entry>,
@@ -71,7 +71,7 @@ impl Queue {
         self.entries.push(Entry { at, sequence: self.sequence, event });
     }
 
-    /// Takes the next event, with its time.
+    /// Removes and returns the next event with its time.
     pub fn pop(&mut self) -> Option<(u64, Event)> {
         self.entries.pop().map(|entry| (entry.at, entry.event))
     }

@@ -1,4 +1,4 @@
-//! What the coordinator does with a request: what the HTTP handlers do, without HTTP.
+//! Handles requests in the coordinator like the HTTP handlers, but without HTTP.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use super::{
 };
 use crate::invariants::{Holds, broken, no_request_fails_inside};
 
-/// A check-in that waits for an assignment, or a client at work that waits to be asked.
+/// A long poll: a check-in that waits for an assignment, or a training client that waits to be asked for its update.
 pub struct HeldPoll {
     /// The request.
     pub message: Message,
@@ -50,7 +50,7 @@ impl World {
         Ok(())
     }
 
-    /// Does what is asked for. `None` if the answer comes later.
+    /// Handles a request. Returns `None` if the response follows later.
     async fn answer(
         &mut self,
         coordinator: &Arc<Coordinator>,
@@ -153,7 +153,7 @@ impl World {
         Answer::CheckIn(Ok(answered))
     }
 
-    /// Answers a held check-in whose client was drawn.
+    /// Answers the held check-ins whose clients were selected.
     pub(super) async fn wake_polls(&mut self) -> Holds {
         let woken =
             self.server.polls.iter().filter(|(_, poll)| poll.waiter.notified().now_or_never().is_some());

@@ -1,4 +1,4 @@
-//! The coordinator's process: what it loses when it crashes, and what stays.
+//! The coordinator's process, and the effects of its crashes on memory and disk.
 
 use std::{collections::BTreeMap, fs, path::PathBuf, sync::Arc};
 
@@ -17,36 +17,36 @@ use crate::{
 
 /// The coordinator's machine.
 pub struct SimServer {
-    /// The running process, with all that lives in its memory.
+    /// The running process with its memory; `None` after a crash.
     pub coordinator: Option<Arc<Coordinator>>,
-    /// The blobs, which stay.
+    /// The blobs, which survive a crash.
     pub store: Arc<FaultyStore>,
-    /// The round log's folder, which stays.
+    /// The round log's folder, which survives a crash.
     pub folder: PathBuf,
-    /// How far the clock is off, in milliseconds.
+    /// The error of the clock, in milliseconds.
     pub clock_offset: i64,
-    /// Says that the machine went off when the process did.
+    /// Set if the last crash was a power loss of the machine.
     pub has_lost_power: bool,
-    /// How often the process has started.
+    /// The number of starts of the process.
     pub starts: u64,
-    /// Says that the drivers will wake.
+    /// Set if a wake-up of the drivers is scheduled.
     pub is_woken: bool,
-    /// Uploads under way.
+    /// Uploads in progress.
     pub connections: BTreeMap<u64, Connection>,
-    /// Check-ins that are held.
+    /// Held long polls.
     pub polls: BTreeMap<u64, HeldPoll>,
-    /// The last number of a connection or poll.
+    /// The last number given to a connection or poll.
     pub last_number: u64,
 }
 
-/// A round's log, as it lay on the disk.
+/// A copy of a round's log on disk.
 pub struct LogCopy {
     folder: PathBuf,
     files: Vec<(std::ffi::OsString, Vec<u8>)>,
 }
 
 impl SimServer {
-    /// Makes a machine whose process does not run.
+    /// Creates a machine whose process is not running.
     pub fn new(store: Arc<FaultyStore>, folder: PathBuf) -> Self {
         Self {
             coordinator: None,
@@ -62,14 +62,14 @@ impl SimServer {
         }
     }
 
-    /// Draws the number of a connection or poll.
+    /// Returns the next number for a connection or poll.
     pub fn next_number(&mut self) -> u64 {
         self.last_number += 1;
         self.last_number
     }
 }
 
-/// A disk of the test's own machine that fails is no finding.
+/// Reports an error of the real disk on the test's machine, which is not a bug in the coordinator.
 pub fn disk(error: impl std::fmt::Display) -> Broken {
     broken("the_test_has_a_disk", error.to_string())
 }
@@ -79,7 +79,7 @@ impl World {
         if self.server.coordinator.is_some() {
             return Ok(());
         }
-        // Only now, when nothing of the process that crashed is left, can the segments be opened.
+        // The segments can be opened only now, when the crashed process holds none of them.
         if std::mem::take(&mut self.server.has_lost_power) {
             self.lose_power().await?;
         }
@@ -99,7 +99,7 @@ impl World {
         Ok(())
     }
 
-    /// Ends the process at once: what lived in memory is gone, connections break.
+    /// Crashes the process: its memory is lost, and its connections break.
     pub(super) fn crash(&mut self, where_: &'static str) -> Holds {
         if self.server.coordinator.is_none() {
             return Ok(());
@@ -120,7 +120,8 @@ impl World {
         Ok(())
     }
 
-    /// Takes from the log what a disk may forget: whatever no answer has called durable.
+    /// Removes data from the log that a disk may lose without power: bytes that no response has acknowledged as
+    /// durable.
     async fn lose_power(&mut self) -> Holds {
         let log = RoundLog::local(&self.server.folder).map_err(disk)?;
         for round in log.rounds().map_err(disk)? {
@@ -149,7 +150,7 @@ impl World {
         Ok(())
     }
 
-    /// Wakes the drivers if a fact was recorded, as `drivers::run` does.
+    /// Wakes the drivers if a fact was recorded, like `drivers::run`.
     pub(super) fn listen(&mut self) {
         let Some(coordinator) = &self.server.coordinator else { return };
         let is_notified = coordinator.facts.notified().now_or_never().is_some();
@@ -160,7 +161,7 @@ impl World {
         }
     }
 
-    /// Copies a round's log, to put it back as if the process had crashed before removing it.
+    /// Copies a round's log. Restoring the copy simulates a crash before the removal of the log.
     pub(super) fn copy_log(&self, round: RoundId) -> Result<Option<LogCopy>, Broken> {
         let folder = self.server.folder.join(round.to_string());
         if !folder.exists() {
@@ -174,7 +175,7 @@ impl World {
         Ok(Some(LogCopy { folder, files }))
     }
 
-    /// Puts a copied log back.
+    /// Restores a copied log.
     pub(super) fn put_back(&self, copy: &LogCopy) -> Holds {
         fs::create_dir_all(&copy.folder).map_err(disk)?;
         for (name, bytes) in &copy.files {
@@ -183,7 +184,7 @@ impl World {
         Ok(())
     }
 
-    /// No update is kept longer than it is needed.
+    /// Checks that the coordinator has removed the logs of ended rounds.
     pub(super) async fn check_logs_are_gone(&self) -> Holds {
         let needed = self.storage.needed_logs().await?;
         let log = RoundLog::local(&self.server.folder).map_err(disk)?;

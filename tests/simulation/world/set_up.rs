@@ -1,4 +1,4 @@
-//! How a world begins: an organisation, its clients and its tasks, straight in the storage.
+//! Creates a world's organisation, clients and tasks directly in the storage.
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 

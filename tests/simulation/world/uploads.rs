@@ -1,5 +1,5 @@
-//! Uploads, part by part: between any two of them the connection may break, the coordinator crash, a bit fall
-//! over, and everything else happen.
+//! Uploads in parts. Between any two parts, the connection may break, the coordinator may crash, a bit may flip, and
+//! any other event may happen.
 
 use std::sync::Arc;
 
@@ -20,13 +20,13 @@ use crate::{
     scenario::Sabotage,
 };
 
-/// An upload under way.
+/// An upload in progress.
 pub struct Connection {
     /// The request.
     pub message: Message,
     guard: UploadGuard,
     bytes: Arc<Vec<u8>>,
-    /// The next byte to arrive.
+    /// The offset of the next byte to arrive.
     at: usize,
 }
 
@@ -139,7 +139,7 @@ impl World {
         let now = self.server_now();
         let upload = connection.guard.as_mut().expect("whoever sends has begun");
         if upload.is_whole() && self.chance.happens(self.faults.crash_points) {
-            // The log has it, the database has not.
+            // The update is in the log, but not in the database.
             let _ = upload.finish(&coordinator.ingest, now);
             if self.chance.happens(500) {
                 self.note(format_args!("client {} leaves before the acceptance", connection.message.client));

@@ -1,4 +1,4 @@
-//! The clients: they check in, are given work, and send it, each in its way.
+//! The clients. They check in, get assignments, and send updates, each according to its nature.
 
 use std::sync::Arc;
 
@@ -19,13 +19,13 @@ use crate::{
     privacy::script::Nature,
 };
 
-/// Milliseconds for which a check-in waits.
+/// The time for which a check-in waits, in milliseconds.
 const WAIT_MILLISECONDS: u64 = 30_000;
 
 /// A device.
 pub struct Client {
     pub record: ClientRecord,
-    /// Whom its updates expose, by number.
+    /// The unit that its updates expose, by number.
     pub unit: usize,
     pub user: usize,
     pub nature: Nature,
@@ -33,13 +33,13 @@ pub struct Client {
     pub work: Option<Work>,
 }
 
-/// What a client has to send.
+/// An update that a client has to send.
 pub struct Work {
     pub assignment: Assignment,
     pub update: Update,
-    /// When it is done.
+    /// The time at which the training is complete.
     pub due: u64,
-    /// How much has arrived.
+    /// The number of bytes that have arrived.
     pub sent: usize,
 }
 
@@ -62,7 +62,7 @@ impl World {
         Ok(())
     }
 
-    /// Offers a client, and lets it begin what it is given.
+    /// Lets a client check in, and start on an assignment if it gets one.
     async fn offer(&mut self, index: usize) -> Holds {
         let request = CheckInRequest {
             sdk_version: "1.0.0".into(),
@@ -91,7 +91,8 @@ impl World {
         Ok(())
     }
 
-    /// Lets those send whose work is done. Whoever was just drawn finds its work first.
+    /// Lets clients with a complete training send their updates. Clients that were just drawn first fetch their
+    /// assignment.
     pub(super) async fn send(&mut self) -> Holds {
         for index in 0..self.clients.len() {
             if self.clients[index].work.is_none() && !self.clients[index].is_gone {
@@ -109,7 +110,7 @@ impl World {
         Ok(())
     }
 
-    /// Sends an update, or a part of it. Says whether there is more to send.
+    /// Sends an update or a part of it. Returns `true` if there is more to send.
     async fn send_one(&mut self, index: usize, work: &mut Work) -> Result<bool, Broken> {
         let nature = self.clients[index].nature;
         let length = work.update.bytes.len();
@@ -118,22 +119,26 @@ impl World {
         let state = self.upload(index, work, until).await?;
         if breaks && state.is_some() {
             self.coverage.count("updates that broke off");
-            // Some never send the rest.
+            // Some clients never send the rest.
             return Ok(self.chance.happens(600));
         }
         if nature == Nature::Doubling && state == Some(UploadState::Accepted) {
             self.coverage.count("updates sent twice");
             let again = self.upload(index, work, length).await?;
-            assert_eq!(again, Some(UploadState::Accepted), "an answer that was lost can be had again");
+            assert_eq!(again, Some(UploadState::Accepted), "a repeated upload gets the same response");
             let mut other = Update { ..work.update.clone() };
             other.change();
             let mut second = Work { assignment: work.assignment.clone(), update: other, due: 0, sent: 0 };
-            assert_eq!(self.upload(index, &mut second, length).await?, None, "an assignment has one update");
+            assert_eq!(
+                self.upload(index, &mut second, length).await?,
+                None,
+                "a second update for an assignment is refused"
+            );
         }
         Ok(false)
     }
 
-    /// Sends an update's bytes up to a place. None if it is refused.
+    /// Sends an update's bytes up to a given position. Returns `None` if the coordinator refuses them.
     async fn upload(
         &mut self,
         index: usize,

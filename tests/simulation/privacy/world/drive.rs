@@ -1,4 +1,5 @@
-//! The drivers, step by step, with an end of the process between any two; and what a sampled round drew.
+//! Runs the drivers step by step, with possible restarts between any two steps, and records the draws of sampled
+//! rounds.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +14,7 @@ use crate::{
     privacy::{record::Draw, script::Mechanism},
 };
 
-/// More steps than a task can make in one turn.
+/// The maximum number of steps of a task in one turn, more than a task needs.
 const STEPS_MAX: usize = 64;
 
 impl World {
@@ -26,7 +27,7 @@ impl World {
                 self.drive_one(index).await?;
             }
         }
-        // What did not strike now does later.
+        // A fault that has not occurred yet stays pending.
         self.fault = self.store.disarm();
         Ok(())
     }
@@ -56,7 +57,7 @@ impl World {
         Ok(())
     }
 
-    /// Lists whose coins a sampled round would toss now.
+    /// Lists the clients for which a sampled round would toss coins now.
     async fn pool(&self, index: usize) -> Result<Vec<ClientId>, Broken> {
         let task = &self.tasks[index];
         if task.script.mechanism != Mechanism::Poisson {
@@ -66,7 +67,7 @@ impl World {
         Ok(pool.into_iter().map(|waiting| waiting.candidate.client_id).collect())
     }
 
-    /// Writes down what a sampled round drew just now.
+    /// Records the draw of a sampled round.
     async fn watch_draw(&mut self, index: usize, pool: Vec<ClientId>) -> Holds {
         let task = self.tasks[index].id;
         if self.tasks[index].script.mechanism != Mechanism::Poisson {

@@ -1,4 +1,4 @@
-//! A charge is written with what it is for, and never after: looked at in every tick.
+//! Checks in every tick that each charge is written together with its release, not later.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,8 @@ use crate::{
 };
 
 impl World {
-    /// Checks that the ledger has an entry for every version that a round made, and for every local task of which a byte arrived.
+    /// Checks that the ledger has an entry for every version that a round produced, and for every local task that has
+    /// received a byte.
     pub(super) async fn charges_keep_up(&self) -> Holds {
         let entries = self.storage.ledger_entries(self.organisation, &self.population, 0, 10_000).await?;
         let mut charges: BTreeMap<TaskId, (usize, bool)> = BTreeMap::new();

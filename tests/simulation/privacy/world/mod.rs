@@ -1,5 +1,5 @@
-//! A world: one population, its clients, tasks and operator, around a real coordinator with real drivers. Time passes in
-//! ticks of some seconds, in each of which everybody may do something.
+//! A world: one population with its clients, tasks and operator, and a real coordinator with real drivers. Time passes
+//! in ticks of some seconds. In each tick, the clients, the operator and the drivers may act.
 
 mod clients;
 mod drive;
@@ -27,12 +27,12 @@ use crate::{
     trace::Trace,
 };
 
-/// The time at which worlds begin.
+/// The Unix time at which worlds begin, in milliseconds.
 const BEGINNING: u64 = 1_700_000_000_000;
-/// Ticks after which what still runs is cancelled.
+/// The number of ticks after which all running tasks are cancelled.
 const TICKS_MAX: u64 = 90;
 
-/// A task that was made.
+/// A created task.
 pub struct Task {
     pub id: TaskId,
     pub script: TaskScript,
@@ -41,7 +41,7 @@ pub struct Task {
 /// A world.
 pub struct World {
     pub script: Script,
-    /// Whether the population's budget is the script's still.
+    /// Set while the population's budget is still that of the script.
     pub is_budget_as_scripted: bool,
     pub storage: Storage,
     pub coordinator: Arc<Coordinator>,
@@ -55,14 +55,14 @@ pub struct World {
     chance: Chance,
     trace: Trace,
     clients: Vec<Client>,
-    /// Tasks that are still to be made, the next one last.
+    /// Tasks that are still to be created, in reverse order.
     planned: Vec<TaskScript>,
     plans: BTreeMap<BlobDigest, Arc<Plan>>,
     model: BlobDigest,
     pub store: Arc<FaultyStore>,
     log: RoundLog,
     sabotage: Option<Sabotage>,
-    /// How the next call of the blobs fails that a driver makes.
+    /// The fault of a driver's next call of the blob store.
     fault: Option<StoreFault>,
     starts: u64,
     enrolments: u64,
@@ -70,10 +70,10 @@ pub struct World {
 }
 
 impl World {
-    /// Lets a world run to its end.
+    /// Runs a world to its end.
     ///
     /// # Errors
-    /// What failed that may not fail.
+    /// The violated invariant.
     pub async fn run(
         seed: u64,
         sabotage: Option<Sabotage>,
@@ -82,7 +82,7 @@ impl World {
     ) -> Result<Self, Broken> {
         let mut world = Self::set_up(seed, sabotage, storage, trace).await?;
         for _ in 0..TICKS_MAX {
-            // Sampled rounds go by the clock, and their budgets take long to add up.
+            // Sampled rounds follow the clock, and it takes many of them to use up a budget.
             let seconds = if world.script.one_by_one { 8..=16 } else { 3..=12 };
             world.now += world.chance.within(seconds) * 1000;
             world.make_planned().await?;
@@ -105,7 +105,7 @@ impl World {
         Ok(world)
     }
 
-    /// Cancels what is not over; a sample that was drawn still makes its version.
+    /// Cancels the running tasks. A sample that was already drawn still leads to its version.
     async fn wind_up(&mut self) -> Holds {
         for index in 0..self.tasks.len() {
             if !self.task(index).await?.state.is_final() {
@@ -128,7 +128,7 @@ impl World {
         Ok(true)
     }
 
-    /// Reads a task as it stands.
+    /// Reads the current record of a task.
     pub async fn task(&self, index: usize) -> Result<TaskRecord, Broken> {
         let found = self.storage.task_of_any_organisation(self.tasks[index].id).await?;
         found.ok_or_else(|| broken("a_task_stays", self.tasks[index].id.to_string()))
@@ -143,7 +143,7 @@ impl World {
     }
 }
 
-/// A refusal where none may be.
+/// Reports an unexpected refusal.
 fn refused(error: impl std::fmt::Display) -> Broken {
     broken("what_is_right_is_not_refused", error.to_string())
 }

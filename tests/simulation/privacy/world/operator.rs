@@ -1,4 +1,4 @@
-//! What operators do to tasks, as the handlers of the API do it.
+//! Operators' actions on tasks, in the same way as the API's handlers.
 
 use folkmoot_api::tasks::CreateTaskRequest;
 use folkmoot_coordinator::task::{TaskInput, TaskState, WarmStart};
@@ -17,11 +17,11 @@ use crate::{
     privacy::script::TaskScript,
 };
 
-/// Tasks of a world, at most.
+/// The maximum number of tasks in a world.
 const TASKS_MAX: usize = 4;
 
 impl World {
-    /// Makes the next of the planned tasks, if it is time.
+    /// Creates the next planned task when its time has come.
     pub(super) async fn make_planned(&mut self) -> Holds {
         let waits = self.script.one_by_one && !self.all_are_final().await?;
         if waits || self.planned.is_empty() || !self.tasks.is_empty() && self.chance.happens(500) {
@@ -31,7 +31,7 @@ impl World {
         self.make_task(script, None).await.map(drop)
     }
 
-    /// Makes a task. Says whether it was taken.
+    /// Creates a task. Returns `false` if the coordinator refuses it.
     async fn make_task(&mut self, script: TaskScript, warm_start: Option<WarmStart>) -> Result<bool, Broken> {
         let description = script.description.clone();
         let model = self.model;
@@ -57,7 +57,7 @@ impl World {
         }
     }
 
-    /// Does one of the things that operators do.
+    /// Performs one random action of an operator.
     pub(super) async fn operate(&mut self) -> Holds {
         let task = self.chance.below(self.tasks.len().max(1));
         match self.chance.within(0..=10) {
@@ -77,7 +77,7 @@ impl World {
         }
     }
 
-    /// Takes an operator's word for a task, if its state allows it.
+    /// Applies an operator's input to a task, if its state allows the input.
     async fn change(&mut self, index: usize, input: TaskInput) -> Holds {
         let task = self.task(index).await?;
         let Ok(next) = task.state.step(input) else { return Ok(()) };
@@ -118,7 +118,7 @@ impl World {
         }
     }
 
-    /// Clones a task, or makes it again with the weights of one of its versions.
+    /// Clones a task, or creates a descendant that starts with the weights of one of its versions.
     async fn make_another(&mut self, index: usize) -> Holds {
         let waits = self.script.one_by_one && !self.all_are_final().await?;
         if waits || self.tasks.len() >= TASKS_MAX {
@@ -135,7 +135,7 @@ impl World {
         Ok(())
     }
 
-    /// Pauses a task, releases an earlier version again, and lets the task go on.
+    /// Pauses a task, rolls it back to an earlier version, and resumes it.
     async fn roll_back(&mut self, index: usize) -> Holds {
         self.change(index, TaskInput::Pause).await?;
         self.drive().await?;
@@ -153,7 +153,7 @@ impl World {
         self.change(index, TaskInput::Resume).await
     }
 
-    /// A device gets a new key; often the old one is revoked.
+    /// Enrols a device again with a new key. In most cases, the old key is revoked.
     async fn enrol_anew(&mut self) -> Holds {
         let index = self.chance.below(self.clients.len());
         let (nature, user) = (self.clients[index].nature, self.clients[index].user);
@@ -161,7 +161,7 @@ impl World {
             let (id, now) = (self.clients[index].record.id, self.now());
             self.storage.revoke_client(self.organisation, id, TokenAfter::Closed, now).await?;
             self.clients[index].is_gone = true;
-            // A coin may still draw it, and it will not deliver.
+            // A coin may still draw the old client, but it will not deliver.
             self.record.lengths.insert(self.clients[index].unit, 0.0);
         }
         self.coverage.count("clients enrolled anew");

@@ -1,4 +1,4 @@
-//! How a world begins, and how its coordinator does.
+//! Creates a world and starts its coordinator.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ use crate::{
     trace::Trace,
 };
 
-/// The layers of the model: 205 parameters, so that five versions show how much noise there is.
+/// The layer widths of the model. It has 205 parameters, so that five versions are enough to measure the noise.
 const LAYERS: [usize; 2] = [40, 5];
 
 impl World {
@@ -88,7 +88,7 @@ impl World {
         Ok(world)
     }
 
-    /// Says what all tasks together may spend. Says whether that was taken.
+    /// Sets the budget of all tasks together. Returns `false` if the coordinator refuses it.
     pub(super) async fn set_budget(
         &mut self,
         budget: Option<(f64, f64)>,
@@ -107,7 +107,7 @@ impl World {
 
     pub(super) async fn add_client(&mut self, nature: Nature, user: usize) -> Result<(), Broken> {
         let record = self.enrol(user).await?;
-        // Where clients are protected, whoever enrols is somebody new.
+        // If the unit of privacy is the client, each enrolment creates a new unit.
         let unit = if self.script.protects_users { user } else { self.units };
         self.units += 1;
         let client = Client::new(record, unit, user, nature);
@@ -116,7 +116,7 @@ impl World {
         Ok(())
     }
 
-    /// Enrols a device of a user, with a key of its own.
+    /// Enrols a device of a user with a new key.
     async fn enrol(&mut self, user: usize) -> Result<ClientRecord, Broken> {
         self.enrolments += 1;
         let (number, now) = (self.enrolments, self.now());
@@ -142,7 +142,7 @@ impl World {
         }
     }
 
-    /// Ends the coordinator's process, and starts another over what it left.
+    /// Stops the coordinator's process, and starts a new one with the same storage.
     pub(super) async fn restart(&mut self) -> Result<(), Broken> {
         self.coverage.count("restarts of the coordinator");
         self.note(format_args!("the coordinator starts anew"));

@@ -1,4 +1,4 @@
-//! What clients send: each unit has a direction of its own, and goes as far in it as the clipping lets it.
+//! The clients' updates. Each unit has its own direction, and moves in it as far as the clipping allows.
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ use crate::{
     privacy::{record::Sent, script::Nature},
 };
 
-/// An update as it is sent.
+/// An update of a client.
 #[derive(Clone)]
 pub struct Update {
     pub bytes: Vec<u8>,
     pub digest: UpdateDigest,
-    /// What it says before noise of the client's, and the clipping norm.
+    /// The values before the client adds noise.
     pub plain: Vec<f32>,
     pub norm: f64,
     /// Whether the client added noise.
@@ -35,14 +35,14 @@ impl Update {
         Self { digest: UpdateDigest::of(&bytes), bytes, plain, norm, is_noised }
     }
 
-    /// Makes another update of it.
+    /// Changes the update into a different one.
     pub fn change(&mut self) {
         let place = self.bytes.len() - 4;
         self.bytes[place] ^= 1;
         self.digest = UpdateDigest::of(&self.bytes);
     }
 
-    /// Returns the values that travel.
+    /// Returns the values that are sent.
     fn values(&self) -> Vec<f32> {
         let (values, _) = self.bytes[HEADER_BYTES..].as_chunks::<4>();
         values.iter().map(|value| f32::from_le_bytes(*value)).collect()
@@ -50,7 +50,7 @@ impl Update {
 }
 
 impl World {
-    /// Makes the update of a client for an assignment.
+    /// Creates the update of a client for an assignment.
     pub(super) async fn update(&mut self, index: usize, assignment: &Assignment) -> Result<Update, Broken> {
         let plan = self.plan(assignment).await?;
         let client = &self.clients[index];
@@ -72,7 +72,7 @@ impl World {
             is_compressed: false,
         };
         if client.nature == Nature::Long && plan.local_noise.is_none() {
-            // Honest software would have clipped it.
+            // An honest client would have clipped the update.
             return Ok(Update::of(encode_update(&header, &delta), delta, norm, false));
         }
         let mut rng = ChaCha20Rng::seed_from_u64(self.chance.0.next_u64());
@@ -100,7 +100,7 @@ impl World {
         Ok(plan)
     }
 
-    /// Writes down that an update's bytes have arrived up to a place.
+    /// Records that an update's bytes have arrived up to a given position.
     pub(super) fn record_arrival(
         &mut self,
         index: usize,
