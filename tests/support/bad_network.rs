@@ -1,5 +1,5 @@
-//! A network between clients and a coordinator that is slow, late, and breaks every connection off after a few hundred
-//! kilobytes. What it carries stays encrypted.
+//! A bad network between clients and a coordinator. It is slow, adds latency, and resets every connection after a few
+//! hundred kilobytes. It forwards encrypted bytes and does not decrypt them.
 
 use std::{
     io,
@@ -17,24 +17,25 @@ use tokio::{
     net::{TcpListener, TcpStream, tcp::OwnedReadHalf, tcp::OwnedWriteHalf},
 };
 
-/// Bytes that a connection carries before it is reset.
+/// The number of bytes that a connection carries before it is reset.
 const LIFETIME_BYTES: std::ops::Range<u64> = 300_000..900_000;
-/// Bytes that are carried at once, each time after a delay: some 10 MB a second.
+/// The number of bytes to forward at once. A random delay precedes each piece, which limits a connection to about 10
+/// MB/s.
 const PIECE_BYTES: usize = 16 * 1024;
 const DELAY: std::ops::Range<u64> = 0..3;
-/// Of so many connections one is refused, and one falls silent after its first bytes.
+/// Out of this many connections, on average one is refused and one stalls after its first bytes.
 const ONE_OF: u32 = 12;
-/// How long a silent connection hangs before it is reset.
+/// The time that a stalled connection hangs before it is reset.
 const SILENCE: Duration = Duration::from_secs(2);
 
-/// A port that leads to another one, badly.
+/// A local port that forwards to another port over the bad network.
 pub struct BadNetwork {
-    /// The port.
+    /// The local port to which clients connect.
     pub port: u16,
     counts: Arc<Counts>,
 }
 
-/// What a bad network has done.
+/// Counters of a bad network.
 #[derive(Default)]
 struct Counts {
     up: AtomicU64,
@@ -42,7 +43,7 @@ struct Counts {
     resets: AtomicU64,
 }
 
-/// What is to become of a connection.
+/// The faults planned for a connection.
 struct Fate {
     lifetime: u64,
     is_refused: bool,
@@ -50,10 +51,10 @@ struct Fate {
 }
 
 impl BadNetwork {
-    /// Opens a way to `target` on this machine. It closes with the test's runtime.
+    /// Opens a port that forwards to the port `target` on this machine. It closes with the test's runtime.
     ///
     /// # Panics
-    /// If no port can be had.
+    /// If no port is free.
     pub async fn open(target: u16, seed: u64) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port is free");
         let port = listener.local_addr().expect("it is bound").port();
@@ -68,17 +69,17 @@ impl BadNetwork {
         Self { port, counts }
     }
 
-    /// Returns the bytes that clients gave it to carry.
+    /// Returns the number of bytes received from clients.
     pub fn up(&self) -> u64 {
         self.counts.up.load(Ordering::Relaxed)
     }
 
-    /// Returns the bytes that the coordinator gave it to carry.
+    /// Returns the number of bytes received from the coordinator.
     pub fn down(&self) -> u64 {
         self.counts.down.load(Ordering::Relaxed)
     }
 
-    /// Returns how many connections it has broken off.
+    /// Returns the number of connections that were reset.
     pub fn resets(&self) -> u64 {
         self.counts.resets.load(Ordering::Relaxed)
     }
@@ -93,7 +94,7 @@ async fn carry(client: TcpStream, target: u16, counts: Arc<Counts>, chance: Arc<
             is_silent: chance.random_range(0..ONE_OF) == 0,
         }
     };
-    // Closed by a reset, and not by an orderly end.
+    // With zero linger, closing the socket sends a reset instead of an orderly end.
     if client.set_zero_linger().is_err() || fate.is_refused {
         counts.resets.fetch_add(1, Ordering::Relaxed);
         return;
@@ -116,11 +117,11 @@ async fn carry(client: TcpStream, target: u16, counts: Arc<Counts>, chance: Arc<
             tokio::time::sleep(SILENCE).await;
         }
     }
-    // Together, as halves by themselves would end in order.
+    // Drop the halves together: dropping a single half would send an orderly end.
     drop((from_client.reunite(to_client), from_server.reunite(to_server)));
 }
 
-/// Carries bytes until the connection has carried enough, or ends. Returns whether it had enough.
+/// Forwards bytes until the connection has reached its lifetime or ends. Returns `true` if it reached its lifetime.
 async fn pipe(
     from: &mut OwnedReadHalf,
     to: &mut OwnedWriteHalf,

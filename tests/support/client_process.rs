@@ -1,4 +1,4 @@
-//! The real client in a process of its own.
+//! The real client in a separate process.
 
 use std::{path::PathBuf, process::Stdio};
 
@@ -8,53 +8,53 @@ use tokio::process::{Child, ChildStdin, Command};
 
 use crate::{halt::HALTED, log::Log};
 
-/// What the process is told, as its one argument in JSON.
+/// Configuration of the process, passed as JSON in its only argument.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ClientConfig {
     /// The coordinator's address.
     pub url: String,
-    /// The file of its root certificate.
+    /// The file with the coordinator's root certificate.
     pub certificate: PathBuf,
     /// The enrolment token.
     pub token: String,
-    /// Where the client keeps its state.
+    /// The client's state directory.
     pub state_directory: PathBuf,
-    /// A CSV file, of which this client holds one part of so many.
+    /// A CSV file with the examples of all clients. This client holds one of its parts.
     pub examples: PathBuf,
-    /// Which part, from 0.
+    /// The index of this client's part, from 0.
     pub part: usize,
-    /// Of how many.
+    /// The number of parts of the file.
     pub parts: usize,
-    /// The moment at which the client's clock is right.
+    /// The time at which the client's clock equals the real time.
     pub clock_anchor: Timestamp,
-    /// How many times as fast it runs.
+    /// The speed of the client's clock, as a multiple of the real time.
     pub clock_rate: u64,
-    /// The moment at which the process stops, so that a test can kill it there.
+    /// The moment at which the process halts, so that a test can kill it there.
     pub halt_at: Option<ClientMoment>,
 }
 
-/// A moment in the work of a client.
+/// A moment in the work of a client at which it can halt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ClientMoment {
-    /// The training begins.
+    /// The training has begun.
     TrainingBegins,
-    /// It goes on, and a checkpoint of it is stored.
+    /// The training is running, and a checkpoint is stored.
     TrainingGoesOn,
-    /// It is over, and its update is not made yet.
+    /// The training is complete, and its update is not encoded yet.
     Trained,
     /// The update is stored, and its upload has begun.
     Uploading,
-    /// The update counts.
+    /// The coordinator has accepted the update.
     Accepted,
 }
 
-/// A client that can be killed and started again on its state directory.
+/// A client that can be killed and restarted with the same state directory.
 pub struct ClientProcess {
-    /// One line for every event of all its processes.
+    /// The events of all its processes, one per line.
     pub events: Log,
-    /// What all its processes logged.
+    /// The log lines of all its processes.
     pub log: Log,
-    /// How it runs.
+    /// The configuration of the next process.
     pub config: ClientConfig,
     program: String,
     running: Option<(Child, ChildStdin)>,
@@ -69,7 +69,7 @@ impl ClientProcess {
         client
     }
 
-    /// Waits until the process has stopped at [`ClientConfig::halt_at`], from a line of the events on.
+    /// Waits until the process has halted at [`ClientConfig::halt_at`]. Looks only at events from `line` on.
     pub async fn halted(&self, line: usize) {
         self.events.wait_for(line, |line| (line == HALTED).then_some(())).await;
     }
@@ -77,7 +77,7 @@ impl ClientProcess {
     /// Kills the process with SIGKILL.
     ///
     /// # Panics
-    /// If the system does not do it.
+    /// If the system cannot kill it.
     pub async fn kill(&mut self) {
         if let Some((mut child, _stdin)) = self.running.take() {
             child.kill().await.expect("a child can be killed");
@@ -87,7 +87,7 @@ impl ClientProcess {
     /// Starts the process again.
     ///
     /// # Panics
-    /// If there is no such program.
+    /// If the program cannot be started.
     pub fn restart(&mut self) {
         let argument = serde_json::to_string(&self.config).expect("the configuration is plain data");
         let mut child = Command::new(&self.program)

@@ -1,4 +1,4 @@
-//! A coordinator in a process of its own.
+//! A coordinator in a separate process.
 
 use std::{net::SocketAddr, path::PathBuf, process::Stdio, time::Duration};
 
@@ -15,32 +15,32 @@ use crate::{
     log::Log,
 };
 
-/// How long a process may take to start or to stop, on a machine that has much else to do.
+/// The time limit for starting or stopping a process, long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What the process is told, as its one argument in JSON.
+/// Configuration of the process, passed as JSON in its only argument.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CoordinatorConfig {
     /// The data folder.
     pub data: PathBuf,
     /// The port, on loopback.
     pub port: u16,
-    /// Milliseconds between two looks at deadlines.
+    /// Interval between checks of deadlines.
     pub tick_milliseconds: u64,
-    /// Milliseconds for the head of a request.
+    /// Time limit for receiving the head of a request.
     pub head_milliseconds: u64,
-    /// Milliseconds for a control message.
+    /// Time limit for receiving a control message.
     pub control_milliseconds: u64,
-    /// Milliseconds that an upload may go without a byte.
+    /// Time limit between two pieces of an upload.
     pub upload_idle_milliseconds: u64,
-    /// Whether only [`CoordinatorProcess::advance`] moves the clock.
+    /// If set, the clock stands still, and only [`CoordinatorProcess::advance`] moves it.
     pub is_clock_held: bool,
-    /// The point at which the process stops, so that a test can kill it there.
+    /// The point at which the process halts, so that a test can kill it there.
     pub halt: Option<Halt>,
 }
 
 impl CoordinatorConfig {
-    /// Returns a configuration with a small tick and the default limits.
+    /// Returns a configuration with a short tick and the default limits.
     pub fn new(data: PathBuf, port: u16) -> Self {
         let limits = HostConfig::loopback(data.clone()).limits;
         let milliseconds = |duration: Duration| duration.as_millis() as u64;
@@ -56,7 +56,7 @@ impl CoordinatorConfig {
         }
     }
 
-    /// Makes the host's configuration.
+    /// Returns the configuration of the coordinator's host.
     pub fn host(&self) -> HostConfig {
         let mut host = HostConfig::loopback(self.data.clone());
         host.listen = SocketAddr::from(([127, 0, 0, 1], self.port));
@@ -68,11 +68,11 @@ impl CoordinatorConfig {
     }
 }
 
-/// A running process. It ends with this value, and with the test's process.
+/// A running process. It is killed when this value is dropped, and it ends with the test's process.
 pub struct CoordinatorProcess {
     child: Child,
     stdin: ChildStdin,
-    /// What it writes to its standard output after it is ready.
+    /// The lines that the process writes to standard output after it is ready.
     said: Log,
 }
 
@@ -80,7 +80,7 @@ impl CoordinatorProcess {
     /// Starts the process and waits until it listens.
     ///
     /// # Panics
-    /// If it does not.
+    /// If the process does not listen in time.
     pub async fn start(program: &str, config: &CoordinatorConfig, log: &Log) -> Self {
         let argument = serde_json::to_string(config).expect("the configuration is plain data");
         let mut child = Command::new(program)
@@ -105,30 +105,30 @@ impl CoordinatorProcess {
     /// Advances the clock of a coordinator whose clock is held.
     ///
     /// # Panics
-    /// If the process is gone.
+    /// If the process has exited.
     pub async fn advance(&mut self, time: Duration) {
         let line = format!("{}\n", time.as_millis());
         self.stdin.write_all(line.as_bytes()).await.expect("the coordinator reads");
         self.stdin.flush().await.expect("the coordinator reads");
     }
 
-    /// Waits until the process has stopped at [`CoordinatorConfig::halt`], and returns the round.
+    /// Waits until the process has halted at [`CoordinatorConfig::halt`], and returns the round's number.
     pub async fn halted(&self) -> u64 {
         self.said.wait_for(0, |line| line.strip_prefix(HALTED)?.trim().parse().ok()).await
     }
 
-    /// Sends SIGKILL and waits until the process is gone.
+    /// Sends SIGKILL and waits until the process has exited.
     ///
     /// # Panics
-    /// If the system does not do it.
+    /// If the system cannot kill it.
     pub async fn kill(mut self) {
         self.child.kill().await.expect("a child can be killed");
     }
 
-    /// Lets the process end in good order.
+    /// Shuts the process down gracefully.
     ///
     /// # Panics
-    /// If it fails or does not end.
+    /// If the process fails or does not exit in time.
     pub async fn stop(self) {
         let Self { mut child, stdin, .. } = self;
         drop(stdin);

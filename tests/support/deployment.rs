@@ -1,4 +1,4 @@
-//! A data folder, a task in it, and the coordinator process that serves it.
+//! A data folder with a task, and the coordinator process that serves it.
 
 use std::{collections::BTreeMap, io, net::Ipv4Addr, path::Path, time::Duration};
 
@@ -16,27 +16,27 @@ use crate::{
     task::{TaskSpec, TestTask, open_storage},
 };
 
-/// A coordinator that can be killed and started again, on one folder and one port.
+/// A coordinator that can be killed and restarted with the same data folder and port.
 pub struct Deployment {
     /// The task.
     pub task: TestTask,
-    /// What all its processes logged.
+    /// The log lines of all its processes.
     pub log: Log,
-    /// The address, as tests that write their own bytes use it.
+    /// The address, for tests that write raw requests.
     pub endpoint: Endpoint,
     folder: TempDir,
     program: String,
     config: CoordinatorConfig,
     process: Option<CoordinatorProcess>,
-    /// Keeps the port while no process listens on it.
+    /// Reserves the port while no process listens on it.
     _port: TcpSocket,
 }
 
 impl Deployment {
-    /// Makes a folder with a task and starts `program` on it, configured by `tune`.
+    /// Creates a folder with a task and starts `program` with it. `tune` may change the configuration.
     ///
     /// # Panics
-    /// If anything of it fails.
+    /// If any of these steps fails.
     pub async fn start(program: &str, spec: &TaskSpec, tune: impl FnOnce(&mut CoordinatorConfig)) -> Self {
         let folder = tempfile::tempdir().expect("there is room for a folder");
         let task = TestTask::create(folder.path(), spec).await;
@@ -50,7 +50,7 @@ impl Deployment {
         Self { task, log, endpoint, folder, program, config, process, _port: reserved }
     }
 
-    /// Returns where it listens.
+    /// Returns the coordinator's URL.
     pub fn url(&self) -> String {
         format!("https://127.0.0.1:{}", self.config.port)
     }
@@ -60,12 +60,12 @@ impl Deployment {
         self.folder.path()
     }
 
-    /// Returns how a real client connects.
+    /// Returns the settings with which a real client connects.
     pub fn http_settings(&self) -> HttpSettings {
         HttpSettings { certificate_pem: Some(certificate(self.data())), http1_only: false }
     }
 
-    /// Returns the root certificate's file.
+    /// Returns the path of the root certificate.
     pub fn certificate_path(&self) -> std::path::PathBuf {
         self.data().join("ca.pem")
     }
@@ -77,20 +77,20 @@ impl Deployment {
         }
     }
 
-    /// Starts the process again, on the same folder and port.
+    /// Restarts the process with the same folder and port.
     pub async fn restart(&mut self) {
         self.process = Some(CoordinatorProcess::start(&self.program, &self.config, &self.log).await);
     }
 
-    /// Sets the point at which every process stops that is started from now on.
+    /// Sets the point at which processes started from now on will halt.
     pub fn halt_at(&mut self, halt: Option<Halt>) {
         self.config.halt = halt;
     }
 
-    /// Waits until the process has stopped at its point, and returns the round's number.
+    /// Waits until the process has halted at its point, and returns the round's number.
     ///
     /// # Panics
-    /// If there is no process.
+    /// If no process runs.
     pub async fn halted(&self) -> u64 {
         let process = self.process.as_ref().expect("the coordinator runs");
         patiently(&format!("{:?}", self.config.halt), process.halted()).await
@@ -99,25 +99,26 @@ impl Deployment {
     /// Advances the clock of a coordinator whose clock is held.
     ///
     /// # Panics
-    /// If there is no process, or its clock is not held.
+    /// If no process runs, or its clock is not held.
     pub async fn advance(&mut self, time: Duration) {
         assert!(self.config.is_clock_held, "its clock goes by itself");
         self.process.as_mut().expect("the coordinator runs").advance(time).await;
     }
 
-    /// Lets the process end in good order.
+    /// Shuts the process down gracefully.
     pub async fn stop(&mut self) {
         if let Some(process) = self.process.take() {
             process.stop().await;
         }
     }
 
-    /// Opens the database beside the process.
+    /// Opens the database while the process may be using it.
     pub async fn storage(&self) -> SqlStorage {
         open_storage(self.data()).await
     }
 
-    /// Opens a copy of the database as a killed process left it. Its recovery stays to the next process.
+    /// Opens a copy of the database as a killed process left it. The original is unchanged, so that the next process
+    /// does the recovery.
     ///
     /// # Panics
     /// If the files cannot be copied.
@@ -133,7 +134,7 @@ impl Deployment {
         (open_storage(copy.path()).await, copy)
     }
 
-    /// Opens the blobs.
+    /// Opens the blob store.
     ///
     /// # Panics
     /// If the folder cannot be used.
@@ -141,11 +142,11 @@ impl Deployment {
         BlobStore::local(self.data().join("blobs")).expect("the folder is there")
     }
 
-    /// Asserts that the coordinator still answers, that nothing panicked, and that it counted exactly the
-    /// refusals that were sent through [`Deployment::endpoint`].
+    /// Asserts that the coordinator still answers and has not panicked, and that its metrics count exactly the
+    /// refusals received through [`Deployment::endpoint`].
     ///
     /// # Panics
-    /// If one of them is not so.
+    /// If one of the assertions fails.
     pub async fn assert_unharmed(&self) {
         self.assert_answers().await;
         let text = self.endpoint.send(&RawRequest::new("GET", "/metrics")).await.text();
@@ -153,14 +154,14 @@ impl Deployment {
         assert_eq!(
             counted,
             self.endpoint.refusals(),
-            "folkmoot_refusals_total is not what clients were told"
+            "folkmoot_refusals_total differs from the refusals that clients received"
         );
     }
 
-    /// Asserts that the coordinator still answers and that nothing panicked.
+    /// Asserts that the coordinator still answers and has not panicked.
     ///
     /// # Panics
-    /// If one of them is not so.
+    /// If one of the assertions fails.
     pub async fn assert_answers(&self) {
         for path in ["/healthz", "/readyz"] {
             let answer = self.endpoint.send(&RawRequest::new("GET", path)).await;
@@ -171,7 +172,7 @@ impl Deployment {
 }
 
 impl Drop for Deployment {
-    /// A test that fails shows what the coordinator had to say about it.
+    /// Prints the coordinator's errors if the test fails.
     fn drop(&mut self) {
         if std::thread::panicking() {
             let lines = self.log.since(0);
@@ -183,7 +184,7 @@ impl Drop for Deployment {
     }
 }
 
-/// Reads `folkmoot_refusals_total{code="…"} n`.
+/// Parses a line `folkmoot_refusals_total{code="…"} n` into the code and the count.
 fn counted_refusals(line: &str) -> Option<(String, u64)> {
     let (code, count) = line.strip_prefix("folkmoot_refusals_total{code=\"")?.split_once("\"} ")?;
     Some((code.to_owned(), count.parse().ok()?))
@@ -193,7 +194,7 @@ fn certificate(data: &Path) -> Vec<u8> {
     std::fs::read(data.join("ca.pem")).expect("a coordinator that listens has made its certificate")
 }
 
-/// Reserves a free port for as long as the socket lives: the system chooses it for no other socket and no outgoing
+/// Reserves a free port for the lifetime of the socket. The system will not choose it for another socket or an outgoing
 /// connection. A coordinator can still listen on it, because both set `SO_REUSEADDR` and this socket does not listen.
 fn reserve_port() -> io::Result<(TcpSocket, u16)> {
     let socket = TcpSocket::new_v4()?;

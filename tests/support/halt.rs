@@ -1,34 +1,35 @@
-//! A point at which a process stops, so that a test can kill it exactly there.
+//! A point at which a process halts, so that a test can kill it exactly there.
 
 use serde::{Deserialize, Serialize};
 
 use crate::log::fields_of;
 
-/// The word that a process writes to its standard output when it has stopped.
+/// The word that a process writes to its standard output when it has halted.
 pub const HALTED: &str = "halted";
 
-/// A line of the coordinator's log. The task that writes it stops there; the others go on.
+/// A line of the coordinator's log that halts it. The async task that writes the line blocks there; the others
+/// continue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Halt {
     message: String,
-    /// The phase to which a round must have gone, where the line says one.
+    /// The phase that the line must report, if any.
     to: Option<String>,
-    /// The first round that counts.
+    /// The first round for which to halt.
     from_round: u64,
 }
 
 impl Halt {
-    /// Stops when the coordinator says `message` of this round, or of a later one.
+    /// Halts when the coordinator logs `message` for this round or a later one.
     pub fn at(message: &str, from_round: u64) -> Self {
         Self { message: message.to_owned(), to: None, from_round }
     }
 
-    /// Stops when this round, or a later one, has gone to a phase.
+    /// Halts when this round or a later one enters `phase`.
     pub fn at_phase(phase: &str, from_round: u64) -> Self {
         Self { to: Some(phase.to_owned()), ..Self::at("round advanced", from_round) }
     }
 
-    /// Returns the round's number if a line of the log is the one to stop at.
+    /// Returns the round's number if the process must halt at this line of the log.
     pub fn is_at(&self, line: &str) -> Option<u64> {
         let fields = fields_of(line, &self.message)?;
         let round = fields.get("round")?.as_u64()?;

@@ -1,5 +1,5 @@
-//! Shared pieces of the tests that need more than one room: a coordinator in a process of its own that can be
-//! killed, clients that say exactly what a test wants, and an oracle for what must come of it.
+//! Shared parts of the tests that cover several packages: a coordinator process that can be killed, clients that send
+//! exactly what a test wants, and an oracle for the expected model versions.
 
 pub mod bad_network;
 pub mod client_process;

@@ -1,4 +1,4 @@
-//! What a child process wrote, line by line, kept over its restarts.
+//! The lines that a child process wrote, kept across restarts.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,7 +8,7 @@ use tokio::{
     sync::watch,
 };
 
-/// The lines of one or more processes. Copies share them.
+/// The lines of one or more processes. Clones share the same lines.
 #[derive(Clone)]
 pub struct Log {
     lines: Arc<Mutex<Vec<String>>>,
@@ -22,7 +22,7 @@ impl Default for Log {
 }
 
 impl Log {
-    /// Appends what `stream` brings, until it ends.
+    /// Appends the lines of `stream` until it ends, in the background.
     pub fn follow(&self, stream: impl AsyncRead + Unpin + Send + 'static) {
         let log = self.clone();
         tokio::spawn(async move {
@@ -38,23 +38,23 @@ impl Log {
         });
     }
 
-    /// Returns how many lines there are.
+    /// Returns the number of lines.
     pub fn len(&self) -> usize {
         *self.count.borrow()
     }
 
-    /// Says whether nothing was written.
+    /// Returns `true` if there are no lines.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns the lines from the given one on.
+    /// Returns the lines from index `line` on.
     pub fn since(&self, line: usize) -> Vec<String> {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.get(line..).unwrap_or_default().to_vec()
     }
 
-    /// Waits for the first line from `line` on of which `pick` makes something.
+    /// Waits for the first line from index `line` on for which `pick` returns a value, and returns the value.
     pub async fn wait_for<T>(&self, mut line: usize, mut pick: impl FnMut(&str) -> Option<T>) -> T {
         let mut count = self.count.subscribe();
         loop {
@@ -70,7 +70,7 @@ impl Log {
     /// Asserts that no process panicked.
     ///
     /// # Panics
-    /// With the log's end, if one did.
+    /// With the end of the log, if a process panicked.
     pub fn assert_no_panic(&self) {
         let lines = self.since(0);
         let panic = lines.iter().position(|line| line.contains("panicked"));
@@ -78,14 +78,14 @@ impl Log {
     }
 }
 
-/// Reads the fields of a coordinator's log line that says `message`.
+/// Returns the fields of a coordinator's log line if its message is `message`.
 pub fn fields_of(line: &str, message: &str) -> Option<Value> {
     let mut line: Value = serde_json::from_str(line).ok()?;
     let fields = line.get_mut("fields")?.take();
     (fields.get("message")? == message).then_some(fields)
 }
 
-/// Reads the phase to which a round went, from a line that says so.
+/// Returns the phase that a round entered, if the line reports one.
 pub fn phase_of(line: &str) -> Option<String> {
     Some(fields_of(line, "round advanced")?.get("to")?.as_str()?.to_owned())
 }

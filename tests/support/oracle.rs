@@ -1,13 +1,13 @@
-//! The next weights by the definition, one update after the other and one value after the other.
+//! Computes the next weights directly from the definition, value by value.
 
 use folkmoot_protocol::ValueGrid;
 
-/// Brings `value · weight · 2^fraction_bits` to the nearest integer, ties to even, in exact arithmetic.
+/// Rounds `value · weight · 2^fraction_bits` to the nearest integer, ties to even, in exact arithmetic.
 ///
 /// # Panics
 /// If the value is not finite.
 pub fn to_grid(value: f32, weight: u64, fraction_bits: u32) -> i128 {
-    assert!(value.is_finite(), "no grid has a place for {value}");
+    assert!(value.is_finite(), "{value} is not finite, so it is on no grid");
     let bits = value.to_bits();
     let exponent = ((bits >> 23) & 0xff) as i32;
     let fraction = i128::from(bits & 0x7f_ffff);
@@ -29,17 +29,17 @@ fn halved_to_even(product: i128, bits: u32) -> i128 {
     whole + i128::from(rest > half || (rest == half && whole & 1 == 1))
 }
 
-/// Computes the weights that follow from `base` and the accepted updates: each a weight and its values.
+/// Computes the next weights from `base` and the accepted updates. Each update is a pair of its weight and its values.
 ///
 /// # Panics
-/// If there is no update, or one of another length.
+/// If there is no update, or if an update has a different length than `base`.
 pub fn next_weights(
     base: &[f32],
     updates: &[(u64, Vec<f32>)],
     grid: &ValueGrid,
     server_learning_rate: f64,
 ) -> Vec<f32> {
-    assert!(!updates.is_empty(), "nothing follows from no update");
+    assert!(!updates.is_empty(), "the next weights need at least one update");
     let mut sums = vec![0i128; base.len()];
     for (weight, values) in updates {
         assert_eq!(values.len(), base.len(), "an update has a value for every parameter");

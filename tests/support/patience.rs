@@ -1,14 +1,14 @@
-//! How long a test waits for anything.
+//! The time limit for everything that a test awaits.
 
 use std::time::Duration;
 
-/// How long a test waits for anything before it fails: machines may have much else to do.
+/// The time that a test waits for an event before it fails. The limit is long because machines may be busy.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Waits for `future`, for as long as anything may take.
+/// Waits for `future`, up to [`PATIENCE`].
 ///
 /// # Panics
-/// If it does not come: `what` says what was waited for.
+/// If the future does not complete in time. The message contains `what`.
 pub async fn patiently<T>(what: &str, future: impl Future<Output = T>) -> T {
     match tokio::time::timeout(PATIENCE, future).await {
         Ok(value) => value,

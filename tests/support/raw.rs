@@ -1,4 +1,4 @@
-//! HTTP/1.1 over TLS as a test writes it: every byte of a request is the test's own.
+//! HTTP/1.1 over TLS with full control: a test determines every byte of a request.
 
 use std::{
     collections::BTreeMap,
@@ -23,7 +23,7 @@ use crate::patience::patiently;
 /// A connection of a test.
 pub type Connection = BufReader<TlsStream<TcpStream>>;
 
-/// A coordinator's socket, which remembers the refusals that came from it. Copies share them.
+/// A coordinator's address. It counts the refusals that the coordinator has returned. Clones share the counts.
 #[derive(Clone)]
 pub struct Endpoint {
     /// The address.
@@ -34,10 +34,10 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Makes the endpoint of a port on loopback that the certificate (PEM) vouches for.
+    /// Creates the endpoint of a port on loopback. `certificate` is the root certificate to trust, in PEM.
     ///
     /// # Panics
-    /// If the certificate is none.
+    /// If the certificate is invalid.
     pub fn new(port: u16, certificate: &[u8]) -> Self {
         let mut roots = RootCertStore::empty();
         let root = CertificateDer::from_pem_slice(certificate).expect("the coordinator wrote a certificate");
@@ -51,7 +51,7 @@ impl Endpoint {
     /// Connects for HTTP/1.1.
     ///
     /// # Errors
-    /// If nobody listens.
+    /// If no process listens.
     pub async fn connect(&self) -> io::Result<Connection> {
         self.connect_by(&self.connector).await
     }
@@ -59,7 +59,7 @@ impl Endpoint {
     /// Connects with another version of TLS or another protocol.
     ///
     /// # Errors
-    /// If nobody listens, or the handshake fails.
+    /// If no process listens, or the handshake fails.
     pub async fn connect_with(
         &self,
         version: &'static SupportedProtocolVersion,
@@ -75,34 +75,34 @@ impl Endpoint {
         Ok(BufReader::new(connector.connect(name, stream).await?))
     }
 
-    /// Sends a request on a connection of its own and returns the answer.
+    /// Sends a request on a new connection and returns the response.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no response.
     pub async fn send(&self, request: &RawRequest) -> Answer {
         let what = format!("an answer to {} {:.80}", request.method, request.path);
         let answer = patiently(&what, self.try_send(request)).await;
         answer.unwrap_or_else(|error| panic!("{what}: {error}"))
     }
 
-    /// Sends a request on a connection of its own and returns the answer, if one comes.
+    /// Sends a request on a new connection and returns the response.
     ///
     /// # Errors
-    /// If the connection fails or is closed without an answer.
+    /// If the connection fails or is closed without a response.
     pub async fn try_send(&self, request: &RawRequest) -> io::Result<Answer> {
         let mut connection = self.connect().await?;
         connection.write_all(&request.head(request.body.len() as u64)).await?;
-        // A body that is refused may not be read to its end: the answer is there all the same.
+        // The coordinator may reject the body before it has read all of it. It sends a response even then.
         if connection.write_all(&request.body).await.is_ok() {
             let _ = connection.flush().await;
         }
         self.read_answer(&mut connection).await
     }
 
-    /// Reads one answer.
+    /// Reads one response.
     ///
     /// # Errors
-    /// If the connection ends before it does.
+    /// If the connection ends before the response is complete.
     pub async fn read_answer(&self, connection: &mut Connection) -> io::Result<Answer> {
         let answer = read_answer(connection).await?;
         if let Some(code) = answer.code() {
@@ -112,7 +112,7 @@ impl Endpoint {
         Ok(answer)
     }
 
-    /// Returns how often each code came.
+    /// Returns the number of refusals by error code.
     pub fn refusals(&self) -> BTreeMap<String, u64> {
         self.refusals.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -132,39 +132,39 @@ fn connector(
     TlsConnector::from(Arc::new(config))
 }
 
-/// A request, line by line.
+/// An HTTP request whose parts a test sets one by one. The parts may be invalid.
 #[derive(Clone, Debug)]
 pub struct RawRequest {
     /// The method.
     pub method: String,
     /// The path with its query.
     pub path: String,
-    /// The headers but `Host` and `Content-Length`, which are added unless they are here.
+    /// The headers. `Host` and `Content-Length` are added if they are missing.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
 }
 
 impl RawRequest {
-    /// Makes a request without headers and body.
+    /// Creates a request without headers and body.
     pub fn new(method: &str, path: &str) -> Self {
         Self { method: method.into(), path: path.into(), headers: Vec::new(), body: Vec::new() }
     }
 
-    /// Sets a header, in place of what it was.
+    /// Sets a header, replacing earlier values.
     #[must_use]
     pub fn with(self, name: &str, value: impl ToString) -> Self {
         self.without(name).and(name, value)
     }
 
-    /// Adds a header, beside what it was.
+    /// Adds a header, keeping earlier values.
     #[must_use]
     pub fn and(mut self, name: &str, value: impl ToString) -> Self {
         self.headers.push((name.into(), value.to_string()));
         self
     }
 
-    /// Takes a header out.
+    /// Removes a header.
     #[must_use]
     pub fn without(mut self, name: &str) -> Self {
         self.headers.retain(|(given, _)| !given.eq_ignore_ascii_case(name));
@@ -178,7 +178,7 @@ impl RawRequest {
         self
     }
 
-    /// Writes the head of a request with so many bytes of body.
+    /// Returns the bytes of the request's head, for a body of `content_length` bytes.
     pub fn head(&self, content_length: u64) -> Vec<u8> {
         let has = |name: &str| self.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
         let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.path);
@@ -195,7 +195,7 @@ impl RawRequest {
     }
 }
 
-/// An answer, read to its end.
+/// A complete response.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The status.
@@ -207,22 +207,22 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Reads the problem document, if it is one.
+    /// Returns the problem document if the body is one.
     pub fn problem(&self) -> Option<Problem> {
         let is_problem =
             self.headers.get("content-type").is_some_and(|kind| kind == "application/problem+json");
         is_problem.then(|| serde_json::from_slice(&self.body).expect("a problem document can be read"))
     }
 
-    /// Returns the stable code, if it is a refusal.
+    /// Returns the stable error code if the response is a refusal.
     pub fn code(&self) -> Option<ErrorCode> {
         self.problem().and_then(|problem| problem.code.known())
     }
 
-    /// Reads a message.
+    /// Parses the body as a JSON message.
     ///
     /// # Panics
-    /// If it is none.
+    /// If the body is not a JSON message of this type, or the response reports a failure.
     pub fn json<T: serde::de::DeserializeOwned>(&self) -> T {
         assert!((200..300).contains(&self.status), "{}: {}", self.status, self.text());
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))

@@ -1,4 +1,4 @@
-//! A client that signs what a test wants, and lets the test alter it before or after.
+//! A client that signs any request. The test can alter the request before or after signing.
 
 use ed25519_dalek::SigningKey;
 use folkmoot_protocol::{
@@ -13,37 +13,37 @@ use crate::{
     task::{now, random_bytes},
 };
 
-/// A client with a key of its own.
+/// A client with its own signing key.
 #[derive(Clone)]
 pub struct RawClient {
-    /// Where it sends.
+    /// The coordinator's endpoint.
     pub endpoint: Endpoint,
-    /// Its key.
+    /// The signing key.
     pub key: SigningKey,
-    /// Its id, once it is enrolled.
+    /// The client's id; `None` before enrolment.
     pub id: Option<ClientId>,
-    /// What it says at a check-in.
+    /// The body of check-ins, in JSON.
     pub check_in_body: Vec<u8>,
 }
 
-/// What a request says and what its signature covers, before it is signed.
+/// A request before it is signed, with all parts that the signature covers.
 #[derive(Clone, Debug)]
 pub struct Unsigned {
     /// The method.
     pub method: String,
     /// The path with its query.
     pub path: String,
-    /// Who asks.
+    /// The requesting client; `None` before enrolment.
     pub client: Option<ClientId>,
     /// The protocol version.
     pub protocol: u16,
-    /// When it is signed.
+    /// The time of the signature.
     pub timestamp: Timestamp,
     /// The nonce.
     pub nonce: String,
-    /// The digest that is announced.
+    /// The announced digest of the content.
     pub content: UpdateDigest,
-    /// For an upload: offset and length.
+    /// Offset and total length of an upload, in bytes.
     pub upload: Option<(u64, u64)>,
     /// The content type.
     pub content_type: Option<&'static str>,
@@ -85,7 +85,7 @@ impl Unsigned {
 }
 
 impl RawClient {
-    /// Makes a client with a fresh key that is not enrolled.
+    /// Creates a client with a new key that is not enrolled.
     pub fn new(endpoint: &Endpoint) -> Self {
         let key = SigningKey::from_bytes(&random_bytes());
         let check_in = CheckInRequest {
@@ -98,10 +98,10 @@ impl RawClient {
         Self { endpoint: endpoint.clone(), key, id: None, check_in_body }
     }
 
-    /// Makes a client and enrols it.
+    /// Creates a client and enrols it.
     ///
     /// # Panics
-    /// If it is refused.
+    /// If the coordinator refuses the enrolment.
     pub async fn enrolled(endpoint: &Endpoint, token: &str) -> Self {
         let mut client = Self::new(endpoint);
         let response: EnrolResponse = client.send(&client.enrolment(token)).await.json();
@@ -125,7 +125,7 @@ impl RawClient {
         }
     }
 
-    /// Prepares a request with any body, said to be JSON.
+    /// Prepares a request whose content type is JSON. The body may be anything.
     pub fn post(&self, path: &str, body: impl Into<Vec<u8>>) -> Unsigned {
         let body = body.into();
         let content = UpdateDigest::of(&body);
@@ -133,7 +133,7 @@ impl RawClient {
         Unsigned { method: "POST".into(), content, content_type, body, ..self.get(path) }
     }
 
-    /// Prepares a message.
+    /// Prepares a request with a message as its JSON body.
     ///
     /// # Panics
     /// Never: messages are plain data.
@@ -153,7 +153,7 @@ impl RawClient {
         self.post(&format!("/v1/check-in?wait_seconds={wait_seconds}"), self.check_in_body.clone())
     }
 
-    /// Prepares the upload of a whole update.
+    /// Prepares the upload of a complete update.
     pub fn upload(&self, assignment: AssignmentId, update: &[u8]) -> Unsigned {
         self.upload_part(assignment, update, 0..update.len())
     }
@@ -173,15 +173,15 @@ impl RawClient {
     /// Signs and sends a request.
     ///
     /// # Panics
-    /// If no answer comes.
+    /// If there is no response.
     pub async fn send(&self, request: &Unsigned) -> Answer {
         self.endpoint.send(&request.sign(&self.key)).await
     }
 
-    /// Checks in until it is drawn.
+    /// Checks in until the client gets an assignment.
     ///
     /// # Panics
-    /// If it is refused.
+    /// If the coordinator refuses a check-in.
     pub async fn await_assignment(&self) -> Assignment {
         loop {
             match self.send(&self.check_in(20)).await.json() {
@@ -191,21 +191,21 @@ impl RawClient {
         }
     }
 
-    /// Asks how much of an update has arrived.
+    /// Requests how much of an update has arrived.
     ///
     /// # Panics
-    /// If it is refused.
+    /// If the coordinator refuses the request.
     pub async fn upload_status(&self, id: AssignmentId) -> UploadStatus {
         self.send(&self.get(&update_path(id))).await.json()
     }
 }
 
-/// Returns the path of an assignment's update.
+/// Returns the URL path of an assignment's update.
 pub fn update_path(id: AssignmentId) -> String {
     format!("/v1/assignments/{id}/update")
 }
 
-/// Draws a nonce.
+/// Returns a random nonce.
 pub fn nonce() -> String {
     random_bytes::<16>().iter().map(|byte| format!("{byte:02x}")).collect()
 }

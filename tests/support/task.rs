@@ -1,4 +1,4 @@
-//! A task that is made directly in the storage, before a coordinator runs.
+//! A task that is created directly in the storage, before a coordinator runs.
 
 use std::path::Path;
 
@@ -18,25 +18,26 @@ use folkmoot_storage::{
 use rand::Rng;
 use serde_json::{Value, json};
 
-/// What is to be trained, and how.
+/// The model and the settings of a task.
 #[derive(Clone, Debug)]
 pub struct TaskSpec {
     /// The model.
     pub onnx: Vec<u8>,
-    /// The local work, as a task's description has it.
+    /// The part `plan` of the task's description.
     pub plan: Value,
-    /// The scheduling, without its kind.
+    /// The part `scheduling` of the task's description, without its kind.
     pub scheduling: Value,
     /// The server's learning rate.
     pub server_learning_rate: f64,
-    /// Committed rounds until the end.
+    /// The number of committed rounds after which the task is complete.
     pub rounds: u64,
-    /// Further parts of the description, by name.
+    /// Other parts of the description, by name.
     pub parts: Value,
 }
 
 impl TaskSpec {
-    /// Describes rounds without spares over a perceptron of these widths, which nobody needs to train.
+    /// Describes rounds without over-selection, for a perceptron with these layer widths. Tests send invented updates
+    /// and do not train it.
     pub fn synthetic(widths: &[usize], report_goal: u64, rounds: u64) -> Self {
         Self {
             onnx: mlp(widths, 7),
@@ -54,14 +55,14 @@ impl TaskSpec {
         }
     }
 
-    /// Changes a field of the scheduling.
+    /// Sets a field of the scheduling.
     #[must_use]
     pub fn with_scheduling(mut self, field: &str, value: impl Into<Value>) -> Self {
         self.scheduling[field] = value.into();
         self
     }
 
-    /// Adds a part of the description, or takes its place.
+    /// Sets a part of the description.
     #[must_use]
     pub fn with_part(mut self, name: &str, part: Value) -> Self {
         self.parts[name] = part;
@@ -76,7 +77,7 @@ impl TaskSpec {
             "population": population,
             "plan": self.plan,
             "scheduling": scheduling,
-            // What a test computes anew by the definition.
+            // The aggregator that the tests' oracle implements.
             "aggregator": { "kind": "weighted_mean" },
             "finalizer": { "kind": "fed_avg", "server_learning_rate": self.server_learning_rate },
             "stop": { "rounds": self.rounds },
@@ -88,10 +89,10 @@ impl TaskSpec {
     }
 }
 
-/// A task, with what a test knows of it.
+/// A task, and the facts about it that tests need.
 #[derive(Clone, Debug)]
 pub struct TestTask {
-    /// The task.
+    /// The task's id.
     pub id: TaskId,
     /// Its organisation.
     pub organisation: OrganisationId,
@@ -99,13 +100,13 @@ pub struct TestTask {
     pub population: PopulationName,
     /// A token that enrols any number of clients.
     pub token: String,
-    /// The tensors that travel.
+    /// The tensors of an update.
     pub schema: TensorSchema,
     /// The grid on which updates are summed.
     pub grid: ValueGrid,
     /// The server's learning rate.
     pub server_learning_rate: f64,
-    /// The weights of version 0: those of the tensors that travel.
+    /// The weights of version 0, for the tensors in `schema`.
     pub initial_weights: Vec<f32>,
 }
 
@@ -115,7 +116,7 @@ impl TestTask {
         self.initial_weights.len()
     }
 
-    /// Makes a population, its token and an active task in a data folder in which no coordinator runs.
+    /// Creates a population, its token and an active task in a data folder that no coordinator uses.
     ///
     /// # Panics
     /// If the folder cannot be used.
@@ -201,7 +202,7 @@ async fn store_task(
     TestTask { id, organisation, population, token, schema, grid, server_learning_rate, initial_weights }
 }
 
-/// Makes an enrolment token, changed by `alter`, and returns its text.
+/// Creates an enrolment token and returns its text. `alter` can change its record.
 ///
 /// # Panics
 /// If the database cannot be used.
@@ -239,12 +240,12 @@ pub async fn open_storage(data: &Path) -> SqlStorage {
     SqlStorage::connect(&url, Default::default()).await.expect("a test's database can be opened")
 }
 
-/// Returns the present moment.
+/// Returns the current time.
 pub fn now() -> Timestamp {
     (clock::system_clock())()
 }
 
-/// Draws random bytes for an id or a key, which no test depends on.
+/// Returns random bytes for an id or a key. No test depends on their values.
 pub fn random_bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     clock::system_chance().fill_bytes(&mut bytes);

@@ -1,4 +1,4 @@
-//! Updates that nobody trained.
+//! Updates with random values, without training.
 
 use folkmoot_protocol::{
     messages::Assignment,
@@ -10,17 +10,17 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::task::TestTask;
 
-/// An update, before it is written.
+/// An update before it is encoded.
 #[derive(Clone, Debug)]
 pub struct TestUpdate {
-    /// What stands before the values.
+    /// The header, which precedes the values.
     pub header: UpdateHeader,
     /// The values.
     pub values: Vec<f32>,
 }
 
 impl TestUpdate {
-    /// Makes the update of an assignment. The same assignment gives the same one.
+    /// Creates an update for an assignment. The same assignment always gives the same update.
     pub fn of(task: &TestTask, assignment: &Assignment) -> Self {
         let mut seed = [0; 32];
         seed[..16].copy_from_slice(assignment.assignment_id.as_bytes());
@@ -44,7 +44,7 @@ impl TestUpdate {
         Self { header, values }
     }
 
-    /// Writes it, with the element count that the header says.
+    /// Encodes the update. The element count is that of the header, even if it is wrong.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = self.header.encode().to_vec();
         bytes.extend(self.values.iter().flat_map(|value| value.to_le_bytes()));
@@ -52,10 +52,10 @@ impl TestUpdate {
     }
 }
 
-/// Reads the weight and the values of the bytes of an update of `task`.
+/// Decodes the bytes of an update of `task` into its weight and its values.
 ///
 /// # Panics
-/// If they are none.
+/// If the bytes are not such an update.
 pub fn read_update(task: &TestTask, bytes: &[u8]) -> (u64, Vec<f32>) {
     let header = bytes.first_chunk::<HEADER_BYTES>().expect("an update has a header");
     let header = UpdateHeader::decode(header).expect("what was accepted can be read");

@@ -1,4 +1,4 @@
-//! What must be true of a task whose updates a test has sent, read from the database and the blobs.
+//! Verifies the rounds of a task in the database and the blobs, given the updates that a test has sent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,27 +12,27 @@ use folkmoot_storage::{
 
 use crate::{oracle::next_weights, task::TestTask, update::read_update};
 
-/// Rounds that a test makes, at most.
+/// The maximum number of rounds in a test.
 const ROUNDS_MAX: u32 = 1000;
 
-/// A round that is over.
+/// A round that has ended.
 #[derive(Clone, Debug)]
 pub struct EndedRound {
-    /// Its id.
+    /// The round's id.
     pub id: RoundId,
-    /// Its number.
+    /// The round's number.
     pub number: u64,
-    /// The assignments whose updates count.
+    /// The assignments whose updates were accepted.
     pub accepted: BTreeSet<AssignmentId>,
-    /// Why it came to nothing, if it did.
+    /// The reason if the round was abandoned.
     pub abandoned: Option<AbandonReason>,
 }
 
-/// Verifies every round that is over, from the first, against the updates that were sent: each accepted update
-/// was sent, once for a client, and each model version is bit for bit what the oracle makes of them.
+/// Verifies every round that has ended against the updates that the test has sent. Each accepted update must have been
+/// sent, with at most one per client. Each model version must equal the oracle's result bit for bit.
 ///
 /// # Panics
-/// With the round and what is wrong with it.
+/// With the round and the difference, if the verification fails.
 pub async fn verify_rounds(
     storage: &SqlStorage,
     blobs: &BlobStore,
@@ -74,15 +74,23 @@ async fn verify_accepted(
     let assignments = storage.assignments(round).await.expect("the database can be read");
     let mut clients = BTreeSet::new();
     for update in updates {
-        let bytes = sent.get(&update.assignment_id).expect("nothing counts that was not sent");
-        assert_eq!(update.digest, UpdateDigest::of(bytes), "another update counts than was sent");
+        let bytes = sent.get(&update.assignment_id).expect("an accepted update was sent by the test");
+        assert_eq!(
+            update.digest,
+            UpdateDigest::of(bytes),
+            "the accepted update differs from the one that was sent"
+        );
         let assignment = assignments.iter().find(|assignment| assignment.id == update.assignment_id);
         let assignment = assignment.expect("an update counts in the round of its assignment");
         assert_eq!(
             assignment.status,
             AssignmentStatus::Accepted { digest: update.digest, bytes: update.bytes }
         );
-        assert!(clients.insert(assignment.client_id), "client {} counts twice", assignment.client_id);
+        assert!(
+            clients.insert(assignment.client_id),
+            "client {} has two accepted updates",
+            assignment.client_id
+        );
     }
     let accepted = assignments.iter().filter(|one| matches!(one.status, AssignmentStatus::Accepted { .. }));
     assert_eq!(accepted.count(), updates.len(), "every accepted assignment has its update");
