@@ -1,9 +1,9 @@
 //! The style as a test.
 //!
-//! `cargo test -p folkmoot-tidy` reads every file of the repository and fails on what can be
-//! checked by a machine: the direction of dependencies, rings of
-//! modules, impure code in pure packages, words that
-//! the glossary rejects, files, functions and folders that grow, unfinished work, and what lies at the root.
+//! `cargo test -p folkmoot-tidy` reads every file of the repository and checks the rules that a
+//! machine can check: the direction of dependencies, import cycles between modules, impure code in
+//! pure packages, words that the glossary rejects, the size of files, functions and folders,
+//! unfinished work, and the contents of the root folder.
 //!
 //! # How to add another rule
 //! Write `rules/<name>.rs` with `pub fn check(&Repository) -> Vec<Finding>` and a unit test that

@@ -1,9 +1,9 @@
-//! What tidy needs to know of a `Cargo.toml`.
+//! Reads the parts of a `Cargo.toml` that the rules need.
 
 use crate::repository::Repository;
 use toml::{Table, Value};
 
-/// The tables of a manifest that name dependencies; each may also stand under `target.<cfg>`.
+/// The tables of a manifest that name dependencies. Each may also appear under `target.<cfg>`.
 const DEPENDENCY_TABLES: [&str; 3] = ["dependencies", "dev-dependencies", "build-dependencies"];
 
 /// One package of the workspace.
@@ -12,20 +12,20 @@ pub struct Package {
     pub name: String,
     /// Path of the manifest from the root of the repository.
     pub manifest: String,
-    /// Folder of the manifest, without a slash at its end.
+    /// Folder of the manifest, without a trailing slash.
     pub folder: String,
-    /// Names of the packages it depends on, of every kind, renames resolved.
+    /// Names of all normal, development and build dependencies, with renames resolved.
     pub dependencies: Vec<String>,
-    /// The library's or else the program's root file, from the root of the repository.
+    /// The root file of the library, or of the program if there is no library. The path starts at the repository's
+    /// root.
     pub entry: String,
-    /// The root files of the library and of every program, from the root of the repository.
+    /// The root files of the library and of every program. The paths start at the repository's root.
     pub roots: Vec<String>,
 }
 
-/// Reads every manifest that describes a package, wherever it stands.
+/// Reads every manifest that describes a package.
 ///
-/// All of them, and not only the workspace's members: a package that is left out of the workspace
-/// is bound by the same rules.
+/// This includes packages outside the workspace, because the same rules apply to them.
 pub fn packages(repository: &Repository) -> Vec<Package> {
     let manifests = repository.files.iter().filter(|file| file.name() == "Cargo.toml");
     manifests.filter_map(|file| parse(&file.path, file.text(), repository)).collect()
@@ -59,7 +59,7 @@ fn entry(manifest: &Table, folder: &str, repository: &Repository) -> String {
     if repository.file(&library).is_some() { library } else { within("src/main.rs") }
 }
 
-/// Finds the root files that Cargo finds, without those of tests, examples and benchmarks.
+/// Finds the same root files as Cargo, except those of tests, examples and benchmarks.
 fn roots(manifest: &Table, folder: &str, repository: &Repository) -> Vec<String> {
     let programs = manifest.get("bin").and_then(Value::as_array).into_iter().flatten();
     let targets = manifest.get("lib").into_iter().chain(programs);

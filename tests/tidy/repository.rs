@@ -1,4 +1,4 @@
-//! The files of the repository, as every rule sees them.
+//! The files of the repository that all rules read.
 
 use crate::rust_source::{self, Token};
 use std::path::{Path, PathBuf};
@@ -6,19 +6,19 @@ use std::process::Command;
 use std::sync::{LazyLock, OnceLock};
 use std::{env, fs};
 
-/// Folders that hold no source; git knows them too, but a source archive has no git.
+/// Folders without sources. Git ignores them too, but a source archive has no git.
 const SKIPPED_FOLDERS: [&str; 6] = [".git", "target", "node_modules", "folkmoot-data", "demo-output", "pkg"];
 
-/// A larger text is data and not source; no rule reads it.
+/// The largest file that rules read, in bytes. A larger text is data, not source.
 const TEXT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// One file: its path from the root with forward slashes, and its text if it has one.
+/// One file of the repository. Its path starts at the root and has forward slashes.
 #[derive(Debug, Clone)]
 pub struct File {
     pub path: String,
-    /// `None` for a binary or very large file.
+    /// `None` for a binary file or one above [`TEXT_BYTES_MAX`].
     pub text: Option<String>,
-    /// The text as Rust, once a rule has asked for it.
+    /// The Rust tokens of the text, computed on first use.
     tokens: OnceLock<Result<Vec<Token>, String>>,
 }
 
@@ -30,18 +30,18 @@ impl File {
     /// Returns the text as Rust tokens.
     ///
     /// # Errors
-    /// Returns what the lexer said; such a file does not compile either.
+    /// Returns the lexer's message. Such a file does not compile either.
     pub fn tokens(&self) -> Result<&[Token], &str> {
         let tokens = self.tokens.get_or_init(|| rust_source::tokens(self.text()));
         tokens.as_deref().map_err(String::as_str)
     }
 
-    /// Returns the text, empty for a binary file.
+    /// Returns the text; empty for a binary file.
     pub fn text(&self) -> &str {
         self.text.as_deref().unwrap_or_default()
     }
 
-    /// Tells whether the file's extension is one of `extensions`.
+    /// Returns `true` if the file's extension is one of `extensions`.
     pub fn has_extension(&self, extensions: &[&str]) -> bool {
         self.path.rsplit_once('.').is_some_and(|(_, extension)| extensions.contains(&extension))
     }
@@ -52,7 +52,7 @@ impl File {
     }
 }
 
-/// Every file that is, or is about to be, part of the repository.
+/// Every file that is tracked by git or that `git add` would add.
 #[derive(Debug)]
 pub struct Repository {
     pub root: PathBuf,
@@ -60,27 +60,32 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// Returns the repository that this package belongs to, which is read once for all rules.
+    /// Returns the repository that contains this package. All rules share one reading of it.
     pub fn open() -> &'static Self {
         static OPENED: LazyLock<Repository> = LazyLock::new(Repository::read);
         &OPENED
     }
 
-    /// Reads the repository that this package belongs to.
+    /// Reads the repository that contains this package.
     ///
-    /// Asks git for the list, so that ignored build output is left out; walks the folders where
-    /// there is no git.
+    /// Gets the list of files from git, which skips ignored build output. Walks the folders if git
+    /// is missing.
     fn read() -> Self {
         let root = root();
         let mut paths = list_with_git(&root).unwrap_or_else(|| walk(&root));
         paths.sort();
         paths.dedup();
-        assert!(paths.len() > 10, "tidy found only {} files under {}", paths.len(), root.display());
+        assert!(
+            paths.len() > 10,
+            "tidy found only {} files under {}; it needs a complete checkout of the repository",
+            paths.len(),
+            root.display()
+        );
         let files = paths.into_iter().filter_map(|path| read(&root, path)).collect();
         Self { root, files }
     }
 
-    /// Makes a repository that exists only in a test.
+    /// Creates an in-memory repository for a unit test.
     pub fn from_texts(texts: &[(&str, &str)]) -> Self {
         let files = texts
             .iter()
@@ -100,10 +105,10 @@ impl Repository {
     }
 }
 
-/// Returns the root of the checkout that is being tested.
+/// Returns the root of the checkout under test.
 ///
-/// Asked when the test runs, not when it is compiled: two checkouts that share a target folder share
-/// this program too, and `env!` would lead both into the one that compiled it.
+/// Reads the variable at run time, not at compile time. Two checkouts with one target folder share
+/// this program, and `env!` would always name the checkout that compiled it.
 fn root() -> PathBuf {
     let package = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
     Path::new(&package).join("../..")
@@ -117,7 +122,7 @@ fn list_with_git(root: &Path) -> Option<Vec<String>> {
         .ok()?;
     let listed = String::from_utf8(output.stdout).ok()?;
     let paths: Vec<String> = listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect();
-    // An archive unpacked inside someone else's repository is ignored or unknown there.
+    // A source archive may be unpacked inside another repository, where git ignores or does not track it.
     (output.status.success() && paths.iter().any(|path| path == "Cargo.toml")).then_some(paths)
 }
 
@@ -142,7 +147,7 @@ fn relative(root: &Path, path: &Path) -> Option<String> {
     Some(path.strip_prefix(root).ok()?.to_string_lossy().replace('\\', "/"))
 }
 
-/// Reads one file; `None` if it is gone (git lists a file that was deleted but not committed).
+/// Reads one file. Returns `None` if it does not exist: git also lists files whose deletion is not committed.
 fn read(root: &Path, path: String) -> Option<File> {
     let full = root.join(&path);
     let metadata = fs::symlink_metadata(&full).ok().filter(fs::Metadata::is_file)?;

@@ -1,24 +1,24 @@
 //! A Rust file as a flat list of tokens with line numbers.
 //!
-//! Tokens, not a syntax tree: comments and strings are already gone, the insides of macro calls
-//! are not, and it builds in a second.
+//! Tokens suit the rules better than a syntax tree. They have no comments, strings are single
+//! literals, the arguments of macro calls are readable, and the lexer compiles in a second.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// One token; groups are flattened into their opening and closing bracket.
+/// One token. A group becomes its opening bracket, its contents and its closing bracket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// An identifier or keyword, without `r#`.
     Ident(String),
     /// One character of punctuation.
     Punct(char),
-    /// A literal as it is written, with its quotes. A doc comment is `#[doc = "…"]`.
+    /// A literal as the source spells it, with its quotes. A doc comment appears as `#[doc = "…"]`.
     Literal(String),
     Open(char),
     Close(char),
 }
 
-/// A token and the line it stands on, from 1.
+/// A token and its line, counted from 1.
 #[derive(Debug, Clone)]
 pub struct Token {
     pub kind: Kind,
@@ -26,7 +26,7 @@ pub struct Token {
 }
 
 impl Token {
-    /// Returns the identifier, if it is one.
+    /// Returns the identifier if the token is one.
     pub fn ident(&self) -> Option<&str> {
         match &self.kind {
             Kind::Ident(name) => Some(name),
@@ -34,13 +34,13 @@ impl Token {
         }
     }
 
-    /// Tells whether the token is this punctuation.
+    /// Returns `true` if the token is this punctuation character.
     pub fn is_punct(&self, expected: char) -> bool {
         self.kind == Kind::Punct(expected)
     }
 }
 
-/// A function with a body and the lines it takes, `fn` to closing brace.
+/// A function with a body. Its length in lines is counted from `fn` to the closing brace.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Function {
     pub name: String,
@@ -51,9 +51,9 @@ pub struct Function {
 /// Splits a source into tokens.
 ///
 /// # Errors
-/// Returns what the lexer said; such a file does not compile either.
+/// Returns the lexer's message. Such a file does not compile either.
 pub fn tokens(text: &str) -> Result<Vec<Token>, String> {
-    let stream: TokenStream = text.parse().map_err(|error| format!("cannot be read as Rust: {error}"))?;
+    let stream: TokenStream = text.parse().map_err(|error| format!("is not valid Rust: {error}"))?;
     let mut flat = Vec::new();
     flatten(stream, &mut flat);
     Ok(flat)
@@ -90,7 +90,7 @@ fn brackets(delimiter: Delimiter) -> (char, char) {
     }
 }
 
-/// Finds every function that has a body, also those inside macro calls.
+/// Finds every function that has a body, including functions inside macro calls.
 pub fn functions(tokens: &[Token]) -> Vec<Function> {
     let starts = tokens.windows(2).enumerate().filter(|(_, pair)| pair[0].ident() == Some("fn"));
     starts
@@ -114,7 +114,7 @@ fn body_end(tokens: &[Token]) -> Option<usize> {
         match token.kind {
             Kind::Punct(';') if depth == 0 => return None,
             Kind::Open(bracket) => {
-                // `Array<{ N }>` in a signature is no body.
+                // `Array<{ N }>` in a signature is not a body.
                 in_body |= depth == 0 && bracket == '{' && !tokens[index - 1].is_punct('<');
                 depth += 1;
             }
@@ -130,7 +130,7 @@ fn body_end(tokens: &[Token]) -> Option<usize> {
     None
 }
 
-/// Returns the line of every place where `path` (`a::b`) is named, in an expression or an import.
+/// Returns every line that names `path` (such as `a::b`) in an expression or an import.
 pub fn mentions(tokens: &[Token], path: &str) -> Vec<usize> {
     let wanted: Vec<&str> = path.split("::").collect();
     let written = (0..tokens.len()).filter(|start| starts_with_path(&tokens[*start..], &wanted));

@@ -1,4 +1,4 @@
-//! From a root file to the tree of its modules.
+//! Builds the module tree of a root file.
 
 use super::references::{imports, path};
 use super::strip_tests::{group_length, strip_tests};
@@ -6,11 +6,11 @@ use super::{Index, Module, Tree};
 use crate::repository::Repository;
 use crate::rust_source::{Kind, Token};
 
-/// Words that are followed by the name of what they define.
+/// Keywords that are followed by the name of the item they define.
 const DEFINING_WORDS: [&str; 9] =
     ["fn", "struct", "enum", "trait", "type", "const", "static", "union", "macro_rules"];
 
-/// Reads the modules that `root`, the path of a `lib.rs`, a `main.rs` or another root, declares.
+/// Reads all modules that `root` declares. `root` is the path of a root file, such as `lib.rs` or `main.rs`.
 pub fn read(repository: &Repository, root: &str) -> Tree {
     let mut tree = Tree::default();
     if let Some(file) = repository.file(root) {
@@ -23,7 +23,7 @@ pub fn read(repository: &Repository, root: &str) -> Tree {
 }
 
 impl Tree {
-    /// Reads the code of one module, and its children after it.
+    /// Reads the code of one module and of its children.
     fn fill(&mut self, repository: &Repository, at: Index, tokens: &[Token]) {
         let mut index = 0;
         let mut depth = 0_usize;
@@ -53,7 +53,7 @@ impl Tree {
         }
     }
 
-    /// Reads `mod name;` or `mod name { … }`, and returns how many tokens it takes.
+    /// Reads `mod name;` or `mod name { … }` and returns the number of tokens consumed.
     fn declare(&mut self, repository: &Repository, parent: Index, tokens: &[Token]) -> usize {
         let Some(name) = tokens.get(1).and_then(Token::ident) else { return 1 };
         let above = &self.modules[parent];
@@ -86,7 +86,7 @@ impl Tree {
         at
     }
 
-    /// Reads `use …;`, and returns how many tokens it takes.
+    /// Reads `use …;` and returns the number of tokens consumed.
     fn import(&mut self, at: Index, tokens: &[Token]) -> usize {
         let module = &mut self.modules[at];
         for import in imports(&tokens[1..]) {
@@ -101,7 +101,7 @@ impl Tree {
         tokens.iter().position(|token| token.is_punct(';')).map_or(tokens.len(), |end| end + 1)
     }
 
-    /// Reads a path in an expression, a type or a string, and returns how many tokens it takes.
+    /// Reads a path in an expression, a type or a string, and returns the number of tokens consumed.
     fn name(&mut self, at: Index, tokens: &[Token], index: usize) -> usize {
         let is_first = index < 2 || !(tokens[index - 1].is_punct(':') && tokens[index - 2].is_punct(':'));
         if let Some(reference) = path(&tokens[index..]).filter(|_| is_first) {
@@ -111,7 +111,7 @@ impl Tree {
     }
 }
 
-/// Returns the name behind `fn`, `struct` and their like.
+/// Returns the name after `fn`, `struct` or another defining keyword.
 fn defined(tokens: &[Token]) -> Option<String> {
     tokens[1..].iter().take(2).find_map(Token::ident).map(str::to_owned)
 }

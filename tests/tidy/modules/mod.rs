@@ -1,9 +1,9 @@
-//! The modules of a package, and which of them imports which.
+//! The modules of a package and their imports of each other.
 //!
-//! Read from tokens, as everything here: `mod` declarations give the tree, and paths that begin
-//! with `crate`, `super`, `self`, a child or an imported name give the arrows. Code behind
-//! `#[cfg(test)]` is left out. Arrows that only a method call or a trait's implementation makes
-//! are not seen, for they name no module.
+//! Both come from the tokens of the sources. `mod` declarations give the tree. Paths that begin with
+//! `crate`, `super`, `self`, a child or an imported name give the imports, here called arrows. Code
+//! behind `#[cfg(test)]` is ignored. A dependency through a method call or a trait implementation
+//! alone stays invisible, because it names no module.
 
 mod declared;
 mod references;
@@ -18,10 +18,10 @@ pub use rings::rings;
 use references::Reference;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A module's place in [`Tree::modules`].
+/// A module's index in [`Tree::modules`].
 pub type Index = usize;
 
-/// Every module that one root file declares, the root first.
+/// Every module that one root file declares. The root is the first.
 #[derive(Debug, Default)]
 pub struct Tree {
     pub modules: Vec<Module>,
@@ -31,23 +31,23 @@ pub struct Tree {
 #[derive(Debug, Default)]
 pub struct Module {
     pub name: String,
-    /// `None` for the root.
+    /// The parent module; `None` for the root.
     pub parent: Option<Index>,
     /// The file that holds its code.
     pub file: String,
     /// The folder that holds its children, from the root of the repository.
     pub folder: String,
     pub children: BTreeMap<String, Index>,
-    /// Names that `use` brings in, with the path that each stands for.
+    /// Names imported by `use`, each with the path it stands for.
     aliases: BTreeMap<String, Vec<String>>,
     /// Paths of `use …::*`.
     globs: Vec<Vec<String>>,
-    /// Names that are defined here.
+    /// Names of the items that the module defines.
     items: BTreeSet<String>,
     references: Vec<Reference>,
 }
 
-/// An import between two modules with one parent: `from` names something within `to`.
+/// An import between two sibling modules: `from` names an item within `to`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arrow {
     pub from: Index,

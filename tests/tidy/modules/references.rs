@@ -3,7 +3,7 @@
 use super::strip_tests::group_length;
 use crate::rust_source::{Kind, Token};
 
-/// A path as it is written, and its line.
+/// A path as the source spells it, with its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reference {
     pub path: Vec<String>,
@@ -14,13 +14,13 @@ pub struct Reference {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Import {
     pub reference: Reference,
-    /// The name that it brings in; `None` for `*`.
+    /// The imported name; `None` for `*`.
     pub alias: Option<String>,
 }
 
-/// Expands `use a::{b, c as d, e::*};` to one import a branch.
+/// Expands `use a::{b, c as d, e::*};` to one import per branch.
 ///
-/// `tokens` begin behind the word `use`.
+/// `tokens` start after the keyword `use`.
 pub fn imports(tokens: &[Token]) -> Vec<Import> {
     let end = tokens.iter().position(|token| token.is_punct(';')).unwrap_or(tokens.len());
     let mut found = Vec::new();
@@ -28,7 +28,7 @@ pub fn imports(tokens: &[Token]) -> Vec<Import> {
     found
 }
 
-/// Reads the branches between two braces, or the only one of a `use` without braces.
+/// Reads the branches between two braces, or the only branch of a `use` without braces.
 fn branches(tokens: &[Token], prefix: &[String], found: &mut Vec<Import>) {
     let mut start = 0;
     let mut index = 0;
@@ -56,7 +56,7 @@ fn branch(tokens: &[Token], prefix: &[String], found: &mut Vec<Import>) {
                 let alias = tokens.get(index + 1).and_then(Token::ident).map(str::to_owned);
                 return found.push(Import { reference, alias });
             }
-            // `a::{self}` stands for `a`; only a leading `self` is a step.
+            // `a::{self}` means `a`. Only a leading `self` is a path segment.
             Kind::Ident(word) if word == "self" && !reference.path.is_empty() => {}
             Kind::Ident(word) => reference.path.push(word.clone()),
             _ => {}
@@ -66,9 +66,9 @@ fn branch(tokens: &[Token], prefix: &[String], found: &mut Vec<Import>) {
     found.push(Import { reference, alias });
 }
 
-/// Reads the path that begins at the first token; `None` if it has no second step.
+/// Reads the path that begins at the first token. Returns `None` if the path has only one segment.
 ///
-/// A path in a string counts, too: `serde` and `clap` take functions by name.
+/// Also reads paths in strings, because attributes of `serde` and `clap` name functions that way.
 pub fn path(tokens: &[Token]) -> Option<Reference> {
     let line = tokens.first()?.line;
     if let Kind::Literal(text) = &tokens[0].kind {

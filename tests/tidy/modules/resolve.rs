@@ -1,15 +1,15 @@
-//! From the paths that modules name to arrows between siblings.
+//! Turns the paths that modules name into arrows between siblings.
 
 use super::{Arrow, Index, Module, Tree};
 use std::collections::BTreeMap;
 
-/// Re-exports of re-exports are followed so many times; rustc refuses a ring of them.
+/// The longest chain of re-exports that is followed. rustc itself rejects a cycle of re-exports.
 const FOLLOWED_MAX: usize = 16;
 
-/// Finds every arrow between two modules with one parent, the first place of each.
+/// Finds every arrow between two sibling modules, with the place of its first occurrence.
 ///
-/// A path that leads through a re-export points to both, the module that it is taken from and the
-/// one that the re-export names.
+/// A path through a re-export makes two arrows: to the module with the re-export, and to the module
+/// that the re-export names.
 pub fn arrows(tree: &Tree) -> Vec<Arrow> {
     let mut found: BTreeMap<(Index, Index), Arrow> = BTreeMap::new();
     for (at, module) in tree.modules.iter().enumerate() {
@@ -26,7 +26,7 @@ pub fn arrows(tree: &Tree) -> Vec<Arrow> {
 }
 
 impl Tree {
-    /// Walks a path from a module, and notes every module that it passes.
+    /// Follows a path from a module and adds every module on the way to `visited`.
     ///
     /// Returns the module that the whole path names, if it names one.
     fn resolve(&self, at: Index, path: &[String], visited: &mut Vec<Index>, left: usize) -> Option<Index> {
@@ -46,7 +46,7 @@ impl Tree {
         Some(current)
     }
 
-    /// Takes one step into a child, or through a re-export.
+    /// Follows one path segment, into a child or through a re-export.
     fn step(&self, at: Index, name: &str, visited: &mut Vec<Index>, left: usize) -> Option<Index> {
         let module = &self.modules[at];
         if let Some(child) = module.children.get(name) {
@@ -65,7 +65,7 @@ impl Tree {
         None
     }
 
-    /// Returns the module of a `use path::*` if it has the name.
+    /// Returns the module behind `use path::*` if it contains the name.
     fn offers(&self, at: Index, path: &[String], name: &str, left: usize) -> Option<Index> {
         let source = self.resolve(at, path, &mut Vec::new(), left)?;
         let has = |module: &Module| {
@@ -76,16 +76,16 @@ impl Tree {
         (source != at && has(&self.modules[source])).then_some(source)
     }
 
-    /// Returns the two modules with one parent that hold `from` and `to`.
+    /// Returns the two sibling modules that contain `from` and `to`.
     ///
-    /// `None` if one holds the other: a parent may name its children, and they it.
+    /// Returns `None` if one contains the other: a parent and its children may name each other.
     fn siblings(&self, from: Index, to: Index) -> Option<(Index, Index)> {
         let (upward, downward) = (self.ancestry(from), self.ancestry(to));
         let shared = upward.iter().zip(&downward).take_while(|(left, right)| left == right).count();
         Some((*upward.get(shared)?, *downward.get(shared)?))
     }
 
-    /// Returns the modules from the root to this one.
+    /// Returns the chain of modules from the root down to this one.
     fn ancestry(&self, at: Index) -> Vec<Index> {
         let mut chain = vec![at];
         while let Some(parent) = chain.last().and_then(|last| self.modules[*last].parent) {

@@ -1,11 +1,12 @@
-//! Rings in a graph of arrows.
+//! Finds rings (import cycles) in a graph of arrows.
 
 use super::{Arrow, Index};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Finds for every arrow that stands in a ring the shortest ring through it, each ring once.
+/// Finds the shortest ring through each arrow that is part of one. Returns each ring once.
 ///
-/// A ring begins with its smallest module. Together they hold every arrow of every ring.
+/// A ring starts with its module of the smallest index. The returned rings together contain every
+/// arrow that is part of any ring.
 pub fn rings(arrows: &[Arrow]) -> Vec<Vec<&Arrow>> {
     let mut leaving: BTreeMap<Index, Vec<&Arrow>> = BTreeMap::new();
     for arrow in arrows {
@@ -28,7 +29,7 @@ pub fn rings(arrows: &[Arrow]) -> Vec<Vec<&Arrow>> {
     found
 }
 
-/// Returns the arrows of a shortest way; `None` if there is none.
+/// Returns the arrows of a shortest path from `start` to `end`; `None` if there is no path.
 fn shortest<'a>(
     leaving: &BTreeMap<Index, Vec<&'a Arrow>>,
     start: Index,

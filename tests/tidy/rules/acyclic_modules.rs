@@ -1,7 +1,7 @@
-//! Modules with one parent do not import each other in a ring.
+//! Sibling modules do not import each other in a ring.
 //!
-//! Who reads a ring has to go round it: none of its modules can be understood, or built, before the
-//! others. The way out is nearly always to move a type to the floor below.
+//! No module of a ring can be understood without all the others. The fix is nearly always to move a
+//! shared type into a lower module.
 
 use crate::finding::Finding;
 use crate::manifest::packages;
@@ -9,7 +9,7 @@ use crate::modules::{Arrow, Tree, arrows, read, rings};
 use crate::repository::Repository;
 use std::collections::BTreeMap;
 
-/// A ring: its folder, and its arrows by name and by place.
+/// A ring: its folder, and the names and places of its arrows.
 #[derive(Debug)]
 struct Ring {
     /// The folder of the modules.
@@ -18,12 +18,12 @@ struct Ring {
     places: Vec<String>,
 }
 
-/// Finds rings.
+/// Finds rings in every package of the repository.
 pub fn check(repository: &Repository) -> Vec<Finding> {
     find(repository).iter().map(finding).collect()
 }
 
-/// Finds for every arrow in a ring the shortest ring through it, each ring once.
+/// Finds the shortest ring through each arrow that is part of one. Returns each ring once.
 fn find(repository: &Repository) -> Vec<Ring> {
     let packages = packages(repository);
     let roots = packages.iter().flat_map(|package| &package.roots);
@@ -53,11 +53,11 @@ fn name(tree: &Tree, arrow: &Arrow) -> String {
     format!("{} -> {}", tree.modules[arrow.from].name, tree.modules[arrow.to].name)
 }
 
-/// Names the ring and the place of each of its arrows.
+/// Describes the ring with the name and place of each arrow.
 fn finding(ring: &Ring) -> Finding {
     let arrows: Vec<String> =
         ring.names.iter().zip(&ring.places).map(|(name, place)| format!("{name} ({place})")).collect();
-    let advice = "move what both need to the floor below";
+    let advice = "move the items that they share into a lower module";
     Finding::on(&ring.folder, format!("modules in a ring, {}: {advice}", arrows.join(", ")))
 }
 

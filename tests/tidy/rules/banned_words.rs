@@ -1,14 +1,14 @@
-//! One word per thing: the right-hand column of the glossary may not appear in identifiers.
+//! One word per thing: identifiers may not use the words in the right column of the glossary.
 
 use crate::finding::Finding;
 use crate::repository::{File, Repository};
 use crate::rust_source::Token;
 use std::collections::BTreeSet;
 
-/// Words with one meaning only, so that finding one is never an accident.
+/// Rejected words, each with its replacement. They have no other legitimate meaning in this code.
 ///
-/// Left out because they are honest words elsewhere: node (a graph's), peer (a socket's), group,
-/// project, iteration, script, batch, gradient, result, payload, snapshot, strength, encryption.
+/// The list leaves out words that have one: node (of a graph), peer (of a socket), group, project,
+/// iteration, script, batch, gradient, result, payload, snapshot, strength, encryption.
 const BANNED: [(&str, &str); 11] = [
     ("fleet", "population"),
     ("participant", "client"),
@@ -23,7 +23,7 @@ const BANNED: [(&str, &str); 11] = [
     ("daemon", "driver"),
 ];
 
-/// Names that other people chose: identifier, folder (empty: anywhere), reason.
+/// Allowed third-party names: identifier, folder (empty means anywhere), reason.
 const EXCEPTIONS: [(&str, &str, &str); 5] = [
     ("worker_threads", "", "the name of tokio's setting"),
     ("Worker", "wasm/", "the browser's own type"),
@@ -38,7 +38,7 @@ pub fn check(repository: &Repository) -> Vec<Finding> {
 }
 
 fn check_file(file: &File) -> Vec<Finding> {
-    // A word is reported once a line, however often it stands there.
+    // The set reports each identifier at most once per line.
     let identifiers: BTreeSet<(usize, String)> = if file.has_extension(&["rs"]) {
         rust_identifiers(file.tokens().unwrap_or_default())
     } else if file.has_extension(&["sql"]) {
@@ -70,13 +70,15 @@ fn is_excepted(identifier: &str, path: &str) -> bool {
     EXCEPTIONS.iter().any(|(name, folder, _)| *name == identifier && path.starts_with(folder))
 }
 
-/// Says what is wrong with the identifier; `None` if nothing is.
+/// Returns the message for a rejected identifier; `None` if it is allowed.
 fn objection(identifier: &str) -> Option<String> {
     let parts = words(identifier);
     let (word, instead) = BANNED
         .iter()
         .find(|(word, _)| parts.iter().any(|part| part.strip_suffix('s').unwrap_or(part) == *word))?;
-    Some(format!("`{identifier}`: the glossary says {instead}, not {word}"))
+    Some(format!(
+        "`{identifier}` contains `{word}`; the word in docs/glossary.md is {instead}. Rename the identifier"
+    ))
 }
 
 /// Splits `snake_case`, `CamelCase` and `HTTPServer2` into lower-case words.

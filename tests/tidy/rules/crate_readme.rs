@@ -1,14 +1,14 @@
-//! A package's README is its crate documentation: one text, two doors.
+//! A package's README is also its crate documentation.
 
 use crate::finding::Finding;
 use crate::manifest::{Package, packages};
 use crate::repository::Repository;
 use crate::rust_source::{Kind, tokens};
 
-/// Rooms whose packages other people read first by their README.
+/// Top-level folders whose packages need a README.
 const ROOMS: [&str; 4] = ["server", "client-sdk", "mobile-bindings", "wasm"];
 
-/// Finds packages without a README, and READMEs that are not the crate's documentation.
+/// Finds packages without a README, and READMEs that the crate documentation does not include.
 pub fn check(repository: &Repository) -> Vec<Finding> {
     let packages = packages(repository);
     let public = packages.iter().filter(|package| {
@@ -21,13 +21,14 @@ pub fn check(repository: &Repository) -> Vec<Finding> {
 fn check_package(repository: &Repository, package: &Package) -> Option<Finding> {
     let readme = format!("{}/README.md", package.folder);
     if repository.file(&readme).is_none_or(|file| file.text().trim().is_empty()) {
-        return Some(Finding::on(&readme, format!("{} has no README", package.name)));
+        return Some(Finding::on(&readme, format!("package {} has no README; write one here", package.name)));
     }
     let entry = repository.file(&package.entry).map(|file| file.text()).unwrap_or_default();
     if includes_readme(entry) {
         return None;
     }
-    let advice = "does not begin with `#![doc = include_str!(\"../README.md\")]`";
+    let advice = "the crate documentation does not include the README. \
+                  Begin the file with `#![doc = include_str!(\"../README.md\")]`";
     Some(Finding::on(&package.entry, advice))
 }
 

@@ -1,4 +1,4 @@
-//! An arrow between packages may only point down.
+//! A dependency between packages may only point to a lower layer.
 
 use crate::{
     finding::Finding,
@@ -6,7 +6,7 @@ use crate::{
     repository::Repository,
 };
 
-/// The picture in `docs/architecture.md`, lowest layer first.
+/// The layers of `docs/architecture.md`, lowest first.
 const LAYERS: [&[&str]; 10] = [
     /* words     */ &["folkmoot-protocol"],
     /* graphs    */ &["folkmoot-graph"],
@@ -22,19 +22,19 @@ const LAYERS: [&[&str]; 10] = [
     /* command   */ &["folkmoot-cli"],
 ];
 
-/// What runs on a device lives here, and may never reach into the server's rooms.
+/// Top-level folders of code that runs on devices. It may never depend on `server`.
 const DEVICE_ROOMS: [&str; 3] = ["client-sdk", "mobile-bindings", "wasm"];
 
-/// Leaves: they may use anything, and nothing outside may use them.
+/// Top-level folders that may depend on every package. No package outside may depend on theirs.
 const LEAF_ROOMS: [&str; 2] = ["tests", "examples"];
 
-/// Finds every arrow between the workspace's packages that does not point down.
+/// Finds every dependency between the repository's packages that does not point to a lower layer.
 pub fn check(repository: &Repository) -> Vec<Finding> {
     let packages = packages(repository);
     let mut findings = Vec::new();
     for from in packages.iter().filter(|package| !LEAF_ROOMS.contains(&room(package))) {
         if layer(&from.name).is_none() {
-            let advice = "stands in no layer: add it to LAYERS in tests/tidy/rules/dependency_direction.rs";
+            let advice = "has no layer. Add it to LAYERS in tests/tidy/rules/dependency_direction.rs";
             findings.push(Finding::on(&from.manifest, format!("{} {advice}", from.name)));
             continue;
         }
@@ -48,22 +48,27 @@ pub fn check(repository: &Repository) -> Vec<Finding> {
     findings
 }
 
-/// Says why the arrow may not be; `None` if it may.
+/// Returns the reason why the dependency is forbidden; `None` if it is allowed.
 fn refusal(from: &Package, to: &Package) -> Option<&'static str> {
     if LEAF_ROOMS.contains(&room(to)) {
-        return Some("nothing outside tests and examples may depend on them");
+        return Some("packages outside tests and examples may not depend on a package in them");
     }
     if DEVICE_ROOMS.contains(&room(from)) && room(to) == "server" {
-        return Some("a device's room may never depend on a server's room");
+        return Some("code for devices may not depend on a package in server/");
     }
-    (layer(&to.name) >= layer(&from.name)).then_some("an arrow may only point to a strictly lower layer")
+    (layer(&to.name) >= layer(&from.name)).then_some(
+        "a package may only depend on a strictly lower layer. Move the shared code to a lower package; \
+         docs/architecture.md shows the layers",
+    )
 }
 
-/// Refuses a dependency on a package of this name that is not in the repository.
+/// Finds dependencies on `folkmoot-` packages that do not exist in the repository.
 fn missing<'a>(from: &'a Package, packages: &'a [Package]) -> impl Iterator<Item = Finding> + 'a {
     let ours = from.dependencies.iter().filter(|name| name.starts_with("folkmoot-"));
     ours.filter(|name| packages.iter().all(|package| package.name != **name)).map(|name| {
-        Finding::on(&from.manifest, format!("{} -> {name}: there is no such package here", from.name))
+        let message =
+            format!("{} -> {name}: the repository has no such package. Correct the name", from.name);
+        Finding::on(&from.manifest, message)
     })
 }
 
@@ -94,7 +99,7 @@ mod tests {
         ("folkmoot-tests", "tests"),
     ];
 
-    /// Makes a repository in which `from` has one dependency.
+    /// Checks a repository in which `from` depends only on `to`.
     fn edge(from: &str, to: &str) -> Vec<Finding> {
         let manifests: Vec<(String, String)> = FOLDERS
             .iter()

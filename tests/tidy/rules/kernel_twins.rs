@@ -1,6 +1,6 @@
-//! Every entry point of the GPU has a twin on the CPU, and a test that compares them.
+//! Every GPU entry point has a twin on the CPU and a test that compares the two.
 //!
-//! `tests/tidy/kernels.toml` maps them: by the names of files and not by their folders, so that a file may move.
+//! `tests/tidy/kernels.toml` maps them. It uses file names without folders, so that a file can move.
 
 use crate::{
     finding::Finding,
@@ -12,10 +12,11 @@ use toml::{Table, Value};
 
 const KERNELS: &str = "tests/tidy/kernels.toml";
 
-/// What begins an entry point: of its own, or called for each element by a template that has one.
+/// Texts that mark an entry point: `@compute` itself, or a function that a template with `@compute` calls for
+/// each element.
 const ENTRIES: [&str; 2] = ["@compute", "fn element("];
 
-/// Finds entry points that are not mapped, and mappings to or from what is not there.
+/// Finds entry points without a mapping, and mappings that name a missing entry point, twin or test.
 pub fn check(repository: &Repository) -> Vec<Finding> {
     let text = repository.file(KERNELS).map(File::text).unwrap_or_default();
     let table: Table = text.parse().expect("tests/tidy/kernels.toml is TOML");
@@ -23,14 +24,15 @@ pub fn check(repository: &Repository) -> Vec<Finding> {
     let unmapped = kernels.iter().filter(|(name, _)| !table.contains_key(**name));
     let mut findings: Vec<Finding> = unmapped
         .map(|(name, file)| {
-            let advice =
-                format!("has an entry point: give `{name}` its twin on the CPU and a test in {KERNELS}");
+            let advice = format!(
+                "has an entry point without a mapping. Add `{name}` with its CPU twin and a test to {KERNELS}"
+            );
             Finding::on(&file.path, advice)
         })
         .collect();
     for (name, entry) in &table {
         if !kernels.contains_key(name.as_str()) {
-            findings.push(Finding::on(KERNELS, format!("`{name}` has no entry point: take it off")));
+            findings.push(Finding::on(KERNELS, format!("`{name}` has no entry point. Remove its table")));
         }
         findings
             .extend(faults(repository, entry).map(|fault| Finding::on(KERNELS, format!("`{name}` {fault}"))));
@@ -38,7 +40,7 @@ pub fn check(repository: &Repository) -> Vec<Finding> {
     findings
 }
 
-/// Finds the files that hold an entry point, by their names without an ending.
+/// Maps file names without their extension to the files that contain an entry point.
 fn kernels(repository: &Repository) -> BTreeMap<&str, &File> {
     let shaders = repository.files.iter().filter(|file| {
         file.has_extension(&["wgsl"]) && ENTRIES.iter().any(|entry| file.text().contains(entry))
@@ -52,12 +54,12 @@ fn kernels(repository: &Repository) -> BTreeMap<&str, &File> {
     shaders.chain(builders).map(|file| (stem(file), file)).collect()
 }
 
-/// Tells a doc comment, which may speak of entry points, from code: its text begins with a space.
+/// Returns `true` for a doc comment, whose literal begins with a space. It may mention entry points.
 fn is_prose(literal: &str) -> bool {
     literal.starts_with("\" ")
 }
 
-/// Says what is wrong with the entry of a kernel.
+/// Describes the mistakes in one table of the mapping.
 fn faults(repository: &Repository, entry: &Value) -> impl Iterator<Item = String> {
     let list = |key: &str| -> Vec<String> {
         let listed = entry.get(key).and_then(Value::as_array).into_iter().flatten();
@@ -67,19 +69,19 @@ fn faults(repository: &Repository, entry: &Value) -> impl Iterator<Item = String
     let is_alone = entry.get("alone").and_then(Value::as_str).is_some_and(|reason| !reason.is_empty());
     let mut faults = Vec::new();
     if twins.is_empty() && !is_alone {
-        faults.push("has no twin: name one in `twins`, or say in `alone` why there is none".to_owned());
+        faults.push("has no twin. Name one in `twins`, or explain in `alone` why there is none".to_owned());
     }
     if tests.is_empty() {
-        faults.push("has no test: name one in `tests`".to_owned());
+        faults.push("has no test. Name one in `tests`".to_owned());
     }
     let gone = twins.iter().filter(|twin| !has(repository, twin, |file| !file.path.contains("/gpu/")));
-    faults.extend(gone.map(|twin| format!("has the twin `{twin}`, which is not there")));
+    faults.extend(gone.map(|twin| format!("has the twin `{twin}`, which does not exist. Correct its name")));
     let gone = tests.iter().filter(|test| !has(repository, test, is_test));
-    faults.extend(gone.map(|test| format!("has the test `{test}`, which is not there")));
+    faults.extend(gone.map(|test| format!("has the test `{test}`, which does not exist. Correct its name")));
     faults.into_iter()
 }
 
-/// Tells whether `file::name` is defined in one of the files.
+/// Returns `true` if one of the files defines `file::name`.
 fn has(repository: &Repository, path: &str, is_right: impl Fn(&File) -> bool) -> bool {
     let Some((file_name, name)) = path.split_once("::") else { return false };
     let files = repository.rust_files().filter(|file| stem(file) == file_name && is_right(file));
@@ -127,7 +129,7 @@ mod tests {
             check(&Repository::from_texts(&files)).iter().map(Finding::to_string).collect();
         messages.sort();
         let expected = [
-            "`norm` its twin",
+            "`norm` with its CPU twin",
             "`gone` has no entry point",
             "`reduce` has no test",
             "`reduce` has the twin `relu::fold`",

@@ -1,4 +1,4 @@
-//! The rules, one file each. All have one shape: `check(&Repository) -> Vec<Finding>`.
+//! The rules, one per file. Each has a function `check(&Repository) -> Vec<Finding>`.
 
 pub mod acyclic_modules;
 pub mod banned_words;

@@ -1,9 +1,9 @@
-//! The repository stands alone: no path in it leads to the machine it was written on.
+//! The repository contains no paths of a particular machine.
 
 use crate::finding::Finding;
 use crate::repository::{File, Repository};
 
-/// Fragments of absolute or escaping paths, in parts so that this file does not find itself.
+/// Fragments of forbidden paths, split so that this rule does not match its own source.
 const FORBIDDEN: [&[&str]; 2] = [&["/wo", "rk/"], &["../sha", "red"]];
 
 /// Finds forbidden paths in every text of the repository.
@@ -19,7 +19,7 @@ fn check_file(file: &File) -> Vec<Finding> {
             findings.push(Finding::at(
                 &file.path,
                 index + 1,
-                format!("`{path}` means nothing on another machine"),
+                format!("`{path}` does not exist on other machines. Use a path inside the repository"),
             ));
         }
     }

@@ -1,11 +1,11 @@
-//! Packages that decide do no I/O, read no clock and own no randomness.
+//! Pure packages do no I/O, read no clock and create no random number generator.
 
 use crate::finding::Finding;
 use crate::manifest::{Package, packages};
 use crate::repository::{File, Repository};
 use crate::rust_source::mentions;
 
-/// Time and chance are arguments here.
+/// Packages whose callers pass in the time and random numbers.
 const PURE_PACKAGES: [&str; 10] = [
     "folkmoot-protocol",
     "folkmoot-graph",
@@ -23,19 +23,19 @@ const PURE_PACKAGES: [&str; 10] = [
 const IMPURE_DEPENDENCIES: [&str; 9] =
     ["tokio", "axum", "axum-server", "sqlx", "reqwest", "hyper", "object_store", "async-std", "mio"];
 
-/// Paths that reach the clock, the operating system's randomness or the network.
+/// Paths that reach the clock, the operating system's randomness or the network, each with the advice of its finding.
 const IMPURE_PATHS: [(&str, &str); 11] = [
-    ("SystemTime::now", "time is an argument"),
-    ("Instant::now", "time is an argument"),
-    ("Utc::now", "time is an argument"),
-    ("Timestamp::now", "time is an argument"),
-    ("rand::rng", "chance is an argument"),
-    ("rand::random", "chance is an argument"),
-    ("thread_rng", "chance is an argument"),
-    ("ThreadRng", "chance is an argument"),
-    ("OsRng", "chance is an argument"),
-    ("SysRng", "chance is an argument"),
-    ("std::net", "decisions return effects, a driver performs them"),
+    ("SystemTime::now", "take the time as an argument"),
+    ("Instant::now", "take the time as an argument"),
+    ("Utc::now", "take the time as an argument"),
+    ("Timestamp::now", "take the time as an argument"),
+    ("rand::rng", "take the random number generator as an argument"),
+    ("rand::random", "take the random number generator as an argument"),
+    ("thread_rng", "take the random number generator as an argument"),
+    ("ThreadRng", "take the random number generator as an argument"),
+    ("OsRng", "take the random number generator as an argument"),
+    ("SysRng", "take the random number generator as an argument"),
+    ("std::net", "return an effect and let a driver perform it"),
 ];
 
 /// Finds impure dependencies and impure paths in the pure packages.
@@ -54,12 +54,16 @@ fn impure_dependencies(package: &Package) -> Vec<Finding> {
     let impure = package.dependencies.iter().filter(|name| IMPURE_DEPENDENCIES.contains(&name.as_str()));
     impure
         .map(|name| {
-            Finding::on(&package.manifest, format!("{} is pure and may not use {name}", package.name))
+            let advice = "Move the code that needs it to a package that is not pure";
+            Finding::on(
+                &package.manifest,
+                format!("{} is pure and may not use {name}. {advice}", package.name),
+            )
         })
         .collect()
 }
 
-/// Returns the Rust files of the package, without those of packages nested in its folder.
+/// Returns the Rust files of the package, except those of packages nested in its folder.
 fn sources<'a>(
     repository: &'a Repository,
     package: &'a Package,

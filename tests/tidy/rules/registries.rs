@@ -1,9 +1,9 @@
-//! Packages come from the public registries, so that everyone can build what we build.
+//! All packages come from public registries, so that everyone can build the repository.
 
 use crate::finding::Finding;
 use crate::repository::{File, Repository};
 
-/// Hosts of the public registries and of the forges that toolchains are fetched from.
+/// Hosts of public registries, and of the sites that serve source repositories and toolchains.
 const PUBLIC_HOSTS: [&str; 16] = [
     "github.com",
     "crates.io",
@@ -23,8 +23,8 @@ const PUBLIC_HOSTS: [&str; 16] = [
     "sh.rustup.rs",
 ];
 
-/// Where a package manager keeps addresses, and the words that mark a line holding one.
-/// An empty list of words means every line.
+/// Files in which package managers keep addresses, and the words that mark a line with an address.
+/// An empty list of words selects every line.
 const PLACES: [(&str, &[&str]); 16] = [
     ("Cargo.lock", &["source"]),
     (".cargo/config.toml", &["registry", "index", "source"]),
@@ -44,7 +44,7 @@ const PLACES: [(&str, &[&str]); 16] = [
     ("Package.resolved", &["location"]),
 ];
 
-/// Finds addresses of packages that lead elsewhere.
+/// Finds package addresses on other hosts.
 pub fn check(repository: &Repository) -> Vec<Finding> {
     repository.files.iter().flat_map(check_file).collect()
 }
@@ -55,17 +55,18 @@ fn check_file(file: &File) -> Vec<Finding> {
     let Some((_, words)) = place else { return Vec::new() };
     let lines = file.text().lines().enumerate();
     let relevant = lines.filter(|(_, line)| words.is_empty() || words.iter().any(|word| line.contains(word)));
+    let advice = "Use one of PUBLIC_HOSTS in tests/tidy/rules/registries.rs";
     let mut findings = Vec::new();
     for (index, line) in relevant {
         let strangers = hosts(line).into_iter().filter(|host| !PUBLIC_HOSTS.contains(&host.as_str()));
-        findings.extend(
-            strangers.map(|host| Finding::at(&file.path, index + 1, format!("{host} is no public registry"))),
-        );
+        findings.extend(strangers.map(|host| {
+            Finding::at(&file.path, index + 1, format!("{host} is not a public registry. {advice}"))
+        }));
     }
     findings
 }
 
-/// Returns the host of every address in the line, without user and port.
+/// Returns the host of every URL in the line, without user and port.
 fn hosts(line: &str) -> Vec<String> {
     // Gradle escapes the colon in its properties.
     let line = line.replace("\\:", ":");

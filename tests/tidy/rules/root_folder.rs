@@ -1,10 +1,10 @@
-//! The list of folders at the root is the first diagram; it does not grow by accident.
+//! The root folder shows the structure of the repository, so it may not grow by accident.
 
 use crate::finding::Finding;
 use crate::repository::Repository;
 use std::collections::BTreeMap;
 
-/// The rooms, and the folders of tools.
+/// The allowed folders: those of the sources and those of tools.
 const FOLDERS: [&str; 11] = [
     "server",
     "client-sdk",
@@ -19,24 +19,26 @@ const FOLDERS: [&str; 11] = [
     ".github",
 ];
 
-/// The files; a file with a dot in front is a tool's and may be there too.
+/// The allowed files. A file whose name begins with a dot belongs to a tool and is allowed too.
 const FILES: [&str; 6] =
     ["Cargo.toml", "Cargo.lock", "README.md", "LICENSE-MIT", "LICENSE-APACHE", "rust-toolchain.toml"];
 
-/// Files without which the repository is incomplete.
+/// Files that must exist.
 const REQUIRED: [&str; 4] = ["Cargo.toml", "Cargo.lock", "LICENSE-MIT", "LICENSE-APACHE"];
 
-/// Finds what does not belong at the root, and what is missing there.
+/// Finds files and folders that do not belong at the root, and required files that are missing.
 pub fn check(repository: &Repository) -> Vec<Finding> {
     let paths = repository.files.iter().map(|file| file.path.as_str());
-    // One finding for a folder, however much is in it.
+    // The map gives one finding for a folder, not one for each of its files.
     let tops: BTreeMap<&str, bool> =
         paths.map(|path| path.split_once('/').map_or((path, false), |(folder, _)| (folder, true))).collect();
     let strangers = tops.iter().filter(|(name, is_folder)| !belongs(name, **is_folder));
     let missing = REQUIRED.iter().filter(|name| !tops.contains_key(*name));
     strangers
-        .map(|(name, _)| Finding::on(name, "does not belong at the root: find its room"))
-        .chain(missing.map(|name| Finding::on(name, "is missing")))
+        .map(|(name, _)| {
+            Finding::on(name, "does not belong at the root. Move it into the folder that it is about")
+        })
+        .chain(missing.map(|name| Finding::on(name, "is missing from the root. Restore it")))
         .collect()
 }
 

@@ -1,7 +1,7 @@
-//! Files, functions and folders stay small; those that are large may only shrink.
+//! Files, functions and folders stay small. Those above the limit may only shrink.
 //!
-//! `tests/tidy/ratchet.toml` holds the limits and the exceptions. `TIDY_BLESS=1` writes the
-//! exceptions anew from what is measured: the diff shows a reviewer what grew.
+//! `tests/tidy/ratchet.toml` holds the limits and the exceptions. `TIDY_BLESS=1` replaces the
+//! exceptions with the measured sizes, so the diff shows a reviewer which have grown.
 
 use crate::finding::Finding;
 use crate::repository::{File, Repository};
@@ -13,14 +13,14 @@ use toml::{Table, Value};
 
 const RATCHET: &str = "tests/tidy/ratchet.toml";
 
-/// Sources that people write. Generated files and data have other extensions.
+/// Extensions of handwritten sources. Generated files and data have others.
 const EXTENSIONS: [&str; 14] =
     ["rs", "wgsl", "sql", "ts", "tsx", "js", "mjs", "css", "html", "kt", "kts", "swift", "py", "sh"];
 
-/// A listed exception must be lowered when it is less than this share (in percent) of its limit.
+/// A listed exception must be lowered if the measured size is less than this percentage of it.
 const SLACK_PERCENT: usize = 90;
 
-/// What is measured: its name, its section of the ratchet, its limit's key, and what is counted.
+/// A kind of thing with a size limit: its name, its section and key in the ratchet, and its unit.
 struct Kind {
     name: &'static str,
     section: &'static str,
@@ -34,7 +34,7 @@ const KINDS: [Kind; 3] = [
     Kind { name: "folder", section: "folders", limit: "files_max", counted: "files side by side" },
 ];
 
-/// Lines by name, `path` for a file and `path::function` for a function; sources by folder.
+/// Sizes by name. Files (`path`) and functions (`path::function`) are measured in lines, folders in files.
 type Sizes = BTreeMap<String, usize>;
 
 /// One limit, and the exceptions from it.
@@ -83,7 +83,7 @@ fn measure(repository: &Repository) -> [Sizes; 3] {
     [files, functions, folders]
 }
 
-/// Of several functions with one name in a file, the longest counts.
+/// Measures the functions of a file. If several have the same name, the longest counts.
 fn measure_functions(file: &File, lines: &mut Sizes) {
     for function in functions(file.tokens().unwrap_or_default()) {
         let longest = lines.entry(format!("{}::{}", file.path, function.name)).or_default();
@@ -101,11 +101,12 @@ fn compare(kind: &Kind, limit: &Limit, measured: &Sizes) -> Vec<Finding> {
     let too_large = measured.iter().filter(|(name, size)| **size > limit.allowed(name));
     let grown = too_large.map(|(name, size)| {
         let allowed = limit.allowed(name);
-        Finding::on(name, format!("a {what} of {size} {counted}, {allowed} are allowed: split it"))
+        Finding::on(name, format!("a {what} of {size} {counted}; {allowed} are allowed. Split it"))
     });
     let slack = limit.exceptions.iter().filter_map(|(name, listed)| {
         let advice = limit.advice(kind, measured.get(name), *listed)?;
-        Some(Finding::on(name, format!("{advice}; TIDY_BLESS=1 does it")))
+        let command = "TIDY_BLESS=1 cargo test -p folkmoot-tidy size_ratchet";
+        Some(Finding::on(name, format!("{advice}, or run `{command}`")))
     });
     grown.chain(slack).collect()
 }
@@ -115,13 +116,16 @@ impl Limit {
         self.exceptions.get(name).copied().unwrap_or(self.most)
     }
 
-    /// Says how a listed exception must be tightened; `None` if it still fits.
+    /// Returns advice on tightening a listed exception; `None` if the exception still fits.
     fn advice(&self, kind: &Kind, measured: Option<&usize>, listed: usize) -> Option<String> {
         match measured {
-            None => Some(format!("is gone: take it off {RATCHET}")),
-            Some(size) if *size <= self.most => Some(format!("is small now: take it off {RATCHET}")),
+            None => Some(format!("no longer exists. Remove its exception from {RATCHET}")),
+            Some(size) if *size <= self.most => {
+                Some(format!("is now within the limit. Remove its exception from {RATCHET}"))
+            }
             Some(size) if size * 100 < listed * SLACK_PERCENT => {
-                Some(format!("shrank from {listed} to {size} {}: lower it in {RATCHET}", kind.counted))
+                let counted = kind.counted;
+                Some(format!("shrank from {listed} to {size} {counted}. Lower its exception in {RATCHET}"))
             }
             Some(_) => None,
         }
@@ -130,8 +134,8 @@ impl Limit {
 
 fn render(limits: &[Limit; 3], measured: &[Sizes; 3]) -> String {
     let mut text = String::from(
-        "# Lines allowed in a file and in a function, sources allowed side by side in a folder, and the exceptions, which\n\
-         # may only shrink. `TIDY_BLESS=1 cargo test -p folkmoot-tidy size_ratchet` writes the exceptions anew.\n",
+        "# The maximum lines of a file and of a function, the maximum sources of a folder, and the exceptions. Exceptions\n\
+         # may only shrink. `TIDY_BLESS=1 cargo test -p folkmoot-tidy size_ratchet` rewrites them.\n",
     );
     for (kind, (limit, sizes)) in KINDS.iter().zip(limits.iter().zip(measured)) {
         let Kind { section, limit: key, .. } = kind;
@@ -164,9 +168,9 @@ mod tests {
     #[test]
     fn an_exception_may_only_shrink() {
         assert!(messages(&[("old.rs", &"\n".repeat(18))]).is_empty());
-        assert!(messages(&[("old.rs", &"\n".repeat(17))])[0].contains("lower it"));
-        assert!(messages(&[("old.rs", "\n")])[0].contains("is small now"));
-        assert!(messages(&[])[0].contains("is gone"));
+        assert!(messages(&[("old.rs", &"\n".repeat(17))])[0].contains("Lower its exception"));
+        assert!(messages(&[("old.rs", "\n")])[0].contains("is now within the limit"));
+        assert!(messages(&[])[0].contains("no longer exists"));
     }
 
     #[test]
@@ -186,7 +190,7 @@ mod tests {
             messages(&files)
         };
         let found = crowded(&files);
-        assert!(found[0].starts_with("a/b: a folder of 4 files side by side, 3 are allowed"), "{found:?}");
+        assert!(found[0].starts_with("a/b: a folder of 4 files side by side; 3 are allowed"), "{found:?}");
         assert_eq!((found.len(), crowded(&files[..3]).len()), (1, 0));
     }
 

@@ -1,22 +1,22 @@
-//! What is committed is finished; what is not is an issue, not a marker.
+//! Committed code is finished. Open work belongs in an issue, not in a marker.
 
 use crate::finding::Finding;
 use crate::repository::{File, Repository};
 use crate::rust_source::{Kind, Token};
 
-/// Markers in halves, so that this file does not find itself.
+/// Markers, split so that this rule does not match its own source.
 const MARKERS: [(&str, &str); 4] = [("TO", "DO"), ("FIX", "ME"), ("XX", "X"), ("HA", "CK")];
 
-/// Macros that stand for missing code.
+/// Macros that stand in for missing code.
 const UNFINISHED_MACROS: [&str; 2] = ["todo", "unimplemented"];
 
-/// Texts in which a marker is a marker.
+/// Extensions of the files that are searched for markers.
 const EXTENSIONS: [&str; 22] = [
     "rs", "wgsl", "sql", "ts", "tsx", "js", "mjs", "css", "html", "kt", "kts", "swift", "py", "sh", "c", "h",
     "md", "toml", "yml", "yaml", "proto", "gradle",
 ];
 
-/// Finds markers, macros for missing code, and tests that are ignored without a reason.
+/// Finds markers, macros for missing code, and tests with `#[ignore]` but no reason.
 pub fn check(repository: &Repository) -> Vec<Finding> {
     repository.files.iter().flat_map(check_file).collect()
 }
@@ -43,7 +43,9 @@ fn markers(file: &File) -> Vec<Finding> {
                 findings.push(Finding::at(
                     &file.path,
                     index + 1,
-                    format!("{marker}: finish it or open an issue"),
+                    format!(
+                        "{marker} marks unfinished work. Finish it, or open an issue and remove the marker"
+                    ),
                 ));
             }
         }
@@ -67,10 +69,15 @@ fn unfinished_code(path: &str, tokens: &[Token]) -> Vec<Finding> {
         let name = window[0].ident().unwrap_or_default();
         let is_call = window[1].is_punct('!') && matches!(window[2].kind, Kind::Open(_));
         if UNFINISHED_MACROS.contains(&name) && is_call {
-            findings.push(Finding::at(path, window[0].line, format!("`{name}!`: write the code")));
+            findings.push(Finding::at(
+                path,
+                window[0].line,
+                format!("`{name}!` stands for missing code. Write it"),
+            ));
         }
         if is_bare_ignore(window) {
-            findings.push(Finding::at(path, window[0].line, "say why: `#[ignore = \"reason\"]`"));
+            let message = "the test is ignored without a reason. Write `#[ignore = \"reason\"]`";
+            findings.push(Finding::at(path, window[0].line, message));
         }
     }
     findings

@@ -1,4 +1,4 @@
-//! A walk through the code names files and what is in them. Both exist, and the walk of an update stays short.
+//! The walkthroughs link to definitions in files. Every link must be valid, and the walk of an update must stay short.
 
 use std::collections::BTreeSet;
 
@@ -6,13 +6,13 @@ use crate::finding::Finding;
 use crate::repository::Repository;
 
 const PAGE: &str = "docs/walkthroughs.md";
-/// The walk that is counted, and its files, at most.
+/// Heading of the walk that may name at most [`FILES_MAX`] different files.
 const COUNTED: &str = "## An update, from the socket to the published version";
 const FILES_MAX: usize = 11;
 
-/// Finds links to files that are not there, names that are not in them, and a walk through too many files.
+/// Finds links to missing files or definitions, and a walk through too many files.
 pub fn check(repository: &Repository) -> Vec<Finding> {
-    let Some(page) = repository.file(PAGE) else { return vec![Finding::on(PAGE, "is missing")] };
+    let Some(page) = repository.file(PAGE) else { return vec![Finding::on(PAGE, "is missing. Restore it")] };
     let (mut findings, mut counted, mut is_counted) = (Vec::new(), BTreeSet::new(), false);
     for (index, line) in page.text().lines().enumerate() {
         if line.starts_with("## ") {
@@ -23,24 +23,32 @@ pub fn check(repository: &Repository) -> Vec<Finding> {
                 counted.insert(path.to_owned());
             }
             let message = match repository.file(path) {
-                None => format!("there is no {path}"),
-                Some(file) if !defines(file.text(), name) => format!("{path} does not define {name}"),
+                None => format!("the linked file {path} does not exist. Correct the link"),
+                Some(file) if !defines(file.text(), name) => {
+                    format!("the linked file {path} does not define {name}. Correct the link")
+                }
                 Some(_) => continue,
             };
             findings.push(Finding::at(PAGE, index + 1, message));
         }
     }
     if counted.is_empty() {
-        findings.push(Finding::on(PAGE, format!("has no walk below `{COUNTED}`")));
+        let message = format!(
+            "has no links under the heading `{COUNTED}`. If you renamed it, change COUNTED in this rule"
+        );
+        findings.push(Finding::on(PAGE, message));
     }
     if counted.len() > FILES_MAX {
-        let message = format!("the walk of an update has {} files; {FILES_MAX} are allowed", counted.len());
+        let message = format!(
+            "the walk of an update has {} files; {FILES_MAX} are allowed. Simplify the code's path or leave steps out",
+            counted.len()
+        );
         findings.push(Finding::on(PAGE, message));
     }
     findings
 }
 
-/// Lists the links of a line to a definition: ``[`name`](../path.rs)``.
+/// Returns the links of a line to definitions: ``[`name`](../path.rs)``.
 fn links(line: &str) -> impl Iterator<Item = (&str, &str)> {
     line.split("[`").skip(1).filter_map(|rest| {
         let (name, rest) = rest.split_once("`](../")?;
@@ -49,7 +57,7 @@ fn links(line: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// Says whether a source defines a name, or a method by `Type::method`.
+/// Returns `true` if the source defines `name`. For `Type::method`, it looks only for the method.
 fn defines(source: &str, name: &str) -> bool {
     let last = name.rsplit("::").next().unwrap_or(name);
     ["fn ", "struct ", "enum ", "trait "].iter().any(|kind| {
@@ -73,8 +81,11 @@ mod tests {
     fn what_a_walk_names_has_to_be_there() {
         let walk = |line: &str| findings(&format!("{COUNTED}\n\n1. {line}\n"));
         assert_eq!(walk("[`Upload::push`](../a/b.rs) takes bytes"), [""; 0]);
-        assert_eq!(walk("[`Upload::pus`](../a/b.rs)"), ["a/b.rs does not define Upload::pus"]);
-        assert_eq!(walk("[`push`](../a/c.rs)"), ["there is no a/c.rs"]);
+        assert_eq!(
+            walk("[`Upload::pus`](../a/b.rs)"),
+            ["the linked file a/b.rs does not define Upload::pus. Correct the link"]
+        );
+        assert_eq!(walk("[`push`](../a/c.rs)"), ["the linked file a/c.rs does not exist. Correct the link"]);
     }
 
     #[test]
