@@ -1,2 +1,2 @@
-/* What the C code of two dependencies asks of a system that is not here: enough to compile it, nothing to link. */
+/* Stand-in for a system header. The C code of two dependencies compiles with it; nothing is linked. */
 #define assert(condition) ((void)0)

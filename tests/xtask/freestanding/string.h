@@ -1,4 +1,4 @@
-/* What the C code of two dependencies asks of a system that is not here: enough to compile it, nothing to link. */
+/* Stand-in for a system header. The C code of two dependencies compiles with it; nothing is linked. */
 #include <stddef.h>
 void *memcpy(void *, const void *, size_t);
 void *memset(void *, int, size_t);

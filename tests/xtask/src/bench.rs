@@ -1,4 +1,4 @@
-//! `cargo xtask bench <name>`: one benchmark, built as a release is.
+//! `cargo xtask bench <name>`: runs one benchmark with a release build.
 
 use crate::process::run as run_command;
 use crate::stages::browser;
@@ -10,12 +10,12 @@ use std::path::Path;
 const PACKAGE: &str = "folkmoot-bench";
 const FOLDER: &str = "tests/bench";
 
-/// Which benchmark.
+/// The benchmark to run.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Name of the benchmark; `codec-wasm` is that of the codecs in Node.js
+    /// Name of the benchmark; `codec-wasm` measures the codecs in Node.js
     name: String,
-    /// What the benchmark itself takes, such as `--json`
+    /// Arguments of the benchmark itself, such as `--json`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<String>,
 }
@@ -23,7 +23,7 @@ pub struct Arguments {
 /// Builds and runs the benchmark.
 ///
 /// # Errors
-/// Returns how the benchmark ended, or that there are none.
+/// Fails if the benchmark fails, or if the benchmark package is missing.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.name == "codec-wasm" {
         return wasm::codec(&arguments.arguments);
@@ -42,7 +42,7 @@ fn require_package(root: &Path) -> Result<(), Failure> {
     let is_there = root.join(FOLDER).join("Cargo.toml").is_file();
     is_there.then_some(()).ok_or_else(|| {
         Failure(format!(
-            "there are no benchmarks here: the package {PACKAGE} belongs in {FOLDER} and is not there"
+            "the benchmark package {PACKAGE} is missing from {FOLDER}; run this command in a complete checkout"
         ))
     })
 }

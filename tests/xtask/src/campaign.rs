@@ -1,4 +1,5 @@
-//! `cargo xtask campaign`: what takes too long for every commit, and is run before a release and after a larger change.
+//! `cargo xtask campaign`: the tests that take too long for every commit. Run it before a release and after a larger
+//! change.
 
 use crate::outcome::Outcome;
 use crate::process::{Stopwatch, run as run_command, run_reading, spelled};
@@ -10,50 +11,50 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The task whose promise is audited.
+/// The task whose privacy guarantee is audited.
 const AUDITED: &str = "examples/digits/private-task.toml";
-/// What an honest build is accused of by chance once in a thousand audits.
+/// Size and confidence of the audit. At this confidence, one in a thousand audits rejects a correct build by chance.
 const AUDIT: [&str; 6] = ["--canaries", "5000", "--rounds", "20", "--confidence", "0.999"];
 
-/// How much of it.
+/// The extent of the campaign.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Run only this part; may be given several times
     #[arg(long, value_name = "PART")]
     only: Vec<Part>,
-    /// New seeds of each simulation
+    /// Number of new seeds for each simulation
     #[arg(long, default_value_t = 10_000)]
     seeds: u64,
-    /// The first of them
+    /// First seed
     #[arg(long, default_value_t = 300)]
     first_seed: u64,
-    /// How long each fuzz target runs
+    /// Run time of each fuzz target, in seconds
     #[arg(long, default_value_t = 300)]
     fuzz_seconds: u32,
-    /// Break only lines that this file of `git diff` changes, or those of one source file
+    /// Mutate only the lines changed in this output of `git diff` (.diff or .patch), or the lines of this source file
     #[arg(long, value_name = "FILE")]
     mutate: Option<PathBuf>,
-    /// Print the summary as JSON, on the last line
+    /// Print the summary as JSON on the last line
     #[arg(long)]
     json: bool,
 }
 
-/// One part, that succeeds or is told of at the end: the others run all the same.
+/// One part of the campaign. If it fails, the others still run, and the summary names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Part {
-    /// Worlds of the simulation
+    /// Simulates a coordinator and its clients under faults
     Simulation,
-    /// Worlds of the simulation of all privacy mechanisms
+    /// Simulates all privacy mechanisms
     Privacy,
-    /// Bytes that a decoder cannot bear
+    /// Searches for bytes that make a decoder panic or exceed its memory limit
     Fuzz,
-    /// Audits of what is shipped, with more canaries and versions than a test has
+    /// Audits the privacy of a release build with more canaries and model versions than a test
     Audit,
-    /// The memory of a page over 200 rounds
+    /// Measures the memory of a browser page over 200 rounds
     Memory,
-    /// Machine code for iOS and Android
+    /// Generates machine code for iOS and Android
     Mobile,
-    /// Broken lines that no test notices, with cargo-mutants; needs `--mutate`
+    /// Searches for code changes that no test notices, with cargo-mutants; needs `--mutate`
     Mutants,
 }
 
@@ -74,7 +75,7 @@ impl Part {
 /// Runs all parts, or the chosen ones.
 ///
 /// # Errors
-/// Returns which part failed first, and why.
+/// Names the part that failed first, and the reason.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut summary = Summary::default();
     let all = Part::value_variants().iter().copied();
@@ -124,13 +125,13 @@ fn audit() -> Result<Outcome, Failure> {
     run_command(&mut audit).map(|()| Outcome::done())
 }
 
-/// Runs cargo-mutants, which brings its own copy of the tree and its own builds.
+/// Runs cargo-mutants, which changes the sources in place and makes its own builds.
 fn mutants(arguments: &Arguments) -> Result<Outcome, Failure> {
     let Some(file) = &arguments.mutate else {
-        return Outcome::left_out("mutants", "no `--mutate FILE` says which lines to break");
+        return Outcome::left_out("mutants", "`--mutate FILE` is missing. It names the lines to mutate");
     };
     if !crate::process::succeeds(&mut cargo(&["mutants", "--version"])) {
-        let why = "there is no cargo-mutants: `cargo install --locked cargo-mutants`";
+        let why = "cargo-mutants is missing. Run `cargo install --locked cargo-mutants`";
         return Outcome::left_out("mutants", why);
     }
     let is_diff = file.extension().is_some_and(|extension| extension == "diff" || extension == "patch");

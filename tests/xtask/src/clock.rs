@@ -1,8 +1,8 @@
-//! The one place where these commands read the clock: to say how long a stage took.
+//! The only place where these commands read the clock. They use it to report how long a stage took.
 
 use std::time::Instant;
 
-/// Returns the present moment.
+/// Returns the current time.
 #[allow(clippy::disallowed_methods, reason = "a command line tool is its own composition root")]
 pub fn now() -> Instant {
     Instant::now()

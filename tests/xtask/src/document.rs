@@ -1,4 +1,4 @@
-//! Documents that the program prints about itself, and that are committed.
+//! Committed documents that the `folkmoot` program generates.
 
 use crate::process::spelled;
 use crate::workspace::{Failure, cargo, root};
@@ -8,11 +8,11 @@ use std::process::Stdio;
 /// A committed document.
 #[derive(Debug)]
 pub struct Document {
-    /// Where it is, from the workspace's root.
+    /// The path from the workspace's root.
     pub path: &'static str,
-    /// What the `folkmoot` program is asked, to print it.
+    /// The arguments with which the `folkmoot` program prints the document.
     pub question: &'static [&'static str],
-    /// The command of this program that writes it.
+    /// The command of this program that writes the document.
     pub command: &'static str,
 }
 
@@ -20,7 +20,7 @@ impl Document {
     /// Writes the document, or compares it with the committed one.
     ///
     /// # Errors
-    /// Returns the first line that differs, or why the document could not be generated or written.
+    /// Fails if the document cannot be generated or written. A comparison names the first line that differs.
     pub fn write_or_check(&self, is_check: bool) -> Result<(), Failure> {
         let generated = self.generate()?;
         let path = root().join(self.path);
@@ -28,14 +28,14 @@ impl Document {
             let committed = fs::read_to_string(&path).unwrap_or_default();
             return self.compare(&committed, &generated);
         }
-        let folder = path.parent().expect("the document lies in a folder");
+        let folder = path.parent().expect("the document is in a folder");
         let written = fs::create_dir_all(folder).and_then(|()| fs::write(&path, generated));
         written.map_err(|error| Failure(format!("{} cannot be written: {error}", self.path)))?;
         println!("xtask: wrote {}", self.path);
         Ok(())
     }
 
-    /// Asks the program itself.
+    /// Runs the program and returns the document that it prints.
     fn generate(&self) -> Result<String, Failure> {
         let run = ["run", "--quiet", "-p", "folkmoot-cli", "--bin", "folkmoot", "--"];
         let mut command = cargo(&[&run, self.question].concat());
@@ -49,7 +49,7 @@ impl Document {
             String::from_utf8(output.stdout).map_err(|_| Failure(format!("{} is not UTF-8", self.path)))?;
         match text.trim_end() {
             "" => Err(Failure(format!("`{}` printed nothing", spelled(&command)))),
-            // One newline at the end, however the program ends its output.
+            // The file ends with exactly one newline, regardless of the end of the program's output.
             document => Ok(format!("{document}\n")),
         }
     }
@@ -63,7 +63,7 @@ impl Document {
         let same = lines.take_while(|(before, after)| before == after).count();
         let line = |text: &str| text.lines().nth(same).unwrap_or("(the end)").to_owned();
         Err(Failure(format!(
-            "{} is out of date from line {}:\n  - {}\n  + {}\nrun `cargo xtask {}` and commit it",
+            "{} is out of date from line {}:\n  - {}\n  + {}\nRun `cargo xtask {}` and commit the file.",
             self.path,
             same + 1,
             line(committed),

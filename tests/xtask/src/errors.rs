@@ -1,4 +1,4 @@
-//! `cargo xtask errors`: the reference of errors in every language, generated from their code.
+//! `cargo xtask errors`: generates the reference of errors in all languages from the code.
 
 use crate::document::Document;
 use crate::workspace::Failure;
@@ -7,10 +7,10 @@ use clap::Args;
 const DOCUMENT: Document =
     Document { path: "docs/reference/errors.md", question: &["errors", "--reference"], command: "errors" };
 
-/// Whether to write or to compare.
+/// Selects whether to write or to compare.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Change nothing; fail if the committed page is not what the code says
+    /// Change nothing; fail if the committed page is out of date
     #[arg(long)]
     check: bool,
 }
@@ -18,7 +18,7 @@ pub struct Arguments {
 /// Writes the page, or compares it with the committed one.
 ///
 /// # Errors
-/// Returns the first line that differs, or why the page could not be generated or written.
+/// Fails if the page cannot be generated or written. A comparison names the first line that differs.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     DOCUMENT.write_or_check(arguments.check)
 }

@@ -1,4 +1,4 @@
-//! The first stage: installs what the tests need and is missing, and says so before it does.
+//! The first stage: installs the missing tools that the tests need. It announces each command before it runs.
 
 use crate::outcome::Outcome;
 use crate::process::{announce, run as run_command, succeeds};
@@ -11,20 +11,20 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// Something outside cargo's reach.
+/// A tool that cargo cannot install.
 struct Requirement {
-    /// The packages of Debian and Ubuntu.
+    /// Its packages on Debian and Ubuntu.
     apt_packages: &'static [&'static str],
-    /// What it is, and how to get it where there is no apt.
+    /// Its name and purpose, and how to install it without apt.
     advice: &'static str,
-    /// Whether the tests can do without: they then skip what needs it, loudly.
+    /// Set if the tests can run without it. Tests that need it are then skipped, with a message.
     optional: bool,
     is_present: fn() -> bool,
 }
 
 const REQUIREMENTS: [Requirement; 13] = [
     Requirement {
-        // gcc only recommends the headers, and links nothing without them.
+        // gcc cannot link without the headers, but only recommends their package.
         apt_packages: &["gcc", "libc6-dev"],
         advice: "a C compiler: Xcode's command line tools, `dnf install gcc`, `pacman -S gcc`",
         optional: false,
@@ -51,21 +51,21 @@ const REQUIREMENTS: [Requirement; 13] = [
     },
     Requirement {
         apt_packages: &["mesa-vulkan-drivers", "libvulkan1"],
-        advice: "Mesa's Vulkan driver that needs no GPU, for the tests of the GPU: \
+        advice: "Mesa's software Vulkan driver, for the GPU tests: \
                  `dnf install mesa-vulkan-drivers vulkan-loader`, `pacman -S vulkan-swrast vulkan-icd-loader`",
         optional: true,
         is_present: || vulkan::has_own_interface() || vulkan::has_software_adapter(),
     },
     Requirement {
         apt_packages: &["python3", "python3-venv"],
-        advice: "Python 3 with venv, for the ONNX project's tests of operators: `brew install python`, \
+        advice: "Python 3 with venv, for the ONNX project's operator tests: `brew install python`, \
                  `dnf install python3`, `pacman -S python`",
         optional: true,
         is_present: python::is_present,
     },
     Requirement {
         apt_packages: &["python3-torch"],
-        advice: "PyTorch for /usr/bin/python3, for the tests that compare with it: `dnf install python3-torch`",
+        advice: "PyTorch for /usr/bin/python3, for the tests that compare results with PyTorch: `dnf install python3-torch`",
         optional: true,
         is_present: torch::is_present,
     },
@@ -90,13 +90,13 @@ const REQUIREMENTS: [Requirement; 13] = [
     },
     Requirement {
         apt_packages: &["chromium"],
-        advice: "Chromium, for the tests of the browser: `brew install chromium`, `dnf install chromium`, `pacman -S chromium`",
+        advice: "Chromium, for the browser tests: `brew install chromium`, `dnf install chromium`, `pacman -S chromium`",
         optional: true,
         is_present: browser::has_chromium,
     },
     Requirement {
         apt_packages: &["openjdk-17-jdk-headless", "maven"],
-        advice: "Java 17 or newer with Maven, for the package for Kotlin: `brew install openjdk maven`, \
+        advice: "Java 17 or newer with Maven, for the Kotlin package: `brew install openjdk maven`, \
                  `dnf install java-17-openjdk-devel maven`, `pacman -S jdk-openjdk maven`",
         optional: true,
         is_present: kotlin::is_present,
@@ -110,10 +110,10 @@ const REQUIREMENTS: [Requirement; 13] = [
     },
 ];
 
-/// Installs what is missing.
+/// Installs the missing tools.
 ///
 /// # Errors
-/// Returns what is missing and how to get it, where it cannot be installed from here.
+/// Names each tool that cannot be installed automatically, with the command that installs it.
 pub fn run() -> Result<Outcome, Failure> {
     install_rust_components()?;
     let missing: Vec<&Requirement> =
@@ -124,9 +124,9 @@ pub fn run() -> Result<Outcome, Failure> {
         None => name_missing(&missing)?,
     }
     match python::install_packages() {
-        // A person can do without what only the ONNX project's tests need.
+        // Only the ONNX project's tests need these packages; on a developer's machine they are optional.
         Err(failure) if !is_build_server() => {
-            println!("xtask: install: MISSING, tests that need it will be skipped: {failure}");
+            println!("xtask: install: MISSING, the tests that need it will be skipped: {failure}");
         }
         outcome => outcome?,
     }
@@ -143,7 +143,7 @@ fn install_rust_components() -> Result<(), Failure> {
     run_command(&mut rustup)
 }
 
-/// Returns how apt-get is called from here; `None` if there is none or it may not be used.
+/// Returns the command line for apt-get with root rights; `None` if apt-get is missing or root rights are unavailable.
 fn apt_get() -> Option<Vec<&'static str>> {
     if !in_path("apt-get") {
         return None;
@@ -152,7 +152,7 @@ fn apt_get() -> Option<Vec<&'static str>> {
     let as_root = vec!["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"];
     match is_root() {
         true => Some(as_root),
-        // A person can type the password; a machine cannot.
+        // sudo works if a person can type the password, or if it needs none.
         false
             if in_path("sudo")
                 && (stdin().is_terminal() || succeeds(Command::new("sudo").args(["-n", "true"]))) =>
@@ -173,7 +173,7 @@ fn install_with_apt(apt_get: &[&str], missing: &[&Requirement]) -> Result<(), Fa
     run_command(&mut update)?;
     announce(&install);
     if run_command(&mut install).is_err() {
-        // One package that this system does not have would keep all the others away.
+        // apt-get installs nothing if one package is unknown, so install the packages of each tool separately.
         for requirement in missing {
             let mut install = Command::new(apt_get[0]);
             install.args(&apt_get[1..]).args(["install", "--yes", "--no-install-recommends"]);
@@ -185,12 +185,15 @@ fn install_with_apt(apt_get: &[&str], missing: &[&Requirement]) -> Result<(), Fa
     )
 }
 
-/// Names what is missing. A build server must have all of it; a person may do without the optional.
+/// Reports missing tools. On a build server all are required; elsewhere, optional tools may be missing.
 fn name_missing(missing: &[&Requirement]) -> Result<(), Failure> {
     let mut indispensable = Vec::new();
     for requirement in missing {
         if requirement.optional && !is_build_server() {
-            println!("xtask: install: MISSING, tests that need it will be skipped: {}", requirement.advice);
+            println!(
+                "xtask: install: MISSING, the tests that need it will be skipped: {}",
+                requirement.advice
+            );
         } else {
             indispensable.push(requirement.advice);
         }
@@ -219,7 +222,7 @@ fn has_postgres() -> bool {
     path_folders().iter().chain(&postgres_folders()).any(|folder| has_both(folder))
 }
 
-/// Debian keeps the server's programs out of the path, one folder for each version.
+/// Returns the folders of PostgreSQL's server programs. Debian has one for each version, none of them in the path.
 fn postgres_folders() -> Vec<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     versions.map(|version| version.path().join("bin")).collect()

@@ -1,8 +1,8 @@
 //! The project's own commands: `cargo xtask test`, `cargo xtask campaign`, `cargo xtask openapi`, `cargo xtask schema`, `cargo xtask bench`,
 //! `cargo xtask wasm`, `cargo xtask console`, `cargo xtask python`, `cargo xtask reproduce`, `cargo xtask fuzz`.
 //!
-//! # How to add another
-//! Write `<command>.rs` with an `Arguments` and a `run`, and add a variant to [`Command`].
+//! # How to add a command
+//! Write `<command>.rs` with a struct `Arguments` and a function `run`, and add a variant to [`Command`].
 
 mod bench;
 mod campaign;
@@ -30,7 +30,7 @@ use clap::{Parser, Subcommand};
 use stages::{console, fuzz, wheel};
 use std::process::ExitCode;
 
-/// Folkmoot's own commands.
+/// Commands for developing Folkmoot
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 struct Cli {
@@ -40,11 +40,11 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Installs what the tests need, then formats, lints, builds and tests everything
+    /// Installs the tools that the tests need, then checks formatting, lints, builds and tests everything
     Test(suite::Arguments),
-    /// Runs what takes too long for every commit: ten thousand worlds, minutes of fuzzing, audits, memory, mutants
+    /// Runs the tests that take too long for every commit: simulations, fuzzing, audits, memory, mutants
     Campaign(campaign::Arguments),
-    /// Runs tests again and again beside busy threads, to find those that pass by chance
+    /// Repeats tests beside busy threads, to find flaky tests
     Repeat(repeat::Arguments),
     /// Writes server/api/openapi.json from the code, or checks that it is up to date
     Openapi(openapi::Arguments),
@@ -56,13 +56,13 @@ enum Command {
     Bench(bench::Arguments),
     /// Builds the browser package and checks its size
     Wasm(wasm_package::Arguments),
-    /// Builds the admin console, which the next build of the server has in it
+    /// Builds the admin console, which the next build of the server embeds
     Console,
-    /// Builds the wheel for Python
+    /// Builds the Python wheel
     Python(wheel::Arguments),
     /// Builds with optimisation and repeats one published experiment in the simulator
     Reproduce(reproduce::Arguments),
-    /// Looks for bytes that make a decoder panic or allocate beyond its limit
+    /// Searches for bytes that make a decoder panic or exceed its memory limit
     Fuzz(fuzz::Arguments),
 }
 

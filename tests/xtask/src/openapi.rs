@@ -1,4 +1,4 @@
-//! `cargo xtask openapi`: the description of the coordinator's API, generated from its code.
+//! `cargo xtask openapi`: generates the description of the coordinator's API from its code.
 
 use crate::document::Document;
 use crate::workspace::Failure;
@@ -7,10 +7,10 @@ use clap::Args;
 const DOCUMENT: Document =
     Document { path: "server/api/openapi.json", question: &["openapi"], command: "openapi" };
 
-/// Whether to write or to compare.
+/// Selects whether to write or to compare.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Change nothing; fail if the committed file is not what the code says
+    /// Change nothing; fail if the committed file is out of date
     #[arg(long)]
     check: bool,
 }
@@ -18,7 +18,7 @@ pub struct Arguments {
 /// Writes the document, or compares it with the committed one.
 ///
 /// # Errors
-/// Returns the first line that differs, or why the document could not be generated or written.
+/// Fails if the document cannot be generated or written. A comparison names the first line that differs.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     DOCUMENT.write_or_check(arguments.check)
 }

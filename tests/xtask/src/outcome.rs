@@ -1,22 +1,22 @@
-//! How a stage ends that does not fail.
+//! The outcome of a stage that does not fail.
 
 use crate::workspace::{Failure, is_build_server};
 use std::time::Duration;
 
-/// What came of a stage.
+/// The outcome of a stage.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Tests that passed.
     pub passed: usize,
-    /// Tests that were skipped, each with its reason.
+    /// Skipped tests, each with its reason.
     pub skipped: Vec<Skipped>,
-    /// Why the whole stage did not run.
+    /// The reason why the whole stage did not run; `None` if it ran.
     pub left_out: Option<String>,
-    /// How long single tests took, in no order.
+    /// Durations of single tests, in no particular order.
     pub durations: Vec<(Duration, String)>,
 }
 
-/// A test that did not run.
+/// A skipped test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
     pub name: String,
@@ -24,24 +24,26 @@ pub struct Skipped {
 }
 
 impl Outcome {
-    /// A stage without tests of its own that did what it is there for.
+    /// Creates the outcome of a successful stage without tests.
     pub fn done() -> Self {
         Self::default()
     }
 
-    /// A stage that did not run. A build server must run all of them.
+    /// Creates the outcome of a stage that did not run.
     ///
     /// # Errors
-    /// Returns the reason on a build server.
+    /// Fails with the reason on a build server, which must run all stages.
     pub fn left_out(stage: &str, why: impl Into<String>) -> Result<Self, Failure> {
         let why = why.into();
         if is_build_server() {
-            return Err(Failure(format!("{stage} cannot be left out on a build server (CI is set): {why}")));
+            return Err(Failure(format!(
+                "stage {stage} cannot run, and a build server (CI is set) may not skip it: {why}"
+            )));
         }
         Ok(Self::unavailable(stage, why))
     }
 
-    /// A stage that did not run, and that a build server may leave out too: what it needs cannot be had everywhere.
+    /// Creates the outcome of a stage that a build server may skip too, because its tools do not exist on every system.
     pub fn unavailable(stage: &str, why: String) -> Self {
         println!("xtask: {stage}: SKIPPED: {why}");
         Self { left_out: Some(why), ..Self::default() }
@@ -54,10 +56,10 @@ impl Outcome {
         self.durations.extend(other.durations);
     }
 
-    /// Refuses skipped tests on a build server, where every tool can be had.
+    /// Prints the skipped tests, and rejects them on a build server, where every tool is available.
     ///
     /// # Errors
-    /// Returns what was skipped and why.
+    /// Returns the number of skipped tests on a build server.
     pub fn complete(self) -> Result<Self, Failure> {
         for Skipped { name, why } in &self.skipped {
             println!("xtask: SKIPPED: {name}: {why}");
@@ -65,7 +67,8 @@ impl Outcome {
         match self.skipped.len() {
             0 => Ok(self),
             count if is_build_server() => Err(Failure(format!(
-                "{count} tests were skipped, which is a failure on a build server (CI is set); the lines above say why"
+                "{count} tests were skipped; a build server (CI is set) must run all of them. \
+                 Install the tools that the SKIPPED lines above name"
             ))),
             _ => Ok(self),
         }

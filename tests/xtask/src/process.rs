@@ -1,4 +1,4 @@
-//! Other programs: started, watched, and ended with everything that they started.
+//! Starts and watches other programs, and kills each with all its child processes.
 
 use crate::workspace::{Failure, root};
 use std::io::{BufRead, BufReader};
@@ -11,17 +11,17 @@ use std::{iter, thread};
 
 use crate::clock;
 
-/// How long a program may run that has no limit of its own. It is there to end a program that hangs, so it is several
-/// times what the slowest takes on a slow machine.
+/// The time limit of a program without its own limit. It exists to kill a program that hangs, so it is several times
+/// the duration of the slowest program on a slow machine.
 const LIMIT: Duration = Duration::from_secs(45 * 60);
 
-/// How long a program may take until it serves.
+/// The time limit for a server to become ready.
 const SERVER_LIMIT: Duration = Duration::from_secs(60);
 
-/// The groups of the programs that run now: whoever ends this program ends them too.
+/// Process groups of the running programs. They are killed when this program is stopped.
 static RUNNING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
-/// Ends what runs when this program is told to end.
+/// Installs a handler that kills all running programs when this program is stopped by a signal.
 pub fn end_with_this_program() {
     let ended = ctrlc::set_handler(|| {
         RUNNING.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(|group| end_group(*group));
@@ -30,12 +30,12 @@ pub fn end_with_this_program() {
     ended.expect("this is the only handler");
 }
 
-/// Says which command installs something, before it runs.
+/// Prints a command that installs something, before it runs.
 pub fn announce(command: &Command) {
     println!("xtask: install: {}", spelled(command));
 }
 
-/// Writes a command as one would type it.
+/// Formats a command as a person would type it.
 pub fn spelled(command: &Command) -> String {
     let program = PathBuf::from(command.get_program());
     let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -43,18 +43,18 @@ pub fn spelled(command: &Command) -> String {
     iter::once(name).chain(arguments).collect::<Vec<_>>().join(" ")
 }
 
-/// Runs a command to its end, with its output where ours goes.
+/// Runs a command to its end. The command inherits this program's output streams.
 ///
 /// # Errors
-/// Returns what was run and how it ended, if it could not start, did not succeed, or passed the limit of 45 minutes.
+/// Fails if the command cannot start, fails, or exceeds the limit of 45 minutes.
 pub fn run(command: &mut Command) -> Result<(), Failure> {
     run_within(command, LIMIT)
 }
 
-/// Runs a command as [`run`] does, with a limit of its own.
+/// Runs a command like [`run`], with a different time limit.
 ///
 /// # Errors
-/// Those of [`run`].
+/// The errors of [`run`].
 pub fn run_within(command: &mut Command, limit: Duration) -> Result<(), Failure> {
     let mut running = Running::start(command)?;
     let started = clock::now();
@@ -69,10 +69,10 @@ pub fn run_within(command: &mut Command, limit: Duration) -> Result<(), Failure>
     running.judge(status)
 }
 
-/// Runs a command as [`run`] does, prints what it writes to its standard output, and shows each line to `read`.
+/// Runs a command like [`run`], prints its standard output, and calls `read` with each line.
 ///
 /// # Errors
-/// Those of [`run`].
+/// The errors of [`run`].
 pub fn run_reading(command: &mut Command, mut read: impl FnMut(&str)) -> Result<(), Failure> {
     follow(command, LIMIT, |line| {
         println!("{line}");
@@ -81,10 +81,11 @@ pub fn run_reading(command: &mut Command, mut read: impl FnMut(&str)) -> Result<
     })
 }
 
-/// Runs a command and shows each line of its standard output to `read`, which says how long the next one may take.
+/// Runs a command and calls `read` with each line of its standard output. `read` returns the time limit for the next
+/// line.
 ///
 /// # Errors
-/// Returns how the command ended if it did not succeed, that a line did not come in time, or what `read` returns.
+/// Fails if the command fails, a line comes too late, or `read` fails.
 pub fn follow(
     command: &mut Command,
     first: Duration,
@@ -110,17 +111,17 @@ pub fn follow(
     running.judge(status)
 }
 
-/// A program that serves until this value ends.
+/// A running server, which is killed when this value is dropped.
 pub struct Server {
     _running: Running,
     _lines: Receiver<String>,
 }
 
 impl Server {
-    /// Starts a program, and waits until `find` finds in a line of its standard output what its callers need.
+    /// Starts a program and waits until `find` returns a value for a line of its standard output.
     ///
     /// # Errors
-    /// Returns that the program could not start, ended, or said nothing of the kind within a minute.
+    /// Fails if the program cannot start or exits, or if `find` returns no value within a minute.
     pub fn start<T>(command: &mut Command, find: impl Fn(&str) -> Option<T>) -> Result<(Self, T), Failure> {
         let mut running = Running::start(command.stdout(Stdio::piped()))?;
         let lines = lines_of(&mut running.child);
@@ -134,23 +135,23 @@ impl Server {
                 }
                 Err(RecvTimeoutError::Timeout) => return Err(running.is_too_slow(SERVER_LIMIT)),
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(Failure(format!("`{}` ended before it served", running.name)));
+                    return Err(Failure(format!("`{}` exited before it was ready", running.name)));
                 }
             }
         }
     }
 }
 
-/// Tells whether a command can be run and succeeds, and shows nothing of it.
+/// Runs a command without showing its output, and returns `true` if it succeeds.
 pub fn succeeds(command: &mut Command) -> bool {
     let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     quiet.status().is_ok_and(|status| status.success())
 }
 
-/// Runs a command and returns what it wrote to its standard output.
+/// Runs a command and returns its standard output.
 ///
 /// # Errors
-/// Returns how the command ended, if it could not start or did not succeed.
+/// Fails if the command cannot start or fails.
 pub fn output(command: &mut Command) -> Result<String, Failure> {
     let name = spelled(command);
     let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
@@ -161,7 +162,7 @@ pub fn output(command: &mut Command) -> Result<String, Failure> {
     }
 }
 
-/// A program of a group of its own, which ends with this value.
+/// A program in its own process group. The group is killed when this value is dropped.
 struct Running {
     child: Child,
     name: String,
@@ -188,20 +189,24 @@ impl Running {
     }
 
     fn is_too_slow(&self, limit: Duration) -> Failure {
-        Failure(format!("`{}` was ended: nothing came of it within {} s", self.name, limit.as_secs()))
+        Failure(format!(
+            "`{}` was killed because it neither finished nor wrote a line within {} s",
+            self.name,
+            limit.as_secs()
+        ))
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         RUNNING.lock().unwrap_or_else(PoisonError::into_inner).retain(|group| *group != self.child.id());
-        // Whoever has ended has nobody left to end, unless it left some behind.
+        // Even after a normal exit, child processes may still run in the group.
         end_group(self.child.id());
         let _ = self.child.wait();
     }
 }
 
-/// Reads in a thread of its own, because a read cannot be given up.
+/// Reads the lines in a separate thread, because a blocking read cannot be cancelled.
 fn lines_of(child: &mut Child) -> Receiver<String> {
     let (sender, receiver) = channel();
     let stdout = child.stdout.take().expect("it is piped");
@@ -228,7 +233,7 @@ fn end_group(group: u32) {
     use nix::sys::signal::{Signal, killpg};
     use nix::unistd::Pid;
     if let Ok(group) = i32::try_from(group) {
-        // A group that is gone needs no end.
+        // The call fails if the group no longer exists, which is fine.
         let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
     }
 }
@@ -236,7 +241,7 @@ fn end_group(group: u32) {
 #[cfg(not(unix))]
 fn end_group(_group: u32) {}
 
-/// Returns the processor time, user and system, of all programs that were started from here and have ended.
+/// Returns the processor time, user plus system, of all child processes that have exited.
 #[cfg(unix)]
 pub fn processor_time() -> Option<Duration> {
     use nix::sys::resource::{UsageWho, getrusage};
@@ -251,24 +256,24 @@ fn microseconds(time: nix::sys::time::TimeVal) -> u64 {
     u64::try_from(time.num_microseconds()).unwrap_or_default()
 }
 
-/// Returns nothing: only Unix counts for a process what its children took.
+/// Returns `None`: only Unix reports the processor time of child processes.
 #[cfg(not(unix))]
 pub fn processor_time() -> Option<Duration> {
     None
 }
 
-/// A moment, and the processor time up to it.
+/// A start time, and the processor time used before it.
 #[derive(Debug, Clone, Copy)]
 pub struct Stopwatch {
     started: Instant,
     processor: Option<Duration>,
 }
 
-/// How long something took.
+/// The duration of a step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Taken {
     pub elapsed: Duration,
-    /// Seconds of processors, where the system counts them.
+    /// Processor time; `None` if the system does not report it.
     pub processor: Option<Duration>,
 }
 
@@ -304,9 +309,9 @@ mod tests {
             processes.push(line.parse::<i32>().unwrap());
             Ok(if processes.len() == 2 { Duration::ZERO } else { Duration::from_secs(60) })
         });
-        assert!(failure.unwrap_err().0.contains("was ended"));
+        assert!(failure.unwrap_err().0.contains("was killed"));
         assert_eq!(processes.len(), 2);
-        // The shell was waited for. Its child is waited for by the system, sooner or later: it runs no more.
+        // The shell was reaped here. The system reaps its child some time later, so a zombie counts as stopped.
         let is_there = |process: i32| {
             let state = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
             !state.is_empty() && !state.contains(") Z ")

@@ -1,30 +1,30 @@
-//! The Python packages that tests compare with, in an environment of their own.
+//! The Python packages that tests use as references, in a separate virtual environment.
 
 use crate::process::{announce, run, succeeds};
 use crate::workspace::{Failure, target};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Tells tests which interpreter has the packages.
+/// The environment variable that gives tests the path of the interpreter with the packages.
 pub const VARIABLE: &str = "FOLKMOOT_PYTHON";
-/// The packages. `docs/operators.md` names this version.
+/// The packages. `docs/operators.md` names this version of ONNX.
 const PACKAGES: [&str; 2] = ["onnx==1.23.2", "schemathesis==4.32.5"];
 
-/// Tells whether there is a Python that can make an environment.
+/// Returns `true` if a Python is present that can create virtual environments.
 pub fn is_present() -> bool {
     succeeds(Command::new("python3").args(["-c", "import venv, ensurepip"]))
 }
 
-/// Returns the interpreter that has the packages, if it is there.
+/// Returns the interpreter with the packages, if it is installed.
 pub fn interpreter() -> Option<PathBuf> {
     let python = environment().join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
     has_packages(&python).then_some(python)
 }
 
-/// Makes the environment, unless it is there or there is no Python.
+/// Creates the environment, unless it exists or Python is missing.
 ///
 /// # Errors
-/// Returns which command did not succeed.
+/// Names the command that failed.
 pub fn install_packages() -> Result<(), Failure> {
     if interpreter().is_some() || !is_present() {
         return Ok(());
@@ -42,14 +42,15 @@ pub fn install_packages() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Asks for the versions that [`PACKAGES`] pins.
+/// Returns `true` if the environment has exactly the versions in [`PACKAGES`].
 fn has_packages(python: &PathBuf) -> bool {
     const SCRIPT: &str = "import sys, importlib.metadata as m\n\
                           sys.exit(any(m.version(n) != v for n, v in (p.split('==') for p in sys.argv[1:])))";
     python.is_file() && succeeds(Command::new(python).args(["-c", SCRIPT]).args(PACKAGES))
 }
 
-/// Beside what cargo builds: it goes with `cargo clean`, and a build server may keep it.
+/// Returns the environment's folder. It is in the target folder, so `cargo clean` removes it and a build server can
+/// cache it.
 fn environment() -> PathBuf {
     target().join("python")
 }

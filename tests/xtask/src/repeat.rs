@@ -1,4 +1,4 @@
-//! `cargo xtask repeat`: runs tests again and again beside busy threads, to find those that pass by chance.
+//! `cargo xtask repeat`: repeats tests beside busy threads, to find flaky tests.
 
 use crate::process::run_reading;
 use crate::stages::browser;
@@ -10,21 +10,21 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// What to repeat, and how often.
+/// The tests to repeat, and the number of repetitions.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Parts of the names of tests; all tests of the programs without any
+    /// Parts of test names; without any, all tests of the programs run
     names: Vec<String>,
-    /// Only programs whose name contains this, such as `e2e`
+    /// Run only test programs whose name contains this text, such as `e2e`
     #[arg(long, value_name = "NAME")]
     program: Option<String>,
-    /// Tests of the browser instead: a file in `tests/browser`, such as `limits.test.mjs`
+    /// Run browser tests instead: a file in `tests/browser`, such as `limits.test.mjs`
     #[arg(long, value_name = "FILE", conflicts_with = "program")]
     file: Option<String>,
-    /// How often
+    /// Number of repetitions
     #[arg(long, default_value_t = 200)]
     times: u32,
-    /// Threads that take processor time all the while
+    /// Number of threads that keep the processor busy
     #[arg(long, default_value_t = 2)]
     busy: u32,
 }
@@ -32,7 +32,7 @@ pub struct Arguments {
 /// Repeats the tests until one fails.
 ///
 /// # Errors
-/// Returns what failed, and at which repetition.
+/// Returns the failure and the number of the repetition.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let repetition = repetition(arguments)?;
     let is_over = AtomicBool::new(false);
@@ -53,7 +53,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     })
 }
 
-/// Builds what is needed once, and returns what is run each time.
+/// Builds the tests once, and returns the function that runs one repetition.
 fn repetition(arguments: &Arguments) -> Result<Box<dyn Fn() -> Result<(), Failure> + '_>, Failure> {
     if let Some(file) = &arguments.file {
         browser::prepare()?;
@@ -71,9 +71,11 @@ fn repetition(arguments: &Arguments) -> Result<Box<dyn Fn() -> Result<(), Failur
     settings.environment.extend(vulkan::variables()?);
     Ok(Box::new(move || {
         let outcome = run_programs(&programs, &settings)?;
-        // A name that nothing has would pass for ever.
+        // Without this check, a misspelt name would pass every repetition.
         match outcome.passed {
-            0 => Err(Failure("no test has such a name".to_owned())),
+            0 => {
+                Err(Failure("no test ran: no test name contains the given text. Check the names".to_owned()))
+            }
             _ => Ok(()),
         }
     }))

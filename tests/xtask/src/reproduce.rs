@@ -1,4 +1,4 @@
-//! `cargo xtask reproduce <name>`: one published experiment in the simulator, built as a release is.
+//! `cargo xtask reproduce <name>`: runs one published experiment in the simulator, with a release build.
 
 use crate::process::run_within;
 use crate::workspace::{Failure, cargo};
@@ -6,15 +6,15 @@ use clap::Args;
 use std::time::Duration;
 
 const PACKAGE: &str = "folkmoot-bench";
-/// The longest experiment takes an hour on two quiet cores.
+/// The time limit. The longest experiment takes an hour on two idle cores.
 const LIMIT: Duration = Duration::from_secs(6 * 60 * 60);
 
-/// Which experiment.
+/// The experiment to run.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Name of the experiment: fed-avg, fed-prox, adaptive, buffered, stale-synchronous, robust, private or compressed
     name: String,
-    /// What the experiment itself takes, such as `--quick` or `--seeds 5`
+    /// Arguments of the experiment itself, such as `--quick` or `--seeds 5`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<String>,
 }
@@ -22,7 +22,7 @@ pub struct Arguments {
 /// Builds and runs the experiment.
 ///
 /// # Errors
-/// Returns how the experiment ended.
+/// Fails if the experiment fails.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let line = ["run", "--release", "-p", PACKAGE, "--", "reproduce", &arguments.name];
     run_within(cargo(&line).args(&arguments.arguments), LIMIT)

@@ -1,4 +1,4 @@
-//! `cargo xtask schema`: what may stand in a task's description, generated from its code.
+//! `cargo xtask schema`: generates the schema of task files and the page of their keys from the code.
 
 use crate::document::Document;
 use crate::workspace::Failure;
@@ -13,18 +13,18 @@ const DOCUMENTS: [Document; 2] = [
     },
 ];
 
-/// Whether to write or to compare.
+/// Selects whether to write or to compare.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Change nothing; fail if a committed file is not what the code says
+    /// Change nothing; fail if a committed file is out of date
     #[arg(long)]
     check: bool,
 }
 
-/// Writes the schema and the page of all keys, or compares them with the committed ones.
+/// Writes the schema and the page of all keys, or compares them with the committed files.
 ///
 /// # Errors
-/// Returns the first line that differs, or why a document could not be generated or written.
+/// Fails if a document cannot be generated or written. A comparison names the first line that differs.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     DOCUMENTS.iter().try_for_each(|document| document.write_or_check(arguments.check))
 }

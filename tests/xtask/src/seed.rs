@@ -1,6 +1,6 @@
-//! One seed for everything that draws in a test run: property tests and the simulation.
+//! The random seed of a test run, used by property tests and the simulation.
 //!
-//! It is made from the commit, so that every commit tries other cases and a run can be repeated exactly.
+//! It is derived from the commit. Every commit tests new cases, and every run can be repeated exactly.
 
 use crate::process::output;
 use crate::workspace::root;
@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::process::Command;
 
-/// Read by proptest.
+/// The environment variable that proptest reads.
 const PROPERTIES_VARIABLE: &str = "PROPTEST_RNG_SEED";
-/// Read by the simulation: the first of its seeds.
+/// The environment variable with the simulation's first seed.
 const SIMULATION_VARIABLE: &str = "FOLKMOOT_FIRST_SEED";
 /// The seed of a run outside a repository.
 const WITHOUT_COMMIT: u64 = 1;
 
-/// The seed, and where it comes from.
+/// The seed and its origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seed {
     number: u64,
@@ -23,7 +23,7 @@ pub struct Seed {
 }
 
 impl Seed {
-    /// Makes the seed from the commit, unless the environment names one.
+    /// Derives the seed from the commit, unless `PROPTEST_RNG_SEED` is set.
     pub fn of_commit() -> Self {
         if let Some(number) = std::env::var(PROPERTIES_VARIABLE).ok().and_then(|text| text.parse().ok()) {
             return Self { number, origin: PROPERTIES_VARIABLE.to_owned() };
@@ -33,21 +33,21 @@ impl Seed {
     }
 
     fn of(commit: &str) -> Self {
-        // 48 bits, which every reader of JSON takes exactly.
+        // 48 bits, which every JSON reader represents exactly.
         match commit.get(..12).and_then(|digits| u64::from_str_radix(digits, 16).ok()) {
             Some(number) => Self { number, origin: format!("commit {}", &commit[..12]) },
             None => Self { number: WITHOUT_COMMIT, origin: "no commit".to_owned() },
         }
     }
 
-    /// What the test programs get.
+    /// Returns the environment variables for the test programs.
     pub fn variables(&self) -> BTreeMap<String, String> {
         [PROPERTIES_VARIABLE, SIMULATION_VARIABLE]
             .map(|name| (name.to_owned(), self.number.to_string()))
             .into()
     }
 
-    /// What stands before a command that runs a test with this seed.
+    /// Returns the prefix for a shell command that runs a test with this seed.
     pub fn replay(&self) -> String {
         format!("{PROPERTIES_VARIABLE}={} {SIMULATION_VARIABLE}={}", self.number, self.number)
     }

@@ -1,4 +1,4 @@
-//! What a long step was done with: the same content need not be checked twice.
+//! Remembers the inputs of a slow step that succeeded, so that it does not run again for the same content.
 
 use crate::workspace::{Failure, target};
 use std::collections::BTreeSet;
@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// The content of files, kept beside what cargo builds when the step with them has succeeded.
+/// The content of a step's input files. It is stored in the target folder once the step has succeeded.
 #[derive(Debug)]
 pub struct Stamp {
     file: PathBuf,
@@ -14,10 +14,10 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// Reads the files, and those below the folders, for a step of this name.
+    /// Reads the files, and all files in the folders, for a step with this name.
     ///
     /// # Errors
-    /// Returns which file cannot be read. A path that is not there counts as such, and is no error.
+    /// Names the file that cannot be read. A missing path is recorded as missing and is no error.
     pub fn of(step: &str, paths: &[PathBuf]) -> Result<Self, Failure> {
         let mut files = BTreeSet::new();
         paths.iter().try_for_each(|path| collect(path, &mut files))?;
@@ -29,15 +29,15 @@ impl Stamp {
         Ok(Self { file: target().join("stamps").join(step), digest: format!("{:016x}", hasher.finish()) })
     }
 
-    /// Tells whether the step has succeeded with the same content.
+    /// Returns `true` if the step has already succeeded with the same content.
     pub fn is_there(&self) -> bool {
         fs::read_to_string(&self.file).is_ok_and(|digest| digest == self.digest)
     }
 
-    /// Notes that it has.
+    /// Records that the step has succeeded.
     ///
     /// # Errors
-    /// Returns that the note cannot be written.
+    /// Fails if the record cannot be written.
     pub fn set(&self) -> Result<(), Failure> {
         let folder = self.file.parent().expect("it lies in a folder");
         fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;

@@ -1,35 +1,36 @@
-//! The software Vulkan adapter: with it the tests of the GPU run on any Linux.
+//! The software Vulkan adapter, with which the GPU tests run on any Linux.
 
 use crate::workspace::{Failure, target};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::{env, fs};
 
-/// Makes the tests of the GPU fail rather than skip.
+/// The environment variable that makes GPU tests fail instead of skipping if there is no adapter.
 const GPU_VARIABLE: &str = "FOLKMOOT_GPU";
-/// Where the driver looks for a folder of its own; it complains where there is none.
+/// The environment variable with the driver's runtime folder. The driver prints a warning if it is not set.
 const RUNTIME_VARIABLE: &str = "XDG_RUNTIME_DIR";
-/// Where drivers register, and where the loader's library lies in one of the folders or one below.
+/// Folders in which drivers register.
 const DRIVER_FOLDERS: [&str; 3] =
     ["/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d", "/usr/local/share/vulkan/icd.d"];
+/// Folders that contain the Vulkan loader's library, directly or in a subfolder.
 const LIBRARY_FOLDERS: [&str; 4] = ["/usr/lib", "/usr/lib64", "/lib", "/usr/local/lib"];
 const LIBRARY: &str = "libvulkan.so.1";
 
-/// Tells whether the system has an interface for graphics that needs no Vulkan.
+/// Returns `true` if the system has a graphics interface other than Vulkan (Metal or Direct3D).
 pub fn has_own_interface() -> bool {
     cfg!(any(target_vendor = "apple", windows))
 }
 
-/// Tells whether the loader is there, and Mesa's driver that computes on the processor.
+/// Returns `true` if the Vulkan loader and Mesa's software driver are installed.
 pub fn has_software_adapter() -> bool {
     has_driver(&DRIVER_FOLDERS.map(Path::new))
         && LIBRARY_FOLDERS.iter().any(|folder| has_library(folder.as_ref()))
 }
 
-/// Tells the tests that there must be an adapter, where there is one for sure.
+/// Returns environment variables for the GPU tests. If the software adapter is installed, they require an adapter.
 ///
 /// # Errors
-/// Returns why the driver's folder could not be made.
+/// Fails if the driver's runtime folder cannot be created.
 pub fn variables() -> Result<BTreeMap<String, String>, Failure> {
     let mut variables = BTreeMap::new();
     if has_own_interface() || !has_software_adapter() {
@@ -41,7 +42,7 @@ pub fn variables() -> Result<BTreeMap<String, String>, Failure> {
     if env::var_os(RUNTIME_VARIABLE).is_none() {
         let folder = target().join("runtime");
         fs::create_dir_all(&folder)
-            .map_err(|error| Failure(format!("{} cannot be made: {error}", folder.display())))?;
+            .map_err(|error| Failure(format!("{} cannot be created: {error}", folder.display())))?;
         variables.insert(RUNTIME_VARIABLE.to_owned(), folder.to_string_lossy().into_owned());
     }
     Ok(variables)

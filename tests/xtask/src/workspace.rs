@@ -1,10 +1,10 @@
-//! Where the workspace is, and how other programs are started in it.
+//! The workspace's folders, and calls of cargo in them.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::{env, fmt};
 
-/// Why a command did not succeed, in words for the person who ran it.
+/// The reason why a command failed, as a message for its user.
 #[derive(Debug)]
 pub struct Failure(pub String);
 
@@ -16,8 +16,8 @@ impl fmt::Display for Failure {
 
 /// Returns the folder of the workspace.
 ///
-/// Asked when the command runs, not when it is compiled: two checkouts that share a target folder
-/// share this program too, and `env!` would lead both into the one that compiled it.
+/// Reads the variable at run time, not at compile time. Two checkouts with one target folder share
+/// this program, and `env!` would always name the checkout that compiled it.
 pub fn root() -> PathBuf {
     let package = env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
     let mut root = PathBuf::from(package);
@@ -26,15 +26,15 @@ pub fn root() -> PathBuf {
     root
 }
 
-/// Returns the folder of what cargo builds.
+/// Returns cargo's target folder.
 pub fn target() -> PathBuf {
     root().join(env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from))
 }
 
-/// Prepares a call of cargo at the workspace's root, with the target folder the caller has.
+/// Prepares a call of cargo at the workspace's root, with the caller's target folder.
 ///
-/// What `cargo run` told this program about itself is taken out: build scripts watch some of those
-/// variables, and would run again.
+/// Removes the variables that `cargo run` set for this program. Build scripts watch some of them and
+/// would run again.
 pub fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     forget_own_package(&mut command);
@@ -42,7 +42,7 @@ pub fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
-/// Takes out of a command's environment what `cargo run` told this program about itself.
+/// Removes the variables that `cargo run` set for this program from a command's environment.
 pub fn forget_own_package(command: &mut Command) {
     for (name, _) in env::vars_os().filter(|(name, _)| describes_this_package(&name.to_string_lossy())) {
         command.env_remove(name);
@@ -55,7 +55,7 @@ fn describes_this_package(variable: &str) -> bool {
     PREFIXES.iter().any(|prefix| variable.starts_with(prefix)) || NAMES.contains(&variable)
 }
 
-/// Tells whether this runs on a build server, which must have every tool and leave nothing out.
+/// Returns `true` on a build server, which must have every tool and may skip nothing.
 pub fn is_build_server() -> bool {
     env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false")
 }

@@ -1,4 +1,4 @@
-//! The tests and the benchmark that run in headless Chromium.
+//! The tests and benchmarks that run in headless Chromium.
 
 use crate::outcome::{Outcome, Skipped};
 use crate::process::{run as run_command, run_reading, spelled, succeeds};
@@ -11,11 +11,11 @@ use std::process::Command;
 use std::time::Duration;
 
 const FOLDER: &str = "tests/browser";
-/// Names the browser, for whoever has it elsewhere.
+/// The environment variable with the path of Chromium, for a browser outside the usual places.
 const VARIABLE: &str = "FOLKMOOT_CHROMIUM";
 const KNOWN: [&str; 3] = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
-/// Tells whether there is a Chromium that starts.
+/// Returns `true` if Chromium is present and starts.
 pub fn has_chromium() -> bool {
     chromium()
         .is_some_and(|path| succeeds(Command::new(path).args(["--headless", "--no-sandbox", "--version"])))
@@ -29,17 +29,17 @@ fn chromium() -> Option<PathBuf> {
 /// Builds the browser package and runs its tests.
 ///
 /// # Errors
-/// Returns what is missing, what cannot be built, or that a test failed.
+/// Fails if a tool is missing on a build server, a build fails, or a test fails.
 pub fn run() -> Result<Outcome, Failure> {
     if let Some(missing) = missing() {
         return Outcome::left_out(
             "browser",
-            format!("there is no {missing}: `cargo xtask test --only install`"),
+            format!("{missing} is missing. Run `cargo xtask test --only install`"),
         );
     }
     prepare()?;
     let (mut outcome, mut failed) = (Outcome::done(), Vec::new());
-    // One after the other: each has a browser, a coordinator and clients.
+    // The files run one at a time, because each starts a browser, a coordinator and clients.
     for file in files()? {
         let mut tests = node(&["--test", "--test-reporter=spec", &file])?;
         println!("xtask: browser: {}", spelled(&tests));
@@ -49,19 +49,19 @@ pub fn run() -> Result<Outcome, Failure> {
     }
     match failed.is_empty() {
         true => outcome.complete(),
-        false => Err(Failure(format!("tests of the browser failed: {}", failed.join(", ")))),
+        false => Err(Failure(format!("browser tests failed: {}", failed.join(", ")))),
     }
 }
 
-/// Watches the memory of a page over two hundred rounds.
+/// Measures the memory of a page over 200 rounds.
 ///
 /// # Errors
-/// Those of [`run`].
+/// The errors of [`run`].
 pub fn campaign() -> Result<Outcome, Failure> {
     if let Some(missing) = missing() {
         return Outcome::left_out(
             "memory",
-            format!("there is no {missing}: `cargo xtask test --only install`"),
+            format!("{missing} is missing. Run `cargo xtask test --only install`"),
         );
     }
     prepare()?;
@@ -71,20 +71,20 @@ pub fn campaign() -> Result<Outcome, Failure> {
     Ok(outcome)
 }
 
-/// Builds the package and the program that pages meet.
+/// Builds the browser package, and the `folkmoot` program to which the pages connect.
 ///
 /// # Errors
-/// Returns what cannot be built.
+/// Fails if a build fails.
 pub fn prepare() -> Result<(), Failure> {
     build()?;
-    // With a test beside it, the program has the features that it has among all targets, and after the stage that builds
-    // those there is nothing to do.
+    // With a test target on the command line, cargo selects the same features as for all targets. The results of the
+    // stage `build` are then up to date, and nothing is compiled again.
     let mut program = cargo(&["build", "--locked", "--workspace", "--bin", "folkmoot", "--test", "tidy"]);
     println!("xtask: browser: {}", spelled(&program));
     run_command(&mut program)
 }
 
-/// Reads what Node says of a test: `✔ name (12.5ms)`, or `﹣ name (0.1ms) # why` of one that was skipped.
+/// Parses a line of Node's test report: `✔ name (12.5ms)` for a passed test, `﹣ name (0.1ms) # why` for a skipped one.
 pub fn tested(line: &str) -> Outcome {
     let test = |mark: &str| {
         let (name, rest) = line.trim().strip_prefix(mark)?.trim().rsplit_once(" (")?;
@@ -99,25 +99,29 @@ pub fn tested(line: &str) -> Outcome {
     Outcome { skipped: skipped.into_iter().collect(), ..Outcome::done() }
 }
 
-/// Builds the browser package and measures it beside TensorFlow.js.
+/// Builds the browser package, and compares its speed with TensorFlow.js.
 ///
 /// # Errors
-/// Returns what is missing, or how the benchmark ended.
+/// Fails if a tool is missing, a build fails, or the benchmark fails.
 pub fn bench(arguments: &[String]) -> Result<(), Failure> {
     if let Some(missing) = missing() {
-        return Err(Failure(format!("the benchmark needs {missing}: `cargo xtask test --only install`")));
+        return Err(Failure(format!(
+            "{missing} is missing; the benchmark needs it. Run `cargo xtask test --only install`"
+        )));
     }
     prepare()?;
     run_command(node(&["bench.mjs"])?.args(arguments))
 }
 
-/// Builds the console, a program that has it, and measures it.
+/// Builds the console and a program that embeds it, and runs the console's benchmark.
 ///
 /// # Errors
-/// Returns what is missing, or how the benchmark ended.
+/// Fails if a tool is missing, a build fails, or the benchmark fails.
 pub fn bench_console(arguments: &[String]) -> Result<(), Failure> {
     if let Some(missing) = missing() {
-        return Err(Failure(format!("the benchmark needs {missing}: `cargo xtask test --only install`")));
+        return Err(Failure(format!(
+            "{missing} is missing; the benchmark needs it. Run `cargo xtask test --only install`"
+        )));
     }
     super::console::run()?;
     tools::install_packages(&root().join(FOLDER))?;
@@ -126,17 +130,17 @@ pub fn bench_console(arguments: &[String]) -> Result<(), Failure> {
     run_command(node(&["console.bench.mjs"])?.args(arguments).env("FOLKMOOT_BIN", program))
 }
 
-/// Names what the tests need and is not there.
+/// Returns the name of a missing tool that the tests need; `None` if all are present.
 pub fn missing() -> Option<&'static str> {
     match () {
-        () if !tools::has_node() => Some("Node"),
+        () if !tools::has_node() => Some("Node.js"),
         () if !has_chromium() => Some("Chromium"),
-        () if !wasm_package::toolchain::is_present() => Some("compiler for WebAssembly"),
+        () if !wasm_package::toolchain::is_present() => Some("the compiler for WebAssembly"),
         () => None,
     }
 }
 
-/// The files of tests, by name: not every Node finds them in a folder.
+/// Returns the names of the test files. Older versions of Node do not find test files in a folder.
 fn files() -> Result<Vec<String>, Failure> {
     let entries = fs::read_dir(root().join(FOLDER)).map_err(|error| Failure(format!("{FOLDER}: {error}")))?;
     let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -150,10 +154,10 @@ fn build() -> Result<(), Failure> {
     tools::install_packages(&root().join(FOLDER))
 }
 
-/// A call of Node in the folder of the browser's tests.
+/// Prepares a call of Node in the folder of the browser tests.
 ///
 /// # Errors
-/// Returns that there is none.
+/// Fails if no suitable Node is present or can be installed.
 pub fn node(arguments: &[&str]) -> Result<Command, Failure> {
     let mut command = Command::new(tools::node_for_browsers()?);
     command.args(arguments).current_dir(root().join(FOLDER));

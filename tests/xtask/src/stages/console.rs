@@ -1,7 +1,7 @@
 //! The admin console: a single-page app that is part of the `folkmoot` program.
 //!
-//! Its built files are in the repository, so that a program with a console needs Rust and nothing else. They are made of the
-//! sources byte for byte, and this stage fails when they are not.
+//! The built files are committed, so that building the program with its console needs only Rust. This stage rebuilds
+//! them and fails unless they match the committed files byte for byte.
 
 use crate::outcome::Outcome;
 use crate::process::{run as run_command, spelled};
@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const FOLDER: &str = "server/console";
-/// Where the built files lie, below [`FOLDER`].
+/// The folder of the built files, within [`FOLDER`].
 const BUILT: &str = "dist/app";
-/// What they are made of.
+/// The sources of the built files.
 const SOURCES: [&str; 7] = [
     "src",
     "index.html",
@@ -26,34 +26,38 @@ const SOURCES: [&str; 7] = [
     "vite.config.ts",
     "../api/openapi.json",
 ];
-/// What a page may load of script in all, after gzip.
+/// The maximum size of all scripts after gzip, in bytes.
 const SCRIPT_BYTES_MAX: u64 = 300_000;
 
-/// Checks and builds the console, into the folder from which the next build of the server takes it.
+/// Checks the console and builds it into the folder that the next build of the server embeds.
 ///
 /// # Errors
-/// Returns what is missing, what cannot be built, or that it is too large.
+/// Fails if Node.js is missing, the build fails, or the scripts are too large.
 pub fn run() -> Result<(), Failure> {
     if !tools::has_node() {
-        return Err(Failure("the console needs Node.js 20.19 or newer, with npm".into()));
+        return Err(Failure(
+            "Node.js with npm is missing; the console needs version 20.19 or newer. \
+             Run `cargo xtask test --only install`"
+                .into(),
+        ));
     }
     build(&root().join(FOLDER).join(BUILT))
 }
 
-/// Builds the console beside, and compares it with the files in the repository.
+/// Builds the console in a separate folder, and compares it with the committed files.
 ///
 /// # Errors
-/// Those of [`run`], and which built file is not that of the sources.
+/// The errors of [`run`], and the first committed file that differs from the build.
 pub fn test() -> Result<Outcome, Failure> {
     if !tools::has_node() {
-        return Outcome::left_out("console", "there is no Node: `cargo xtask test --only install`");
+        return Outcome::left_out("console", "Node.js is missing. Run `cargo xtask test --only install`");
     }
     let folder = root().join(FOLDER);
     let mut files: Vec<PathBuf> = SOURCES.iter().map(|source| folder.join(source)).collect();
     files.push(folder.join(BUILT));
     let stamp = Stamp::of("console", &files)?;
     if stamp.is_there() {
-        println!("xtask: console: nothing has changed since it was built and compared");
+        println!("xtask: console: up to date since the last build and comparison");
         return Ok(Outcome::done());
     }
     let beside = target().join("console");
@@ -80,7 +84,7 @@ fn build(into: &Path) -> Result<(), Failure> {
     check_size(&Path::new(&*into).join("assets"))
 }
 
-/// The bytes of every file below a folder, by its path in it.
+/// Returns the contents of all files in a folder and its subfolders, by relative path.
 fn contents(folder: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>, Failure> {
     let failed = |path: &Path, error: std::io::Error| Failure(format!("{}: {error}", path.display()));
     let mut contents = BTreeMap::new();
@@ -107,7 +111,7 @@ fn compare(
     match names.into_iter().find(|name| built.get(*name) != committed.get(*name)) {
         None => Ok(()),
         Some(name) => Err(Failure(format!(
-            "{FOLDER}/{BUILT}/{} is not what the console's sources make: run `cargo xtask console` and commit {FOLDER}/dist",
+            "{FOLDER}/{BUILT}/{} does not match the console's sources. Run `cargo xtask console` and commit {FOLDER}/dist",
             name.display()
         ))),
     }
@@ -122,9 +126,12 @@ fn check_size(assets: &Path) -> Result<(), Failure> {
     for script in &scripts {
         bytes += tools::gzip_bytes(script)?;
     }
-    println!("xtask: console: {bytes} bytes of script after gzip, of {SCRIPT_BYTES_MAX}");
+    println!("xtask: console: {bytes} bytes of script after gzip, at most {SCRIPT_BYTES_MAX}");
     if bytes > SCRIPT_BYTES_MAX {
-        return Err(Failure(format!("the console has {bytes} bytes of script after gzip: too many")));
+        return Err(Failure(format!(
+            "the console has {bytes} bytes of script after gzip; at most {SCRIPT_BYTES_MAX} are allowed. \
+             Remove code or a dependency"
+        )));
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! The running coordinator against its own description: some two thousand requests that it allows and that it does not, made by
-//! Schemathesis (Hatfield-Dodds and Dygalo 2022, "Deriving semantics-aware fuzzers from web API schemas").
+//! Compares a running coordinator with the description of its API. Schemathesis sends some two thousand valid and
+//! invalid requests (Hatfield-Dodds and Dygalo 2022, "Deriving semantics-aware fuzzers from web API schemas").
 
 use crate::outcome::Outcome;
 use crate::process::{Server, output, run, run_reading, spelled};
@@ -11,19 +11,19 @@ use std::process::Command;
 use std::{env, fs};
 
 const CONFIG: &str = "tests/contract/schemathesis.toml";
-/// Requests that are made up for each operation, beside those that go through every part of its description.
+/// The number of random requests for each operation, in addition to the requests that cover each part of its schema.
 const EXAMPLES: &str = "20";
 
-/// Starts a coordinator and compares.
+/// Starts a coordinator and runs the comparison.
 ///
 /// # Errors
-/// Returns what is missing, or that an answer was not what the description says.
+/// Fails if a tool is missing on a build server, or if a response does not match the description.
 pub fn test() -> Result<Outcome, Failure> {
     let Some(python) = python::interpreter() else {
-        let why = "there is no Python with its packages: `cargo xtask test --only install`";
+        let why = "Python or its packages are missing. Run `cargo xtask test --only install`";
         return Outcome::left_out("contract", why);
     };
-    // As for Kotlin and Python, so that nothing is compiled twice.
+    // The same arguments as for Kotlin and Python, so that nothing is compiled twice.
     let mut build = cargo(&["build", "--workspace", "--lib", "--test", "tidy"]);
     build.args(["--bin", "uniffi-bindgen", "--bin", "folkmoot"]);
     println!("xtask: contract: {}", spelled(&build));
@@ -50,7 +50,7 @@ pub fn test() -> Result<Outcome, Failure> {
     compare.arg(format!("{url}/openapi.json")).env("FOLKMOOT_API_KEY", key.trim());
     compare.env("FOLKMOOT_TASK", task).env("FOLKMOOT_ROUND", round);
     compare.args(["--checks", "all", "--phases", "examples,coverage,fuzzing", "--max-examples", EXAMPLES]);
-    // The same requests on every run: what fails once fails again.
+    // Every run sends the same requests, so that failures are reproducible.
     compare.args(["--generation-deterministic", "--no-color"]);
     let mut outcome = Outcome::done();
     run_reading(compare.current_dir(&folder), |line| {
@@ -61,11 +61,11 @@ pub fn test() -> Result<Outcome, Failure> {
     outcome.complete()
 }
 
-/// Runs a small demo, and returns the data folder of its coordinator, which has a task with rounds and versions.
+/// Runs a small demo and returns its coordinator's data folder, which contains a task with rounds and model versions.
 fn trained(folder: &Path) -> Result<PathBuf, Failure> {
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder)
-        .map_err(|error| Failure(format!("{} cannot be made: {error}", folder.display())))?;
+        .map_err(|error| Failure(format!("{} cannot be created: {error}", folder.display())))?;
     let mut demo = folkmoot(&["demo", "--rounds", "2", "--clients", "4", "--json", "--out"]);
     output(demo.arg(folder.join("demo")))?;
     Ok(folder.join("demo").join("run-1").join("coordinator"))
@@ -82,13 +82,13 @@ fn read(path: &Path) -> Result<String, Failure> {
     fs::read_to_string(path).map_err(|error| Failure(format!("{} cannot be read: {error}", path.display())))
 }
 
-/// Returns the id of the first thing of a list.
+/// Returns the id of the first item of a list.
 fn id_of(list: &Value) -> Result<String, Failure> {
     let id = list.pointer("/0/id").and_then(Value::as_str);
-    id.map(str::to_owned).ok_or_else(|| Failure(format!("nothing with an id is listed: {list}")))
+    id.map(str::to_owned).ok_or_else(|| Failure(format!("no item of this list has an id: {list}")))
 }
 
-/// Reads the line that counts the operations: `  Tested: 50`.
+/// Parses the line with the number of operations: `  Tested: 50`.
 fn tested(line: &str) -> Option<usize> {
     line.trim().strip_prefix("Tested: ")?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! The package for Kotlin: the native library, the sources that call it, and the tests on the JVM.
+//! The Kotlin package: the native library, the generated Kotlin sources, and the tests on the JVM.
 
 use crate::outcome::{Outcome, Skipped};
 use crate::process::{run as run_command, run_reading, spelled, succeeds};
@@ -10,23 +10,23 @@ use std::{env, fs};
 
 const FOLDER: &str = "mobile-bindings/kotlin";
 
-/// Tells whether there are Java and Maven.
+/// Returns `true` if Java and Maven are present.
 pub fn is_present() -> bool {
     succeeds(Command::new("javac").arg("-version")) && succeeds(Command::new("mvn").arg("--version"))
 }
 
-/// Builds the library with the workspace's set of features, and tests the package with it.
+/// Builds the library with the workspace's features, and tests the package with it.
 ///
 /// # Errors
-/// Returns what is missing, what cannot be built, or that a test failed.
+/// Fails if a tool is missing on a build server, a build fails, or a test fails.
 pub fn test() -> Result<Outcome, Failure> {
     if !is_present() {
         return Outcome::left_out(
             "kotlin",
-            "there is no Java 17 with Maven: `cargo xtask test --only install`",
+            "Java 17 or Maven is missing. Run `cargo xtask test --only install`",
         );
     }
-    // As for Python, so that nothing is compiled twice.
+    // The same arguments as for Python, so that nothing is compiled twice.
     let mut build = cargo(&["build", "--workspace", "--lib", "--test", "tidy"]);
     build.args(["--bin", "uniffi-bindgen", "--bin", "folkmoot"]);
     println!("xtask: kotlin: {}", spelled(&build));
@@ -47,14 +47,15 @@ pub fn test() -> Result<Outcome, Failure> {
     outcome.complete()
 }
 
-/// Reads what Maven says of a class of tests: `Tests run: 5, Failures: 0, Errors: 0, Skipped: 1, Time elapsed: 2.1 s -- in a.B`.
+/// Parses Maven's summary of a test class: `Tests run: 5, Failures: 0, Errors: 0, Skipped: 1, Time elapsed: 2.1 s -- in
+/// a.B`.
 fn tested_class(line: &str) -> Option<Outcome> {
     let (counts, rest) = line.split_once("Tests run: ")?.1.split_once(", Time elapsed: ")?;
     let (seconds, class) = rest.split_once(" s -- in ")?;
     let mut numbers =
         counts.split(|letter: char| !letter.is_ascii_digit()).filter_map(|word| word.parse::<usize>().ok());
     let (run, failed, broken, skipped) = (numbers.next()?, numbers.next()?, numbers.next()?, numbers.next()?);
-    let skip = || Skipped { name: class.to_owned(), why: "the class says why".to_owned() };
+    let skip = || Skipped { name: class.to_owned(), why: "the class names the reason".to_owned() };
     Some(Outcome {
         passed: run.saturating_sub(failed + broken + skipped),
         skipped: std::iter::repeat_with(skip).take(skipped).collect(),
@@ -63,17 +64,17 @@ fn tested_class(line: &str) -> Option<Outcome> {
     })
 }
 
-/// Where the library and the sources that call it lie.
+/// Returns the folder of the native library and the generated sources.
 pub fn native_folder() -> PathBuf {
     target().join("kotlin").join("native")
 }
 
-/// Where Maven builds.
+/// Returns Maven's build folder.
 pub fn maven_folder() -> PathBuf {
     target().join("kotlin").join("maven")
 }
 
-/// Writes the sources that call the library, and puts the library beside them.
+/// Generates the Kotlin sources and copies the library to them.
 fn generate(native: &Path) -> Result<(), Failure> {
     let library = format!("{}folkmoot_mobile{}", env::consts::DLL_PREFIX, env::consts::DLL_SUFFIX);
     let built = target().join("debug").join(&library);
@@ -103,7 +104,7 @@ mod tests {
         let outcome = tested_class(line).unwrap();
         assert_eq!((outcome.passed, outcome.skipped.len()), (4, 1));
         assert_eq!(outcome.durations, [(Duration::from_millis(2125), "a.KilledTest".to_owned())]);
-        // The sum over all classes has no time.
+        // The total of all classes has no elapsed time.
         assert_eq!(tested_class("[INFO] Tests run: 5, Failures: 0, Errors: 0, Skipped: 1"), None);
     }
 }

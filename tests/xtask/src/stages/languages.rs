@@ -1,4 +1,4 @@
-//! One round of clients in all languages: what the stages before have built meets.
+//! One test with clients in all languages, built by the stages before, in the same rounds.
 
 use super::{browser, kotlin, wheel};
 use crate::outcome::Outcome;
@@ -6,15 +6,15 @@ use crate::process::{run_reading, spelled};
 use crate::python;
 use crate::workspace::Failure;
 
-/// Runs the test; where one of the languages is missing it says so, as the stage of that language does.
+/// Runs the test, or skips it if the tools of a language are missing.
 ///
 /// # Errors
-/// Returns what is not built yet, or that the test failed.
+/// Fails if a tool is missing on a build server, a package is not built, or the test fails.
 pub fn test() -> Result<Outcome, Failure> {
     if let Some(missing) = missing() {
         return Outcome::left_out(
             "languages",
-            format!("there is no {missing}: `cargo xtask test --only install`"),
+            format!("{missing} is missing. Run `cargo xtask test --only install`"),
         );
     }
     let (interpreter, native, build) =
@@ -22,7 +22,7 @@ pub fn test() -> Result<Outcome, Failure> {
     for (path, stage) in [(&interpreter, "python"), (&build.join("classpath.txt"), "kotlin")] {
         if !path.exists() {
             return Err(Failure(format!(
-                "{} is not there: run `cargo xtask test --only {stage}`",
+                "{} does not exist. Build it with `cargo xtask test --only {stage}`",
                 path.display()
             )));
         }

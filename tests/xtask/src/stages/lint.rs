@@ -1,4 +1,5 @@
-//! Linters of what is not Rust: shell and TypeScript. Python's is in the stage `python`, whose environment it needs.
+//! Linters for shell scripts, TypeScript and JavaScript. The Python linter runs in the stage `python`, because it needs
+//! that stage's environment.
 
 use crate::outcome::{Outcome, Skipped};
 use crate::process::{run as run_command, spelled, succeeds};
@@ -8,31 +9,31 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{fs, iter};
 
-/// Has biome among its packages.
+/// The folder whose npm packages include biome.
 const PACKAGES: &str = "tests/browser";
-/// Where scripts are looked for.
+/// The folders that contain shell scripts.
 const SCRIPTS: [&str; 2] = [".ci", "mobile-bindings"];
 
-/// Tells whether there is a shellcheck.
+/// Returns `true` if shellcheck is present.
 pub fn has_shellcheck() -> bool {
     succeeds(Command::new("shellcheck").arg("--version"))
 }
 
-/// Lints shell scripts, and lints and formats TypeScript and JavaScript.
+/// Lints shell scripts, and checks the lints and format of TypeScript and JavaScript.
 ///
 /// # Errors
-/// Returns which linter found something, or that one is missing on a build server.
+/// Fails if a linter finds a problem, or if a linter is missing on a build server.
 pub fn test() -> Result<Outcome, Failure> {
     let mut outcome = Outcome::done();
     let mut skip = |name: &str, why: &str| {
         outcome.skipped.push(Skipped {
             name: name.to_owned(),
-            why: format!("{why}: `cargo xtask test --only install`"),
+            why: format!("{why}. Run `cargo xtask test --only install`"),
         });
     };
     match has_shellcheck() {
         true => call(Command::new("shellcheck").args(scripts()?))?,
-        false => skip("shell scripts", "there is no shellcheck"),
+        false => skip("shell scripts", "shellcheck is missing"),
     }
     match tools::has_node() {
         true => {
@@ -41,7 +42,7 @@ pub fn test() -> Result<Outcome, Failure> {
             biome.arg(root().join(PACKAGES).join("node_modules/@biomejs/biome/bin/biome"));
             call(biome.args(["check", "--error-on-warnings", "."]))?;
         }
-        false => skip("TypeScript and JavaScript", "there is no Node"),
+        false => skip("TypeScript and JavaScript", "Node.js is missing"),
     }
     outcome.complete()
 }
@@ -51,7 +52,7 @@ fn call(command: &mut Command) -> Result<(), Failure> {
     run_command(command.current_dir(root()))
 }
 
-/// `.ci/run`, and every file whose name ends in `.sh`.
+/// Returns `.ci/run` and every file whose name ends in `.sh`.
 fn scripts() -> Result<Vec<PathBuf>, Failure> {
     let mut scripts = Vec::new();
     for folder in SCRIPTS {

@@ -1,7 +1,7 @@
-//! Type-checks the client for phones, so that nothing goes in that does not compile there.
+//! Type-checks the client for iOS and Android, so that every commit compiles there.
 //!
-//! No machine code is generated and nothing is linked: that needs Apple's and Google's own tools
-//! (`build-xcframework.sh`, `build-native.sh`). `cargo xtask campaign` generates the code as well.
+//! This stage generates no machine code and links nothing, because linking needs Apple's and Google's tools
+//! (`build-xcframework.sh`, `build-native.sh`). `cargo xtask campaign` also generates machine code.
 
 use crate::outcome::Outcome;
 use crate::process::{announce, run as run_command, spelled, succeeds};
@@ -11,43 +11,44 @@ use std::process::Command;
 
 const TARGETS: [&str; 2] = ["aarch64-apple-ios", "aarch64-linux-android"];
 const CHECK: [&str; 5] = ["check", "--locked", "--package", "folkmoot-mobile", "--lib"];
-/// What a slim variant is built with: the packages' own `--slim` passes it on.
+/// The cargo argument of the slim variant. The packages' build scripts pass it to cargo for `--slim`.
 const SLIM: &str = "--no-default-features";
-/// What clang is told beside the target, where there is no SDK: two dependencies have C code, which needs little of a system.
+/// Flags for clang without an SDK. The C code of two dependencies needs few system headers.
 const C_FLAGS: &str = "-ffreestanding -DRING_CORE_NOSTDLIBINC=1";
 
-/// Tells whether there is what compiles for phones.
+/// Returns `true` if the compiler for phones is present.
 pub fn is_present() -> bool {
     succeeds(Command::new("clang").arg("--version")) && succeeds(Command::new("llvm-ar").arg("--version"))
 }
 
-/// Checks the library as the packages have it, with the GPU, for each target; the slim one for the last of them; and
-/// writes the Swift that calls it.
+/// Checks the library with the packages' features, including the GPU, for each target. Also checks the slim variant for
+/// the last target, and generates the Swift sources.
 ///
 /// # Errors
-/// Returns what does not compile, or what Swift's generator does not take.
+/// Fails if the library does not compile, or if the Swift generator rejects it.
 pub fn test() -> Result<Outcome, Failure> {
     write_swift()?;
     compile(&CHECK, &TARGETS)?;
-    // What the slim variant leaves out is the same for every system, and most of it is checked by now.
+    // One target is enough: the slim variant removes the same code on every system, and most of its crates are
+    // already checked.
     compile(&[&CHECK[..], &[SLIM]].concat(), &TARGETS[1..])
 }
 
-/// Generates the machine code too, as a release of the packages does.
+/// Also generates machine code, like a release of the packages.
 ///
 /// # Errors
-/// Returns what does not compile.
+/// Fails if the library does not compile.
 pub fn generate() -> Result<Outcome, Failure> {
     let rustc = ["rustc", "--locked", "--package", "folkmoot-mobile", "--lib", "--crate-type", "staticlib"];
     compile(&[&rustc[..], &["--profile", "mobile"]].concat(), &TARGETS)
 }
 
-/// Calls cargo for each target.
+/// Runs cargo for each target.
 fn compile(arguments: &[&str], targets: &[&str]) -> Result<Outcome, Failure> {
     if !is_present() {
         return Outcome::left_out(
             "mobile",
-            "there is no clang with llvm-ar: `cargo xtask test --only install`",
+            "clang or llvm-ar is missing. Run `cargo xtask test --only install`",
         );
     }
     let missing: Vec<&str> = targets.iter().copied().filter(|target| !add_target(target)).collect();
@@ -55,7 +56,7 @@ fn compile(arguments: &[&str], targets: &[&str]) -> Result<Outcome, Failure> {
         let targets = missing.join(" ");
         return Outcome::left_out(
             "mobile",
-            format!("rustup cannot add the targets: `rustup target add {targets}`"),
+            format!("rustup could not add the targets. Run `rustup target add {targets}` to see why"),
         );
     }
     for target in targets {
@@ -66,7 +67,7 @@ fn compile(arguments: &[&str], targets: &[&str]) -> Result<Outcome, Failure> {
             let name = target.replace('-', "_");
             build.env(format!("CC_{name}"), "clang").env(format!("AR_{name}"), "llvm-ar");
             build.env(format!("CFLAGS_{name}"), format!("{C_FLAGS} -isystem {}", headers.display()));
-            // Asked for, and not looked into.
+            // The build requires the variable, but does not read the folder.
             build.env("SDKROOT", &headers);
         }
         println!("xtask: mobile: {}", spelled(&build));
@@ -82,7 +83,8 @@ fn add_target(target: &str) -> bool {
     succeeds(&mut add)
 }
 
-/// Its generator is stricter than the others about the facade, and is there where no Swift is.
+/// Generates the Swift sources. The Swift generator is the strictest about the facade, and runs without a Swift
+/// compiler.
 fn write_swift() -> Result<(), Failure> {
     let mut build = cargo(&["build", "--workspace", "--lib", "--test", "tidy"]);
     run_command(build.args(["--bin", "uniffi-bindgen", "--bin", "folkmoot"]))?;
@@ -98,7 +100,7 @@ fn write_swift() -> Result<(), Failure> {
 mod tests {
     use super::*;
 
-    /// In the place of the tools: cargo says how it is called, and ends the script where it would go on to write files.
+    /// Shell functions in place of the tools. `cargo` prints its arguments and stops the script before it writes files.
     const STUBS: &str = r#"
         cargo() {
             echo "cargo $*" >&2
@@ -126,17 +128,17 @@ mod tests {
             assert!(!whole.contains("features"), "{whole}");
             let slim = calls(script, &["--slim"]);
             assert!(slim.contains(target) && slim.contains(SLIM), "{slim}");
-            assert_eq!(calls(script, &["--gpu"]), "", "{script}: an option that there is not builds nothing");
+            assert_eq!(calls(script, &["--gpu"]), "", "{script}: an unknown option builds nothing");
         }
     }
 
-    /// Runs a script with [`STUBS`], and returns how cargo was to compile for phones.
+    /// Runs a script with [`STUBS`] and returns its calls of cargo for phone targets.
     fn calls(script: &str, arguments: &[&str]) -> String {
         let mut run = Command::new("bash");
         run.args(["-c", STUBS]).arg(root().join("mobile-bindings").join(script)).args(arguments);
-        // It has to be a folder, and is not looked into.
+        // The variable must name a folder, but the script does not read it.
         let output = run.env("ANDROID_NDK_HOME", root()).output().expect("there is a bash");
-        assert!(!output.status.success(), "it was ended before it wrote anything");
+        assert!(!output.status.success(), "the stub must stop the script before it writes anything");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         let calls = said.lines().filter(|line| line.starts_with("cargo ") && line.contains("mobile "));
         calls.collect::<Vec<_>>().join("\n")

@@ -1,4 +1,4 @@
-//! The stages of the suite that are more than a call of cargo: one file for each.
+//! The stages of the suite that do more than call cargo, one per file.
 
 pub mod browser;
 pub mod console;

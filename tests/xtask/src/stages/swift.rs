@@ -1,4 +1,4 @@
-//! The package for Swift: the sources that call the library, and the tests, on Linux or a Mac.
+//! The Swift package: the generated sources, and the tests on Linux or macOS.
 
 mod debian;
 
@@ -12,21 +12,21 @@ use std::time::Duration;
 use std::{env, fs};
 
 const FOLDER: &str = "mobile-bindings/swift";
-/// The module of C that UniFFI's Swift calls.
+/// The C module that UniFFI's generated Swift code imports.
 const MODULE: &str = "folkmoot_mobileFFI";
 
-/// Builds the library with the workspace's set of features, and tests the package with it.
+/// Builds the library with the workspace's features, and tests the package with it.
 ///
-/// The stage is left out where there is no Swift and none can be installed, also on a build server: few systems have it.
+/// The stage is skipped if Swift is missing and cannot be installed, even on a build server: few systems have Swift.
 ///
 /// # Errors
-/// Returns what cannot be built, or that a test failed.
+/// Fails if a build or a test fails.
 pub fn test() -> Result<Outcome, Failure> {
     let swift = match Swift::find() {
         Ok(swift) => swift,
         Err(Failure(why)) => return Ok(Outcome::unavailable("swift", why)),
     };
-    // As for Python, so that nothing is compiled twice.
+    // The same packages as for Python, so that nothing is compiled twice.
     let mut build = cargo(&["build", "--locked", "--workspace", "--lib", "--test", "tidy"]);
     build.args(["--bin", "uniffi-bindgen", "--bin", "folkmoot"]);
     println!("xtask: swift: {}", spelled(&build));
@@ -41,29 +41,30 @@ pub fn test() -> Result<Outcome, Failure> {
     tests.env("FOLKMOOT_LIBRARY_FOLDER", target().join("debug"));
     tests.env("FOLKMOOT_PROGRAM", target().join("debug").join("folkmoot"));
     let mut outcome = Outcome::done();
-    run_reading(&mut tests, |line| outcome.add(tested(line)))
-        .map_err(|_| Failure("the package for Swift does not compile, or its tests failed".to_owned()))?;
+    run_reading(&mut tests, |line| outcome.add(tested(line))).map_err(|_| {
+        Failure("the Swift package does not compile, or its tests failed; see above".to_owned())
+    })?;
     match outcome.passed {
-        0 => Err(Failure("`swift test` reported no test that passed".to_owned())),
+        0 => Err(Failure("`swift test` reported no passed test; see its output above".to_owned())),
         _ => outcome.complete(),
     }
 }
 
-/// Where Swift runs.
+/// The system on which Swift runs.
 enum Swift {
     /// On this system.
     Here,
-    /// In a system of its own.
+    /// In a separate Debian system.
     Debian(Debian),
 }
 
 impl Swift {
-    /// Returns the Swift in the path, or else one that it installs.
+    /// Returns the Swift in the path, or installs one.
     ///
     /// # Errors
-    /// Returns why there is none.
+    /// Returns the reason why Swift cannot be installed.
     fn find() -> Result<Self, Failure> {
-        // OpenStack has a program of this name too.
+        // OpenStack has a program with the same name.
         let version = output(Command::new("swift").arg("--version"));
         if version.is_ok_and(|version| version.contains("Swift version")) {
             return Ok(Self::Here);
@@ -71,7 +72,7 @@ impl Swift {
         Debian::install(folder().join("debian")).map(Self::Debian)
     }
 
-    /// Prepares a call, with the standard error in the standard output: XCTest writes to the one or the other.
+    /// Prepares a call that merges standard error into standard output, because XCTest may write to either.
     fn command(&self, call: &Command) -> Command {
         let mut command = match self {
             Self::Here => Command::new("sh"),
@@ -82,12 +83,12 @@ impl Swift {
     }
 }
 
-/// Where Swift, what it builds, and the package lie.
+/// Returns the folder for Swift, its build results, and the assembled package.
 fn folder() -> PathBuf {
     target().join("swift")
 }
 
-/// Puts the package together outside the checkout: links to its sources, and the sources that call the library.
+/// Assembles the package outside the checkout, from links to its sources and the generated sources.
 fn assemble(package: &Path) -> Result<(), Failure> {
     let generated = folder().join("generated");
     let library = format!("{}folkmoot_mobile{}", env::consts::DLL_PREFIX, env::consts::DLL_SUFFIX);
@@ -106,7 +107,7 @@ fn assemble(package: &Path) -> Result<(), Failure> {
     run_command(Command::new("ln").args(["-sfn"]).args(sources).arg(package))
 }
 
-/// Copies a file if it has changed: Swift compiles whatever is newer than before.
+/// Copies a file only if its content has changed, because Swift recompiles every file with a newer timestamp.
 fn update(from: &Path, to: &Path) -> Result<(), Failure> {
     let copy = || {
         let content = fs::read(from)?;
@@ -119,8 +120,8 @@ fn update(from: &Path, to: &Path) -> Result<(), Failure> {
     copy().map_err(|error: std::io::Error| Failure(format!("{}: {error}", to.display())))
 }
 
-/// Reads what XCTest says of a test: `Test Case 'A.testB' passed (0.1 seconds)`, or, of one that was skipped,
-/// `A.swift:20: A.testB : Test skipped - why`. A Mac writes the name as `-[Module.A testB]`.
+/// Parses a line of XCTest's report. A passed test reads `Test Case 'A.testB' passed (0.1 seconds)`, a skipped one
+/// `A.swift:20: A.testB : Test skipped - why`. On macOS, the name is spelled `-[Module.A testB]`.
 fn tested(line: &str) -> Outcome {
     let passed = || {
         let (name, seconds) = line.strip_prefix("Test Case '")?.split_once("' passed (")?;

@@ -1,4 +1,4 @@
-//! The package for Python: the native library, the module that calls it, the wheel of both, and its tests.
+//! The Python package: the native library, the generated module, the wheel with both, and the tests.
 
 pub mod torch;
 
@@ -12,7 +12,7 @@ use std::time::Duration;
 use std::{env, fs};
 
 const FOLDER: &str = "mobile-bindings/python";
-/// What builds the wheel, and what its tests compare with.
+/// The packages that build the wheel, and those that its tests use.
 const PACKAGES: [&str; 10] = [
     "hatchling==1.33.0",
     "pytest==9.2.0",
@@ -26,24 +26,24 @@ const PACKAGES: [&str; 10] = [
     "flwr==1.41.0",
 ];
 
-/// The profile of a library that others carry.
+/// The cargo profile of a released library.
 const OPTIMISED: &str = "mobile";
 
-/// How to build the wheel.
+/// Options for building the wheel.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Build with optimisation, as for other machines; without this, as for tests
+    /// Build an optimised wheel for distribution; the default is a debug build
     #[arg(long)]
     release: bool,
-    /// Leave the GPU out: a smaller library that trains on the processor only
+    /// Build without GPU support: a smaller library that trains on the processor only
     #[arg(long)]
     slim: bool,
 }
 
-/// Builds the wheel and says where it lies.
+/// Builds the wheel and prints its path.
 ///
 /// # Errors
-/// Returns what is missing or cannot be built.
+/// Fails if a tool is missing or a build fails.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut bindgen = cargo(&["build", "--package", "folkmoot-bindgen"]);
     println!("xtask: python: {}", spelled(&bindgen));
@@ -56,7 +56,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The command that builds the library.
+/// Returns the command that builds the library.
 fn build(arguments: &Arguments) -> Command {
     let mut build = cargo(&["build", "--package", "folkmoot-mobile"]);
     if arguments.slim {
@@ -68,21 +68,21 @@ fn build(arguments: &Arguments) -> Command {
     build
 }
 
-/// How large a file is, in words.
+/// Formats the size of a file for people.
 fn size(file: &Path) -> Result<String, Failure> {
     let metadata = fs::metadata(file).map_err(|error| Failure(format!("{}: {error}", file.display())))?;
     Ok(format!("{} bytes", metadata.len()))
 }
 
-/// Builds the wheel with the workspace's set of features, checks its types and runs its tests.
+/// Builds the wheel with the workspace's features, checks its types and runs its tests.
 ///
 /// # Errors
-/// Returns what is missing, what cannot be built, or that a test failed.
+/// Fails if a tool is missing on a build server, a build fails, or a test fails.
 pub fn test() -> Result<Outcome, Failure> {
     if !crate::python::is_present() {
         return Outcome::left_out(
             "python",
-            "there is no Python 3 with venv: `cargo xtask test --only install`",
+            "Python 3 with venv is missing. Run `cargo xtask test --only install`",
         );
     }
     install_packages()?;
@@ -92,7 +92,8 @@ pub fn test() -> Result<Outcome, Failure> {
         println!("xtask: python: {}", spelled(&lint));
         run_command(&mut lint)?;
     }
-    // The coordinator too: with a test beside it, all has the features that it has among all targets.
+    // Builds the coordinator too. With a test target on the command line, cargo selects the same features as for all
+    // targets.
     let mut build = cargo(&["build", "--workspace", "--lib", "--test", "tidy"]);
     build.args(["--bin", "uniffi-bindgen", "--bin", "folkmoot"]);
     let wheel = make(&mut build, "debug")?;
@@ -109,19 +110,19 @@ pub fn test() -> Result<Outcome, Failure> {
             let skipped = outcome.skipped.len();
             outcome.skipped.retain(|skipped| !skipped.why.starts_with(torch::MISSING));
             let wanted = skipped - outcome.skipped.len();
-            // Flower is not there, and a module that needs it would be skipped as a whole.
+            // This environment has no Flower, so pytest would skip the whole module that imports it.
             let ran = pytest(&torch, &wheel, &["-k", "torch", "--ignore", "tests/test_flower.py"])?;
-            // One without `torch` in its name would run in neither environment.
+            // A test that needs PyTorch but has no `torch` in its name would run in neither environment.
             if ran.passed < wanted {
                 return Err(Failure(format!(
-                    "{wanted} tests want PyTorch, and `-k torch` ran {} of them",
+                    "{wanted} tests need PyTorch, but `-k torch` ran only {}. Put `torch` into the name of each",
                     ran.passed
                 )));
             }
             outcome.add(ran);
             outcome.complete()
         }
-        // It is Debian's, or nobody's: PyPI's takes gigabytes.
+        // Without Debian's PyTorch, these tests stay skipped: PyPI's package has several gigabytes.
         None => Ok(outcome),
     }
 }
@@ -140,8 +141,8 @@ fn pytest(interpreter: &Path, wheel: &Path, selection: &[&str]) -> Result<Outcom
     Ok(outcome)
 }
 
-/// Reads what pytest says: `SKIPPED [2] tests/a.py:12: why`, `1.50s call tests/a.py::test`, and `90 passed in 31.2s` at the
-/// end.
+/// Parses a line of pytest's report: `SKIPPED [2] tests/a.py:12: why`, `1.50s call tests/a.py::test`, or the last line
+/// `90 passed in 31.2s`.
 fn tested(line: &str) -> Outcome {
     let skipped = || {
         let (count, rest) = line.strip_prefix("SKIPPED [")?.split_once("] ")?;
@@ -161,7 +162,7 @@ fn tested(line: &str) -> Outcome {
     }
 }
 
-/// Builds library and wheel, and returns the wheel.
+/// Builds the library and the wheel, and returns the path of the wheel.
 fn make(build: &mut Command, profile: &str) -> Result<PathBuf, Failure> {
     install_packages()?;
     println!("xtask: python: {}", spelled(build));
@@ -175,7 +176,7 @@ fn make(build: &mut Command, profile: &str) -> Result<PathBuf, Failure> {
     let copied = native.join(self::library());
     fs::copy(&library, &copied).map_err(|error| Failure(format!("{}: {error}", copied.display())))?;
     if profile == OPTIMISED {
-        // Only now: the generator reads the symbols. A library with them is larger, and no worse.
+        // Strip only now, because the generator reads the symbols. If it fails, the library is larger but works.
         succeeds(
             Command::new("strip")
                 .arg(if cfg!(target_os = "macos") { "-x" } else { "--strip-unneeded" })
@@ -195,12 +196,12 @@ fn wheel() -> Result<PathBuf, Failure> {
     run_command(&mut make)?;
     let wheels = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut wheels = wheels.filter(|path| path.extension().is_some_and(|extension| extension == "whl"));
-    wheels.next().ok_or_else(|| Failure(format!("{} holds no wheel", folder.display())))
+    wheels.next().ok_or_else(|| Failure(format!("the build left no wheel in {}", folder.display())))
 }
 
-/// Makes the environment with the packages, unless it is there.
+/// Creates the environment with the packages, unless it exists.
 fn install_packages() -> Result<(), Failure> {
-    // Written when all of them are there.
+    // The stamp is written when all packages are installed.
     let stamp = environment().join("installed");
     if fs::read_to_string(&stamp).is_ok_and(|installed| installed == PACKAGES.join("\n")) {
         return Ok(());
@@ -222,12 +223,13 @@ fn pip(verb: &str) -> Command {
     command
 }
 
-/// The interpreter that has the wheel, when its tests have run.
+/// Returns the interpreter of the environment. It has the wheel once this stage has run.
 pub fn interpreter() -> PathBuf {
     environment().join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" })
 }
 
-/// Beside what cargo builds: it goes with `cargo clean`, and a build server may keep it.
+/// Returns the environment's folder. It is in the target folder, so `cargo clean` removes it and a build server can
+/// cache it.
 fn environment() -> PathBuf {
     target().join("python-package")
 }

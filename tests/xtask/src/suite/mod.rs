@@ -1,4 +1,4 @@
-//! `cargo xtask test`: everything that must hold before a change goes in.
+//! `cargo xtask test`: all checks that a change must pass before it is merged.
 
 pub mod harness;
 mod rust;
@@ -11,27 +11,27 @@ use clap::{Args, ValueEnum};
 use stage::Stage;
 use summary::Summary;
 
-/// What to test.
+/// The stages to run, and the form of the report.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Leave out the tests that take minutes, such as the long simulation
+    /// Skip the tests that take minutes, such as the long simulation
     #[arg(long)]
     quick: bool,
     /// Run only this stage; may be given several times
     #[arg(long, value_name = "STAGE")]
     only: Vec<Stage>,
-    /// Print what each stage and the slowest tests took, also in seconds of processor time
+    /// Print the duration and processor time of each stage, and the slowest tests
     #[arg(long)]
     timings: bool,
-    /// Print the summary as JSON, on the last line
+    /// Print the summary as JSON on the last line
     #[arg(long)]
     json: bool,
 }
 
-/// Runs the chosen stages in their order and stops at the first that fails.
+/// Runs the chosen stages in order and stops at the first failure.
 ///
 /// # Errors
-/// Returns which stage failed, why, and what was not run.
+/// Names the stage that failed, the reason, and the stages that did not run.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let stages = chosen(&arguments.only);
     let mut summary = Summary::default();
@@ -54,7 +54,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     summary.end()
 }
 
-/// Returns the stages to run, always in the order in which they depend on each other.
+/// Returns the stages to run, in the order of their dependencies.
 fn chosen(only: &[Stage]) -> Vec<Stage> {
     let all = Stage::value_variants().iter().copied();
     all.filter(|stage| only.is_empty() || only.contains(stage)).collect()

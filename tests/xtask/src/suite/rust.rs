@@ -1,8 +1,7 @@
-//! The stages that are calls of cargo.
+//! The stages that only call cargo.
 //!
-//! All of them use the profile `dev`, and all that compile name the whole workspace and all its targets: the set of features
-//! is then one and the same, and nothing is compiled twice. (Clippy keeps its own results beside: it checks, and makes no
-//! code.)
+//! All use the profile `dev`, and those that compile select the whole workspace with all targets. The features are then
+//! always the same, and nothing is compiled twice. (Clippy keeps separate results, because it generates no code.)
 
 use super::harness::{Settings, programs, run as run_programs};
 use crate::outcome::Outcome;
@@ -12,32 +11,33 @@ use crate::workspace::{Failure, cargo};
 use crate::{python, vulkan};
 use std::process::Command;
 
-/// How many seconds the simulation tries new seeds. Ten times as many would find more, now and then: `cargo xtask campaign`.
+/// The number of seconds for which the simulation tries new seeds. `cargo xtask campaign` tries more seeds and
+/// occasionally finds more.
 const SIMULATION_SECONDS: (&str, &str) = ("FOLKMOOT_SECONDS", "60");
 
-/// Checks the format of Rust.
+/// Checks the format of the Rust sources.
 pub fn fmt() -> Result<Outcome, Failure> {
     call("fmt", cargo(&["fmt", "--all", "--check"]))
 }
 
-/// Lints Rust.
+/// Lints the Rust sources.
 pub fn clippy() -> Result<Outcome, Failure> {
     call("clippy", cargo(&["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"]))
 }
 
-/// Builds the API documentation of our own packages.
+/// Builds the API documentation of the workspace's packages.
 pub fn doc() -> Result<Outcome, Failure> {
     let mut doc = cargo(&["doc", "--locked", "--workspace", "--no-deps", "--document-private-items"]);
     doc.env("RUSTDOCFLAGS", "-D warnings");
     call("doc", doc)
 }
 
-/// Builds everything. `-p folkmoot-cli` would build with fewer features than the tests, and so twice.
+/// Builds everything. `-p folkmoot-cli` would have fewer features than the tests and would compile crates twice.
 pub fn build() -> Result<Outcome, Failure> {
     call("build", cargo(&["build", "--locked", "--workspace", "--all-targets"]))
 }
 
-/// Runs every test program, and the examples in the documentation.
+/// Runs every test program, and the code examples in the documentation.
 pub fn test(quick: bool) -> Result<Outcome, Failure> {
     let seed = Seed::of_commit();
     println!("xtask: test: {seed}");

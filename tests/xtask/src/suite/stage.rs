@@ -1,4 +1,4 @@
-//! The stages of `cargo xtask test`, in their order.
+//! The stages of `cargo xtask test`, in order.
 
 use super::rust;
 use crate::install;
@@ -7,22 +7,22 @@ use crate::stages::{browser, console, contract, fuzz, kotlin, languages, lint, m
 use crate::workspace::Failure;
 use clap::ValueEnum;
 
-/// One step, that succeeds or ends the run.
+/// One stage. If it fails, the run ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Stage {
-    /// Installs what the tests need and is missing
+    /// Installs missing tools that the tests need
     Install,
-    /// Checks the format
+    /// Checks the format of the Rust sources
     Fmt,
-    /// Lints shell scripts, and lints and formats TypeScript and JavaScript
+    /// Lints shell scripts, and checks the lints and format of TypeScript and JavaScript
     Lint,
-    /// Checks the admin console, and that its built files are those of its sources
+    /// Checks the admin console, and that its committed build matches its sources
     Console,
-    /// Lints; a warning is an error
+    /// Lints the Rust sources; a warning is an error
     Clippy,
     /// Builds the API documentation; a warning is an error
     Doc,
-    /// Builds everything, also the `folkmoot` program that end-to-end tests start and kill
+    /// Builds everything, including the `folkmoot` program that end-to-end tests start and kill
     Build,
     /// Runs every test
     Test,
@@ -30,17 +30,17 @@ pub enum Stage {
     Browser,
     /// Compares a running coordinator with the description of its API
     Contract,
-    /// Builds the wheel for Python, and tests it against a coordinator
+    /// Builds the Python wheel, and tests it against a coordinator
     Python,
-    /// Builds the package for Kotlin, and tests it on the JVM against a coordinator
+    /// Builds the Kotlin package, and tests it on the JVM against a coordinator
     Kotlin,
-    /// Compiles the package for Swift, and tests it on Linux against a coordinator
+    /// Compiles the Swift package, and tests it against a coordinator
     Swift,
-    /// Has a page, a Kotlin, a Python and a native client take part in the same rounds
+    /// Runs a browser page and a Kotlin, a Python and a native client in the same rounds
     Languages,
     /// Type-checks the client for iOS and Android
     Mobile,
-    /// Looks for bytes that a decoder cannot bear, some seconds for each fuzz target
+    /// Runs each fuzz target for some seconds, to find bytes that make a decoder panic or exceed its memory limit
     Fuzz,
 }
 
@@ -70,7 +70,7 @@ impl Stage {
     /// Runs the stage to its end.
     ///
     /// # Errors
-    /// Returns why the stage did not succeed.
+    /// Returns the reason why the stage failed.
     pub fn run(self, quick: bool) -> Result<Outcome, Failure> {
         if quick && matches!(self, Self::Doc | Self::Mobile | Self::Fuzz) {
             return Ok(Outcome { left_out: Some("--quick".to_owned()), ..Outcome::done() });

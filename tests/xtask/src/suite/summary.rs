@@ -1,4 +1,4 @@
-//! What a run of the suite came to.
+//! The summary of a run of the suite.
 
 use crate::outcome::{Outcome, Skipped};
 use crate::process::Taken;
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::time::Duration;
 
-/// Tests that are listed because they took longest.
+/// The number of slowest tests to list.
 const SLOWEST: usize = 20;
 
-/// The stages that ran, in their order.
+/// The stages that ran, in order.
 #[derive(Debug, Default)]
 pub struct Summary {
     stages: Vec<Ran>,
@@ -38,12 +38,12 @@ impl Summary {
         line
     }
 
-    /// Tells whether the last stage failed.
+    /// Returns `true` if the last stage failed.
     pub fn has_failed(&self) -> bool {
         self.stages.last().is_some_and(|stage| stage.outcome.is_err())
     }
 
-    /// The table of stages, and the slowest tests.
+    /// Formats the table of stages and the slowest tests.
     pub fn timings(&self) -> String {
         let mut text = format!("{:<12}{:>12}{:>14}\n", "stage", "elapsed", "processor");
         let mut line = |name: &str, taken: Taken| {
@@ -64,7 +64,7 @@ impl Summary {
         text
     }
 
-    /// The same for a program.
+    /// Returns the summary as JSON.
     pub fn json(&self) -> Value {
         let stage = |stage: &Ran| {
             let (passed, skipped) = match &stage.outcome {
@@ -87,7 +87,7 @@ impl Summary {
     /// Prints the counts, and returns the failure if there was one.
     ///
     /// # Errors
-    /// Returns which stage failed, why, and what was not run.
+    /// Names the stage that failed, the reason, and the stages that did not run.
     pub fn end(self) -> Result<(), Failure> {
         let counts = self.counts();
         match self.stages.iter().find_map(|stage| Some((stage.name, stage.outcome.as_ref().err()?))) {

@@ -1,4 +1,4 @@
-//! `cargo xtask wasm`: the browser package, built, optimised, and weighed.
+//! `cargo xtask wasm`: builds and optimises the browser package, and checks its size.
 
 mod report;
 mod sections;
@@ -16,29 +16,29 @@ use std::process::Command;
 
 use sizes::Size;
 
-/// Where the npm package lies.
+/// The folder of the npm package.
 pub const PACKAGE: &str = "wasm/js";
 
-/// How to build.
+/// Options of the build.
 #[derive(Debug, Default, Args)]
 pub struct Arguments {
-    /// Skip wasm-opt, which takes half a minute; the sizes are then not checked
+    /// Skip wasm-opt, which takes half a minute, and the check of the sizes
     #[arg(long)]
     unoptimised: bool,
-    /// List the crates and the functions with the most code, before wasm-opt
+    /// List the crates and functions with the most code, measured before wasm-opt
     #[arg(long)]
     explain: bool,
 }
 
-/// Lines of each list of `--explain`.
+/// The number of lines in each list of `--explain`.
 const EXPLAINED: usize = 40;
 
-/// One of the two modules: which is loaded is decided in the browser.
+/// One of the two modules. The package chooses in the browser which of them to load.
 #[derive(Debug, Clone, Copy)]
 struct Build {
     name: &'static str,
     features: &'static str,
-    /// Bytes after gzip, at most.
+    /// The maximum size after gzip, in bytes.
     bytes_max: u64,
 }
 
@@ -47,10 +47,10 @@ const BUILDS: [Build; 2] = [
     Build { name: "gpu", features: "gpu", bytes_max: 600_000 },
 ];
 
-/// Builds both modules and the TypeScript around them into `wasm/js/dist`.
+/// Builds both modules and their TypeScript into `wasm/js/dist`.
 ///
 /// # Errors
-/// Returns what is missing, what failed, or which module is too large.
+/// Fails if a tool is missing, a build fails, or a module is too large.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     tools::install_packages(&root().join(PACKAGE))?;
     let mut sizes = Vec::new();
@@ -64,20 +64,23 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     for size in &sizes {
         println!("xtask: wasm: {}", size.line());
     }
-    println!("xtask: wasm: {} shows the size by crate", page.display());
+    println!("xtask: wasm: the sizes by crate are in {}", page.display());
     let too_large: Vec<String> = sizes.iter().filter(|size| size.is_too_large()).map(Size::line).collect();
     match too_large.is_empty() || arguments.unoptimised {
         true => Ok(()),
-        false => Err(Failure(format!("too large: {}", too_large.join("; ")))),
+        false => Err(Failure(format!(
+            "the browser package is too large: {}. Run `cargo xtask wasm --explain` to see the largest parts",
+            too_large.join("; ")
+        ))),
     }
 }
 
-/// Builds the package unless it was built from the same sources.
+/// Builds the package, unless the last build had the same sources.
 ///
 /// # Errors
-/// Those of [`run`].
+/// The errors of [`run`].
 pub fn run_if_changed() -> Result<(), Failure> {
-    // What was built counts too: it may have been removed, or built without wasm-opt.
+    // The build results are part of the stamp, because they may have been removed or built without wasm-opt.
     const PATHS: [&str; 9] = [
         "Cargo.toml",
         "Cargo.lock",
@@ -97,14 +100,14 @@ pub fn run_if_changed() -> Result<(), Failure> {
         Stamp::of("wasm", &paths.collect::<Vec<_>>())
     };
     if stamp()?.is_there() {
-        println!("xtask: wasm: nothing has changed since it was built");
+        println!("xtask: wasm: up to date since the last build");
         return Ok(());
     }
     run(&Arguments::default())?;
     stamp()?.set()
 }
 
-/// Makes what a page loads of a compiled module, and weighs it.
+/// Turns a compiled module into the files that a page loads, and measures their size.
 fn package(build: Build, module: &Path, arguments: &Arguments) -> Result<Size, Failure> {
     let folder = root().join(PACKAGE).join("dist").join(build.name);
     let failed = |error: std::io::Error| Failure(format!("{}: {error}", folder.display()));
@@ -128,7 +131,7 @@ fn package(build: Build, module: &Path, arguments: &Arguments) -> Result<Size, F
     Ok(Size { name: build.name, bytes, compressed, bytes_max: build.bytes_max, by_crate })
 }
 
-/// Prints what weighs most.
+/// Prints the parts with the most code.
 fn explain(module: &str, mut parts: Vec<(String, u64)>) {
     let all: u64 = parts.iter().map(|(_, bytes)| bytes).sum();
     parts.sort_by_key(|part| std::cmp::Reverse(part.1));
@@ -136,8 +139,8 @@ fn explain(module: &str, mut parts: Vec<(String, u64)>) {
     parts.iter().take(EXPLAINED).for_each(|(name, bytes)| println!("{bytes:>9}  {name}"));
 }
 
-/// Debian's wasm-opt breaks these modules, and `--all-features` makes some that browsers refuse: the npm package, and the
-/// features by name.
+/// Optimises a module in place with the npm package of wasm-opt, because Debian's breaks these modules. The features
+/// are listed by name, because `--all-features` produces code that browsers reject.
 fn optimise(module: &Path) -> Result<(), Failure> {
     const FEATURES: [&str; 7] = [
         "--enable-bulk-memory",

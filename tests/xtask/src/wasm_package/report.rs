@@ -4,10 +4,10 @@ use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
 
-/// Crates with less code are one line together.
+/// Crates with less code than this, in bytes, share one line.
 const SHOWN_BYTES_MIN: u64 = 2000;
 
-/// Writes a static page of the sizes and returns where it is.
+/// Writes a static page of the sizes and returns its path.
 pub fn write(sizes: &[Size]) -> Result<PathBuf, Failure> {
     let path = target().join("wasm-size.html");
     fs::write(&path, page(sizes)).map_err(|error| Failure(format!("{}: {error}", path.display())))?;

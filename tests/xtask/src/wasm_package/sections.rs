@@ -1,14 +1,14 @@
-//! How much code of a WebAssembly module comes from which crate, by the names of its functions.
+//! Attributes the code of a WebAssembly module to crates, by the names of its functions.
 
 use std::collections::BTreeMap;
 
 const CUSTOM: u8 = 0;
 const IMPORTS: u8 = 2;
 const CODE: u8 = 10;
-/// Of the `name` section: the names of functions.
+/// The id of the subsection with function names, in the `name` section.
 const FUNCTION_NAMES: u8 = 1;
 
-/// Adds up the bytes of functions by the crate whose name comes first in theirs. A module that cannot be read has none.
+/// Sums the bytes of functions by crate. The first crate in a function's name owns the function.
 pub fn bytes_by_crate(functions: &[(String, u64)]) -> BTreeMap<String, u64> {
     let mut by_crate = BTreeMap::new();
     for (name, bytes) in functions {
@@ -17,7 +17,7 @@ pub fn bytes_by_crate(functions: &[(String, u64)]) -> BTreeMap<String, u64> {
     by_crate
 }
 
-/// Returns the name and the bytes of each function of a module; none of one that cannot be read.
+/// Returns the name and size in bytes of each function of a module. Returns none if the module cannot be parsed.
 pub fn functions(module: &[u8]) -> Vec<(String, u64)> {
     let mut found = Found::default();
     let mut reader = Reader(module.get(8..).unwrap_or_default());
@@ -96,7 +96,8 @@ fn imported_functions(reader: &mut Reader<'_>) -> Option<u64> {
     Some(functions)
 }
 
-/// The first crate in a name such as `<&mut serde_json[0f]::de::Deserializer>::next`: that of the type, for a method.
+/// Returns the first crate in a name such as `<&mut serde_json[0f]::de::Deserializer>::next`. For a method, this is the
+/// crate of the type.
 fn crate_of(name: &str) -> String {
     let is_word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let mut rest = name;
@@ -127,7 +128,7 @@ impl<'a> Reader<'a> {
         Some(bytes)
     }
 
-    /// A number in LEB128.
+    /// Reads a number in LEB128.
     fn number(&mut self) -> Option<u64> {
         let mut number = 0;
         for shift in (0..63).step_by(7) {
@@ -179,7 +180,7 @@ mod tests {
         assert_eq!(functions(&module), [("x::f".to_owned(), 3), ("m".to_owned(), 2)]);
         assert_eq!(bytes_by_crate(&functions(&module)), expected);
         for length in 0..module.len() {
-            // What is cut off is no reason to fail.
+            // A truncated module must not cause a panic.
             functions(&module[..length]);
         }
     }

@@ -1,11 +1,11 @@
 use std::collections::BTreeMap;
 
-/// What a module weighs.
+/// The size of a module.
 #[derive(Debug)]
 pub struct Size {
     pub name: &'static str,
     pub bytes: u64,
-    /// After gzip, as a server sends it.
+    /// Bytes after gzip, as a server sends the module.
     pub compressed: u64,
     pub bytes_max: u64,
     /// Bytes of code by crate, before wasm-opt.
@@ -17,7 +17,7 @@ impl Size {
         self.compressed > self.bytes_max
     }
 
-    /// One line for the terminal.
+    /// Formats the sizes as one line.
     pub fn line(&self) -> String {
         let Self { name, bytes, compressed, bytes_max, .. } = self;
         format!("{name}: {bytes} bytes, {compressed} after gzip (at most {bytes_max})")

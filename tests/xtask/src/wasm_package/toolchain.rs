@@ -1,6 +1,6 @@
-//! A compiler for WebAssembly: rustup's where it can be had, else that of the system's packages.
+//! Finds a compiler for WebAssembly: the one in the system's packages if it is installed, else rustup's.
 //!
-//! The standard library is compiled too: without its messages of panics, and for size rather than speed.
+//! The standard library is compiled too, without panic messages and for size rather than speed.
 
 use crate::process::{announce, run, spelled, succeeds};
 use crate::workspace::{Failure, cargo, root, target};
@@ -10,33 +10,33 @@ use std::{env, fs};
 
 const TARGET: &str = "wasm32-unknown-unknown";
 const PROFILE: &str = "wasm";
-/// Debian's compiler, and the standard library's source that belongs to it.
+/// Debian's compiler, and the matching sources of the standard library.
 const SYSTEM_RUSTC: &str = "/usr/bin/rustc";
 const SYSTEM_CARGO: &str = "/usr/bin/cargo";
 const SYSTEM_SOURCE: &str = "/usr/lib/rustlib/src/rust/library";
-/// Vectors of 128 bits, which every browser of today has; a trap instead of a message where a program is wrong; and less
+/// Compiler flags: 128-bit SIMD, which every current browser supports; a trap instead of a panic message; and less
 /// inlining, for size.
 const FLAGS: &str = "-C target-feature=+simd128 -Z unstable-options -C panic=immediate-abort \
                      -C llvm-args=-inline-threshold=30";
 
-/// Compiles `folkmoot-wasm` with these features and returns the module.
+/// Compiles `folkmoot-wasm` with these features and returns the path of the module.
 ///
 /// # Errors
-/// Returns that there is no compiler and how to get one, or that it failed.
+/// Fails if the compiler is missing, with the command that installs it, or if the compilation fails.
 pub fn compile(features: &str) -> Result<PathBuf, Failure> {
     let mut command = compiler()?;
     command.args(["rustc", "--locked", "--package", "folkmoot-wasm", "--lib", "--crate-type", "cdylib"]);
     command.args(["--profile", PROFILE, "--target", TARGET]);
     command.args(["--no-default-features", "--features", features]);
     command.args(["-Z", "build-std=std,panic_abort", "-Z", "build-std-features=optimize_for_size"]);
-    // Building the standard library is not stable; what it is built from belongs to the compiler, so it fits.
+    // Building the standard library is unstable. It is safe here, because its sources come with the compiler.
     command.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", FLAGS).current_dir(root());
     println!("xtask: wasm: {}", spelled(&command));
     run(&mut command)?;
     Ok(target().join(TARGET).join(PROFILE).join("folkmoot_wasm.wasm"))
 }
 
-/// Tells whether there is a compiler, or rustup can bring one.
+/// Returns `true` if a compiler is present or rustup can install one.
 pub fn is_present() -> bool {
     system_linker().is_some() || add_with_rustup()
 }
@@ -53,8 +53,8 @@ fn compiler() -> Result<Command, Failure> {
     match add_with_rustup() {
         true => Ok(cargo(&[])),
         false => Err(Failure(format!(
-            "there is no compiler for {TARGET}: `rustup target add {TARGET}` and `rustup component add rust-src`, or on \
-             Debian `apt-get install rustc-web cargo-web rust-web-src`"
+            "the compiler for {TARGET} is missing. Run `rustup target add {TARGET}` and `rustup component add rust-src`, \
+             or on Debian `apt-get install rustc-web cargo-web rust-web-src`"
         ))),
     }
 }
@@ -68,7 +68,8 @@ fn add_with_rustup() -> bool {
     succeeds(&mut target) && succeeds(&mut source)
 }
 
-/// The linker that goes with the system's compiler, if both are there: rustup's own, or that of Debian's package `lld`.
+/// Returns the linker for the system's compiler, from rustup or from Debian's package `lld`. Returns `None` if the
+/// linker or the compiler is missing.
 fn system_linker() -> Option<PathBuf> {
     let has_compiler =
         [SYSTEM_RUSTC, SYSTEM_CARGO, SYSTEM_SOURCE].iter().all(|path| Path::new(path).exists());
@@ -81,7 +82,7 @@ fn rustup_linker() -> Option<PathBuf> {
     let toolchains = fs::read_dir(home.join("toolchains")).ok()?.flatten();
     let libraries = toolchains.map(|toolchain| toolchain.path().join("lib/rustlib"));
     let hosts = libraries.filter_map(|library| fs::read_dir(library).ok()).flat_map(Iterator::flatten);
-    // The wrapper `gcc-ld/wasm-ld` beside it does not work from outside its toolchain.
+    // The wrapper `gcc-ld/wasm-ld` in the same folder does not work outside its toolchain.
     hosts.map(|host| host.path().join("bin/rust-lld")).find(|linker| linker.is_file())
 }
 

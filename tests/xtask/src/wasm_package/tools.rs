@@ -1,4 +1,4 @@
-//! Programs that rustup does not bring: wasm-bindgen, and those of npm.
+//! Programs that rustup does not install: wasm-bindgen and npm programs.
 
 use super::PACKAGE;
 use crate::process::{announce, run, spelled, succeeds};
@@ -6,15 +6,15 @@ use crate::workspace::{Failure, cargo, root, target};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// It has to be that of the crate, exactly: see `wasm-bindgen` in the workspace's manifest.
+/// The version of the program. It must equal the version of the crate `wasm-bindgen` in the workspace's manifest.
 const WASM_BINDGEN_VERSION: &str = "0.2.130";
 
-/// What Playwright needs at least; Debian 12 has an older one.
+/// The oldest major version of Node that Playwright supports. Debian 12 has an older one.
 const NODE_MAJOR_MIN: u32 = 20;
-/// The Node that npm brings.
+/// The major version of Node that is installed with npm.
 const NODE_MAJOR: u32 = 22;
 
-/// Returns `wasm-bindgen`, which is installed into the target folder if it is not there.
+/// Returns the path of `wasm-bindgen`. Installs it into the target folder if it is missing.
 pub fn wasm_bindgen() -> Result<PathBuf, Failure> {
     let folder = target().join(format!("wasm-bindgen-{WASM_BINDGEN_VERSION}"));
     let program = folder.join("bin").join(format!("wasm-bindgen{}", std::env::consts::EXE_SUFFIX));
@@ -24,28 +24,28 @@ pub fn wasm_bindgen() -> Result<PathBuf, Failure> {
     let install = |flags: &[&str]| {
         let mut install = cargo(&["install", "wasm-bindgen-cli", "--version", WASM_BINDGEN_VERSION]);
         install.args(flags).arg("--root").arg(&folder).env_remove("RUSTFLAGS");
-        // It runs for a second: to optimise it would take minutes.
+        // The program runs for a second, so the minutes for full optimisation are not worth it.
         install.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1").env("CARGO_PROFILE_RELEASE_LTO", "off");
         install
     };
     let mut locked = install(&["--locked"]);
     announce(&locked);
-    // Where a version of the program's own lock file cannot be had, another one that fits will do.
+    // If a version in the program's lock file is unavailable, let cargo choose other compatible versions.
     if run(&mut locked).is_err() {
         run(&mut install(&[]))?;
     }
     Ok(program)
 }
 
-/// Tells whether Node and npm are there.
+/// Returns `true` if Node and npm are present.
 pub fn has_node() -> bool {
     succeeds(Command::new("node").arg("--version")) && succeeds(Command::new("npm").arg("--version"))
 }
 
-/// Returns a Node that drives a browser: the system's, or, where that is too old, one that npm brings into the target folder.
+/// Returns a Node that can drive a browser. If the system's is too old, npm installs one into the target folder.
 ///
 /// # Errors
-/// Returns that npm cannot bring it.
+/// Fails if npm cannot install it.
 pub fn node_for_browsers() -> Result<PathBuf, Failure> {
     let version = Command::new("node").arg("--version").output();
     let version = version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
@@ -65,13 +65,13 @@ pub fn node_for_browsers() -> Result<PathBuf, Failure> {
     Ok(program)
 }
 
-/// The 20 of `v20.1.0`; 0 for what is no version.
+/// Returns the 20 of `v20.1.0`, or 0 if the text is not a version.
 fn major(version: &str) -> u32 {
     let digits = version.trim().strip_prefix('v').and_then(|version| version.split('.').next());
     digits.and_then(|digits| digits.parse().ok()).unwrap_or_default()
 }
 
-/// Installs what a folder's `package-lock.json` names, if that was not done.
+/// Installs the packages in a folder's `package-lock.json`, unless they are installed.
 pub fn install_packages(folder: &Path) -> Result<(), Failure> {
     let age = |file: &str| folder.join(file).metadata().and_then(|metadata| metadata.modified()).ok();
     if age("node_modules/.package-lock.json") >= age("package-lock.json") {
@@ -83,18 +83,18 @@ pub fn install_packages(folder: &Path) -> Result<(), Failure> {
     run(&mut install)
 }
 
-/// Prepares a call of a program of the npm package's tools.
+/// Prepares a call of a program among the npm package's tools.
 pub fn node_program(path: &str) -> Result<Command, Failure> {
     let script = root().join(PACKAGE).join("node_modules").join(path);
     if !script.is_file() {
-        return Err(Failure(format!("{} is not there: run npm ci in {PACKAGE}", script.display())));
+        return Err(Failure(format!("{} is missing. Run `npm ci` in {PACKAGE}", script.display())));
     }
     let mut command = Command::new("node");
     command.arg(script);
     Ok(command)
 }
 
-/// Returns the bytes of a file after gzip at its best.
+/// Returns the size of a file in bytes after gzip at level 9.
 pub fn gzip_bytes(file: &Path) -> Result<u64, Failure> {
     const SCRIPT: &str = "const { readFileSync } = require('fs'); const { gzipSync } = require('zlib'); \
                           console.log(gzipSync(readFileSync(process.argv[1]), { level: 9 }).length)";
@@ -104,7 +104,7 @@ pub fn gzip_bytes(file: &Path) -> Result<u64, Failure> {
     let failed = |why: String| Failure(format!("`{name}`: {why}"));
     let output = command.output().map_err(|error| failed(error.to_string()))?;
     let text = String::from_utf8_lossy(&output.stdout);
-    text.trim().parse().map_err(|_| failed(format!("`{text}` is no number")))
+    text.trim().parse().map_err(|_| failed(format!("printed `{text}`, which is not a number")))
 }
 
 #[cfg(test)]

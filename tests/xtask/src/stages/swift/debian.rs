@@ -1,7 +1,7 @@
-//! Debian's compiler for Swift, in a system of its own in the target folder.
+//! Debian's Swift compiler, in a separate Debian system in the target folder.
 //!
-//! Swift has no packages for most Linux systems, and Debian 13 has one. What is mounted for a call is mounted for its
-//! processes only, and all of them end with it: nothing stays behind, however the call ends.
+//! Most Linux systems have no package for Swift; Debian 13 has one. Each call has its own mount and process namespaces.
+//! Its mounts are visible only to its processes, and all of them end with the call.
 
 use crate::process::{output, run as run_command, succeeds};
 use crate::workspace::{Failure, root, target};
@@ -11,12 +11,12 @@ use std::process::Command;
 
 const RELEASE: &str = "trixie";
 const PACKAGES: [&str; 4] = ["swiftlang", "libsqlite3-dev", "git", "ca-certificates"];
-/// Waits for another apt-get that runs.
+/// Arguments of `apt-get install`. It waits up to 600 s for another apt-get to finish.
 const INSTALL: [&str; 5] = ["-o", "DPkg::Lock::Timeout=600", "install", "--yes", "--no-install-recommends"];
-/// Lies in a system that is complete, and says what was installed.
+/// A file in the system that lists the installed packages. It exists only when the installation is complete.
 const STAMP: &str = "folkmoot-installed";
-/// Runs a command in the system of the first argument, which sees the folder of the second, and may write to that of the
-/// third.
+/// Shell script that runs a command in a Debian system. Arguments: the system's folder, a folder to mount read-only, a
+/// folder to mount writable, and the command.
 const ENTER: &str = r#"
     mount -t tmpfs tmpfs "$0/tmp" && mount --rbind /dev "$0/dev" &&
     mkdir -p "$0$1" && mount --bind -o ro "$1" "$0$1" &&
@@ -24,45 +24,52 @@ const ENTER: &str = r#"
     shift 2 && exec chroot "$0" "$@"
 "#;
 
-/// The system.
+/// A Debian system with Swift.
 pub struct Debian {
     folder: PathBuf,
 }
 
 impl Debian {
-    /// Installs the system, unless it is there.
+    /// Installs the system, unless it is complete.
     ///
     /// # Errors
-    /// Returns why it cannot be installed here.
+    /// Returns the reason why it cannot be installed.
     pub fn install(folder: PathBuf) -> Result<Self, Failure> {
         let debian = Self { folder };
         if !succeeds(namespace().arg("true")) {
-            return Err(Failure("there is no Swift, and only root on Linux can install Debian's".to_owned()));
+            return Err(Failure(
+                "Swift is missing, and only root on Linux can install Debian's. Install Swift yourself"
+                    .to_owned(),
+            ));
         }
         let (stamp, recipe) = (debian.folder.join(STAMP), format!("{RELEASE} {}", PACKAGES.join(" ")));
         if fs::read_to_string(&stamp).is_ok_and(|installed| installed == recipe) {
             return Ok(debian);
         }
         debian.fill().map_err(|Failure(why)| {
-            Failure(format!("there is no Swift, and Debian's cannot be installed: {why}"))
+            Failure(format!("Swift is missing, and Debian's could not be installed: {why}"))
         })?;
         fs::write(&stamp, recipe).map_err(|error| failure(&stamp, &error))?;
         Ok(debian)
     }
 
-    /// Prepares a call of a program in the system. It sees the checkout and the target folder where they are here.
+    /// Prepares a call of a program in the system. It has the checkout and the target folder at the same paths as the
+    /// host.
     pub fn command(&self, program: &str) -> Command {
         let mut command = namespace();
         command.arg(format!("--mount-proc={}", self.folder.join("proc").display()));
         command.args(["sh", "-c", ENTER]).arg(&self.folder).args([root(), target()]).arg(program);
-        // The folders of this system's user are not there.
+        // The Debian system does not have the folders of the host's user.
         command.env("HOME", "/root").env_remove("TMPDIR");
         command
     }
 
-    /// Installs all of it anew.
+    /// Removes the system if it exists, and installs it.
     fn fill(&self) -> Result<(), Failure> {
-        println!("xtask: swift: installing Swift in {}: some minutes and 3 GB, once", self.folder.display());
+        println!(
+            "xtask: swift: installing Swift in {}; this happens once and takes some minutes and 3 GB",
+            self.folder.display()
+        );
         if self.folder.exists() {
             fs::remove_dir_all(&self.folder).map_err(|error| failure(&self.folder, &error))?;
         }
@@ -74,12 +81,12 @@ impl Debian {
         step("debootstrap", debootstrap.arg(&self.folder).arg(mirror()?))?;
         self.copy_connection()?;
         let apt_get = || self.command("apt-get");
-        step("apt-get update, in it", apt_get().arg("update"))?;
-        step("apt-get install, in it", apt_get().args(INSTALL).args(PACKAGES))?;
-        step("apt-get clean, in it", apt_get().arg("clean"))
+        step("apt-get update (in Debian)", apt_get().arg("update"))?;
+        step("apt-get install (in Debian)", apt_get().args(INSTALL).args(PACKAGES))?;
+        step("apt-get clean (in Debian)", apt_get().arg("clean"))
     }
 
-    /// Has the system's apt reach the mirror as this one's does: by the same proxy, for example.
+    /// Copies the host's apt connection settings, such as a proxy, so that apt in the system reaches the mirror too.
     fn copy_connection(&self) -> Result<(), Failure> {
         let settings = output(Command::new("apt-config").arg("dump"))?;
         let is_of_connection =
@@ -90,26 +97,26 @@ impl Debian {
     }
 }
 
-/// A call in processes and mounts of its own, which end with it.
+/// Prepares a call in new mount and process namespaces, which end with it.
 fn namespace() -> Command {
     let mut command = Command::new("unshare");
     command.args(["--mount", "--pid", "--fork", "--kill-child"]);
     command
 }
 
-/// Returns the mirror of Debian that apt uses here.
+/// Returns the Debian mirror of the host's apt.
 fn mirror() -> Result<String, Failure> {
     let mut list = Command::new("apt-get");
     list.args(["indextargets", "--format", "$(LABEL) $(SITE)", "Created-By: Packages"]);
     let listed = output(&mut list)?;
     let mirror = listed.lines().find_map(|line| line.strip_prefix("Debian "));
-    mirror.map(str::to_owned).ok_or_else(|| Failure("apt has no mirror of Debian here".to_owned()))
+    mirror.map(str::to_owned).ok_or_else(|| Failure("this system's apt has no Debian mirror".to_owned()))
 }
 
 fn step(name: &str, command: &mut Command) -> Result<(), Failure> {
     println!("xtask: swift: {name}");
     let ended = run_command(command.env("DEBIAN_FRONTEND", "noninteractive"));
-    ended.map_err(|_| Failure(format!("`{name}` did not succeed")))
+    ended.map_err(|_| Failure(format!("`{name}` failed; see its output above")))
 }
 
 fn failure(path: &Path, error: &std::io::Error) -> Failure {

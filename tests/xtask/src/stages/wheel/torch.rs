@@ -1,4 +1,4 @@
-//! An environment with PyTorch: Debian's, because PyPI's brings gigabytes for graphics adapters.
+//! An environment with Debian's PyTorch. PyPI's package includes gigabytes of code for graphics adapters.
 
 use crate::process::{announce, run as run_command, succeeds};
 use crate::workspace::{Failure, target};
@@ -6,22 +6,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// How a test says that there is no PyTorch.
+/// The skip reason of a test that needs PyTorch.
 pub const MISSING: &str = "PyTorch is not installed";
-/// The Python that Debian's packages are for.
+/// The Python for which Debian's packages are built.
 const PYTHON: &str = "/usr/bin/python3";
-/// Beside Debian's. Its PyTorch was compiled for the first NumPy.
+/// Packages to install in addition to Debian's. Debian's PyTorch was compiled for NumPy 1.
 const PACKAGES: [&str; 4] = ["pytest==9.2.0", "numpy==1.26.4", "onnx==1.23.2", "scikit-learn==1.9.1"];
 
-/// Tells whether Debian's PyTorch is installed.
+/// Returns `true` if Debian's PyTorch is installed.
 pub fn is_present() -> bool {
     succeeds(Command::new(PYTHON).args(["-c", "import torch"]))
 }
 
-/// Returns the Python of an environment with PyTorch and the wheel; nothing where there is no PyTorch.
+/// Returns the Python of an environment with PyTorch and the wheel; `None` if PyTorch is missing.
 ///
 /// # Errors
-/// Returns what cannot be installed.
+/// Fails if a package cannot be installed.
 pub fn interpreter(wheel: &Path) -> Result<Option<PathBuf>, Failure> {
     if !is_present() {
         return Ok(None);

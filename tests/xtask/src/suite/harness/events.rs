@@ -1,13 +1,13 @@
-//! What a test program says of its tests, one JSON object a line.
+//! The report of a test program, one JSON object per line.
 
 use serde_json::Value;
 
-/// One line.
+/// One line of the report.
 #[derive(Debug, PartialEq)]
 pub enum Event {
     /// A test began.
     Started { name: String },
-    /// A test ended. An ignored one counts as passed: there are none.
+    /// A test ended. An ignored test would count as passed, but the workspace has none.
     Ended { name: String, passed: bool, seconds: f64, printed: String },
     /// All tests have ended.
     AllEnded { passed: u64 },
@@ -16,7 +16,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// Reads a line; `None` if it is not from libtest.
+    /// Parses a line. Returns `None` if it is not from libtest.
     pub fn parse(line: &str) -> Option<Self> {
         let value: Value = serde_json::from_str(line).ok()?;
         let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();

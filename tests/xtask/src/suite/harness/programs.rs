@@ -1,4 +1,4 @@
-//! The test programs of the workspace, as cargo lists them.
+//! Finds the test programs of the workspace.
 
 use crate::process::spelled;
 use crate::workspace::{Failure, cargo};
@@ -6,22 +6,22 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-/// A program of tests.
+/// A test program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
-    /// The package, and the target if it is not the library.
+    /// The name of the package, followed by the target if it is not the library.
     pub name: String,
     pub executable: PathBuf,
-    /// Where cargo runs it: the package's folder.
+    /// The package's folder, in which cargo runs the program.
     pub folder: PathBuf,
-    /// How cargo is told to run only this one.
+    /// The arguments that make cargo run only this program.
     pub selection: String,
 }
 
-/// Builds all test programs of the workspace, and lists them in an order that does not change.
+/// Builds all test programs of the workspace, and returns them in a fixed order.
 ///
 /// # Errors
-/// Returns how cargo ended.
+/// Fails if cargo fails.
 pub fn programs() -> Result<Vec<Program>, Failure> {
     let mut command = cargo(&[
         "test",
@@ -43,7 +43,7 @@ pub fn programs() -> Result<Vec<Program>, Failure> {
     Ok(programs)
 }
 
-/// Reads one message of cargo; `None` unless it is about a program of tests.
+/// Parses one message of cargo. Returns `None` unless it is about a test program.
 fn program(message: &str) -> Option<Program> {
     let message: Value = serde_json::from_str(message).ok()?;
     if message.pointer("/profile/test")?.as_bool() != Some(true) {
@@ -63,7 +63,7 @@ fn program(message: &str) -> Option<Program> {
     Some(Program { name, executable, folder, selection })
 }
 
-/// Takes the name out of `path+file:///a/folkmoot-b#0.1.0` or `path+file:///a/b#folkmoot-b@0.1.0`.
+/// Returns the package name in `path+file:///a/folkmoot-b#0.1.0` or `path+file:///a/b#folkmoot-b@0.1.0`.
 fn package_name(id: &str) -> &str {
     let (path, fragment) = id.rsplit_once('#').unwrap_or((id, ""));
     match fragment.split_once('@') {
