@@ -9,7 +9,7 @@ pub struct Device(Gpu);
 
 #[wasm_bindgen]
 impl Device {
-    /// Opens the first adapter, and measures how products run best on it unless `tuning` says so.
+    /// Opens the first adapter. Measures the fastest tiling of matrix products on it, unless `tuning` gives one.
     pub async fn find(tuning: Option<String>) -> Result<Device, JsError> {
         let adapter = Adapter::find(None).await.map_err(thrown)?;
         let mut gpu = Gpu::open(&adapter).await.map_err(thrown)?;
@@ -19,17 +19,17 @@ impl Device {
         Ok(Self(gpu))
     }
 
-    /// Its report, as JSON.
+    /// Returns the adapter's report, as JSON.
     pub fn report(&self) -> Result<String, JsError> {
         serde_json::to_string(self.0.report()).map_err(thrown)
     }
 
-    /// How products are divided, to be kept for the next time.
+    /// Returns the tiling of matrix products, to be stored for the next time.
     pub fn tuning(&self) -> String {
         self.0.tuning().to_owned()
     }
 
-    /// Gives the device up, as if it had been unplugged: for tests.
+    /// Destroys the device, as if it had been unplugged, for tests.
     pub fn destroy(&self) {
         self.0.destroy();
     }

@@ -14,12 +14,12 @@ struct Failed {
     detail: String,
 }
 
-/// An error as JavaScript throws it.
+/// Converts an error to a JavaScript error.
 pub(crate) fn thrown(error: impl std::fmt::Display) -> JsError {
     JsError::new(&error.to_string())
 }
 
-/// Work that cannot be done, thrown with what the session is to hear as JSON: the answer `work_failed`.
+/// Converts failed work to a JavaScript error whose message is the session's answer `work_failed`, as JSON.
 pub(crate) fn work_failed(error: WorkError) -> JsError {
     let WorkError { reason, detail, .. } = error;
     let answer = Answer { work_failed: Failed { reason, detail } };

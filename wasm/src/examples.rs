@@ -3,13 +3,13 @@ use wasm_bindgen::{JsError, prelude::wasm_bindgen};
 
 use crate::error::thrown;
 
-/// Examples of this device: features and labels, row-major.
+/// Examples of this device: features and labels, in row-major order.
 #[wasm_bindgen]
 pub struct ExampleSet(Examples);
 
 #[wasm_bindgen]
 impl ExampleSet {
-    /// Examples with a class number each, or as many as `per_example` says: one for each position of a sequence.
+    /// Creates examples with `per_example` class numbers each: one, or one for each position of a sequence.
     pub fn classes(
         features: Vec<f32>,
         shape: Vec<usize>,
@@ -23,7 +23,7 @@ impl ExampleSet {
         Examples::new(features, shape, labels).map(Self).map_err(thrown)
     }
 
-    /// Examples with so many target values each.
+    /// Creates examples with `per_example` target values each.
     pub fn targets(
         features: Vec<f32>,
         shape: Vec<usize>,
@@ -33,7 +33,7 @@ impl ExampleSet {
         Examples::new(features, shape, Labels::Targets(targets, per_example)).map(Self).map_err(thrown)
     }
 
-    /// How many there are.
+    /// The number of examples.
     #[wasm_bindgen(getter)]
     pub fn length(&self) -> usize {
         self.0.len()

@@ -4,7 +4,7 @@ use wasm_bindgen::{JsError, prelude::wasm_bindgen};
 
 use crate::error::{thrown, work_failed};
 
-/// A model with weights, to predict with.
+/// A model and its weights, for predictions.
 #[wasm_bindgen]
 pub struct TrainedModel {
     model: Model,
@@ -13,8 +13,8 @@ pub struct TrainedModel {
 
 #[wasm_bindgen]
 impl TrainedModel {
-    /// Reads a plan, its ONNX model and weights: float32, little-endian, in the order of the plan's schema; or parts one
-    /// after the other, of so many bytes.
+    /// Reads a plan, its ONNX model, and weights: little-endian float32 in the order of the plan's schema, or
+    /// concatenated parts of the given lengths.
     #[wasm_bindgen(constructor)]
     pub fn new(plan: &[u8], onnx: &[u8], weights: &[u8], part_bytes: &[u32]) -> Result<Self, JsError> {
         let plan = parse_plan(plan).map_err(work_failed)?;
@@ -29,25 +29,26 @@ impl TrainedModel {
         Ok(Self { model, weights })
     }
 
-    /// The outputs for so many rows of features.
+    /// Returns the outputs for `rows` rows of features.
     pub fn predict(&self, features: &[f32], rows: usize) -> Result<Vec<f32>, JsError> {
         self.model.predict(&self.weights, features, rows).map_err(thrown)
     }
 
-    /// The dimensions of one example's features.
+    /// The shape of one example's features.
     #[wasm_bindgen(getter)]
     pub fn input_shape(&self) -> Vec<usize> {
         self.model.input_shape().to_vec()
     }
 
-    /// The dimensions of one example's output.
+    /// The shape of one example's output.
     #[wasm_bindgen(getter)]
     pub fn output_shape(&self) -> Vec<usize> {
         self.model.output_shape().to_vec()
     }
 }
 
-/// Cuts bytes into parts of so many; what is missing of the last is found when it is read.
+/// Splits bytes into parts of these lengths. If there are too few bytes, the last part is too short, and reading it
+/// fails.
 fn cut<'a>(bytes: &'a [u8], lengths: &[u32]) -> impl Iterator<Item = &'a [u8]> {
     lengths.iter().scan(bytes, |rest, length| {
         let (part, behind) = rest.split_at(rest.len().min(*length as usize));

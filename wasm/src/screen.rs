@@ -9,9 +9,9 @@ use wasm_bindgen::{JsError, prelude::wasm_bindgen};
 
 use crate::error::{thrown, work_failed};
 
-/// Looks at the plan of an assignment (JSON) before anything else is fetched for it, and returns about how many bytes its
-/// update has: throws if this build cannot do what it asks, or if its device rules do not hold for these private attributes
-/// (JSON), which go nowhere.
+/// Checks an assignment's plan (both JSON) before anything else is fetched, and returns the approximate size of its
+/// update in bytes. Throws an error if this build cannot carry out the plan, or if the plan's device rules do not hold
+/// for these private attributes (JSON), which are never sent.
 #[wasm_bindgen]
 pub fn screen(plan: &[u8], private_attributes: &str, assignment: &str) -> Result<f64, JsError> {
     let plan = parse_plan(plan).map_err(work_failed)?;
@@ -24,8 +24,8 @@ pub fn screen(plan: &[u8], private_attributes: &str, assignment: &str) -> Result
     }
 }
 
-/// Checks the limits that the app set (JSON), and throws if one makes no sense. Returns the bytes that the model and its weights
-/// may have.
+/// Checks the app's limits (JSON). Returns the maximum number of bytes of model and weights, or throws an error if a
+/// limit is invalid.
 #[wasm_bindgen(js_name = checkBudget)]
 pub fn check_budget(budget: &str) -> Result<f64, JsError> {
     let budget: Budget = serde_json::from_slice(budget.as_bytes()).map_err(thrown)?;
@@ -33,8 +33,8 @@ pub fn check_budget(budget: &str) -> Result<f64, JsError> {
     Ok(budget.model_bytes_max as f64)
 }
 
-/// Says which limit of the app's an assignment and its plan pass, for the page's user alone; nothing if none. Without a plan it looks
-/// at whether the plan may be fetched.
+/// Returns a text that names the app's limit that an assignment and its plan exceed, or nothing. The text is only for
+/// the page's user. Without a plan, checks whether the plan itself may be fetched.
 #[wasm_bindgen(js_name = overBudget)]
 pub fn over_budget(plan: Option<Vec<u8>>, assignment: &str, budget: &str) -> Result<Option<String>, JsError> {
     let assignment: Assignment = serde_json::from_slice(assignment.as_bytes()).map_err(thrown)?;

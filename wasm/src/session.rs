@@ -10,21 +10,21 @@ use wasm_bindgen::{JsError, prelude::wasm_bindgen};
 
 use crate::error::thrown;
 
-/// A client's session: events in, effects out, both as JSON.
+/// A client's session: takes events and returns effects, both as JSON.
 #[wasm_bindgen]
 pub struct BrowserSession {
     session: Session,
     rng: ChaCha20Rng,
 }
 
-/// What a client says of itself at a check-in.
+/// The client's data for a check-in.
 #[derive(Deserialize)]
 struct Holding {
     example_count: u64,
     attributes: BTreeMap<String, String>,
 }
 
-/// An event in the words of JavaScript: its name, and for `answered` what was answered.
+/// An event from JavaScript: its name and, for `answered`, the answer.
 #[derive(Deserialize)]
 struct HostEvent {
     event: String,
@@ -45,7 +45,7 @@ impl HostEvent {
     }
 }
 
-/// What a step led to.
+/// The result of a step.
 #[derive(Serialize)]
 struct Stepped<'a> {
     effects: &'a [Effect],
@@ -53,7 +53,7 @@ struct Stepped<'a> {
     state: &'static str,
 }
 
-/// What a refusal means.
+/// The meaning of a refusal.
 #[derive(Serialize)]
 struct Refusal<'a> {
     failure: Failure,
@@ -64,8 +64,8 @@ struct Refusal<'a> {
 
 #[wasm_bindgen]
 impl BrowserSession {
-    /// Restores what [`BrowserSession::to_json`] stored, or begins anew where there is nothing that can be read. `request`
-    /// is what every check-in says of the client, `{example_count, attributes}`.
+    /// Restores a session that [`BrowserSession::to_json`] stored. Starts a new one if there is none or it cannot be
+    /// read. `request` is the data for each check-in, `{example_count, attributes}`.
     pub fn open(stored: Option<String>, request: &str, wait_seconds: u32) -> Result<Self, JsError> {
         let offer = offer(request, wait_seconds)?;
         let restored = stored.and_then(|stored| Session::from_json(stored.as_bytes()).ok());
@@ -77,11 +77,11 @@ impl BrowserSession {
         Ok(Self { session, rng })
     }
 
-    /// Takes an event and returns `{effects, event, state}`: what is to be done, in order, and what it means to the app, or
-    /// null. `detail` is what failed last, for humans.
+    /// Processes an event and returns `{effects, event, state}`: the effects to perform, in order, and the event for
+    /// the app or null. `detail` is the text of the last error.
     pub fn step(&mut self, event: &str, now: f64, detail: &str) -> Result<String, JsError> {
         let event: HostEvent = serde_json::from_slice(event.as_bytes()).map_err(thrown)?;
-        let event = event.event().ok_or_else(|| JsError::new("there is no such event"))?;
+        let event = event.event().ok_or_else(|| JsError::new("unknown event"))?;
         let before = self.session.state().clone();
         let stepped = self.session.clone().step(event, Timestamp(now as u64), &mut self.rng);
         let (session, effects) = stepped.map_err(thrown)?;
@@ -92,44 +92,44 @@ impl BrowserSession {
         stepped
     }
 
-    /// Replaces what the next check-in says.
+    /// Replaces the data for the next check-in.
     pub fn offer(&mut self, request: &str, wait_seconds: u32) -> Result<(), JsError> {
         self.session = self.session.clone().with_offer(offer(request, wait_seconds)?);
         Ok(())
     }
 
-    /// What is to be stored before effects are performed.
+    /// Returns the session as JSON. Store it before performing effects.
     #[wasm_bindgen(js_name = toJson)]
     pub fn to_json(&self) -> String {
         self.session.to_json()
     }
 
-    /// The state as JSON.
+    /// Returns the state as JSON.
     pub fn state(&self) -> Result<String, JsError> {
         serde_json::to_string(self.session.state()).map_err(thrown)
     }
 
-    /// The id of the assignment whose files must not be deleted yet.
+    /// Returns the id of the assignment whose files must not be deleted yet.
     #[wasm_bindgen(js_name = assignmentId)]
     pub fn assignment_id(&self) -> Option<String> {
         self.session.state().assignment_id().map(|id| id.to_string())
     }
 
-    /// The assignment that is being worked on, as JSON.
+    /// Returns the current assignment, as JSON.
     pub fn assignment(&self) -> Result<Option<String>, JsError> {
         let work = self.session.state().work();
         work.map(|work| serde_json::to_string(&work.assignment)).transpose().map_err(thrown)
     }
 }
 
-/// The examples and attributes of a client, with what this build can do.
+/// Combines a client's examples and attributes with the codecs of this build.
 fn offer(request: &str, wait_seconds: u32) -> Result<Offer, JsError> {
     let Holding { example_count, attributes } = serde_json::from_slice(request.as_bytes()).map_err(thrown)?;
     let (sdk_version, codecs) = (env!("CARGO_PKG_VERSION").to_owned(), codec::names());
     Ok(Offer { request: CheckInRequest { sdk_version, example_count, attributes, codecs }, wait_seconds })
 }
 
-/// When to ask again after so many failures in a row, in milliseconds since 1970.
+/// Returns the time of the next attempt after this many failures in a row, in milliseconds since 1970.
 #[wasm_bindgen(js_name = backOffUntil)]
 pub fn back_off(now: f64, failures: u32, retry_after_milliseconds: Option<f64>) -> Result<f64, JsError> {
     let mut rng = ChaCha20Rng::try_from_rng(&mut SysRng).map_err(thrown)?;
@@ -137,8 +137,8 @@ pub fn back_off(now: f64, failures: u32, retry_after_milliseconds: Option<f64>) 
     Ok(back_off_until(Timestamp(now as u64), failures, asked, &mut rng).0 as f64)
 }
 
-/// What a refusal means to the session, as JSON, from the problem document; without one, or with one that cannot be read,
-/// that of a broken network. `{failure, code, detail, server_time}`.
+/// Returns the meaning of a refusal for the session, as JSON: `{failure, code, detail, server_time}`. Without a
+/// readable problem document, this is a network failure.
 #[wasm_bindgen(js_name = failureOf)]
 pub fn failure_of(problem: Option<String>) -> Result<String, JsError> {
     let problem = problem.and_then(|text| serde_json::from_slice::<Problem>(text.as_bytes()).ok());

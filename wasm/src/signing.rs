@@ -1,4 +1,5 @@
-//! What a request needs beside its signature, which the page's own cryptography makes: the key cannot be taken out of it.
+//! Everything that a request needs besides its signature. The page's Web Crypto signs, because the key cannot be
+//! exported.
 
 use folkmoot_protocol::{
     BlobDigest, PROTOCOL_VERSION, Timestamp, UpdateDigest,
@@ -8,8 +9,8 @@ use wasm_bindgen::{JsError, prelude::wasm_bindgen};
 
 use crate::error::thrown;
 
-/// The text that a client signs, from the parts of its request. `timestamp` is in milliseconds since 1970; `upload` has the
-/// first byte and the length of an update, or nothing.
+/// Returns the text that a client signs, from the parts of its request. `timestamp` is in milliseconds since 1970.
+/// `upload` is the first byte and the length of an update, or nothing.
 #[wasm_bindgen(js_name = signedText)]
 pub fn text_to_sign(
     method: &str,
@@ -33,19 +34,19 @@ pub fn text_to_sign(
     }))
 }
 
-/// The digest of a request's body, or of an update.
+/// Returns the digest of a request's body or of an update.
 #[wasm_bindgen(js_name = contentDigest)]
 pub fn content_digest(bytes: &[u8]) -> String {
     UpdateDigest::of(bytes).to_string()
 }
 
-/// The digest of a blob.
+/// Returns the digest of a blob.
 #[wasm_bindgen(js_name = blobDigest)]
 pub fn blob_digest(bytes: &[u8]) -> String {
     BlobDigest::of(bytes).to_string()
 }
 
-/// The protocol version that requests state.
+/// Returns the protocol version that requests state.
 #[wasm_bindgen(js_name = protocolVersion)]
 pub fn protocol_version() -> u16 {
     PROTOCOL_VERSION

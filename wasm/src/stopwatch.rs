@@ -4,12 +4,12 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 #[wasm_bindgen]
 extern "C" {
-    /// Milliseconds since the worker began.
+    /// Returns the milliseconds since the worker started.
     #[wasm_bindgen(js_namespace = performance, js_name = now)]
     fn milliseconds() -> f64;
 }
 
-/// Returns the time since the worker began; it never goes back. This package's only clock.
+/// Returns the time since the worker started. It never goes back. This is the package's only clock.
 pub(crate) fn elapsed() -> Duration {
     Duration::from_secs_f64(milliseconds().max(0.0) / 1000.0)
 }

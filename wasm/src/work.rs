@@ -17,7 +17,7 @@ use crate::{
     stopwatch::elapsed,
 };
 
-/// The work of an assignment: a training or an evaluation, in steps.
+/// The work of an assignment, a training or an evaluation, in steps.
 #[wasm_bindgen]
 pub struct AssignedWork {
     assignment: Assignment,
@@ -33,7 +33,7 @@ enum Kind {
     Finished(Option<TrainingOutcome>),
 }
 
-/// How far work is.
+/// The progress of the work.
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum Progress {
@@ -43,8 +43,8 @@ enum Progress {
 
 #[wasm_bindgen]
 impl AssignedWork {
-    /// Begins the work, from the checkpoint if there is one that can be used. `weights` has the parts one after the other,
-    /// where they come in parts. `budget` has the limits that the app set, as JSON. A chunk of steps takes at most about
+    /// Starts the work, from the checkpoint if there is a usable one. If the weights come in parts, `weights` contains
+    /// them concatenated. `budget` contains the app's limits, as JSON. A chunk of steps takes at most about
     /// `chunk_milliseconds`.
     #[allow(clippy::too_many_arguments, reason = "JavaScript hands over bytes and texts, each by itself")]
     pub fn begin(
@@ -76,7 +76,7 @@ impl AssignedWork {
         Ok(Self { assignment, inputs, examples, kind })
     }
 
-    /// Takes the next steps, and returns how far the work is, as JSON.
+    /// Runs the next steps and returns the progress, as JSON.
     pub async fn advance(&mut self) -> Result<String, JsError> {
         let progress = match &mut self.kind {
             Kind::Training(training) => {
@@ -89,12 +89,12 @@ impl AssignedWork {
                 let (metrics, examples_total) = (evaluation.metrics(), self.examples.len());
                 Progress::Evaluation { metrics, examples_total, is_over }
             }
-            Kind::Finished(_) => return Err(JsError::new("the work is finished")),
+            Kind::Finished(_) => return Err(JsError::new("the work is already finished")),
         };
         serde_json::to_string(&progress).map_err(thrown)
     }
 
-    /// What is to be stored to go on later; nothing for an evaluation, which is short.
+    /// Returns a checkpoint to store, or nothing for an evaluation, which is short.
     pub async fn checkpoint(&mut self) -> Option<Vec<u8>> {
         let Kind::Training(training) = &mut self.kind else { return None };
         #[cfg(feature = "gpu")]
@@ -102,7 +102,7 @@ impl AssignedWork {
         Some(training.checkpoint(elapsed()))
     }
 
-    /// Ends the work with what was done.
+    /// Ends the work with its result so far.
     pub async fn finish(&mut self) -> Result<(), JsError> {
         let outcome = match std::mem::replace(&mut self.kind, Kind::Finished(None)) {
             #[cfg(feature = "gpu")]
@@ -113,18 +113,18 @@ impl AssignedWork {
             #[cfg(not(feature = "gpu"))]
             Kind::Training(training) => training.finish(),
             Kind::Evaluation(evaluation) => evaluation.finish().map_err(work_failed)?,
-            Kind::Finished(_) => return Err(JsError::new("the work is finished")),
+            Kind::Finished(_) => return Err(JsError::new("the work is already finished")),
         };
         self.kind = Kind::Finished(Some(outcome));
         Ok(())
     }
 
-    /// Makes the update of finished work. `memory` is what earlier updates of the task left out.
+    /// Builds the update of finished work. `memory` is the compression residual of the task's earlier updates.
     pub fn update(&mut self, memory: Option<Vec<u8>>) -> Result<Update, JsError> {
         let Kind::Finished(outcome) = &mut self.kind else {
-            return Err(JsError::new("the work is not finished"));
+            return Err(JsError::new("the work is not finished yet"));
         };
-        let outcome = outcome.take().ok_or_else(|| JsError::new("the update was made"))?;
+        let outcome = outcome.take().ok_or_else(|| JsError::new("the update was already built"))?;
         let finished = FinishedWork {
             assignment: self.assignment.clone(),
             plan: self.inputs.plan.clone(),
@@ -156,7 +156,7 @@ impl AssignedWork {
         Ok(())
     }
 
-    /// Why the training came back from the device to the processor, if it did.
+    /// Returns why the training moved back from the device to the CPU, if it did.
     #[wasm_bindgen(js_name = deviceFault)]
     pub fn device_fault(&mut self) -> Option<String> {
         let Kind::Training(training) = &mut self.kind else { return None };
@@ -164,7 +164,7 @@ impl AssignedWork {
     }
 }
 
-/// An update that is to be stored before it is sent.
+/// An update that must be stored before it is sent.
 #[wasm_bindgen]
 pub struct Update {
     digest: String,
@@ -174,26 +174,26 @@ pub struct Update {
 
 #[wasm_bindgen]
 impl Update {
-    /// The digest of its bytes.
+    /// The digest of the update's bytes.
     #[wasm_bindgen(getter)]
     pub fn digest(&self) -> String {
         self.digest.clone()
     }
 
-    /// What is sent.
+    /// The bytes to send.
     #[wasm_bindgen(getter)]
     pub fn bytes(&self) -> Vec<u8> {
         self.bytes.clone()
     }
 
-    /// What it leaves out, which becomes the task's memory when the update is accepted.
+    /// The compression residual. It becomes the task's memory when the update is accepted.
     #[wasm_bindgen(getter)]
     pub fn memory(&self) -> Option<Vec<u8>> {
         self.memory.clone()
     }
 }
 
-/// Verifies the blobs and reads them.
+/// Verifies and parses the blobs.
 fn load(
     assignment: &Assignment,
     plan: &[u8],

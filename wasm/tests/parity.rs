@@ -1,5 +1,5 @@
-//! The update of a training as a native client makes it, kept as bytes for the browsers to compare theirs with: see
-//! `tests/browser/parity.test.mjs`. `FOLKMOOT_BLESS=1` writes inputs and updates anew.
+//! The update of a native client's training, stored as bytes for browsers to compare theirs with: see
+//! `tests/browser/parity.test.mjs`. `FOLKMOOT_BLESS=1` rewrites inputs and updates.
 
 use std::{env, fs, path::PathBuf, time::Duration};
 
@@ -17,7 +17,8 @@ use folkmoot_protocol::{
 const DIGITS: &[u8] = include_bytes!("../../examples/digits/digits.csv");
 /// Examples of a training; the last batch is smaller than the others.
 const EXAMPLES: usize = 200;
-/// How far a weight may be from the one that was kept: compilers of another version may round in another order.
+/// The largest allowed difference of a weight from the stored one. Other compiler versions may round in a different
+/// order.
 const TOLERANCE: f32 = 1e-5;
 
 fn folder(name: &str) -> PathBuf {
@@ -71,7 +72,7 @@ fn examples() -> Examples {
     all.subset(&(0..EXAMPLES).collect::<Vec<_>>()).expect("a test has what it needs")
 }
 
-/// Trains as a client does, and returns the bytes that it would send.
+/// Trains as a client does, and returns the update's bytes.
 fn update(assignment: &Assignment, plan: &[u8], onnx: &[u8], weights: &[u8]) -> Result<Vec<u8>, WorkError> {
     let read = |artifact| Ok(if artifact == assignment.model { onnx.to_vec() } else { weights.to_vec() });
     let inputs = Inputs::of(assignment, parse_plan(plan)?, &Budget::default(), read)?;

@@ -1,4 +1,4 @@
-/** Plans, models and weights by content, verified, bounded in bytes. */
+/** A cache of plans, models and weights by content hash, verified and limited in size. */
 
 import type { Traffic } from './day_bytes.js';
 import type { Engine } from './engine.js';
@@ -10,16 +10,16 @@ export interface Artifact {
   bytes: number;
 }
 
-/** What is kept of a blob beside its bytes, so that these need not be read to make room. */
+/** Data about each blob, stored separately so that the blobs need not be read to make room. */
 type Index = Record<string, { bytes: number; usedAt: number }>;
 
-/** Bytes of all blobs that are kept. */
+/** The maximum number of bytes of all stored blobs. */
 const BYTES_MAX = 256 * 1024 * 1024;
-/** Blobs that are kept: a model, and weights of some rounds. */
+/** The maximum number of stored blobs: a model, and the weights of some rounds. */
 const BLOBS_MAX = 64;
 
 export class Blobs {
-  /** What storage had no room for: it is there for the assignment under way. */
+  /** Blobs that the storage had no room for. They are kept in memory for the current assignment. */
   private readonly unstored = new Map<string, Uint8Array>();
   private turn: Promise<void> = Promise.resolve();
 
@@ -29,7 +29,7 @@ export class Blobs {
     private readonly transport: Transport,
   ) {}
 
-  /** Returns a blob that is there and whole. */
+  /** Returns a blob if it is present and undamaged. */
   async read(digest: string): Promise<Uint8Array | undefined> {
     const unstored = this.unstored.get(digest);
     if (unstored !== undefined) {
@@ -43,14 +43,14 @@ export class Blobs {
     return stored;
   }
 
-  /** Returns the bytes of those that seem not to be here. */
+  /** Returns the total size of the blobs that seem to be missing. */
   async missingBytes(artifacts: Artifact[]): Promise<number> {
     const index = (await this.storage.get<Index>('state', 'blobs')) ?? {};
     const missing = artifacts.filter(({ digest }) => !(digest in index) && !this.unstored.has(digest));
     return missing.reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
-  /** Returns blobs one after the other, if all of them are there. */
+  /** Returns the concatenated blobs, or undefined if one is missing. */
   async readAll(artifacts: Artifact[]): Promise<Uint8Array | undefined> {
     const parts = await Promise.all(artifacts.map(({ digest }) => this.read(digest)));
     const [first] = parts;
@@ -69,10 +69,10 @@ export class Blobs {
     return all;
   }
 
-  /** Has a blob here and returns the bytes that had to be fetched. What a broken connection brought is gone on with. */
+  /** Makes sure that a blob is present, and returns the number of bytes fetched. Resumes an interrupted download. */
   async fetch(artifact: Artifact, signal: AbortSignal, traffic: Traffic): Promise<number> {
     if (artifact.bytes > BYTES_MAX) {
-      throw new TooLargeError(`a blob of ${artifact.bytes} bytes is larger than the cache`);
+      throw new TooLargeError(`the blob has ${artifact.bytes} bytes and does not fit into the cache`);
     }
     const held = await this.read(artifact.digest);
     if (held !== undefined) {
@@ -95,7 +95,7 @@ export class Blobs {
       });
       await this.drop(partial);
       if (this.engine.blobDigest(bytes) !== artifact.digest) {
-        throw this.transport.broken(`the bytes of blob ${artifact.digest} were damaged on the way`);
+        throw this.transport.broken(`the bytes of blob ${artifact.digest} were damaged in transit`);
       }
       await this.keep(artifact.digest, bytes);
       return fetched;
@@ -114,7 +114,7 @@ export class Blobs {
     }
   }
 
-  /** Lets go of what is in memory only. */
+  /** Forgets the blobs that are only in memory. */
   forgetUnstored(): void {
     this.unstored.clear();
   }
@@ -153,14 +153,14 @@ export class Blobs {
     });
   }
 
-  /** The index is read, changed and written: two that did so at once would lose one's entry, and its blob for ever. */
+  /** Serializes changes of the index. Two concurrent changes could lose an entry, and its blob would stay forever. */
   private inTurn(change: () => Promise<void>): Promise<void> {
     const changed = this.turn.then(change);
     this.turn = changed.catch(() => undefined);
     return changed;
   }
 
-  /** Notes that a blob is used now, and deletes what was not used for longest where there is too much. */
+  /** Records that a blob is used now. If the limits are exceeded, deletes the least recently used blobs. */
   private async noteUse(key: string, bytes: number): Promise<void> {
     const index = (await this.storage.get<Index>('state', 'blobs')) ?? {};
     index[key] = { bytes, usedAt: Date.now() };
@@ -178,5 +178,5 @@ export class Blobs {
   }
 }
 
-/** A blob that can never be here. */
+/** The blob is too large to be stored. */
 export class TooLargeError extends Error {}

@@ -1,16 +1,16 @@
-/** The limits of one assignment, in the words of the engine. */
+/** The limits of one assignment, as the engine reads them. */
 
 import type { Engine } from './engine.js';
 import { FolkmootError, type Limits } from './types.js';
 
 export interface Budget {
-  /** All limits as JSON, without those that the app left to their defaults. */
+  /** All limits as JSON, except those that the app left at their defaults. */
   json: string;
-  /** Bytes that the model and its weights may have. */
+  /** The maximum number of bytes of model and weights. */
   modelBytesMax: number;
 }
 
-/** Reads the app's limits. Throws if one makes no sense. */
+/** Reads the app's limits. Throws an error if one is invalid. */
 export function budgetOf(engine: Engine, limits: Limits = {}): Budget {
   const json = JSON.stringify({
     memory_bytes_max: limits.memoryBytesMax,

@@ -1,4 +1,4 @@
-/** What the page knows of device and user, watched: the worker cannot see it. */
+/** Watches conditions of the device and the page that a worker cannot see. */
 
 import type { Policy } from './types.js';
 
@@ -16,7 +16,7 @@ type Hints = Navigator & { getBattery?: () => Promise<Battery>; connection?: Con
 
 const BATTERY_MIN = 0.2;
 
-/** Says why training is to rest, and again when that changes. */
+/** Reports the reason why training should pause, and each change of the reason. */
 export class Conditions {
   private readonly ended = new AbortController();
   private readonly hints = navigator as Hints;
@@ -43,7 +43,7 @@ export class Conditions {
     tell();
   }
 
-  /** Rests for a reason of the page's own, or no longer for one. */
+  /** Sets the page's own reason to pause, or null to end that pause. */
   setPagesReason(reason: string | null): void {
     this.pagesReason = reason;
     this.tell();

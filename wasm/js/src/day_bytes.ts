@@ -1,23 +1,23 @@
-/** How many bytes a client sends and fetches in a day, where its app gives a limit. */
+/** Counts the bytes that a client sends and fetches per day, if the app sets a limit. */
 
 import type { Storage } from './storage.js';
 import { FolkmootError } from './types.js';
 
 const DAY_MILLISECONDS = 24 * 60 * 60 * 1000;
-/** Bytes after which the count is stored: a tab that is closed forgets no more. */
+/** The number of bytes after which the count is stored. A closed tab loses at most this much. */
 const SAVED_EVERY = 256 * 1024;
-/** Its place among what is stored. */
+/** The storage key. */
 const KEY = 'day_bytes';
 
 interface Used {
-  /** Days since 1970 (UTC). */
+  /** The number of days since 1970-01-01 (UTC). */
   day: number;
   bytes: number;
-  /** The day is over, though something is left of it: too little for what is asked for. */
+  /** The day counts as used up even if the limit is not reached, because an assignment needed more than was left. */
   isSpent: boolean;
 }
 
-/** Counts for the one tab of a client that takes part. */
+/** Used only by the client's active tab. */
 export class DayBytes {
   private used: Used = { day: 0, bytes: 0, isSpent: false };
   private unsaved = 0;
@@ -27,11 +27,11 @@ export class DayBytes {
     private readonly limit: number | undefined,
   ) {
     if (limit !== undefined && !(limit >= 1)) {
-      throw new FolkmootError('bad_option', `limits.bytesPerDay is ${limit}: give a number of bytes, at least 1`);
+      throw new FolkmootError('bad_option', `limits.bytesPerDay is ${limit}; it must be at least 1`);
     }
   }
 
-  /** Goes on with what this tab or another has counted. */
+  /** Continues the count of this or another tab. */
   async load(): Promise<void> {
     if (this.limit !== undefined) {
       this.used = (await this.storage.get<Used>('state', KEY)) ?? this.used;
@@ -46,7 +46,7 @@ export class DayBytes {
     }
   }
 
-  /** Stores what was counted since it was stored last. Where that is not possible it counts on in memory. */
+  /** Stores the count if it has changed. If that fails, counting continues in memory. */
   async save(): Promise<void> {
     if (this.limit !== undefined && this.unsaved > 0) {
       await this.store();
@@ -56,18 +56,24 @@ export class DayBytes {
   private async store(): Promise<void> {
     this.unsaved = 0;
     await this.storage.put('state', this.today(), KEY).catch((error: unknown) => {
-      console.warn('folkmoot: the bytes of the day could not be stored; a reload would count anew', error);
+      console.warn('folkmoot: could not store the traffic of the day; it is counted from zero after a reload', error);
     });
   }
 
-  /** When to ask for an assignment again, in milliseconds since 1970, if nothing is left of the day. */
+  /**
+   * Returns the time at which to ask for an assignment again, in milliseconds since 1970, if the day's limit is used
+   * up; otherwise null.
+   */
   spentUntil(): number | null {
     const { day, bytes, isSpent } = this.today();
     const isOver = this.limit !== undefined && (isSpent || bytes >= this.limit);
     return isOver ? (day + 1) * DAY_MILLISECONDS : null;
   }
 
-  /** Whether so many bytes more are within the day's. If not, the day is over: what is asked for tomorrow is much the same. */
+  /**
+   * Returns whether the day's limit has room for this many bytes. If not, the day counts as used up, because the next
+   * assignment would need about as many bytes.
+   */
   async allows(bytes: number): Promise<boolean> {
     if (this.hasRoomFor(bytes)) {
       return true;
@@ -77,7 +83,7 @@ export class DayBytes {
     return false;
   }
 
-  /** Whether so many bytes more are within the day's; nothing follows from it. */
+  /** Returns whether the day's limit has room for this many bytes. Has no side effect. */
   hasRoomFor(bytes: number): boolean {
     return this.limit === undefined || this.today().bytes + bytes <= this.limit;
   }
@@ -91,7 +97,7 @@ export class DayBytes {
   }
 }
 
-/** Bytes of messages and blobs that went, or were to go, and came: of one request, and of the day. */
+/** The traffic of one request. Bytes also count for the day. A failed request counts as if all of it was sent. */
 export class Traffic {
   sent = 0;
   received = 0;

@@ -1,4 +1,4 @@
-/** Where a training runs: on the processor, or on a graphics adapter that is faster and has not failed. */
+/** Chooses where a training runs: on the CPU, or on a graphics adapter that is faster and has not failed. */
 
 import type { Assignment } from './effects.js';
 import type { Engine } from './engine.js';
@@ -6,15 +6,15 @@ import type { AssignedWork, Device } from './gpu/folkmoot.js';
 import type { ClientEvent } from './messages.js';
 import type { Storage } from './storage.js';
 
-/** What was measured with an adapter. */
+/** Stored measurements of one adapter. */
 interface Memory {
   adapter: string;
   tuning: string;
-  /** By plan: whether steps are faster there. */
+  /** Whether steps are faster on the adapter, by plan. */
   plans: Record<string, boolean>;
 }
 
-/** Plans that are remembered. */
+/** The maximum number of plans that are remembered. */
 const PLANS_MAX = 64;
 
 export class Devices {
@@ -29,7 +29,7 @@ export class Devices {
     private readonly emit: (event: ClientEvent) => void,
   ) {}
 
-  /** Puts a training where it is to run. Whatever goes wrong with an adapter, the processor can do it too. */
+  /** Moves a training to its device. If anything goes wrong with an adapter, the CPU is used. */
   async place(task: AssignedWork, assignment: Assignment): Promise<void> {
     let fault: string | undefined;
     this.running = null;
@@ -45,7 +45,7 @@ export class Devices {
     this.tell(assignment.assignment_id, fault);
   }
 
-  /** Tells that an adapter failed, once. */
+  /** Reports that an adapter failed, once. */
   tellFault(task: AssignedWork, assignmentId: string): void {
     if (this.running === null) {
       return;
@@ -58,7 +58,7 @@ export class Devices {
     }
   }
 
-  /** Gives the adapter up, as if it had been unplugged. */
+  /** Destroys the adapter, as if it had been unplugged. */
   destroy(): void {
     this.device?.destroy();
   }

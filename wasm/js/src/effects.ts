@@ -1,4 +1,4 @@
-/** What the session asks for, as the engine writes it, and what a worker needs to do it. */
+/** The session's effects, as the engine writes them, and the parts of the worker that perform them. */
 
 import type { Artifact, Blobs } from './blobs.js';
 import type { DayBytes } from './day_bytes.js';
@@ -18,15 +18,15 @@ export interface Assignment {
   weights_parts?: Artifact[];
 }
 
-/** The model that came last, with which the page predicts. */
+/** The newest model, which the page uses for predictions. */
 export type Newest = Pick<Assignment, 'plan' | 'model' | 'weights' | 'weights_parts'>;
 
-/** The blobs of the weights that are fetched: the parts where there are some. */
+/** Returns the blobs to fetch for the weights: the parts, if there are any. */
 export function weightsOf(from: Pick<Assignment, 'weights' | 'weights_parts'>): Artifact[] {
   return from.weights_parts?.length ? from.weights_parts : [from.weights];
 }
 
-/** What a session needs of the worker, beside what work needs. */
+/** The functions of the worker that a session needs, in addition to those that its work needs. */
 export interface RunnerHost extends WorkHost {
   blobs: Blobs;
   transport: Transport;
@@ -35,7 +35,7 @@ export interface RunnerHost extends WorkHost {
   waitSeconds: number;
   giveUpAfterSeconds: number;
   attributes: Record<string, string>;
-  /** Throws if the user does not agree any more. */
+  /** Throws an error if the user has withdrawn consent. */
   needConsent: () => Promise<void>;
   ask: ((assignment: AssignmentOffer) => Promise<boolean>) | null;
 }
@@ -57,7 +57,7 @@ interface EffectValue {
   abort: unknown;
 }
 
-/** An effect has those of the values that its kind needs. */
+/** Each kind of effect has only some of these values. */
 export type Effect =
   | { effect: 'wake_at'; value: number }
   | {
@@ -80,7 +80,7 @@ export type Effect =
     };
 export type Values = EffectValue;
 
-/** What the session is to hear of an error: the engine says so as JSON. Null where it is none of its business. */
+/** Returns the answer to the session for an error; the engine writes it as JSON. Null if the session need not know. */
 export function answerOf(error: unknown): Answer | null {
   if (error instanceof AnswerError) {
     return error.answer;
@@ -89,14 +89,14 @@ export function answerOf(error: unknown): Answer | null {
   return message.startsWith('{"work_failed"') ? (JSON.parse(message) as Answer) : null;
 }
 
-/** Whether an error says that this device does not agree to an assignment. */
+/** Returns whether an error means that this device declines an assignment. */
 export function isDeclined(error: unknown): boolean {
   const answer = answerOf(error);
   const failed = answer !== null && typeof answer === 'object' ? answer['work_failed'] : null;
   return (failed as { reason?: unknown } | null | undefined)?.reason === 'declined';
 }
 
-/** An answer to the session that is none of the expected kind. */
+/** An error that carries an answer to the session. */
 export class AnswerError extends Error {
   constructor(readonly answer: Answer) {
     super('an answer of another kind');

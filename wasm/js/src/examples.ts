@@ -1,4 +1,4 @@
-/** The examples of this device, bounded in bytes and in time. */
+/** The examples of this device, with limits on size and age. */
 
 import type { Engine } from './engine.js';
 import type { ExampleSet } from './gpu/folkmoot.js';
@@ -13,7 +13,7 @@ interface Stored {
 
 const BYTES_MAX = 64 * 1024 * 1024;
 const DAY_MILLISECONDS = 24 * 60 * 60 * 1000;
-/** Classes are exact in float32 up to here. */
+/** The maximum class number. Float32 represents all integers up to this value exactly. */
 const CLASS_MAX = 2 ** 24;
 
 export class Examples {
@@ -24,20 +24,20 @@ export class Examples {
     private readonly storage: Storage,
     private readonly format: ExampleFormat,
   ) {
-    // Whoever writes no TypeScript is told, too.
+    // Checked at run time too, for callers that do not use TypeScript.
     if (!Array.isArray((format as Partial<ExampleFormat> | undefined)?.shape)) {
-      const detail = 'options.examples.shape is missing: say what an example looks like, as { shape: [64] }';
+      const detail = 'options.examples.shape is missing; give the shape of one example, for example { shape: [64] }';
       throw new FolkmootError('bad_option', detail);
     }
     const isDimension = (size: number) => Number.isInteger(size) && size > 0;
     this.width = format.shape.reduce((product, size) => product * size, 1);
     this.perExample = format.labelsPerExample ?? 1;
     if (format.shape.length === 0 || !format.shape.every(isDimension) || !isDimension(this.perExample)) {
-      throw new FolkmootError('bad_option', 'examples.shape and examples.labelsPerExample are whole numbers above 0');
+      throw new FolkmootError('bad_option', 'examples.shape and examples.labelsPerExample must be positive integers');
     }
   }
 
-  /** Adds examples, all or none. The oldest go where there are too many. */
+  /** Adds examples: all of them, or none if there is an error. If there are too many, the oldest are deleted. */
   async add(examples: Example[]): Promise<void> {
     const at = Date.now();
     await this.storage.putAll(
@@ -52,7 +52,7 @@ export class Examples {
     return this.storage.count('examples');
   }
 
-  /** Hands all examples to the engine. */
+  /** Passes all examples to the engine. */
   async load(engine: Engine): Promise<ExampleSet> {
     await this.clean();
     const all = await this.storage.all<Stored>('examples');
@@ -72,7 +72,7 @@ export class Examples {
       : engine.ExampleSet.classes(features, shape, Uint32Array.from(labels), this.perExample);
   }
 
-  /** Whether an example has the shape that the app asks for; it may have asked for another one before. */
+  /** Whether an example has the app's current shape. Stored examples may have an earlier one. */
   private fits({ features, labels }: Stored): boolean {
     return features.length === this.width && labels.length === this.perExample;
   }
@@ -97,13 +97,13 @@ export class Examples {
     const isLabel = this.format.labels === 'targets' ? Number.isFinite : isClass;
     const problem =
       features.length !== this.width
-        ? `has ${features.length} features, examples.shape asks for ${this.width}`
+        ? `has ${features.length} features, but examples.shape has ${this.width}`
         : labels.length !== this.perExample
           ? `has ${labels.length} labels, not ${this.perExample}`
           : !features.every(Number.isFinite)
-            ? 'has a feature that is no number'
+            ? 'has a feature that is not a finite number'
             : !labels.every(isLabel)
-              ? 'has a label that is none'
+              ? 'has an invalid label'
               : null;
     if (problem !== null) {
       throw new FolkmootError('bad_example', `example ${index} ${problem}`);
@@ -111,7 +111,7 @@ export class Examples {
     return { features, labels, at };
   }
 
-  /** Deletes what has expired and what is too much, from the oldest on. */
+  /** Deletes expired examples, and the oldest ones if a limit is exceeded. */
   private async clean(): Promise<void> {
     const bytesMax = this.format.bytesMax ?? BYTES_MAX;
     const countMax = Math.floor(bytesMax / (4 * (this.width + this.perExample)));

@@ -1,4 +1,4 @@
-/** Federated learning in a browser tab. Everything but this thin page side runs in a worker. */
+/** Federated learning in a browser tab. Everything except this thin page side runs in a worker. */
 
 import { Conditions } from './conditions.js';
 import type { Call, Calls, ClientEvent, ToPage, ToWorker, WorkerOptions } from './messages.js';
@@ -15,7 +15,7 @@ import {
 
 export * from './types.js';
 
-/** Examples that go to the worker in one message. */
+/** The number of examples per message to the worker. */
 const EXAMPLES_IN_A_MESSAGE = 512;
 const GIVE_UP_AFTER_SECONDS = 30;
 
@@ -46,11 +46,11 @@ export class Folkmoot {
     clear: (): Promise<void> => this.call('clearExamples'),
   };
 
-  /** Whether the user agreed. Without that nothing starts; it is remembered until it is withdrawn. */
+  /** The user's consent, without which nothing starts. It is remembered until it is withdrawn. */
   readonly consent = {
-    /** Call this when the user has agreed, with the words that they saw. */
+    /** Call this when the user has agreed, with the text that the user saw. */
     give: (text: string): Promise<void> => this.call('giveConsent', text),
-    /** Takes it back, and stops. */
+    /** Withdraws the consent and stops the client. */
     withdraw: (): Promise<void> => this.call('withdrawConsent'),
     isGiven: (): Promise<boolean> => this.call('hasConsent'),
   };
@@ -59,7 +59,7 @@ export class Folkmoot {
     this.worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module', name: 'folkmoot' });
     this.worker.onmessage = ({ data }: MessageEvent<ToPage>) => this.receive(data);
     this.worker.onerror = (event) => {
-      const detail = `the worker failed: ${event.message || 'it cannot be loaded'}`;
+      const detail = `the worker failed: ${event.message || 'it could not be loaded'}`;
       if (this.ended === null) {
         this.end(new FolkmootError('internal', detail));
         this.tell({ name: 'stopped', value: { reason: 'internal', detail } });
@@ -68,10 +68,10 @@ export class Folkmoot {
     this.conditions = new Conditions(options.policy ?? {}, (pause, cpuShare) => this.post({ kind: 'conditions', pause, cpuShare }));
   }
 
-  /** Opens a client: loads the worker and its database. Nothing is sent before {@link Folkmoot.start}. */
+  /** Opens a client: loads the worker and its database. Sends nothing until {@link Folkmoot.start} is called. */
   static async connect(options: ConnectOptions): Promise<Folkmoot> {
     if (!('locks' in navigator) || !('indexedDB' in globalThis) || !globalThis.isSecureContext) {
-      throw new FolkmootError('unsupported_browser', 'a secure page, IndexedDB and Web Locks are needed');
+      throw new FolkmootError('unsupported_browser', 'Folkmoot needs a secure context (HTTPS), IndexedDB and Web Locks');
     }
     const client = new Folkmoot(options);
     const { askBefore, policy, ...others } = options;
@@ -86,24 +86,24 @@ export class Folkmoot {
     return client;
   }
 
-  /** Hears an event, until the function that is returned is called. */
+  /** Calls `listener` for each event of this name. Returns a function that removes the listener. */
   on<Name extends keyof ClientEvents>(name: Name, listener: Listener<Name>): () => void {
     const listeners = this.listeners.get(name) ?? new Set();
     this.listeners.set(name, listeners.add(listener as (value: never) => void));
     return () => listeners.delete(listener as (value: never) => void);
   }
 
-  /** Begins to take part in rounds. One tab of a client does; another waits its turn. */
+  /** Starts to take part in rounds. Only one tab of a client does so at a time; other tabs wait for their turn. */
   start(): Promise<void> {
     return this.call('start');
   }
 
-  /** Stops taking part. An assignment under way is given up. */
+  /** Stops taking part in rounds and gives up the current assignment. */
   stop(): Promise<void> {
     return this.call('stop');
   }
 
-  /** Rests for a reason of the page's own, within 100 ms or the step under way. */
+  /** Pauses training for a reason of the page's own, within 100 ms or after the current step. */
   pause(reason = 'page'): void {
     this.conditions.setPagesReason(reason);
   }
@@ -112,33 +112,35 @@ export class Folkmoot {
     this.conditions.setPagesReason(null);
   }
 
-  /** Replaces the policy; seconds to give up after stay what they were. */
+  /** Replaces the policy, except `giveUpAfterSeconds`, which keeps its value. */
   setPolicy(policy: Policy): void {
     this.conditions.setPolicy(policy);
   }
 
-  /** The newest global model's outputs for one or more rows of features. */
+  /** Returns the newest global model's outputs for one or more rows of features. */
   predict(features: Float32Array | number[]): Promise<Prediction> {
     return this.call('predict', Float32Array.from(features));
   }
 
-  /** What was asked, trained and sent, oldest first. It never leaves the device. */
+  /** Returns what was requested, trained and sent, the oldest entry first. The log never leaves the device. */
   log(): Promise<LogEntry[]> {
     return this.call('readLog');
   }
 
-  /** Stops, and deletes key, examples, state and log. The client cannot be used any more. */
+  /** Stops the client and deletes its key, examples, state and log. It cannot be used afterwards. */
   async forget(): Promise<void> {
     await this.call('forget');
     this.end(new FolkmootError('forgotten', 'this client was forgotten'));
   }
 
-  /** Closes the worker without a word to the coordinator, as a closed tab does; the next `connect` goes on. */
+  /**
+   * Closes the worker without notifying the coordinator, like a closed tab. The next `connect` continues from there.
+   */
   close(): void {
     this.end(new FolkmootError('forgotten', 'this client was closed'));
   }
 
-  /** Makes the graphics adapter fail, for tests of what happens then. */
+  /** Makes the graphics adapter fail, for tests. */
   loseDevice(): void {
     this.post({ kind: 'lose_device' });
   }
@@ -181,7 +183,7 @@ export class Folkmoot {
     this.listeners.get(event.name)?.forEach((listener) => listener(event.value as never));
   }
 
-  /** An app that fails has not agreed. */
+  /** An exception in the app's function counts as no. */
   private async answerQuestion(id: number, assignment: AssignmentOffer): Promise<void> {
     let agreed = false;
     try {

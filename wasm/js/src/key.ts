@@ -3,15 +3,15 @@
 import type { Storage } from './storage.js';
 import { FolkmootError } from './types.js';
 
-/** A key pair of the browser's cryptography; its private half cannot be taken out. */
+/** A Web Crypto key pair whose private key cannot be exported. */
 export class ClientKey {
   private constructor(
     private readonly pair: CryptoKeyPair,
-    /** 32 bytes in base64, as an enrolment states it. */
+    /** The 32 bytes of the public key in base64, as sent when enrolling. */
     readonly publicKey: string,
   ) {}
 
-  /** Reads the key, or draws one and stores it. */
+  /** Loads the key, or generates one and stores it. */
   static async loadOrGenerate(storage: Storage): Promise<ClientKey> {
     let pair = await storage.get<CryptoKeyPair>('state', 'key');
     if (pair === undefined) {

@@ -1,12 +1,12 @@
-/** The transparency log: what was trained, what was sent, when, how many bytes. It never leaves the device. */
+/** The transparency log: what was trained and sent, when, and how many bytes. It never leaves the device. */
 
 import type { Storage } from './storage.js';
 import type { LogEntry } from './types.js';
 
-/** Entries that are kept; the oldest goes first. */
+/** The maximum number of entries. The oldest are deleted first. */
 const ENTRIES_MAX = 2000;
 
-/** An entry that was written, and where. */
+/** A written entry and its key. */
 export interface Written {
   key: IDBValidKey;
   entry: LogEntry;
@@ -17,7 +17,7 @@ export class Log {
 
   constructor(private readonly storage: Storage) {}
 
-  /** Writes an entry. One that cannot be written does not stop anything. */
+  /** Writes an entry. If that fails, the client continues. */
   async write(entry: Omit<LogEntry, 'at'>): Promise<Written | null> {
     const dated = { at: Date.now(), ...entry };
     try {
@@ -37,18 +37,18 @@ export class Log {
     }
   }
 
-  /** Notes how many of the bytes that were to go have arrived, as the coordinator says. */
+  /** Records how many of the bytes to send have arrived, according to the coordinator. */
   async arrived({ key, entry }: Written, bytesArrived: number): Promise<void> {
     await this.storage.put('log', { ...entry, bytesArrived }, key).catch((error: unknown) => this.warn(error));
   }
 
   private warn(error: unknown): void {
     if (!this.isClosed) {
-      console.warn('folkmoot: the transparency log cannot be written', error);
+      console.warn('folkmoot: could not write the transparency log', error);
     }
   }
 
-  /** What was under way when everything was deleted has nowhere to be noted. */
+  /** Stops writing. Work that was in progress when everything was deleted is not logged. */
   close(): void {
     this.isClosed = true;
   }

@@ -1,14 +1,14 @@
-/** What page and worker say to each other. */
+/** The messages between page and worker. */
 
 import type { AssignmentOffer, ClientEvents, ConnectOptions, ErrorCode, Example } from './types.js';
 
-/** The options that can be sent: functions stay in the page. */
+/** The options that can be sent to the worker. Functions stay in the page. */
 export type WorkerOptions = Omit<ConnectOptions, 'askBefore' | 'policy'> & {
   asksBefore: boolean;
   giveUpAfterSeconds: number;
 };
 
-/** What the page calls, by name, with its arguments and its answer. */
+/** The page's calls, by name, with their arguments and results. */
 export interface Calls {
   connect: [options: WorkerOptions];
   addExamples: [examples: Example[]];
@@ -26,14 +26,14 @@ export interface Calls {
 
 export type Call = { [Name in keyof Calls]: { name: Name; arguments: Calls[Name] } }[keyof Calls];
 
-/** To the worker. */
+/** A message to the worker. */
 export type ToWorker =
   | { kind: 'call'; id: number; call: Call }
   | { kind: 'conditions'; pause: string | null; cpuShare: number }
   | { kind: 'asked'; id: number; agreed: boolean }
   | { kind: 'lose_device' };
 
-/** To the page. */
+/** A message to the page. */
 export type ToPage =
   | { kind: 'answer'; id: number; value: unknown }
   | { kind: 'failure'; id: number; code: ErrorCode; message: string }

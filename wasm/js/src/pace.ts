@@ -1,6 +1,6 @@
-/** When training rests: at once when the page says so, and between steps for a share of the time. */
+/** Decides when training pauses: at once if the page asks for it, and between steps to keep to a share of the time. */
 
-/** A share below this would never end. */
+/** The minimum share of the time. With less, training would take too long. */
 const SHARE_MIN = 0.05;
 
 export class Pace {
@@ -14,7 +14,7 @@ export class Pace {
     this.channel.port1.onmessage = () => this.turns.shift()?.();
   }
 
-  /** Why it rests, or null. */
+  /** The reason for the pause, or null. */
   get pauseReason(): string | null {
     return this.reason;
   }
@@ -31,7 +31,7 @@ export class Pace {
     }
   }
 
-  /** Returns when there is no reason to rest. */
+  /** Resolves when there is no reason to pause. */
   async untilAllowed(signal: AbortSignal): Promise<void> {
     while (this.reason !== null && !signal.aborted) {
       await new Promise<void>((resolve) => {
@@ -41,7 +41,10 @@ export class Pace {
     }
   }
 
-  /** Lets messages in after so many milliseconds of work, and rests as the share of the time asks for. */
+  /**
+   * Call this after `worked` milliseconds of work. It lets the worker handle messages, pauses to keep to the share of
+   * the time, and waits while there is a reason to pause.
+   */
   async breathe(worked: number, signal: AbortSignal): Promise<void> {
     const rest = worked * (1 / this.share - 1);
     if (rest >= 1) {

@@ -1,4 +1,4 @@
-/** What each request of a session does. */
+/** Performs each request of a session. */
 
 import type { Artifact } from './blobs.js';
 import { Traffic } from './day_bytes.js';
@@ -9,19 +9,22 @@ import type { AssignmentOffer, LogEntry } from './types.js';
 import { work } from './work.js';
 import { loadMemory } from './work_store.js';
 
-/** How long weights that are offered may take to come. */
+/** The maximum time for a prefetch of weights. */
 const PREFETCH_MILLISECONDS_MAX = 60_000;
-/** Over which clients come back whose day was over: it begins for all of them in the same moment. */
+/**
+ * The time over which clients spread their next check-ins after the day's limit was used up. Otherwise they would all
+ * check in at midnight UTC.
+ */
 const NEW_DAY_MILLISECONDS = 30 * 60 * 1000;
 
 export class Requests {
-  /** What was trained or measured and is no update yet; a reload in between trains the last steps again. */
+  /** Finished work that is not an update yet. After a reload, the last steps are trained again. */
   private finished: AssignedWork | null = null;
 
-  /** An upload that was broken off: how much of it left is known when the coordinator says how much it has. */
+  /** An interrupted upload. The coordinator's next answer shows how much of it arrived. */
   private broken: { assignmentId: string; offset: number; written: Written } | null = null;
 
-  /** Ends the training under way after its next step, with what it has. */
+  /** Ends the current training after its next step, with what it has. */
   private asked = new AbortController();
 
   private prefetching: { digest: string; controller: AbortController; ended: Promise<void> } | null = null;
@@ -52,12 +55,12 @@ export class Requests {
     return this.logged({ action: 'asked' }, (traffic) => transport.json({ ...request, traffic }, signal));
   }
 
-  /** Fetches a blob. When it is the plan, what it asks of the device is looked at before anything else is fetched. */
+  /** Fetches a blob. A plan is screened before anything else is fetched. */
   async fetch(value: Values, underWay: string | undefined, signal: AbortSignal): Promise<number> {
     const { blobs } = this.host;
     const assignment = JSON.parse(underWay ?? 'null') as Assignment;
     const { artifact, kind } = value;
-    // Other weights than the assignment's would be fetched at its cost.
+    // A prefetch of other weights would compete with the assignment's download.
     const weights = weightsOf(assignment).at(-1);
     if (this.prefetching?.digest !== weights?.digest) {
       this.endPrefetch();
@@ -77,21 +80,24 @@ export class Requests {
     return fetched;
   }
 
-  /** What earlier updates left out was made of the same examples: where a task is declined, that may not be used, either. */
+  /** If a task is declined, deletes its compression residual too, because it was computed from the same examples. */
   private async unlessDeclined<T>(assignment: Assignment, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
       if (isDeclined(error)) {
         await this.host.storage.remove('memories', assignment.task_id).catch((problem: unknown) => {
-          console.warn('folkmoot: what was left out of updates could not be deleted', problem);
+          console.warn('folkmoot: could not delete the compression residual of a declined task', problem);
         });
       }
       throw error;
     }
   }
 
-  /** Declines what passes the app's limits. The user can read which limit it was; the coordinator cannot. */
+  /**
+   * Declines assignments that exceed the app's limits. The user can read which limit it was; the coordinator does not
+   * learn it.
+   */
   private async keepBudget(assignment: Assignment, plan?: Uint8Array): Promise<void> {
     const { engine, budget, log } = this.host;
     const detail = engine.overBudget(plan, JSON.stringify(assignment), budget.json);
@@ -124,7 +130,7 @@ export class Requests {
     }
   }
 
-  /** Fetches what the next assignment will need, unless it rests; one at a time. */
+  /** Prefetches weights for the next assignment, unless training is paused. One prefetch runs at a time. */
   prefetch(artifact: Artifact): void {
     const { digest } = artifact;
     const { pace, day, budget } = this.host;
@@ -154,17 +160,17 @@ export class Requests {
 
   private async prefetchNow(artifact: Artifact, signal: AbortSignal): Promise<void> {
     const { blobs, storage } = this.host;
-    const entry = { action: 'fetched', detail: 'weights, ahead of time' } as const;
+    const entry = { action: 'fetched', detail: 'weights, prefetched' } as const;
     try {
       await this.logged(entry, (traffic) => blobs.fetch(artifact, signal, traffic));
       const newest = await storage.get<Newest>('state', 'newest');
-      // Weights of another task do not fit the model that is here.
+      // Weights of another task do not fit the current model.
       if (newest !== undefined && newest.weights.bytes === artifact.bytes) {
         await storage.put('state', { plan: newest.plan, model: newest.model, weights: artifact }, 'newest');
         this.host.emit({ name: 'model', value: {} });
       }
     } catch {
-      // An assignment that needs them fetches them.
+      // If the prefetch failed, the assignment that needs the weights fetches them.
     }
   }
 
@@ -175,7 +181,7 @@ export class Requests {
     this.asked = new AbortController();
     const asked = this.asked.signal;
     await this.host.needConsent();
-    // Now all of it is here.
+    // All blobs are now present.
     const { plan, model, weights, weights_parts } = assignment;
     const newest: Newest = { plan, model, weights, ...(weights_parts && { weights_parts }) };
     await this.host.storage.put('state', newest, 'newest').catch(() => undefined);
@@ -189,11 +195,11 @@ export class Requests {
     return 'trained';
   }
 
-  /** Waits to be asked for what there is. */
+  /** Waits for the coordinator to ask for a partial update. */
   listen(value: Values, signal: AbortSignal): Promise<unknown> {
     const path = `/v1/assignments/${value.assignment_id}/ask?wait_seconds=${value.wait_seconds}`;
     const request = { method: 'GET', path, millisecondsMax: (30 + value.wait_seconds) * 1000 } as const;
-    const entry = { action: 'asked', detail: 'whether the round waits for the update' } as const;
+    const entry = { action: 'asked', detail: 'asked whether the round waits for the update' } as const;
     return this.logged(entry, (traffic) => this.host.transport.json({ ...request, traffic }, signal));
   }
 
@@ -204,7 +210,7 @@ export class Requests {
   async prepare(assignment: Assignment): Promise<Answer> {
     const { storage } = this.host;
     if (this.finished === null) {
-      const detail = 'what was trained or measured is gone';
+      const detail = 'the result of the training or evaluation is gone';
       throw new AnswerError({ work_failed: { reason: 'state_lost', detail } });
     }
     const update = this.finished.update(await loadMemory(storage, assignment.task_id));
@@ -234,7 +240,7 @@ export class Requests {
     }
     emit({ name: 'uploading', value: { assignment_id: id, total: stored.bytes.byteLength } });
     const update = { bytes: stored.bytes, offset: value.offset, digest: stored.digest };
-    // It is noted before it goes: a page that is closed meanwhile has sent some of it.
+    // The entry is written before sending, because a page that is closed in the meantime has sent some bytes.
     const bytesSent = stored.bytes.byteLength - value.offset;
     const written = await log.write({ action: 'sent', bytesSent, bytesReceived: 0, detail: `update ${stored.digest}` });
     this.broken = written === null ? null : { assignmentId: id, offset: value.offset, written };
@@ -250,7 +256,7 @@ export class Requests {
 
   async queryUpload(value: Values, signal: AbortSignal): Promise<unknown> {
     const request = { method: 'GET', path: updatePath(value) } as const;
-    const entry = { action: 'asked', detail: 'what is there of the update' } as const;
+    const entry = { action: 'asked', detail: 'asked how much of the update has arrived' } as const;
     const status = await this.logged(entry, (traffic) =>
       this.host.transport.json<{ received_bytes?: unknown } | null>({ ...request, traffic }, signal),
     );
@@ -276,7 +282,7 @@ export class Requests {
     return this.logged(entry, (traffic) => this.host.transport.json({ ...request, traffic }, signal));
   }
 
-  /** Notes what a request sent and brought, also where it failed. */
+  /** Logs what a request sent and received, even if it failed. */
   private async logged<T>(
     entry: Pick<LogEntry, 'action' | 'taskId' | 'roundNumber' | 'detail'>,
     request: (traffic: Traffic) => Promise<T>,

@@ -1,4 +1,4 @@
-/** Performs the effects of a session and feeds it with events. */
+/** Performs the effects of a session and feeds it events. */
 
 import { TooLargeError } from './blobs.js';
 import { type Answer, answerOf, type Effect, type RunnerHost } from './effects.js';
@@ -13,9 +13,9 @@ type SessionEvent =
   | { event: 'answered'; request_id: number; answer: Answer };
 type StopCause = 'requested' | 'conditions_ended' | { refused: string | null };
 
-/** The longest sleep: a wall clock may jump meanwhile. */
+/** The maximum time to sleep. The wall clock may jump during a longer sleep. */
 const SLEEP_MILLISECONDS_MAX = 60_000;
-/** How long the coordinator is given to hear that the client stops. */
+/** The maximum time that a stopping client waits for the coordinator to answer its last messages. */
 const SHUTDOWN_MILLISECONDS_MAX = 5000;
 
 export class Runner {
@@ -38,7 +38,7 @@ export class Runner {
     this.work = new Requests(host);
   }
 
-  /** Runs until the session stops, and says why. */
+  /** Runs until the session stops, and returns the cause. */
   async run(): Promise<{ cause: StopCause; detail: string }> {
     try {
       await this.step({ event: 'started' });
@@ -61,7 +61,7 @@ export class Runner {
     }
   }
 
-  /** Gives the assignment up, tells the coordinator if it wants to hear it in time, and ends the run. */
+  /** Gives up the assignment, tells the coordinator within a time limit, and ends the run. */
   stop(): void {
     this.stopping.abort();
     this.work.endPrefetch();
@@ -69,7 +69,7 @@ export class Runner {
     setTimeout(() => this.fail(new StoppedError()), SHUTDOWN_MILLISECONDS_MAX);
   }
 
-  /** Hears that training may not go on, or may again. A short rest costs an assignment nothing. */
+  /** Called when the reason to pause changes. The assignment survives a short pause. */
   conditionsChanged(reason: string | null): void {
     if (reason !== null) {
       this.work.endPrefetch();
@@ -79,7 +79,7 @@ export class Runner {
     this.wake();
   }
 
-  /** Gives an assignment under way up: what it was begun with is not there any more. */
+  /** Gives up the current assignment, because its inputs are no longer there. */
   giveUp(): void {
     if (this.isAssigned) {
       this.push({ event: 'conditions_ended' });
@@ -149,7 +149,7 @@ export class Runner {
     }
   }
 
-  /** An answer of a shape that the session does not know is no word of a coordinator: it counts as a broken network. */
+  /** An answer that the session cannot parse does not come from a coordinator. It counts as a network failure. */
   private stepSession(event: SessionEvent): string {
     try {
       return this.session.step(JSON.stringify(event), Date.now(), this.detail);
@@ -158,7 +158,7 @@ export class Runner {
       if (name === null || event.event !== 'answered' || error instanceof WebAssembly.RuntimeError) {
         throw error;
       }
-      this.detail = `the answer has another shape: ${String(error)}`;
+      this.detail = `the answer cannot be parsed: ${String(error)}`;
       const { failure } = this.host.transport.broken(this.detail).refusal;
       const answered = { ...event, answer: { [name]: { Err: failure } } };
       return this.session.step(JSON.stringify(answered), Date.now(), this.detail);
@@ -202,7 +202,7 @@ export class Runner {
     }
   }
 
-  /** The name of a request's answer, where it is a result, and the request. */
+  /** Returns the request of an effect, and the name of its answer if that is a result. */
   private request({ effect, value }: Effect): [string, (signal: AbortSignal) => Promise<unknown>] {
     const { work } = this;
     switch (effect) {
@@ -229,7 +229,7 @@ export class Runner {
     }
   }
 
-  /** Begins a request; its answer becomes an event. */
+  /** Starts a request. Its answer becomes an event. */
   private spawn(request_id: number, name: string, begin: (signal: AbortSignal) => Promise<unknown>): void {
     const controller = new AbortController();
     this.requests.set(request_id, controller);
@@ -254,16 +254,16 @@ export class Runner {
     if (error instanceof TooLargeError) {
       return { work_failed: { reason: 'fetch_failed', detail: error.message } };
     }
-    // Anything else is a mistake, or the end of the module.
+    // Anything else is a bug, or the module has failed.
     return answerOf(error);
   }
 }
 
-/** The name of a request that was answered with a result. */
+/** Returns the name of a request that succeeded, or null. */
 function nameOfResult(answer: Answer): string | null {
   const [name, value] = typeof answer === 'object' ? (Object.entries(answer)[0] ?? []) : [];
   return name !== undefined && typeof value === 'object' && value !== null && 'Ok' in value ? name : null;
 }
 
-/** The coordinator did not hear in time that the client stops. */
+/** The coordinator did not confirm in time that the client has stopped. */
 export class StoppedError extends Error {}

@@ -1,10 +1,10 @@
-/** IndexedDB: everything that a client keeps. */
+/** IndexedDB storage for everything that a client keeps. */
 
 import { FolkmootError } from './types.js';
 
 const VERSION = 1;
 const STORES = ['state', 'blobs', 'work', 'memories', 'examples', 'log'] as const;
-/** Stores whose keys are counted up. */
+/** Stores with auto-incremented keys. */
 const COUNTED: readonly string[] = ['examples', 'log'];
 
 export type StoreName = (typeof STORES)[number];
@@ -13,7 +13,7 @@ export function databaseName(name: string): string {
   return `folkmoot-${name}`;
 }
 
-/** A client's database. Every write is durable when its promise is fulfilled. */
+/** A client's database. A write is durable when its promise resolves. */
 export class Storage {
   private constructor(private readonly database: IDBDatabase) {}
 
@@ -28,7 +28,7 @@ export class Storage {
       request.onerror = () => reject(failure(request.error));
       request.onsuccess = () => {
         const database = request.result;
-        // Another tab wants to delete it: let it.
+        // Let another tab delete the database.
         database.onversionchange = () => database.close();
         resolve(new Storage(database));
       };
@@ -72,7 +72,7 @@ export class Storage {
     return this.run(store, 'readonly', (objects) => objects.getAll() as IDBRequest<T[]>);
   }
 
-  /** Puts several values under counted keys, all or none. */
+  /** Stores several values under auto-incremented keys: all of them or none. */
   putAll(store: StoreName, values: unknown[]): Promise<undefined> {
     return this.run(store, 'readwrite', (objects) => {
       for (const value of values) {
@@ -82,7 +82,7 @@ export class Storage {
     });
   }
 
-  /** Goes over a store from its oldest entry on, until `visit` says `false`; `remove` deletes the entry at hand. */
+  /** Visits a store from its oldest entry on, until `visit` returns `false`. `remove` deletes the current entry. */
   visit<T>(store: StoreName, visit: (value: T, remove: () => void) => boolean): Promise<undefined> {
     return this.run(store, 'readwrite', (objects) => {
       const request = objects.openCursor();

@@ -1,4 +1,4 @@
-/** A client in its worker: what the page calls, and the run of a session. */
+/** The client inside the worker: the page's calls, and the session's run. */
 
 import { Blobs } from './blobs.js';
 import { type Budget, budgetOf } from './budget.js';
@@ -18,7 +18,7 @@ import { RequestError, Transport } from './transport.js';
 import { type AssignmentOffer, type Example, FolkmootError, type LogEntry, type Prediction } from './types.js';
 import { forgetAllBut, forgetAllMade, forgetOldMemories } from './work_store.js';
 
-/** Seconds of a check-in that waits. */
+/** Seconds that a check-in waits for an assignment. */
 const WAIT_SECONDS = 30;
 
 interface Parts {
@@ -34,7 +34,7 @@ interface Parts {
   budget: Budget;
 }
 
-/** What tabs of one client say to each other. */
+/** Messages between the tabs of one client. */
 type Word = 'withdrawn' | 'cleared';
 
 export class Trainer {
@@ -70,7 +70,7 @@ export class Trainer {
     const budget = budgetOf(engine, options.limits);
     const storage = await Storage.open(name);
     const examples = new Examples(storage, options.examples);
-    // Two tabs that open at once draw one key.
+    // Two tabs that open at the same time must generate only one key.
     const key = await navigator.locks.request(`${databaseName(name)}.key`, () => ClientKey.loadOrGenerate(storage));
     const transport = new Transport(options.coordinator, engine, key);
     const blobs = new Blobs(storage, engine, transport);
@@ -85,7 +85,7 @@ export class Trainer {
     this.pace.set(pause, cpuShare);
   }
 
-  /** Gives the graphics adapter up, as if it had been unplugged. */
+  /** Destroys the graphics adapter, as if it had been unplugged. */
   loseDevice(): void {
     this.parts.devices.destroy();
   }
@@ -118,7 +118,7 @@ export class Trainer {
     await this.parts.log.write({ action: 'consent', bytesSent: 0, bytesReceived: 0, detail: `given: ${text}` });
   }
 
-  /** Stops here and in other tabs, and deletes what was made of the examples. */
+  /** Stops this and all other tabs, and deletes everything computed from the examples. */
   async withdrawConsent(): Promise<void> {
     const stopped = this.stop();
     this.tabs.postMessage('withdrawn' satisfies Word);
@@ -133,11 +133,11 @@ export class Trainer {
 
   private async needConsent(): Promise<void> {
     if (!(await this.hasConsent())) {
-      throw new FolkmootError('consent_needed', 'the user has not agreed: call consent.give() when they have');
+      throw new FolkmootError('consent_needed', 'the user has not agreed yet; ask the user, then call consent.give()');
     }
   }
 
-  /** Begins to take part, as soon as no other tab of this client does. */
+  /** Starts to take part as soon as no other tab of this client does. */
   async start(): Promise<void> {
     await this.needConsent();
     if (this.running !== null) {
@@ -148,13 +148,13 @@ export class Trainer {
     this.running.ended = this.takePart(stop.signal);
   }
 
-  /** Ends taking part; an assignment under way is given up. */
+  /** Stops taking part and gives up the current assignment. */
   async stop(): Promise<void> {
     this.running?.stop.abort();
     await this.running?.ended;
   }
 
-  /** Ends taking part and deletes everything. */
+  /** Stops taking part and deletes everything. */
   async forget(): Promise<void> {
     this.tabs.postMessage('withdrawn' satisfies Word);
     this.tabs.close();
@@ -170,7 +170,7 @@ export class Trainer {
     const model = await this.newestModel();
     const width = model.input_shape.reduce((product, size) => product * size, 1);
     if (features.length === 0 || features.length % width !== 0) {
-      throw new FolkmootError('bad_example', `${features.length} features are not whole rows of ${width}`);
+      throw new FolkmootError('bad_example', `${features.length} features are not a multiple of ${width}, the size of a row`);
     }
     return { outputs: model.predict(features, features.length / width), shape: Array.from(model.output_shape) };
   }
@@ -178,9 +178,9 @@ export class Trainer {
   private async newestModel(): Promise<TrainedModel> {
     const { storage, blobs, engine } = this.parts;
     const newest = await storage.get<Newest>('state', 'newest');
-    // What an earlier version of this package kept has no plan.
+    // Earlier versions of this package stored no plan.
     if (newest?.plan === undefined) {
-      throw new FolkmootError('no_model', 'no model has come yet: take part in a round first');
+      throw new FolkmootError('no_model', 'there is no model yet; take part in a round first');
     }
     const of = `${newest.plan.digest} ${newest.weights.digest}`;
     if (this.model?.of === of) {
@@ -189,7 +189,7 @@ export class Trainer {
     const [plan, onnx] = [await blobs.read(newest.plan.digest), await blobs.read(newest.model.digest)];
     const weights = await blobs.readAll(weightsOf(newest));
     if (plan === undefined || onnx === undefined || weights === undefined) {
-      throw new FolkmootError('no_model', 'the model is not kept any more: take part in a round first');
+      throw new FolkmootError('no_model', 'the model is no longer stored; take part in a round first');
     }
     const partBytes = Uint32Array.from(newest.weights_parts ?? [], (part) => part.bytes);
     this.model?.model.free();
@@ -221,12 +221,12 @@ export class Trainer {
     this.emit({ name: 'stopped', value: { reason, detail } });
   }
 
-  /** Another tab may have withdrawn what the user agreed to, also while this one waited for its turn. */
+  /** Another tab may have withdrawn the consent, even while this one waited for its turn. */
   private async runSession(signal: AbortSignal): Promise<[reason: string, detail: string]> {
     try {
       return await this.runSessionNow(signal);
     } finally {
-      // The tab that withdrew it has deleted this already; this one may have stored some since.
+      // The tab that withdrew consent deleted this data, but this tab may have stored some since.
       if (!(await this.hasConsent())) {
         await forgetAllMade(this.parts.storage);
       }
@@ -293,7 +293,7 @@ export class Trainer {
     }
   }
 
-  /** Makes sure that there is an id; again and again while the coordinator cannot be reached. */
+  /** Makes sure that there is a client id. Retries while the coordinator cannot be reached. */
   private async ensureEnrolled(signal: AbortSignal): Promise<void> {
     const { storage, transport, engine, log, key, day } = this.parts;
     const known = await storage.get<{ coordinator: string; key: string; clientId: string }>('state', 'enrolment');
@@ -303,7 +303,7 @@ export class Trainer {
     }
     const token = this.options.enrolmentToken;
     if (token === undefined) {
-      throw new FolkmootError('not_enrolled', 'the client is not enrolled: give it an enrolment token');
+      throw new FolkmootError('not_enrolled', 'the client is not enrolled; give it an enrolment token');
     }
     const traffic = new Traffic(day);
     for (let failures = 1; ; failures += 1) {
@@ -312,7 +312,7 @@ export class Trainer {
       try {
         const { client_id, population } = await transport.enrol(token, signal, traffic);
         const enrolment = { coordinator: transport.coordinator, key: key.publicKey, clientId: client_id };
-        // What updates of another client left out is nothing that this one may add.
+        // This client must not add the compression residuals of another client.
         await storage.clear('memories');
         await storage.put('state', enrolment, 'enrolment');
         await day.save();
@@ -333,7 +333,7 @@ export class Trainer {
     }
   }
 
-  /** There is nothing to offer before there are examples. */
+  /** Waits for examples, without which the client has nothing to offer. */
   private async untilExamples(signal: AbortSignal): Promise<void> {
     while ((await this.parts.examples.count()) === 0) {
       await sleep(500, signal);
@@ -348,7 +348,7 @@ export class Trainer {
   }
 }
 
-/** The words in which a failure is told. */
+/** Returns the code and the message for a failure. */
 export function failureOf(error: unknown): [code: FolkmootError['code'], message: string] {
   if (error instanceof FolkmootError) {
     return [error.code, error.message];

@@ -1,22 +1,22 @@
-/** Signed requests to a coordinator. When to send again is the session's to decide. */
+/** Signed requests to a coordinator. The session decides when to retry. */
 
 import type { Traffic } from './day_bytes.js';
 import type { Engine } from './engine.js';
 import type { ClientKey } from './key.js';
 import { FolkmootError } from './types.js';
 
-/** Bytes of a control message, at most. */
+/** The maximum number of bytes in a control message. */
 const CONTROL_BYTES_MAX = 64 * 1024;
-/** In which a control message has to be answered, and in which something has to come of a blob. */
+/** The time limit for the answer to a control message, and for the next piece of a blob. */
 const CONTROL_MILLISECONDS_MAX = 30_000;
-/** Slower than this, an upload is broken off and gone on with later. */
+/** The lowest upload speed. A slower upload is interrupted and resumed later. */
 const UPLOAD_BYTES_PER_SECOND_MIN = 8 * 1024;
 
-/** What a failure means to the session; the engine makes it. */
+/** The meaning of a failure for the session, written by the engine. */
 export type Failure = {
   disposition: 'retry' | 'check_in' | 'give_up';
   retry_after_milliseconds: number | null;
-  /** Bytes of a blob that came before it failed, and stay. */
+  /** Bytes of a blob that were received before the failure and are kept. */
   transferred_bytes: number;
 };
 
@@ -27,7 +27,7 @@ interface Refusal {
   server_time: number | null;
 }
 
-/** A request that brought no answer. */
+/** A request that failed. */
 export class RequestError extends Error {
   constructor(
     readonly refusal: Refusal,
@@ -37,20 +37,20 @@ export class RequestError extends Error {
   }
 }
 
-/** A request before it is signed. */
+/** A request before signing. */
 export interface Unsigned {
   method: 'GET' | 'POST' | 'PUT';
-  /** With its query, beginning with a slash. */
+  /** The path with its query. Starts with a slash. */
   path: string;
   json?: unknown;
-  /** The whole update, of which the bytes from `offset` on are sent. */
+  /** The whole update, which is sent from `offset` on. */
   update?: { bytes: Uint8Array; offset: number; digest: string };
-  /** The first byte that is wanted. */
+  /** The first byte to fetch. */
   rangeStart?: number;
   millisecondsMax?: number;
-  /** Enrolments are sent without an id. */
+  /** Enrolments are sent without a client id. */
   anonymous?: boolean;
-  /** Where its bytes are counted. */
+  /** Counts the request's bytes. */
   traffic?: Traffic;
 }
 
@@ -81,25 +81,25 @@ export class Transport {
     );
     const { client_id, population, server_time } = answer ?? {};
     if (typeof client_id !== 'string' || typeof population !== 'string' || typeof server_time !== 'number') {
-      throw this.broken('the answer is none to an enrolment; is there a proxy in between?');
+      throw this.broken('the answer to the enrolment is incomplete; check for a proxy or captive portal');
     }
     this.clockOffset = server_time - Date.now();
     this.clientId = client_id;
     return { client_id, population };
   }
 
-  /** Sends a request and reads its answer, a message. */
+  /** Sends a request and returns its parsed JSON answer. */
   async json<T>(unsigned: Unsigned, signal: AbortSignal): Promise<T> {
     const response = await this.send(unsigned, signal);
     const text = await this.text(response, unsigned.traffic, signal);
     try {
       return (text === '' ? null : JSON.parse(text)) as T;
     } catch {
-      throw this.broken(`status ${response.status}: the answer is no JSON; is there a proxy in between?`);
+      throw this.broken(`the answer (HTTP status ${response.status}) is not JSON; check for a proxy or captive portal`);
     }
   }
 
-  /** Fetches a blob from a byte on; `take` gets the pieces. */
+  /** Fetches a blob from `rangeStart` on, and passes the pieces to `take`. */
   async blob(
     artifact: { digest: string; bytes: number },
     rangeStart: number,
@@ -114,7 +114,7 @@ export class Transport {
     try {
       const response = await this.send({ method: 'GET', path, rangeStart, millisecondsMax: Infinity, traffic }, either);
       if (response.status !== (rangeStart > 0 ? 206 : 200)) {
-        throw this.broken('the range was not heeded');
+        throw this.broken('the response ignores the requested range');
       }
       let fetched = 0;
       for await (const piece of pieces(response)) {
@@ -138,7 +138,7 @@ export class Transport {
     }
   }
 
-  /** Sends the request; once more, with the coordinator's time, if this clock was wrong. */
+  /** Sends the request. If this device's clock was wrong, sends it once more with the coordinator's time. */
   private async send(unsigned: Unsigned, signal: AbortSignal): Promise<Response> {
     try {
       return await this.sendOnce(unsigned, signal);
@@ -165,7 +165,7 @@ export class Transport {
         method: unsigned.method,
         headers,
         body: body as BodyInit | null,
-        // A redirect would carry a signature to a place for which it was not made.
+        // A redirect would carry a signature to an address that it was not made for.
         redirect: 'error',
         credentials: 'omit',
         cache: 'no-store',
@@ -178,9 +178,9 @@ export class Transport {
     if (response.ok) {
       return response;
     }
-    // Only a problem document is a refusal: what a proxy says is no word of the coordinator.
+    // Only a problem document is a refusal. Any other page comes from a proxy or a captive portal.
     if (!(response.headers.get('content-type') ?? '').startsWith('application/problem+json')) {
-      throw this.broken(`status ${response.status}: not a problem document; is there a proxy in between?`);
+      throw this.broken(`HTTP status ${response.status}, no problem document; check for a proxy or captive portal`);
     }
     const refusal = JSON.parse(this.engine.failureOf(await this.text(response, unsigned.traffic, signal))) as Refusal;
     throw new RequestError(refusal, `${refusal.code ?? 'unknown'}: ${refusal.detail ?? ''}`);
@@ -219,7 +219,7 @@ export class Transport {
     return { body, headers };
   }
 
-  /** Reads a message, never more of it than a message may have. */
+  /** Reads a message as text. Throws an error if it is longer than {@link CONTROL_BYTES_MAX}. */
   private async text(response: Response, traffic: Traffic | undefined, signal: AbortSignal): Promise<string> {
     const parts: Uint8Array[] = [];
     let length = 0;
@@ -228,23 +228,23 @@ export class Transport {
         length += piece.byteLength;
         traffic?.countReceived(piece.byteLength);
         if (length > CONTROL_BYTES_MAX) {
-          throw this.broken('the message is over its limit');
+          throw this.broken(`the answer has over ${CONTROL_BYTES_MAX} bytes; check for a proxy or captive portal`);
         }
         parts.push(piece);
       }
     } catch (error) {
-      // A connection may break after the headers.
+      // The connection may break after the headers.
       throw this.requestError(error, signal);
     }
     return new Blob(parts as BlobPart[]).text();
   }
 
-  /** What is taken for a broken network. */
+  /** Returns an error that counts as a network failure. */
   broken(message: string): RequestError {
     return new RequestError(JSON.parse(this.engine.failureOf(undefined)) as Refusal, message);
   }
 
-  /** Everything that is no refusal is taken for a broken network; what the caller ended stays what it is. */
+  /** Converts any error that is not a refusal to a network failure. Cancellations stay unchanged. */
   private requestError(error: unknown, signal: AbortSignal): unknown {
     if (error instanceof RequestError || signal.aborted) {
       return error;
@@ -273,8 +273,8 @@ function parseCoordinator(text: string): string {
   const isPlain = url !== null && url.pathname === '/' && url.search === '' && url.username === '';
   const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && local.includes(url.hostname));
   if (!isPlain || !isSafe) {
-    const expected = 'https://host[:port] is expected (http:// for this machine only)';
-    throw new FolkmootError('bad_option', `\`${text}\` is no coordinator's address: ${expected}`);
+    const expected = 'use https://host[:port] (http:// for this machine only)';
+    throw new FolkmootError('bad_option', `\`${text}\` is not a coordinator's address; ${expected}`);
   }
   return url.origin;
 }

@@ -1,40 +1,49 @@
-/** What an app says when it connects. */
+/**
+ * The settings of a client. `coordinator` and `examples` are required, and `enrolmentToken` until the client is
+ * enrolled. All other settings have defaults.
+ */
 export interface ConnectOptions {
-  /** The coordinator's address: `https://host[:port]`; `http://` for this machine only. */
+  /** The coordinator's address: `https://host[:port]`, or `http://` for this machine only. */
   coordinator: string;
-  /** The token that the operator gave to the app. Needed until the client is enrolled. */
+  /** The enrolment token from the operator. Needed until the client is enrolled. */
   enrolmentToken?: string;
-  /** Tells clients of one origin apart; `default` without it. */
+  /** Distinguishes the clients of one origin. Default: `default`. */
   name?: string;
-  /** What an example looks like. */
+  /** The form of an example. */
   examples: ExampleFormat;
-  /** What the app tells the coordinator, for eligibility. */
+  /** Attributes that the coordinator uses to decide eligibility. */
   attributes?: Record<string, string>;
-  /** What device rules of plans are evaluated with, here. It is never sent and never stored. */
+  /**
+   * Attributes that never leave the device. The client evaluates the device rules of plans with them. They are never
+   * sent or stored.
+   */
   privateAttributes?: Record<string, string>;
-  /** Asked before each assignment, when its plan has come; without it, all whose rules hold are taken. */
+  /**
+   * Called for each assignment after its plan has arrived. By default, all assignments whose device rules hold are
+   * accepted.
+   */
   askBefore?: (assignment: AssignmentOffer) => boolean | Promise<boolean>;
-  /** Where to train: where a step is faster without this. */
+  /** The device to train on. Default: `auto`, the faster of CPU and WebGPU for the current plan. */
   device?: 'auto' | 'cpu' | 'webgpu';
-  /** When to train; see {@link Policy}. */
+  /** The conditions under which training pauses; see {@link Policy}. */
   policy?: Policy;
-  /** How much to use, and what to decline; see {@link Limits}. */
+  /** Limits on traffic, training time and the cost of assignments; see {@link Limits}. */
   limits?: Limits;
-  /** How long a check-in waits for an assignment, in seconds, at most 60; 30 without this. */
+  /** Seconds that a check-in waits for an assignment, at most 60. Default: 30. */
   waitSeconds?: number;
 }
 
-/** The shape of an example and its label, and what may be kept. */
+/** The form of an example and its label, and storage limits. */
 export interface ExampleFormat {
-  /** The dimensions of one example's features. */
+  /** The shape of one example's features. */
   shape: number[];
-  /** Class numbers, or target values; `classes` without this. */
+  /** Class numbers or target values. Default: `classes`. */
   labels?: 'classes' | 'targets';
-  /** Labels of one example; 1 without this. */
+  /** Labels per example. Default: 1. */
   labelsPerExample?: number;
-  /** Bytes that are kept; the oldest example goes first. 64 MiB without this. */
+  /** The maximum number of bytes of stored examples. The oldest are deleted first. Default: 64 MiB. */
   bytesMax?: number;
-  /** Days after which an example is deleted; never without this. */
+  /** The number of days after which an example is deleted. Default: never. */
   expiresAfterDays?: number;
 }
 
@@ -44,67 +53,76 @@ export interface Example {
   label: number | number[];
 }
 
-/** When training rests. What the browser does not tell counts as fine. */
+/** The conditions under which training pauses. A condition that the browser does not report never pauses training. */
 export interface Policy {
-  /** Rest while the page is hidden; goes on without this. */
+  /** Pause while the page is hidden. Default: false. */
   pauseWhenHidden?: boolean;
-  /** Rest where the user asked to save data; true without this. */
+  /** Pause if the user has enabled data saving. Default: true. */
   respectSaveData?: boolean;
-  /** Rest on a cellular link; true without this. */
+  /** Pause on a cellular connection. Default: true. */
   pauseOnMetered?: boolean;
-  /** Rest below this charge unless it is charging, 0 to 1; 0.2 without this. */
+  /** Pause below this battery level, 0 to 1, unless charging. Default: 0.2. */
   batteryMin?: number;
-  /** The part of the time that training may take, 0.05 to 1; 1 without this. */
+  /** The share of the time that training may use, 0.05 to 1. Default: 1. */
   cpuShare?: number;
-  /** Seconds of rest after which an assignment is given up; 30 without this. */
+  /** The number of seconds of pause after which the client gives up its assignment. Default: 30. */
   giveUpAfterSeconds?: number;
 }
 
-/** How much this device may use, and what it declines. */
+/** Limits on traffic, training time and the cost of assignments. */
 export interface Limits {
   /**
-   * Bytes in a day (UTC), both ways together: the bodies of requests, blobs and updates. An assignment that would pass it is
-   * declined, and the next one is asked for when the day is over. No limit without this.
+   * The maximum number of bytes per day (UTC), both directions together: the bodies of requests, blobs and updates. An
+   * assignment that would exceed it is declined, and the client asks for the next one when the new day begins. Default:
+   * no limit.
    */
   bytesPerDay?: number;
-  /** Bytes of memory that a training or an evaluation may hold; 2 GiB without this. */
+  /** The maximum memory of a training or an evaluation, in bytes. Default: 2 GiB. */
   memoryBytesMax?: number;
-  /** Bytes of the model and its weights, which are declined before they are fetched; 1 GiB without this. */
+  /**
+   * The maximum size of model and weights, in bytes. A larger model is declined before it is fetched. Default: 1 GiB.
+   */
   modelBytesMax?: number;
-  /** Seconds of training in one assignment; 3,600 without this. What was trained until then is sent. */
+  /**
+   * The maximum number of seconds of training in one assignment. When the time is up, the client sends what it has.
+   * Default: 3,600.
+   */
   trainingSecondsMax?: number;
-  /** Parameters of a model; 268,435,456 without this. */
+  /** The maximum number of parameters of a model. Default: 268,435,456. */
   parametersMax?: number;
-  /** Operations of a model's graph; 200,000 without this. */
+  /** The maximum number of operations in a model's graph. Default: 200,000. */
   operationsMax?: number;
-  /** How many clients' updates a released version has to combine, by the coordinator's word; any number without this. */
+  /**
+   * The minimum number of clients whose updates a released version must combine, as stated by the coordinator. Default:
+   * any number.
+   */
   cohortMin?: number;
   /**
-   * Where noise has to be added that hides this client's update: `central` is the coordinator's promise, which a client cannot
-   * check; with `local` the client adds it itself. Nowhere without this.
+   * The weakest protection by noise that the client accepts for its update. `central` is the coordinator's promise,
+   * which a client cannot check. With `local`, the client adds the noise itself. Default: `none`.
    */
   protectionMin?: 'none' | 'central' | 'local';
 }
 
-/** What is known of an assignment when the app is asked. */
+/** An assignment, as shown to the app before the client accepts it. */
 export interface AssignmentOffer {
   assignmentId: string;
   taskId: string;
   roundNumber: number;
   baseVersion: number;
-  /** Bytes that are still to be fetched, at most. */
+  /** The maximum number of bytes that would still be downloaded. */
   downloadBytes: number;
-  /** About how many bytes the update will have, before symbols are entropy-coded. */
+  /** The approximate size of the update in bytes, before entropy coding. */
   uploadBytes: number;
-  /** The plan, as the coordinator wrote it. */
+  /** The plan, as sent by the coordinator. */
   plan: unknown;
 }
 
 /** An entry of the transparency log. */
 export interface LogEntry {
-  /** Milliseconds since 1970. */
+  /** The time of the action, in milliseconds since 1970. */
   at: number;
-  /** What was done. The detail of `declined` names the limit, which the coordinator is not told. */
+  /** The action. For `declined`, the detail names the exceeded limit, which the coordinator does not learn. */
   action:
     | 'enrolled'
     | 'asked'
@@ -117,33 +135,33 @@ export interface LogEntry {
     | 'gave_up'
     | 'told_gave_up'
     | 'consent';
-  /** Bytes that left the device. An update is noted before it goes, with all that is to go. */
+  /** The number of bytes sent. The entry for an update is written before it is sent, with the full size. */
   bytesSent: number;
-  /** Of an update whose sending broke off: those that have arrived, by the coordinator's word. */
+  /** For an interrupted upload, the number of bytes that arrived, according to the coordinator. */
   bytesArrived?: number;
-  /** Bytes that came. */
+  /** The number of bytes received. */
   bytesReceived: number;
   taskId?: string;
   roundNumber?: number;
-  /** More for humans. */
+  /** Details for people to read. */
   detail?: string;
 }
 
-/** The outputs of the newest model that this device has. */
+/** The outputs of the newest model on this device. */
 export interface Prediction {
   outputs: Float32Array;
-  /** The dimensions of one row of it. */
+  /** The shape of one row of outputs. */
   shape: number[];
 }
 
-/** Everything that a client tells; `client.on(name, listener)`. */
+/** The events of a client: `client.on(name, listener)`. */
 export interface ClientEvents {
   enrolled: { client_id: string; population: string };
-  /** Nothing is to be done until then. */
+  /** The client waits until this time, in milliseconds since 1970. */
   waiting: { until: number };
-  /** Drawn for a round. */
+  /** The client was selected for a round. */
   assigned: { assignment_id: string; task_id: string; round_number: number; base_version: number };
-  /** Where the training runs: `cpu`, or an adapter's name. Told again if the adapter fails. */
+  /** The device of the training: `cpu`, or an adapter's name. Sent again if the adapter fails. */
   device: { assignment_id: string; device: string; fault?: string };
   training: { assignment_id: string; step: number; steps_total: number; loss: number };
   evaluating: {
@@ -152,7 +170,7 @@ export interface ClientEvents {
     examples_total: number;
   };
   uploading: { assignment_id: string; total: number };
-  /** The update was accepted and counts in this round. */
+  /** The coordinator accepted the update for this round. */
   round: {
     assignment_id: string;
     round_number: number;
@@ -161,17 +179,17 @@ export interface ClientEvents {
   aborted: { assignment_id: string; reason: string; detail: string };
   dropped: { assignment_id: string; detail: string };
   backing_off: { until: number; failures: number; detail: string };
-  /** A newer model came, to predict with. */
+  /** A newer model for predictions has arrived. */
   model: Record<string, never>;
   paused: { reason: string };
   resumed: Record<string, never>;
-  /** Another tab of this client trains; this one takes over when it is closed. */
+  /** Another tab of this client is training. This tab takes over when the other one is closed. */
   standby: Record<string, never>;
-  /** It does not go on until `start` is called again. */
+  /** The client has stopped. It does not continue until `start` is called again. */
   stopped: { reason: string; detail: string };
 }
 
-/** Why something failed, in words that do not change. */
+/** Why something failed. The codes are stable. */
 export type ErrorCode =
   | 'unsupported_browser'
   | 'bad_option'
@@ -185,7 +203,7 @@ export type ErrorCode =
   | 'forgotten'
   | 'internal';
 
-/** What this package throws. */
+/** The error class of this package. */
 export class FolkmootError extends Error {
   override readonly name = 'FolkmootError';
   constructor(

@@ -1,4 +1,4 @@
-/** The work of an assignment: chunks of steps, with room for messages in between. */
+/** The work of an assignment: chunks of steps, between which the worker handles messages. */
 
 import type { Blobs } from './blobs.js';
 import type { Budget } from './budget.js';
@@ -11,14 +11,14 @@ import type { ClientEvent } from './messages.js';
 import type { Pace } from './pace.js';
 import type { Storage } from './storage.js';
 
-/** A chunk of steps takes at most about so long: a pause is noticed within 100 ms. */
+/** The duration of a chunk of steps. A pause is noticed within 100 ms. */
 const CHUNK_MILLISECONDS = 40;
-/** How often a training is stored, so that a reload loses no more than this. */
+/** The time between two checkpoints, in milliseconds. A reload loses at most this much training. */
 const CHECKPOINT_MILLISECONDS = 2000;
-/** How often progress is told. */
+/** The minimum time between two progress events, in milliseconds. */
 const PROGRESS_MILLISECONDS = 100;
 
-/** What work needs of the worker. */
+/** The functions of the worker that work needs. */
 export interface WorkHost {
   engine: Engine;
   storage: Storage;
@@ -42,15 +42,15 @@ interface Progress {
   is_over: boolean;
 }
 
-/** Work at its end. */
+/** The result of finished work. */
 interface Done {
   task: AssignedWork;
   kind: Progress['kind'];
 }
 
 /**
- * Does the work to its end and returns it, ready to make an update of. It is given up when `signal` says so; a training
- * ends after a step when `asked` says so, with what it has.
+ * Runs the work to its end and returns it, ready to build an update. `signal` cancels it. `asked` ends a training after
+ * the current step, with what it has.
  */
 export async function work(host: WorkHost, assignment: Assignment, signal: AbortSignal, asked: AbortSignal): Promise<Done> {
   const task = await begin(host, assignment);
@@ -70,10 +70,10 @@ async function begin(host: WorkHost, assignment: Assignment): Promise<AssignedWo
   const read = [assignment.plan, assignment.model].map((artifact) => blobs.read(artifact.digest));
   const [plan, model, weights] = await Promise.all([...read, blobs.readAll(weightsOf(assignment))]);
   if (plan === undefined || model === undefined || weights === undefined) {
-    const work_failed = { reason: 'fetch_failed', detail: 'a blob is not in the cache any more' };
+    const work_failed = { reason: 'fetch_failed', detail: 'a blob is no longer in the cache' };
     throw new Error(JSON.stringify({ work_failed }));
   }
-  // They held when the plan came; since then the page may have been opened again with other attributes.
+  // The rules held when the plan arrived, but the page may have been reopened with other attributes since.
   const described = JSON.stringify(assignment);
   engine.screen(plan, host.privateAttributes, described);
   const checkpoint = await storage.get<Uint8Array>('work', `${assignment.assignment_id}.checkpoint`).catch(() => undefined);
@@ -124,7 +124,7 @@ function told(progress: Progress, assignment_id: string): ClientEvent {
     : { name: 'evaluating', value: { assignment_id, metrics, examples_total } };
 }
 
-/** A checkpoint that cannot be stored costs time after a reload, nothing else. */
+/** Stores a checkpoint. If this fails, the only harm is that training after a reload repeats more steps. */
 async function store(storage: Storage, task: AssignedWork, id: string): Promise<void> {
   const bytes = await task.checkpoint();
   if (bytes !== undefined) {

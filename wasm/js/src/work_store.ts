@@ -1,12 +1,12 @@
-/** What belongs to assignments, and what updates of a task left out. */
+/** Stores the files of assignments, and compression residuals by task. */
 
 import type { Storage } from './storage.js';
 
-/** Memories of tasks that are kept; more would fill the device for tasks that are over. */
+/** The maximum number of memories that are kept. More would fill the device with data of tasks that have ended. */
 const MEMORIES_MAX = 4;
-/** Bytes of all memories together; the oldest go first. */
+/** The maximum number of bytes of all memories together. The oldest are deleted first. */
 const BYTES_MAX = 256 * 1024 * 1024;
-/** After so long a memory is too old to be of use, whatever became of its task: 30 days. */
+/** The maximum age of a memory in milliseconds: 30 days. Older memories are no longer useful. */
 const AGE_MILLISECONDS_MAX = 30 * 24 * 3600 * 1000;
 
 interface Memory {
@@ -14,13 +14,13 @@ interface Memory {
   at: number;
 }
 
-/** Deletes checkpoint, update and pending memory of an assignment. */
+/** Deletes the checkpoint, the update and the pending memory of an assignment. */
 export async function forgetWork(storage: Storage, assignmentId: string): Promise<void> {
-  // All keys of an assignment begin with its id and a dot; a slash is the character after the dot.
+  // All keys of an assignment start with its id and a dot. The slash is the character after the dot.
   await storage.remove('work', IDBKeyRange.bound(`${assignmentId}.`, `${assignmentId}/`, false, true));
 }
 
-/** Deletes what belongs to no assignment but this one. */
+/** Deletes the data of all assignments except this one. */
 export async function forgetAllBut(storage: Storage, kept: string | null): Promise<void> {
   for (const key of await storage.keys('work')) {
     if (kept === null || !String(key).startsWith(`${kept}.`)) {
@@ -30,8 +30,8 @@ export async function forgetAllBut(storage: Storage, kept: string | null): Promi
 }
 
 /**
- * Makes what an accepted update has left out the task's memory. Where it is not known whether the update was accepted, the
- * task's memory goes, since some of it may have arrived. It may be called again.
+ * Makes the residual of an accepted update the task's memory. If it is unknown whether the update was accepted, deletes
+ * the task's memory, because parts of the update may have arrived. Calling it again has no effect.
  */
 export async function settleMemory(storage: Storage, assignmentId: string, wasAccepted: boolean | null): Promise<void> {
   const key = `${assignmentId}.memory`;
@@ -53,7 +53,7 @@ export function forgetOldMemories(storage: Storage): Promise<void> {
   return trimMemories(storage, Date.now() - AGE_MILLISECONDS_MAX);
 }
 
-/** Deletes what is too much, from the oldest on, and what is from before `oldest`. */
+/** Deletes memories from before `oldest`, and the oldest ones above the limits. */
 async function trimMemories(storage: Storage, oldest: number): Promise<void> {
   const [keys, memories] = [await storage.keys('memories'), await storage.all<Memory>('memories')];
   const all = keys.map((task, index) => ({ task, at: memories[index]?.at ?? 0, bytes: memories[index]?.bytes }));
@@ -66,13 +66,13 @@ async function trimMemories(storage: Storage, oldest: number): Promise<void> {
   }
 }
 
-/** Deletes everything that was made of the examples: memories, checkpoints and updates. */
+/** Deletes everything computed from the examples: memories, checkpoints and updates. */
 export async function forgetAllMade(storage: Storage): Promise<void> {
   await storage.clear('memories');
   await storage.clear('work');
 }
 
-/** Returns what earlier updates of a task left out. */
+/** Returns the compression residual of a task's earlier updates. */
 export async function loadMemory(storage: Storage, task: string): Promise<Uint8Array | undefined> {
   return (await storage.get<Memory>('memories', task))?.bytes;
 }

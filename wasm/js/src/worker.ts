@@ -1,4 +1,4 @@
-/** The worker's end of the line to the page. */
+/** The worker's end of the message channel to the page. */
 
 import type { Call, ClientEvent, ToPage, ToWorker } from './messages.js';
 import { failureOf, Trainer } from './trainer.js';
@@ -58,7 +58,7 @@ async function perform(call: Call): Promise<unknown> {
     return undefined;
   }
   if (trainer === null) {
-    throw new FolkmootError('forgotten', 'this client is not connected any more');
+    throw new FolkmootError('forgotten', 'this client is no longer connected');
   }
   const method = trainer[call.name] as (...given: unknown[]) => Promise<unknown>;
   const value = await method.apply(trainer, call.arguments);
