@@ -1,8 +1,8 @@
-//! `cargo xtask fuzz`: looks for bytes that make a decoder panic or allocate beyond its limit.
+//! `cargo xtask fuzz`: searches for bytes that make a decoder panic or exceed its memory limit.
 //!
-//! The targets of `tests/fuzz` are built with the coverage that libFuzzer wants (what cargo-fuzz does, in a few
-//! flags of the stable compiler) and run one after the other. What they find stays in `fuzz/<target>/found` below the
-//! folder of what cargo builds, and is run again with `cargo xtask fuzz --input FILE <target>`.
+//! The targets of `tests/fuzz` are built with the coverage that libFuzzer needs and run one after the other. A few
+//! flags of the stable compiler do the work of cargo-fuzz here. The inputs of findings stay in `fuzz/<target>/found` in
+//! the target folder; run one again with `cargo xtask fuzz --input FILE <target>`.
 
 use crate::process::{run as run_command, spelled};
 use crate::workspace::{Failure, cargo, target as target_folder};
@@ -12,12 +12,15 @@ use std::process::Command;
 use std::{fs, str};
 
 const MANIFEST: &str = "tests/fuzz/Cargo.toml";
-/// What a client and a coordinator read of each other, and what people bring.
+/// Targets for data that clients and coordinators exchange, and for files that users supply.
 const TARGETS: [&str; 8] =
     ["payload", "update", "recipe", "values", "onnx", "safetensors", "data", "message"];
-/// What only a coordinator reads. They are built when they are asked for, since all of it is compiled with coverage.
+/// Targets for data that only a coordinator reads. They are built only on request, because the whole coordinator must
+/// be compiled with coverage.
 const COORDINATOR_TARGETS: [&str; 3] = ["task", "configuration", "http"];
-/// Counters and comparisons at every edge.
+/// The run time of each target in the test stage, in seconds.
+const BRIEF_SECONDS: u32 = 5;
+/// Compiler flags for edge counters and traced comparisons.
 const COVERAGE: [&str; 6] = [
     "-Cpasses=sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=4",
@@ -26,44 +29,44 @@ const COVERAGE: [&str; 6] = [
     "-Cllvm-args=-sanitizer-coverage-trace-compares",
     "--cfg=fuzzing",
 ];
-/// Where a target writes its seeds before it begins.
+/// The environment variable with the folder into which a target writes its seeds at the start.
 const SEEDS_VARIABLE: &str = "FOLKMOOT_FUZZ_SEEDS";
-/// The longest input that is tried: some twice the longest seed of most targets.
+/// The longest input: about twice the longest seed of most targets.
 const INPUT_BYTES_MAX: u32 = 16 << 10;
-/// The memory of a target with all its inputs; each input has a far smaller limit of its own.
+/// The memory limit of a target with all its inputs. Each single input has a much smaller limit.
 const MEMORY_MEBIBYTES_MAX: u32 = 1024;
-/// An input that takes longer is a finding.
+/// The time limit of one input. An input that takes longer is a finding.
 const INPUT_SECONDS_MAX: u32 = 10;
 
-/// What to run, and for how long.
+/// The targets to run, and their run time.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The target; all of them without a name, but for those of the coordinator
+    /// Target to run; without it, all targets run except the coordinator's
     #[arg(value_parser = every_target())]
     target: Option<String>,
-    /// Run the coordinator's targets, too
+    /// Also run the coordinator's targets
     #[arg(long)]
     coordinator: bool,
-    /// How long each target runs
+    /// Run time of each target, in seconds
     #[arg(long, default_value_t = 10)]
     seconds: u32,
-    /// Run only this input, as a finding is run again
+    /// Run only this input, to reproduce a finding
     #[arg(long, value_name = "FILE", requires = "target")]
     input: Option<PathBuf>,
 }
 
 impl Arguments {
-    /// Returns what is run among the tests: every target but the coordinator's, for five seconds.
+    /// Returns the arguments of the test stage: every target except the coordinator's, for five seconds each.
     pub fn briefly() -> Self {
-        Self { target: None, coordinator: false, seconds: 5, input: None }
+        Self { target: None, coordinator: false, seconds: BRIEF_SECONDS, input: None }
     }
 
-    /// Returns every target, each for so many seconds.
+    /// Returns the arguments that run every target for `seconds` each.
     pub fn for_seconds(seconds: u32) -> Self {
         Self { target: None, coordinator: true, seconds, input: None }
     }
 
-    /// Says whether a target is run.
+    /// Returns `true` if the arguments select the target.
     fn names(&self, target: &str) -> bool {
         match &self.target {
             Some(only) => only == target,
@@ -75,17 +78,21 @@ impl Arguments {
 /// Builds the targets and runs them until the first finding.
 ///
 /// # Errors
-/// Returns which target found something and where its input is.
+/// Names the target with the finding, and the folder with its input.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let host = host()?;
     let folder = target_folder().join("fuzz");
     let mut build = cargo(&["build", "--locked", "--release", "--manifest-path", MANIFEST]);
-    // A named target keeps the coverage out of build scripts, which have no fuzzer in them.
+    // With an explicit target, cargo does not pass the coverage flags to build scripts, which link no fuzzer.
     build.args(["--target", &host]).arg("--target-dir").arg(&folder).env("RUSTFLAGS", COVERAGE.join(" "));
     let targets: Vec<&str> = every_target().into_iter().filter(|target| arguments.names(target)).collect();
     build.args(targets.iter().flat_map(|target| ["--bin", target]));
     if targets.iter().any(|target| COORDINATOR_TARGETS.contains(target)) {
         build.args(["--features", "coordinator"]);
+    }
+    if arguments.seconds <= BRIEF_SECONDS {
+        // Optimising takes longer than a brief run gains from it.
+        build.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
     }
     println!("xtask: fuzz: {}", spelled(&build));
     run_command(&mut build)?;
@@ -104,14 +111,14 @@ fn every_target() -> Vec<&'static str> {
     [&TARGETS[..], &COORDINATOR_TARGETS[..]].concat()
 }
 
-/// Runs one target, whose folder keeps the inputs that reached something new from run to run.
+/// Runs one target. Its folder keeps the corpus, the inputs that reached new code, from run to run.
 fn search(target: &str, program: &Path, folder: &Path, seconds: u32) -> Result<(), Failure> {
     let [seeds, corpus, found] = ["seeds", "corpus", "found"].map(|name| folder.join(name));
-    // Seeds of another format would only cost time.
+    // Remove seeds of earlier versions: an outdated format only costs time.
     let _ = fs::remove_dir_all(&seeds);
     for folder in [&seeds, &corpus, &found] {
         fs::create_dir_all(folder)
-            .map_err(|error| Failure(format!("{} cannot be made: {error}", folder.display())))?;
+            .map_err(|error| Failure(format!("{} cannot be created: {error}", folder.display())))?;
     }
     let limits = [
         format!("-max_total_time={seconds}"),
@@ -127,16 +134,19 @@ fn search(target: &str, program: &Path, folder: &Path, seconds: u32) -> Result<(
     let mut command = Command::new(program);
     command.args(limits).arg("-print_final_stats=1").args([&corpus, &seeds]);
     let outcome = run_command(command.env(SEEDS_VARIABLE, &seeds).stderr(file));
-    // The fuzzer tells of every input that reached something new.
+    // The fuzzer also logs every input that reached new code, in lines that begin with `#`.
     let is_told = |line: &&str| outcome.is_err() && !line.starts_with('#') || line.starts_with("stat::");
     let log = fs::read(&log).unwrap_or_default();
     String::from_utf8_lossy(&log).lines().filter(is_told).for_each(|line| println!("{line}"));
     outcome.map_err(|Failure(failure)| {
-        Failure(format!("{failure}; what {target} found is in {}", found.display()))
+        Failure(format!(
+            "{failure}; the input that fails is in {}. Run it again with `cargo xtask fuzz --input FILE {target}`",
+            found.display()
+        ))
     })
 }
 
-/// Returns the triple of this machine.
+/// Returns the target triple of this machine.
 fn host() -> Result<String, Failure> {
     let output = Command::new("rustc").arg("-vV").output();
     let output = output.map_err(|error| Failure(format!("`rustc -vV` cannot start: {error}")))?;

@@ -1,10 +1,10 @@
-//! Runs the workspace's test programs: with a limit for each test, with how long each took, and with what was skipped.
+//! Runs the workspace's test programs with a time limit for each test. Reports the durations and the skipped tests.
 //!
-//! cargo's own `cargo test` waits for ever for a test that hangs, and calls a test passed that found its tool missing and
-//! returned. cargo-nextest knows limits, but it takes five minutes of processor time to install where there is no binary,
-//! and starts a process for each test, which costs the tests of the GPU their open adapter.
+//! `cargo test` waits forever for a test that hangs, and it counts a test as passed that returned early because a tool
+//! is missing. cargo-nextest has time limits. But without a prebuilt binary, it takes five minutes of processor time to
+//! install, and it starts a process per test, so every GPU test would have to open its adapter again.
 //!
-//! A test that cannot run where it is prints `SKIPPED: ` and the reason, and returns.
+//! A test that cannot run on this system prints `SKIPPED: ` with the reason, and returns.
 
 mod events;
 mod programs;
@@ -17,25 +17,31 @@ use events::Event;
 pub use programs::{Program, programs};
 use std::collections::BTreeMap;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a test may take. It ends a test that hangs: the slowest takes half a minute on two quiet cores.
+/// The time limit of a test, for tests that hang. The slowest test takes half a minute on two idle cores.
 pub const TEST_LIMIT: Duration = Duration::from_secs(600);
-/// What a test prints that cannot run where it is.
+/// The number of programs that run at the same time. Some tests wait for clients, retries or timers, and then the other
+/// program uses the cores.
+const AT_A_TIME: usize = 2;
+/// The prefix that a test prints before its reason if it cannot run on this system.
 const SKIPPED: &str = "SKIPPED: ";
 
-/// What the programs are told.
+/// Settings for the test programs.
 #[derive(Debug)]
 pub struct Settings {
-    /// Variables of the environment.
+    /// Environment variables.
     pub environment: BTreeMap<String, String>,
-    /// Run only the tests whose name contains one of these; all without any.
+    /// Runs only the tests whose name contains one of these texts; all tests if empty.
     pub names: Vec<String>,
-    /// How to run a failed test again: the variables that decide what it draws.
+    /// The environment variables that repeat a test with the same random numbers, as a prefix for a shell command.
     pub replay: String,
-    /// How long a test may take.
+    /// The time limit of each test.
     pub limit: Duration,
-    /// Show also what tests printed that passed.
+    /// Also shows the output of tests that passed.
     pub is_told: bool,
 }
 
@@ -46,15 +52,15 @@ impl Default for Settings {
     }
 }
 
-/// Runs the programs one after the other, all of them even if one fails.
+/// Runs the programs, [`AT_A_TIME`] at a time, even if one fails. The results are in the order of the programs.
 ///
 /// # Errors
-/// Returns which tests failed, and how to run them again.
+/// Lists the failed tests, each with the command that runs it again.
 pub fn run(programs: &[Program], settings: &Settings) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::done();
     let mut failed = Vec::new();
-    for program in programs {
-        match run_program(program, settings) {
+    for ran in run_all(programs, settings) {
+        match ran {
             Ok(ran) => {
                 outcome.add(ran.outcome);
                 failed.extend(ran.failed);
@@ -74,9 +80,34 @@ pub fn run(programs: &[Program], settings: &Settings) -> Result<Outcome, Failure
     Err(Failure(format!("{} tests failed:\n  {}", failed.len(), failed.join("\n  "))))
 }
 
+/// Runs each program on the first thread that is free.
+fn run_all(programs: &[Program], settings: &Settings) -> Vec<Result<Ran, Failure>> {
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..AT_A_TIME {
+            scope.spawn(|| {
+                while let Some((index, program)) = claim(programs, &next) {
+                    let ran = run_program(program, settings);
+                    results.lock().unwrap_or_else(PoisonError::into_inner).push((index, ran));
+                }
+            });
+        }
+    });
+    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    results.sort_by_key(|(index, _)| *index);
+    results.into_iter().map(|(_, ran)| ran).collect()
+}
+
+/// Takes the next program that no thread has taken.
+fn claim<'a>(programs: &'a [Program], next: &AtomicUsize) -> Option<(usize, &'a Program)> {
+    let index = next.fetch_add(1, Ordering::Relaxed);
+    programs.get(index).map(|program| (index, program))
+}
+
 struct Ran {
     outcome: Outcome,
-    /// The tests that failed, each as the command that runs it again.
+    /// The failed tests, each as the command that runs it again.
     failed: Vec<String>,
 }
 
@@ -84,9 +115,10 @@ fn run_program(program: &Program, settings: &Settings) -> Result<Ran, Failure> {
     let mut command = Command::new(&program.executable);
     forget_own_package(&mut command);
     command.args(&settings.names).current_dir(&program.folder).envs(&settings.environment);
-    // As cargo does it.
+    // `cargo test` sets this variable too.
     command.env("CARGO_MANIFEST_DIR", &program.folder);
-    // libtest tells times and what passed tests printed only in its unstable format, on a stable compiler if it is asked to.
+    // Only libtest's unstable JSON format has durations and the output of passed tests. RUSTC_BOOTSTRAP enables it on a
+    // stable compiler.
     command.env("RUSTC_BOOTSTRAP", "1").args(["-Z", "unstable-options"]);
     command.args(["--format", "json", "--report-time", "--show-output"]);
     let mut state = State::new(program, settings);
@@ -95,19 +127,19 @@ fn run_program(program: &Program, settings: &Settings) -> Result<Ran, Failure> {
     let name = spelled(&command);
     let ran = state.end();
     match ended {
-        // Its tests say more than its exit status.
+        // The failed tests say more than the exit status.
         Err(_) if told && !ran.failed.is_empty() => Ok(ran),
         Err(Failure(failure)) => {
             Err(Failure(format!("{}: {failure}; {}", program.name, ran.failed.join("; "))))
         }
         Ok(()) if !told => {
-            Err(Failure(format!("{}: `{name}` did not say how its tests ended", program.name)))
+            Err(Failure(format!("{}: `{name}` exited before it reported the end of its tests", program.name)))
         }
         Ok(()) => Ok(ran),
     }
 }
 
-/// What is known of a program that runs.
+/// The state of a running program.
 struct State<'a> {
     program: &'a Program,
     settings: &'a Settings,
@@ -122,7 +154,7 @@ impl<'a> State<'a> {
         Self { program, settings, running: Vec::new(), ran, is_complete: false }
     }
 
-    /// Takes what the program says in, and says how long the next line may take.
+    /// Processes a line of the program's report, and returns the time limit for the next line.
     fn read(&mut self, line: &str) -> Duration {
         match Event::parse(line) {
             Some(Event::Started { name }) => self.running.push((name, clock::now())),
@@ -138,14 +170,14 @@ impl<'a> State<'a> {
                     self.ran.failed.len()
                 );
             }
-            // A test that writes beside libtest's capture, from another thread for example.
+            // Output that libtest did not capture, for example from another thread.
             None => println!("{line}"),
             Some(Event::Other) => {}
         }
         self.left()
     }
 
-    /// How long the oldest running test may still take.
+    /// Returns the time left for the oldest running test.
     fn left(&self) -> Duration {
         let oldest = self.running.iter().map(|(_, started)| started.elapsed()).max();
         self.settings.limit.saturating_sub(oldest.unwrap_or_default())
@@ -173,14 +205,14 @@ impl<'a> State<'a> {
         }
     }
 
-    /// The command that runs a test again as it ran.
+    /// Returns the command that runs a test again with the same random numbers.
     fn again(&self, name: &str) -> String {
         let replay = &self.settings.replay;
         let replay = if replay.is_empty() { String::new() } else { format!("{replay} ") };
         format!("{replay}cargo test {} -- --exact {name}", self.program.selection)
     }
 
-    /// What did not end failed.
+    /// Counts every test that is still running as failed.
     fn end(mut self) -> Ran {
         for (name, started) in std::mem::take(&mut self.running) {
             let (again, seconds) = (self.again(&name), started.elapsed().as_secs());
@@ -240,8 +272,22 @@ mod tests {
     }
 
     #[test]
+    fn every_program_runs_once_and_the_results_keep_their_order() {
+        let named = |number: usize| Program { name: format!("program {number}"), ..program() };
+        let programs: Vec<Program> = (0..7).map(named).collect();
+        let failures = run_all(&programs, &Settings::default()).into_iter().filter_map(Result::err);
+        let names: Vec<String> = failures
+            .map(|Failure(failure)| {
+                failure.split_once(':').map(|(name, _)| name.to_owned()).unwrap_or_default()
+            })
+            .collect();
+        let expected: Vec<String> = programs.into_iter().map(|program| program.name).collect();
+        assert_eq!(names, expected, "`sh` rejects the flags of libtest, so every program fails");
+    }
+
+    #[test]
     fn a_program_that_ends_without_a_word_fails() {
-        // `sh` takes libtest's flags for its own and ends with an error.
+        // `sh` rejects libtest's flags and exits with an error.
         assert!(run_program(&program(), &Settings::default()).is_err());
     }
 }
