@@ -2,7 +2,6 @@
 
 mod abandon_reason;
 pub mod aggregation;
-mod fault;
 pub mod finalizer;
 pub mod invariants;
 pub mod pacing;

@@ -1,5 +1,6 @@
+use folkmoot_protocol::Fault;
+
 use super::{Combination, Measured, Measurement};
-use crate::fault::Fault;
 
 /// One way to combine updates. Each variant of [`super::AggregatorChoice`] implements it.
 pub(super) trait Aggregator {

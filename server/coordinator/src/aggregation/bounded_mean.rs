@@ -1,7 +1,7 @@
+use folkmoot_protocol::Fault;
 use serde::{Deserialize, Serialize};
 
 use super::{Combination, Extent, Measured, Measurement, aggregator::Aggregator};
-use crate::fault::Fault;
 
 /// A weighted mean that limits the influence of each update.
 ///

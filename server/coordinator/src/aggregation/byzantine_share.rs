@@ -1,6 +1,6 @@
 //! Converts shares of a cohort into counts: hostile updates, and trimmed values.
 
-use crate::fault::Fault;
+use folkmoot_protocol::Fault;
 
 /// The rounding tolerance when a share becomes a count. Without it, 0.29 · 100.0 would be floored to 28.
 pub(super) const ROUNDING: f64 = 1e-9;

@@ -1,3 +1,4 @@
+use folkmoot_protocol::Fault;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -5,7 +6,6 @@ use super::{
     aggregator::Aggregator,
     byzantine_share::{ROUNDING, count_of, expect_share},
 };
-use crate::fault::Fault;
 
 /// The maximum number of updates in a round of Krum or Multi-Krum. Work and memory grow with its square.
 pub const KRUM_UPDATES_MAX: u64 = 4096;

@@ -36,6 +36,7 @@ pub use coordinate_rule::CoordinateRule;
 pub use distances::Distances;
 pub use exact_mean::{ExactMean, ZeroDivisorError};
 pub use extent::Extent;
+use folkmoot_protocol::Fault;
 pub use krum::{KRUM_UPDATES_MAX, Krum};
 pub use measurement::{Measured, Measurement};
 pub use multi_krum::MultiKrum;
@@ -45,8 +46,6 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub use squares::BLOCK;
 pub use sum_metrics::sum_metrics;
 pub use trimmed_mean::TrimmedMean;
-
-use crate::fault::Fault;
 
 /// The aggregator of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

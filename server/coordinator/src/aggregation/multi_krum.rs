@@ -1,3 +1,4 @@
+use folkmoot_protocol::Fault;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -6,7 +7,6 @@ use super::{
     byzantine_share::count_of,
     krum::{choose, expect_cohort},
 };
-use crate::fault::Fault;
 
 /// Multi-Krum: the uniform mean of the m updates with the lowest [`super::Krum`] scores. Each update is scored
 /// once.

@@ -1,7 +1,7 @@
+use folkmoot_protocol::Fault;
 use serde::{Deserialize, Serialize};
 
 use super::{Combination, Measured, Measurement, aggregator::Aggregator};
-use crate::fault::Fault;
 
 /// The weighted mean of updates that are scaled down to a maximum norm: x·min(1, M/‖x‖).
 ///

@@ -1,3 +1,4 @@
+use folkmoot_protocol::Fault;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -5,7 +6,6 @@ use super::{
     aggregator::Aggregator,
     byzantine_share::{count_of, expect_share},
 };
-use crate::fault::Fault;
 
 /// The mean of each coordinate without its f smallest and its f largest values, where f = ⌊trim_share·n⌋, but at
 /// least 1.

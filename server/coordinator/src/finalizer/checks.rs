@@ -1,6 +1,6 @@
 //! Checks of numbers that several finalizers share.
 
-use crate::fault::Fault;
+use folkmoot_protocol::Fault;
 
 /// Records a fault if the number is not finite or not above 0. `field` is a path below `finalizer.`.
 pub(super) fn expect_positive(field: &str, value: f64, faults: &mut Vec<Fault>) {

@@ -1,3 +1,4 @@
+use folkmoot_protocol::Fault;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -5,7 +6,6 @@ use super::{
     adaptive::{self, Adaptive},
     checks::{expect_decay, expect_positive, expect_tau},
 };
-use crate::fault::Fault;
 
 /// FedAdagrad: v ← v + Δ². A parameter's steps shrink with the sum of all its squared deltas.
 ///

@@ -1,3 +1,4 @@
+use folkmoot_protocol::Fault;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -5,7 +6,6 @@ use super::{
     adaptive::{self, Adaptive},
     checks::{expect_decay, expect_positive, expect_tau},
 };
-use crate::fault::Fault;
 
 /// FedAdam: v ← β₂·v + (1 − β₂)·Δ², the moving average of the squares.
 ///

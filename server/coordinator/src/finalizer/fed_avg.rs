@@ -1,7 +1,7 @@
+use folkmoot_protocol::Fault;
 use serde::{Deserialize, Serialize};
 
 use super::{Commit, CommitSchedule, Finalizer, checks::expect_positive};
-use crate::fault::Fault;
 
 /// Federated averaging: w ← w + η·mean(Δ), with η = 1 as in McMahan et al. 2017, algorithm 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,10 +1,10 @@
+use folkmoot_protocol::Fault;
 use serde::{Deserialize, Serialize};
 
 use super::{
     Commit, CommitSchedule, Finalizer,
     checks::{expect_momentum, expect_positive},
 };
-use crate::fault::Fault;
 
 /// Federated averaging with server momentum: v ← β·v + mean(Δ), w ← w + η·v.
 ///

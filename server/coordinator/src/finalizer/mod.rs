@@ -18,10 +18,9 @@ pub use fed_adam::FedAdam;
 pub use fed_avg::FedAvg;
 pub use fed_avg_m::FedAvgM;
 pub use fed_yogi::FedYogi;
+use folkmoot_protocol::Fault;
 pub use schedule::CommitSchedule;
 use serde::{Deserialize, Serialize};
-
-use crate::fault::Fault;
 
 /// A server optimizer. It computes the next weights and state from the weights, the mean delta and its state.
 ///

@@ -1,8 +1,7 @@
-use folkmoot_protocol::LearningRateSchedule;
+use folkmoot_protocol::{Fault, LearningRateSchedule};
 use serde::{Deserialize, Serialize};
 
 use super::checks::{expect_positive, refuse};
-use crate::fault::Fault;
 
 /// The change of the server's learning rate over the commits of a task.
 ///

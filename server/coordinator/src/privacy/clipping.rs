@@ -1,6 +1,5 @@
+use folkmoot_protocol::Fault;
 use serde::{Deserialize, Serialize};
-
-use crate::fault::Fault;
 
 /// The rule for the clipping norm. A longer update is scaled down to this L2 norm, taken over all tensors together.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

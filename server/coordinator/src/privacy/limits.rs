@@ -1,5 +1,6 @@
+use folkmoot_protocol::Fault;
+
 use super::{PrivacyChoice, PrivacyContext};
-use crate::fault::Fault;
 
 /// The largest allowed epsilon. Larger values give no meaningful privacy.
 pub const EPSILON_MAX: f64 = 1000.0;

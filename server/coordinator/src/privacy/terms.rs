@@ -9,11 +9,12 @@ use folkmoot_privacy::{
     },
     ledger::{Charge, Participation},
 };
+use folkmoot_protocol::Fault;
 
 use super::{
     Amplification, CentralPrivacy, Clipping, Limits, PrivacyChoice, PrivacyContext, Stream, SumNoise,
 };
-use crate::{fault::Fault, scheduling::SchedulingChoice, selection::SelectionChoice};
+use crate::{scheduling::SchedulingChoice, selection::SelectionChoice};
 
 /// The standard deviation of the noise on the count of short updates, as a share of the report goal: Andrew et
 /// al. 2021, section 3.

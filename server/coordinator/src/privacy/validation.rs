@@ -1,7 +1,8 @@
 //! Validation of a privacy choice, alone and within its task.
 
+use folkmoot_protocol::Fault;
+
 use super::{Amplification, CentralPrivacy, Clipping, LocalPrivacy, PrivacyContext, Terms};
-use crate::fault::Fault;
 
 /// The maximum number of versions that correlated noise can be planned for.
 const RELEASES_MAX: u64 = 1 << 20;

@@ -1,4 +1,4 @@
-use folkmoot_protocol::Timestamp;
+use folkmoot_protocol::{Fault, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -6,7 +6,7 @@ use super::{
     check::Check,
     synchronous::{default_reporting_deadline_seconds, default_selection_deadline_seconds, start_cohort},
 };
-use crate::{abandon_reason::AbandonReason, fault::Fault};
+use crate::abandon_reason::AbandonReason;
 
 /// Synchronous rounds that ask their stragglers. When the first clients are done, the others are asked to send
 /// what they have computed so far. The round waits for these partial updates.

@@ -1,3 +1,4 @@
+use folkmoot_protocol::Fault;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -6,7 +7,6 @@ use super::{
     check::Check,
     synchronous::default_reporting_deadline_seconds,
 };
-use crate::fault::Fault;
 
 /// Fully asynchronous training: every update makes a commit. If staleness is bounded and fast clients wait for
 /// slow ones, the updates that waited are committed together.

@@ -1,10 +1,10 @@
+use folkmoot_protocol::Fault;
 use serde::{Deserialize, Serialize};
 
 use super::{
     AtBound, COHORT_MAX, CommitDecision, Facts, Flow, Outstanding, SchedulingPolicy, Staleness,
     StartDecision, check::Check, synchronous::default_reporting_deadline_seconds,
 };
-use crate::fault::Fault;
 
 /// Buffered asynchronous rounds. `concurrency` clients train continuously, each starting from the newest version,
 /// and every `buffer_goal` updates make a commit (FedBuff: Nguyen et al. 2022, "Federated learning with buffered

@@ -1,7 +1,8 @@
 //! Checks of the policies' numbers.
 
+use folkmoot_protocol::Fault;
+
 use super::COHORT_MAX;
-use crate::fault::Fault;
 
 const DEADLINE_SECONDS_MAX: u64 = 30 * 24 * 3600;
 

@@ -1,4 +1,4 @@
-use folkmoot_protocol::ClientId;
+use folkmoot_protocol::{ClientId, Fault};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -10,7 +10,7 @@ use super::{
     stale_synchronous::{constant, default_absence_seconds, first_clock},
     synchronous::default_reporting_deadline_seconds,
 };
-use crate::{fault::Fault, participation::Waiting};
+use crate::participation::Waiting;
 
 /// Dynamic stale synchronous parallel: like [`super::StaleSynchronous`], with an adaptive bound. A controller
 /// chooses it for the fastest client, between `bound_min` and `bound_max`, to minimise its waiting time (Zhao et

@@ -41,9 +41,9 @@ pub use staleness::{AtBound, Correction, Staleness, StalenessWeight};
 pub use synchronous::Synchronous;
 pub use value_bounded::ValueBounded;
 
-use folkmoot_protocol::ClientId;
+use folkmoot_protocol::{ClientId, Fault};
 
-use crate::{abandon_reason::AbandonReason, fault::Fault, participation::Waiting};
+use crate::{abandon_reason::AbandonReason, participation::Waiting};
 
 /// The largest cohort, and the maximum number of clients that may train at the same time.
 pub const COHORT_MAX: u64 = 100_000;

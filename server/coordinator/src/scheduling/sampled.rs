@@ -1,5 +1,7 @@
+use folkmoot_protocol::Fault;
+
 use super::{COHORT_MAX, CommitDecision, Facts, SchedulingPolicy, StartDecision, Synchronous};
-use crate::{abandon_reason::AbandonReason, fault::Fault};
+use crate::abandon_reason::AbandonReason;
 
 /// Synchronous rounds whose privacy depends on the draw, for tasks with `privacy.amplification = "poisson"`.
 ///

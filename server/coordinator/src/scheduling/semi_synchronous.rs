@@ -1,3 +1,4 @@
+use folkmoot_protocol::Fault;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -5,7 +6,6 @@ use super::{
     buffered::{fill, is_too_old, unless_someone_would_be_too_old, validate_maximum},
     check::Check,
 };
-use crate::fault::Fault;
 
 /// Fixed time slots: the updates that arrived by the end of a slot make a commit (Stripelis et al. 2022,
 /// "Semi-synchronous federated learning for energy-efficient training and accelerated convergence").

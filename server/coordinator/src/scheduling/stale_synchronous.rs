@@ -1,3 +1,4 @@
+use folkmoot_protocol::Fault;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -5,7 +6,7 @@ use super::{
     StalenessWeight, StartDecision, buffered::fill, check::Check,
     synchronous::default_reporting_deadline_seconds,
 };
-use crate::{fault::Fault, participation::Waiting};
+use crate::participation::Waiting;
 
 /// Stale synchronous parallel: every update makes a commit and advances its client's clock. No client starts
 /// while it is more than `bound` clocks ahead of the slowest (Ho et al. 2013, "More effective distributed ML via

@@ -1,7 +1,8 @@
+use folkmoot_protocol::Fault;
 use serde::{Deserialize, Serialize};
 
 use super::{COHORT_MAX, CommitDecision, Facts, SchedulingPolicy, StartDecision, check::Check};
-use crate::{abandon_reason::AbandonReason, fault::Fault};
+use crate::abandon_reason::AbandonReason;
 
 /// Synchronous rounds with over-selection, a report goal, a minimum cohort and deadlines.
 ///

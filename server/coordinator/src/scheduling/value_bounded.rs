@@ -1,3 +1,4 @@
+use folkmoot_protocol::Fault;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -5,7 +6,7 @@ use super::{
     StalenessWeight, StartDecision, buffered::fill, check::Check, stale_synchronous::constant,
     synchronous::default_reporting_deadline_seconds,
 };
-use crate::{fault::Fault, participation::Waiting};
+use crate::participation::Waiting;
 
 /// Asynchronous training that bounds the change that clients have missed, instead of a number of versions. This
 /// is value-bounded asynchronous parallel (Wei et al. 2013; Dai et al. 2015, "High-performance distributed ML at

@@ -15,7 +15,7 @@ mod token_share;
 mod uniform;
 mod weighted;
 
-use folkmoot_protocol::{ClientId, Timestamp};
+use folkmoot_protocol::{ClientId, Fault, Timestamp};
 use rand::Rng;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -25,7 +25,7 @@ pub use speed_tiers::{SpeedTiers, TIERS_MAX, TierCredits, TierPolicy};
 pub use stratified::Stratified;
 pub use token_share::{TokenBound, TokenCounts, clients_of_a_flow, most_of_one_token};
 
-use crate::{fault::Fault, participation::Waiting};
+use crate::participation::Waiting;
 
 /// The method that draws the clients of a round.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

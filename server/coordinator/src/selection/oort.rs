@@ -1,8 +1,9 @@
+use folkmoot_protocol::Fault;
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::{Draw, check, uniform, weighted};
-use crate::{fault::Fault, participation::History};
+use crate::participation::History;
 
 /// Guided selection: prefers fast clients from which the model still learns much (Lai et al. 2021, "Oort:
 /// efficient federated learning via guided participant selection", algorithm 1).

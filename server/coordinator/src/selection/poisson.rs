@@ -1,8 +1,8 @@
+use folkmoot_protocol::Fault;
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::{Draw, chance, check};
-use crate::fault::Fault;
 
 /// Poisson sampling: every waiting client is drawn independently with the sampling rate.
 ///

@@ -1,10 +1,11 @@
 use std::{cmp::Reverse, collections::BTreeMap};
 
+use folkmoot_protocol::Fault;
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::{Draw, chance, check, uniform};
-use crate::{fault::Fault, participation::Start};
+use crate::participation::Start;
 
 /// The maximum number of tiers of a task.
 pub const TIERS_MAX: usize = 64;

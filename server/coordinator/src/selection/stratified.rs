@@ -1,11 +1,10 @@
 use std::collections::BTreeMap;
 
-use folkmoot_protocol::limits::ATTRIBUTE_BYTES_MAX;
+use folkmoot_protocol::{Fault, limits::ATTRIBUTE_BYTES_MAX};
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::{Draw, check, uniform};
-use crate::fault::Fault;
 
 /// Stratified sampling with proportional allocation. Every value of an attribute is a stratum; clients without
 /// the attribute form another.

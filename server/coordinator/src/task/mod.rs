@@ -27,6 +27,7 @@ pub use eligibility::{
 };
 pub use evaluation::{Evaluation, FederatedEvaluation, Measured, Metric};
 pub use filter::TaskFilter;
+pub use folkmoot_protocol::Fault;
 pub use network_class::NetworkClass;
 pub use pause::{PauseReason, abandoned_in_a_row};
 pub use state::{InvalidTaskTransitionError, TaskInput, TaskState};
@@ -34,4 +35,4 @@ pub use stop::{Plateau, Progress, StopConditions, StopReason};
 pub use traffic::Traffic;
 pub use warm_start::WarmStart;
 
-pub use crate::{fault::Fault, participation::Candidate, selection::SelectionChoice};
+pub use crate::{participation::Candidate, selection::SelectionChoice};

@@ -1,7 +1,8 @@
 use std::fmt;
 
-use folkmoot_protocol::codec::RecipeFault;
 use serde::{Deserialize, Serialize};
+
+use crate::codec::RecipeFault;
 
 /// One fault of a task description, with its remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,7 +22,7 @@ impl Fault {
     }
 
     /// Creates a fault from an invalid number of a codec.
-    pub(crate) fn of_codec(field: &str, fault: RecipeFault) -> Self {
+    pub fn of_codec(field: &str, fault: RecipeFault) -> Self {
         let field = format!("{field}.{}", fault.field);
         Self::new(&field, format!("it is {}", fault.value), format!("it must be {}", fault.allowed))
     }
