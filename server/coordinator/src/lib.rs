@@ -1,8 +1,6 @@
 #![doc = include_str!("../README.md")]
 
 mod abandon_reason;
-pub mod aggregation;
-pub mod finalizer;
 pub mod invariants;
 pub mod pacing;
 pub mod participation;
@@ -12,3 +10,5 @@ pub mod scheduling;
 pub mod selection;
 pub mod sharing;
 pub mod task;
+
+pub use folkmoot_aggregation::{self as aggregation, finalizer};

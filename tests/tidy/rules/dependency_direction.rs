@@ -7,11 +7,12 @@ use crate::{
 };
 
 /// The layers of `docs/architecture.md`, lowest first.
-const LAYERS: [&[&str]; 10] = [
+const LAYERS: [&[&str]; 11] = [
     /* words     */ &["folkmoot-protocol"],
     /* graphs    */ &["folkmoot-graph"],
     /* executors */ &["folkmoot-onnx", "folkmoot-gpu"],
     /* maths     */ &["folkmoot-engine", "folkmoot-update", "folkmoot-privacy"],
+    /* aggregate */ &["folkmoot-aggregation"],
     /* decisions */
     &["folkmoot-session", "folkmoot-data", "folkmoot-inference", "folkmoot-coordinator"],
     /* parts     */ &["folkmoot-client", "folkmoot-storage", "folkmoot-task-file"],

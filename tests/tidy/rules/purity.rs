@@ -6,7 +6,7 @@ use crate::repository::{File, Repository};
 use crate::rust_source::mentions;
 
 /// Packages whose callers pass in the time and random numbers.
-const PURE_PACKAGES: [&str; 10] = [
+const PURE_PACKAGES: [&str; 11] = [
     "folkmoot-protocol",
     "folkmoot-graph",
     "folkmoot-onnx",
@@ -15,6 +15,7 @@ const PURE_PACKAGES: [&str; 10] = [
     "folkmoot-update",
     "folkmoot-privacy",
     "folkmoot-session",
+    "folkmoot-aggregation",
     "folkmoot-coordinator",
     "folkmoot-task-file",
 ];

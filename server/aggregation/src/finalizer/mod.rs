@@ -74,7 +74,8 @@ impl FinalizerChoice {
         }
     }
 
-    pub(crate) fn validate(&self, faults: &mut Vec<Fault>) {
+    /// Lists the faults of the choice.
+    pub fn validate(&self, faults: &mut Vec<Fault>) {
         match self {
             FinalizerChoice::FedAvg(finalizer) => finalizer.validate(faults),
             FinalizerChoice::FedAvgM(finalizer) => finalizer.validate(faults),

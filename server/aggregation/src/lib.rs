@@ -1,8 +1,4 @@
-//! Aggregation: rules that combine updates into one aggregate.
-//!
-//! Streaming aggregators sum updates while they arrive. The others see all updates at once, one range of
-//! parameters at a time: first they measure norms or distances, then they combine. Memory depends on the tile
-//! size and the number of updates, never on the size of the model.
+#![doc = include_str!("../README.md")]
 
 mod aggregator;
 mod bounded_mean;
@@ -13,6 +9,7 @@ mod distances;
 mod exact_mean;
 pub mod exact_sum;
 mod extent;
+pub mod finalizer;
 mod krum;
 #[cfg(test)]
 mod laws;
@@ -125,7 +122,7 @@ impl AggregatorChoice {
     }
 
     /// Lists the faults of the choice for cohorts of `cohort_min` to `cohort_max` updates.
-    pub(crate) fn validate(&self, cohort_min: u64, cohort_max: u64, faults: &mut Vec<Fault>) {
+    pub fn validate(&self, cohort_min: u64, cohort_max: u64, faults: &mut Vec<Fault>) {
         self.aggregator().validate(cohort_min, cohort_max, faults);
     }
 

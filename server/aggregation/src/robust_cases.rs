@@ -56,7 +56,7 @@ struct ExpectedNormBound {
 }
 
 fn cases() -> Vec<Case> {
-    let file: File = serde_json::from_str(include_str!("../../tests/data/robust_cases.json")).unwrap();
+    let file: File = serde_json::from_str(include_str!("../tests/data/robust_cases.json")).unwrap();
     assert_eq!(file.cases.len(), 3);
     file.cases
 }
