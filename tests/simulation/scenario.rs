@@ -1,8 +1,10 @@
 //! The scenario of a seed: the tasks, the clients with their natures, and the rates of the faults.
 
-use folkmoot_coordinator::{
-    aggregation::{AggregatorChoice, BoundedMean},
+use folkmoot_aggregation::{
+    AggregatorChoice, BoundedMean,
     finalizer::{FedAvg, FedAvgM, FinalizerChoice},
+};
+use folkmoot_coordinator::{
     scheduling::{
         AggressiveSynchronous, Asynchronous, AtBound, Buffered, Correction, DynamicStaleSynchronous,
         SchedulingChoice, SemiSynchronous, StaleSynchronous, Staleness, StalenessWeight, Synchronous,

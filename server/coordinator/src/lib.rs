@@ -10,5 +10,3 @@ pub mod scheduling;
 pub mod selection;
 pub mod sharing;
 pub mod task;
-
-pub use folkmoot_aggregation::{self as aggregation, finalizer};

@@ -9,9 +9,8 @@
 //! the amount of noise but not the effect of the correlation.
 
 use bytes::Bytes;
+use folkmoot_aggregation::{AggregatorChoice, finalizer::FinalizerChoice};
 use folkmoot_coordinator::{
-    aggregation::AggregatorChoice,
-    finalizer::FinalizerChoice,
     privacy::{Amplification, PrivacyChoice, SumNoise, Terms},
     scheduling::{SchedulingChoice, Synchronous},
     selection::SelectionChoice,

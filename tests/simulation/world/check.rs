@@ -1,11 +1,8 @@
 //! Reads the facts and checks the invariants. After a step, it checks only facts that the step can have changed.
 
 use bytes::Bytes;
-use folkmoot_coordinator::{
-    aggregation::AggregatorChoice,
-    finalizer::FinalizerChoice,
-    round::{Phase, Round},
-};
+use folkmoot_aggregation::{AggregatorChoice, finalizer::FinalizerChoice};
+use folkmoot_coordinator::round::{Phase, Round};
 use folkmoot_protocol::{AssignmentId, BlobDigest, UpdateDigest, messages::UploadState};
 use folkmoot_storage::{
     AssignmentRecord, AssignmentRepository, AssignmentStatus, BlobStore, DropReason, ModelVersionRepository,

@@ -1,7 +1,7 @@
 //! The task that the demo trains.
 
+use folkmoot_aggregation::AggregatorChoice;
 use folkmoot_coordinator::{
-    aggregation::AggregatorChoice,
     privacy::{Amplification, CentralPrivacy, Clipping, PrivacyChoice, SumNoise, Terms},
     scheduling::{SchedulingChoice, Synchronous},
     task::{StopConditions, TaskDescription},

@@ -1,3 +1,4 @@
+use folkmoot_aggregation::{AggregatorChoice, finalizer::FinalizerChoice};
 use folkmoot_protocol::{PopulationName, Protection, Recipe, Timestamp, TrainingPlan, ValueGrid};
 use serde::{Deserialize, Serialize};
 
@@ -5,8 +6,6 @@ use super::{
     CompressionChoice, Downstream, Eligibility, Evaluation, Fault, Ineligible, StopConditions, Traffic,
 };
 use crate::{
-    aggregation::AggregatorChoice,
-    finalizer::FinalizerChoice,
     participation::{Waiting, leave_one_device_per_user},
     privacy::{PrivacyChoice, PrivacyContext, Terms},
     round::Round,

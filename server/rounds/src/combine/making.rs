@@ -1,9 +1,9 @@
 use bytes::Bytes;
-use folkmoot_coordinator::{
-    aggregation::{Combination, ExactMean, Measured, Measurement},
+use folkmoot_aggregation::{
+    Combination, ExactMean, Measured, Measurement,
     finalizer::{Commit, Finalizer},
-    task::TaskDescription,
 };
+use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_protocol::RoundId;
 use folkmoot_storage::AcceptedUpdate;
 

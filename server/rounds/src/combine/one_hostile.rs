@@ -9,7 +9,8 @@
 use std::{collections::BTreeMap, path::Path};
 
 use bytes::Bytes;
-use folkmoot_coordinator::{aggregation::AggregatorChoice, finalizer::Commit, task::TaskDescription};
+use folkmoot_aggregation::{AggregatorChoice, finalizer::Commit};
+use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_protocol::{
     AssignmentId, RoundId, Timestamp, UpdateDigest, ValueGrid,
     update::{UpdateHeader, UpdateMetrics},

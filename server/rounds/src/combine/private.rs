@@ -1,10 +1,8 @@
 //! Differential privacy for a version: adds noise to the sum, divides by a fixed number, and adapts the clipping norm.
 
 use bytes::Bytes;
-use folkmoot_coordinator::{
-    aggregation::ExactMean,
-    privacy::{Clipping, Stream, Terms, next_clipping_norm},
-};
+use folkmoot_aggregation::ExactMean;
+use folkmoot_coordinator::privacy::{Clipping, Stream, Terms, next_clipping_norm};
 use folkmoot_protocol::{RoundId, TaskId, ValueGrid, update::HEADER_BYTES};
 use folkmoot_storage::AcceptedUpdate;
 use folkmoot_update::{SquaredNorm, norm_steps};

@@ -1,4 +1,4 @@
-use folkmoot_coordinator::aggregation::{AggregatorChoice, Measured, Measurement};
+use folkmoot_aggregation::{AggregatorChoice, Measured, Measurement};
 use folkmoot_storage::RoundLogError;
 
 use super::Rows;

@@ -1,7 +1,8 @@
 use std::{collections::BTreeMap, ops::Range};
 
 use bytes::Bytes;
-use folkmoot_coordinator::{aggregation::BLOCK, scheduling::Correction};
+use folkmoot_aggregation::BLOCK;
+use folkmoot_coordinator::scheduling::Correction;
 use folkmoot_protocol::update::HEADER_BYTES;
 use folkmoot_storage::{AcceptedUpdate, RoundLog, RoundLogError};
 

@@ -1,4 +1,4 @@
-use folkmoot_coordinator::aggregation::ExactMean;
+use folkmoot_aggregation::ExactMean;
 
 use crate::ingest::RoundSum;
 

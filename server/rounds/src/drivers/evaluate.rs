@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use folkmoot_aggregation::sum_metrics;
 use folkmoot_coordinator::{
-    aggregation::sum_metrics,
     invariants,
     round::{Purpose, RoundInput},
     task::{Evaluation, Measured},

@@ -1,7 +1,7 @@
 //! Tests the influence of one hostile client among twenty, with a task's default settings. The tests start with the
 //! bytes that arrive and end with the mean.
 
-use folkmoot_coordinator::aggregation::{AggregatorChoice, Combination, Extent, Measured};
+use folkmoot_aggregation::{AggregatorChoice, Combination, Extent, Measured};
 use folkmoot_protocol::{
     AssignmentId, RoundId, Timestamp, UpdateDigest, ValueGrid,
     update::{UpdateHeader, UpdateMetrics},

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
-use folkmoot_coordinator::{aggregation::AggregatorChoice, round::Purpose, task::NetworkClass};
+use folkmoot_aggregation::AggregatorChoice;
+use folkmoot_coordinator::{round::Purpose, task::NetworkClass};
 use folkmoot_protocol::{
     AssignmentId, ErrorCode, Recipe, RoundId, TensorSchema, ValueGrid, Work,
     update::{HEADER_BYTES, MetricBounds, UpdateHeader, update_bytes},

@@ -22,7 +22,7 @@ use std::{
 };
 
 pub use expected::{ExpectedUpdate, FLOAT32};
-use folkmoot_coordinator::aggregation::Measurement;
+use folkmoot_aggregation::Measurement;
 use folkmoot_protocol::{AssignmentId, RoundId, ValueGrid};
 use folkmoot_storage::RoundLog;
 pub(crate) use replay::read_tiles;

@@ -6,7 +6,7 @@ use std::{
     },
 };
 
-use folkmoot_coordinator::aggregation::{
+use folkmoot_aggregation::{
     Extent, Measurement,
     exact_sum::{add_values, scale, take_values},
 };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use folkmoot_coordinator::aggregation::{AggregatorChoice, Measurement};
+use folkmoot_aggregation::{AggregatorChoice, Measurement};
 use folkmoot_protocol::{
     AssignmentId, Recipe, RoundId, TensorSchema, TensorSpec, Timestamp, UpdateDigest, ValueGrid,
     update::{UpdateHeader, UpdateMetrics},

@@ -1,6 +1,7 @@
 //! Explains the aggregation: the rule, the compression, and the influence of one hostile client.
 
-use folkmoot_coordinator::{aggregation::AggregatorChoice, task::TaskDescription};
+use folkmoot_aggregation::AggregatorChoice;
+use folkmoot_coordinator::task::TaskDescription;
 
 use super::{
     quantity::{grouped, percent},

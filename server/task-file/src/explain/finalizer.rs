@@ -1,6 +1,6 @@
 //! Explains how the finalizer turns the aggregate into a change of the model.
 
-use folkmoot_coordinator::finalizer::{CommitSchedule, FinalizerChoice};
+use folkmoot_aggregation::finalizer::{CommitSchedule, FinalizerChoice};
 
 use super::{plan, quantity::count};
 

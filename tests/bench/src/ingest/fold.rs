@@ -1,6 +1,6 @@
 use std::hint::black_box;
 
-use folkmoot_coordinator::aggregation::exact_sum::{add_values, scale};
+use folkmoot_aggregation::exact_sum::{add_values, scale};
 use folkmoot_protocol::{BlobDigest, UpdateDigest, ValueGrid};
 use folkmoot_update::check_values;
 use serde::Serialize;

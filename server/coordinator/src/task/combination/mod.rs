@@ -2,10 +2,10 @@
 
 mod privacy;
 
+use folkmoot_aggregation::{AggregatorChoice, finalizer::FinalizerChoice};
+
 use super::{Fault, TaskDescription};
 use crate::{
-    aggregation::AggregatorChoice,
-    finalizer::FinalizerChoice,
     scheduling::{Correction, StalenessWeight},
     selection::SelectionChoice,
 };

@@ -1,7 +1,9 @@
 //! Checks for choices that contradict differential privacy. Every rule closes a way around the noise.
 
+use folkmoot_aggregation::AggregatorChoice;
+
 use super::super::{Fault, TaskDescription};
-use crate::{aggregation::AggregatorChoice, scheduling::SchedulingChoice, selection::SelectionChoice};
+use crate::{scheduling::SchedulingChoice, selection::SelectionChoice};
 
 /// Lists the contradictions between differential privacy and other choices.
 pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {

@@ -3,7 +3,8 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use bytes::Bytes;
-use folkmoot_coordinator::{aggregation::sum_metrics, finalizer::Commit, invariants, scheduling::Correction};
+use folkmoot_aggregation::{finalizer::Commit, sum_metrics};
+use folkmoot_coordinator::{invariants, scheduling::Correction};
 use folkmoot_protocol::{BlobDigest, Timestamp, update::UpdateMetrics};
 use folkmoot_storage::{
     AcceptedUpdate, AssignmentRepository, LedgerRepository, ModelVersionRecord, RoundRecord, TaskRecord,

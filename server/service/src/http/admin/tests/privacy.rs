@@ -28,7 +28,7 @@ pub(super) fn private() -> TaskDescription {
         noise_multiplier: None,
         amplification: Amplification::None,
     };
-    let aggregator = folkmoot_coordinator::aggregation::AggregatorChoice::UniformMean;
+    let aggregator = folkmoot_aggregation::AggregatorChoice::UniformMean;
     TaskDescription { privacy: PrivacyChoice::Central(central), aggregator, ..description() }
 }
 
