@@ -2,7 +2,7 @@
 //!
 //! `cargo test -p folkmoot-tidy` reads every file of the repository and checks the rules that a
 //! machine can check: the direction of dependencies, import cycles between modules, impure code in
-//! pure packages, words that the glossary rejects, the size of files, functions and folders,
+//! pure packages, words that the glossary rejects, the size of files, functions, folders and packages,
 //! unfinished work, and the contents of the root folder.
 //!
 //! # How to add another rule

@@ -1,9 +1,11 @@
-//! Files, functions and folders stay small. Those above the limit may only shrink.
+//! Files, functions, folders and packages stay small. Those above the limit may only shrink.
 //!
 //! `tests/tidy/ratchet.toml` holds the limits and the exceptions. `TIDY_BLESS=1` replaces the
-//! exceptions with the measured sizes, so the diff shows a reviewer which have grown.
+//! exceptions with the measured sizes, so the diff shows a reviewer which have grown. A package
+//! has no exceptions, because a package that is too large has to be split.
 
 use crate::finding::Finding;
+use crate::manifest::packages;
 use crate::repository::{File, Repository};
 use crate::rust_source::functions;
 use std::collections::BTreeMap;
@@ -26,15 +28,30 @@ struct Kind {
     section: &'static str,
     limit: &'static str,
     counted: &'static str,
+    has_exceptions: bool,
 }
 
-const KINDS: [Kind; 3] = [
-    Kind { name: "file", section: "files", limit: "lines_max", counted: "lines" },
-    Kind { name: "function", section: "functions", limit: "lines_max", counted: "lines" },
-    Kind { name: "folder", section: "folders", limit: "files_max", counted: "files side by side" },
+const KINDS: [Kind; 4] = [
+    Kind { name: "file", section: "files", limit: "lines_max", counted: "lines", has_exceptions: true },
+    Kind { name: "function", section: "functions", limit: "lines_max", counted: "lines", has_exceptions: true },
+    Kind {
+        name: "folder",
+        section: "folders",
+        limit: "files_max",
+        counted: "files side by side",
+        has_exceptions: true,
+    },
+    Kind {
+        name: "package",
+        section: "packages",
+        limit: "lines_max",
+        counted: "lines of Rust under src",
+        has_exceptions: false,
+    },
 ];
 
-/// Sizes by name. Files (`path`) and functions (`path::function`) are measured in lines, folders in files.
+/// Sizes by name. Files (`path`), functions (`path::function`) and packages (their folder) are measured in lines,
+/// folders in files.
 type Sizes = BTreeMap<String, usize>;
 
 /// One limit, and the exceptions from it.
@@ -44,25 +61,31 @@ struct Limit {
     exceptions: Sizes,
 }
 
-/// Compares the sizes of all files, functions and folders with the ratchet.
+/// Compares the sizes of all files, functions, folders and packages with the ratchet.
 pub fn check(repository: &Repository) -> Vec<Finding> {
     let limits = parse(repository.file(RATCHET).map(File::text).unwrap_or_default());
     let measured = measure(repository);
     if env::var_os("TIDY_BLESS").is_some_and(|value| value == "1") {
         let path = repository.root.join(RATCHET);
-        fs::write(&path, render(&limits, &measured)).expect("the ratchet can be written");
-        return Vec::new();
+        let blessed = render(&limits, &measured);
+        fs::write(&path, &blessed).expect("the ratchet can be written");
+        return compare_all(&parse(&blessed), &measured);
     }
     compare_all(&limits, &measured)
 }
 
-fn parse(text: &str) -> [Limit; 3] {
+fn parse(text: &str) -> [Limit; 4] {
     let table: Table = text.parse().expect("tests/tidy/ratchet.toml is TOML");
     KINDS.map(|kind| {
         let number = |value: &Value| value.as_integer().and_then(|number| usize::try_from(number).ok());
         let section =
             table.get(kind.section).and_then(Value::as_table).expect("the ratchet has every section");
         let most = section.get(kind.limit).and_then(number).expect("a section has its limit");
+        assert!(
+            kind.has_exceptions || !section.contains_key("exceptions"),
+            "{RATCHET}: a {} has no exceptions. Split it instead of listing it",
+            kind.name
+        );
         let listed = section.get("exceptions").and_then(Value::as_table).into_iter().flatten();
         let exceptions =
             listed.map(|(name, value)| (name.clone(), number(value).expect("a size is a number")));
@@ -70,7 +93,7 @@ fn parse(text: &str) -> [Limit; 3] {
     })
 }
 
-fn measure(repository: &Repository) -> [Sizes; 3] {
+fn measure(repository: &Repository) -> [Sizes; 4] {
     let [mut files, mut functions, mut folders] = [Sizes::new(), Sizes::new(), Sizes::new()];
     for file in repository.files.iter().filter(|file| file.has_extension(&EXTENSIONS)) {
         files.insert(file.path.clone(), file.text().lines().count());
@@ -80,7 +103,12 @@ fn measure(repository: &Repository) -> [Sizes; 3] {
         let folder = file.path.rsplit_once('/').map_or(".", |(folder, _)| folder);
         *folders.entry(folder.to_owned()).or_default() += 1;
     }
-    [files, functions, folders]
+    let packages = packages(repository).into_iter().map(|package| {
+        let sources = format!("{}/src/", package.folder);
+        let within = repository.rust_files().filter(|file| file.path.starts_with(&sources));
+        (package.folder, within.map(|file| file.text().lines().count()).sum())
+    });
+    [files, functions, folders, packages.collect()]
 }
 
 /// Measures the functions of a file. If several have the same name, the longest counts.
@@ -91,7 +119,7 @@ fn measure_functions(file: &File, lines: &mut Sizes) {
     }
 }
 
-fn compare_all(limits: &[Limit; 3], measured: &[Sizes; 3]) -> Vec<Finding> {
+fn compare_all(limits: &[Limit; 4], measured: &[Sizes; 4]) -> Vec<Finding> {
     let kinds = KINDS.iter().zip(limits).zip(measured);
     kinds.flat_map(|((kind, limit), measured)| compare(kind, limit, measured)).collect()
 }
@@ -132,14 +160,18 @@ impl Limit {
     }
 }
 
-fn render(limits: &[Limit; 3], measured: &[Sizes; 3]) -> String {
+fn render(limits: &[Limit; 4], measured: &[Sizes; 4]) -> String {
     let mut text = String::from(
-        "# The maximum lines of a file and of a function, the maximum sources of a folder, and the exceptions. Exceptions\n\
-         # may only shrink. `TIDY_BLESS=1 cargo test -p folkmoot-tidy size_ratchet` rewrites them.\n",
+        "# The maximum lines of a file, a function and a package, the maximum sources of a folder, and the exceptions.\n\
+         # Exceptions may only shrink. `TIDY_BLESS=1 cargo test -p folkmoot-tidy size_ratchet` rewrites them.\n",
     );
     for (kind, (limit, sizes)) in KINDS.iter().zip(limits.iter().zip(measured)) {
         let Kind { section, limit: key, .. } = kind;
-        let _ = write!(text, "\n[{section}]\n{key} = {}\n\n[{section}.exceptions]\n", limit.most);
+        let _ = write!(text, "\n[{section}]\n{key} = {}\n", limit.most);
+        if !kind.has_exceptions {
+            continue;
+        }
+        let _ = write!(text, "\n[{section}.exceptions]\n");
         for (name, size) in sizes.iter().filter(|(_, size)| **size > limit.most) {
             let _ = writeln!(text, "\"{name}\" = {size}");
         }
@@ -151,7 +183,7 @@ fn render(limits: &[Limit; 3], measured: &[Sizes; 3]) -> String {
 mod tests {
     use super::*;
 
-    const LIMITS: &str = "[files]\nlines_max = 10\n[files.exceptions]\n'old.rs' = 20\n[functions]\nlines_max = 3\n[folders]\nfiles_max = 3\n";
+    const LIMITS: &str = "[files]\nlines_max = 10\n[files.exceptions]\n'old.rs' = 20\n[functions]\nlines_max = 3\n[folders]\nfiles_max = 3\n[packages]\nlines_max = 30\n";
 
     fn messages(files: &[(&str, &str)]) -> Vec<String> {
         let measured = measure(&Repository::from_texts(files));
@@ -195,11 +227,38 @@ mod tests {
     }
 
     #[test]
+    fn a_large_package_is_found_and_cannot_be_listed() {
+        let lines = |count: usize| "\n".repeat(count);
+        let package = |last: usize| {
+            messages(&[
+                ("a/Cargo.toml", "[package]\nname = 'folkmoot-a'"),
+                ("a/src/lib.rs", &lines(10)),
+                ("a/src/b/c.rs", &lines(10)),
+                ("a/src/d.rs", &lines(last)),
+                // Neither tests nor other languages count, nor does a package with a similar name.
+                ("a/tests/e.rs", &lines(10)),
+                ("a/src/f.py", &lines(10)),
+                ("ab/src/g.rs", &lines(10)),
+                ("old.rs", &lines(18)),
+            ])
+        };
+        assert_eq!(package(10), [""; 0]);
+        let found = package(11);
+        let expected = "a: a package of 31 lines of Rust under src; 30 are allowed. Split it";
+        assert!(found.contains(&expected.to_owned()), "{found:?}");
+        let listed = format!("{LIMITS}[packages.exceptions]\n'a' = 31\n");
+        assert!(std::panic::catch_unwind(|| parse(&listed)).is_err());
+    }
+
+    #[test]
     fn what_bless_writes_is_what_check_reads() {
         let limits = parse(LIMITS);
         let files = Sizes::from([("big.rs".to_owned(), 30), ("small.rs".to_owned(), 3)]);
-        let [files, functions, _] = parse(&render(&limits, &[files, Sizes::new(), Sizes::new()]));
+        let packages = Sizes::from([("a".to_owned(), 31)]);
+        let measured = [files, Sizes::new(), Sizes::new(), packages];
+        let [files, functions, _, packages] = parse(&render(&limits, &measured));
         assert_eq!(files.exceptions, Sizes::from([("big.rs".to_owned(), 30)]));
         assert_eq!((files.most, functions), (10, Limit { most: 3, exceptions: Sizes::new() }));
+        assert_eq!(packages, Limit { most: 30, exceptions: Sizes::new() });
     }
 }
