@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use folkmoot_api::AdminClient;
+use folkmoot_protocol::TaskId;
 
-use super::CliError;
+use super::{CliError, output::OutputArgs};
 
 /// The flags that every administrative command needs.
 #[derive(Clone, clap::Args)]
@@ -33,7 +34,27 @@ impl ConnectionArgs {
     }
 }
 
-/// The connection flags of a command that does not always need a coordinator.
+/// The flags of a command that shows something of a coordinator and needs no other flags.
+#[derive(clap::Args)]
+pub struct CoordinatorArgs {
+    #[command(flatten)]
+    pub connection: ConnectionArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// The arguments of a command that shows or changes one task.
+#[derive(clap::Args)]
+pub struct TaskArgs {
+    /// The task.
+    pub task: TaskId,
+    #[command(flatten)]
+    pub connection: ConnectionArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// The flags of [`ConnectionArgs`] for a command that does not always need a coordinator.
 #[derive(Clone, clap::Args)]
 pub struct OptionalConnectionArgs {
     /// The URL of the coordinator, for example https://127.0.0.1:8443.

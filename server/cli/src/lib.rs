@@ -56,7 +56,7 @@ enum Command {
     /// Run a task with virtual clients on this machine, and write results and a report.
     Simulate(simulate::Args),
     /// Show a summary of a coordinator's activity.
-    Overview(overview::Args),
+    Overview(connection::CoordinatorArgs),
     /// Show the state of a coordinator's process and its latest log lines.
     System(system::Args),
     /// Create, watch and control tasks.

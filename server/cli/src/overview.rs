@@ -2,24 +2,15 @@ use folkmoot_api::overview::OverviewView;
 
 use crate::{
     CliError,
-    connection::ConnectionArgs,
-    output::{OutputArgs, moment, or_dash, table},
+    connection::CoordinatorArgs,
+    output::{moment, or_dash, table},
 };
-
-/// The flags of `folkmoot overview`.
-#[derive(clap::Args)]
-pub struct Args {
-    #[command(flatten)]
-    connection: ConnectionArgs,
-    #[command(flatten)]
-    output: OutputArgs,
-}
 
 /// Shows a summary of a coordinator's activity.
 ///
 /// # Errors
 /// Fails if the coordinator cannot be reached or refuses the request.
-pub async fn run(args: Args) -> Result<(), CliError> {
+pub async fn run(args: CoordinatorArgs) -> Result<(), CliError> {
     let overview = args.connection.connect()?.overview().await?;
     args.output.print(&overview, text)
 }

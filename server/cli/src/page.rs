@@ -1,4 +1,7 @@
 use folkmoot_api::Page;
+use folkmoot_protocol::TaskId;
+
+use super::{connection::ConnectionArgs, output::OutputArgs};
 
 /// The flags that select a page of a numbered list.
 #[derive(clap::Args)]
@@ -16,4 +19,17 @@ impl NumberedPageArgs {
     pub fn page(&self) -> Page<u64> {
         Page { limit: self.limit, before: self.before }
     }
+}
+
+/// The arguments of a command that lists a page of a task's items.
+#[derive(clap::Args)]
+pub struct TaskPageArgs {
+    /// The task.
+    pub task: TaskId,
+    #[command(flatten)]
+    pub page: NumberedPageArgs,
+    #[command(flatten)]
+    pub connection: ConnectionArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
 }

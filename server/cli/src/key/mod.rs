@@ -7,7 +7,7 @@ mod revoke;
 
 use clap::Subcommand;
 
-use super::CliError;
+use super::{CliError, connection::CoordinatorArgs};
 
 /// The subcommands of `folkmoot key`.
 #[derive(Subcommand)]
@@ -15,7 +15,7 @@ pub enum Command {
     /// Create an API key. It is printed only once.
     Create(create::Args),
     /// List API keys, oldest first.
-    List(list::Args),
+    List(CoordinatorArgs),
     /// Revoke an API key.
     Revoke(revoke::Args),
     /// Create an admin key if all keys are lost. Stop the coordinator first.

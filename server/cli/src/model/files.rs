@@ -2,24 +2,15 @@ use folkmoot_api::models::ModelSummary;
 
 use crate::{
     CliError,
-    connection::ConnectionArgs,
-    output::{OutputArgs, moment, table},
+    connection::CoordinatorArgs,
+    output::{moment, table},
 };
-
-/// The flags of `folkmoot model files`.
-#[derive(clap::Args)]
-pub struct Args {
-    #[command(flatten)]
-    connection: ConnectionArgs,
-    #[command(flatten)]
-    output: OutputArgs,
-}
 
 /// Lists the 100 newest uploaded ONNX files, newest first.
 ///
 /// # Errors
 /// Fails if the coordinator cannot be reached or refuses the request.
-pub async fn run(args: Args) -> Result<(), CliError> {
+pub async fn run(args: CoordinatorArgs) -> Result<(), CliError> {
     let models = args.connection.connect()?.models().await?;
     args.output.print(models.as_slice(), text)
 }

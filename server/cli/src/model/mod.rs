@@ -8,7 +8,7 @@ mod show;
 
 use clap::Subcommand;
 
-use super::CliError;
+use super::{CliError, connection::CoordinatorArgs, page::TaskPageArgs};
 
 /// The subcommands of `folkmoot model`.
 #[derive(Subcommand)]
@@ -16,11 +16,11 @@ pub enum Command {
     /// Upload an ONNX model, and show its trainable tensors.
     Create(create::Args),
     /// List the uploaded ONNX files, newest first.
-    Files(files::Args),
+    Files(CoordinatorArgs),
     /// Show the contents of an uploaded ONNX file.
     Show(show::Args),
     /// List a task's model versions, newest first.
-    List(list::Args),
+    List(TaskPageArgs),
     /// Download a model version as ONNX.
     Download(download::Args),
 }

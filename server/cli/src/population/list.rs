@@ -2,24 +2,15 @@ use folkmoot_api::populations::PopulationView;
 
 use crate::{
     CliError,
-    connection::ConnectionArgs,
-    output::{OutputArgs, moment, or_dash, table},
+    connection::CoordinatorArgs,
+    output::{moment, or_dash, table},
 };
-
-/// The flags of `folkmoot population list`.
-#[derive(clap::Args)]
-pub struct Args {
-    #[command(flatten)]
-    connection: ConnectionArgs,
-    #[command(flatten)]
-    output: OutputArgs,
-}
 
 /// Lists populations by name.
 ///
 /// # Errors
 /// Fails if the coordinator cannot be reached or refuses the request.
-pub async fn run(args: Args) -> Result<(), CliError> {
+pub async fn run(args: CoordinatorArgs) -> Result<(), CliError> {
     let populations = args.connection.connect()?.populations().await?;
     args.output.print(populations.as_slice(), text)
 }

@@ -8,13 +8,13 @@ mod show_client;
 
 use clap::Subcommand;
 
-use super::CliError;
+use super::{CliError, connection::CoordinatorArgs};
 
 /// The subcommands of `folkmoot population`.
 #[derive(Subcommand)]
 pub enum Command {
     /// List populations by name.
-    List(list::Args),
+    List(CoordinatorArgs),
     /// Show statistics about a population's clients.
     Clients(clients::Args),
     /// Show when a client enrolled, and with which token.

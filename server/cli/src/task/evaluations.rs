@@ -1,28 +1,16 @@
 use folkmoot_api::evaluations::EvaluationView;
-use folkmoot_protocol::TaskId;
 
 use crate::{
     CliError,
-    connection::ConnectionArgs,
-    output::{OutputArgs, moment, or_dash, table},
+    connection::TaskArgs,
+    output::{moment, or_dash, table},
 };
-
-/// The arguments of `folkmoot task evaluations`.
-#[derive(clap::Args)]
-pub struct Args {
-    /// The task.
-    task: TaskId,
-    #[command(flatten)]
-    connection: ConnectionArgs,
-    #[command(flatten)]
-    output: OutputArgs,
-}
 
 /// Lists the evaluations of a task's versions, oldest first, and marks the best.
 ///
 /// # Errors
 /// Fails if the coordinator cannot be reached or refuses the request.
-pub async fn run(args: Args) -> Result<(), CliError> {
+pub async fn run(args: TaskArgs) -> Result<(), CliError> {
     let evaluations = args.connection.connect()?.evaluations(args.task).await?;
     args.output.print(evaluations.as_slice(), text)
 }

@@ -18,7 +18,7 @@ mod stats;
 use clap::Subcommand;
 use folkmoot_api::TaskVerb;
 
-use super::CliError;
+use super::{CliError, connection::TaskArgs, page::TaskPageArgs};
 
 /// The subcommands of `folkmoot task`.
 #[derive(Subcommand)]
@@ -36,27 +36,27 @@ pub enum Command {
     /// List tasks, newest first.
     List(list::Args),
     /// Show a task and its current state.
-    Show(show::Args),
+    Show(TaskArgs),
     /// Start a draft task.
-    Activate(change::Args),
+    Activate(TaskArgs),
     /// Pause a task and abandon its open round.
-    Pause(change::Args),
+    Pause(TaskArgs),
     /// Resume a paused task.
-    Resume(change::Args),
+    Resume(TaskArgs),
     /// Cancel a task permanently. Its model versions are kept.
-    Cancel(change::Args),
+    Cancel(TaskArgs),
     /// Create a new version with the weights of an earlier one. The task must be paused.
     RollBack(roll_back::Args),
     /// List a task's rounds, newest first.
-    Rounds(rounds::Args),
+    Rounds(TaskPageArgs),
     /// Show the timeline of a round's assignments.
     Round(round::Args),
     /// Show the history of a task, version by version.
     Series(series::Args),
     /// List the traffic of a task's rounds in bytes, by codec and network, newest first.
-    Stats(stats::Args),
+    Stats(TaskPageArgs),
     /// List the evaluations of a task's versions.
-    Evaluations(evaluations::Args),
+    Evaluations(TaskArgs),
 }
 
 impl Command {

@@ -1,31 +1,16 @@
 use folkmoot_api::rounds::RoundView;
-use folkmoot_protocol::TaskId;
 
 use crate::{
     CliError,
-    connection::ConnectionArgs,
-    output::{OutputArgs, moment, or_dash, table},
-    page::NumberedPageArgs,
+    output::{moment, or_dash, table},
+    page::TaskPageArgs,
 };
-
-/// The flags of `folkmoot task rounds`.
-#[derive(clap::Args)]
-pub struct Args {
-    /// The task.
-    task: TaskId,
-    #[command(flatten)]
-    page: NumberedPageArgs,
-    #[command(flatten)]
-    connection: ConnectionArgs,
-    #[command(flatten)]
-    output: OutputArgs,
-}
 
 /// Lists a task's rounds, newest first.
 ///
 /// # Errors
 /// Fails if the coordinator cannot be reached or refuses the request.
-pub async fn run(args: Args) -> Result<(), CliError> {
+pub async fn run(args: TaskPageArgs) -> Result<(), CliError> {
     let page = args.page.page();
     let rounds = args.connection.connect()?.rounds(args.task, page).await?;
     args.output.print(rounds.as_slice(), text)

@@ -1,29 +1,17 @@
 use folkmoot_api::tasks::{OpenRoundView, TaskView};
-use folkmoot_protocol::TaskId;
 use folkmoot_service::printable;
 
 use crate::{
     CliError,
-    connection::ConnectionArgs,
-    output::{OutputArgs, moment, or_dash},
+    connection::TaskArgs,
+    output::{moment, or_dash},
 };
-
-/// The arguments of `folkmoot task show`.
-#[derive(clap::Args)]
-pub struct Args {
-    /// The task.
-    task: TaskId,
-    #[command(flatten)]
-    connection: ConnectionArgs,
-    #[command(flatten)]
-    output: OutputArgs,
-}
 
 /// Shows a task and its current state.
 ///
 /// # Errors
 /// Fails if the coordinator cannot be reached or refuses the request.
-pub async fn run(args: Args) -> Result<(), CliError> {
+pub async fn run(args: TaskArgs) -> Result<(), CliError> {
     let task = args.connection.connect()?.task(args.task).await?;
     args.output.print(&task, text)
 }

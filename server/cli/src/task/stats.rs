@@ -1,32 +1,17 @@
 use folkmoot_api::stats::{RoundStatsView, TrafficView};
-use folkmoot_protocol::TaskId;
 
 use crate::{
     CliError,
-    connection::ConnectionArgs,
-    output::{OutputArgs, or_dash, table},
-    page::NumberedPageArgs,
+    output::{or_dash, table},
+    page::TaskPageArgs,
 };
-
-/// The flags of `folkmoot task stats`.
-#[derive(clap::Args)]
-pub struct Args {
-    /// The task.
-    task: TaskId,
-    #[command(flatten)]
-    page: NumberedPageArgs,
-    #[command(flatten)]
-    connection: ConnectionArgs,
-    #[command(flatten)]
-    output: OutputArgs,
-}
 
 /// Lists the traffic of a task's rounds in bytes, newest first: a line for all updates, then one for each codec and
 /// network.
 ///
 /// # Errors
 /// Fails if the coordinator cannot be reached or refuses the request.
-pub async fn run(args: Args) -> Result<(), CliError> {
+pub async fn run(args: TaskPageArgs) -> Result<(), CliError> {
     let page = args.page.page();
     let stats = args.connection.connect()?.stats(args.task, page).await?;
     args.output.print(stats.as_slice(), text)

@@ -2,24 +2,15 @@ use folkmoot_api::tokens::TokenView;
 
 use crate::{
     CliError,
-    connection::ConnectionArgs,
-    output::{OutputArgs, moment, or_dash, table},
+    connection::CoordinatorArgs,
+    output::{moment, or_dash, table},
 };
-
-/// The flags of `folkmoot token list`.
-#[derive(clap::Args)]
-pub struct Args {
-    #[command(flatten)]
-    connection: ConnectionArgs,
-    #[command(flatten)]
-    output: OutputArgs,
-}
 
 /// Lists enrolment tokens, oldest first.
 ///
 /// # Errors
 /// Fails if the coordinator cannot be reached or refuses the request.
-pub async fn run(args: Args) -> Result<(), CliError> {
+pub async fn run(args: CoordinatorArgs) -> Result<(), CliError> {
     let tokens = args.connection.connect()?.tokens().await?;
     args.output.print(tokens.as_slice(), text)
 }

@@ -7,7 +7,7 @@ mod revoke;
 
 use clap::Subcommand;
 
-use super::CliError;
+use super::{CliError, connection::CoordinatorArgs};
 
 /// The subcommands of `folkmoot token`.
 #[derive(Subcommand)]
@@ -15,7 +15,7 @@ pub enum Command {
     /// Create a token for enrolling clients in a population.
     Create(create::Args),
     /// List tokens, oldest first.
-    List(list::Args),
+    List(CoordinatorArgs),
     /// List the clients that enrolled with a token, newest first.
     Clients(clients::Args),
     /// Revoke a token, and optionally its clients.
