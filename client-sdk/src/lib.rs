@@ -57,4 +57,4 @@ pub use training::{LocalTrainer, ModelStore, NewestModel, StopSignal, Trained, T
 #[cfg(not(target_family = "wasm"))]
 pub use transparency::{LogAction, LogEntry, TransparencyLog};
 #[cfg(not(target_family = "wasm"))]
-pub use transport::{HttpSettings, Transport, TransportError, UpdateSource, build_http};
+pub use transport::{HttpSettings, Transport, TransportError, UpdateSource, build_http, parse_coordinator};

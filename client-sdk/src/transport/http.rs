@@ -45,8 +45,12 @@ pub fn build_http(settings: &HttpSettings) -> Result<reqwest::Client, TransportE
     builder.build().map_err(TransportError::Certificate)
 }
 
-/// Parses a coordinator's address.
-pub(super) fn parse_coordinator(text: &str) -> Result<Url, TransportError> {
+/// Parses a coordinator's address: `https://host[:port]`, or an `http://` address of this machine. Plain HTTP is allowed
+/// only to this machine, because requests carry keys and signatures.
+///
+/// # Errors
+/// [`TransportError::Address`] for any other text.
+pub fn parse_coordinator(text: &str) -> Result<Url, TransportError> {
     let error = || TransportError::Address(text.to_owned());
     let url = Url::parse(text).map_err(|_| error())?;
     let is_plain = url.path() == "/" && url.query().is_none() && url.username().is_empty();

@@ -19,7 +19,7 @@ use folkmoot_protocol::{ClientId, Timestamp};
 
 pub use body::UpdateSource;
 pub use error::TransportError;
-pub use http::{HttpSettings, build_http};
+pub use http::{HttpSettings, build_http, parse_coordinator};
 
 use crate::{ClientKey, Host, traffic::Traffic};
 
@@ -76,7 +76,7 @@ impl Transport {
         host: Host,
         traffic: Arc<Traffic>,
     ) -> Result<Self, TransportError> {
-        let coordinator = http::parse_coordinator(coordinator)?;
+        let coordinator = parse_coordinator(coordinator)?;
         let client_id = RwLock::new(None);
         Ok(Self(Arc::new(Shared {
             http,

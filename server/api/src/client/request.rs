@@ -1,5 +1,4 @@
-use std::net::IpAddr;
-
+use folkmoot_client::parse_coordinator;
 use folkmoot_protocol::Problem;
 use reqwest::{Method, RequestBuilder, Response, Url, header};
 use serde::{Serialize, de::DeserializeOwned};
@@ -96,18 +95,7 @@ fn answer(response: &Response, detail: String) -> AdminError {
 
 /// Parses the coordinator's address. Plain HTTP is allowed only to this machine, because requests carry the API key.
 pub(super) fn parse_base(text: &str) -> Result<Url, AdminError> {
-    let error = || AdminError::Address(text.to_owned());
-    let url = Url::parse(text.trim()).map_err(|_| error())?;
-    let is_plain = url.path() == "/" && url.query().is_none() && url.username().is_empty();
-    let is_safe = url.scheme() == "https" || (url.scheme() == "http" && is_this_machine(&url));
-    if is_plain && is_safe && url.has_host() { Ok(url) } else { Err(error()) }
-}
-
-fn is_this_machine(url: &Url) -> bool {
-    url.host_str().is_some_and(|host| {
-        let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-        host == "localhost" || address.is_ok_and(|address| address.is_loopback())
-    })
+    parse_coordinator(text.trim()).map_err(|_| AdminError::Address(text.to_owned()))
 }
 
 /// Makes user input safe as one path segment: replaces everything except ASCII letters, digits and `-` by `_`.
