@@ -62,19 +62,7 @@ impl InProcess {
             storage.ensure_organisation("default", organisation, START).await.expect("the test made it so");
         let population = "digits".parse().expect("the test made it so");
         storage.ensure_population(organisation, &population, START).await.expect("the test made it so");
-        let token = TokenRecord {
-            id: "token".into(),
-            organisation_id: organisation,
-            population,
-            secret_hash: [0; 32],
-            user_key: None,
-            uses_max: None,
-            uses: 0,
-            expires_at: None,
-            closed_at: None,
-            revoked_at: None,
-            created_at: START,
-        };
+        let token = TokenRecord::unlimited("token", organisation, population, START);
         storage.create_token(&token).await.expect("the test made it so");
         let mut enrolled = Vec::new();
         for number in 1..=clients {

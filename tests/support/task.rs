@@ -214,17 +214,8 @@ pub async fn create_token(
 ) -> String {
     let token = Credential::from_random_bytes(random_bytes(), random_bytes());
     let mut record = TokenRecord {
-        user_key: None,
-        id: token.id.clone(),
-        organisation_id: organisation,
-        population: population.clone(),
         secret_hash: token.secret_hash(),
-        uses_max: None,
-        uses: 0,
-        expires_at: None,
-        closed_at: None,
-        revoked_at: None,
-        created_at: now(),
+        ..TokenRecord::unlimited(token.id.clone(), organisation, population.clone(), now())
     };
     alter(&mut record);
     storage.create_token(&record).await.expect("a token can be stored");

@@ -31,6 +31,30 @@ pub struct TokenRecord {
 }
 
 impl TokenRecord {
+    /// Creates the record of a token for any number of clients and no particular user, which never expires.
+    ///
+    /// Its `secret_hash` is all zeros. No secret has that hash, so only code that needs no secret can use the token.
+    pub fn unlimited(
+        id: impl Into<TokenId>,
+        organisation_id: OrganisationId,
+        population: PopulationName,
+        created_at: Timestamp,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            organisation_id,
+            population,
+            secret_hash: [0; 32],
+            user_key: None,
+            uses_max: None,
+            uses: 0,
+            expires_at: None,
+            closed_at: None,
+            revoked_at: None,
+            created_at,
+        }
+    }
+
     /// Returns the outcome of an enrolment whose key is already enrolled.
     pub(crate) fn known(&self, client: ClientRecord) -> EnrolOutcome {
         // A client that enrolled before tokens named users has no other user.

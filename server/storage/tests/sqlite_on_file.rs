@@ -56,19 +56,7 @@ async fn token(storage: &SqlStorage) -> Result<TokenRecord, StorageError> {
     let organisation_id = storage.ensure_organisation("one", id, now).await?;
     let name = "digits".parse().expect("it is a population's name");
     let population = storage.ensure_population(organisation_id, &name, now).await?.name;
-    let token = TokenRecord {
-        id: "token".into(),
-        organisation_id,
-        population,
-        secret_hash: [0; 32],
-        user_key: None,
-        uses_max: None,
-        uses: 0,
-        expires_at: None,
-        closed_at: None,
-        revoked_at: None,
-        created_at: now,
-    };
+    let token = TokenRecord::unlimited("token", organisation_id, population, now);
     storage.create_token(&token).await?;
     Ok(token)
 }

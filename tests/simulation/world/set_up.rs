@@ -142,19 +142,12 @@ async fn enrol(
     chance: &mut Chance,
     count: usize,
 ) -> Result<Vec<ClientRecord>, StorageError> {
-    let token = TokenRecord {
-        user_key: None,
-        id: organisation_id.to_string(),
+    let token = TokenRecord::unlimited(
+        organisation_id.to_string(),
         organisation_id,
-        population: population(),
-        secret_hash: [0; 32],
-        uses_max: None,
-        uses: 0,
-        expires_at: None,
-        closed_at: None,
-        revoked_at: None,
-        created_at: Timestamp(BEGINNING),
-    };
+        population(),
+        Timestamp(BEGINNING),
+    );
     storage.create_token(&token).await?;
     let mut records = Vec::new();
     for index in 0..count {

@@ -157,18 +157,13 @@ fn population(name: &str) -> PopulationName {
 
 /// Creates tokens, clients and keys. The last client is revoked.
 async fn fill_access(storage: &Storage, organisation: OrganisationId) {
-    let token = |number: u64| TokenRecord {
-        id: format!("{number:016x}"),
-        organisation_id: organisation,
-        population: population("digits"),
-        secret_hash: [0; 32],
-        user_key: None,
-        uses_max: None,
-        uses: 0,
-        expires_at: None,
-        closed_at: None,
-        revoked_at: None,
-        created_at: ago(50_000 - number),
+    let token = |number: u64| {
+        TokenRecord::unlimited(
+            format!("{number:016x}"),
+            organisation,
+            population("digits"),
+            ago(50_000 - number),
+        )
     };
     let limited = TokenRecord { uses_max: Some(10), expires_at: Some(NOW.plus_seconds(86_400)), ..token(2) };
     for token in [token(1), limited] {

@@ -58,19 +58,7 @@ impl World {
         let organisation = storage.ensure_organisation("default", organisation, START).await.unwrap();
         let population = "digits".parse().unwrap();
         storage.ensure_population(organisation, &population, START).await.unwrap();
-        let token = TokenRecord {
-            id: "token".into(),
-            organisation_id: organisation,
-            population,
-            secret_hash: [0; 32],
-            user_key: None,
-            uses_max: None,
-            uses: 0,
-            expires_at: None,
-            closed_at: None,
-            revoked_at: None,
-            created_at: START,
-        };
+        let token = TokenRecord::unlimited("token", organisation, population, START);
         storage.create_token(&token).await.unwrap();
         let mut clients = Vec::new();
         for number in 1..=CLIENTS {

@@ -205,19 +205,7 @@ impl World {
         let population = self.description.population.clone();
         self.storage.ensure_population(organisation, &population, now).await?;
         self.token = organisation.to_string();
-        let token = TokenRecord {
-            id: self.token.clone(),
-            organisation_id: organisation,
-            population,
-            secret_hash: [0; 32],
-            user_key: None,
-            uses_max: None,
-            uses: 0,
-            expires_at: None,
-            closed_at: None,
-            revoked_at: None,
-            created_at: now,
-        };
+        let token = TokenRecord::unlimited(self.token.clone(), organisation, population, now);
         self.storage.create_token(&token).await?;
         let model_bytes_max = onnx.len();
         let model = registry::create_model(&coordinator, organisation, onnx, model_bytes_max, now).await?;

@@ -74,17 +74,8 @@ impl Fixture {
 
     pub(super) fn token_record(&self) -> TokenRecord {
         TokenRecord {
-            id: fresh_name(),
-            organisation_id: self.organisation_id,
-            population: self.population.clone(),
             secret_hash: [7; 32],
-            user_key: None,
-            uses_max: None,
-            uses: 0,
-            expires_at: None,
-            closed_at: None,
-            revoked_at: None,
-            created_at: NOW,
+            ..TokenRecord::unlimited(fresh_name(), self.organisation_id, self.population.clone(), NOW)
         }
     }
 

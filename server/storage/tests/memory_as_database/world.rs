@@ -172,17 +172,8 @@ impl World {
 
     fn token(&self, organisation_id: OrganisationId, population: PopulationName) -> TokenRecord {
         TokenRecord {
-            id: String::new(),
-            organisation_id,
-            population,
             secret_hash: [7; 32],
-            user_key: None,
-            uses_max: None,
-            uses: 0,
-            expires_at: None,
-            closed_at: None,
-            revoked_at: None,
-            created_at: self.now,
+            ..TokenRecord::unlimited(String::new(), organisation_id, population, self.now)
         }
     }
 

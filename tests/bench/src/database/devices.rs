@@ -44,19 +44,7 @@ impl Devices {
         let organisation = OrganisationId::from_random_bytes([1; 16]);
         let organisation = storage.ensure_organisation("default", organisation, at).await?;
         storage.ensure_population(organisation, &population, at).await?;
-        let token = TokenRecord {
-            id: "token".into(),
-            organisation_id: organisation,
-            population: population.clone(),
-            secret_hash: [0; 32],
-            user_key: None,
-            uses_max: None,
-            uses: 0,
-            expires_at: None,
-            closed_at: None,
-            revoked_at: None,
-            created_at: at,
-        };
+        let token = TokenRecord::unlimited("token", organisation, population.clone(), at);
         storage.create_token(&token).await?;
         let mut devices = Vec::new();
         for number in 1..=DEVICES as u8 {

@@ -122,17 +122,13 @@ impl World {
         let (number, now) = (self.enrolments, self.now());
         let key = UserKey::of(self.organisation, &self.population, &format!("user {user}"));
         let token = TokenRecord {
-            id: format!("token {number} of {}", self.organisation),
-            organisation_id: self.organisation,
-            population: self.population.clone(),
-            secret_hash: [0; 32],
             user_key: Some(key),
-            uses_max: None,
-            uses: 0,
-            expires_at: None,
-            closed_at: None,
-            revoked_at: None,
-            created_at: now,
+            ..TokenRecord::unlimited(
+                format!("token {number} of {}", self.organisation),
+                self.organisation,
+                self.population.clone(),
+                now,
+            )
         };
         self.storage.create_token(&token).await?;
         let id = ClientId::from_random_bytes(self.chance.id());

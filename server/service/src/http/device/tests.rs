@@ -66,19 +66,7 @@ impl Edge {
         let organisation = storage.ensure_organisation("default", organisation, START).await.unwrap();
         let population = "digits".parse().unwrap();
         storage.ensure_population(organisation, &population, START).await.unwrap();
-        let token = TokenRecord {
-            id: "token".into(),
-            organisation_id: organisation,
-            population,
-            secret_hash: [0; 32],
-            user_key: None,
-            uses_max: None,
-            uses: 0,
-            expires_at: None,
-            closed_at: None,
-            revoked_at: None,
-            created_at: START,
-        };
+        let token = TokenRecord::unlimited("token", organisation, population, START);
         storage.create_token(&token).await.unwrap();
         let (key, client) = (SigningKey::from_bytes(&[2; 32]), ClientId::from_random_bytes([3; 16]));
         let public_key = signing::encode_public_key(&key);
