@@ -123,10 +123,6 @@ impl SchedulingPolicy for AggressiveSynchronous {
         }
     }
 
-    fn staleness_weight(&self, staleness: u64) -> Option<f64> {
-        (staleness == 0).then_some(1.0)
-    }
-
     fn assignment_milliseconds(&self) -> u64 {
         self.reporting_deadline_seconds * 1000
     }

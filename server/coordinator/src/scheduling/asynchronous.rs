@@ -2,8 +2,8 @@ use folkmoot_protocol::Fault;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CommitDecision, Facts, Flow, Outstanding, SchedulingPolicy, Staleness, StartDecision,
-    buffered::{fill, flow, is_too_old, most, unless_someone_would_be_too_old, validate_maximum},
+    CommitDecision, Facts, Flow, Outstanding, SchedulingPolicy, Staleness,
+    buffered::{flow, is_too_old, most, unless_someone_would_be_too_old, validate_maximum},
     check::Check,
     synchronous::default_reporting_deadline_seconds,
 };
@@ -55,10 +55,6 @@ impl SchedulingPolicy for Asynchronous {
         Some(flow(1, &self.staleness))
     }
 
-    fn start(&self, facts: &Facts<'_>, waiting: u64) -> StartDecision {
-        fill(self.concurrency, facts, waiting)
-    }
-
     fn commit(&self, facts: &Facts<'_>) -> CommitDecision {
         match facts.counts.accepted {
             0 => CommitDecision::Wait,
@@ -77,7 +73,10 @@ impl SchedulingPolicy for Asynchronous {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::samples::some_facts, *};
+    use super::{
+        super::{StartDecision, samples::some_facts},
+        *,
+    };
 
     #[test]
     fn every_update_commits() {

@@ -2,8 +2,8 @@ use folkmoot_protocol::Fault;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AtBound, COHORT_MAX, CommitDecision, Facts, Flow, Outstanding, SchedulingPolicy, Staleness,
-    StartDecision, check::Check, synchronous::default_reporting_deadline_seconds,
+    AtBound, COHORT_MAX, CommitDecision, Facts, Flow, Outstanding, SchedulingPolicy, Staleness, check::Check,
+    synchronous::default_reporting_deadline_seconds,
 };
 
 /// Buffered asynchronous rounds. `concurrency` clients train continuously, each starting from the newest version,
@@ -62,10 +62,6 @@ impl SchedulingPolicy for Buffered {
         Some(flow(self.buffer_goal, &self.staleness))
     }
 
-    fn start(&self, facts: &Facts<'_>, waiting: u64) -> StartDecision {
-        fill(self.concurrency, facts, waiting)
-    }
-
     fn commit(&self, facts: &Facts<'_>) -> CommitDecision {
         let accepted = facts.counts.accepted;
         let is_late = self.commit_after_seconds.is_some_and(|seconds| facts.elapsed() >= seconds * 1000);
@@ -82,14 +78,6 @@ impl SchedulingPolicy for Buffered {
 
     fn assignment_milliseconds(&self) -> u64 {
         self.reporting_deadline_seconds * 1000
-    }
-}
-
-/// Lets clients start until `concurrency` clients train.
-pub(super) fn fill(concurrency: u64, facts: &Facts<'_>, waiting: u64) -> StartDecision {
-    match concurrency.saturating_sub(facts.counts.outstanding).min(waiting) {
-        0 => StartDecision::Wait,
-        cohort => StartDecision::Draw { cohort },
     }
 }
 
@@ -135,7 +123,10 @@ pub(super) fn validate_maximum(staleness: &Staleness, check: &mut Check<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::samples::some_facts, *};
+    use super::{
+        super::{StartDecision, samples::some_facts},
+        *,
+    };
 
     fn policy(maximum: Option<u64>, at_bound: AtBound) -> Buffered {
         Buffered {

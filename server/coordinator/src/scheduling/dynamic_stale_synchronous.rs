@@ -2,12 +2,11 @@ use folkmoot_protocol::{ClientId, Fault};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AtBound, Clocks, CommitDecision, Correction, Facts, Flow, Outstanding, SchedulingPolicy, Staleness,
-    StalenessWeight, StartDecision,
-    buffered::fill,
+    AtBound, Clocks, CommitDecision, Correction, Facts, Flow, Outstanding, SchedulingPolicy,
+    StaleSynchronous, Staleness, StalenessWeight,
     check::Check,
     clocks::Member,
-    stale_synchronous::{constant, default_absence_seconds, first_clock},
+    stale_synchronous::{constant, default_absence_seconds},
     synchronous::default_reporting_deadline_seconds,
 };
 use crate::participation::Waiting;
@@ -98,6 +97,19 @@ impl DynamicStaleSynchronous {
         }
     }
 
+    /// Returns the policy with the fixed bound `bound_max`. It decides everything except who may start.
+    fn with_fixed_bound(&self) -> StaleSynchronous {
+        StaleSynchronous {
+            bound: self.bound_max,
+            at_bound: self.at_bound,
+            concurrency: self.concurrency,
+            staleness_weight: self.staleness_weight,
+            correction: self.correction,
+            absence_seconds: self.absence_seconds,
+            reporting_deadline_seconds: self.reporting_deadline_seconds,
+        }
+    }
+
     fn is_within_least(&self, clocks: Clocks<'_>, member: &Member) -> bool {
         clocks.lead(member.client_id) <= self.bound_min
     }
@@ -105,21 +117,17 @@ impl DynamicStaleSynchronous {
 
 impl SchedulingPolicy for DynamicStaleSynchronous {
     fn validate(&self, faults: &mut Vec<Fault>) {
-        let mut check = Check(faults);
-        check.that(
+        Check(faults).that(
             self.bound_min <= self.bound_max,
             "bound_max",
             format!("it is {}, below bound_min, which is {}", self.bound_max, self.bound_min),
             "it must be bound_min or more",
         );
-        check.clients("concurrency", self.concurrency);
-        check.seconds("absence_seconds", self.absence_seconds);
-        check.seconds("reporting_deadline_seconds", self.reporting_deadline_seconds);
-        self.staleness().check(&mut check);
+        self.with_fixed_bound().validate(faults);
     }
 
     fn updates(&self) -> (u64, u64) {
-        (1, 1)
+        self.with_fixed_bound().updates()
     }
 
     fn concurrency(&self) -> u64 {
@@ -127,12 +135,11 @@ impl SchedulingPolicy for DynamicStaleSynchronous {
     }
 
     fn staleness(&self) -> Staleness {
-        Staleness { weight: self.staleness_weight, correction: self.correction, ..Staleness::ignored() }
+        self.with_fixed_bound().staleness()
     }
 
     fn flow(&self) -> Option<Flow> {
-        let absence_milliseconds = Some(self.absence_seconds * 1000);
-        Some(Flow { absence_milliseconds, ..Flow::of(Some(1)) })
+        self.with_fixed_bound().flow()
     }
 
     fn may_start(&self, facts: &Facts<'_>, client: &Waiting) -> bool {
@@ -153,24 +160,20 @@ impl SchedulingPolicy for DynamicStaleSynchronous {
         (steps > 0).then_some(member.clock + steps)
     }
 
-    fn start(&self, facts: &Facts<'_>, waiting: u64) -> StartDecision {
-        fill(self.concurrency, facts, waiting)
-    }
-
     fn commit(&self, facts: &Facts<'_>) -> CommitDecision {
-        if facts.counts.accepted > 0 { CommitDecision::Commit } else { CommitDecision::Wait }
+        self.with_fixed_bound().commit(facts)
     }
 
     fn drops(&self, facts: &Facts<'_>, outstanding: &Outstanding) -> bool {
-        self.at_bound == AtBound::Reject && Clocks(facts.members).lag(outstanding.client_id) > self.bound_max
+        self.with_fixed_bound().drops(facts, outstanding)
     }
 
     fn first_clock(&self, facts: &Facts<'_>) -> u64 {
-        first_clock(self.at_bound, self.bound_max, facts)
+        self.with_fixed_bound().first_clock(facts)
     }
 
     fn assignment_milliseconds(&self) -> u64 {
-        self.reporting_deadline_seconds * 1000
+        self.with_fixed_bound().assignment_milliseconds()
     }
 }
 

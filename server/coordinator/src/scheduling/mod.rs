@@ -141,15 +141,23 @@ pub trait SchedulingPolicy: Send + Sync {
     }
 
     /// Decides how many of `waiting` clients start now. [`SchedulingPolicy::may_start`] allows all of them to start.
-    fn start(&self, facts: &Facts<'_>, waiting: u64) -> StartDecision;
+    fn start(&self, facts: &Facts<'_>, waiting: u64) -> StartDecision {
+        match self.concurrency().saturating_sub(facts.counts.outstanding).min(waiting) {
+            0 => StartDecision::Wait,
+            cohort => StartDecision::Draw { cohort },
+        }
+    }
 
     /// Decides whether the accepted updates make a commit.
     fn commit(&self, facts: &Facts<'_>) -> CommitDecision;
 
     /// Returns the weight, 0 to 1, of an update whose base version is `staleness` versions old. `None` rejects
-    /// it.
+    /// it. A cohort policy accepts only updates from the round's own base version.
     fn staleness_weight(&self, staleness: u64) -> Option<f64> {
-        self.staleness().factor(staleness)
+        match self.flow() {
+            Some(_) => self.staleness().factor(staleness),
+            None => (staleness == 0).then_some(1.0),
+        }
     }
 
     /// Returns whether to drop this assignment before its deadline.

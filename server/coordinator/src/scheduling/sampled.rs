@@ -54,10 +54,6 @@ impl SchedulingPolicy for Sampled {
         }
     }
 
-    fn staleness_weight(&self, staleness: u64) -> Option<f64> {
-        self.0.staleness_weight(staleness)
-    }
-
     fn assignment_milliseconds(&self) -> u64 {
         self.0.assignment_milliseconds()
     }

@@ -2,8 +2,8 @@ use folkmoot_protocol::Fault;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    COHORT_MAX, CommitDecision, Facts, Flow, Outstanding, SchedulingPolicy, Staleness, StartDecision,
-    buffered::{fill, is_too_old, unless_someone_would_be_too_old, validate_maximum},
+    COHORT_MAX, CommitDecision, Facts, Flow, Outstanding, SchedulingPolicy, Staleness,
+    buffered::{is_too_old, unless_someone_would_be_too_old, validate_maximum},
     check::Check,
 };
 
@@ -82,10 +82,6 @@ impl SchedulingPolicy for SemiSynchronous {
 
     fn flow(&self) -> Option<Flow> {
         Some(Flow::of(None))
-    }
-
-    fn start(&self, facts: &Facts<'_>, waiting: u64) -> StartDecision {
-        fill(self.concurrency, facts, waiting)
     }
 
     fn commit(&self, facts: &Facts<'_>) -> CommitDecision {

@@ -3,8 +3,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     AtBound, Clocks, CommitDecision, Correction, Facts, Flow, Outstanding, SchedulingPolicy, Staleness,
-    StalenessWeight, StartDecision, buffered::fill, check::Check,
-    synchronous::default_reporting_deadline_seconds,
+    StalenessWeight, check::Check, synchronous::default_reporting_deadline_seconds,
 };
 use crate::participation::Waiting;
 
@@ -83,10 +82,6 @@ impl SchedulingPolicy for StaleSynchronous {
             || Clocks(facts.members).lead(client.candidate.client_id) <= self.bound
     }
 
-    fn start(&self, facts: &Facts<'_>, waiting: u64) -> StartDecision {
-        fill(self.concurrency, facts, waiting)
-    }
-
     fn commit(&self, facts: &Facts<'_>) -> CommitDecision {
         if facts.counts.accepted > 0 { CommitDecision::Commit } else { CommitDecision::Wait }
     }
@@ -96,21 +91,16 @@ impl SchedulingPolicy for StaleSynchronous {
     }
 
     fn first_clock(&self, facts: &Facts<'_>) -> u64 {
-        first_clock(self.at_bound, self.bound, facts)
+        let clocks = Clocks(facts.members);
+        match self.at_bound {
+            AtBound::Delay => clocks.slowest(),
+            // Slower clients are dropped, so they hold nobody back.
+            AtBound::Reject => clocks.slowest().max(clocks.fastest().saturating_sub(self.bound)),
+        }
     }
 
     fn assignment_milliseconds(&self) -> u64 {
         self.reporting_deadline_seconds * 1000
-    }
-}
-
-/// Returns the clock for a joining client: the slowest, or, if slow clients are dropped, the slowest that is not
-/// dropped.
-pub(super) fn first_clock(at_bound: AtBound, bound: u64, facts: &Facts<'_>) -> u64 {
-    let clocks = Clocks(facts.members);
-    match at_bound {
-        AtBound::Delay => clocks.slowest(),
-        AtBound::Reject => clocks.slowest().max(clocks.fastest().saturating_sub(bound)),
     }
 }
 

@@ -138,10 +138,6 @@ impl SchedulingPolicy for Synchronous {
         }
     }
 
-    fn staleness_weight(&self, staleness: u64) -> Option<f64> {
-        (staleness == 0).then_some(1.0)
-    }
-
     fn assignment_milliseconds(&self) -> u64 {
         self.reporting_deadline_seconds * 1000
     }

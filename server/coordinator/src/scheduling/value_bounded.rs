@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     AtBound, CommitDecision, Correction, Facts, Flow, Outstanding, SchedulingPolicy, Staleness,
-    StalenessWeight, StartDecision, buffered::fill, check::Check, stale_synchronous::constant,
+    StalenessWeight, check::Check, stale_synchronous::constant,
     synchronous::default_reporting_deadline_seconds,
 };
 use crate::participation::Waiting;
@@ -74,10 +74,6 @@ impl SchedulingPolicy for ValueBounded {
 
     fn may_start(&self, facts: &Facts<'_>, _client: &Waiting) -> bool {
         self.at_bound == AtBound::Reject || !facts.outstanding.iter().any(|one| self.exceeds(facts, one))
-    }
-
-    fn start(&self, facts: &Facts<'_>, waiting: u64) -> StartDecision {
-        fill(self.concurrency, facts, waiting)
     }
 
     fn commit(&self, facts: &Facts<'_>) -> CommitDecision {
