@@ -105,14 +105,15 @@ impl fmt::Debug for ClientKey {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use rand::SeedableRng;
     use rand_chacha::ChaCha20Rng;
 
     use super::*;
 
+    /// A secret storage in memory.
     #[derive(Default)]
-    struct Locker(std::sync::Mutex<Option<Vec<u8>>>);
+    pub(crate) struct Locker(std::sync::Mutex<Option<Vec<u8>>>);
 
     impl SecretStorage for Locker {
         fn load(&self) -> Result<Option<Vec<u8>>, String> {

@@ -1,12 +1,12 @@
 //! The transparency log of a round, and the storage of a client's key.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::{
     fake::{Fake, Trouble},
     story::{builder, never},
 };
-use crate::{LogAction, SecretStorage};
+use crate::{LogAction, SecretStorage, key::tests::Locker};
 
 #[tokio::test]
 async fn a_round_is_in_the_log_to_the_byte() {
@@ -33,25 +33,6 @@ async fn a_round_is_in_the_log_to_the_byte() {
     client.forget().unwrap();
     log.consent_withdrawn();
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
-}
-
-#[derive(Default)]
-struct Locker(Mutex<Option<Vec<u8>>>);
-
-impl SecretStorage for Locker {
-    fn load(&self) -> Result<Option<Vec<u8>>, String> {
-        Ok(self.0.lock().unwrap().clone())
-    }
-
-    fn save(&self, secret: &[u8]) -> Result<(), String> {
-        *self.0.lock().unwrap() = Some(secret.to_vec());
-        Ok(())
-    }
-
-    fn delete(&self) -> Result<(), String> {
-        *self.0.lock().unwrap() = None;
-        Ok(())
-    }
 }
 
 #[tokio::test]

@@ -15,6 +15,7 @@ use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_engine::onnx::build::mlp;
 use folkmoot_protocol::ErrorCode;
 use folkmoot_rounds::clock::{system_chance, system_clock};
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::host::{Host, HostConfig};
@@ -55,7 +56,12 @@ fn model() -> Vec<u8> {
 }
 
 fn description() -> TaskDescription {
-    serde_json::from_value(serde_json::json!({
+    serde_json::from_value(described()).unwrap()
+}
+
+/// Returns a task with synchronous rounds, as JSON that a test can change.
+pub(super) fn described() -> Value {
+    serde_json::json!({
         "name": "digits",
         "population": "digits",
         "plan": {
@@ -66,8 +72,7 @@ fn description() -> TaskDescription {
         },
         "scheduling": { "kind": "synchronous", "report_goal": 8 },
         "stop": { "rounds": 30 },
-    }))
-    .unwrap()
+    })
 }
 
 /// Returns the code and detail of a refusal.
