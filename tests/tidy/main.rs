@@ -3,7 +3,7 @@
 //! `cargo test -p folkmoot-tidy` reads every file of the repository and checks the rules that a
 //! machine can check: the direction of dependencies, import cycles between modules, impure code in
 //! pure packages, words that the glossary rejects, the size of files, functions, folders and packages,
-//! unfinished work, and the contents of the root folder.
+//! repetitions, unfinished work, and the contents of the root folder.
 //!
 //! # How to add another rule
 //! Write `rules/<name>.rs` with `pub fn check(&Repository) -> Vec<Finding>` and a unit test that
@@ -15,6 +15,7 @@ mod modules;
 mod repository;
 mod rules;
 mod rust_source;
+mod significant_lines;
 
 use finding::Finding;
 use repository::Repository;
@@ -40,6 +41,7 @@ rules!(
     provenance,
     purity,
     registries,
+    repetition,
     root_folder,
     size_ratchet,
     unfinished,

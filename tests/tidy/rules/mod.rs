@@ -8,6 +8,7 @@ pub mod kernel_twins;
 pub mod provenance;
 pub mod purity;
 pub mod registries;
+pub mod repetition;
 pub mod root_folder;
 pub mod size_ratchet;
 pub mod unfinished;

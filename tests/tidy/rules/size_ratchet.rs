@@ -33,7 +33,13 @@ struct Kind {
 
 const KINDS: [Kind; 4] = [
     Kind { name: "file", section: "files", limit: "lines_max", counted: "lines", has_exceptions: true },
-    Kind { name: "function", section: "functions", limit: "lines_max", counted: "lines", has_exceptions: true },
+    Kind {
+        name: "function",
+        section: "functions",
+        limit: "lines_max",
+        counted: "lines",
+        has_exceptions: true,
+    },
     Kind {
         name: "folder",
         section: "folders",
