@@ -19,6 +19,7 @@ mod outer_products;
 mod plan;
 mod problem;
 mod role;
+pub mod saturating;
 pub mod signing;
 mod tensor;
 mod text;

@@ -1,14 +1,17 @@
 //! Converts shares of a cohort into counts: hostile updates, and trimmed values.
 
-use folkmoot_protocol::Fault;
+use folkmoot_protocol::{
+    Fault,
+    saturating::{to_length, to_whole},
+};
 
 /// The rounding tolerance when a share becomes a count. Without it, 0.29 · 100.0 would be floored to 28.
 pub(super) const ROUNDING: f64 = 1e-9;
 
 /// Returns f = ⌊share·n⌋, but always less than half of the updates.
 pub(super) fn count_of(share: f64, updates: usize) -> usize {
-    let count = (share * updates as f64 + ROUNDING).floor() as usize;
-    count.min(updates.saturating_sub(1) / 2)
+    let count = to_whole((share * updates as f64 + ROUNDING).floor());
+    to_length(count).min(updates.saturating_sub(1) / 2)
 }
 
 /// Records a fault if the share is outside [0, 0.5). Returns whether it is inside.

@@ -1,4 +1,4 @@
-use folkmoot_protocol::Fault;
+use folkmoot_protocol::{Fault, saturating::to_length};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -89,9 +89,9 @@ pub(super) fn expect_cohort(share: f64, cohort_min: u64, cohort_max: u64, faults
         faults.push(Fault::new("scheduling.report_goal", message, remedy));
     }
     let sizes = cohort_min..=cohort_max.min(KRUM_UPDATES_MAX).max(cohort_min);
-    let too_small = |size: &u64| *size < 2 * count_of(share, *size as usize) as u64 + 3;
+    let too_small = |size: &u64| *size < 2 * count_of(share, to_length(*size)) as u64 + 3;
     if let Some(size) = sizes.into_iter().find(too_small) {
-        let byzantine = count_of(share, size as usize);
+        let byzantine = count_of(share, to_length(size));
         let message = format!(
             "it allows {byzantine} hostile updates among {size}, which needs at least {} updates",
             2 * byzantine + 3

@@ -1,4 +1,4 @@
-use folkmoot_protocol::Fault;
+use folkmoot_protocol::{Fault, saturating::to_length};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -31,7 +31,7 @@ pub struct MultiKrum {
 impl MultiKrum {
     fn chosen_of(&self, updates: usize) -> usize {
         let honest = updates - count_of(self.byzantine_share, updates);
-        self.chosen.map_or(honest, |chosen| honest.min(chosen as usize).max(1))
+        self.chosen.map_or(honest, |chosen| honest.min(to_length(chosen)).max(1))
     }
 }
 
@@ -46,12 +46,12 @@ impl Aggregator for MultiKrum {
     }
 
     fn combined(&self, updates: u64) -> u64 {
-        updates.min(self.chosen_of(updates as usize) as u64)
+        updates.min(self.chosen_of(to_length(updates)) as u64)
     }
 
     fn validate(&self, cohort_min: u64, cohort_max: u64, faults: &mut Vec<Fault>) {
         expect_cohort(self.byzantine_share, cohort_min, cohort_max, faults);
-        let updates = cohort_min as usize;
+        let updates = to_length(cohort_min);
         let honest = (updates - count_of(self.byzantine_share, updates)) as u64;
         if let Some(chosen) = self.chosen.filter(|chosen| *chosen == 0 || *chosen > honest) {
             let hostile = cohort_min - honest;

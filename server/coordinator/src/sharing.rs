@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use folkmoot_protocol::{TaskId, Timestamp};
+use folkmoot_protocol::{TaskId, Timestamp, saturating::to_whole};
 use serde::{Deserialize, Serialize};
 
 /// A task that could draw clients now.
@@ -64,7 +64,7 @@ pub fn served_on_joining(priority: u32, weight: f64, served: u64, others: &[Clai
     let peers = others.iter().filter(|claim| claim.priority == priority);
     let pass = peers.map(Claim::pass).filter(|pass| pass.is_finite()).min_by(f64::total_cmp);
     match pass {
-        Some(pass) if weight > 0.0 && weight.is_finite() => served.max((pass * weight).ceil() as u64),
+        Some(pass) if weight > 0.0 && weight.is_finite() => served.max(to_whole((pass * weight).ceil())),
         _ => served,
     }
 }

@@ -14,7 +14,7 @@ pub fn system_clock() -> Clock {
     Arc::new(|| {
         #[allow(clippy::disallowed_methods, reason = "the composition root owns the clock")]
         let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        Timestamp(since_1970.map_or(0, |duration| duration.as_millis() as u64))
+        Timestamp(since_1970.map_or(0, |duration| duration.as_millis().try_into().unwrap_or(u64::MAX)))
     })
 }
 

@@ -15,7 +15,9 @@ use folkmoot_coordinator::{
     scheduling::COHORT_MAX,
     sharing::{Claim, served_on_joining, share},
 };
-use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, TaskId, Timestamp, messages::Artifact};
+use folkmoot_protocol::{
+    ClientId, OrganisationId, PopulationName, TaskId, Timestamp, messages::Artifact, saturating::to_length,
+};
 use folkmoot_storage::TaskRecord;
 
 /// The time, in seconds, in which the missing clients of a cohort should arrive.
@@ -81,7 +83,7 @@ impl Crowds {
             eligible.retain(|client| !taken.contains(&client.candidate.client_id));
             if let Some(own) = crowd.wanting.get_mut(&task.id) {
                 let clients = eligible.iter().map(|client| client.candidate.client_id);
-                own.reserved = clients.take(wants as usize).collect();
+                own.reserved = clients.take(to_length(wants)).collect();
             }
             eligible
         })

@@ -1,5 +1,6 @@
 //! Sample values for keys that are missing or cannot be read.
 
+use folkmoot_protocol::saturating::to_whole;
 use serde_json::{Map, Value};
 
 use super::shape::{Form, Key, Table};
@@ -20,7 +21,7 @@ pub(super) fn of_key(key: &Key, variant: usize) -> Value {
         Form::Whole(max) => {
             let number = if variant == 1 { 1.0 } else { (*max as f64).min(1000.0) };
             let least = key.range.minimum.unwrap_or(0.0);
-            Value::from(number.clamp(least, key.range.maximum.unwrap_or(1000.0).max(least)) as u64)
+            Value::from(to_whole(number.clamp(least, key.range.maximum.unwrap_or(1000.0).max(least))))
         }
         Form::Number => {
             let low = key.range.minimum.or(key.range.above).unwrap_or(0.0);

@@ -1,6 +1,7 @@
 //! The JSON Schema of a task description.
 
 use folkmoot_coordinator::task::TaskDescription;
+use folkmoot_protocol::saturating::to_float32;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
@@ -46,7 +47,7 @@ fn shorten(schema: &mut Value) {
 
 /// Returns the shortest decimal that rounds to the same 32-bit float.
 fn shortest(number: f64) -> Option<f64> {
-    (number as f32).to_string().parse().ok()
+    to_float32(number).to_string().parse().ok()
 }
 
 fn joined(text: &str) -> String {

@@ -1,3 +1,5 @@
+use folkmoot_protocol::saturating::to_float32;
+
 /// The common part of the adaptive finalizers: Reddi et al. 2021, "Adaptive federated optimization", algorithm 2.
 ///
 /// m ← β₁·m + (1 − β₁)·Δ, then v by the finalizer's own rule, then w ← w + η·m / (√v + τ). There is no bias
@@ -16,7 +18,7 @@ pub(super) const STATE_COUNT: usize = 2;
 
 /// Returns the initial value of m (slot 0) or v (slot 1).
 pub(super) fn initial_state(slot: usize, tau: f64) -> f32 {
-    if slot == 0 { 0.0 } else { (tau * tau) as f32 }
+    if slot == 0 { 0.0 } else { to_float32(tau * tau) }
 }
 
 impl Adaptive {
@@ -36,9 +38,9 @@ impl Adaptive {
             let next_moment = self.beta1 * f64::from(*moment) + (1.0 - self.beta1) * delta;
             let next_square = next_square(f64::from(*square), delta * delta);
             let step = self.learning_rate * next_moment / (next_square.sqrt() + self.tau);
-            *weight = (f64::from(*weight) + step) as f32;
-            *moment = next_moment as f32;
-            *square = next_square as f32;
+            *weight = to_float32(f64::from(*weight) + step);
+            *moment = to_float32(next_moment);
+            *square = to_float32(next_square);
         }
     }
 }

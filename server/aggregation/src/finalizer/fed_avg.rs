@@ -1,4 +1,4 @@
-use folkmoot_protocol::Fault;
+use folkmoot_protocol::{Fault, saturating::to_float32};
 use serde::{Deserialize, Serialize};
 
 use super::{Commit, CommitSchedule, Finalizer, checks::expect_positive};
@@ -42,7 +42,7 @@ impl Finalizer for FedAvg {
     fn advance(&self, commit: &Commit, weights: &mut [f32], mean_delta: &[f64], _state: &mut [&mut [f32]]) {
         let rate = self.server_learning_rate * self.schedule.factor(commit.number);
         for (weight, delta) in weights.iter_mut().zip(mean_delta) {
-            *weight = (f64::from(*weight) + rate * delta) as f32;
+            *weight = to_float32(f64::from(*weight) + rate * delta);
         }
     }
 }

@@ -1,4 +1,4 @@
-use folkmoot_protocol::Fault;
+use folkmoot_protocol::{Fault, saturating::to_float32};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -88,8 +88,8 @@ impl Finalizer for FedAvgM {
         for ((weight, velocity), &delta) in weights.iter_mut().zip(velocities.iter_mut()).zip(mean_delta) {
             let next = momentum * f64::from(*velocity) + delta;
             let step = if self.nesterov { momentum * next + delta } else { next };
-            *weight = (f64::from(*weight) + rate * step) as f32;
-            *velocity = next as f32;
+            *weight = to_float32(f64::from(*weight) + rate * step);
+            *velocity = to_float32(next);
         }
     }
 }

@@ -1,6 +1,9 @@
 use std::collections::VecDeque;
 
-use folkmoot_protocol::Timestamp;
+use folkmoot_protocol::{
+    Timestamp,
+    saturating::{to_length, to_whole},
+};
 use serde::{Deserialize, Serialize};
 
 use super::RetryWindow;
@@ -9,7 +12,7 @@ use super::RetryWindow;
 pub(super) const SLOT_SECONDS: f64 = 10.0;
 const SLOT_MILLISECONDS: u64 = 10_000;
 /// The maximum number of slots ahead: slightly more than a day, the length of the longest window.
-const SLOTS_MAX: u64 = 24 * 360 + 2;
+const SLOTS_MAX: u16 = 24 * 360 + 2;
 
 /// The number of expected check-ins, by slot, starting with the current one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -47,7 +50,7 @@ impl Calendar {
             self.first = current;
         }
         // If the clock goes backwards, no slot passes.
-        for slot in (self.first..current).take(SLOTS_MAX as usize) {
+        for slot in (self.first..current).take(usize::from(SLOTS_MAX)) {
             let check_ins = self.slots.pop_front().unwrap_or_default();
             passed(Timestamp(slot * SLOT_MILLISECONDS), check_ins.expected);
         }
@@ -65,14 +68,14 @@ impl Calendar {
         let origin = self.first * SLOT_MILLISECONDS;
         let place = |milliseconds| {
             let since = now.plus_milliseconds(milliseconds).0.saturating_sub(origin) as f64;
-            (since / SLOT_MILLISECONDS as f64).min((SLOTS_MAX - 1) as f64)
+            (since / SLOT_MILLISECONDS as f64).min(f64::from(SLOTS_MAX - 1))
         };
         let (begin, end) = (place(window.milliseconds_min), place(window.milliseconds_max));
-        let last = end as usize;
+        let last = to_length(to_whole(end));
         if self.slots.len() <= last {
             self.slots.resize(last + 1, CheckIns::default());
         }
-        for slot in begin as usize..=last {
+        for slot in to_length(to_whole(begin))..=last {
             let overlap = (end.min((slot + 1) as f64) - begin.max(slot as f64)).max(0.0);
             let part = if end > begin { overlap / (end - begin) } else { 1.0 };
             self.slots[slot].told += part;
@@ -129,7 +132,7 @@ mod tests {
         calendar.advance(Timestamp(100_000), |_, _| {});
         let window = RetryWindow { milliseconds_min: 0, milliseconds_max: u64::MAX };
         calendar.expect(window, Timestamp(100_000), |_| 1.0);
-        assert_eq!(calendar.slots.len(), SLOTS_MAX as usize);
+        assert_eq!(calendar.slots.len(), usize::from(SLOTS_MAX));
         calendar.advance(Timestamp(0), |_, _| panic!("nothing passes"));
         calendar.expect(window, Timestamp(0), |_| 1.0);
         let mut passed = 0;

@@ -1,4 +1,4 @@
-use folkmoot_protocol::Timestamp;
+use folkmoot_protocol::{Timestamp, saturating::to_length};
 use serde::{Deserialize, Serialize};
 
 /// The weight of the newest day against all earlier days.
@@ -118,7 +118,7 @@ impl HourlyProfile {
 }
 
 fn hour_of_day(hour: u64) -> usize {
-    (hour % 24) as usize
+    to_length(hour % 24)
 }
 
 #[cfg(test)]

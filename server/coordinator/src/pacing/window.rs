@@ -1,3 +1,4 @@
+use folkmoot_protocol::saturating::to_whole;
 use serde::{Deserialize, Serialize};
 
 /// The window in which a client should come back. The client picks a uniformly random moment in it, so that clients
@@ -61,8 +62,8 @@ impl RetryLimits {
         if milliseconds <= middle {
             return shortest;
         }
-        let milliseconds_min = ((milliseconds * BEGIN) as u64).max(shortest.milliseconds_min);
-        let milliseconds_max = ((milliseconds * END) as u64).min(self.longest()).max(milliseconds_min);
+        let milliseconds_min = to_whole(milliseconds * BEGIN).max(shortest.milliseconds_min);
+        let milliseconds_max = to_whole(milliseconds * END).min(self.longest()).max(milliseconds_min);
         RetryWindow { milliseconds_min, milliseconds_max }
     }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use folkmoot_protocol::Timestamp;
+use folkmoot_protocol::{Timestamp, saturating::to_length};
 use rand::Rng;
 
 use super::{AbandonReason, Effect, Gathered, Phase, Round, Rules};
@@ -33,7 +33,7 @@ impl Round {
             true => snapshot(waiting, cohort, rng),
             false => Cow::Borrowed(waiting.as_slice()),
         };
-        let draw = Draw { waiting: &waiting, count: cohort as usize, round_number: self.number, now };
+        let draw = Draw { waiting: &waiting, count: to_length(cohort), round_number: self.number, now };
         let clients = bound.draw(rules.selection, &draw, rng);
         // A selection that determines its own cohort size may draw too few. Under a policy that keeps its draws,
         // no size is too small.
@@ -96,7 +96,7 @@ impl Round {
 fn start(rules: Rules<'_>, facts: &Facts<'_>, bound: &TokenBound<'_>, waiting: &[Waiting]) -> StartDecision {
     match rules.policy.start(facts, waiting.len() as u64) {
         StartDecision::Draw { cohort } => {
-            let drawable = bound.drawable(waiting, cohort as usize) as u64;
+            let drawable = bound.drawable(waiting, to_length(cohort)) as u64;
             if drawable < cohort {
                 rules.policy.start(facts, drawable)
             } else {
@@ -110,11 +110,11 @@ fn start(rules: Rules<'_>, facts: &Facts<'_>, bound: &TokenBound<'_>, waiting: &
 /// Returns `most` of the waiting clients, in order, starting at a random position. The others are not part of the
 /// draw.
 fn snapshot<'w>(waiting: &'w [Waiting], most: u64, rng: &mut impl Rng) -> Cow<'w, [Waiting]> {
-    let (count, most) = (waiting.len() as u64, most as usize);
+    let (count, most) = (waiting.len() as u64, to_length(most));
     if waiting.len() <= most {
         return Cow::Borrowed(waiting);
     }
-    let first = (rng.next_u64() % count) as usize;
+    let first = to_length(rng.next_u64() % count);
     let (before, from) = waiting.split_at(first);
     Cow::Owned(from.iter().chain(before).take(most).cloned().collect())
 }

@@ -1,6 +1,6 @@
 //! Rounds of a flow, in which clients start and report continuously.
 
-use folkmoot_protocol::{AssignmentId, Timestamp};
+use folkmoot_protocol::{AssignmentId, Timestamp, saturating::to_length};
 use rand::Rng;
 
 use super::{Collected, Effect, Phase, Round, Rules};
@@ -55,7 +55,7 @@ impl Round {
         let count = match rules.policy.start(&facts, drawable as u64) {
             StartDecision::Wait => return (self, vec![]),
             StartDecision::Abandon(reason) => return self.abandon(reason, now),
-            StartDecision::Draw { cohort } => cohort as usize,
+            StartDecision::Draw { cohort } => to_length(cohort),
         };
         let draw = Draw { waiting: &waiting, count, round_number: self.number, now };
         let clients = bound.draw(rules.selection, &draw, rng);

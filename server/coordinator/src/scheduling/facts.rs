@@ -1,4 +1,4 @@
-use folkmoot_protocol::Timestamp;
+use folkmoot_protocol::{Timestamp, saturating::to_length};
 use serde::{Deserialize, Serialize};
 
 use super::{Member, Outstanding};
@@ -51,7 +51,7 @@ impl Facts<'_> {
     /// Returns an upper bound on the distance, in L2, that the model has moved since `base_version`: the sum of the
     /// steps in between (triangle inequality). It is infinite if some of these steps are no longer known.
     pub fn change_since(&self, base_version: u64) -> f64 {
-        let steps = self.staleness(base_version) as usize;
+        let steps = to_length(self.staleness(base_version));
         self.changes.get(..steps).map_or(f64::INFINITY, |changes| changes.iter().sum())
     }
 }

@@ -1,4 +1,4 @@
-use folkmoot_protocol::Fault;
+use folkmoot_protocol::{Fault, saturating::to_whole};
 use serde::{Deserialize, Serialize};
 
 use super::{COHORT_MAX, CommitDecision, Facts, SchedulingPolicy, StartDecision, check::Check};
@@ -58,7 +58,7 @@ impl Synchronous {
     /// Returns the maximum number of clients that a round draws.
     pub fn cohort(&self) -> u64 {
         let factor = self.over_selection_factor.unwrap_or(DEFAULT_OVER_SELECTION_FACTOR);
-        (self.report_goal as f64 * factor).ceil() as u64
+        to_whole((self.report_goal as f64 * factor).ceil())
     }
 
     /// Returns the minimum number of updates for a commit.

@@ -1,4 +1,7 @@
-use folkmoot_protocol::Fault;
+use folkmoot_protocol::{
+    Fault,
+    saturating::{to_length, to_whole},
+};
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
@@ -84,7 +87,8 @@ impl Oort {
         let open = draw.places().into_iter().filter(|place| history(place).starts < starts_max);
         let (explored, unexplored): (Vec<usize>, Vec<usize>) =
             open.partition(|place| history(place).mean_loss.is_some());
-        let wanted = (self.exploration_share(draw.round_number) * draw.count as f64).round() as usize;
+        let wanted =
+            to_length(to_whole((self.exploration_share(draw.round_number) * draw.count as f64).round()));
         let exploit = draw.count.saturating_sub(wanted).min(explored.len());
         let explore = (draw.count - exploit).min(unexplored.len());
         let exploit = (draw.count - explore).min(explored.len());
@@ -182,7 +186,7 @@ impl Oort {
 fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let rank = (share * sorted.len() as f64).ceil() as usize;
+    let rank = to_length(to_whole((share * sorted.len() as f64).ceil()));
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or(f64::INFINITY)
 }
 

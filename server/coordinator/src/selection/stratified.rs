@@ -47,7 +47,8 @@ impl Stratified {
 fn quotas(sizes: &[usize], count: usize, rng: &mut impl Rng) -> Vec<usize> {
     let total = sizes.iter().sum::<usize>().max(1) as u128;
     let parts = sizes.iter().map(|size| *size as u128 * count as u128);
-    let mut quotas: Vec<usize> = parts.clone().map(|part| (part / total) as usize).collect();
+    let mut quotas: Vec<usize> =
+        parts.clone().map(|part| usize::try_from(part / total).unwrap_or(count)).collect();
     let left = count - quotas.iter().sum::<usize>();
     let mut remainders: Vec<(u128, u64, usize)> =
         parts.enumerate().map(|(stratum, part)| (part % total, rng.next_u64(), stratum)).collect();

@@ -4,7 +4,10 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use folkmoot_protocol::ClientId;
+use folkmoot_protocol::{
+    ClientId,
+    saturating::{to_length, to_whole},
+};
 use rand::Rng;
 
 use super::{Draw, SelectionChoice, uniform};
@@ -39,7 +42,7 @@ pub enum TokenBound<'a> {
 
 /// Returns the maximum number of clients, out of `clients`, from one token: ⌊share · clients⌋, and at least 1.
 pub fn most_of_one_token(share: f64, clients: u64) -> u64 {
-    ((share * clients as f64 + ROUNDING).floor() as u64).max(1)
+    to_whole((share * clients as f64 + ROUNDING).floor()).max(1)
 }
 
 /// Returns the number of clients that a share refers to in a flow: the maximum number of updates of a commit, but at
@@ -60,7 +63,7 @@ impl TokenBound<'_> {
             Self::OfRound { .. } => {
                 let room = |(token, size): (Option<&str>, u64)| size.min(self.room(token, waiting.len()));
                 let all: u64 = counted(waiting).into_iter().map(room).sum();
-                count.min(all as usize)
+                count.min(to_length(all))
             }
         }
     }

@@ -1,4 +1,4 @@
-use folkmoot_protocol::Timestamp;
+use folkmoot_protocol::{Timestamp, saturating::to_length};
 use serde::{Deserialize, Serialize};
 
 use super::{Fault, Measured};
@@ -143,7 +143,7 @@ impl StopConditions {
 impl Plateau {
     /// Returns whether the last values are no better than the best value before them.
     fn is_reached(&self, measured: &[Measured]) -> bool {
-        let patience = self.evaluations as usize;
+        let patience = to_length(self.evaluations);
         let Some(split) = measured.len().checked_sub(patience).filter(|split| *split > 0) else {
             return false;
         };

@@ -3,7 +3,7 @@ use std::{collections::BTreeMap, ops::Range};
 use bytes::Bytes;
 use folkmoot_aggregation::BLOCK;
 use folkmoot_coordinator::scheduling::Correction;
-use folkmoot_protocol::update::HEADER_BYTES;
+use folkmoot_protocol::{saturating::to_float32, update::HEADER_BYTES};
 use folkmoot_storage::{AcceptedUpdate, RoundLog, RoundLogError};
 
 /// The maximum total size of the rows of a tile, in bytes.
@@ -90,7 +90,7 @@ impl<'a> Rows<'a> {
             |version: u64| &weights[&version][tile.start * size_of::<f32>()..tile.end * size_of::<f32>()];
         let versions = floats(of(base_version)).zip(floats(of(*newest)));
         for (value, (start, newest)) in self.values[begin..].iter_mut().zip(versions) {
-            *value = correction.of(f64::from(*value), f64::from(start), f64::from(newest)) as f32;
+            *value = to_float32(correction.of(f64::from(*value), f64::from(start), f64::from(newest)));
         }
     }
 }

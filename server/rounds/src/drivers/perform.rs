@@ -6,7 +6,7 @@ use folkmoot_coordinator::{
     round::{Effect, Purpose},
     task::{Candidate, NetworkClass},
 };
-use folkmoot_protocol::{AssignmentId, ClientId, Timestamp};
+use folkmoot_protocol::{AssignmentId, ClientId, Timestamp, saturating::to_length};
 use folkmoot_storage::{
     AssignmentRecord, AssignmentRepository, AssignmentStatus, CheckInRepository, CloseOutcome, DropReason,
     Rest, RoundRecord, RoundRepository, TaskRecord,
@@ -91,7 +91,7 @@ async fn draw_noise_ahead(
     let (storage, base) = (&coordinator.storage, next.round.base_version);
     let version = coordinator.catalog.version(storage, task.id, base).await?;
     let steps = privacy::clipping_steps(task, &version).unwrap_or_default();
-    let parameter_count = task.schema.parameter_count() as usize;
+    let parameter_count = to_length(task.schema.parameter_count());
     let (draws, scale) = match &terms.stream {
         Some(stream) => {
             let noise = StreamNoise::begin(stream, parameter_count);

@@ -4,6 +4,7 @@ use folkmoot_aggregation::AggregatorChoice;
 use folkmoot_coordinator::{round::Purpose, task::NetworkClass};
 use folkmoot_protocol::{
     AssignmentId, ErrorCode, Recipe, RoundId, TensorSchema, ValueGrid, Work,
+    saturating::to_length,
     update::{HEADER_BYTES, MetricBounds, UpdateHeader, update_bytes},
 };
 use folkmoot_storage::{AssignmentRecord, TaskRecord};
@@ -64,7 +65,7 @@ impl ExpectedUpdate {
             round_id: assignment.round_id,
             base_version: assignment.base_version,
             schema_digest: task.schema.digest(),
-            parameter_count: if is_evaluation { 0 } else { task.schema.parameter_count() as usize },
+            parameter_count: if is_evaluation { 0 } else { to_length(task.schema.parameter_count()) },
             grid: task.description.grid,
             compression,
             metrics: MetricBounds::of(plan, work, withheld),

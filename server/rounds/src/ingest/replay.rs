@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use folkmoot_protocol::{AssignmentId, RoundId};
+use folkmoot_protocol::{AssignmentId, RoundId, saturating::to_length};
 use folkmoot_storage::{RoundLog, RoundLogError};
 
 /// The number of bytes to read from the log at a time; a multiple of a value's 4 bytes.
@@ -23,9 +23,9 @@ pub fn read_tiles(
     }
     reader.seek(range.start)?;
     let mut left = range.end - range.start;
-    let mut tile = vec![0; TILE_BYTES.min(left as usize)];
+    let mut tile = vec![0; TILE_BYTES.min(to_length(left))];
     while left > 0 {
-        let want = tile.len().min(left as usize);
+        let want = tile.len().min(to_length(left));
         let count = reader.read_tile(&mut tile[..want])?;
         if count < want {
             return Err(RoundLogError::TooShort { len: range.end - left + count as u64, wanted: range.end });

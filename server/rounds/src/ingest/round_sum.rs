@@ -10,7 +10,7 @@ use folkmoot_aggregation::{
     Extent, Measurement,
     exact_sum::{add_values, scale, take_values},
 };
-use folkmoot_protocol::{AssignmentId, RoundId, ValueGrid};
+use folkmoot_protocol::{AssignmentId, RoundId, ValueGrid, saturating::to_length};
 use folkmoot_storage::{AcceptedUpdate, RoundLog, RoundLogError};
 use folkmoot_update::SquaredNorm;
 
@@ -112,8 +112,8 @@ impl RoundSum {
         let end = first + bytes.len() as u64 / 4;
         debug_assert!(first <= elements, "values are folded in order");
         if end > elements {
-            let new = &bytes[(elements - first) as usize * 4..];
-            self.apply(elements as usize, new, weight, add_values);
+            let new = &bytes[to_length(elements - first) * 4..];
+            self.apply(to_length(elements), new, weight, add_values);
             let mut more = Size::default();
             if self.is_measured {
                 more.add(new, &self.grid);
@@ -231,7 +231,7 @@ impl RoundSum {
         }
         let header = folkmoot_protocol::update::HEADER_BYTES as u64;
         let bytes = header + elements.start * 4..header + elements.end * 4;
-        let mut first = elements.start as usize;
+        let mut first = to_length(elements.start);
         read_tiles(log, self.round, assignment, bytes, &mut |tile| {
             visit(first, tile);
             first += tile.len() / 4;

@@ -6,7 +6,7 @@ use folkmoot_privacy::{
     Delta, Epsilon, Relation,
     ledger::{Charge, Head, RelationError, Spent, Totals},
 };
-use folkmoot_protocol::{LocalNoise, OrganisationId, PopulationName, TaskId};
+use folkmoot_protocol::{LocalNoise, OrganisationId, PopulationName, TaskId, saturating::to_whole};
 use folkmoot_storage::{
     Ancestor, LedgerRepository, LedgerSum, ModelVersionRecord, PopulationRepository, StorageError, TaskRecord,
 };
@@ -53,7 +53,7 @@ pub fn local_noise(description: &TaskDescription) -> Option<LocalNoise> {
     let local = description.privacy.local()?;
     let terms = Terms::of(description).ok().flatten()?;
     let clipping_norm = norm_steps(local.clipping_norm, &description.grid).max(1);
-    let scale = (terms.update_multiplier * clipping_norm as f64).ceil() as u64;
+    let scale = to_whole((terms.update_multiplier * clipping_norm as f64).ceil());
     Some(LocalNoise { clipping_norm, scale })
 }
 

@@ -17,7 +17,7 @@ use super::{
 /// The maximum time for open requests to finish during a shutdown.
 const GRACE: Duration = Duration::from_secs(10);
 /// The maximum size of a request's head, in bytes.
-const HEAD_BYTES_MAX: usize = 64 * 1024;
+const HEAD_BYTES_MAX: u32 = 64 * 1024;
 /// The read buffer of an HTTP/1.1 connection, in bytes. An uploading client costs this much memory, so the buffer is
 /// small. A piece that fits the CPU cache is also hashed, checked and folded from the cache.
 const CONNECTION_BYTES_MAX: usize = 64 * 1024;
@@ -119,7 +119,7 @@ fn configure<E>(builder: &mut hyper_util::server::conn::auto::Builder<E>, limits
     builder
         .http2()
         .timer(TokioTimer::new())
-        .max_header_list_size(HEAD_BYTES_MAX as u32)
+        .max_header_list_size(HEAD_BYTES_MAX)
         .max_concurrent_streams(STREAMS_MAX)
         .max_pending_accept_reset_streams(RESET_STREAMS_MAX)
         .max_local_error_reset_streams(RESET_STREAMS_MAX)

@@ -1,7 +1,7 @@
 //! Explains the traffic between a client and the coordinator.
 
 use folkmoot_coordinator::task::TaskDescription;
-use folkmoot_protocol::update::HEADER_BYTES;
+use folkmoot_protocol::{saturating::to_whole, update::HEADER_BYTES};
 
 use super::{
     ModelSize,
@@ -34,7 +34,7 @@ pub(super) fn traffic(description: &TaskDescription, model: ModelSize) -> Vec<St
         let Some(bits) = codec.nominal_bits() else { continue };
         said.push(format!(
             "With {codec}, an upload is about {}.",
-            bytes((model.trained as f64 * bits / 8.0) as u64 + HEADER_BYTES as u64)
+            bytes(to_whole(model.trained as f64 * bits / 8.0).saturating_add(HEADER_BYTES as u64))
         ));
     }
     if policy.flow().is_none() && description.sampled().is_none() {

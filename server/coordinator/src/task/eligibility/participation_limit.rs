@@ -1,4 +1,4 @@
-use folkmoot_protocol::Timestamp;
+use folkmoot_protocol::{Timestamp, saturating::to_whole};
 use serde::{Deserialize, Serialize};
 
 use crate::participation::{History, RECENT_STARTS_MAX, Start};
@@ -37,7 +37,7 @@ impl ParticipationLimit {
                 self.rounds.is_some_and(|rounds| start.round_number.saturating_add(rounds) > round_number);
             let by_hours = self.hours.is_some_and(|hours| {
                 // Round up, so that the client never starts too early.
-                start.at.plus_milliseconds((hours * 3_600_000.0).ceil() as u64) > now
+                start.at.plus_milliseconds(to_whole((hours * 3_600_000.0).ceil())) > now
             });
             by_rounds || by_hours
         };

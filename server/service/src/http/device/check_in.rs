@@ -26,7 +26,7 @@ pub async fn check_in(
     let signed = signed::json::<CheckInRequest>(&app, request).await?;
     let offered = Offered::of(&signed.message);
     // Register before checking, so that a draw in between is not missed.
-    let wait_milliseconds = wait.as_millis() as u64;
+    let wait_milliseconds = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
     let offer_ends = device::offer_ends(wait_milliseconds, signed.now);
     let mut waiting = Waiting::new(&app, signed.client.id, offer_ends);
     let found =

@@ -42,19 +42,19 @@ fn respond(headers: &HeaderMap, digest: BlobDigest, bytes: Bytes) -> Result<(Res
         return Ok((builder.status(StatusCode::NOT_MODIFIED).body(Body::empty()).expect(ok), 0));
     }
     let total = bytes.len() as u64;
-    match headers.get(header::RANGE).map(|range| parse_range(range, total)) {
+    match headers.get(header::RANGE).map(|range| parse_range(range, bytes.len())) {
         None => {
             let builder = builder.header(header::CONTENT_LENGTH, total);
             Ok((builder.body(Body::from(bytes)).expect(ok), total))
         }
         Some(Some((start, end))) => {
-            let part = bytes.slice(start as usize..end as usize);
+            let (part, length) = (bytes.slice(start..end), (end - start) as u64);
             builder
                 .status(StatusCode::PARTIAL_CONTENT)
                 .header(header::CONTENT_RANGE, format!("bytes {start}-{}/{total}", end - 1))
-                .header(header::CONTENT_LENGTH, end - start)
+                .header(header::CONTENT_LENGTH, length)
                 .body(Body::from(part))
-                .map(|response| (response, end - start))
+                .map(|response| (response, length))
                 .map_err(|error| Refusal::internal(&error))
         }
         Some(None) => {
@@ -67,12 +67,12 @@ fn respond(headers: &HeaderMap, digest: BlobDigest, bytes: Bytes) -> Result<(Res
 }
 
 /// Reads one range, `bytes=start-`, `bytes=start-end` or `bytes=-suffix`, as a half-open interval.
-fn parse_range(value: &HeaderValue, total: u64) -> Option<(u64, u64)> {
+fn parse_range(value: &HeaderValue, total: usize) -> Option<(usize, usize)> {
     let (start, end) = value.to_str().ok()?.strip_prefix("bytes=")?.split_once('-')?;
     let (start, end) = match (start, end) {
         ("", suffix) => (total.checked_sub(suffix.parse().ok()?)?, total),
         (start, "") => (start.parse().ok()?, total),
-        (start, end) => (start.parse().ok()?, end.parse::<u64>().ok()?.checked_add(1)?.min(total)),
+        (start, end) => (start.parse().ok()?, end.parse::<usize>().ok()?.checked_add(1)?.min(total)),
     };
     (start < end).then_some((start, end))
 }

@@ -70,6 +70,7 @@ pub async fn list_ledger(
     let last = storage.ledger_sum(organisation_id, &population).await?.entries;
     let last = if before == 0 { last } else { last.min(before - 1) };
     let after = last.saturating_sub(limit.into());
-    let entries = storage.ledger_entries(organisation_id, &population, after, (last - after) as u32).await?;
+    let count = u32::try_from(last - after).unwrap_or(limit);
+    let entries = storage.ledger_entries(organisation_id, &population, after, count).await?;
     Ok(Json(entries.iter().rev().map(EntryView::of).collect()))
 }
