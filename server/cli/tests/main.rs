@@ -9,6 +9,8 @@ mod commands;
 mod demo;
 mod documents;
 mod engine;
+#[cfg(target_os = "linux")]
+mod full_disk;
 #[cfg(unix)]
 mod operator;
 mod private;

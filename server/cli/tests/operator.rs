@@ -16,14 +16,14 @@ use nix::{
 };
 use serde_json::Value;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_folkmoot");
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_folkmoot");
 
 /// Returns the program without environment variables that could configure it.
 pub fn program(folder: &Path) -> Command {
     undisturbed(Command::new(PROGRAM), folder)
 }
 
-fn undisturbed(mut program: Command, folder: &Path) -> Command {
+pub fn undisturbed(mut program: Command, folder: &Path) -> Command {
     program.current_dir(folder).env_remove("RUST_LOG");
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("FOLKMOOT_")) {
         program.env_remove(name);
@@ -87,7 +87,7 @@ impl Serving {
         Self::start_by(program(folder), arguments)
     }
 
-    fn start_by(mut program: Command, arguments: &[&str]) -> Self {
+    pub fn start_by(mut program: Command, arguments: &[&str]) -> Self {
         let mut child = program
             .args(["serve", "--listen", "127.0.0.1:0", "--json"])
             .args(arguments)
@@ -119,6 +119,15 @@ impl Serving {
         let event: Value = serde_json::from_str(&line).expect("it writes JSON");
         assert_eq!(event["event"], name, "{event}");
         event
+    }
+
+    /// Returns the address it listens at, as `127.0.0.1:PORT`.
+    pub fn address(&self) -> &str {
+        self.url.split_once("://").expect("it is a URL").1
+    }
+
+    pub fn process_id(&self) -> u32 {
+        self.child.id()
     }
 
     fn signal(&self, signal: Signal) {

@@ -4,22 +4,21 @@ use std::time::Duration;
 
 use folkmoot_protocol::ErrorCode;
 use folkmoot_rounds::refusal::Refusal;
-use tokio::sync::Semaphore;
 
-use crate::http::edge::warn_of;
+use crate::http::edge::{Edge, warn_of};
 
 /// The maximum time that a request waits for its turn.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// The single permit of this process.
-static TURN: Semaphore = Semaphore::const_new(1);
 
 /// Runs `work` on a blocking thread when its turn comes.
 ///
 /// # Errors
 /// [`ErrorCode::Overloaded`] if the turn does not come within 10 seconds.
-pub async fn in_turn<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
-    let turn = tokio::time::timeout(PATIENCE, TURN.acquire()).await;
+pub async fn in_turn<T: Send + 'static>(
+    edge: &Edge,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Refusal> {
+    let turn = tokio::time::timeout(PATIENCE, edge.computations.clone().acquire_owned()).await;
     let Ok(Ok(turn)) = turn else {
         warn_of("costly_requests", "CPU-intensive requests are queueing");
         let detail = "too many CPU-intensive requests are ahead of this one; retry later";
@@ -39,14 +38,16 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
+    use crate::http::HttpLimits;
 
     static AT_ONCE: AtomicUsize = AtomicUsize::new(0);
     static MOST: AtomicUsize = AtomicUsize::new(0);
 
     #[tokio::test(flavor = "multi_thread")]
     async fn one_computes_at_a_time() {
+        let edge = Edge::new(&HttpLimits::default());
         let all = (0..20).map(|number| {
-            in_turn(move || {
+            in_turn(&edge, move || {
                 MOST.fetch_max(AT_ONCE.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                 std::thread::yield_now();
                 AT_ONCE.fetch_sub(1, Ordering::SeqCst);

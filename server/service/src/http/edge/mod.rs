@@ -61,6 +61,8 @@ pub struct Edge {
     /// The permits to verify an enrolment's signature and token. Enrolments without a permit wait in line, so that many
     /// enrolments cannot slow down check-ins.
     pub enrolments: Semaphore,
+    /// The only permit to run a CPU-intensive request, such as a privacy plan or a task check.
+    pub computations: Arc<Semaphore>,
     /// The proxies whose `x-forwarded-for` header is trusted.
     pub proxies: Arc<Proxies>,
 }
@@ -74,6 +76,7 @@ impl Edge {
             failures: Throttle::new("failures", 100.0, 5.0),
             pages: Throttle::new("pages", 60.0, 10.0),
             enrolments: Semaphore::new(ENROLMENTS_AT_A_TIME),
+            computations: Arc::new(Semaphore::new(1)),
             proxies: limits.trusted_proxies.clone(),
         }
     }

@@ -28,7 +28,7 @@ pub async fn plan(
     request: Request<Body>,
 ) -> Result<Json<Value>, Refused> {
     let request: PlanRequest = read::json(&app, request).await?;
-    let planned = costly::in_turn(move || planned(&request)).await?;
+    let planned = costly::in_turn(&app.edge, move || planned(&request)).await?;
     let planned = planned.map_err(|error| Refusal::new(ErrorCode::MalformedRequest, error.to_string()))?;
     Ok(Json(serde_json::to_value(&planned).map_err(|error| Refusal::internal(&error))?))
 }

@@ -41,7 +41,7 @@ pub async fn check_task(
         }
     };
     let command = request.command();
-    let (toml, read) = costly::in_turn(move || {
+    let (toml, read) = costly::in_turn(&app.edge, move || {
         let read = task_file::read(Path::new(TASK_FILE), &toml);
         (toml, read)
     })

@@ -1,10 +1,11 @@
-//! Tests of the queue of enrolments: two are processed at a time, and all others wait in one line.
+//! Tests of two queues: two enrolments and one CPU-intensive request run at a time, and all others wait in line.
 
 use std::{cell::RefCell, net::IpAddr, pin::Pin};
 
 use axum::extract::ConnectInfo;
-use folkmoot_protocol::{limits::ENROLMENT_BYTES_MAX, messages::EnrolRequest};
+use folkmoot_protocol::{Role, limits::ENROLMENT_BYTES_MAX, messages::EnrolRequest};
 use folkmoot_rounds::credential::Credential;
+use folkmoot_storage::{ApiKeyRecord, ApiKeyRepository};
 use futures::{FutureExt, future::BoxFuture};
 use tokio::{sync::SemaphorePermit, task::unconstrained};
 
@@ -167,4 +168,54 @@ async fn what_waits_in_line_is_counted_among_what_strangers_have_under_way() {
     // Enrolments that left the line no longer count.
     drop((line, turns));
     assert_eq!(edge.forged(OTHER).await, Some(ErrorCode::SignatureInvalid));
+}
+
+impl Edge {
+    /// Creates an operator's API key.
+    async fn operator(&self) -> String {
+        let credential = Credential::from_random_bytes([7; 8], [8; 32]);
+        let record = ApiKeyRecord {
+            id: credential.id.clone(),
+            organisation_id: self.organisation,
+            name: "operator".into(),
+            role: Role::Operator,
+            secret_hash: credential.secret_hash(),
+            created_at: START,
+            revoked_at: None,
+        };
+        self.coordinator.storage.create_api_key(&record).await.unwrap();
+        credential.to_string()
+    }
+
+    /// Posts `body` to an administrative endpoint, and returns the code of its refusal, if any.
+    async fn post(&self, api_key: &str, path: &str, body: &serde_json::Value) -> Option<ErrorCode> {
+        let request = Request::post(path)
+            .header("authorization", format!("Bearer {api_key}"))
+            .header("content-type", "application/json")
+            .body(Body::from(body.to_string()))
+            .unwrap();
+        let answer = self.router.clone().oneshot(request).await.unwrap();
+        let (status, body) = (answer.status(), answer.into_body().collect().await.unwrap().to_bytes());
+        let code = code(serde_json::from_slice(&body).ok());
+        assert_eq!(status.is_success(), code.is_none(), "{status} {body:?}");
+        code
+    }
+}
+
+/// A viewer could otherwise keep every core busy with plans that take two seconds each.
+#[tokio::test]
+async fn a_privacy_plan_and_a_task_check_take_the_same_turn() {
+    let edge = Edge::new().await;
+    let key = edge.operator().await;
+    let plan = json!({ "clients": 1000, "report_goal": 10, "rounds": 10, "epsilon": 2.0 });
+    let check = json!({ "toml": "" });
+    let requests = [("/v1/admin/privacy/plan", plan), ("/v1/admin/tasks/check", check)];
+    for (path, body) in &requests {
+        assert_eq!(edge.post(&key, path, body).await, None, "{path}");
+    }
+    // Once the semaphore is closed, no request gets the turn, and none waits for it.
+    edge.shared.computations.close();
+    for (path, body) in &requests {
+        assert_eq!(edge.post(&key, path, body).await, Some(ErrorCode::Overloaded), "{path}");
+    }
 }

@@ -1,0 +1,62 @@
+//! A coordinator whose disk fills up. The disk is a file system of 160 MiB in memory that only the coordinator's process sees.
+
+use std::{
+    fs,
+    io::{Read, Write},
+    net::TcpStream,
+    path::Path,
+    process::Command,
+};
+
+use crate::operator::{PROGRAM, Serving, undisturbed};
+
+/// Returns a command that mounts a small disk at `data` and then becomes the program.
+fn on_a_small_disk(folder: &Path, program: &str) -> Command {
+    let mut command = Command::new("unshare");
+    let script = r#"mount -t tmpfs -o size=160m,mode=0700 none data && exec "$0" "$@""#;
+    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script, program]);
+    undisturbed(command, folder)
+}
+
+fn ready(serving: &Serving) -> String {
+    let mut stream = TcpStream::connect(serving.address()).expect("it listens");
+    let request = b"GET /readyz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
+    stream.write_all(request).expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it answers in text");
+    answer
+}
+
+#[test]
+fn a_full_disk_is_not_ready_until_there_is_room_again() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("data")).unwrap();
+    if !on_a_small_disk(folder.path(), "true").status().is_ok_and(|status| status.success()) {
+        eprintln!("LEFT OUT: a full disk (this system lets a process mount no file system of its own)");
+        return;
+    }
+    let program = on_a_small_disk(folder.path(), PROGRAM);
+    let serving = Serving::start_by(program, &["--tls", "off", "--data", "data"]);
+    assert!(ready(&serving).starts_with("HTTP/1.1 200"));
+
+    // The disk as the coordinator sees it.
+    let seen = Path::new("/proc").join(serving.process_id().to_string()).join("root");
+    let data = seen.join(folder.path().join("data").strip_prefix("/").unwrap());
+    let filler = data.join("filler");
+    fs::write(&filler, vec![1; 110 << 20]).unwrap();
+    let full = ready(&serving);
+    assert!(full.starts_with("HTTP/1.1 503") && full.contains("MiB left"), "{full}");
+
+    // A disk without a free byte still answers.
+    let mut file = fs::OpenOptions::new().append(true).open(&filler).unwrap();
+    while file.write_all(&[1; 4096]).is_ok() {}
+    let full = ready(&serving);
+    assert!(full.starts_with("HTTP/1.1 503") && full.contains(" 0 MiB left"), "{full}");
+
+    // An open file would keep its blocks.
+    drop(file);
+    fs::remove_file(&filler).unwrap();
+    let free = ready(&serving);
+    assert!(free.starts_with("HTTP/1.1 200"), "{free}");
+    serving.stop();
+}
