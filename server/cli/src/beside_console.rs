@@ -1,4 +1,5 @@
-//! Checks that the table in `docs/reference/console.md` lists every API endpoint, and only commands that exist.
+//! Tests the table in `docs/reference/console.md`. The table must list every endpoint of the administrative API, and
+//! every command in the table must exist.
 
 use std::collections::BTreeSet;
 

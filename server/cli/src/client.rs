@@ -86,7 +86,8 @@ struct Ended {
 /// Takes part in rounds on local data until ctrl-c, SIGTERM or the requested number of accepted updates.
 ///
 /// # Errors
-/// If a file cannot be read, or the coordinator refuses the client.
+/// Fails if an option is invalid, if a file cannot be read or written, or if the client cannot continue, for example
+/// because the coordinator refuses it.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let log = LogConfig { format: LogFormat::Text, level: "warn".into() };
     telemetry::init_log(&log, std::env::var("RUST_LOG").ok().as_deref())?;

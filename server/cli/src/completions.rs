@@ -6,7 +6,7 @@ use super::{Cli, CliError, output};
 /// The arguments of `folkmoot completions`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The shell.
+    /// The shell that loads the script.
     shell: Shell,
 }
 

@@ -23,7 +23,7 @@ pub struct ConnectionArgs {
 }
 
 impl ConnectionArgs {
-    /// Creates a client of the administrative API. It sends nothing yet.
+    /// Creates a client of the administrative API. Does not send a request yet.
     ///
     /// # Errors
     /// If the certificate or the URL is invalid.
@@ -34,7 +34,7 @@ impl ConnectionArgs {
     }
 }
 
-/// The flags of a command that shows something of a coordinator and needs no other flags.
+/// The flags of a command that reads from a coordinator and needs only the connection and the output format.
 #[derive(clap::Args)]
 pub struct CoordinatorArgs {
     #[command(flatten)]
@@ -46,7 +46,7 @@ pub struct CoordinatorArgs {
 /// The arguments of a command that shows or changes one task.
 #[derive(clap::Args)]
 pub struct TaskArgs {
-    /// The task.
+    /// The id of the task, as listed by `folkmoot task list`.
     pub task: TaskId,
     #[command(flatten)]
     pub connection: ConnectionArgs,
@@ -70,7 +70,7 @@ pub struct OptionalConnectionArgs {
 }
 
 impl OptionalConnectionArgs {
-    /// Creates a client of the administrative API. It sends nothing yet.
+    /// Creates a client of the administrative API. Does not send a request yet.
     ///
     /// # Errors
     /// If the URL or the key is missing, or if the URL or the certificate is invalid.

@@ -90,7 +90,7 @@ const CLIENT_ERRORS: [(&str, &str, &str); 11] = [
         "Check the path, the free space and the permissions.",
     ),
     ("NoModel", "The client has not downloaded a model yet.", "Wait for the first assignment."),
-    ("AlreadyRunning", "The client is already running.", "Stop it first."),
+    ("AlreadyRunning", "The client is already running.", "Stop the client first."),
     ("Forgotten", "The client was forgotten or closed.", "Connect again."),
     ("Internal", "The library has a bug.", "Report it with the detail."),
 ];
@@ -111,7 +111,7 @@ fn reference() -> String {
              `FolkmootError.code` has its own codes ([guide](../guides/browser.md#what-goes-wrong)); a code from the table below \
              is in the text of `refused` and in the `detail` of `stopped`.\n\n\
              ## Errors that a coordinator returns\n\n\
-             The name of a code never changes, and is never reused for another error. `Refused` carries it.\n\n\
+             The name of a code never changes, and is never reused for another error. The error `Refused` contains this code.\n\n\
              | code, in JSON and TypeScript | Rust | Kotlin, Python | Swift | HTTP | meaning | what a client does |\n\
              |---|---|---|---|---|---|---|\n";
     for code in ErrorCode::ALL {

@@ -25,7 +25,7 @@ pub struct Args {
 struct Evaluation {
     example_count: u64,
     mean_loss: Option<f64>,
-    /// `None` if labels are not class numbers.
+    /// The accuracy, 0 to 1; `None` if labels are not class numbers.
     accuracy: Option<f64>,
 }
 

@@ -39,7 +39,7 @@ pub fn json<T: Serialize + ?Sized>(value: &T) -> Result<String, CliError> {
         .map_err(|error| CliError::new(format!("the result cannot be written as JSON: {error}")))
 }
 
-/// Prints text and a line break. Control characters are escaped, because the text may come from outside. A reader
+/// Prints text and a line break. Control characters are escaped, because the text may contain untrusted data. A reader
 /// that exits early, such as `head`, is not an error.
 ///
 /// # Errors
@@ -48,7 +48,7 @@ pub fn line(text: &str) -> Result<(), CliError> {
     write(&printable::lines(text.trim_end()))
 }
 
-/// Prints a line of JSON. Control characters are escaped so that it stays valid JSON.
+/// Prints a line of JSON. Control characters are escaped so that the line stays valid JSON.
 ///
 /// # Errors
 /// If stdout cannot be written.

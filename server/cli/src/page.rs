@@ -24,7 +24,7 @@ impl NumberedPageArgs {
 /// The arguments of a command that lists a page of a task's items.
 #[derive(clap::Args)]
 pub struct TaskPageArgs {
-    /// The task.
+    /// The id of the task, as listed by `folkmoot task list`.
     pub task: TaskId,
     #[command(flatten)]
     pub page: NumberedPageArgs,

@@ -29,7 +29,7 @@ pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), CliError> {
 pub fn check(path: &Path) -> Result<(), CliError> {
     let Some(what) = treasure(path) else { return Ok(()) };
     let message = format!("{} holds {what}, so it is not overwritten", path.display());
-    Err(CliError::with_remedy(message, "choose another file, or move this one away"))
+    Err(CliError::with_remedy(message, "choose another file, or move the existing one away"))
 }
 
 /// Describes the contents of a file that cannot be recreated. Returns `None` for other files, and if there is no

@@ -34,11 +34,11 @@ const TICK: Duration = Duration::from_millis(250);
 pub struct Config {
     /// The server: address, data folder and TLS.
     pub server: ServerConfig,
-    /// The database.
+    /// The database settings.
     pub database: DatabaseConfig,
     /// Limits on incoming HTTP connections and requests.
     pub limits: LimitsConfig,
-    /// The log.
+    /// The log settings.
     pub log: LogConfig,
 }
 

@@ -1,4 +1,4 @@
-//! Value parsers for options with a fixed set of values whose types come from crates without clap.
+//! Value parsers for options with a fixed set of values. They serve types from crates that do not depend on clap.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 

@@ -126,7 +126,8 @@ fn line(update: &UpdateFile, codec: Codec) -> Result<Line, EncodeError> {
     })
 }
 
-/// Returns the shortest of many times in seconds, because other load on the machine only adds time.
+/// Runs a function repeatedly and returns the shortest duration, in seconds. Other load on the machine can only make a
+/// run longer.
 fn seconds(mut run: impl FnMut()) -> f64 {
     let whole = stopwatch();
     let mut least = f64::INFINITY;

@@ -51,7 +51,7 @@ pub fn read(path: &Path, base: Option<&Path>) -> Result<UpdateFile, CliError> {
     let (values, rest) = values.as_chunks::<4>();
     if !rest.is_empty() || values.len() as u64 != header.element_count {
         return Err(at(format!(
-            "the header announces {} values; {} follow",
+            "the header announces {} values, but {} follow",
             header.element_count,
             values.len()
         )));
@@ -62,7 +62,7 @@ pub fn read(path: &Path, base: Option<&Path>) -> Result<UpdateFile, CliError> {
     };
     if schema.parameter_count() != header.element_count || header.element_count > PARAMETERS_MAX {
         return Err(at(format!(
-            "the update has {} values, the model {}. If tensors of the task are frozen, the update has no values for \
+            "the update has {} values, but the model has {}. If tensors of the task are frozen, the update has no values for \
              them; read it without --base",
             header.element_count,
             schema.parameter_count()
@@ -121,7 +121,7 @@ mod tests {
         let refused = |path: &Path, base: Option<&Path>| read(path, base).err().unwrap().to_string();
         assert!(refused(&after, None).contains("--base"));
         assert!(refused(&example("cnn.onnx"), Some(&after)).contains("tensors"));
-        assert!(refused(&written, Some(&example("cnn.onnx"))).contains("values, the model"));
+        assert!(refused(&written, Some(&example("cnn.onnx"))).contains("values, but the model"));
         std::fs::write(&written, &encode_update(&header, &update.values)[..200]).unwrap();
         assert!(refused(&written, None).contains("22 follow"), "{}", refused(&written, None));
     }

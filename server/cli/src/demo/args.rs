@@ -41,7 +41,7 @@ pub struct Args {
     /// everything that the model could learn.
     #[arg(long, value_parser = parse_epsilon)]
     pub epsilon: Option<f64>,
-    /// The delta of the privacy budget: the probability mass for which epsilon need not hold.
+    /// The delta of the privacy budget: the probability with which epsilon may fail to hold.
     #[arg(long, default_value_t = 1e-5, value_parser = parse_delta, requires = "epsilon")]
     pub delta: f64,
     /// The codec of the clients' updates: eden:4, eden:1, top_k:0.01, fp16, qsgd:15 and others. By default, updates
@@ -58,7 +58,7 @@ pub struct Args {
     #[arg(long)]
     pub keep_open: bool,
     /// Serve a web page on which you draw digits and train together with the clients. Each round waits for the page.
-    /// This needs the package that `cargo xtask wasm` builds, and runs without TLS until ctrl-c.
+    /// The page needs the package that `cargo xtask wasm` builds, and is served without TLS until ctrl-c.
     #[arg(long, conflicts_with_all = ["cohort", "epsilon", "keep_open"])]
     pub browser: bool,
     /// The port of the page on this machine; 0 lets the system choose.

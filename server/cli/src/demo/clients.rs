@@ -20,7 +20,7 @@ pub struct Clients {
     stop: watch::Sender<bool>,
 }
 
-/// The connection settings of the clients.
+/// The settings with which the clients connect to the coordinator.
 pub struct Meeting {
     /// The URL of the coordinator.
     pub url: String,

@@ -40,7 +40,7 @@ impl Control {
     /// Creates a token that lets `uses` clients enrol in the task's population.
     ///
     /// # Errors
-    /// [`DemoError::Admin`] if the coordinator refuses.
+    /// [`DemoError::Admin`] if the coordinator cannot be reached or refuses the request.
     pub async fn create_token(&self, description: &TaskDescription, uses: u32) -> Result<String, DemoError> {
         let population = description.population.clone();
         Ok(self.api.create_token(population, Some(u64::from(uses)), None).await?.token)
@@ -49,7 +49,7 @@ impl Control {
     /// Uploads the model and creates the task as a draft.
     ///
     /// # Errors
-    /// [`DemoError::Admin`] if the coordinator refuses.
+    /// [`DemoError::Admin`] if the coordinator cannot be reached or refuses the request.
     pub async fn create_task(&self, onnx: &[u8], description: TaskDescription) -> Result<TaskId, DemoError> {
         let model = self.api.create_model(onnx.to_vec()).await?.model;
         Ok(self.api.create_task(description, model, false).await?.id)
@@ -58,7 +58,7 @@ impl Control {
     /// Activates the task.
     ///
     /// # Errors
-    /// [`DemoError::Admin`] if the coordinator refuses.
+    /// [`DemoError::Admin`] if the coordinator cannot be reached or refuses the request.
     pub async fn activate(&self, task: TaskId) -> Result<(), DemoError> {
         self.api.change_task(task, TaskVerb::Activate).await?;
         Ok(())
@@ -67,7 +67,7 @@ impl Control {
     /// Returns version `number` of the task's model, counted from 1, or `None` if it has not been committed yet.
     ///
     /// # Errors
-    /// [`DemoError::Admin`] if the coordinator refuses.
+    /// [`DemoError::Admin`] if the coordinator cannot be reached or refuses the request.
     pub async fn committed(&self, task: TaskId, number: u64) -> Result<Option<Committed>, DemoError> {
         let page = Page { limit: 1, before: Some(number + 1) };
         let newest = self.api.versions(task, page).await?.pop();

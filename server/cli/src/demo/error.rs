@@ -35,7 +35,7 @@ pub enum DemoError {
     Output {
         /// The folder or file.
         path: PathBuf,
-        /// The cause.
+        /// The operating system's error.
         source: io::Error,
     },
     /// The browser package has not been built.
@@ -52,7 +52,7 @@ pub enum DemoError {
     Package {
         /// The folder or file.
         path: PathBuf,
-        /// The cause.
+        /// The operating system's error.
         source: io::Error,
     },
     /// The page's address cannot be bound.
@@ -60,9 +60,9 @@ pub enum DemoError {
         "the page cannot be served at {address}: {source}; choose another port with --port, or 0 for any free port"
     )]
     Page {
-        /// The address.
+        /// The address of the page.
         address: SocketAddr,
-        /// The cause.
+        /// The operating system's error.
         source: io::Error,
     },
     /// The handlers for ctrl-c and SIGTERM cannot be installed.
@@ -77,7 +77,7 @@ pub enum DemoError {
     /// The coordinator's socket failed.
     #[error(transparent)]
     Serve(#[from] ServeError),
-    /// The coordinator refused a request of the operator.
+    /// A request of the demo's operator failed.
     #[error(transparent)]
     Admin(#[from] AdminError),
     /// The HTTP client of a client cannot be created.
@@ -88,7 +88,7 @@ pub enum DemoError {
     Client {
         /// The number of the client, from 1.
         number: usize,
-        /// The cause.
+        /// The error of the client.
         source: Box<ClientError>,
     },
     /// No round was committed for too long.

@@ -27,17 +27,17 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// A task to follow, with everything that is needed to evaluate its versions.
 pub struct Following<'a> {
-    /// The operator.
+    /// The operator's access to the coordinator.
     pub control: &'a Control,
-    /// The task.
+    /// The id of the task.
     pub task: TaskId,
     /// The task description.
     pub description: &'a TaskDescription,
-    /// The traffic that the clients report.
+    /// The events that the clients have reported, counted by round.
     pub traffic: &'a Traffic,
     /// The examples on which each version is evaluated.
     pub held_out: &'a Examples,
-    /// The clock.
+    /// The source of the current time.
     pub clock: &'a Clock,
 }
 
@@ -47,7 +47,7 @@ pub struct Followed {
     pub rounds: Vec<RoundReport>,
     /// The last version as ONNX.
     pub onnx: Vec<u8>,
-    /// When it was committed.
+    /// When the last version was committed.
     pub ended_at: Timestamp,
 }
 
@@ -55,7 +55,7 @@ impl Following<'_> {
     /// Waits for `rounds` commits, evaluates each version, and prints progress.
     ///
     /// # Errors
-    /// [`DemoError::Stalled`] if no round commits for too long; errors of the evaluation.
+    /// [`DemoError::Stalled`] if no round commits for too long. Also fails if a request or an evaluation fails.
     pub async fn to_the_end(&self, rounds: u32, screen: &mut dyn Screen) -> Result<Followed, DemoError> {
         let mut followed = Followed { rounds: Vec::new(), onnx: Vec::new(), ended_at: (self.clock)() };
         let mut round_number = 0;
@@ -90,8 +90,8 @@ impl Following<'_> {
         }
     }
 
-    /// Waits until all clients of a commit know that their updates were accepted. The commit can be visible earlier
-    /// than that.
+    /// Waits until all clients of a commit know that their updates were accepted. The commit can become visible before
+    /// that.
     async fn await_last_words(&self, committed: &Committed) {
         let heard = async {
             while self.traffic.round(committed.round_number).accepted < committed.reports {

@@ -7,10 +7,10 @@ use rand::{Rng, RngExt};
 
 /// Splits the examples `indices` over `clients`, label by label, in shares drawn from a Dirichlet distribution.
 ///
-/// `alpha` is its concentration: 100 gives every client about the same mix, 0.1 leaves most clients with few labels
-/// and some with few examples (Yurochkin et al. 2019, "Bayesian nonparametric federated learning of neural networks",
-/// section 4). `labels[i]` is the label of example `i`. Every index goes to one client, and every client gets at
-/// least one, taken from the client that has most.
+/// `alpha` is the concentration of this distribution: 100 gives every client about the same mix, 0.1 leaves most
+/// clients with few labels and some with few examples (Yurochkin et al. 2019, "Bayesian nonparametric federated
+/// learning of neural networks", section 4). `labels[i]` is the label of example `i`. Every index goes to one client. A
+/// client that would get no example takes one from the client with the most examples.
 ///
 /// The caller has checked that `clients` is at least 1 and at most the number of indices.
 pub fn partition(
@@ -39,7 +39,7 @@ pub fn partition(
             dealt += now.len();
             rest = later;
         }
-        // The shares may not add up to exactly 1, so the last part gets the rest.
+        // The shares may not add up to exactly 1, so the last part gets the remaining examples.
         parts.iter_mut().last().into_iter().for_each(|part| part.extend_from_slice(rest));
     }
     fill_empty(&mut parts);
@@ -53,7 +53,7 @@ pub fn shuffle(items: &mut [usize], rng: &mut impl Rng) {
     }
 }
 
-/// Gives every client without examples one example of the client that has most.
+/// Gives every client without examples one example of the client with the most examples.
 fn fill_empty(parts: &mut [Vec<usize>]) {
     for empty in 0..parts.len() {
         if parts[empty].is_empty() {

@@ -16,7 +16,7 @@ pub struct RoundTraffic {
     pub accepted: u64,
     /// The number of bytes of the accepted updates.
     pub bytes_up: u64,
-    /// The number of bytes that clients with an accepted update downloaded. Downloads of other clients do not count.
+    /// The number of bytes that clients with an accepted update downloaded. It excludes the downloads of other clients.
     pub bytes_down: u64,
 }
 

@@ -22,7 +22,7 @@ pub struct Args {
     model: PathBuf,
     #[command(flatten)]
     plan: PlanArgs,
-    /// The seed of the synthetic examples and the directions.
+    /// The seed for the synthetic examples and for the random directions along which gradients are compared.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     #[command(flatten)]

@@ -7,7 +7,7 @@ use folkmoot_engine::{
     AdapterPeak, Examples, ImportLimits, Labels, LocalOptimizer, Loss, Model, Trainer, TrainingPlan, onnx,
 };
 
-/// The number of measurements; the fastest counts.
+/// The number of measurements, of which the fastest is reported.
 const REPETITIONS: usize = 5;
 /// The dimensions of the matrix product: rows, and the other two dimensions.
 const ROWS: usize = 512;

@@ -41,7 +41,8 @@ struct Sums {
     flops: u64,
 }
 
-/// Trains for some steps and measures the time of each kind of kernel. On an adapter, uses the adapter's own clock.
+/// Trains for one step without measurement, then for up to [`STEPS`] steps, and measures the time of each kind of
+/// kernel. On an adapter, the times are the adapter's own timestamps.
 ///
 /// # Errors
 /// Returns a [`TrainError`] if a step fails, or the adapter cannot time its kernels.

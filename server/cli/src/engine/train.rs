@@ -45,7 +45,7 @@ pub struct Args {
     /// The seed for the order of the examples.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// The number of threads for a step. The result depends on it.
+    /// The number of threads for a step. The trained weights depend on this number.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     threads: u16,
     /// The device to train on: `auto` (the fastest for this plan), `cpu`, `gpu`, or part of an adapter's name.
@@ -70,7 +70,7 @@ struct Trained {
     /// The device of the last step: `cpu`, or the adapter's name.
     device: String,
     energy_class: &'static str,
-    /// The reason why the training fell back from an adapter to the CPU, if it did.
+    /// The fault of the adapter that made the training fall back to the CPU, if any.
     device_fault: Option<String>,
     examples: usize,
     held_out: usize,
@@ -78,7 +78,7 @@ struct Trained {
     first_loss: f64,
     last_loss: f64,
     held_out_loss: Option<f64>,
-    /// `None` if labels are not class numbers.
+    /// The accuracy on the held-out examples, 0 to 1; `None` if labels are not class numbers.
     held_out_accuracy: Option<f64>,
     memory_bytes: usize,
     /// The number of bytes of the adapter's memory that the training used.

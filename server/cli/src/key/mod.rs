@@ -26,7 +26,8 @@ impl Command {
     /// Runs the command.
     ///
     /// # Errors
-    /// Fails if the coordinator cannot be reached or refuses the request.
+    /// Fails if the coordinator cannot be reached or refuses the request. `recover` needs no coordinator: it fails if
+    /// the data folder or the database cannot be used.
     pub async fn run(self) -> Result<(), CliError> {
         match self {
             Command::Create(args) => create::run(args).await,

@@ -33,7 +33,8 @@ pub struct Args {
 /// change.
 ///
 /// # Errors
-/// If a coordinator is running on the data folder, or if there is no database.
+/// Fails if a coordinator is running on the data folder, if there is no database, or if the configuration or the
+/// database cannot be used.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let config = config::load(args.config.as_deref())?;
     let data = args.data.unwrap_or(config.server.data);

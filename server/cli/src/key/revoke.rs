@@ -16,7 +16,7 @@ pub struct Args {
 /// Revokes an API key.
 ///
 /// # Errors
-/// If there is no such key, or the coordinator refuses.
+/// Fails if there is no such key, or if the coordinator cannot be reached or refuses the request.
 pub async fn run(args: Args) -> Result<(), CliError> {
     args.connection.connect()?.revoke_api_key(&args.id).await?;
     args.output.print(&json!({ "revoked": args.id }), |_| format!("API key {} is revoked", args.id))

@@ -19,7 +19,8 @@ pub struct Args {
 /// Uploads an ONNX model.
 ///
 /// # Errors
-/// If the file cannot be read, or the model cannot be trained.
+/// Fails if the file cannot be read, or if the coordinator cannot be reached or refuses the model, for example because
+/// it cannot be trained.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let onnx = std::fs::read(&args.file).map_err(CliError::read(&args.file))?;
     let model = args.connection.connect()?.create_model(onnx).await?;

@@ -8,7 +8,7 @@ use crate::{CliError, connection::ConnectionArgs, output::OutputArgs, replace};
 /// The flags of `folkmoot model download`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The task.
+    /// The id of the task, as listed by `folkmoot task list`.
     task: TaskId,
     /// The version. The default is the newest one.
     #[arg(long, value_name = "NUMBER")]
@@ -32,7 +32,8 @@ struct Downloaded {
 /// Downloads a model version as ONNX.
 ///
 /// # Errors
-/// If there is no such version, or the file cannot be written.
+/// Fails if there is no such version, if the coordinator cannot be reached or refuses the request, or if the file
+/// cannot be written.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let model = args.connection.connect()?.download_model(args.task, args.version).await?;
     replace::write(&args.out, &model.onnx)?;

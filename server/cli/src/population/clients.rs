@@ -10,7 +10,7 @@ use crate::{
 /// The arguments of `folkmoot population clients`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The population.
+    /// The name of the population.
     population: PopulationName,
     #[command(flatten)]
     connection: ConnectionArgs,

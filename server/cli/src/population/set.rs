@@ -16,7 +16,8 @@ pub struct Args {
     /// The total epsilon that all tasks may spend for one client or user: greater than 0, at most 1000.
     #[arg(long, requires = "delta")]
     epsilon: Option<f64>,
-    /// The delta for this epsilon. Choose it well below 1 / clients.
+    /// The delta for this epsilon: the probability with which epsilon may fail to hold. Choose a value well below 1 /
+    /// clients.
     #[arg(long, requires = "epsilon")]
     delta: Option<f64>,
     /// Remove the population's budget. Only the tasks' own budgets apply.

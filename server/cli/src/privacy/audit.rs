@@ -34,7 +34,8 @@ pub struct Args {
 /// Runs a private task with canaries in this process, and bounds what the released versions reveal about them.
 ///
 /// # Errors
-/// If the file has faults, the task has no central privacy, or the audit contradicts the claimed privacy.
+/// Fails if the file has faults, the task has no central privacy, the simulation fails, or the audit contradicts the
+/// claimed privacy.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let description = description(&args.file)?;
     let Args { canaries, rounds, confidence, .. } = args;
@@ -87,8 +88,8 @@ fn text(report: &AuditReport) -> String {
     };
     format!(
         "claimed                    at most mu {:.3} by {} versions with noise of {:.3} times the norm\n{}\n{}\n\n\
-         In each group of {} canaries, a coin decided for each canary whether it took part. The bounds hold with \
-         a probability of {:.3} together; \
+         In each group of {} canaries, a coin decided for each canary whether it took part. All bounds together hold with \
+         a probability of {:.3}; \
          epsilon is at delta {:e}.",
         report.claimed_mu,
         report.rounds,

@@ -14,7 +14,7 @@ const PAGE_ENTRIES: u32 = 100;
 /// Calls `visit` with every entry of a population's ledger, oldest first.
 ///
 /// # Errors
-/// If the coordinator refuses, or `visit` fails.
+/// Fails if the coordinator cannot be reached or refuses the request, or if `visit` fails.
 pub async fn for_each(
     admin: &AdminClient,
     population: &PopulationName,

@@ -20,7 +20,7 @@ use crate::{
 /// The flags of `folkmoot privacy export`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The population.
+    /// The name of the population.
     population: PopulationName,
     /// The file to write. By default, the entries are printed.
     #[arg(long, value_name = "FILE.jsonl")]
@@ -42,8 +42,8 @@ struct Exported {
 /// Exports a population's ledger as one line of JSON for each entry, oldest first.
 ///
 /// # Errors
-/// If the coordinator refuses, the file cannot be written, or the ledger is broken. A broken ledger is written all
-/// the same.
+/// Fails if the coordinator cannot be reached or refuses the request, if the file cannot be written, or if the ledger
+/// is broken. A broken ledger is exported, too.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let admin = args.connection.connect()?;
     let Some(file) = args.output else {

@@ -25,7 +25,7 @@ struct Kept {
 /// Reads a head: ENTRIES:DIGEST, a file with the output of `verify --json`, or an exported ledger.
 ///
 /// # Errors
-/// If `text` is none of these.
+/// Fails if `text` has none of these forms, or if the named file cannot be read.
 pub fn read(text: &str) -> Result<Head, CliError> {
     if let Some(head) = parse(text) {
         return Ok(head);
@@ -34,7 +34,7 @@ pub fn read(text: &str) -> Result<Head, CliError> {
     let wrong = || {
         CliError::with_remedy(
             format!("--head {text} is neither ENTRIES:DIGEST nor a file with a head or an export"),
-            "give a head as printed by `folkmoot privacy verify`: a number, a colon and 64 digits",
+            "give a head as printed by `folkmoot privacy verify`: a number, a colon and 64 hexadecimal digits",
         )
     };
     let file = File::open(path).map_err(|_| wrong())?;

@@ -21,7 +21,7 @@ const SHOWN_DIGITS: usize = 12;
 /// The flags of `folkmoot privacy ledger`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The population.
+    /// The name of the population.
     population: PopulationName,
     /// The number of entries to list, from the newest.
     #[arg(long, default_value_t = 20, value_name = "N")]
@@ -195,7 +195,7 @@ fn participation(participation: ParticipationView) -> String {
     match participation {
         ParticipationView::AtMost { count } => format!("at most {count}"),
         ParticipationView::Poisson { rate } => format!("Poisson {rate:.6}"),
-        ParticipationView::Whole { count } => format!("all as {count}"),
+        ParticipationView::Whole { count } => format!("all charged as {count}"),
     }
 }
 

@@ -35,7 +35,8 @@ impl Command {
     /// Runs the command.
     ///
     /// # Errors
-    /// If a number is out of range, a file cannot be read or written, the coordinator refuses, or a ledger is broken.
+    /// Fails if a number is out of range, if a file cannot be read or written, if the coordinator cannot be reached or
+    /// refuses the request, or if a ledger is broken.
     pub async fn run(self) -> Result<(), CliError> {
         match self {
             Command::Plan(args) => plan::run(&args),

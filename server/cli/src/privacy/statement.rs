@@ -12,7 +12,7 @@ const LINE_CHARACTERS_MAX: usize = 100;
 /// The flags of `folkmoot privacy statement`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The task.
+    /// The id of the task, as listed by `folkmoot task list`.
     task: TaskId,
     /// Write the statement to an HTML file instead of printing it.
     #[arg(long, value_name = "FILE.html")]
@@ -32,7 +32,7 @@ struct Written {
 /// Shows a task's privacy guarantee and the budget that it has spent.
 ///
 /// # Errors
-/// If the coordinator refuses, or the page cannot be written.
+/// Fails if the coordinator cannot be reached or refuses the request, or if the page cannot be written.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let statement = args.connection.connect()?.privacy(args.task).await?;
     let Some(file) = args.html else { return args.output.print(&statement, text) };

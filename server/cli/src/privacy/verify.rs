@@ -269,7 +269,7 @@ mod tests {
         }
         for text in ["3", "3:abc", "nowhere.json", ""] {
             let error = head::read(text).unwrap_err();
-            assert!(error.remedy.unwrap().contains("64 digits"), "{text}");
+            assert!(error.remedy.unwrap().contains("64 hexadecimal digits"), "{text}");
         }
     }
 }

@@ -8,9 +8,9 @@ pub enum ConfigError {
     /// The file cannot be read.
     #[error("the configuration file {path} cannot be read: {source}")]
     Read {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The cause.
+        /// The operating system's error.
         source: io::Error,
     },
     /// The file is not valid TOML, or has unknown keys or wrong types.

@@ -17,7 +17,7 @@ pub struct ServerConfig {
     pub listen: SocketAddr,
     /// The data folder: database, blobs, round log, certificates.
     pub data: PathBuf,
-    /// `own` if the coordinator serves TLS itself, `off` behind a proxy that does.
+    /// `own` if the coordinator serves TLS, `off` if a proxy in front of the coordinator serves TLS.
     pub tls: TlsChoice,
     /// The file of the operator's certificate with its chain, as PEM. Without it, the coordinator creates a
     /// certificate from its own certificate authority.
@@ -55,7 +55,7 @@ impl ServerConfig {
     /// Returns the files of the operator's certificate, if they are set.
     ///
     /// # Errors
-    /// If only one of the two files is set, or if `tls` is `off`.
+    /// If only one of the two files is set, or if both are set although `tls` is `off`.
     pub(super) fn certificate_files(&self) -> Result<Option<CertificateFiles>, ConfigError> {
         let refuse = |place: &str, message: &str| {
             Err(ConfigError::Value { place: place.into(), message: message.into() })
@@ -63,10 +63,10 @@ impl ServerConfig {
         match (&self.certificate, &self.key) {
             (None, None) => Ok(None),
             (Some(_), None) => {
-                refuse("server.key", "the key is missing; server.certificate needs a private key")
+                refuse("server.key", "it is not set; server.certificate needs the file of its private key")
             }
             (None, Some(_)) => {
-                refuse("server.certificate", "the key is missing; server.key needs a certificate")
+                refuse("server.certificate", "it is not set; server.key needs the file of its certificate")
             }
             (Some(_), Some(_)) if self.tls == TlsChoice::Off => refuse(
                 "server.certificate",

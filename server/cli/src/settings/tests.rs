@@ -50,9 +50,9 @@ fn a_certificate_and_its_key_come_together() {
     let files = load(&format!("[server]\n{both}"), &[]).unwrap().host_config().certificate.unwrap();
     assert_eq!((files.chain, files.key), ("a.pem".into(), "a.key".into()));
     let (text, _) = message("[server]\ncertificate = \"a.pem\"\n", &[]);
-    assert_eq!(text, "server.key: the key is missing; server.certificate needs a private key");
+    assert_eq!(text, "server.key: it is not set; server.certificate needs the file of its private key");
     let (text, _) = message("[server]\nkey = \"a.key\"\n", &[]);
-    assert_eq!(text, "server.certificate: the key is missing; server.key needs a certificate");
+    assert_eq!(text, "server.certificate: it is not set; server.key needs the file of its certificate");
     let (text, _) = message(&format!("[server]\n{both}tls = \"off\"\n"), &[]);
     assert!(text.starts_with("server.certificate: server.tls is off"), "{text}");
 }

@@ -10,11 +10,11 @@ use serde::de::DeserializeOwned;
 pub struct TomlFileError {
     /// The path of the file.
     pub path: String,
-    /// The line.
+    /// The number of the line.
     pub line: usize,
     /// The column, in characters.
     pub column: usize,
-    /// The fault.
+    /// A description of the fault, for example of an unknown key.
     pub message: String,
     /// The remedy, if there is one.
     pub remedy: Option<String>,

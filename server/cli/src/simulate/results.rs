@@ -27,7 +27,7 @@ impl Results {
     /// Creates the folder and the file of rounds.
     ///
     /// # Errors
-    /// If one of them cannot be created.
+    /// If the folder or the file cannot be created.
     pub fn open(folder: &Path, format: Format, onnx: Vec<u8>) -> Result<Self, CliError> {
         fs::create_dir_all(folder).map_err(write(folder))?;
         let path = folder.join("rounds").with_extension(format.extension());

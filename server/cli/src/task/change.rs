@@ -5,7 +5,8 @@ use crate::{CliError, connection::TaskArgs};
 /// Changes a task's state.
 ///
 /// # Errors
-/// If the coordinator refuses, for example because the task's state does not allow the change.
+/// Fails if the coordinator cannot be reached or refuses the request, for example because the task's state does not
+/// allow the change.
 pub async fn run(args: TaskArgs, verb: TaskVerb) -> Result<(), CliError> {
     let task = args.connection.connect()?.change_task(args.task, verb).await?;
     args.output.print(&task, |task| format!("task {} is {}", task.id, task.state))

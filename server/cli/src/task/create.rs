@@ -36,7 +36,8 @@ pub struct Args {
 /// Creates a task.
 ///
 /// # Errors
-/// If a file has faults, or the coordinator refuses. The error lists every fault.
+/// Fails if a file has faults, in which case the error lists all of them, or if the coordinator cannot be reached or
+/// refuses the request.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let onnx = std::fs::read(&args.model).map_err(CliError::read(&args.model))?;
     let (model, _) = check::read_model(&args.model)?;

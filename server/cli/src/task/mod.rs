@@ -63,7 +63,7 @@ impl Command {
     /// Runs the command.
     ///
     /// # Errors
-    /// If a file cannot be read, or the coordinator refuses.
+    /// Fails if a file cannot be read or written, or if the coordinator cannot be reached or refuses the request.
     pub async fn run(self) -> Result<(), CliError> {
         match self {
             Command::New(args) => new::run(args),

@@ -19,7 +19,8 @@ pub struct Args {
 /// Creates a new version with the weights of an earlier one.
 ///
 /// # Errors
-/// If the coordinator refuses, for example because the task is not paused or has no such version.
+/// Fails if the coordinator cannot be reached or refuses the request, for example because the task is not paused or has
+/// no such version.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let task = args.connection.connect()?.roll_back(args.task, args.version).await?;
     let version = args.version;

@@ -45,7 +45,7 @@ fn text(view: &RoundAssignmentsView) -> String {
     let lanes = table(["ASSIGNED", "STATUS", "REASON", "TOOK", "TRAINING", "BYTES"], rows);
     let left_out = match view.left_out {
         Some(0) => String::new(),
-        Some(count) => format!("\n{count} more are not shown"),
+        Some(count) => format!("\n{count} more assignments are not shown"),
         None => {
             "\nassignments are hidden: the task's privacy depends on keeping the selection secret".to_owned()
         }

@@ -10,7 +10,7 @@ use crate::{
 /// The flags of `folkmoot task series`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The task.
+    /// The id of the task, as listed by `folkmoot task list`.
     task: TaskId,
     /// The approximate number of versions to show, 1 to 5,000.
     #[arg(long, default_value_t = 20, value_name = "N")]

@@ -27,7 +27,7 @@ pub struct Args {
 /// Lists the clients that enrolled with a token, newest first.
 ///
 /// # Errors
-/// If there is no such token, or the coordinator refuses.
+/// Fails if there is no such token, or if the coordinator cannot be reached or refuses the request.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let page = Page { limit: args.limit, before: args.before };
     let clients = args.connection.connect()?.clients_of_token(&args.id, page).await?;

@@ -19,7 +19,7 @@ pub struct Args {
 /// Revokes an enrolment token, and with `--with-clients` its clients.
 ///
 /// # Errors
-/// If there is no such token, or the coordinator refuses.
+/// Fails if there is no such token, or if the coordinator cannot be reached or refuses the request.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let admin = args.connection.connect()?;
     if args.with_clients {

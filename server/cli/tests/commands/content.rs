@@ -190,7 +190,7 @@ async fn fill_access(storage: &Storage, organisation: OrganisationId) {
     }
 }
 
-/// Creates the tasks in the order of their placeholders.
+/// Creates the test tasks, in the order of the placeholders for their ids (`$DIGITS` and others).
 async fn fill_tasks(storage: &Storage, organisation: OrganisationId, model: &ModelRecord) -> Vec<TaskRecord> {
     let evaluation = json!({ "every_versions": 1, "central": true });
     let privacy = json!({

@@ -57,7 +57,7 @@ async fn every_command_prints_what_is_recorded() {
         let transcript = transcript::of(&stage, command, runs);
         let name = file(command);
         if !transcript.contains("\n[exit status ") {
-            differences.push(format!("no run of `folkmoot {command}` fails: record an error of it"));
+            differences.push(format!("no run of `folkmoot {command}` fails; record a run that fails"));
         }
         let expected = Data::read_from(&Path::new(FOLDER).join(&name), Some(DataFormat::Text)).raw();
         let actual = redactions.redact(&transcript).into_data();

@@ -36,11 +36,11 @@ pub struct Started {
 /// The paths of the results.
 #[derive(Clone, Debug, Serialize)]
 pub struct Files {
-    /// The trained model.
+    /// The path of the trained model.
     pub model: String,
-    /// The report.
+    /// The path of the report.
     pub report: String,
-    /// The chart.
+    /// The path of the chart.
     pub chart: String,
     /// The data folder of the run.
     pub run: String,
