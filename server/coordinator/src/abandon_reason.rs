@@ -20,7 +20,7 @@ pub enum AbandonReason {
     /// The accepted updates cannot be combined, or the result cannot be stored. A retry would fail again. The
     /// coordinator's log gives the cause.
     CommitFailed,
-    /// The metric fell so far below that of the best version that the task rolls back to it.
+    /// The metric became so much worse than that of the best version that the task rolls back to the best version.
     RolledBack,
 }
 

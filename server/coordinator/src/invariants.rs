@@ -27,10 +27,12 @@ fn holds(
 pub fn versions_have_no_gap(round: &Round) -> Result<(), BrokenInvariantError> {
     let Phase::Committed { version, .. } = round.phase else { return Ok(()) };
     let is_so = round.base_version.checked_add(1) == Some(version);
-    holds("versions_have_no_gap", is_so, || format!("version {version} from {}", round.base_version))
+    holds("versions_have_no_gap", is_so, || {
+        format!("version {version} was committed from base version {}", round.base_version)
+    })
 }
 
-/// Checks that a round combines at least `fewest` updates, and no more than the clients it drew.
+/// Checks that a round combines at least `fewest` updates, and at most as many as it has clients.
 ///
 /// `fewest` is 1, or 0 under a policy that keeps every draw
 /// ([`SchedulingPolicy::keeps_draws`](crate::scheduling::SchedulingPolicy::keeps_draws)).
@@ -42,7 +44,7 @@ pub fn a_commit_combines_its_cohort(round: &Round, fewest: u64) -> Result<(), Br
         return Ok(());
     };
     let is_so = (fewest..=cohort).contains(&accepted);
-    holds("a_commit_combines_its_cohort", is_so, || format!("{accepted} updates of {cohort} clients"))
+    holds("a_commit_combines_its_cohort", is_so, || format!("{accepted} updates from {cohort} clients"))
 }
 
 /// Checks that every assignment of a reporting round is accepted, outstanding or dropped.
@@ -57,15 +59,16 @@ pub fn every_assignment_is_counted_once(
     })
 }
 
-/// Checks that the aggregate combines exactly the accepted updates.
+/// Checks that the number of combined updates equals the number of accepted updates.
 pub fn the_aggregate_is_of_the_accepted(round: &Round, combined: u64) -> Result<(), BrokenInvariantError> {
     let Phase::Aggregating { accepted, .. } = round.phase else { return Ok(()) };
     holds("the_aggregate_is_of_the_accepted", combined == accepted, || {
-        format!("{combined} of {accepted} accepted")
+        format!("{combined} updates were combined, but {accepted} were accepted")
     })
 }
 
-/// Checks the invariants that depend on the round alone. `keeps_draws` is the policy's answer.
+/// Checks the invariants that depend on the round alone. `keeps_draws` is the result of
+/// [`SchedulingPolicy::keeps_draws`](crate::scheduling::SchedulingPolicy::keeps_draws).
 pub fn check_round(round: &Round, keeps_draws: bool) -> Result<(), BrokenInvariantError> {
     versions_have_no_gap(round)?;
     a_commit_combines_its_cohort(round, u64::from(!keeps_draws))

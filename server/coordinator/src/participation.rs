@@ -14,7 +14,7 @@ pub const RECENT_STARTS_MAX: usize = 64;
 pub struct History {
     /// The number of assignments that the client was given.
     pub starts: u64,
-    /// The client's clock: its accepted updates, counted from where it joined.
+    /// The client's clock: the clock at which it joined, plus the number of its updates that were accepted since then.
     pub clock: u64,
     /// The client's accepted updates. Unlike `clock`, it never jumps; differential privacy charges it.
     pub accepted: u64,
@@ -26,7 +26,7 @@ pub struct History {
     pub recent: VecDeque<Start>,
     /// The number of consecutive assignments without an update.
     pub failures: u32,
-    /// When the last of these assignments failed.
+    /// When the newest of these consecutive assignments failed.
     pub failed_at: Option<Timestamp>,
     /// When the last two updates were accepted, the older one first.
     pub pushed_at: [Option<Timestamp>; 2],
@@ -70,18 +70,18 @@ pub struct Push {
     pub base_version: u64,
     /// The sum of the losses over the examples.
     pub loss_sum: f64,
-    /// The number of examples, counted each time they were used.
+    /// The number of examples that were used. An example that is used in two epochs is counted twice.
     pub example_count: u64,
 }
 
-/// A client that waits for an assignment, with what it reported about itself.
+/// A client that waits for an assignment, with the number of examples and the attributes that it reported.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Candidate {
-    /// The client.
+    /// The client's id.
     pub client_id: ClientId,
     /// The number of examples that the client holds.
     pub example_count: u64,
-    /// The attributes that it reported.
+    /// The attributes that the client reported.
     pub attributes: BTreeMap<String, String>,
     /// The version of the client's SDK, as reported.
     pub sdk_version: String,
@@ -92,11 +92,11 @@ pub struct Candidate {
 pub struct Waiting {
     /// The client and its reported attributes.
     pub candidate: Candidate,
-    /// Its history in the task.
+    /// The client's history in the task.
     pub history: History,
     /// The owner of the device, if the population's unit of privacy is the user.
     pub user: Option<User>,
-    /// The id of the enrolment token with which it first enrolled, if known.
+    /// The id of the enrolment token with which the client first enrolled, if known.
     pub token: Option<String>,
 }
 

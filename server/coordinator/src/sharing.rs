@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 /// A task that could draw clients now.
 ///
-/// If a task's cohort does not fill before its deadline, the caller drops the claim. It should then add the
+/// If a task's cohort does not fill before its deadline, the caller drops the claim. The caller should then add the
 /// reserved clients to `served`; otherwise the task comes first again immediately.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
-    /// The task.
+    /// The task's id.
     pub task: TaskId,
     /// The task's priority. Higher priorities always come first.
     pub priority: u32,
@@ -21,14 +21,14 @@ pub struct Claim {
     pub served: u64,
     /// The number of clients it needs at once.
     pub wants: u64,
-    /// The time since when the task has been waiting. Among otherwise equal claims, the earliest comes first.
+    /// When the task began to wait. Among otherwise equal claims, the earliest comes first.
     pub waits_since: Timestamp,
 }
 
 /// The waiting clients that are reserved for a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// The task.
+    /// The task's id.
     pub task: TaskId,
     /// The number of reserved clients. If it is less than the task needs, they stay reserved while its cohort
     /// fills; no other task may draw them.
@@ -58,8 +58,8 @@ pub fn share(claims: &[Claim], waiting: u64) -> Vec<Grant> {
 /// Returns the `served` count for a task that starts, or that needs clients again after a pause.
 ///
 /// The result is at least the value that gives the task the smallest pass of its priority. So a task does not catch up
-/// for a time in which it asked for nothing. The result is `served` itself if that is larger, or if there are no other
-/// tasks.
+/// for a time in which it asked for nothing. If `served` is larger, or if there are no other tasks, the result is
+/// `served`.
 pub fn served_on_joining(priority: u32, weight: f64, served: u64, others: &[Claim]) -> u64 {
     let peers = others.iter().filter(|claim| claim.priority == priority);
     let pass = peers.map(Claim::pass).filter(|pass| pass.is_finite()).min_by(f64::total_cmp);

@@ -18,7 +18,7 @@ const SLOTS_MAX: u16 = 24 * 360 + 2;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Calendar {
-    /// The number of the first slot since 1970.
+    /// The number of the first slot. Slot 0 begins with the year 1970.
     first: u64,
     slots: VecDeque<CheckIns>,
 }
@@ -29,7 +29,7 @@ pub(super) struct Calendar {
 pub(super) struct CheckIns {
     /// The number of check-ins that clients were asked to make in this slot.
     pub told: f64,
-    /// The number of these check-ins that are expected at this time of day.
+    /// The number of requested check-ins that are likely to take place, given the clients present at this time of day.
     pub expected: f64,
 }
 

@@ -36,9 +36,9 @@ const DEMAND_PER_SECOND_MAX: f64 = 1e9;
 /// are expected than wanted. That is soon when cohorts lack clients, and far in the future when many clients are
 /// idle.
 ///
-/// **Corrections.** Expectations are corrected by two observations: the share of clients that recently came back,
-/// and a profile of the 24 hours of the day. The profile knows how many clients are present in each hour, and how
-/// many come unscheduled. So more clients are sent into the night, when only some come, and fewer into the
+/// **Corrections.** Expectations are corrected by two observations: the share of clients that recently came back, and a
+/// profile of the 24 hours of the day. The profile records how many clients are present in each hour, and how many come
+/// unscheduled. So the pace schedules more clients for the night, when only some of them come, and fewer for the
 /// morning peak. A new client, or one whose device was off, enters the calendar with its first window.
 ///
 /// **Sudden demand.** Only clients that come back can meet a sudden rise in demand, so `milliseconds_max` limits
@@ -67,7 +67,7 @@ impl Pace {
 
     /// Records the check-in of an idle client, scheduled or new.
     ///
-    /// Do not record the check-in of a client that returns from an assignment. It would count as supply, and
+    /// Do not record the check-in of a client that returns from an assignment. It would be mistaken for new supply, and
     /// fewer other clients would be called.
     pub fn observe(&mut self, now: Timestamp) {
         self.advance(now);
@@ -143,7 +143,7 @@ impl Pace {
     /// Returns the seconds until the first moment up to which one more client fits below the target rate, at most
     /// `seconds_max`.
     fn first_gap(&self, target: f64, seconds_max: f64, now: Timestamp) -> f64 {
-        // The new client counts, too: with an empty calendar, the result is 1 / target.
+        // The count includes the new client: with an empty calendar, the result is 1 / target.
         let share = self.returning_share();
         let (mut expected, mut at) = (1.0, 0.0);
         for slot in self.calendar.from(now) {
@@ -153,7 +153,9 @@ impl Pace {
             let end = at + slot.seconds;
             let flood = self.profile.excess_per_second(slot.start).min(target * FLOOD_SHARE_MAX);
             let coming = slot.check_ins.expected * share + flood * slot.seconds;
-            // Within a slot both grow linearly: expected + rate·(t − at) = target·t.
+            // Within a slot, the expected and the wanted check-ins both grow linearly. They are equal at the time t for
+            // which
+            // expected + rate·(t − at) = target·t.
             let rate = coming / slot.seconds;
             let gap = (expected - rate * at) / (target - rate);
             if target * at >= expected {

@@ -8,8 +8,8 @@ const WATCHED_SECONDS_MIN: f64 = 600.0;
 /// The lowest presence: even in a quiet hour, some client may come back.
 const PRESENCE_MIN: f64 = 0.05;
 const HOUR_MILLISECONDS: u64 = 3_600_000;
-/// The time within an hour from which idle clients are counted. By then, clients that left at its start are known
-/// to be gone.
+/// The time within an hour, in milliseconds, after which idle clients are counted. By then, the estimate no longer
+/// includes clients that left at the start of the hour.
 const COUNTED_FROM_MILLISECONDS: u64 = 40 * 60_000;
 
 /// The daily profile of check-ins, by hour in UTC: how many clients are present, and how many come unscheduled.

@@ -39,7 +39,7 @@ struct World {
     /// The time when the current cohort began to fill, and its clients.
     begun_at: u64,
     gathered: u64,
-    /// For each cohort, the time when it began to fill, and the time that it took, in milliseconds.
+    /// For each cohort, the time when it began to fill, and the time that it took to fill, in milliseconds.
     fills: Vec<(u64, u64)>,
     check_ins: VecDeque<u64>,
 }

@@ -24,9 +24,8 @@ pub enum Clipping {
         #[serde(default = "default_quantile")]
         #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1)))]
         quantile: f64,
-        /// The speed at which the norm adapts: above 0, at most 1. Each round multiplies the norm by e^(−rate ·
-        /// (counted −
-        /// wanted share)).
+        /// The speed at which the norm adapts: above 0, at most 1. Each round multiplies the norm by e^(−rate · (share
+        /// − quantile)), where share is the noised share of updates below the norm.
         #[serde(default = "default_rate")]
         #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "maximum" = 1)))]
         rate: f64,

@@ -12,8 +12,7 @@ pub enum SumNoise {
     Independent,
     /// DP-FTRL with tree aggregation. Noise cancels along a binary tree over the versions, so the model after t
     /// versions contains the noise of only about log2(t) versions. It needs no assumption about how clients are drawn
-    /// (Kairouz et
-    /// al. 2021, "Practical and private (deep) learning without sampling or shuffling").
+    /// (Kairouz et al. 2021, "Practical and private (deep) learning without sampling or shuffling").
     Tree {
         /// The smallest distance between two versions with updates of the same client: at least 1. Selection
         /// enforces it.
@@ -62,7 +61,8 @@ impl SumNoise {
         *self == Self::default()
     }
 
-    /// Returns the smallest distance between two versions of a client, if the noise needs one.
+    /// Returns the smallest distance between two versions with updates of the same client. Returns `None` for
+    /// independent noise, which needs no distance.
     pub fn separation(&self) -> Option<u64> {
         match *self {
             Self::Independent => None,

@@ -24,7 +24,7 @@ const COUNT_DEVIATION_SHARE: f64 = 1.0 / 20.0;
 /// every process and after every restart.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Terms {
-    /// The charge of every release, including everything released with it.
+    /// The charge of each release. It includes everything that is published with the release.
     pub charge: Charge,
     /// The standard deviation of the noise divided by the clipping norm. It applies to the sum of updates, or to
     /// each update if clients add the noise. In a stream, it is divided by the sensitivity of the whole stream.
@@ -91,7 +91,8 @@ fn local_terms(context: &PrivacyContext<'_>) -> Result<Terms, Box<Fault>> {
     })
 }
 
-/// Returns the noise multiplier of the description, or the smallest sufficient one.
+/// Returns the description's noise multiplier. If the description sets none, returns the smallest multiplier that keeps
+/// the task within its budget.
 fn noise_multiplier(
     context: &PrivacyContext<'_>,
     participation: Participation,
@@ -101,12 +102,12 @@ fn noise_multiplier(
         return Err(fault("kind", "it promises no privacy", "choose \"central\" or \"local\""));
     };
     let multiplier = match limits.noise_multiplier {
-        // The given value is relative to the clipping norm.
+        // The description's multiplier is relative to the clipping norm.
         Some(value) => rounded_up(value) / relation.sensitivity_per_clipping_norm(),
         None => rounded_up(calibrated(&limits, participation, context.rounds.unwrap_or(1))?),
     };
     NoiseMultiplier::new(multiplier, relation)
-        .map_err(|error| fault("noise_multiplier", &error.to_string(), "choose another noise_multiplier"))
+        .map_err(|error| fault("noise_multiplier", &error.to_string(), "change noise_multiplier"))
 }
 
 /// Rounds up to a millionth. Six decimals survive every text format, and the ledger's digests need exact numbers.
@@ -124,14 +125,15 @@ fn no_room(error: &SplitError) -> Box<Fault> {
     fault("clipping", &error.to_string(), remedy)
 }
 
-/// Returns the releases that a client may be in, as far as selection enforces a limit.
+/// Returns the pattern of releases in which one client may take part. It contains only limits that selection enforces.
 fn participation(
     central: &CentralPrivacy,
     context: &PrivacyContext<'_>,
 ) -> Result<Participation, Box<Fault>> {
     let enforced = enforced(context)?;
     let refuse = |error: ClaimError| {
-        fault("amplification", &error.to_string(), "claim only guarantees that selection enforces")
+        let remedy = "set participations_max and noise.separation to at least 1";
+        fault("amplification", &error.to_string(), remedy)
     };
     match (central.noise, central.amplification) {
         (SumNoise::Independent, Amplification::None) => {
@@ -191,7 +193,10 @@ fn calibrated(limits: &Limits, participation: Participation, releases: u64) -> R
     let wrong = |error: &dyn std::fmt::Display| {
         fault(
             "epsilon",
-            &format!("no amount of noise keeps {releases} versions within this epsilon: {error}"),
+            &format!(
+                "no amount of noise keeps {releases} versions within epsilon {}: {error}",
+                limits.epsilon
+            ),
             "raise epsilon, or lower stop.rounds or participations_max",
         )
     };

@@ -260,7 +260,7 @@ fn clients_add_noise_for_two_norms() {
     let weighed =
         json!({ "aggregator": { "kind": "weighted_mean" }, "privacy": local(json!({}))["privacy"].clone() });
     assert_eq!(faults(weighed), ["aggregator.kind"]);
-    // Every assignment counts, even if no version contains its update.
+    // Every assignment is charged, even if no version contains its update.
     let history = History { starts: 2, ..Default::default() };
     assert!(!settled.privacy.allows(participated(&history), 0, Some(50)));
 }

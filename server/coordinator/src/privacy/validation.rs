@@ -18,7 +18,7 @@ impl CentralPrivacy {
         }
         if self.noise_multiplier.is_none() && context.rounds.is_none() {
             let message = "it is not set, and it cannot be derived without stop.rounds";
-            let remedy = "set it, or set stop.rounds";
+            let remedy = "set noise_multiplier or stop.rounds";
             faults.push(Fault::new("privacy.noise_multiplier", message, remedy));
         }
         self.clipping.validate(context.value_max, faults);
@@ -40,7 +40,8 @@ impl CentralPrivacy {
         };
         check(separation > 0, "privacy.noise.separation", "it is 0", "it must be at least 1");
         let is_planned = context.rounds.is_some_and(|rounds| rounds <= RELEASES_MAX);
-        let message = "correlated noise is planned for a fixed number of versions, but stop.rounds is not set or above 2^20";
+        let message =
+            "correlated noise is planned for at most 2^20 versions, but stop.rounds is larger or not set";
         check(is_planned, "stop.rounds", message, "set it to the number of versions, at most 1048576");
         let is_fixed = matches!(self.clipping, Clipping::Fixed { .. });
         let message = "correlated noise needs the same clipping norm for all versions";
@@ -50,7 +51,7 @@ impl CentralPrivacy {
         check(is_plain, "privacy.amplification", message, "choose amplification = \"none\"");
         let returns = context.rolls_back;
         let message = "after a rollback to an earlier version, correlated noise no longer cancels";
-        let remedy = "remove the rollback margin, or choose privacy.noise.kind = \"independent\"";
+        let remedy = "remove rollback_margin, or choose privacy.noise.kind = \"independent\"";
         check(!returns, "evaluation.rollback_margin", message, remedy);
     }
 }
@@ -81,7 +82,7 @@ impl LocalPrivacy {
                     faults.push(Fault::new(
                         "grid.value_max",
                         format!("it is {value_max}, too small for client noise with a standard deviation of {deviation:.3}"),
-                        format!("raise it to {least} and lower grid.fraction_bits, raise epsilon, or lower clipping_norm"),
+                        format!("raise grid.value_max to {least} and lower grid.fraction_bits, or raise epsilon, or lower clipping_norm"),
                     ));
                 }
             }

@@ -195,11 +195,11 @@ mod tests {
             Phase::Committed { at: Timestamp(8_000), cohort: 3, accepted: 2, version: 1 }
         );
         let refused = step(committed, clients(0), 9_000).unwrap_err();
-        assert_eq!(refused.to_string(), "a round that is committed cannot take waiting clients");
+        assert_eq!(refused.to_string(), "a round that is committed does not accept waiting clients");
     }
 
-    /// An enrolment token with many clients gets at most half of a round. Clients beyond the bound do not count
-    /// as waiting.
+    /// An enrolment token with many clients gets at most half of a round. Clients beyond that limit do not count as
+    /// waiting.
     #[test]
     fn a_round_and_a_flow_keep_to_the_share_of_a_token() {
         let waiting: Vec<Waiting> = (0..20)
@@ -279,7 +279,7 @@ mod tests {
         let mut reporting = round();
         reporting.phase = Phase::Reporting { since: Timestamp(0), cohort: 3, asked: None };
         let refused = step(reporting, RoundInput::Closed(ReportCounts::default()), 1).unwrap_err();
-        assert_eq!(refused.to_string(), "a round that is reporting cannot take a close");
+        assert_eq!(refused.to_string(), "a round that is reporting does not accept a request to close");
     }
 
     #[test]

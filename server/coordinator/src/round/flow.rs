@@ -37,7 +37,9 @@ impl Round {
             return (self, vec![Effect::Drop(dropped)]);
         }
         match rules.policy.commit(&facts) {
-            // A flow never asks its clients: a client that is still training counts in a later round.
+            // A flow never asks its clients to send early. The update of a client that is still training belongs to a
+            // later
+            // round.
             CommitDecision::Wait | CommitDecision::Ask => {}
             CommitDecision::Abandon(reason) => return self.abandon(reason, now),
             CommitDecision::Commit => {

@@ -16,7 +16,7 @@ pub use step::{Collected, Effect, Gathered, InvalidTransitionError, RoundInput, 
 pub struct Round {
     /// The id of the round.
     pub id: RoundId,
-    /// The task.
+    /// The id of the task.
     pub task_id: TaskId,
     /// The round's number in the task. It starts at 1 and includes abandoned rounds.
     pub number: u64,

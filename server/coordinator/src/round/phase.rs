@@ -60,7 +60,7 @@ pub enum Phase {
     Abandoned {
         /// When it was abandoned.
         at: Timestamp,
-        /// The reason.
+        /// The reason why it was abandoned.
         reason: AbandonReason,
     },
 }

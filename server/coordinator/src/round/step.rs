@@ -52,7 +52,7 @@ pub struct Collected {
     pub members: Vec<Member>,
     /// The L2 norms of the last version changes, newest first.
     pub changes: Vec<f64>,
-    /// The enrolment tokens of clients that train, or whose updates count in the round. Empty without a token
+    /// The enrolment tokens of the clients that train, or whose updates the round has accepted. Empty without a token
     /// bound.
     pub tokens: TokenCounts,
 }
@@ -62,7 +62,7 @@ pub struct Collected {
 pub struct Rules<'a> {
     /// Decides when clients start and versions are committed.
     pub policy: &'a dyn SchedulingPolicy,
-    /// Decides which of the possible clients start.
+    /// Decides which of the waiting clients start.
     pub selection: &'a SelectionChoice,
     /// The largest share of a round's clients from one enrolment token; `None` for no limit.
     pub token_share_max: Option<f64>,
@@ -93,7 +93,7 @@ pub enum Effect {
 
 /// An input that is not valid in the round's phase.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a round that is {phase} cannot take {input}")]
+#[error("a round that is {phase} does not accept {input}")]
 pub struct InvalidTransitionError {
     phase: &'static str,
     input: &'static str,
@@ -117,7 +117,7 @@ impl Round {
                 Ok(self.select(since, &gathered, rules, now, rng))
             }
             (Phase::Reporting { .. }, RoundInput::Reports(counts)) => Ok(self.report(counts, rules, now)),
-            // The draw is not repeated: the round combines what has arrived.
+            // The draw is not repeated: the round combines the updates that have arrived.
             (Phase::Reporting { cohort, .. }, RoundInput::Closed(counts)) if rules.policy.keeps_draws() => {
                 Ok(self.close(cohort, counts, now))
             }
@@ -156,11 +156,11 @@ impl RoundInput {
         match self {
             RoundInput::Waiting(_) => "waiting clients",
             RoundInput::Reports(_) => "reports",
-            RoundInput::Closed(_) => "a close",
+            RoundInput::Closed(_) => "a request to close",
             RoundInput::Collected(_) => "starts and reports",
             RoundInput::Released { .. } => "a release",
             RoundInput::Evaluated => "an evaluation",
-            RoundInput::Stop(_) => "a stop",
+            RoundInput::Stop(_) => "a request to stop",
         }
     }
 }

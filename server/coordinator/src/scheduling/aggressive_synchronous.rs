@@ -26,7 +26,7 @@ pub struct AggressiveSynchronous {
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(range(min = 1), extend("examples" = [50])))]
     pub ask_at: Option<u64>,
-    /// Seconds for the asked clients to send their updates. Later updates do not count.
+    /// The number of seconds that the asked clients have to send their updates. Later updates are not combined.
     #[serde(default = "default_grace_seconds")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_592_000)))]
     pub grace_seconds: u64,
@@ -38,7 +38,7 @@ pub struct AggressiveSynchronous {
     #[serde(default = "default_selection_deadline_seconds")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_592_000)))]
     pub selection_deadline_seconds: u64,
-    /// Seconds from the draw to the last accepted update, asked or not.
+    /// The number of seconds after the draw for which the round accepts updates, whether or not it has asked for them.
     #[serde(default = "default_reporting_deadline_seconds")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_592_000)))]
     pub reporting_deadline_seconds: u64,
@@ -59,8 +59,8 @@ impl AggressiveSynchronous {
         self.minimum_cohort.unwrap_or(self.cohort.div_ceil(2))
     }
 
-    /// Returns when a reporting round ends by the clock alone: at its deadline, or at the end of the grace period
-    /// if its clients were asked.
+    /// Returns the latest moment at which a reporting round ends, regardless of the updates: its deadline, or the end
+    /// of the grace period if its clients were asked.
     pub fn closes_at(&self, since: Timestamp, asked: Option<Timestamp>) -> Timestamp {
         let deadline = since.plus_seconds(self.reporting_deadline_seconds);
         asked.map_or(deadline, |asked| deadline.min(asked.plus_seconds(self.grace_seconds)))
@@ -83,7 +83,7 @@ impl SchedulingPolicy for AggressiveSynchronous {
             // A wrong cohort is one fault; do not report its consequences.
             let is_right = self.cohort == 0 || (1..=cohort).contains(&count);
             let message = format!("it is {count}, with a cohort of {cohort}");
-            check.that(is_right, field, message, "it must be 1 to cohort");
+            check.that(is_right, field, message, "it must be 1 to `cohort`");
         }
         check.seconds("grace_seconds", self.grace_seconds);
         check.seconds("selection_deadline_seconds", self.selection_deadline_seconds);

@@ -1,4 +1,4 @@
-//! Checks of the policies' numbers.
+//! Checks the ranges of the policies' settings.
 
 use folkmoot_protocol::Fault;
 

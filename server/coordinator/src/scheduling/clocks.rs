@@ -5,12 +5,12 @@ use folkmoot_protocol::{ClientId, Timestamp};
 use super::Outstanding;
 use crate::participation::{History, Waiting};
 
-/// A client that takes part: it trains, waits and may be drawn, or was seen recently.
+/// A client that takes part: it trains, it waits and may be drawn, or it was seen recently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// The client.
+    /// The client's id.
     pub client_id: ClientId,
-    /// The client's clock: the number of its accepted updates, counted from where it joined.
+    /// The client's clock: the clock at which it joined, plus the number of its updates that were accepted since then.
     pub clock: u64,
     /// The clock up to which a dynamic bound lets the client start ahead of the others.
     pub granted_until: u64,
@@ -19,8 +19,8 @@ pub struct Member {
 }
 
 impl Member {
-    /// Lists the clients that take part. They train, wait and may be drawn, or were seen within
-    /// `absence_milliseconds`. Waiting clients that may not be drawn hold nobody back.
+    /// Lists the clients that take part. A client takes part if it trains, if it waits and may be drawn, or if it was
+    /// seen within `absence_milliseconds`. Waiting clients that may not be drawn hold nobody back.
     ///
     /// `histories` holds everyone who ever had an assignment. `pool` holds all waiting clients, and `eligible`
     /// those of them that may be drawn.
@@ -70,14 +70,14 @@ impl Clocks<'_> {
         self.0.iter().find(|member| member.client_id == client)
     }
 
-    /// Returns the number of clocks that a client is ahead of the slowest. A client that is not a member would start
-    /// with the slowest.
+    /// Returns the lead of a client: its clock minus the slowest clock. A client that is not a member would start with
+    /// the slowest clock.
     pub fn lead(&self, client: ClientId) -> u64 {
         self.of(client).map_or(0, |member| member.clock - self.slowest())
     }
 
-    /// Returns the number of clocks that a client is behind the fastest. A client that is not a member would start with
-    /// the slowest.
+    /// Returns the lag of a client: the fastest clock minus its own. A client that is not a member would start with the
+    /// slowest clock.
     pub fn lag(&self, client: ClientId) -> u64 {
         self.of(client).map_or(0, |member| self.fastest() - member.clock)
     }

@@ -11,12 +11,12 @@ use super::{
 };
 use crate::participation::Waiting;
 
-/// Dynamic stale synchronous parallel: like [`super::StaleSynchronous`], with an adaptive bound. A controller
-/// chooses it for the fastest client, between `bound_min` and `bound_max`, to minimise its waiting time (Zhao et
-/// al. 2019, "Dynamic stale synchronous parallel distributed training for deep learning", algorithms 1 and 2).
+/// Dynamic stale synchronous parallel: like [`super::StaleSynchronous`], with an adaptive bound. A controller chooses
+/// the bound of the fastest client, between `bound_min` and `bound_max`, to minimise the time that this client waits
+/// (Zhao et al. 2019, "Dynamic stale synchronous parallel distributed training for deep learning", algorithms 1 and 2).
 ///
-/// When the fastest client is more than `bound_min` ahead, the controller predicts how many more steps r* it
-/// should make before it waits. It grants them at once; each start uses one. When they are used up, the
+/// When the fastest client is more than `bound_min` ahead, the controller predicts the number r* of further steps after
+/// which the client waits least. It grants these steps at once; each start uses one. When they are used up, the
 /// controller decides again. A client without a grant waits until the slowest has moved.
 ///
 /// There are two differences from the paper. First, the paper's lead is unbounded while predictions continue;
@@ -61,9 +61,10 @@ const STEPS_AHEAD_MAX: u64 = 1000;
 /// Predicts the number of extra steps, 0 to `steps_max`, with which the fastest client waits least for the slowest
 /// (Zhao et al. 2019, algorithm 2).
 ///
-/// Both clients are assumed to keep the pace of their last two pushes. The fastest would finish its `r`-th further step
-/// at `p + r·i`, the slowest its `k`-th at `q + k·j`. The pair of steps that is closest in time wins; among equal
-/// pairs, the smallest `r`. Returns 0 if either client has pushed fewer than two updates.
+/// Both clients are assumed to keep the pace of their last two pushes. The fastest client last pushed at `p` and pushes
+/// every `i` milliseconds, so it would finish its `r`-th further step at `p + r·i`. The slowest client would finish its
+/// `k`-th at `q + k·j`. The pair of steps that is closest in time wins; among equal pairs, the smallest `r`. Returns 0
+/// if either client has pushed fewer than two updates.
 pub fn extra_steps(fastest: &Member, slowest: &Member, steps_max: u64) -> u64 {
     let pace = |member: &Member| match member.pushed_at {
         [Some(before), Some(last)] => Some((last.0, last.milliseconds_since(before))),
@@ -121,7 +122,7 @@ impl SchedulingPolicy for DynamicStaleSynchronous {
             self.bound_min <= self.bound_max,
             "bound_max",
             format!("it is {}, below bound_min, which is {}", self.bound_max, self.bound_min),
-            "it must be bound_min or more",
+            "it must be at least bound_min",
         );
         self.with_fixed_bound().validate(faults);
     }

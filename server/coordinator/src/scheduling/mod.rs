@@ -98,7 +98,7 @@ impl Flow {
 
 /// A scheduling policy: maps facts to decisions.
 pub trait SchedulingPolicy: Send + Sync {
-    /// Lists the faults of its numbers.
+    /// Adds the faults of the policy's settings to `faults`.
     fn validate(&self, faults: &mut Vec<Fault>);
 
     /// Returns the minimum and the maximum number of updates that one commit combines.
@@ -117,8 +117,8 @@ pub trait SchedulingPolicy: Send + Sync {
         None
     }
 
-    /// Returns the number of enrolled clients from which the population is a crowd. `None` if the policy does not
-    /// depend on the population's size.
+    /// Returns the minimum number of enrolled clients of a crowd: a population so large that extra clients drawn now
+    /// are not missed in the next round. Returns `None` if the policy does not depend on the population's size.
     fn crowd(&self) -> Option<u64> {
         None
     }

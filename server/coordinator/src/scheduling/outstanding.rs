@@ -3,7 +3,7 @@ use folkmoot_protocol::{AssignmentId, ClientId, Timestamp};
 /// An outstanding assignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outstanding {
-    /// The assignment.
+    /// The assignment's id.
     pub assignment_id: AssignmentId,
     /// The client that has the assignment.
     pub client_id: ClientId,

@@ -12,8 +12,8 @@ use crate::abandon_reason::AbandonReason;
 ///   until one suits would select some clients more often than the sampling rate says.
 /// - No client is left out. The round ends at its deadline, not when enough clients have reported. Keeping only the
 ///   fastest clients would be another mechanism, with another epsilon.
-/// - The clock alone decides when a round draws and when it ends. The time of a release reveals nothing about who
-///   was drawn.
+/// - The elapsed time alone decides when a round draws and when it ends. The time of a release reveals nothing about
+///   who was drawn.
 ///
 /// Only one thing may depend on the clients: whether a round draws at all. While fewer than `minimum_cohort`
 /// wait, it is abandoned before any coin is tossed.

@@ -11,8 +11,8 @@ use super::{
 /// "Semi-synchronous federated learning for energy-efficient training and accelerated convergence").
 ///
 /// Fast clients may complete several assignments in a slot. A slow client continues into the next slot, where its
-/// update counts as stale. If the plan's `time_limit_seconds` equals the slot length, every client trains for one
-/// slot and sends what it has. A slot with too few updates ends as soon as there are enough.
+/// update is stale. If the plan's `time_limit_seconds` equals the slot length, every client trains for one slot and
+/// sends its partial update. A slot with too few updates ends as soon as there are enough.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -59,7 +59,7 @@ impl SchedulingPolicy for SemiSynchronous {
             (1..=concurrency.max(1)).contains(&minimum),
             "minimum_cohort",
             format!("it is {minimum}, with a concurrency of {concurrency}"),
-            "it must be 1 to concurrency",
+            "it must be 1 to `concurrency`",
         );
         if let Some(seconds) = self.reporting_deadline_seconds {
             check.seconds("reporting_deadline_seconds", seconds);

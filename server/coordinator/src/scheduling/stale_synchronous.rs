@@ -11,9 +11,9 @@ use crate::participation::Waiting;
 /// while it is more than `bound` clocks ahead of the slowest (Ho et al. 2013, "More effective distributed ML via
 /// a stale synchronous parallel parameter server").
 ///
-/// A bound of 0 is bulk-synchronous: every client sends one update per clock. An infinite bound is fully
-/// asynchronous. A client takes part if it trains, waits and may be drawn, or was seen within `absence_seconds`.
-/// A client that joins starts with the slowest clock among them.
+/// A bound of 0 is bulk-synchronous: every client sends one update per clock. An infinite bound is fully asynchronous.
+/// A client takes part if it trains, if it waits and may be drawn, or if it was seen within `absence_seconds`. A client
+/// that joins starts with the slowest clock of the clients that take part.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

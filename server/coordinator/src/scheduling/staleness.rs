@@ -55,7 +55,8 @@ pub enum AtBound {
     Reject,
 }
 
-/// The correction of an update Δ from its base version τ to the newest version t.
+/// The correction of an update Δ from its base version τ to the newest version t. The weights of these versions are x_τ
+/// and x_t.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
@@ -93,7 +94,7 @@ impl Staleness {
         Self { weight: StalenessWeight::Constant, ..Self::default() }
     }
 
-    /// Returns the weight of an update that is `staleness` versions old, or `None` if it is too old to count.
+    /// Returns the weight of an update that is `staleness` versions old, or `None` if it is too old to be combined.
     pub fn factor(&self, staleness: u64) -> Option<f64> {
         let may_count = self.maximum.is_none_or(|maximum| staleness <= maximum);
         may_count.then(|| self.weight.of(staleness))

@@ -33,7 +33,7 @@ pub struct Synchronous {
     #[serde(default = "default_selection_deadline_seconds")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_592_000)))]
     pub selection_deadline_seconds: u64,
-    /// Seconds from the draw to the last accepted update.
+    /// The number of seconds after the draw for which the round accepts updates.
     #[serde(default = "default_reporting_deadline_seconds")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_592_000)))]
     pub reporting_deadline_seconds: u64,
@@ -92,7 +92,7 @@ impl SchedulingPolicy for Synchronous {
         let factor_is_right = (1.0..=10.0).contains(&factor);
         check.that(factor_is_right, "over_selection_factor", format!("it is {factor}"), "it must be 1 to 10");
         let cohort_is_right = !factor_is_right || self.cohort() <= COHORT_MAX;
-        let message = format!("the cohort would be {}", self.cohort());
+        let message = format!("it makes a cohort of {} clients", self.cohort());
         check.that(
             cohort_is_right,
             "report_goal",
@@ -102,7 +102,7 @@ impl SchedulingPolicy for Synchronous {
         let minimum = self.minimum_cohort();
         let message = format!("it is {minimum}, with a report_goal of {goal}");
         let is_right = minimum > 0 && minimum <= goal.max(1);
-        check.that(is_right, "minimum_cohort", message, "it must be 1 to report_goal");
+        check.that(is_right, "minimum_cohort", message, "it must be 1 to `report_goal`");
         check.seconds("selection_deadline_seconds", self.selection_deadline_seconds);
         check.seconds("reporting_deadline_seconds", self.reporting_deadline_seconds);
     }

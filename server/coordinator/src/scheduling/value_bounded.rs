@@ -12,10 +12,10 @@ use crate::participation::Waiting;
 /// is value-bounded asynchronous parallel (Wei et al. 2013; Dai et al. 2015, "High-performance distributed ML at
 /// scale through parameter server consistency models", section 2.2).
 ///
-/// The missed change is the length of the model's path since the client's base version, in L2. It is the sum of
-/// the commits' norms, which is never less than the distance. While it exceeds `norm_max` for any training
-/// client, no client starts, because every start would move the model further. Alternatively, that client's work
-/// is dropped.
+/// The missed change is the length of the model's path since the client's base version, in L2. It is the sum of the
+/// commits' norms, which is at least the distance between the two versions. While it exceeds `norm_max` for any
+/// training client, no client starts, because every start would move the model further. Alternatively, that client's
+/// work is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

@@ -44,9 +44,10 @@ pub enum SelectionChoice {
     FixedSize,
     /// A draw without replacement in which clients that report more examples are drawn more often.
     ///
-    /// For a cohort of one, the probability is proportional to the count. For larger cohorts, each next client is
-    /// drawn in proportion among the remaining ones (Efraimidis and Spirakis 2006, "Weighted random sampling with
-    /// a reservoir", algorithm D). The count is self-reported: a client that exaggerates is drawn more often.
+    /// For a cohort of one, the probability is proportional to the count. For larger cohorts, each further client is
+    /// drawn from the remaining ones, again in proportion to the counts (Efraimidis and Spirakis 2006, "Weighted random
+    /// sampling with a reservoir", algorithm D). The count is self-reported: a client that exaggerates is drawn more
+    /// often.
     #[serde(deserialize_with = "no_fields")]
     WeightedByExamples,
     /// Draws from every stratum in proportion to its share of the waiting clients.
@@ -92,7 +93,7 @@ impl SelectionChoice {
         matches!(self, Self::Oort(_) | Self::SpeedTiers(_))
     }
 
-    /// Returns whether the method chooses the cohort's size itself and ignores the count.
+    /// Returns whether the method determines the cohort's size and ignores the wanted number.
     pub fn sizes_cohort(&self) -> bool {
         matches!(self, Self::Poisson(_))
     }

@@ -37,10 +37,10 @@ pub struct Oort {
     /// The share of unexplored clients in the cohort of round 1: 0 to 1.
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "maximum" = 1)))]
     pub exploration_share: f64,
-    /// The factor by which that share changes each round: above 0, at most 1.
+    /// The factor that multiplies the exploration share after each round: above 0, at most 1.
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "maximum" = 1)))]
     pub exploration_decay: f64,
-    /// The lower limit of that share: 0 to 1.
+    /// The lower limit of the exploration share: 0 to 1.
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "maximum" = 1)))]
     pub exploration_share_min: f64,
     /// The minimum utility of a drawn client, as a share of the utility of the client at the last wanted rank: 0 to 1.
@@ -176,7 +176,7 @@ impl Oort {
             is_right,
             "participations_max",
             "it is 0".into(),
-            "it must be at least 1; leave it out for no limit",
+            "it must be at least 1; remove participations_max for no limit",
         );
     }
 }

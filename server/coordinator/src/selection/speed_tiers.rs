@@ -15,16 +15,16 @@ const CREDIT_ROUNDS_MAX: u64 = 100_000;
 /// Selection within tiers of similar speed, so that fast clients do not wait for slow ones (Chai et al. 2020,
 /// "TiFL: a tier-based federated learning system", section 4).
 ///
-/// Waiting clients with a known response time are sorted by it and cut into tiers of equal size, the fastest
-/// first. Clients without a known time form a separate tier. A share of the rounds profiles them; if no other
-/// clients wait, every round does.
+/// Waiting clients with a known response time are sorted by it and cut into tiers of equal size, the fastest first.
+/// Clients without a known time form a separate tier. A share of the rounds draws from this tier to learn its times; if
+/// no other clients wait, every round does.
 ///
 /// A round draws only from tiers that have enough clients. If none has, the drawn tier is filled up from the
 /// tiers nearest in speed, and last from clients without a known time. So speeds are separated only if about
 /// `tiers` times as many clients wait as are wanted.
 ///
-/// There is no stored state: each round cuts the tiers anew from the histories. The tier of a past round is the
-/// tier of most clients that started in it, among those that wait now.
+/// No state is stored: each round computes the tiers from the histories. The tier of a past round is the tier of most
+/// clients that started in that round, among the clients that wait now.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -39,7 +39,7 @@ pub struct SpeedTiers {
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "draws": [20, 20, 20, 20, 20], "rounds": 100 }])))]
     pub credits: Option<TierCredits>,
-    /// The share of rounds that profile clients without a known time, while both kinds wait: 0 to 1.
+    /// The share of rounds that draw clients without a known time while others also wait: 0 to 1.
     #[serde(default = "default_profiling_share")]
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "maximum" = 1)))]
     pub profiling_share: f64,
@@ -57,9 +57,9 @@ pub enum TierPolicy {
     Weights(
         #[cfg_attr(feature = "schema", schemars(extend("examples" = [[0.4, 0.3, 0.1, 0.1, 0.1]])))] Vec<f64>,
     ),
-    /// Prefers tiers with high losses. Of n tiers, ranked from the highest mean loss, tier i has the probability
-    /// (n − i)/(n·(n − 1)/2), so the last has 0 (TiFL, algorithm 2, `ChangeProbs`). The paper ranks by accuracy
-    /// on held-out examples; this policy ranks by the mean loss of the tier's last updates.
+    /// Prefers tiers with high losses. Of n tiers, ranked from the highest mean loss, tier i = 1 … n has the
+    /// probability (n − i)/(n·(n − 1)/2), so the last has 0 (TiFL, algorithm 2, `ChangeProbs`). The paper ranks by
+    /// accuracy on held-out examples; this policy ranks by the mean loss of the tier's last updates.
     ByLoss,
 }
 
@@ -168,7 +168,9 @@ impl SpeedTiers {
             let is_right = weights.len() == tiers
                 && weights.iter().all(|weight| *weight >= 0.0 && weight.is_finite())
                 && weights.iter().any(|weight| *weight > 0.0);
-            let remedy = format!("give {tiers} numbers of at least 0, not all of them 0");
+            let remedy = format!(
+                "give one weight for each of the {tiers} tiers, each 0 or more and at least one above 0"
+            );
             check(faults, is_right, "policy.weights", format!("they are {weights:?}"), &remedy);
         }
         if let Some(TierCredits { draws, rounds }) = &self.credits {
@@ -177,7 +179,9 @@ impl SpeedTiers {
             check(faults, is_right, "credits.rounds", format!("it is {rounds}"), &remedy);
             let sum = draws.iter().fold(0u64, |sum, draws| sum.saturating_add(*draws));
             let is_right = draws.len() == tiers && sum >= *rounds;
-            let remedy = format!("give {tiers} numbers whose sum is at least credits.rounds, {rounds}");
+            let remedy = format!(
+                "give one number for each of the {tiers} tiers, with a sum of at least credits.rounds ({rounds})"
+            );
             check(faults, is_right, "credits.draws", format!("they are {draws:?}"), &remedy);
         }
     }

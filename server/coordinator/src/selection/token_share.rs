@@ -85,7 +85,8 @@ impl TokenBound<'_> {
         }
     }
 
-    /// Returns the maximum number of clients of a token in a draw of `drawn` clients.
+    /// Returns the maximum number of clients of a token in a draw of `drawn` clients. For [`TokenBound::OfRound`],
+    /// subtracts the token's clients that are already in the round.
     fn room(&self, token: Option<&str>, drawn: usize) -> u64 {
         match self {
             Self::None => u64::MAX,
@@ -116,7 +117,7 @@ impl TokenBound<'_> {
     }
 }
 
-/// Takes one place from the client's token, if there is one left.
+/// Uses up one place of the client's token. Returns `false` if the token has no place left.
 fn take<'w>(rooms: &mut BTreeMap<Option<&'w str>, u64>, client: &'w Waiting) -> bool {
     let Some(room) = rooms.get_mut(&client.token.as_deref()).filter(|room| **room > 0) else { return false };
     *room -= 1;
@@ -161,7 +162,7 @@ impl Groups {
         Self { sums: sums.collect(), sizes }
     }
 
-    /// Returns the number of clients if each token is limited to `most`.
+    /// Returns the number of clients that can be drawn if each token is limited to `most`.
     fn within(&self, most: u64) -> u64 {
         let whole = self.sizes.partition_point(|size| *size <= most);
         self.sums[whole] + most * (self.sizes.len() - whole) as u64

@@ -2,8 +2,8 @@ use rand::Rng;
 
 use super::{Draw, chance};
 
-/// Draws `count` of the indices without replacement. Each next index is drawn in proportion to its weight among the
-/// remaining ones.
+/// Draws `count` of the indices without replacement. Each further index is drawn from the remaining ones in proportion
+/// to its weight.
 ///
 /// Efraimidis and Spirakis 2006, "Weighted random sampling with a reservoir", algorithm A, takes the largest keys
 /// u^(1/w). This function takes the smallest −ln(u)/w, which is the same order without underflow. Indices with weight 0

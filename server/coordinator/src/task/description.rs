@@ -32,12 +32,12 @@ pub struct TaskDescription {
     /// The method that draws clients for a round from the eligible ones.
     #[serde(default)]
     pub selection: SelectionChoice,
-    /// The largest share of a round's clients from one enrolment token: above 0, at most 1. It limits each token
-    /// to this share of the drawn clients, rounded down, but at least one. By default there is no limit, and the
-    /// holder of one token can be the whole cohort. Clients with an unknown token count as one group.
+    /// The largest share of a round's clients from one enrolment token: above 0, at most 1. It limits each token to
+    /// this share of the drawn clients, rounded down, but at least one. By default there is no limit, and the holder of
+    /// one token can be the whole cohort. All clients with an unknown token form one group.
     ///
     /// In a flow it is a share of the updates of a commit. If `concurrency` is smaller, or if each update makes a
-    /// commit, it is a share of `concurrency`. Training clients and received updates both count.
+    /// commit, it is a share of `concurrency`. Both training clients and received updates are counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "maximum" = 1, "examples" = [0.1])))]
     pub token_share_max: Option<f64>,
@@ -84,9 +84,9 @@ pub struct TaskDescription {
     /// The task's priority and share of the clients, relative to other tasks of the population.
     #[serde(default)]
     pub traffic: Traffic,
-    /// The number of consecutive abandoned rounds after which the task is paused. Only rounds count in which too
-    /// few updates were accepted, or whose updates could not be combined. Rounds with too few clients do not
-    /// count. In a flow, the task is paused after this number times `concurrency` assignments without an update.
+    /// The number of consecutive abandoned rounds after which the task is paused. A round is counted if too few updates
+    /// were accepted, or if its updates could not be combined. A round with too few clients is not counted. In a flow,
+    /// the task is paused after this number times `concurrency` assignments without an update.
     #[serde(
         default = "default_abandoned_rounds_max",
         skip_serializing_if = "is_default_abandoned_rounds_max"
@@ -156,8 +156,8 @@ impl TaskDescription {
         self.eligibility.admits(waiting, round.number, now)
     }
 
-    /// Returns the clients that may take part in a round. If the task promises privacy, it keeps one device per
-    /// user.
+    /// Returns the clients that may take part in a round. If the task promises privacy, the result has at most one
+    /// device per user.
     pub fn eligible(&self, mut pool: Vec<Waiting>, round: &Round, now: Timestamp) -> Vec<Waiting> {
         pool.retain(|client| self.admits(client, round, now).is_ok());
         if !self.privacy.is_none() {
@@ -272,7 +272,7 @@ mod tests {
         bad.grid = ValueGrid { fraction_bits: 40, ..ValueGrid::default() };
         let faults = bad.validate();
         assert_eq!(faults[0].field, "grid.fraction_bits");
-        assert_eq!(faults[0].remedy, "lower it to 32");
+        assert_eq!(faults[0].remedy, "lower fraction_bits to 32");
         let mut large = description();
         large.grid = ValueGrid { fraction_bits: 32, ..ValueGrid::default() };
         assert_eq!(large.validate(), []);

@@ -39,7 +39,7 @@ impl Downstream {
         [self.whole, self.change].iter().all(|codec| *codec == Codec::None || codecs.contains(&codec.name()))
     }
 
-    /// Lists the faults of these settings.
+    /// Adds the faults of the settings to `faults`.
     pub(super) fn validate(&self, faults: &mut Vec<Fault>) {
         for (field, codec) in [("whole", self.whole), ("change", self.change)] {
             let field = format!("downstream.{field}");

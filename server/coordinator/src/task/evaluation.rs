@@ -19,12 +19,12 @@ pub struct Evaluation {
     /// Evaluates on clients, in separate rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub federated: Option<FederatedEvaluation>,
-    /// Evaluates on the operator's own examples, which are uploaded with the task. If both exist, these results
-    /// take precedence over the clients'.
+    /// Evaluates on the operator's own examples, which are uploaded with the task. If clients evaluate too, the central
+    /// results take precedence over the clients' results.
     #[serde(default)]
     pub central: bool,
-    /// The margin that triggers a rollback: if the metric is worse than the best by more, the task rolls back to the
-    /// best version.
+    /// The margin that triggers a rollback. If the metric is worse than the best by more than this margin, the task
+    /// rolls back to the best version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "examples" = [0.05])))]
     pub rollback_margin: Option<f64>,
@@ -46,7 +46,7 @@ pub struct FederatedEvaluation {
     #[serde(default = "a_minute")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_592_000)))]
     pub selection_deadline_seconds: u64,
-    /// Seconds from the draw to the last report.
+    /// The number of seconds after the draw for which the round accepts reports.
     #[serde(default = "five_minutes")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_592_000)))]
     pub reporting_deadline_seconds: u64,
@@ -72,14 +72,14 @@ pub enum Metric {
     Loss,
 }
 
-/// The metric of one version.
+/// The measured metric of one model version.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// The version.
+    /// The number of the version.
     pub version: u64,
-    /// The metric.
+    /// The metric that was measured.
     pub metric: Metric,
-    /// Its value.
+    /// The value of the metric.
     pub value: f64,
 }
 
@@ -191,7 +191,7 @@ impl Evaluation {
             faults.push(Fault::new(
                 "evaluation.federated.slice_by",
                 message,
-                format!("name at most {ATTRIBUTES_MAX}"),
+                format!("name at most {ATTRIBUTES_MAX} attributes"),
             ));
         }
         if federated.minimum_group == 0 {

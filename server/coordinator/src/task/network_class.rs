@@ -28,7 +28,7 @@ pub enum NetworkClass {
 }
 
 impl NetworkClass {
-    /// The check-in attribute with the value.
+    /// The name of the check-in attribute that contains the class.
     pub const ATTRIBUTE: &'static str = "network";
 
     const NAMED: [Self; 8] = [

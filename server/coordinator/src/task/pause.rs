@@ -52,8 +52,8 @@ impl PauseReason {
 /// Counts the consecutive training rounds that were abandoned because too few updates were accepted, or because
 /// they could not be combined. It counts backwards from the newest round, down to `after_round` exclusive.
 ///
-/// In the counted rounds clients trained in vain. A round with too few clients cost nothing and says nothing about the
-/// task, so it neither counts nor ends the sequence. The same holds for rounds that an operator ended.
+/// In the counted rounds clients trained in vain. A round with too few clients says nothing about the task, so it is
+/// skipped: it neither adds to the count nor ends the sequence. Rounds that an operator ended are skipped, too.
 pub fn abandoned_in_a_row<'a>(newest_first: impl IntoIterator<Item = &'a Round>, after_round: u64) -> u64 {
     let mut abandoned = 0;
     for round in newest_first {

@@ -32,8 +32,8 @@ impl TaskDescription {
         if self.compression_choices.len() > COMPRESSION_CHOICES_MAX {
             faults.push(Fault::new(
                 "compression_choices",
-                format!("there are {}", self.compression_choices.len()),
-                format!("give at most {COMPRESSION_CHOICES_MAX}"),
+                format!("it has {} rules", self.compression_choices.len()),
+                format!("use at most {COMPRESSION_CHOICES_MAX} rules"),
             ));
         }
         for (place, choice) in self.compression_choices.iter().enumerate() {
@@ -47,8 +47,12 @@ impl TaskDescription {
                 ));
             }
             if choice.when.len() > DEVICE_RULES_MAX {
-                let message = format!("there are {}", choice.when.len());
-                faults.push(Fault::new(&field, message, format!("give at most {DEVICE_RULES_MAX}")));
+                let message = format!("it has {} conditions", choice.when.len());
+                faults.push(Fault::new(
+                    &field,
+                    message,
+                    format!("use at most {DEVICE_RULES_MAX} conditions"),
+                ));
             }
             for (rule_place, rule) in choice.when.iter().enumerate() {
                 if let Err(fault) = rule.validate() {

@@ -10,7 +10,8 @@ pub enum TaskState {
     Draft,
     /// The task runs rounds.
     Active {
-        /// Abandoned rounds up to this number no longer count, because an operator resumed the task after them.
+        /// Abandoned rounds up to this number are not counted towards the next pause, because an operator resumed the
+        /// task after them.
         #[serde(default)]
         after_round: u64,
     },
@@ -19,13 +20,13 @@ pub enum TaskState {
         /// The reason, if the coordinator paused it; `None` if an operator did.
         #[serde(default)]
         reason: Option<PauseReason>,
-        /// The value for [`TaskState::Active`] after a resume.
+        /// The value of `after_round` in the state [`TaskState::Active`] after a resume.
         #[serde(default)]
         after_round: u64,
     },
     /// A stop condition was met.
     Completed {
-        /// The condition.
+        /// The stop condition that was met.
         reason: StopReason,
     },
     /// An operator ended it.

@@ -25,7 +25,7 @@ pub struct StopConditions {
     pub hours: Option<f64>,
 }
 
-/// A metric that stops improving.
+/// The condition that the evaluated metric has stopped improving.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -33,7 +33,7 @@ pub struct Plateau {
     /// The number of consecutive evaluations without improvement: at least 1.
     #[cfg_attr(feature = "schema", schemars(range(min = 1), extend("examples" = [5])))]
     pub evaluations: u64,
-    /// The smallest improvement that counts, at least 0.
+    /// The improvement that one of these evaluations must exceed to keep the task running: at least 0.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0)))]
     pub improvement_min: f64,
@@ -49,7 +49,7 @@ pub enum StopReason {
     Target,
     /// The metric stopped improving.
     Plateau,
-    /// The time was over.
+    /// The task's time limit was reached.
     Time,
     /// One more version would have exceeded the privacy budget.
     PrivacyBudget,
@@ -118,7 +118,7 @@ impl StopConditions {
             faults.push(Fault::new(
                 "stop.target",
                 "it is not finite",
-                "set it to the value of the metric to reach",
+                "set it to the metric value at which the task ends",
             ));
         }
         if let Some(plateau) = self.plateau {
@@ -134,7 +134,7 @@ impl StopConditions {
             faults.push(Fault::new(
                 "stop.hours",
                 "it is not a finite number above 0",
-                "set it to the hours after which the task ends",
+                "set it to the number of hours after which the task ends",
             ));
         }
     }

@@ -1,4 +1,4 @@
-//! Validates a whole description. The parts validate themselves; their combinations are checked together.
+//! Validates a whole description: each part on its own, then the combinations of parts.
 
 use folkmoot_protocol::{DisplayName, limits::NAME_BYTES_MAX};
 
@@ -55,10 +55,10 @@ impl TaskDescription {
         faults
     }
 
-    /// Records a fault if `token_share_max` is out of range.
+    /// Records a fault unless `token_share_max` is above 0 and at most 1.
     fn validate_token_share(&self, faults: &mut Vec<Fault>) {
         if let Some(share) = self.token_share_max.filter(|share| !(*share > 0.0 && *share <= 1.0)) {
-            let remedy = "it must be above 0 and at most 1; leave it out for no limit";
+            let remedy = "it must be above 0 and at most 1; remove token_share_max for no limit";
             faults.push(Fault::new("token_share_max", format!("it is {share}"), remedy));
         }
     }
@@ -77,7 +77,7 @@ impl TaskDescription {
         if grid.weight_max == 0 || grid.weight_max > 1 << 29 {
             faults.push(Fault::new(
                 "grid.weight_max",
-                "it is 0 or above 2^29",
+                format!("it is {}", grid.weight_max),
                 "it must be 1 to 2^29; use 10000 for most tasks",
             ));
             return;
@@ -87,8 +87,10 @@ impl TaskDescription {
             + f64::from(grid.fraction_bits);
         if bits > 50.0 {
             let message = format!("a weighted value would need {bits:.1} bits, but only 50 are exact");
-            let remedy =
-                format!("lower it to {}", (f64::from(grid.fraction_bits) + 50.0 - bits).floor().max(0.0));
+            let remedy = format!(
+                "lower fraction_bits to {}",
+                (f64::from(grid.fraction_bits) + 50.0 - bits).floor().max(0.0)
+            );
             faults.push(Fault::new("grid.fraction_bits", message, remedy));
         }
         let sampled = self.sampled();

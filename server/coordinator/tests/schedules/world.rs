@@ -19,7 +19,7 @@ use rand_chacha::ChaCha8Rng;
 pub struct Nature {
     /// The duration of its work, in seconds.
     pub seconds: u64,
-    /// The client vanishes during one in this many works; 0 means never.
+    /// On average, the client vanishes during one of this many assignments; 0 means never.
     pub vanishes_in: u64,
     /// The number of seconds for which a client stays away after it vanished.
     pub stays_away_seconds: u64,
@@ -56,7 +56,7 @@ pub struct World {
     accepted: Vec<u64>,
     changes: VecDeque<f64>,
     next_assignment: u64,
-    /// The largest random delay added to a work, in milliseconds.
+    /// The largest random delay added to the duration of an assignment, in milliseconds.
     pub jitter_milliseconds: u64,
     /// The clients.
     pub clients: Vec<Client>,
@@ -139,7 +139,7 @@ impl World {
         let staleness = self.round.base_version - work.assignment.base_version;
         let factor = self.choice.policy().staleness_weight(staleness);
         let factor =
-            factor.unwrap_or_else(|| panic!("an update {staleness} versions old was still under way"));
+            factor.unwrap_or_else(|| panic!("an update {staleness} versions old was still in progress"));
         assert!(factor > 0.0 && factor <= 1.0);
         self.accepted.push(staleness);
         let now = self.now;

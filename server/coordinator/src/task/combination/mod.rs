@@ -25,13 +25,13 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     privacy::validate(description, faults);
 }
 
-/// Prefetching offers whole versions. Clients that download deltas do not need them.
+/// Prefetching offers full snapshots. Clients that download deltas do not need them.
 fn prefetching_is_of_whole_versions(description: &TaskDescription, faults: &mut Vec<Fault>) {
     if description.prefetch && description.downstream.is_some() {
         faults.push(Fault::new(
             "prefetch",
-            "only full snapshots can be prefetched, but with downstream clients download deltas",
-            "set prefetch = false, or remove downstream",
+            "only full snapshots can be prefetched, but [downstream] makes clients download deltas",
+            "set prefetch = false, or remove [downstream]",
         ));
     }
 }
@@ -57,13 +57,13 @@ fn private_examples_are_not_measured(description: &TaskDescription, faults: &mut
     }
 }
 
-/// The accountant charges for all of the plan's steps. If the number of steps depended on the round, it would reveal
-/// something about the data.
+/// The privacy accountant charges for all of the plan's steps. If the number of steps depended on the round, it would
+/// reveal something about the data.
 fn private_examples_train_to_the_end(description: &TaskDescription, faults: &mut Vec<Fault>) {
     if description.plan.example_privacy.is_some() && description.scheduling.policy().asks() {
         faults.push(Fault::new(
             "scheduling.kind",
-            "aggressive_synchronous asks clients to end a training early, but plan.example_privacy charges for all of its steps",
+            "aggressive_synchronous asks clients to end training early, but plan.example_privacy charges for all training steps",
             "choose scheduling.kind = \"synchronous\"",
         ));
     }
@@ -85,14 +85,14 @@ fn cohorts_need_rounds(description: &TaskDescription, faults: &mut Vec<Fault>) {
     }
 }
 
-/// Poisson sampling draws each client independently. Leaving out clients for their token would change the
-/// mechanism, and its privacy cost would not be the charged one.
+/// Poisson sampling draws each client independently. If clients were excluded because of their token, the mechanism
+/// would change, and the ledger would charge the wrong privacy cost.
 fn coins_are_not_bounded(description: &TaskDescription, faults: &mut Vec<Fault>) {
     if description.token_share_max.is_some() && matches!(description.selection, SelectionChoice::Poisson(_)) {
         faults.push(Fault::new(
             "token_share_max",
-            "selection.kind = \"poisson\" draws each client independently, but this limit would leave some of them out: \
-             privacy would be charged for a different draw",
+            "selection.kind = \"poisson\" draws each client independently, but token_share_max would exclude some drawn \
+             clients, so privacy would be charged for a different draw",
             "remove token_share_max, or choose selection.kind = \"uniform\" and privacy.amplification = \"none\"",
         ));
     }
@@ -107,13 +107,13 @@ fn robust_needs_several(description: &TaskDescription, faults: &mut Vec<Fault>) 
     faults.push(Fault::new(
         "aggregator.kind",
         format!(
-            "a robust rule needs at least {ROBUST_UPDATES_MIN} updates, but scheduling allows commits with {fewest}"
+            "a robust rule needs at least {ROBUST_UPDATES_MIN} updates, but scheduling allows commits of {fewest}"
         ),
-        "raise the minimum cohort or buffer_goal of scheduling, or choose aggregator.kind = \"weighted_mean\"",
+        "raise scheduling.minimum_cohort or scheduling.buffer_goal, or choose aggregator.kind = \"weighted_mean\"",
     ));
 }
 
-/// The minimum number of updates that can have an honest majority.
+/// The minimum number of updates that has an honest majority if one update is hostile.
 const ROBUST_UPDATES_MIN: u64 = 3;
 
 fn is_robust(aggregator: &AggregatorChoice) -> bool {
@@ -126,7 +126,7 @@ fn is_robust(aggregator: &AggregatorChoice) -> bool {
     )
 }
 
-/// Order statistics cannot use weights.
+/// Robust rules are order statistics, which cannot use weights.
 fn robust_has_no_weights(description: &TaskDescription, faults: &mut Vec<Fault>) {
     let staleness = description.scheduling.policy().staleness();
     let is_weighted = staleness.weight != StalenessWeight::Constant;
@@ -134,7 +134,7 @@ fn robust_has_no_weights(description: &TaskDescription, faults: &mut Vec<Fault>)
         faults.push(Fault::new(
             "scheduling.staleness.weight",
             "aggregator.kind is a robust rule, which cannot give stale updates a lower weight",
-            "choose weight = { kind = \"constant\" } and bound the staleness by maximum",
+            "choose { kind = \"constant\" }, and limit the staleness of updates instead",
         ));
     }
 }
@@ -146,7 +146,7 @@ fn mixing_is_averaging(description: &TaskDescription, faults: &mut Vec<Fault>) {
     if mixes && !matches!(description.finalizer, FinalizerChoice::FedAvg(_)) {
         faults.push(Fault::new(
             "scheduling.staleness.correction",
-            "model_mixing averages models, but finalizer.kind is another server optimizer",
+            "model_mixing averages models, but this finalizer.kind treats the average as a gradient",
             "choose finalizer.kind = \"fed_avg\", or correction = { kind = \"none\" }",
         ));
     }
@@ -158,7 +158,7 @@ fn stopping_needs_measuring(description: &TaskDescription, faults: &mut Vec<Faul
         let field = if description.stop.target.is_some() { "stop.target" } else { "stop.plateau" };
         faults.push(Fault::new(
             field,
-            "it needs an evaluation, and the task has none",
+            "it needs an evaluation, but the task has no [evaluation]",
             "add [evaluation] with central = true or [evaluation.federated]",
         ));
     }
@@ -171,8 +171,8 @@ fn spacing_and_clocks(description: &TaskDescription, faults: &mut Vec<Fault>) {
     if is_clocked && description.eligibility.participation_limit.is_some() {
         faults.push(Fault::new(
             "eligibility.participation_limit",
-            "scheduling.kind waits for the slowest clock, so a client that may not start again would hold back all others",
-            "remove the limit, or choose scheduling.kind = \"buffered\"",
+            "this scheduling.kind waits for slow clients, so a client that reached this limit would hold back all others",
+            "remove participation_limit, or choose scheduling.kind = \"buffered\"",
         ));
     }
 }
@@ -206,7 +206,7 @@ mod tests {
             { "kind": "synchronous", "report_goal": 8 } });
         let [fault] = described(changes).validate().try_into().expect("there is one fault");
         assert_eq!(fault.field, "prefetch");
-        assert!(fault.message.contains("with downstream clients download deltas"), "{fault}");
+        assert!(fault.message.contains("makes clients download deltas"), "{fault}");
         assert!(fault.remedy.contains("prefetch = false"), "{fault}");
     }
 
@@ -223,8 +223,7 @@ mod tests {
             "batch_size": 8,
         });
         let faults = described(json!({ "scheduling": scheduling, "plan": plan })).validate();
-        let asked =
-            faults.iter().find(|fault| fault.message.contains("asks clients to end a training early"));
+        let asked = faults.iter().find(|fault| fault.message.contains("asks clients to end training early"));
         assert_eq!(asked.map(|fault| fault.field.as_str()), Some("scheduling.kind"), "{faults:?}");
         let privacy = json!({
             "kind": "central", "epsilon": 8.0, "delta": 1e-6, "clipping": { "kind": "fixed", "norm": 1.0 },

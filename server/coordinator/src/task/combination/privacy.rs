@@ -1,4 +1,5 @@
-//! Checks for choices that contradict differential privacy. Every rule closes a way around the noise.
+//! Checks for choices that contradict differential privacy. Each rule rejects a choice that would release data without
+//! enough noise.
 
 use folkmoot_aggregation::AggregatorChoice;
 
@@ -21,12 +22,12 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     nothing_else_is_released(description, faults);
 }
 
-/// The noise needs a fixed denominator, and is added to a sum that is computed once.
+/// The noise is calibrated to a fixed denominator and added once, to the complete sum of a round.
 fn rounds_have_a_goal(description: &TaskDescription, faults: &mut Vec<Fault>) {
     if !matches!(description.scheduling, SchedulingChoice::Synchronous(_)) {
         faults.push(Fault::new(
             "scheduling.kind",
-            "privacy.kind adds noise for a fixed report goal, which this scheduling.kind does not have",
+            "the noise of privacy.kind is calculated for a fixed report goal, which this scheduling.kind does not have",
             "choose scheduling.kind = \"synchronous\"",
         ));
     }
@@ -37,24 +38,24 @@ fn clients_count_alike(description: &TaskDescription, faults: &mut Vec<Fault>) {
     if description.aggregator != AggregatorChoice::UniformMean {
         faults.push(Fault::new(
             "aggregator.kind",
-            "privacy.kind limits the influence of one client, but this rule weighs clients differently",
+            "privacy.kind needs the same weight for every client, but this aggregator.kind uses other weights",
             "choose aggregator.kind = \"uniform_mean\"",
         ));
     }
 }
 
-/// Error feedback restores what clipping removed: an update would exceed the norm.
+/// Error feedback adds back what clipping removed, so an update could exceed the clipping norm.
 fn nothing_comes_back_after_clipping(description: &TaskDescription, faults: &mut Vec<Fault>) {
     for (field, _) in description.recipes().filter(|(_, recipe)| recipe.uses_memory()) {
         faults.push(Fault::new(
             &format!("{field}.codec"),
-            "the codec's memory adds back parts of earlier updates after the clipping of privacy.kind",
+            "the codec adds parts of earlier updates after clipping, so an update may exceed the clipping norm of privacy.kind",
             "choose an unbiased codec, such as \"eden:4\"",
         ));
     }
 }
 
-/// The number of a client's examples is not noised.
+/// No noise is added to the number of a client's examples, so a mean must not use this number as a weight.
 fn counts_are_not_weights(description: &TaskDescription, faults: &mut Vec<Fault>) {
     if matches!(
         description.aggregator,
@@ -62,7 +63,7 @@ fn counts_are_not_weights(description: &TaskDescription, faults: &mut Vec<Fault>
     ) {
         faults.push(Fault::new(
             "aggregator.kind",
-            "it weights clients by their example counts, which privacy.kind keeps secret",
+            "it weights clients by their example counts, which privacy.kind must not reveal",
             "choose aggregator.kind = \"uniform_mean\"",
         ));
     }
@@ -88,7 +89,7 @@ fn nothing_else_is_released(description: &TaskDescription, faults: &mut Vec<Faul
     if description.evaluation.as_ref().is_some_and(|one| one.federated.is_some()) {
         faults.push(Fault::new(
             "evaluation.federated",
-            "it would release the clients' metrics without noise, against privacy.kind",
+            "it would release the clients' metrics without noise, but privacy.kind requires noise",
             "set evaluation.central = true and evaluate on your own data",
         ));
     }

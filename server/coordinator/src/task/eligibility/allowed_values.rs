@@ -34,13 +34,14 @@ impl AllowedValues {
             Self::Several(values) => values,
         };
         if values.is_empty() || values.len() > ALLOWED_VALUES_MAX {
-            let remedy = format!("list 1 to {ALLOWED_VALUES_MAX}");
+            let remedy = format!("list 1 to {ALLOWED_VALUES_MAX} values");
             return Err((format!("it lists {} values", values.len()), remedy));
         }
         match values.iter().map(String::len).find(|bytes| *bytes > ATTRIBUTE_BYTES_MAX) {
-            Some(bytes) => {
-                Err((format!("a value has {bytes} bytes"), format!("give at most {ATTRIBUTE_BYTES_MAX}")))
-            }
+            Some(bytes) => Err((
+                format!("one value has {bytes} bytes"),
+                format!("use at most {ATTRIBUTE_BYTES_MAX} bytes"),
+            )),
             None => Ok(()),
         }
     }

@@ -45,14 +45,15 @@ pub struct Eligibility {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 2_592_000), extend("examples" = [3600])))]
     pub cool_down_seconds: Option<u64>,
-    /// Rules that the device evaluates itself. They are sent with the plan; the server does not evaluate them.
+    /// Rules about private attributes, which only the device evaluates. The rules are sent with the plan; the
+    /// attributes never leave the device.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = 32), extend("default" = [], "examples" = [[{ "attribute": "age", "condition": { "at_least": 18.0 } }]])))]
     pub device_rules: Vec<DeviceRule>,
 }
 
 impl Eligibility {
-    /// Checks that a client may take part in a round. `round_number` counts from 1.
+    /// Checks that a client may take part in a round. `round_number` starts at 1.
     ///
     /// # Errors
     /// The first reason why the client may not take part.
@@ -85,18 +86,14 @@ impl Eligibility {
             faults.push(Fault::new(&format!("eligibility.{field}"), message, remedy));
         };
         if self.attributes.len() > ATTRIBUTES_MAX {
-            let message = format!("there are {}", self.attributes.len());
-            refuse(
-                "attributes",
-                message,
-                format!("give at most {ATTRIBUTES_MAX}, the most that a client reports"),
-            );
+            let message = format!("it names {} attributes", self.attributes.len());
+            refuse("attributes", message, format!("name at most {ATTRIBUTES_MAX}; a client reports no more"));
         }
         for (name, allowed) in &self.attributes {
             let field = format!("attributes.{}", shortened(name));
             if name.is_empty() || name.len() > ATTRIBUTE_BYTES_MAX {
                 let message = format!("the name has {} bytes", name.len());
-                refuse(&field, message, format!("it must have 1 to {ATTRIBUTE_BYTES_MAX}"));
+                refuse(&field, message, format!("it must have 1 to {ATTRIBUTE_BYTES_MAX} bytes"));
             }
             if let Err((message, remedy)) = allowed.check() {
                 refuse(&field, message, remedy);
@@ -114,8 +111,8 @@ impl Eligibility {
             refuse("cool_down_seconds", format!("it is {seconds}"), "it must be 1 second to 30 days".into());
         }
         if self.device_rules.len() > DEVICE_RULES_MAX {
-            let message = format!("there are {}", self.device_rules.len());
-            refuse("device_rules", message, format!("give at most {DEVICE_RULES_MAX}"));
+            let message = format!("it has {} rules", self.device_rules.len());
+            refuse("device_rules", message, format!("use at most {DEVICE_RULES_MAX} rules"));
         }
         for (place, rule) in self.device_rules.iter().enumerate() {
             if let Err(fault) = rule.validate() {

@@ -30,7 +30,7 @@ pub struct ParticipationLimit {
 }
 
 impl ParticipationLimit {
-    /// Returns whether a client may start again. `round_number` counts from 1.
+    /// Returns whether a client may start again. `round_number` starts at 1.
     pub fn allows(&self, history: &History, round_number: u64, now: Timestamp) -> bool {
         let counts = |start: &&Start| {
             let by_rounds =
@@ -63,8 +63,8 @@ impl ParticipationLimit {
             (Some(_), None) | (None, Some(_)) => Ok(()),
             _ => Err((
                 "rounds",
-                "rounds and hours are both set, or neither is".into(),
-                "set exactly one of them".into(),
+                "`rounds` and `hours` are both set, or both missing".into(),
+                "set exactly one of the two".into(),
             )),
         }
     }

@@ -45,10 +45,13 @@ impl VersionRange {
         }
         let bounds = (self.at_least.as_deref().and_then(read), self.below.as_deref().and_then(read));
         match bounds {
-            (None, None) => Err(("it has no bound".into(), "set at_least or below, or leave it out".into())),
-            (Some(at_least), Some(below)) if at_least.cmp_precedence(&below).is_ge() => {
-                Err((format!("no version is at least {at_least} and below {below}"), "raise below".into()))
+            (None, None) => {
+                Err(("it has no bound".into(), "set `at_least` or `below`, or remove sdk_version".into()))
             }
+            (Some(at_least), Some(below)) if at_least.cmp_precedence(&below).is_ge() => Err((
+                format!("no version is at least {at_least} and below {below}"),
+                "raise `below` or lower `at_least`".into(),
+            )),
             _ => Ok(()),
         }
     }
