@@ -2,8 +2,9 @@
 //!
 //! `cargo run --release -p folkmoot-privacy --example audit_power`
 //!
-//! Each line is for m canaries, a claimed noise multiplier z, and the actual noise as a share of the claimed noise. The
-//! columns are the shares of runs in which each bound contradicts the claim.
+//! Each printed line is for m canaries, a claimed noise multiplier z, and the standard deviation of the actual noise
+//! divided by that of the claimed noise. The first three results are the shares of runs in which each bound contradicts
+//! the claim. The last three are the medians of the bounds.
 
 use folkmoot_privacy::{
     Delta, NoiseMultiplier, Relation,
@@ -61,7 +62,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Simulates a run of an ideal Gaussian mechanism: the scores of the canaries that are in, and of those that are out.
+/// Simulates a run of an ideal Gaussian mechanism. Returns the scores of the canaries that were put in and of those
+/// that were left out.
 fn scores(source: &mut ChaCha20Rng, canaries: u64, mu: f64) -> [Vec<f64>; 2] {
     let mut scores = [Vec::new(), Vec::new()];
     for _ in 0..canaries {

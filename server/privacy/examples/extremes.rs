@@ -17,7 +17,7 @@ use folkmoot_privacy::{
 /// The number of lines printed for each question.
 const SHOWN: usize = 2;
 
-/// The smallest, the largest and some usual arguments.
+/// The smallest, the largest and some usual arguments of each kind.
 const RATES: [f64; 4] = [1e-9, 1e-3, 0.3, 1.0];
 const MULTIPLIERS: [f64; 6] = [0.05, 0.3, 1.0, 10.0, 300.0, 1e4];
 const ROUNDS: [u64; 3] = [1, 1_000, 1_000_000];
@@ -98,7 +98,7 @@ fn rdp(rate: SamplingRate, multiplier: NoiseMultiplier, rounds: u64, delta: Delt
     Some(curve.times(rounds).epsilon(delta)?.get())
 }
 
-/// Computes epsilon for rounds of ten kinds together, as in a ledger of several tasks.
+/// Computes the epsilon of a ledger with ten kinds of rounds, each with its own charge.
 fn mixed(point: Point) -> Option<f64> {
     let mut total = RdpCurve::zero(Relation::ZeroOut, Orders::default());
     for kind in 1..=10 {

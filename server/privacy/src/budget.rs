@@ -85,8 +85,8 @@ budget_number!(
     Epsilon, "epsilon", "finite and at least 0", |value| value >= 0.0 && value.is_finite()
 );
 budget_number!(
-    /// The δ of (ε, δ)-differential privacy, the probability mass for which epsilon need not hold. In (0, 1). Choose a
-    /// value below 1 / population.
+    /// The δ of (ε, δ)-differential privacy: the probability with which the bound of epsilon may fail. In (0, 1).
+    /// Choose a value well below 1 / population.
     Delta, "delta", "above 0 and below 1", |value| value > 0.0 && value < 1.0
 );
 budget_number!(
@@ -101,7 +101,7 @@ budget_number!(
     SamplingRate, "sampling rate", "above 0 and at most 1", |value| value > 0.0 && value <= 1.0
 );
 
-/// The privacy unit: whom the guarantee protects.
+/// The privacy unit: what the guarantee protects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {

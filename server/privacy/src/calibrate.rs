@@ -6,7 +6,7 @@ use crate::noise_multiplier::{NOISE_MULTIPLIER_MAX, NOISE_MULTIPLIER_MIN, NoiseM
 /// The relative precision of a calibrated multiplier, which is rounded up.
 const PRECISION: f64 = 1e-4;
 
-/// The factor between successive multipliers until the search has bracketed the target epsilon.
+/// The factor between successive multipliers while the search brackets the target epsilon.
 const FACTOR: f64 = 4.0;
 
 /// No noise multiplier meets the budget.
@@ -27,17 +27,17 @@ pub enum CalibrateError {
 
 /// Finds the smallest noise multiplier whose epsilon is at most `target`, to 0.01 %, rounded up.
 ///
-/// `epsilon` returns the epsilon spent with a multiplier, which is relative to `relation`. It must not increase with
-/// the multiplier. `None` means that nothing can be claimed.
+/// `epsilon` returns the epsilon that is spent with a given multiplier, which is relative to `relation`. It must not
+/// increase with the multiplier. `None` means that no epsilon bounds the cost.
 ///
 /// # Errors
-/// [`CalibrateError::OutOfReach`] if no multiplier up to [`NOISE_MULTIPLIER_MAX`] is enough.
+/// [`CalibrateError::OutOfReach`] if no multiplier up to [`NOISE_MULTIPLIER_MAX`] meets the target.
 ///
 /// ```
 /// use folkmoot_privacy::{Delta, Epsilon, Relation, accountant, calibrate};
 ///
 /// let (target, delta) = (Epsilon::new(2.0)?, Delta::new(1e-6)?);
-/// // At most 10 participations, whoever chose them.
+/// // At most 10 participations, no matter which rounds.
 /// let spent = |multiplier| Some(accountant::zcdp_epsilon(accountant::rho_of_gaussian(multiplier, 10), delta));
 /// let multiplier = calibrate::smallest_multiplier(target, Relation::ZeroOut, spent)?;
 /// assert!(spent(multiplier).is_some_and(|epsilon| epsilon <= target));
@@ -49,13 +49,13 @@ pub fn smallest_multiplier(
     epsilon: impl Fn(NoiseMultiplier) -> Option<Epsilon>,
 ) -> Result<NoiseMultiplier, CalibrateError> {
     let goal = target.get();
-    // ln(spent / goal). The multiplier is enough if this is at most 0.
+    // Returns ln(spent / goal). The multiplier meets the target if this is at most 0.
     let excess = |value: f64| -> Result<f64, RangeError> {
         let spent = epsilon(NoiseMultiplier::new(value, relation)?);
         Ok(spent.map_or(f64::INFINITY, |spent| {
             let excess = (spent.get() / goal).ln();
-            // Compare the epsilons, not their logarithm: spending 0 of a budget of 0 is enough, although ln(0/0) is
-            // NaN.
+            // Compare the epsilons, not their logarithms: spending 0 of a budget of 0 meets the target, although
+            // ln(0/0) is NaN.
             if spent <= target { excess.min(0.0) } else { excess.max(f64::MIN_POSITIVE) }
         }))
     };
@@ -91,11 +91,11 @@ pub fn smallest_multiplier(
     Ok(NoiseMultiplier::new(high.value, relation)?)
 }
 
-/// A multiplier that was tried, with ln(spent / goal) of its epsilon.
+/// A multiplier that was tried, and its result.
 #[derive(Clone, Copy)]
 struct Tried {
     value: f64,
-    /// ln(spent / goal); at most 0 if the multiplier is enough.
+    /// ln(spent / goal) of its epsilon; at most 0 if the multiplier meets the target.
     excess: f64,
 }
 
@@ -109,8 +109,8 @@ impl Tried {
     }
 }
 
-/// Guesses the share of the interval at which the goal is met. It interpolates linearly in logarithms, then moves a
-/// little towards the middle, so that the interval closes from both sides.
+/// Guesses the position of the target in the interval, as a share of its width. It interpolates linearly in logarithms
+/// and then moves slightly towards the middle, so that the interval closes from both sides.
 fn likely_share(low: f64, high: f64, width: f64) -> f64 {
     let share = low / (low - high);
     if !share.is_finite() || !high.is_finite() {

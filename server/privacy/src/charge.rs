@@ -2,16 +2,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::{NoiseMultiplier, SamplingRate};
 
-/// The number of releases of a task that a client's data can enter, as selection enforces it.
+/// The number of a task's releases that can contain one client's data, as enforced by selection.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Participation {
-    /// At most `count` releases, no matter which ones. Nothing is claimed about how clients are drawn.
+    /// A client is in at most `count` releases, no matter which ones. Nothing is claimed about how clients are drawn.
     AtMost {
         /// The maximum number of participations, at least 1.
         count: u64,
     },
-    /// Each release with probability `rate`, independently of every other client and release.
+    /// A client is in each release with the probability `rate`, independently of every other client and release.
     Poisson {
         /// The probability of being drawn for a release.
         rate: SamplingRate,
@@ -29,8 +29,8 @@ pub enum Participation {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Charge {
-    /// The multiplier of the Gaussian noise. It covers the model and everything released beside it.
+    /// The multiplier of the Gaussian noise. It covers the model and everything else that is released with it.
     pub noise_multiplier: NoiseMultiplier,
-    /// The number of releases that can include one client's data.
+    /// The number of releases that can contain one client's data.
     pub participation: Participation,
 }

@@ -249,7 +249,7 @@ impl Intention {
     }
 
     /// Finds the first doubling of the report goal at which the noise is harmless. A larger sample is amplified less,
-    /// so the multiplier is calibrated anew for each.
+    /// so the multiplier is calibrated again for each.
     fn larger_sample(&self) -> Result<Option<Advice>, CalibrateError> {
         let doubled = |goal: &u64| (*goal < self.clients).then(|| goal.saturating_mul(2).min(self.clients));
         let goals: Vec<u64> = std::iter::successors(Some(self.report_goal), doubled).skip(1).collect();

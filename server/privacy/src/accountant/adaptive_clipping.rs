@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 use crate::budget::RangeError;
 use crate::noise_multiplier::{NoiseMultiplier, Relation};
 
-/// The noise on the bits is too small: no noise multiplier for the updates is left.
+/// The noise on the bits is too small: every noise multiplier for the updates would exceed the total cost.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SplitError {
-    /// The sum of the bits alone costs more than the updates and the bits may cost together.
+    /// The sum of the bits alone already costs more than the total that is allowed for updates and bits.
     #[error(
-        "the count of clipped updates has the noise multiplier {bits}; it must be above {total}, the multiplier of \
-         updates and count together; raise its standard deviation above {needed}"
+        "the count of clipped updates has the noise multiplier {bits}; the budget for updates and count needs \
+         more than {total}; raise the standard deviation of the count's noise above {needed}"
     )]
     NothingLeft {
         /// The multiplier of the noise on the bits.
         bits: f64,
-        /// The multiplier of one Gaussian release that costs as much as updates and bits together may.
+        /// The noise multiplier of a single Gaussian release whose cost equals the total for updates and bits.
         total: f64,
         /// The standard deviation that the noise on the bits must exceed.
         needed: f64,
@@ -29,15 +29,16 @@ pub enum SplitError {
     Range(#[from] RangeError),
 }
 
-/// Computes the noise multiplier of the updates, so that updates and bits together cost one Gaussian release with
-/// multiplier `together`.
+/// Computes the noise multiplier of the updates, such that the total cost of updates and bits is that of one Gaussian
+/// release with the multiplier `together`.
 ///
-/// z_update = (z^-2 − (σ_b / Δ_b)^-2)^(-1/2), section 3.1 and theorem 1 of the paper. `bit_deviation` is σ_b, the
-/// standard deviation of the noise on the sum of (bit − 1/2). Leaving a client out moves that sum by Δ_b = 1/2;
-/// replacing it moves the sum by Δ_b = 1.
+/// z_update = (z^-2 − (σ_b / Δ_b)^-2)^(-1/2), with z = `together` (section 3.1 and theorem 1 of the paper).
+/// `bit_deviation` is σ_b, the standard deviation of the noise on the sum of (bit − 1/2). Δ_b is the sensitivity of
+/// that sum: 1/2 if a client may be left out, 1 if it may be replaced.
 ///
 /// # Errors
-/// [`SplitError::NothingLeft`] if σ_b / Δ_b is not above z.
+/// [`SplitError::NothingLeft`] if σ_b / Δ_b is at most z; [`SplitError::Range`] if `bit_deviation` is not above 0, or
+/// the result is out of range.
 pub fn update_multiplier(
     together: NoiseMultiplier,
     bit_deviation: f64,
@@ -48,7 +49,7 @@ pub fn update_multiplier(
     if bits <= total {
         return Err(SplitError::NothingLeft { bits, total, needed: total * sensitivity });
     }
-    // z·b / √(b² − z²), with the difference of squares as a product.
+    // z·b / √(b² − z²) with z = `total` and b = `bits`. The difference of squares is computed as a product.
     let update = total / ((1.0 - total / bits) * (1.0 + total / bits)).sqrt();
     Ok(NoiseMultiplier::new(update, together.relation())?)
 }
@@ -73,7 +74,7 @@ impl Default for ClippingRule {
 impl ClippingRule {
     /// Returns the next clipping norm: C·exp(−η(b − γ)), equation 2 of the paper.
     ///
-    /// `share` is b, the noised share of clients whose norm was at most C. Noise may bring it outside [0, 1].
+    /// `share` is b, the noised share of clients whose update norm was at most C. Noise may bring it outside [0, 1].
     pub fn next(&self, clipping_norm: f64, share: f64) -> f64 {
         clipping_norm * (-self.learning_rate * (share - self.quantile)).exp()
     }
@@ -94,7 +95,10 @@ mod tests {
     fn a_count_with_too_little_noise_is_refused_with_what_is_needed() {
         let together = NoiseMultiplier::new(1.0, Relation::ZeroOut).unwrap();
         let error = update_multiplier(together, 0.5).unwrap_err();
-        assert!(error.to_string().ends_with("raise its standard deviation above 0.5"), "{error}");
+        assert!(
+            error.to_string().ends_with("raise the standard deviation of the count's noise above 0.5"),
+            "{error}"
+        );
         let replaced = NoiseMultiplier::new(1.0, Relation::ReplaceOne).unwrap();
         assert!(update_multiplier(replaced, 0.9).is_err() && update_multiplier(together, 0.9).is_ok());
         for deviation in [0.0, -1.0, f64::NAN] {

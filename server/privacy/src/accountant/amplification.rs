@@ -1,4 +1,4 @@
-//! Amplification bounds that need nothing but the mechanism's privacy parameters.
+//! Amplification bounds that depend only on the mechanism's epsilon and delta.
 
 use crate::budget::{Delta, Epsilon, SamplingRate};
 

@@ -1,6 +1,6 @@
 //! Tails of the binomial distribution, to a relative precision of about 1e-10.
 
-/// The maximum number of terms of the continued fraction. It needs about the square root of the number of trials.
+/// The maximum number of terms of the continued fraction. It converges after about √`trials` terms.
 const TERMS_MAX: u32 = 20_000;
 
 /// Returns P[X ≥ `least`] for X ~ Binomial(`trials`, `chance`), by the incomplete beta function.

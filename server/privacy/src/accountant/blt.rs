@@ -107,7 +107,8 @@ impl BufferedToeplitz {
 
     /// Computes the decays and scales of C⁻¹, which has the same form.
     ///
-    /// Its decays are the zeros of 1 + Σ_j ω_j/(λ − θ_j), one below each θ; its scales are the residues there.
+    /// The decays of C⁻¹ are the zeros of 1 + Σ_j ω_j/(λ − θ_j), one below each θ_j. Its scales are the residues at
+    /// those zeros.
     pub fn inverse_parameters(&self) -> (Vec<f64>, Vec<f64>) {
         let terms = || self.scales.iter().zip(&self.decays);
         let function = |at: f64| 1.0 + terms().map(|(scale, decay)| scale / (at - decay)).sum::<f64>();

@@ -13,7 +13,7 @@ use crate::noise_multiplier::Relation;
 
 use super::rdp::RdpCurve;
 
-/// The number of terms of τ that are summed one by one. The last summed term is the bound for each later term.
+/// The number of terms of τ that are summed one by one. All later terms are bounded by the last summed term.
 const TERMS_MAX: u64 = 10_000;
 
 /// The distribution of a client's share of the noise.
@@ -59,7 +59,7 @@ pub fn rounded_norm_bound(norm: f64, dimension: u64, beta: f64) -> f64 {
 /// `norm` is a client's norm before rounding, and `deviation` the standard deviation of its share of the noise, both in
 /// grid steps. After a random rotation, the variance of one value of the sum has three parts: at most n²c²/d, if all
 /// updates are alike; n/4 from rounding; and the variance of the noise (Kairouz, Liu and Steinke 2021). A sum that
-/// wraps is wrong, but as private as any.
+/// wraps around is wrong, but it reveals no more.
 pub fn modulus_bits(norm: f64, deviation: f64, clients: u64, dimension: u64, deviations: f64) -> u32 {
     let n = clients as f64;
     let variance = n * n * norm * norm / (dimension.max(1) as f64) + n * (0.25 + deviation * deviation);
@@ -70,8 +70,8 @@ impl DistributedSum {
     /// Computes the Rényi curve of one release without sampling.
     ///
     /// # Errors
-    /// [`RangeError`] if a number is not above 0, or an order is not an integer of at most 4096: the bounds hold for
-    /// integers.
+    /// [`RangeError`] if a number is not above 0 or not finite, or if an order is not an integer of at most 4096. The
+    /// bounds are proven for integer orders only.
     pub fn curve(&self, relation: Relation, orders: Orders) -> Result<RdpCurve, RangeError> {
         self.check(&orders)?;
         let divergences = orders.as_slice().iter().map(|order| self.divergence(*order)).collect();
@@ -80,8 +80,8 @@ impl DistributedSum {
 
     /// Computes the Rényi curve of one release with Poisson sampling at this rate.
     ///
-    /// Zhu and Wang 2019, "Poisson subsampled Rényi differential privacy", theorem 5. It holds for any mechanism, so it
-    /// is looser than what is known about the Gaussian mechanism.
+    /// Zhu and Wang 2019, "Poisson subsampled Rényi differential privacy", theorem 5. The theorem holds for any
+    /// mechanism, so it is looser than bounds that are specific to the Gaussian mechanism.
     ///
     /// # Errors
     /// [`RangeError`] as for [`DistributedSum::curve`].

@@ -11,7 +11,7 @@
 
 use super::special::{ln_add, ln_exp_minus_one};
 
-/// The largest order at which the differences B are used. Above it, each term has only its simple bound.
+/// The largest order at which the differences B are computed. Above it, each M_j is bounded by 2e^((j−1)ε(j)) alone.
 const DIFFERENCE_ORDER_MAX: u32 = 256;
 
 /// The largest order at which amplification is computed. Above it, the unamplified bound is used, which is sound.

@@ -25,10 +25,11 @@ pub(super) fn profile(mu: f64, epsilon: f64) -> f64 {
     }
 }
 
-/// Computes the exact epsilon of `releases` Gaussian releases at this delta: they equal one with the multiplier z/√k.
+/// Computes the exact epsilon of `releases` Gaussian releases at this delta. k releases with the multiplier z equal one
+/// release with the multiplier z/√k.
 ///
-/// It holds for real-valued noise. The discrete Gaussian on a fine grid is within 1e-9 of it, but only zCDP is proven
-/// for it.
+/// The result holds for real-valued noise. The epsilon of the discrete Gaussian on a fine grid differs by less than
+/// 1e-9, but only a zCDP bound is proven for it.
 pub fn gaussian_epsilon(multiplier: NoiseMultiplier, releases: u64, delta: Delta) -> Epsilon {
     gaussian_epsilon_of_mu((releases as f64).sqrt() / multiplier.get(), delta)
 }

@@ -7,7 +7,7 @@
 //! | `distributed` | Skellam and discrete Gaussian noise that clients add before secure aggregation |
 //! | `zcdp`, `gaussian` | without sampling: ρ, its tight conversion to epsilon, and the exact epsilon |
 //! | `tree`, `toeplitz`, `blt` | correlated noise: sensitivity under a participation pattern, and the error |
-//! | `adaptive_clipping` | the split of the noise between the updates and the count that adapts the norm |
+//! | `adaptive_clipping` | the split of the budget between the updates and the count that adapts the clipping norm |
 //! | `amplification`, `randomised_response` | local mechanisms |
 
 mod adaptive_clipping;

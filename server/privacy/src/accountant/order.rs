@@ -18,7 +18,8 @@ impl Orders {
     /// Creates a grid from the given orders.
     ///
     /// # Errors
-    /// [`RangeError`] if there is none, one is not above 1 or not finite, or they do not increase.
+    /// [`RangeError`] if the list is empty, an order is not finite or not above 1, or the orders do not increase
+    /// strictly.
     pub fn new(orders: Vec<f64>) -> Result<Self, RangeError> {
         let mut below = 1.0;
         for &order in &orders {

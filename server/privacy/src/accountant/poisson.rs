@@ -7,8 +7,8 @@
 
 use super::special::{ln_add, ln_exp_minus_one};
 
-/// The largest integer order that may be computed by the binomial sum, which is used if it is shorter than the
-/// quadrature.
+/// The largest integer order that may be computed by the binomial sum. The sum is used only if it has fewer terms than
+/// the quadrature.
 const BINOMIAL_ORDER_MAX: f64 = 1024.0;
 
 /// The maximum number of quadrature points. An order that needs more is bounded without amplification, which is sound.
@@ -19,8 +19,8 @@ const TAIL: f64 = 12.0;
 
 /// Computes the Rényi divergence of one step at `order`, with sampling rate `q` and noise multiplier `z`.
 ///
-/// At an order far above what any epsilon needs at this noise, the computation would take too long. There it returns
-/// the divergence without sampling, which is never smaller.
+/// At an order far above those that determine any epsilon at this noise, the computation would take too long. For such
+/// an order, this returns the divergence without sampling, which is never smaller.
 pub(crate) fn divergence(order: f64, q: f64, z: f64) -> f64 {
     let unsampled = order / (2.0 * z * z);
     if q == 1.0 {
@@ -62,7 +62,7 @@ pub(crate) fn ln_excess_by_binomial_sum(order: f64, q: f64, z: f64) -> f64 {
 
 /// Computes ln(A(α) − 1) for any α by the trapezoidal rule over (1 + v)^α − 1 − αv with v = q·(e^((2x−1)/(2z²)) − 1).
 ///
-/// The mean of v is 0, so the integral is A(α) − 1; the integrand is not below 0 (Bernoulli's inequality).
+/// The mean of v is 0, so the integral is A(α) − 1. The integrand is never negative (Bernoulli's inequality).
 pub(crate) fn ln_excess_by_quadrature(order: f64, q: f64, z: f64) -> f64 {
     let step = step(z);
     let first = (-TAIL * z / step).floor() as i64;

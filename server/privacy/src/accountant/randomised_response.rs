@@ -1,5 +1,5 @@
-//! Randomised response: a client reports its true category with a known probability, and one of the others otherwise. A
-//! bit has two categories, a quantised number several.
+//! Randomised response: a client reports its true category with a known probability, and otherwise a category drawn
+//! from the others. A bit has two categories; a quantised number has several.
 
 use super::order::Orders;
 use super::rdp::RdpCurve;
@@ -7,8 +7,8 @@ use super::special::{ln_add, ln_exp_minus_one};
 use crate::budget::{Epsilon, RangeError, Rho};
 use crate::noise_multiplier::Relation;
 
-/// Returns the probabilities of reporting the true category and of reporting each other one, such that a report is
-/// `epsilon`-locally private.
+/// Returns the probability of reporting the true category and the probability of reporting any one of the others. They
+/// make a report `epsilon`-locally private.
 ///
 /// Warner 1965; for k categories Kairouz, Bonawitz and Ramage 2016: e^ε / (e^ε + k − 1) and 1 / (e^ε + k − 1).
 ///
@@ -21,10 +21,10 @@ pub fn randomised_response(epsilon: Epsilon, categories: u64) -> Result<(f64, f6
     Ok((1.0 / total, shrink / total))
 }
 
-/// Returns the smallest ρ that holds for every ε-private mechanism: ε·tanh(ε/2), which is below ε²/2 and below ε.
+/// Returns the smallest ρ that bounds every ε-private mechanism: ε·tanh(ε/2), which is below both ε²/2 and ε.
 ///
-/// Steinke 2024, "Tight RDP & zCDP bounds from pure DP". Randomised response with two categories attains it, at the
-/// order 1. Add this ρ to the ρ of Gaussian releases and of other reports.
+/// Steinke 2024, "Tight RDP & zCDP bounds from pure DP". Randomised response with two categories attains this bound at
+/// the order 1. This ρ can be added to the ρ of Gaussian releases and of other reports.
 pub fn rho_of_pure(epsilon: Epsilon) -> Rho {
     let epsilon = epsilon.get();
     Rho::new(epsilon * (0.5 * epsilon).tanh()).expect("at most a finite epsilon")
@@ -44,7 +44,7 @@ pub struct RandomisedResponse {
 pub struct Estimate {
     /// The unbiased estimate.
     pub value: f64,
-    /// Its standard error, from the randomness of the answers and of which clients were asked.
+    /// The standard error of `value`. It includes the randomness of the answers and of the choice of clients.
     pub standard_error: f64,
 }
 
@@ -73,8 +73,8 @@ impl RandomisedResponse {
         rho_of_pure(self.epsilon)
     }
 
-    /// Computes the exact Rényi curve of one report: between two true categories the loss is ε, −ε, or 0 for all
-    /// others.
+    /// Computes the exact Rényi curve of one report. For a change between two true categories, the loss is ε or −ε if
+    /// one of the two is reported, and 0 otherwise.
     ///
     /// The mean of e^((α−1)·loss) is then 1 + p_keep·(e^((α−1)ε) − 1)·(1 − e^(−αε)), in which nothing cancels. The
     /// curve holds for a client whose category is replaced by another: [`Relation::ReplaceOne`].
@@ -95,13 +95,12 @@ impl RandomisedResponse {
 
     /// Estimates the mean of `values`, one for each category, from the number of reports of each category.
     ///
-    /// A report of the value v counts as (v − Σ values·p_other)/(p_keep − p_other), whose mean is the true one. With
-    /// the values 0 and 1 the estimate is a share; with one 1 among zeros, it is the share of that category. It may lie
-    /// outside the values.
+    /// A report of the category with the value v is scored as (v − Σ values·p_other)/(p_keep − p_other). The mean score
+    /// is the true mean. With the values 0 and 1 the estimate is a share. It may lie outside the range of the values.
     ///
     /// # Errors
-    /// [`RangeError`] if there are not as many values and counts as categories, a value is not finite, there are fewer
-    /// than two reports, or epsilon is 0: then reports carry no information.
+    /// [`RangeError`] if the number of values or of counts differs from the number of categories, a value is not
+    /// finite, there are fewer than two reports, or epsilon is 0. With an epsilon of 0, reports carry no information.
     pub fn mean(&self, values: &[f64], counts: &[u64]) -> Result<Estimate, RangeError> {
         for (name, length) in [("number of values", values.len()), ("number of counts", counts.len())] {
             let is_right = length as u64 == self.categories;
@@ -176,7 +175,7 @@ mod tests {
             response.other() + shares[category] * (response.keep() - response.other())
         });
         let truth: f64 = values.iter().zip(shares).map(|(value, share)| value * share).sum();
-        // The counts are the expected ones, so that only rounding is left.
+        // The counts are the expected ones, so only rounding errors remain.
         let counts = expected.map(|share| (share * 1e9).round() as u64);
         let estimate = response.mean(&values, &counts).unwrap();
         assert!((estimate.value - truth).abs() < 1e-6, "{estimate:?} {truth}");

@@ -58,7 +58,7 @@ impl RdpCurve {
         Self { relation, orders, divergences }
     }
 
-    /// Returns the curve of ρ-zCDP: ρα at the order α. Pure and approximate mechanisms enter through their ρ.
+    /// Returns the curve of ρ-zCDP: ρα at the order α. Use it also for pure and approximate mechanisms with a known ρ.
     pub fn of_rho(rho: Rho, relation: Relation, orders: Orders) -> Self {
         let divergences = orders.as_slice().iter().map(|order| rho.get() * order).collect();
         Self { relation, orders, divergences }
@@ -119,7 +119,7 @@ impl RdpCurve {
         Ok(Self { relation, orders, divergences })
     }
 
-    /// Returns the curve of `releases` releases that each have this curve.
+    /// Returns the curve of `releases` releases, each with the cost of this curve.
     pub fn times(mut self, releases: u64) -> Self {
         for divergence in &mut self.divergences {
             *divergence *= releases as f64;
@@ -127,7 +127,8 @@ impl RdpCurve {
         self
     }
 
-    /// Returns the sum of both curves: the cost of both releases, even if the second adapts to the output of the first.
+    /// Returns the sum of two curves: the cost of both releases, even if the second release is chosen after seeing the
+    /// first.
     ///
     /// # Errors
     /// [`CurveError::Unlike`] if the relations or the orders differ.

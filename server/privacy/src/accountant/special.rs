@@ -5,7 +5,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, PI, SQRT_2};
 /// ln(√(2π)).
 const LN_SQRT_TWO_PI: f64 = 0.918_938_533_204_672_8;
 
-/// The argument from which the scaled complementary error function uses its continued fraction.
+/// The argument from which `erfcx` uses its continued fraction.
 const ERFCX_FRACTION_FROM: f64 = 3.0;
 
 /// Returns ln(e^a + e^b).
@@ -19,7 +19,7 @@ pub(crate) fn ln_exp_minus_one(x: f64) -> f64 {
     if x > 37.0 { x } else { x.exp_m1().ln() }
 }
 
-/// Returns e^x, or 0 below the smallest float64, where the library function takes ten times as long.
+/// Returns e^x, or 0 where e^x is below the smallest float64: there the library function takes ten times as long.
 pub(crate) fn exp_or_nothing(x: f64) -> f64 {
     if x < -746.0 { 0.0 } else { x.exp() }
 }
@@ -69,10 +69,10 @@ pub(crate) fn mills_ratio(x: f64) -> f64 {
     erfcx(x / SQRT_2) * (PI / 2.0).sqrt()
 }
 
-/// Returns the probability that a standard normal variable lies in `(low, high]`, with relative precision.
+/// Returns the probability that a standard normal variable lies in `(low, high]`, to a small relative error.
 ///
-/// For a narrow interval, it is the density at the middle times the width, with the next term of the expansion. The
-/// difference of two nearly equal probabilities would have no digits left.
+/// For a narrow interval, the probability is approximated by the density at the middle times the width, with the next
+/// term of the expansion. The difference of two nearly equal probabilities would have no correct digits.
 pub(crate) fn normal_between(low: f64, high: f64) -> f64 {
     let width = high - low;
     if width <= 0.0 {

@@ -44,7 +44,8 @@ impl Toeplitz {
         Self::banded_square_root(rounds, rounds)
     }
 
-    /// Returns the square root with only its first `bands` diagonals. Rounds and bands of 0 count as 1.
+    /// Returns the square root with only its first `bands` diagonals. A value of 0 for `rounds` or `bands` is treated
+    /// as 1.
     pub fn banded_square_root(rounds: usize, bands: usize) -> Self {
         let mut coefficients = vec![0.0; rounds.max(1)];
         let mut coefficient = 1.0;
@@ -62,7 +63,8 @@ impl Toeplitz {
         &self.0
     }
 
-    /// Computes the L2 sensitivity of C for a client with this pattern, in sensitivities of one participation.
+    /// Computes the L2 sensitivity of C for a client with this participation pattern, as a multiple of the sensitivity
+    /// of one participation.
     ///
     /// For entries that are not negative and never rise, the worst rounds are 0, b, 2b, ... The sensitivity is the norm
     /// of the sum of those columns (Kalinin and Lampert 2024, "Banded square root matrix factorization for
@@ -71,7 +73,7 @@ impl Toeplitz {
         let rounds = self.0.len();
         let separation = usize::try_from(pattern.separation()).unwrap_or(usize::MAX);
         let participations = pattern.participations_within(rounds as u64) as usize;
-        // The sum of the columns at row i is the sum of every b-th entry up to i, less the same sum k·b rows before.
+        // Row i of the sum of the columns is the sum of every b-th entry up to i, less the same sum k·b rows earlier.
         let mut sums = self.0.clone();
         for row in separation.min(rounds)..rounds {
             sums[row] += sums[row - separation];

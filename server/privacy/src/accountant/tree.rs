@@ -6,7 +6,7 @@
 use crate::budget::{RangeError, Rho};
 use crate::noise_multiplier::NoiseMultiplier;
 
-/// Limits on the participation of one client: the number of its rounds, and the distance between them.
+/// Limits on the participation of one client: the number of its rounds, and the minimum distance between two of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParticipationPattern {
     participations_max: u64,
@@ -26,7 +26,7 @@ impl ParticipationPattern {
         Ok(Self { participations_max, separation })
     }
 
-    /// Returns the maximum number of rounds a client is in.
+    /// Returns the maximum number of rounds that a client is in.
     pub fn participations_max(self) -> u64 {
         self.participations_max
     }
@@ -42,12 +42,13 @@ impl ParticipationPattern {
     }
 }
 
-/// Returns the number of nodes that contain a leaf: ⌊log2(leaves)⌋ + 1. Nodes that are never completed do not count.
+/// Returns the number of nodes that contain a leaf: ⌊log2(leaves)⌋ + 1. Only nodes that are eventually completed are
+/// included.
 pub fn tree_depth(leaves: u64) -> u32 {
     leaves.max(1).ilog2() + 1
 }
 
-/// Bounds the squared L2 sensitivity of all nodes together, in squared sensitivities of one participation.
+/// Bounds the squared L2 sensitivity of the vector of all nodes, in squared sensitivities of one participation.
 ///
 /// There are `rounds` rounds in all, and a new tree begins after every `leaves_per_tree` of them. A client that is in c
 /// rounds below a node moves it by at most c, because it may move it in the same direction each time. Below a node of
@@ -66,7 +67,7 @@ pub fn tree_sensitivity_squared(rounds: u64, leaves_per_tree: u64, pattern: Part
         .sum()
 }
 
-/// Computes ρ of tree aggregation. `multiplier` is that of each node's noise, relative to one participation.
+/// Computes ρ of tree aggregation. `multiplier` is the noise multiplier of each node, relative to one participation.
 pub fn rho_of_tree(
     multiplier: NoiseMultiplier,
     rounds: u64,
@@ -95,8 +96,8 @@ pub fn tree_prefix_variance(rounds: u64, uses_subtrees: bool) -> f64 {
 
 /// Returns the largest variance of a prefix of up to `leaves` leaves, estimated with subtrees, in variances of a node.
 ///
-/// The maximum is at `leaves`, or at a number that keeps the binary digits of `leaves` down to one that is 1, has a 0
-/// there and only 1s below.
+/// The maximum is at `leaves` itself, or at a number made from `leaves` by replacing one binary digit 1 by 0 and all
+/// lower digits by 1.
 fn largest_prefix_variance(leaves: u64) -> f64 {
     let lowered = (0..u64::BITS).filter(|height| leaves >> height & 1 == 1).map(|height| {
         let above = leaves & u64::MAX.checked_shl(height + 1).unwrap_or(0);
@@ -105,12 +106,13 @@ fn largest_prefix_variance(leaves: u64) -> f64 {
     lowered.chain([leaves]).map(|leaves| tree_prefix_variance(leaves, true)).fold(0.0, f64::max)
 }
 
-/// Finds the number of rounds after which a new tree should begin, for `rounds` rounds and this pattern, with subtrees.
+/// Finds the number of rounds after which a new tree should begin, for `rounds` rounds and this pattern, with subtree
+/// estimates.
 ///
-/// Returns the leaves per tree and the loss: sensitivity times largest standard deviation of a prefix, which is
-/// √(rounds·k) for independent noise. A new tree avoids the upper nodes, which a client enters several times, but keeps
-/// the noise of the tree before. The candidates are one tree over all rounds and trees of 2^l rounds. Among candidates
-/// with equal loss, the larger tree wins.
+/// Returns the number of leaves per tree and the loss, which is the sensitivity times the largest standard deviation of
+/// a prefix. Independent noise would have the loss √(rounds·k). A new tree avoids the upper nodes, which a client
+/// enters several times, but keeps the noise of the previous tree. The candidates are one tree over all rounds and
+/// trees of 2^l rounds. Among candidates with equal loss, the larger tree is chosen.
 pub fn best_tree(rounds: u64, pattern: ParticipationPattern) -> (u64, f64) {
     let rounds = rounds.max(1);
     let loss = |leaves: u64| {

@@ -1,37 +1,39 @@
 use super::{Question, largest_refuted};
 use crate::accountant::special::{normal_above, normal_quantile};
 
-/// The largest μ that the search considers.
+/// The largest μ that the search tries.
 pub(super) const MU_MAX: f64 = 64.0;
 
 /// Relative slack for float64 rounding.
 const SLACK: f64 = 1.0 + 1e-9;
 
-/// Returns a lower bound on μ for any mechanism, also for one that hides the canaries jointly.
+/// Returns a lower bound on μ that holds for any mechanism, even if its noise hides several canaries jointly.
 ///
 /// Mahloujifar, Melis and Chaudhuri 2025, "Auditing f-differential privacy in one run", with the trade-off function of
-/// a Gaussian release: an event of probability x for one value of a canary's coin has at most F(x) = Φ(Φ⁻¹(x) + μ) for
-/// the other (Dong, Roth and Su 2022). The argument is written out, because every reported bound rests on it:
+/// a Gaussian release: an event with the probability x for one value of a canary's coin has at most the probability
+/// F(x) = Φ(Φ⁻¹(x) + μ) for the other value (Dong, Roth and Su 2022). The proof is given here because every reported
+/// bound rests on it:
 ///
 /// There are m canaries with fair coins, of which c are guessed. Let p_l be the probability that l guesses are right,
 /// and i ≥ 1. Take a canary j and the event that j is guessed with the guess b, while at least i − 1 of the other
-/// guesses are right. If j's coin is b, the guess is right, and at least i guesses are right in all. If it is not, the
-/// guess is wrong, and at least i − 1 are right. Average over j, b and the other coins. Because F is concave,
-/// R_i ≤ F(H_(i−1)), with R_i = Σ_(l≥i) l·p_l/m and H_i = Σ_(l≥i) (c − l)·p_l/m.
+/// guesses are right. If j's coin is b, the guess is right, and at least i guesses are right in total. If j's coin is
+/// not b, the guess is wrong, and at least i − 1 are right. Average over j, b and the other coins. Because F is
+/// concave, R_i ≤ F(H_(i−1)), with R_i = Σ_(l≥i) l·p_l/m and H_i = Σ_(l≥i) (c − l)·p_l/m.
 ///
-/// Suppose that at least v guesses are right with the probability τ. Then all p_l add up to at least what
-/// [`least_total`] returns, which goes down from v with the smallest allowed H. If that is above 1, fewer than v
-/// guesses are right with a probability above 1 − τ.
+/// Suppose that at least v guesses are right with the probability τ. Then the sum of all p_l is at least the result of
+/// [`least_total`], which starts at v and adds the smallest H_i that the inequality allows for each lower i. If the
+/// result is above 1, the assumption is impossible: fewer than v guesses are right with a probability above 1 − τ.
 pub(super) fn mu_lower(question: Question) -> f64 {
     largest_refuted(MU_MAX, |mu| least_total(question, mu) > SLACK)
 }
 
-/// Returns the smallest possible sum of all probabilities, if `question.right` guesses are right with the probability
-/// `miss`.
+/// Returns the smallest possible sum of all probabilities, if at least `question.right` guesses are right with the
+/// probability `question.miss`.
 ///
-/// R_v is smallest if exactly v guesses are right with all of the probability `miss`. Moving probability from v to a
-/// larger number raises every R_i by at least as much as it lowers H_i. Then H_(i−1) is the larger of H_i and F⁻¹(R_i),
-/// and (c − l)·p_l/m = H_l − H_(l+1) gives R_l. The sum R_0 + H_0 is c/m times the sum of the probabilities.
+/// R_v is smallest if the number of right guesses is exactly v with the whole probability `miss`. Moving probability
+/// from v to a larger number raises every R_i by at least as much as it lowers H_i. Then H_(i−1) is the larger of H_i
+/// and F⁻¹(R_i), and (c − l)·p_l/m = H_l − H_(l+1) gives R_l. The sum R_0 + H_0 is c/m times the sum of the
+/// probabilities.
 fn least_total(question: Question, mu: f64) -> f64 {
     let [canaries, guesses, right] =
         [question.canaries, question.guesses, question.right].map(|count| count as f64);
@@ -73,7 +75,7 @@ mod tests {
             };
             let right = |from: usize| mass(from, &|l| l);
             let wrong = |from: usize| mass(from, &|l| guesses as f64 - l);
-            // The least μ for which R_i ≤ F(H_(i−1)) for all i.
+            // The smallest μ for which R_i ≤ F(H_(i−1)) for all i.
             let needed = (1..weights.len()).map(|i| normal_quantile(right(i)) - normal_quantile(wrong(i - 1)));
             let mu = needed.filter(|mu| !mu.is_nan()).fold(0.0, f64::max);
             prop_assume!(mu < 30.0);
@@ -91,10 +93,10 @@ mod tests {
 
     #[test]
     fn one_canary_is_a_test_of_two_hypotheses() {
-        // Even at μ = 0, the only guess is right with the probability 1/2, so one right guess refutes nothing.
+        // Even at μ = 0, a single guess is right with the probability 1/2, so one right guess refutes nothing.
         assert_eq!(bound(1, 1, 1), 0.0);
         let at = |mu: f64| least_total(Question { canaries: 1, guesses: 1, right: 1, miss: 0.8 }, mu);
-        // P[right] = 0.8 = Φ(μ/2), so the probability of a wrong guess makes the total exactly 1.
+        // P[right] = 0.8 = Φ(μ/2) at this μ, so adding the probability of a wrong guess makes the total exactly 1.
         let mu = -2.0 * normal_quantile(0.2);
         assert!((at(mu) - 1.0).abs() < 1e-9 && at(mu * 0.99) > 1.0 && at(mu * 1.01) < 1.0, "{}", at(mu));
     }

@@ -1,6 +1,6 @@
 use super::settings::AuditError;
 
-/// The scores of all canaries in increasing order. The flag of each score says whether its canary was in.
+/// The scores of all canaries in increasing order. The flag of each score is true if its canary was in.
 pub(super) struct Scores(Vec<(f64, bool)>);
 
 impl Scores {
@@ -15,7 +15,7 @@ impl Scores {
             }
         }
         let marked = |scores: &[f64], is_in: bool| -> Vec<(f64, bool)> {
-            // −0 and 0 are the same score.
+            // Adding 0 turns −0 into 0, so that the two compare as the same score.
             scores.iter().map(|score| (score + 0.0, is_in)).collect()
         };
         let mut all = [marked(of_those_in, true), marked(of_those_out, false)].concat();
@@ -23,11 +23,11 @@ impl Scores {
         Ok(Self(all))
     }
 
-    /// Guesses that the canaries with the highest scores are in and those with the lowest are out, half each. Returns
-    /// the number of right guesses.
+    /// Guesses that the canaries with the highest scores are in and those with the lowest are out; each group is half
+    /// of `guesses`. Returns the number of right guesses.
     ///
-    /// The choice among equal scores must not depend on the truth. So this counts the fewest right guesses over all
-    /// choices; no choice without knowledge of the truth gets fewer.
+    /// The choice among equal scores must not depend on the truth. So the result is the minimum over all choices among
+    /// equal scores.
     pub fn right(&self, guesses: u64) -> u64 {
         let guesses = (guesses as usize).min(self.0.len());
         let (lowest, highest) = (guesses / 2, guesses - guesses / 2);
@@ -37,7 +37,8 @@ impl Scores {
     }
 }
 
-/// Counts the right guesses among the first `count` scores. Among equal scores at the end, the wrong ones come first.
+/// Counts the right guesses among the first `count` scores. Among scores equal to the last of these, wrong guesses are
+/// counted first.
 fn fewest_right(scores: impl Iterator<Item = (f64, bool)> + Clone, count: usize, guess: bool) -> usize {
     let Some((last, _)) = count.checked_sub(1).and_then(|last| scores.clone().nth(last)) else {
         return 0;
@@ -57,7 +58,7 @@ mod tests {
     fn the_ends_are_guessed() {
         let scores =
             Scores::new(&[5.0, 3.0, f64::INFINITY, -1.0], &[0.0, 4.0, -3.0, f64::NEG_INFINITY]).unwrap();
-        // The canaries with the scores ∞, 5, 4, 3 are guessed to be in, those with −∞, −3, −1, 0 to be out.
+        // The canaries with the scores ∞, 5, 4, 3 are guessed to be in, and those with −∞, −3, −1, 0 to be out.
         assert_eq!([8, 7, 6, 5, 4, 3, 2, 1].map(|guesses| scores.right(guesses)), [6, 5, 4, 4, 4, 3, 2, 1]);
         assert_eq!(scores.right(0), 0);
     }
@@ -65,8 +66,8 @@ mod tests {
     #[test]
     fn equal_scores_are_counted_as_wrong() {
         let scores = Scores::new(&[1.0, 1.0, 0.0], &[1.0, -0.0]).unwrap();
-        // Guessed to be in: three canaries with the score 1, one of them wrongly. Guessed to be out: the one with 0,
-        // wrongly.
+        // Three canaries with the score 1 are guessed to be in; one of these guesses is wrong. The canary with the
+        // score 0 is guessed to be out, which is wrong.
         assert_eq!([5, 4, 2].map(|guesses| scores.right(guesses)), [3, 2, 0]);
         let error = Scores::new(&[1.0], &[1.0, f64::NAN]).err().unwrap();
         assert!(error.to_string().starts_with("score 1 of the canaries that were out is NaN"), "{error}");

@@ -1,29 +1,30 @@
 //! Privacy audits: a lower bound on what one run revealed, measured by canaries.
 //!
-//! A canary is an update that the auditor knows, with the largest allowed norm. Each of m canaries is put into the run
-//! or left out by a fair coin of its own, for all of its rounds at once. The auditor gives every canary a score from
-//! what was released alone, higher if the canary looks more as if it was in. The highest scores are then guessed to be
-//! in and the lowest to be out; those between are not guessed. The number of right guesses bounds the privacy of the
-//! run from below (Steinke, Nasr and Jagielski 2023, "Privacy auditing with one (1) training run"; Mahloujifar, Melis
-//! and Chaudhuri 2025, "Auditing f-differential privacy in one run").
+//! A canary is an update that the auditor knows, with the largest allowed norm. For each of m canaries, a fair coin
+//! decides whether it takes part, for all of its rounds at once. The auditor computes a score for every canary from the
+//! released values alone. A higher score means that the canary more likely took part. The highest scores are then
+//! guessed to be in and the lowest to be out; the canaries between are not guessed. The number of right guesses bounds
+//! the privacy of the run from below (Steinke, Nasr and Jagielski 2023, "Privacy auditing with one (1) training run";
+//! Mahloujifar, Melis and Chaudhuri 2025, "Auditing f-differential privacy in one run").
 //!
 //! An audit finds noise that is missing, too small or used twice, and updates that are not clipped. It never shows that
 //! a run is private: a low bound may also mean weak canaries or a weak score.
 //!
 //! # Canaries for a sum with noise
-//! The strongest canaries have the clipping norm and coordinates of their own, or are orthogonal, so that none hides
-//! another. The score is the inner product of the canary with the noised sum, less the known sum of the other clients,
-//! added up over the canary's rounds. With k rounds and the noise multiplier z, the scores of canaries that are in and
-//! of those that are out lie √k/z standard deviations apart. That distance is the μ of the claim ρ = μ²/2.
+//! The strongest canaries have the clipping norm and either use separate coordinates or are orthogonal, so that none
+//! hides another. The score is the inner product of the canary with the noised sum minus the known sum of the other
+//! clients, added up over the canary's rounds. With k rounds and the noise multiplier z, the mean scores of canaries
+//! that are in and of those that are out differ by √k/z standard deviations. That distance is the μ of the claim ρ =
+//! μ²/2.
 //!
 //! | bound | holds for | assumes |
 //! |---|---|---|
 //! | `epsilon_lower` | any mechanism | fair and independent coins |
 //! | `mu_lower` | any mechanism that hides each canary as one Gaussian release with μ does | the same |
-//! | `independent_mu_lower` | the same | the noise that hides one canary is also independent of that of the others |
+//! | `independent_mu_lower` | the same | also: the noise that hides one canary is independent of the noise that hides the others |
 //!
-//! The third bound is by far the sharpest. Its assumption is part of what is claimed about the noise: if it contradicts
-//! a claim, the noise is too small or not independent.
+//! The third bound is by far the sharpest. Independent noise is part of the claim, so if this bound contradicts the
+//! claim, the noise is too small or not independent.
 
 mod correlated;
 mod guesses;
@@ -45,13 +46,13 @@ use crate::noise_multiplier::NoiseMultiplier;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Audit {
-    /// The number of canaries, whether in or out.
+    /// The number of canaries, both in and out.
     pub canaries: u64,
-    /// The probability with which each bound is at most the true value.
+    /// The probability with which all bounds of one kind are at most the true value.
     pub confidence: f64,
     /// The delta of the epsilons.
     pub delta: Delta,
-    /// The trials: each number of guesses, with the bounds that follow from it.
+    /// The trials. Each has a number of guesses, and the bounds that follow from the number of right ones.
     pub trials: Vec<Trial>,
     /// A lower bound on epsilon for any mechanism.
     pub epsilon_lower: Epsilon,
@@ -65,8 +66,8 @@ pub struct Audit {
     pub epsilon_of_independent_mu_lower: Epsilon,
 }
 
-/// One number of guesses, and the bounds that follow from the number of right ones. The bounds of all trials hold
-/// together, with the confidence of the audit.
+/// The result for one number of guesses: the number of right guesses, and the bounds that follow from it. With the
+/// confidence of the audit, the bounds of all trials hold simultaneously.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trial {
@@ -86,18 +87,18 @@ pub struct Trial {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum AuditedClaim {
-    /// Epsilon at the delta of the audit, for any mechanism.
+    /// A claimed epsilon at the audit's delta, for any mechanism.
     Epsilon {
         /// The claimed epsilon.
         epsilon: Epsilon,
     },
-    /// Every canary is hidden as by one Gaussian release with this ratio of sensitivity to standard deviation.
+    /// Every canary is hidden at least as well as by one Gaussian release with this μ.
     Gaussian {
         /// The sensitivity over the standard deviation.
         mu: f64,
     },
-    /// As [`AuditedClaim::Gaussian`], with noise for each canary that is independent of the noise for the other
-    /// canaries. This holds for Gaussian noise, independent for every coordinate, and orthogonal canaries.
+    /// As [`AuditedClaim::Gaussian`], and the noise that hides each canary is independent of the noise that hides the
+    /// others. This holds for orthogonal canaries and Gaussian noise that is independent in every coordinate.
     IndependentGaussian {
         /// The sensitivity over the standard deviation.
         mu: f64,
@@ -117,8 +118,8 @@ impl AuditedClaim {
 }
 
 impl Audit {
-    /// Audits a run by the scores of its canaries. `of_those_in` are the scores of the canaries that were put in, the
-    /// other list those of the canaries that were left out.
+    /// Audits a run from the scores of its canaries. `of_those_in` holds the scores of the canaries that were put in,
+    /// `of_those_out` those of the canaries that were left out.
     ///
     /// A score may be any number or ±∞. It must be a function of the release and of the canary, not of the coin.
     ///
@@ -183,8 +184,8 @@ struct Question {
     miss: f64,
 }
 
-/// Finds the largest parameter up to `most` for which `is_refuted` returns `true`, to a millionth, rounded down; 0 if
-/// there is none.
+/// Finds the largest parameter up to `most` for which `is_refuted` returns `true`, rounded down to a relative precision
+/// of a millionth. Returns 0 if no parameter is refuted.
 ///
 /// A claim that holds for a parameter also holds for any larger parameter. So every refuted parameter is a lower bound
 /// on the true one.

@@ -2,7 +2,7 @@ use super::{Question, largest_refuted};
 use crate::accountant::binomial;
 use crate::budget::{Delta, Epsilon};
 
-/// The largest epsilon that the search considers.
+/// The largest epsilon that the search tries.
 const EPSILON_MAX: f64 = 32.0;
 
 /// Returns a lower bound on epsilon for any mechanism.
@@ -25,7 +25,8 @@ fn probability(question: Question, epsilon: f64, delta: f64) -> f64 {
     if tail >= 1.0 || right == 0 {
         return 1.0;
     }
-    // P[X = right − 1], P[X = right − 2], ... from their ratios, and the largest mean of the first i of them.
+    // P[X = right − 1], P[X = right − 2], ... are computed from the ratios of neighbours. `largest_mean` is the largest
+    // mean of the first i of them.
     let mut below = binomial::exactly(right - 1, guesses, chance);
     let (mut sum, mut largest_mean) = (0.0, 0.0f64);
     for steps in 1..=right {

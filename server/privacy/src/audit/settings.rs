@@ -12,10 +12,10 @@ const TRIALS_MAX: usize = 16;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AuditSettings {
-    /// The numbers of canaries to guess; half of the guesses are "in", half are "out". Each number is a trial. With
-    /// more trials, each bound has less confidence (a union bound).
+    /// The numbers of canaries to guess. Each number is one trial; half of its guesses are "in" and half are "out". All
+    /// trials share the confidence, so more trials weaken each bound (a union bound).
     pub guesses: Vec<u64>,
-    /// The probability with which each kind of bound is at most the true value, in (0, 1).
+    /// The probability, in (0, 1), with which all bounds of one kind are at most the true value.
     pub confidence: f64,
     /// The delta at which epsilon is bounded.
     pub delta: Delta,
@@ -41,8 +41,8 @@ pub enum AuditError {
 }
 
 impl AuditSettings {
-    /// Returns the usual settings for a number of canaries: trials that guess all, a quarter and a sixteenth of them,
-    /// and a confidence of 0.95.
+    /// Returns the usual settings for a number of canaries: a confidence of 0.95 and three trials, which guess all, a
+    /// quarter and a sixteenth of the canaries.
     ///
     /// Many guesses bound μ best if the canaries are hidden independently. Few guesses bound epsilon best.
     pub fn for_canaries(canaries: u64, delta: Delta) -> Self {

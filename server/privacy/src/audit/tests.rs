@@ -1,4 +1,4 @@
-//! The bounds on ideal mechanisms, over many simulated runs.
+//! Tests of the audit's bounds on ideal mechanisms, over many simulated runs.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ fn delta() -> Delta {
     Delta::new(1e-6).unwrap()
 }
 
-/// How the noise depends on the canary.
+/// The way in which the noise depends on the canary.
 #[derive(Clone, Copy)]
 enum Hidden {
     /// Each canary is hidden by a Gaussian of its own.
@@ -34,7 +34,7 @@ impl Run {
         (self.source.next_u64() >> 11) as f64 * f64::exp2(-53.0) + f64::exp2(-54.0)
     }
 
-    /// Draws the scores of a run: N(0, 1) for those that are out, N(μ, 1) for those in, up to a shift.
+    /// Draws the scores of a run: N(μ, 1) for the canaries that are in and N(0, 1) for the others, up to a shift.
     fn scores(&mut self, canaries: u64, mu: f64, hidden: Hidden) -> [Vec<f64>; 2] {
         let mut scores = [Vec::new(), Vec::new()];
         let shared = normal_quantile(self.uniform()) + 0.5 * mu;
@@ -43,7 +43,7 @@ impl Run {
             let sign = if is_in { 1.0 } else { -1.0 };
             let score = match hidden {
                 Hidden::Independently => normal_quantile(self.uniform()) + 0.5 * mu * sign,
-                // |x| is the same for all canaries. Given |x|, the sign is right with the probability 1/(1 +
+                // |x| is the same for all canaries. Given |x|, the sign of x is right with the probability 1/(1 +
                 // e^(−μ|x|)).
                 Hidden::Together => {
                     let is_right = self.uniform() < 1.0 / (1.0 + (-mu * shared.abs()).exp());
@@ -57,7 +57,7 @@ impl Run {
     }
 }
 
-/// Simulates runs and counts in how many of them the audit contradicts each of `claims`.
+/// Simulates runs and returns, for each of `claims`, the number of runs in which the audit contradicts it.
 fn contradictions(
     settings: &AuditSettings,
     canaries: u64,
@@ -97,7 +97,8 @@ fn claims(mu: f64) -> [AuditedClaim; 3] {
     ]
 }
 
-/// Returns the count that a binomial variable with the probability 0.05 exceeds with a probability below a millionth.
+/// Returns the smallest count that a binomial variable with the probability 0.05 exceeds with a probability below a
+/// millionth.
 fn allowed(runs: u64) -> u64 {
     (0..=runs).find(|count| binomial::at_least(count + 1, runs, 0.05) < 1e-6).unwrap()
 }
@@ -128,7 +129,7 @@ fn correct_noise_is_contradicted_in_at_most_one_run_of_twenty() {
 
 #[test]
 fn the_bound_for_independent_canaries_is_sharp() {
-    // The bound must be above the truth in some runs; otherwise it would be needlessly loose at its confidence.
+    // The bound must be above the truth in some runs; otherwise it is looser than its confidence requires.
     const RUNS: u64 = 400;
     for guesses in [200, 50] {
         let counts =
@@ -162,7 +163,7 @@ fn halved_noise_is_found() {
 #[test]
 fn a_canary_that_was_not_clipped_is_found_under_every_claim() {
     const RUNS: u64 = 100;
-    // Canaries of four times the clipping norm, at a multiplier of 2.
+    // The canaries have four times the clipping norm; the claimed multiplier is 2.
     let settings = AuditSettings::for_canaries(1000, delta());
     let counts = contradictions(&settings, 1000, 4.0 / 2.0, Hidden::Independently, RUNS, &claims(1.0 / 2.0));
     assert!(counts[1] >= RUNS * 99 / 100 && counts[2] == RUNS, "{counts:?}");

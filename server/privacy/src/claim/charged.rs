@@ -5,8 +5,8 @@ use super::pair::Accounts;
 use super::participation::{Capped, PoissonSampled, Separated};
 use crate::charge::Participation;
 
-/// A mechanism whose releases a ledger can add up under a kind of sampling. A pair that cannot be accounted has no
-/// charge:
+/// A mechanism whose releases the ledger can add up under a kind of sampling. For a pair without a charge, the code
+/// does not compile:
 ///
 /// ```compile_fail
 /// use folkmoot_privacy::{claim::{Charged, PoissonSampled, Tree}, ledger::Participation};
@@ -15,7 +15,7 @@ use crate::charge::Participation;
 /// }
 /// ```
 pub trait Charged<Sampling>: Accounts<Sampling> {
-    /// Returns the participation of a client as the ledger counts it.
+    /// Returns the participation of a client that the ledger charges.
     fn participation(sampling: &Sampling) -> Participation;
 }
 
@@ -45,7 +45,7 @@ impl Charged<Separated> for Blt {
     }
 }
 
-/// An update is seen once a client has sent it, even if its round publishes no version.
+/// The coordinator sees an update once a client has sent it, even if its round publishes no version.
 impl Charged<Capped> for LocalGaussian {
     fn participation(sampling: &Capped) -> Participation {
         Participation::Whole { count: sampling.participations(u64::MAX) }

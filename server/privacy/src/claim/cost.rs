@@ -11,9 +11,9 @@ use crate::noise_multiplier::{NoiseMultiplier, Relation};
 /// The privacy cost of releases, before a delta is chosen.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cost {
-    /// The zCDP parameter, where nothing is claimed about sampling: exact for the discrete Gaussian.
+    /// The zCDP parameter, for costs that claim no amplification by sampling. It is exact for the discrete Gaussian.
     Rho(Rho),
-    /// A curve of Rényi divergences, where sampling is claimed.
+    /// A curve of Rényi divergences, for costs that claim amplification by sampling.
     Curve(RdpCurve),
 }
 
@@ -32,8 +32,8 @@ impl Cost {
     /// allows.
     ///
     /// Without sampling, ρ = min(n, k)/(2z²) for n releases with at most k participations (Bun and Steinke 2016, lemma
-    /// 1.7), under `relation`. With Poisson sampling, the cost is the Rényi curve of the subsampled Gaussian, which is
-    /// known under zero-out only.
+    /// 1.7), under `relation`. With Poisson sampling, the cost is the Rényi curve of the subsampled Gaussian, which
+    /// this code accounts under zero-out only.
     ///
     /// # Errors
     /// [`ClaimError::Curve`] if no formula holds for the relation of the noise.
@@ -72,7 +72,7 @@ impl Cost {
         Ok((sum, relation))
     }
 
-    /// Returns the cost of `self` and `other` together.
+    /// Returns the sum of the costs `self` and `other`.
     ///
     /// # Errors
     /// [`ClaimError`] if the sum is out of range, or the curves are under different relations.
@@ -86,7 +86,7 @@ impl Cost {
         }
     }
 
-    /// Returns the cost of `count` times as much.
+    /// Returns this cost multiplied by `count`.
     ///
     /// # Errors
     /// [`ClaimError::Unbounded`] if the result is out of range.
@@ -100,7 +100,7 @@ impl Cost {
         }
     }
 
-    /// Returns ρ, or `None` where sampling is claimed.
+    /// Returns ρ, or `None` if amplification by sampling is claimed.
     pub fn rho(&self) -> Option<Rho> {
         match self {
             Self::Rho(rho) => Some(*rho),
@@ -137,8 +137,8 @@ impl Cost {
 
 /// Computes epsilon from the privacy loss distribution, for releases of one kind with Poisson sampling.
 ///
-/// It is tighter than [`Cost`] but does not add up with other releases, so no budget is enforced by it. `None` if the
-/// loss of one release is too large for this accountant.
+/// The result is tighter than [`Cost::epsilon`], but it cannot be added to other releases, so it enforces no budget.
+/// Returns `None` if the loss of one release is too large for this accountant.
 pub fn epsilon_by_loss_distribution(
     rate: SamplingRate,
     noise_multiplier: NoiseMultiplier,

@@ -7,7 +7,8 @@ use crate::noise_multiplier::NoiseMultiplier;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gaussian {
-    /// The noise multiplier relative to one participation. With adaptive clipping it covers updates and bits together.
+    /// The noise multiplier relative to one participation. With adaptive clipping it covers both the updates and the
+    /// bits.
     pub noise_multiplier: NoiseMultiplier,
 }
 
@@ -25,7 +26,7 @@ pub struct Tree {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Blt {
-    /// The multiplier z relative to the sensitivity of the whole factorisation: ρ = 1/(2z²) for all rounds together.
+    /// The multiplier z relative to the sensitivity of the whole factorisation: all rounds together cost ρ = 1/(2z²).
     pub noise_multiplier: NoiseMultiplier,
     /// The parameters of the factorisation.
     pub matrix: BufferedToeplitz,
@@ -39,7 +40,7 @@ pub struct Blt {
 pub struct PlannedRounds {
     /// The maximum number of rounds.
     pub rounds: u64,
-    /// The maximum number of rounds a client is in.
+    /// The maximum number of rounds that a client is in.
     pub participations_max: u64,
     /// The minimum difference between the numbers of two rounds of one client.
     pub separation: u64,

@@ -1,8 +1,8 @@
 //! Privacy claims, which never go beyond what selection enforces.
 //!
-//! A kind of sampling can only be constructed from [`EnforcedParticipation`], and a mechanism can only be accounted
-//! under those kinds for which it implements [`Accounts`]. Any other pair does not compile. Where both are known only
-//! at run time, [`account`] returns an error that names the pair and the remedy.
+//! A kind of sampling can only be constructed from [`EnforcedParticipation`]. A mechanism can only be accounted under
+//! the kinds for which it implements [`Accounts`]; any other pair does not compile. If the mechanism and the sampling
+//! are known only at run time, [`account`] returns an error that names the pair and the remedy.
 //!
 //! [`Cost`] is the only conversion from releases to an epsilon: claims, the ledger and the planner all use it.
 //!
@@ -46,10 +46,10 @@ pub enum ClaimError {
         mechanism: &'static str,
         /// The name of the kind of sampling.
         sampling: &'static str,
-        /// How to choose a pair that can be accounted.
+        /// Advice that names a pair that can be accounted.
         remedy: &'static str,
     },
-    /// A formula does not hold for the relation or the sizes.
+    /// A formula does not hold for the given relation, or the sizes of cohort and population are invalid.
     #[error(transparent)]
     Curve(#[from] CurveError),
     /// No accountant bounds epsilon.

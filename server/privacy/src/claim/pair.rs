@@ -24,14 +24,14 @@ const WITHOUT_REPLACEMENT: &str =
     "cohorts are drawn secretly and uniformly without replacement from a fixed population";
 const ABSENT_IS_ZERO: &str = "a drawn client that does not answer counts as an update of zero";
 
-/// The numbers that an accountant needs besides the mechanism and the sampling.
+/// The inputs of an accountant other than the mechanism and the sampling.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Question {
     /// The number of releases.
     pub releases: u64,
     /// The delta at which epsilon must hold.
     pub delta: Delta,
-    /// The privacy unit that a client of selection stands for.
+    /// The privacy unit that each client of the selection represents.
     pub unit: Unit,
 }
 
@@ -96,8 +96,8 @@ impl Accounts<Separated> for Gaussian {
 }
 
 impl Accounts<PoissonSampled> for Gaussian {
-    /// Takes the smallest of the Rényi bound, the composed privacy loss distribution and the unamplified bound, which
-    /// are all sound.
+    /// Returns the smallest of three sound bounds: the Rényi bound, the composed privacy loss distribution, and the
+    /// bound without amplification.
     fn account(&self, sampling: &PoissonSampled, question: Question) -> Result<Spent, ClaimError> {
         let Question { releases, delta, unit } = question;
         let multiplier = self.noise_multiplier;
@@ -127,8 +127,8 @@ impl Accounts<PoissonSampled> for Gaussian {
 }
 
 impl Accounts<FixedSize> for Gaussian {
-    /// Takes the Rényi bound under replace-one, the only relation for which it is proven, or the unamplified bound if
-    /// that is smaller. Under replace-one the same noise has half the multiplier.
+    /// Returns the Rényi bound under replace-one, the only relation for which it is proven, or the bound without
+    /// amplification if that is smaller. Relative to replace-one, the same noise has half the multiplier.
     fn account(&self, sampling: &FixedSize, question: Question) -> Result<Spent, ClaimError> {
         let Question { releases, delta, unit } = question;
         let multiplier = self.noise_multiplier.under(Relation::ReplaceOne);
@@ -167,7 +167,7 @@ impl Accounts<Separated> for Tree {
 }
 
 impl Accounts<Capped> for Tree {
-    /// A cap without a separation counts as a separation of one round.
+    /// Without an enforced separation, the separation is one round.
     fn account(&self, sampling: &Capped, question: Question) -> Result<Spent, ClaimError> {
         let participations = sampling.participations(question.releases);
         let pattern = ParticipationPattern::new(participations.max(1), 1).expect("both are above 0");
@@ -179,8 +179,8 @@ impl Accounts<Capped> for Tree {
 }
 
 impl Accounts<Separated> for Blt {
-    /// ρ = 1/(2z²) for all planned rounds together. The noise was sized for the planned pattern, so a pattern beyond
-    /// the plan is an error.
+    /// ρ = 1/(2z²) for all planned rounds together. The noise was sized for the planned pattern, so a pattern that
+    /// exceeds the plan is an error.
     fn account(&self, sampling: &Separated, question: Question) -> Result<Spent, ClaimError> {
         let (pattern, planned) = (sampling.pattern(), self.planned);
         let participations = pattern.participations_within(question.releases);
@@ -201,7 +201,7 @@ impl Accounts<Separated> for Blt {
 }
 
 impl Accounts<Capped> for LocalGaussian {
-    /// ρ = k/(2z²), which also holds if the coordinator is the attacker.
+    /// ρ = k/(2z²). The bound holds even if the coordinator is the attacker.
     fn account(&self, sampling: &Capped, question: Question) -> Result<Spent, ClaimError> {
         let participations = sampling.participations(question.releases);
         let rho = rho_of_gaussian(self.noise_multiplier, participations);
@@ -220,7 +220,7 @@ impl Accounts<Separated> for LocalGaussian {
     }
 }
 
-/// Any kind of sampling. Each can only be constructed from [`EnforcedParticipation`].
+/// Any kind of sampling. Each kind can only be constructed from [`EnforcedParticipation`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sampling {
     /// A cap on participations.
@@ -234,7 +234,8 @@ pub enum Sampling {
 }
 
 impl Sampling {
-    /// Returns the strongest claim that selection supports: amplification by the draw, a separation, or a cap.
+    /// Returns the strongest claim that the enforced selection supports: amplification by the draw, a separation, or a
+    /// cap.
     ///
     /// # Errors
     /// [`ClaimError::NotEnforced`] if nothing bounds how often a client takes part.

@@ -6,16 +6,15 @@ use super::ClaimError;
 use crate::accountant::ParticipationPattern;
 use crate::budget::SamplingRate;
 
-/// The guarantees that selection gives in every round of a task. The caller must not state more than selection
-/// enforces.
+/// The guarantees that selection gives in every round of a task. The caller must state only what selection enforces.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnforcedParticipation {
-    /// The maximum number of releases a client can be in over the life of the task; `None` without a cap.
+    /// The maximum number of releases that a client can be in over the life of the task; `None` without a cap.
     pub participations_max: Option<NonZeroU64>,
     /// The minimum difference between the numbers of two rounds of one client; `None` without a separation.
     pub separation_rounds: Option<NonZeroU64>,
-    /// How selection draws the clients of a round.
+    /// The way in which selection draws the clients of a round.
     pub draw: EnforcedDraw,
 }
 
@@ -23,7 +22,7 @@ pub struct EnforcedParticipation {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum EnforcedDraw {
-    /// Selection draws from the waiting clients. Who waits, and when, is not random, so nothing is amplified.
+    /// Selection draws from the waiting clients. The set of waiting clients is not random, so nothing is amplified.
     #[default]
     FromWaiting,
     /// Poisson sampling from a fixed population: for every release, the coordinator tosses an independent secret coin
@@ -74,10 +73,10 @@ pub struct FixedSize {
 }
 
 impl Capped {
-    /// Takes the cap that selection enforces.
+    /// Creates the cap that selection enforces.
     ///
     /// # Errors
-    /// [`ClaimError::NotEnforced`] if nothing caps the participations.
+    /// [`ClaimError::NotEnforced`] if selection does not cap the participations.
     pub fn from_enforced(enforced: &EnforcedParticipation) -> Result<Self, ClaimError> {
         let remedy = "limit the participations of a client in the selection rules";
         let participations_max = enforced.participations_max;
@@ -93,10 +92,10 @@ impl Capped {
 }
 
 impl Separated {
-    /// Takes the separation that selection enforces, and the cap if there is one.
+    /// Creates the pattern from the separation that selection enforces, and from the cap if there is one.
     ///
     /// # Errors
-    /// [`ClaimError::NotEnforced`] if nothing keeps a client's rounds apart.
+    /// [`ClaimError::NotEnforced`] if selection enforces no separation between a client's rounds.
     pub fn from_enforced(enforced: &EnforcedParticipation) -> Result<Self, ClaimError> {
         let remedy = "set a minimum spacing of rounds in the eligibility rules";
         let separation = enforced.separation_rounds;
@@ -114,10 +113,10 @@ impl Separated {
 }
 
 impl PoissonSampled {
-    /// Takes the sampling rate that selection enforces.
+    /// Creates the sampling from the rate of the independent coins, and from the cap if there is one.
     ///
     /// # Errors
-    /// [`ClaimError::NotEnforced`] if clients are drawn in another way.
+    /// [`ClaimError::NotEnforced`] if selection does not draw by [`EnforcedDraw::IndependentCoins`].
     pub fn from_enforced(enforced: &EnforcedParticipation) -> Result<Self, ClaimError> {
         let remedy =
             "draw every member of a fixed population by an independent coin, or claim no amplification";
@@ -134,17 +133,17 @@ impl PoissonSampled {
         self.rate
     }
 
-    /// Returns the maximum number of releases, among `releases`, that a client can be in, however the coins fall.
+    /// Returns the maximum number of releases, among `releases`, that a client can be in, for any result of the coins.
     pub fn participations(self, releases: u64) -> u64 {
         self.participations_max.map_or(releases, |most| most.get().min(releases))
     }
 }
 
 impl FixedSize {
-    /// Takes the sizes of population and cohort that selection enforces.
+    /// Creates the sampling from the sizes of population and cohort, and from the cap if there is one.
     ///
     /// # Errors
-    /// [`ClaimError::NotEnforced`] if clients are drawn in another way.
+    /// [`ClaimError::NotEnforced`] if selection does not draw by [`EnforcedDraw::WithoutReplacement`].
     pub fn from_enforced(enforced: &EnforcedParticipation) -> Result<Self, ClaimError> {
         let remedy = "draw a fixed number from a fixed population, or claim no amplification";
         match enforced.draw {
@@ -160,7 +159,7 @@ impl FixedSize {
         (self.population.get(), self.cohort.get())
     }
 
-    /// Returns the maximum number of releases, among `releases`, that a client can be in, however the draws fall.
+    /// Returns the maximum number of releases, among `releases`, that a client can be in, for any result of the draws.
     pub fn participations(self, releases: u64) -> u64 {
         self.participations_max.map_or(releases, |most| most.get().min(releases))
     }

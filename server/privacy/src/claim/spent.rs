@@ -5,7 +5,7 @@ use crate::accountant::rho_of_gaussian;
 use crate::budget::{Delta, Epsilon, Rho, Unit};
 use crate::noise_multiplier::{NoiseMultiplier, Relation};
 
-/// The privacy that releases have spent or will spend, with everything that a reader needs to judge it.
+/// The privacy that releases have spent or will spend, with the facts that a reader needs to judge it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Spent {
     /// The privacy unit.
@@ -16,7 +16,7 @@ pub struct Spent {
     pub releases: u64,
     /// The maximum number of those releases that a client can be in.
     pub participations: u64,
-    /// The zCDP parameter, where the claim has one.
+    /// The zCDP parameter; `None` if the claim has none, because it is amplified by sampling.
     pub rho: Option<Rho>,
     /// Epsilon at `delta`.
     pub epsilon: Epsilon,
@@ -28,7 +28,7 @@ pub struct Spent {
     pub accountant_version: &'static str,
     /// The assumptions of the claim, in words.
     pub assumptions: Vec<&'static str>,
-    /// The same claim without amplification, which depends on the participations only.
+    /// The same claim without amplification. It depends only on the number of participations.
     pub without_amplification: Unamplified,
 }
 
@@ -63,7 +63,7 @@ impl Unamplified {
     }
 }
 
-/// Returns the smallest epsilon, with the accountant that computed it.
+/// Returns the smallest epsilon and the accountant that computed it.
 pub(super) fn smallest(
     answers: impl IntoIterator<Item = (Option<Epsilon>, Accountant)>,
 ) -> Result<(Epsilon, Accountant), ClaimError> {

@@ -121,7 +121,7 @@ fn local_noise_trusts_nobody() {
     assert!(account(&local, &sampling(0, 0, coins(0.5)), question(9)).is_err());
 }
 
-/// The ledger's sum equals the claim about the same releases.
+/// The ledger's sum must equal the claim about the same releases.
 #[test]
 fn the_ledger_charges_what_is_claimed() {
     use crate::ledger::{Charge, Totals};
@@ -138,7 +138,8 @@ fn the_ledger_charges_what_is_claimed() {
         let spent = charged(noise_multiplier, Gaussian::participation(&capped), releases);
         assert_eq!((spent.epsilon, spent.rho), (claimed.epsilon, claimed.rho));
         assert_eq!((spent.relation, spent.accountant), (claimed.relation, claimed.accountant.name()));
-        // The ledger charges all updates that a client may send at once, and never more than the claim for all of them.
+        // The ledger charges all updates that a client may send when the first one arrives, and never more than the
+        // claim for all of them.
         let noise_multiplier = NoiseMultiplier::new(z, Relation::ReplaceOne).unwrap();
         let claimed = LocalGaussian { noise_multiplier }.account(&capped, question(1000)).unwrap();
         let spent = charged(noise_multiplier, LocalGaussian::participation(&capped), releases);
@@ -156,7 +157,7 @@ fn the_ledger_charges_what_is_claimed() {
     assert!(spent.epsilon >= claimed.epsilon && spent.epsilon.get() < 1.2 * claimed.epsilon.get());
 }
 
-/// Only [`Cost`] converts releases to an epsilon, both in this package and in those above it.
+/// In this package and in those that use it, only [`Cost`] may convert releases to an epsilon.
 #[test]
 fn there_is_one_way_to_an_epsilon() {
     const ACCOUNTANTS: [&str; 3] = ["zcdp_epsilon(", "gaussian_epsilon(", "RdpCurve::"];

@@ -14,20 +14,20 @@ const BUFFER_BITS: u32 = 12;
 /// The maximum number of rounds.
 const ROUNDS_MAX: u64 = 1 << 24;
 
-/// Relative slack for the sensitivity, which is computed in float64.
+/// Relative slack that covers the float64 rounding of the sensitivity.
 const SLACK: f64 = 1.0 + 1e-9;
 
 /// The noise of a buffered linear Toeplitz factorisation, round by round.
 ///
-/// With discrete Gaussian draws z_t, the integer n_t = z_t − round(Σ_j ω_j·s_j) is added to round t's sum, and then s_j
-/// ← θ_j·s_j + n_t. Up to rounding, this is the stream C⁻¹·z. The coefficients are fractions with the denominator 2^30,
-/// the buffers have 12 binary fraction digits, and every product is rounded down.
+/// With discrete Gaussian draws z_t, the integer n_t = z_t − round(Σ_j ω_j·s_j) is added to round t's sum. Then each
+/// buffer is updated: s_j ← θ_j·s_j + n_t. Up to rounding, this is the stream C⁻¹·z. The coefficients are fractions
+/// with the denominator 2^30, the buffers have 12 binary fraction digits, and every product is rounded down.
 ///
 /// # Privacy
 /// Let x be the integer sums and r = x + n the releases. Given the earlier releases, round t shows x_t + z_t minus a
 /// number that follows from the earlier n = r − x. For a neighbour x', the draw that explains the same r differs by
-/// (C(x − x'))_t plus the difference of two roundings, an integer vector that is known before z_t is drawn. Whatever is
-/// released, these vectors together have a norm of at most sens(C)·Δ + e·√(T·d), where e bounds the difference of two
+/// (C(x − x'))_t plus the difference of two roundings, an integer vector that is known before z_t is drawn. For any
+/// releases, the norm of all these vectors is at most sens(C)·Δ + e·√(T·d), where e bounds the difference of two
 /// roundings of one value (see `rounding_max`), T is the number of rounds and d the number of values.
 ///
 /// So each round is a discrete Gaussian mechanism (Canonne, Kamath and Steinke 2020, theorem 4) whose sensitivity may
@@ -68,10 +68,11 @@ impl BltNoise {
 
     /// Returns the scale of the draws: the multiplier times the L2 sensitivity of all rounds together, rounded up.
     ///
-    /// `sensitivity` is that of one participation, in grid steps. All rounds together are then 1/(2·multiplier²)-zCDP.
+    /// `sensitivity` is that of one participation, in grid steps. With this scale, all rounds together are
+    /// 1/(2·multiplier²)-zCDP.
     ///
     /// # Errors
-    /// [`RangeError`] if the factorisation is no longer valid when rounded, or the scale is out of range.
+    /// [`RangeError`] if the factorisation with rounded coefficients is not valid, or the scale is out of range.
     pub fn noise_scale(
         &self,
         multiplier: NoiseMultiplier,
@@ -87,7 +88,7 @@ impl BltNoise {
         NoiseScale::new(multiplier.get() * (of_matrix * sensitivity + of_rounding) * SLACK)
     }
 
-    /// Bounds the difference between two computations of one value's correction, beyond that of the exact linear map.
+    /// Bounds the part of the difference between two neighbours' corrections of one value that is caused by rounding.
     ///
     /// A buffer loses less than 2^-12 in each round, and the loss decays, so it stays below min(T, 1/(1 − θ))·2^-12.
     /// The error of the correction is Σ ω times that loss, plus half a step. Two corrections differ by at most twice
@@ -101,10 +102,12 @@ impl BltNoise {
         2.0 * (0.5 + lost.sum::<f64>())
     }
 
-    /// Returns the noise to add to the next round's sum. `draw` must return new discrete Gaussian draws of the scale.
+    /// Returns the noise to add to the next round's sum. `draw` must return new discrete Gaussian draws of the right
+    /// scale on each call.
     ///
     /// # Errors
-    /// [`CorrelatedError`] if the draw failed, the planned rounds are over, or a value does not fit into 64 bits.
+    /// [`CorrelatedError`] if the draw failed or has the wrong length, the planned rounds are over, or a value does not
+    /// fit into 64 bits.
     pub fn next_round(
         &mut self,
         mut draw: impl FnMut() -> Result<Vec<i64>, NoiseError>,
@@ -133,7 +136,7 @@ impl BltNoise {
         Ok(noise)
     }
 
-    /// Serialises the state for [`BltNoise::from_bytes`]: 34 bytes, and 8 for each coefficient and for each value of
+    /// Serialises the state for [`BltNoise::from_bytes`]: 34 bytes, plus 8 for each coefficient and for each value of
     /// every buffer.
     pub fn to_bytes(&self) -> Vec<u8> {
         let buffers = self.decays.len();
@@ -147,7 +150,7 @@ impl BltNoise {
         bytes
     }
 
-    /// Restores a state. It allocates no more memory than the bytes have.
+    /// Restores a state. It allocates no more memory than the bytes need.
     ///
     /// # Errors
     /// [`StateError`] if the bytes are not a valid state.
@@ -159,7 +162,7 @@ impl BltNoise {
         bytes::unless(is_right, "number of buffers", buffers, "at least 1 and at most 8")?;
         bytes::unless((1..=ROUNDS_MAX).contains(&rounds), "rounds", rounds, "at least 1 and at most 2^24")?;
         bytes::unless(done <= rounds, "rounds done", done, "at most the planned rounds")?;
-        // The two vectors of coefficients count as two more values in each buffer.
+        // The two vectors of coefficients are counted as two more values of each buffer.
         let values = count.saturating_add(2);
         let count = reader.expect_vectors(buffers, values)? - 2;
         let [decays, scales] = [(); 2].map(|()| reader.numbers(buffers as usize));
@@ -192,7 +195,7 @@ mod tests {
         draws.iter().map(|draw| noise.next_round(|| Ok(vec![*draw])).unwrap()[0]).collect()
     }
 
-    /// Returns the draws that explain the releases r of the sums x: the mechanism, inverted.
+    /// Returns the draws with which the mechanism would release `releases` for the sums `sums`.
     fn explained(matrix: &BufferedToeplitz, releases: &[i64], sums: &[i64]) -> Vec<i64> {
         let mut noise = BltNoise::new(matrix, 1, releases.len() as u64).unwrap();
         let rounds = releases.iter().zip(sums);

@@ -9,13 +9,13 @@ pub(super) const BLT: u8 = b'B';
 /// The second byte: the version of both formats.
 const VERSION: u8 = 1;
 
-/// The bytes are not a state of correlated noise. Without the right state the planned stream cannot continue, so later
-/// releases need a budget of their own.
+/// The bytes are not a state of correlated noise. Without its state the planned stream cannot continue, so later
+/// releases need a separate budget.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StateError {
     /// The state is for another kind of noise.
     #[error(
-        "byte 0 of a noise state is {found}, which is not the expected kind of noise; use the state of this task"
+        "byte 0 of a noise state is {found}, but this task uses another kind of noise; use the state of this task"
     )]
     Kind {
         /// The kind that was found.
@@ -31,7 +31,7 @@ pub enum StateError {
     },
     /// The state has too few or too many bytes.
     #[error(
-        "a noise state has {found} bytes where {needed} are needed; it is truncated or not a noise state; read it again"
+        "a noise state has {found} bytes, but needs {needed}; it is truncated or not a noise state; read it again"
     )]
     Length {
         /// The number of bytes that were found.
@@ -91,7 +91,8 @@ impl<'a> Reader<'a> {
         Ok(u64::from_le_bytes(*head))
     }
 
-    /// Checks that exactly `vectors` vectors of `count` numbers are left, and returns `count` as a length.
+    /// Checks that the unread rest consists of exactly `vectors` vectors of `count` numbers, and returns `count` as a
+    /// `usize`.
     pub fn expect_vectors(&self, vectors: u64, count: u64) -> Result<usize, StateError> {
         let read = (self.found - self.rest.len()) as u64;
         let needed = vectors.checked_mul(count).and_then(|numbers| numbers.checked_mul(8)?.checked_add(read));
@@ -104,7 +105,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a vector of `count` numbers, or of fewer if fewer are left.
+    /// Reads a vector of `count` numbers, or all remaining numbers if there are fewer.
     pub fn numbers(&mut self, count: usize) -> Vec<i64> {
         let (head, rest) = self.rest.split_at(count.saturating_mul(8).min(self.rest.len()));
         self.rest = rest;

@@ -1,11 +1,11 @@
 //! Correlated noise for DP-FTRL: the noise added to each round's sum, as state machines over integers.
 //!
-//! Both kinds of noise release exact functions of noised integers, and of nothing else, so everything here is integer
-//! arithmetic. Noise that is combined in floats is rounded in a way that depends on the low bits of the data, or on
-//! bounds that hold only with some probability.
+//! Both kinds of noise release only exact functions of noised integers, so all arithmetic here is on integers. With
+//! floats, the rounding would depend on the low bits of the data, or bounds would hold only with some probability.
 //!
 //! A coordinator draws with the scale that `noise_scale` returns for the multiplier of the whole stream. In each round
-//! it passes the draws to `next_round`, adds the result to the sum, and keeps `to_bytes` for the next round.
+//! it calls `next_round` with a function that draws, adds the result to the sum, and stores `to_bytes` for the next
+//! round.
 //!
 //! The states contain noise that later rounds subtract again. Anyone who reads a state can subtract that noise, too. So
 //! keep states as secret as the sums without noise; they do not implement `Debug`.
@@ -33,16 +33,16 @@ pub enum CorrelatedError {
     /// A value does not fit into 64 bits.
     #[error("the correlated noise does not fit into 64 bits; use fewer fraction bits or a shorter tree")]
     Overflow,
-    /// There are more rounds than the noise was sized for.
+    /// The stream of noise has no more rounds: all rounds that it was sized for are over.
     #[error(
-        "the noise was sized for {rounds} rounds, which are over; plan the next rounds with a budget of their own"
+        "the noise was sized for {rounds} rounds, which are over; plan the next rounds with a separate budget"
     )]
     Over {
         /// The planned number of rounds.
         rounds: u64,
     },
     /// A draw has the wrong length.
-    #[error("a draw has {drawn} values, but the model has {count}; draw the noise for this model")]
+    #[error("a draw has {drawn} values, but the model has {count}; draw one value for each parameter")]
     Length {
         /// The number of values that were drawn.
         drawn: usize,

@@ -31,7 +31,7 @@ impl CorrelatedNoise {
     /// `sensitivity` is that of one participation, in grid steps.
     ///
     /// # Errors
-    /// [`RangeError`] if the scale is out of range, or a factorisation was sized for fewer rounds.
+    /// [`RangeError`] if the scale is out of range, or if a factorisation was sized for fewer than `rounds` rounds.
     pub fn noise_scale(
         &self,
         multiplier: NoiseMultiplier,
@@ -57,7 +57,8 @@ impl CorrelatedNoise {
     /// Returns the noise to add to the next round's sum. `draw` must return new discrete Gaussian draws on each call.
     ///
     /// # Errors
-    /// [`CorrelatedError`]; the state is then unchanged.
+    /// [`CorrelatedError`] if the draw failed or has the wrong length, the planned rounds are over, or a value does not
+    /// fit into 64 bits. The state is then unchanged.
     pub fn next_round(
         &mut self,
         draw: impl FnMut() -> Result<Vec<i64>, NoiseError>,
@@ -68,7 +69,8 @@ impl CorrelatedNoise {
         }
     }
 
-    /// Serialises the state. Whoever reads it can subtract the noise, so keep it as secret as the sums without noise.
+    /// Serialises the state. Anyone who reads it can subtract the noise, so keep it as secret as the sums without
+    /// noise.
     pub fn to_bytes(&self) -> Vec<u8> {
         match self {
             Self::Tree(tree) => tree.to_bytes(),

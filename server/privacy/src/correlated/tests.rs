@@ -18,8 +18,8 @@ fn blt() -> CorrelatedNoise {
     CorrelatedNoise::Blt(BltNoise::new(&matrix, COUNT, 200).unwrap())
 }
 
-/// Generates a kind of noise: a tree's leaves and its use of subtrees, or `None` for a factorisation. It stands for a
-/// state, which is not `Debug`.
+/// Generates a kind of noise: the leaves and the use of subtrees of a tree, or `None` for a factorisation. It is
+/// generated instead of a state because a state does not implement `Debug`.
 fn any_kind() -> impl Strategy<Value = Option<(u64, bool)>> {
     prop::option::of((1u64..70, any::<bool>()))
 }
@@ -28,7 +28,7 @@ fn noise_of(kind: Option<(u64, bool)>) -> CorrelatedNoise {
     kind.map_or_else(blt, |(leaves_per_tree, uses_subtrees)| tree(leaves_per_tree, uses_subtrees))
 }
 
-/// Pseudorandom draws from a seed (Steele, Lea and Flood 2014).
+/// Returns a source of pseudorandom draws from a seed (Steele, Lea and Flood 2014).
 fn draws(mut state: u64) -> impl FnMut() -> Result<Vec<i64>, NoiseError> {
     move || {
         let value = |_| {
@@ -78,7 +78,7 @@ proptest! {
         numbers.iter().for_each(|number| bytes.extend(number.to_le_bytes()));
         if let Ok(mut noise) = CorrelatedNoise::from_bytes(&bytes) {
             prop_assert_eq!(noise.to_bytes(), bytes);
-            // No matter what the state contains, a round ends with noise or with an error.
+            // For any contents of the state, a round must return noise or an error, without a panic.
             let _ = noise.next_round(|| Ok(vec![1; COUNT]));
         }
     }
@@ -89,10 +89,10 @@ fn bytes_that_are_no_state_are_refused_by_name() {
     let said = |bytes: &[u8]| {
         CorrelatedNoise::from_bytes(bytes).err().expect("these bytes are no state").to_string()
     };
-    assert!(said(&[]).contains("has 0 bytes where 2 are needed"));
+    assert!(said(&[]).contains("has 0 bytes, but needs 2"));
     assert!(said(b"X\x01").contains("byte 0 of a noise state is 88"));
     assert!(said(b"T\x02").contains("says version 2; this build reads version 1"));
-    assert!(said(b"B\x01").contains("has 2 bytes where 10 are needed"));
+    assert!(said(b"B\x01").contains("has 2 bytes, but needs 10"));
     let with = |mut bytes: Vec<u8>, number: usize, value: u64| {
         bytes[2 + 8 * number..10 + 8 * number].copy_from_slice(&value.to_le_bytes());
         said(&bytes)

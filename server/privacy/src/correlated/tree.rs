@@ -22,9 +22,9 @@ const SLACK: f64 = 1.0 + 1e-14;
 ///
 /// # Privacy
 /// All prefixes are functions of the noised node sums y = node + draw, which are [`rho_of_tree`]-private. Without
-/// subtrees this is plain. With them, the true sum S of a node enters its estimate with weight 1. So the released
-/// integer is S + round(I/D) = round((D·S + I)/D), a function of D·S + I, which is an integer combination of the y
-/// below the node.
+/// subtrees this follows directly. With subtrees, the true sum S of a node enters its estimate with weight 1. So the
+/// released integer is S + round(I/D) = round((D·S + I)/D), with D = 2^(h+1) − 1. That is a function of D·S + I, which
+/// is an integer combination of the y in the node's subtree.
 ///
 /// [`rho_of_tree`]: crate::accountant::rho_of_tree
 #[derive(Clone)]
@@ -36,7 +36,8 @@ pub struct TreeNoise {
     done: u64,
     /// The number of rounds of the current tree so far.
     leaves: u64,
-    /// By height: the node that covers a part of the rounds so far, as its draw or as the integer I.
+    /// For each height, the node that covers a part of the rounds so far, as its draw or as the integer I; `None` if
+    /// there is no such node.
     nodes: Vec<Option<Vec<i64>>>,
     /// The noise on the last prefix of the current tree.
     prefix: Vec<i64>,
@@ -63,10 +64,11 @@ impl TreeNoise {
         Self { rounds_max: rounds, ..self }
     }
 
-    /// Returns the multiplier of a node's noise relative to one participation, with which `rounds` rounds in all are
-    /// 1/(2·multiplier²)-zCDP together.
+    /// Returns the noise multiplier of each node, relative to one participation, with which `rounds` rounds are
+    /// 1/(2·`multiplier`²)-zCDP.
     ///
-    /// `multiplier` is that of the whole stream. The result is what a claim on a [`Tree`](crate::claim::Tree) states.
+    /// `multiplier` is the multiplier of the whole stream. The claim on a [`Tree`](crate::claim::Tree) states the
+    /// result.
     ///
     /// # Errors
     /// [`RangeError`] if the result is above the largest accounted multiplier.
@@ -80,12 +82,12 @@ impl TreeNoise {
         NoiseMultiplier::new(multiplier.get() * squared.sqrt() * SLACK, multiplier.relation())
     }
 
-    /// Returns the scale of the draws for `rounds` rounds in all: [`TreeNoise::node_multiplier`] times `sensitivity`,
-    /// rounded up. `sensitivity` is that of one participation, in grid steps.
+    /// Returns the scale of the draws for `rounds` rounds: [`TreeNoise::node_multiplier`] times `sensitivity`, rounded
+    /// up. `sensitivity` is that of one participation, in grid steps.
     ///
-    /// One tree over all rounds (`leaves_per_tree` = `rounds`) is within a tenth of the best if a client is in one
-    /// round. If it is in many, [`best_tree`](crate::accountant::best_tree) finds trees with down to half the noise. A
-    /// buffered Toeplitz factorisation has even less, often half of that.
+    /// If a client is in one round, one tree over all rounds (`leaves_per_tree` = `rounds`) has at most a tenth more
+    /// noise than the best choice. If a client is in many rounds, [`best_tree`](crate::accountant::best_tree) finds
+    /// trees with as little as half the noise. A buffered Toeplitz factorisation often halves the noise again.
     ///
     /// # Errors
     /// [`RangeError`] if the scale is out of range.
@@ -99,7 +101,8 @@ impl TreeNoise {
         NoiseScale::new(self.node_multiplier(multiplier, rounds, pattern)?.get() * sensitivity * SLACK)
     }
 
-    /// Returns the number of vectors that must be drawn for the next round: 1, or with subtrees 1 to log2(leaves) + 1.
+    /// Returns the number of vectors that must be drawn for the next round: 1 without subtrees, 1 to log2(leaves) + 1
+    /// with them.
     pub fn draws(&self) -> u32 {
         let leaf = self.leaves % self.leaves_per_tree + 1;
         if self.uses_subtrees { leaf.trailing_zeros() + 1 } else { 1 }
@@ -108,7 +111,8 @@ impl TreeNoise {
     /// Returns the noise to add to the next round's sum. `draw` must return new discrete Gaussian draws on each call.
     ///
     /// # Errors
-    /// [`CorrelatedError`] if a draw failed, the planned rounds are over, or a value does not fit into 64 bits.
+    /// [`CorrelatedError`] if a draw failed or has the wrong length, the planned rounds are over, or a value does not
+    /// fit into 64 bits.
     pub fn next_round(
         &mut self,
         mut draw: impl FnMut() -> Result<Vec<i64>, NoiseError>,
@@ -120,7 +124,7 @@ impl TreeNoise {
         let leaf = if is_new_tree { 1 } else { self.leaves + 1 };
         let node = self.completed_node(leaf, &mut draw)?;
         let height = leaf.trailing_zeros() as usize;
-        // Nodes above the completed one stay; those below are part of it.
+        // Nodes above the completed node stay; the nodes below are part of it.
         let above = if is_new_tree { &[][..] } else { self.nodes.get(height + 1..).unwrap_or_default() };
         let mut prefix = vec![0; self.count];
         let covering =
@@ -144,7 +148,7 @@ impl TreeNoise {
         Ok(added)
     }
 
-    /// Serialises the state for [`TreeNoise::from_bytes`]: 42 bytes, and 8 for each value of the prefix and of every
+    /// Serialises the state for [`TreeNoise::from_bytes`]: 42 bytes, plus 8 for each value of the prefix and of every
     /// node.
     pub fn to_bytes(&self) -> Vec<u8> {
         let nodes = || self.nodes.iter().flatten();
@@ -158,7 +162,7 @@ impl TreeNoise {
         bytes
     }
 
-    /// Restores a state. It allocates no more memory than the bytes have.
+    /// Restores a state. It allocates no more memory than the bytes need.
     ///
     /// # Errors
     /// [`StateError`] if the bytes are not a valid state.
@@ -170,7 +174,7 @@ impl TreeNoise {
         bytes::unless(leaves_per_tree > 0, "leaves per tree", leaves_per_tree, "at least 1")?;
         bytes::unless(done <= rounds_max, "rounds done", done, "at most the planned rounds")?;
         let leaves = if done == 0 { 0 } else { (done - 1) % leaves_per_tree + 1 };
-        // The nodes that cover the rounds so far correspond to the binary digits of their number.
+        // The nodes that cover the rounds so far correspond to the 1s in the binary form of the number of rounds.
         let count = reader.expect_vectors(1 + u64::from(leaves.count_ones()), count)?;
         let prefix = reader.numbers(count);
         let heights = u64::BITS - leaves.leading_zeros();
@@ -188,7 +192,7 @@ impl TreeNoise {
     ) -> Result<Vec<i64>, CorrelatedError> {
         let mut node = checked_draw(draw, self.count)?;
         if !self.uses_subtrees {
-            // A node that enters no prefix needs no draw.
+            // A node that is in no prefix needs no draw.
             return Ok(node);
         }
         for height in 1..=leaf.trailing_zeros() {
@@ -242,7 +246,7 @@ mod tests {
     #[test]
     fn prefixes_carry_the_nodes_that_cover_them() {
         let mut number = 0;
-        // With draws of 1, 10, 100, ..., the digits of a prefix show which draws it carries.
+        // With draws of 1, 10, 100, ..., the digits of a prefix show which draws it contains.
         let draw = || {
             number += 1;
             vec![10i64.pow(number - 1)]
@@ -263,7 +267,8 @@ mod tests {
                 let square: f64 =
                     prefix.iter().map(|value| (*value as f64 / 1e4).powi(2)).sum::<f64>() / COUNT as f64;
                 let expected = tree_prefix_variance(index as u64 + 1, uses_subtrees);
-                // Six standard deviations of an estimated variance are 6·√(2/20000) of it.
+                // Six standard deviations of an estimated variance from 20,000 draws are 6·√(2/20000) = 6 % of the
+                // variance.
                 assert!(
                     (square / expected - 1.0).abs() < 0.06,
                     "{uses_subtrees} {index}: {square} {expected}"

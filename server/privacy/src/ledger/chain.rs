@@ -3,13 +3,13 @@ use serde::{Deserialize, Serialize};
 
 use super::{Entry, EntryDigest};
 
-/// The last entry of a ledger. Keep a copy of it elsewhere: with the copy you can later verify that no entry up to it
-/// was changed or removed.
+/// The last entry of a ledger. Keep a copy of the head elsewhere: with it you can later verify that no entry up to this
+/// one was changed or removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// The number of entries.
     pub entries: u64,
-    /// The digest of the last entry; zeros if there is none.
+    /// The digest of the last entry; all zeros for an empty ledger.
     pub digest: EntryDigest,
 }
 
@@ -39,12 +39,12 @@ pub enum ChainError {
         sequence: u64,
     },
     /// An entry's digest does not match its contents.
-    #[error("entry {sequence} was changed: its digest is not that of its contents")]
+    #[error("entry {sequence} was changed: its digest does not match its contents")]
     Digest {
         /// The entry's sequence number.
         sequence: u64,
     },
-    /// The ledger does not end with the known head.
+    /// The last verified entry is not the known head.
     #[error(
         "the ledger does not contain the known head of {} entries ({}): entries were removed or rewritten",
         .0.entries, .0.digest
@@ -60,7 +60,7 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// Starts before the first entry of a population's ledger.
+    /// Creates a chain that has verified nothing. It expects the first entry of the population's ledger next.
     pub fn new(population: PopulationName) -> Self {
         Self { population, head: Head { entries: 0, digest: EntryDigest::BEGINNING } }
     }
@@ -95,7 +95,7 @@ impl Chain {
     /// Checks that the last verified entry is the given head, which the caller knows from elsewhere.
     ///
     /// # Errors
-    /// [`ChainError::Head`] if the last verified entry is another one.
+    /// [`ChainError::Head`] if the last verified entry is not `known`.
     pub fn ends_in(&self, known: &Head) -> Result<(), ChainError> {
         if self.head == *known { Ok(()) } else { Err(ChainError::Head(known.clone())) }
     }

@@ -85,21 +85,22 @@ pub struct Collection {
     pub task_id: TaskId,
     /// The round whose first update is about to be accepted.
     pub round_id: RoundId,
-    /// The cost of all updates of one client together.
+    /// The cost of all updates that one client may send.
     pub charge: Charge,
 }
 
-/// The settings of a population: the privacy unit, and the budget of all its tasks together.
+/// The settings of a population: the privacy unit, and the common budget of all its tasks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// The privacy unit of promises.
+    /// The privacy unit that the tasks' promises refer to.
     pub unit: Unit,
-    /// The epsilon that all tasks together may spend, and its delta; `None` without a budget.
+    /// The epsilon that all tasks may spend in total, and its delta; `None` without a budget.
     pub budget: Option<(Epsilon, Delta)>,
-    /// The operator's reason if these settings promise less than the settings before; `None` if they do not.
+    /// The operator's reason if these settings promise less than the previous settings; `None` if they promise as much
+    /// or more.
     pub weakened: Option<String>,
-    /// The API key with which an operator set them.
+    /// The API key of the operator who made these settings.
     pub by: String,
 }
 
@@ -123,7 +124,7 @@ pub struct Promise {
     pub epsilon: Epsilon,
     /// The delta at which that epsilon holds.
     pub delta: Delta,
-    /// The charge for its releases.
+    /// The charge for the task's releases.
     pub charge: Charge,
 }
 
@@ -151,8 +152,8 @@ impl Event {
         }
     }
 
-    /// Returns the domain-separation context. With it, no digest of another kind of entry, or from elsewhere in the
-    /// system, equals the digest of this entry.
+    /// Returns the domain-separation context. It makes the digest of this entry differ from the digests of all other
+    /// kinds of entries and of anything else in the system.
     fn context(&self) -> &'static str {
         match self {
             Self::Release(_) => "folkmoot privacy ledger entry, version 1",
@@ -169,7 +170,7 @@ impl Event {
 pub struct Entry {
     /// The population.
     pub population: PopulationName,
-    /// The position of the entry in the ledger; the first has 1.
+    /// The position of the entry in the ledger, from 1.
     pub sequence: u64,
     /// When the entry was written.
     pub at: Timestamp,
@@ -195,8 +196,8 @@ impl Entry {
         Self { digest: entry.computed_digest(), ..entry }
     }
 
-    /// Computes the digest that the entry must have. Every field has its own place and length, so no two different
-    /// entries have the same bytes.
+    /// Computes the digest that the entry must have. Every field has a fixed place and a known length, so two different
+    /// entries never hash the same bytes.
     pub fn computed_digest(&self) -> EntryDigest {
         let mut hasher = blake3::Hasher::new_derive_key(self.event.context());
         hasher.update(&self.previous.0);
@@ -238,7 +239,7 @@ fn hash_text(hasher: &mut blake3::Hasher, text: &str) {
     hasher.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
 }
 
-/// Hashes a flag that says whether there is a value, and then the value if there is one.
+/// Hashes a flag that states whether there is a value, and then the value if there is one.
 fn hash_option<T: ?Sized>(
     hasher: &mut blake3::Hasher,
     value: Option<&T>,

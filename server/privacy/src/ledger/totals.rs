@@ -6,12 +6,12 @@ use crate::{
     Delta, Epsilon, NoiseMultiplier, RangeError, Relation, Rho, accountant::rho_for_epsilon, claim::Cost,
 };
 
-/// The smallest and the largest noise multiplier that a search tries.
+/// The smallest and the largest noise multiplier that the search tries.
 const MULTIPLIERS: [f64; 2] = [1e-2, 1e6];
 /// The number of halvings after which a multiplier is known to nine digits.
 const HALVINGS: u32 = 64;
 
-/// The releases of a population, added up for a client that was in as many of them as selection allows.
+/// The charged releases of a population. The totals assume a client that was in as many releases as selection allows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Totals(Vec<Total>);
 
@@ -38,7 +38,7 @@ pub struct Spent {
     pub accountant: &'static str,
 }
 
-/// Sampling cannot be accounted under the relation of a release.
+/// A release with Poisson sampling has a relation under which sampling cannot be accounted.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error(
     "the ledger contains a Poisson-sampled release that cannot be accounted: its relation must be zero-out or add or remove one"
@@ -46,7 +46,7 @@ pub struct Spent {
 pub struct RelationError;
 
 impl Totals {
-    /// Counts a ledger entry.
+    /// Adds the charge of a ledger entry. Entries without a charge are ignored.
     pub fn count(&mut self, event: &Event) {
         match event {
             Event::Release(release) => self.add(release.task_id, release.charge, 1),
@@ -71,7 +71,7 @@ impl Totals {
         self.0.iter().any(|total| total.task_id == task_id && total.is_begun)
     }
 
-    /// Adds the releases that `others` counted.
+    /// Adds all releases of `others`.
     pub fn extend(&mut self, others: &Self) {
         for other in &others.0 {
             self.add(other.task_id, other.charge, other.releases);
@@ -103,7 +103,7 @@ impl Totals {
         self.0.iter().map(|total| total.releases).sum()
     }
 
-    /// Returns whether any release was charged with Poisson sampling.
+    /// Returns whether any release was charged as Poisson-sampled.
     pub fn has_sampled(&self) -> bool {
         self.0.iter().any(|total| matches!(total.charge.participation, Participation::Poisson { .. }))
     }
@@ -119,13 +119,13 @@ impl Totals {
     /// their relations differ.
     ///
     /// # Errors
-    /// [`RelationError`] if an entry cannot be accounted. This build writes no such entry.
+    /// [`RelationError`] if a release cannot be accounted. This build writes no such release.
     pub fn spent(&self, delta: Delta) -> Result<Spent, RelationError> {
         self.spent_under(self.relation(), delta)
     }
 
-    /// Computes the privacy spent under a given relation. Sampling can be accounted under zero-out only: with a sampled
-    /// release, the result holds under zero-out instead.
+    /// Computes the privacy spent under a given relation. If any release was sampled, the result holds under zero-out
+    /// instead, because sampling can be accounted only under zero-out.
     ///
     /// # Errors
     /// As [`Totals::spent`].
@@ -161,7 +161,8 @@ impl Totals {
 }
 
 impl Total {
-    /// Returns the number of releases to charge: at least 1 once clients of the task have begun to send.
+    /// Returns the number of releases to charge: the number of versions, but at least 1 once clients of the task have
+    /// begun to send.
     fn counted(&self) -> u64 {
         self.releases.max(u64::from(self.is_begun))
     }
@@ -192,7 +193,8 @@ pub fn multiplier_for(
     delta: Delta,
 ) -> Result<f64, CalibrateError> {
     let task_id = TaskId::from_random_bytes([0; 16]);
-    // The multiplier is relative to the sensitivity of its relation, so any relation gives the same numbers.
+    // The multiplier is relative to the sensitivity under its own relation, so the choice of the relation does not
+    // change the result.
     let is_enough = |multiplier: f64| -> Result<bool, CalibrateError> {
         let noise_multiplier = NoiseMultiplier::new(multiplier, Relation::ZeroOut)?;
         let mut totals = Totals::default();
@@ -206,7 +208,7 @@ pub fn multiplier_for(
         Participation::Poisson { .. } => None,
     };
     if let Some(participations) = at_most {
-        // The closed form gives all but the last digits, so search near its result.
+        // The closed form is exact up to its last digits, so search close to its result.
         let rho = rho_for_epsilon(epsilon, delta).get();
         let near = (participations as f64 / (2.0 * rho)).sqrt();
         (low, high) = (low.max(near * (1.0 - 1e-9)), (near * (1.0 + 1e-9)).clamp(low, high));
@@ -300,7 +302,7 @@ mod tests {
         assert_eq!((totals.spent(delta()).unwrap().rho.unwrap().get(), totals.releases()), (0.375, 0));
         totals.add(task(1), local, 5);
         assert_eq!(totals.spent(delta()).unwrap().rho.unwrap().get(), 0.375, "versions cost nothing more");
-        // A clone of the task asks the same clients again, and the ledger charges it again.
+        // A clone of the task collects updates from the same clients again, so the ledger charges it again.
         totals.begin(task(2), local);
         assert_eq!(totals.spent(delta()).unwrap().rho.unwrap().get(), 0.75);
     }
@@ -315,7 +317,7 @@ mod tests {
         assert_eq!((spent.relation, spent.rho.unwrap().get()), (Relation::ReplaceOne, 1.0));
         totals.add(task(2), charge(1.0, Participation::AtMost { count: 1 }), 1);
         let spent = totals.spent(delta()).unwrap();
-        // Under zero-out instead of replace-one, the first task's updates move the sum half as far.
+        // Under zero-out instead of replace-one, the first task's updates move the sum by half as much.
         assert_eq!((spent.relation, spent.rho.unwrap().get()), (Relation::ZeroOut, 0.25 + 0.5));
         // The ledger accounts a population under one relation from the beginning, so its sum never falls.
         let mut alone = Totals::default();

@@ -1,4 +1,4 @@
-//! A second, exact sampler of the discrete Gaussian: integer arithmetic over a stream of random bytes.
+//! A second, exact sampler of the discrete Gaussian, in integer arithmetic on a stream of random bytes.
 //!
 //! Canonne, Kamath and Steinke 2020, "The discrete Gaussian for differential privacy", algorithms 1 to 3.
 
@@ -54,7 +54,7 @@ fn discrete_laplace(scale: u64, source: &mut impl RandomBytes) -> i64 {
     }
 }
 
-/// Draws true with probability e^(−numerator/denominator). Algorithm 1.
+/// Returns `true` with the probability e^(−numerator/denominator). Algorithm 1.
 fn bernoulli_exp(numerator: &UBig, denominator: &UBig, source: &mut impl RandomBytes) -> bool {
     let mut rest = numerator.clone();
     while &rest > denominator {
@@ -66,8 +66,8 @@ fn bernoulli_exp(numerator: &UBig, denominator: &UBig, source: &mut impl RandomB
     bernoulli_exp_below_one(&rest, denominator, source)
 }
 
-/// Draws true with probability e^(−numerator/denominator) for a quotient of at most 1, by von Neumann's alternating
-/// series with uniform integers.
+/// Returns `true` with the probability e^(−numerator/denominator), for a quotient of at most 1. It uses von Neumann's
+/// alternating series with uniform integers.
 fn bernoulli_exp_below_one(numerator: &UBig, denominator: &UBig, source: &mut impl RandomBytes) -> bool {
     let mut is_odd = true;
     let mut limit = denominator.clone();

@@ -1,9 +1,9 @@
 //! Discrete Gaussian noise on integers.
 //!
 //! Floating-point noise reveals the sum through its low bits (Mironov 2012, "On significance of the least significant
-//! bits for differential privacy"). Integer sums with exact discrete Gaussian noise do not (Canonne, Kamath and Steinke
-//! 2020, "The discrete Gaussian for differential privacy"). With an L2 sensitivity of Δ steps and the scale s, the
-//! release is Δ²/(2s²)-zCDP.
+//! bits for differential privacy"). Integer sums with exact discrete Gaussian noise reveal nothing in this way
+//! (Canonne, Kamath and Steinke 2020, "The discrete Gaussian for differential privacy"). With an L2 sensitivity of Δ
+//! steps and the scale s, the release is Δ²/(2s²)-zCDP.
 //!
 //! Entropy comes from the operating system, through opendp: each thread has a ChaCha20 generator that the system seeds
 //! and reseeds. opendp calls its build without OpenSSL "non-secure", because the generator does not come from a
@@ -28,7 +28,7 @@ pub use stock::{Noise, NoiseStock};
 /// No noise could be drawn or added. The sum must not be released.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoiseError {
-    /// The sampler failed: there was no entropy, or it rejected the numbers.
+    /// The sampler failed: the system returned no entropy, or opendp rejected the parameters.
     #[error("the noise could not be drawn: {0}; nothing may be released; retry the commit")]
     Sampler(String),
     /// The draw was cancelled.

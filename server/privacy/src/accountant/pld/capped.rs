@@ -1,10 +1,10 @@
 //! Poisson sampling with a cap on the cohort: if more clients are drawn, `cap` of them are kept, chosen uniformly.
 //!
-//! Ganesh 2025, "Tighter privacy analysis for truncated Poisson sampling". The event that at least `cap` of the others
-//! are drawn does not depend on the client. If fewer are drawn, this is Poisson sampling. Otherwise the client is in
-//! with the probability P[Bin(n, q) > cap]·cap / (n·P[Bin(n − 1, q) ≥ cap]), and then takes the place of another. That
-//! moves the sum by two clipping norms and is accounted as a replacement. Under zero-out and add-or-remove it is only
-//! one direction of a replacement, so the bound is a few percent above what is spent.
+//! Ganesh 2025, "Tighter privacy analysis for truncated Poisson sampling". The event that at least `cap` of the other
+//! clients are drawn does not depend on the client itself. If fewer are drawn, this is Poisson sampling. Otherwise the
+//! client is in the cohort with the probability P[Bin(n, q) > cap]·cap / (n·P[Bin(n − 1, q) ≥ cap]), and then replaces
+//! another client. The replacement moves the sum by two clipping norms. Under zero-out and add-or-remove, only one
+//! direction of a replacement can occur, so the bound is a few percent above the true epsilon.
 
 use super::{MixturePair, SamplingRate, composed_epsilon, largest, pairs};
 use crate::accountant::binomial;
@@ -36,8 +36,8 @@ impl CohortCap {
         Ok(Self { population, cap })
     }
 
-    /// Returns the probability that at least `cap` others are drawn, and the probability that a client is in the cohort
-    /// given that they are.
+    /// Returns two probabilities: that at least `cap` others are drawn, and that the client is in the cohort given that
+    /// at least `cap` others are drawn.
     fn probabilities(self, rate: f64) -> (f64, f64) {
         let full = (binomial::at_least(self.cap, self.population - 1, rate) * SLACK).min(1.0);
         let over = binomial::at_least(self.cap.saturating_add(1), self.population, rate) * SLACK;
@@ -50,7 +50,7 @@ impl CohortCap {
 
 /// Computes epsilon after `steps` rounds of Poisson sampling with a cap, from the privacy loss distribution.
 ///
-/// `None` as for [`poisson_gaussian_epsilon`](super::poisson_gaussian_epsilon).
+/// Returns `None` in the same cases as [`poisson_gaussian_epsilon`](super::poisson_gaussian_epsilon).
 pub fn capped_poisson_gaussian_epsilon(
     rate: SamplingRate,
     cap: CohortCap,
@@ -101,7 +101,7 @@ mod tests {
     fn the_chance_to_be_in_is_the_share_of_the_places() {
         let cap = CohortCap::new(50, 10).unwrap();
         let (full, is_in) = cap.probabilities(0.2);
-        // The exact value, summed over how many of the 49 others are drawn.
+        // The exact value: a sum over the number of the 49 other clients that are drawn.
         let exact: f64 =
             (10..50).map(|drawn| binomial::exactly(drawn, 49, 0.2) * 0.2 * 10.0 / (drawn + 1) as f64).sum();
         assert!((full * is_in / exact - 1.0).abs() < 1e-4, "{full} {is_in} {exact}");

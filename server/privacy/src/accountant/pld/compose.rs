@@ -1,19 +1,19 @@
 //! The composition of one step with itself: a power in the frequency domain, with every error bounded.
 //!
-//! The losses are tilted before the transform: each probability p at loss l becomes p·e^(λl)/M. The sum of tilted
-//! losses has the composed probabilities times e^(λl)/M^k. This moves the part of the distribution that decides a delta
-//! of 1e-12 to the middle of the transform, instead of below its rounding errors.
+//! The losses are tilted before the transform: each probability p at loss l becomes p·e^(λl)/M, where M normalises the
+//! sum to 1. After k steps, the tilted distribution is the composed one times e^(λl)/M^k. The tilt moves the losses
+//! that decide a delta of 1e-12 to the middle of the transform; without it they would be below its rounding errors.
 
 use rustfft::{FftPlanner, num_complex::Complex};
 
 use super::step::GridLoss;
 use crate::accountant::special::exp_or_nothing;
 
-/// The logarithm of a frequency's share below which the share is negligible beside the rounding errors of the other
-/// frequencies.
+/// The logarithm of the magnitude below which a frequency is set to 0. It is negligible compared with the rounding
+/// errors of the other frequencies.
 const LN_NOTHING: f64 = -200.0;
 
-/// The window of composed losses and the tilts, which are fixed by the choice of the grid.
+/// The window of composed losses and the tilts. They are chosen together with the grid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Window {
     /// The multiple of the interval at which the window begins.
@@ -30,7 +30,7 @@ pub(super) struct Window {
 pub(super) struct ComposedLoss {
     interval: f64,
     first: i64,
-    /// Probabilities. Where the transform rounds below 0, they are raised to 0.
+    /// The probability of each loss in the window. A probability that the transform rounds below 0 is set to 0.
     masses: Vec<f64>,
     /// The probability of a loss that is above the window or unbounded.
     beyond: f64,
@@ -74,16 +74,17 @@ pub(super) fn compose(step: &GridLoss, steps: u64, window: Window) -> ComposedLo
     }
 }
 
-/// Composes tilted real masses `count` times by a power in the frequency domain. The caller must divide the result by
-/// the number of masses.
+/// Replaces the tilted masses of one step by those of `count` steps: raises their Fourier transform φ to the power
+/// `count`. The masses must be real. The inverse transform is not normalised, so the caller must divide the masses by
+/// their number.
 ///
-/// Returns Σ |φ|^(count − 1) over the frequencies, the factor by which an error of φ counts.
+/// Returns Σ |φ|^(count − 1) over all frequencies: the factor by which a small error in φ can grow.
 fn raise_by_transform(values: &mut [Complex<f64>], count: f64) -> f64 {
     let points = values.len();
     let mut planner = FftPlanner::new();
     planner.plan_fft_forward(points).process(values);
     let mut sensitivity = 0.0;
-    // The masses are real, so the other half of the spectrum is the mirror image.
+    // The masses are real, so φ at the mirrored frequency is the complex conjugate.
     for index in 0..=points / 2 {
         let mirrored = (points - index) % points;
         let ln_radius = 0.5 * values[index].norm_sqr().max(f64::MIN_POSITIVE).ln();
@@ -106,8 +107,8 @@ fn raise_by_transform(values: &mut [Complex<f64>], count: f64) -> f64 {
 }
 
 impl ComposedLoss {
-    /// Finds the smallest epsilon in the window for which delta is enough. `None` if the probability beyond the window
-    /// already exceeds delta.
+    /// Finds the smallest epsilon in the window at which the composed loss meets `delta`. Returns `None` if the
+    /// probability beyond the window and the rounding errors already exceed `delta`.
     ///
     /// The search goes down from the top with the hockey-stick divergence δ(l) = Σ over the losses j above l of p_j·(1
     /// − e^(l−j)). The recursion never subtracts: δ(l − h) = e^-h·δ(l) + (1 − e^-h)·P(j ≥ l).

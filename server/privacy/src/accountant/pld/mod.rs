@@ -2,8 +2,8 @@
 //!
 //! Each direction of a relation has a dominating pair of Gaussian mixtures. Its privacy loss is rounded up to a grid,
 //! composed by a Fourier transform, and converted to an epsilon. Every truncated tail and every rounding error is added
-//! to delta, so the answer is an upper bound. If no grid of bounded size gives a bound, there is no answer, and the
-//! Rényi accountant is used.
+//! to delta, so the result is an upper bound. If no grid of bounded size gives a bound, the functions return `None`,
+//! and the caller uses the Rényi accountant.
 
 mod capped;
 mod compose;
@@ -38,7 +38,7 @@ const CUT_SHARE: f64 = 1e-4;
 /// The logarithm of the tilted probability that may be outside the window, on each side.
 const LN_WRAPPED: f64 = -20.0;
 
-/// The largest output, in standard deviations of the noise, that counts as usual; larger outputs are rare events.
+/// The magnitude up to which an output is usual, in standard deviations of the noise. Larger outputs are rare events.
 const USUAL_DEVIATIONS: f64 = 3.0;
 
 /// The largest loss of one step whose exponential fits into a float64.
@@ -51,7 +51,7 @@ const LOSS_MAX: f64 = 600.0;
 /// (1−q)N(0, s²) + qN(1, s²) and (1−q)N(0, s²) + qN(−1, s²), with s the standard deviation in clipping norms (Zhu, Dong
 /// and Wang 2022, "Optimal accounting of differential privacy via characteristic function").
 ///
-/// `None` if one step's loss is too large or the window would need too many points: then use
+/// Returns `None` if one step's loss is too large or the window would need too many points. In that case, use
 /// [`RdpCurve`](super::RdpCurve).
 pub fn poisson_gaussian_epsilon(
     rate: SamplingRate,
@@ -71,8 +71,8 @@ pub fn poisson_gaussian_epsilon(
     largest(epsilons)
 }
 
-/// Computes δ(0) of one step; over several steps, δ(0) is at most the sum. It is the sampling rate times the total
-/// variation distance of a release with the client from a release without the client, 2Φ(1/(2·multiplier)) − 1.
+/// Computes δ(0) of one step: the sampling rate times 2Φ(1/(2·multiplier)) − 1, the total variation distance between a
+/// release with the client and a release without the client. For several steps, δ(0) is at most the sum over the steps.
 fn total_variation(multiplier: NoiseMultiplier, rate: f64) -> f64 {
     rate * gaussian::profile(1.0 / multiplier.get(), 0.0)
 }
@@ -88,7 +88,7 @@ fn pairs(relation: Relation, rate: f64, z: f64) -> Vec<MixturePair> {
     directions.into_iter().map(|(upper, lower)| MixturePair { upper, lower, z }).collect()
 }
 
-/// Returns the epsilon of the worse direction.
+/// Returns the largest epsilon of all directions; `None` if one direction has none.
 fn largest(epsilons: impl Iterator<Item = Option<f64>>) -> Option<Epsilon> {
     let largest = epsilons.reduce(|first, second| Some(first?.max(second?)))??;
     Epsilon::new(largest).ok()
@@ -115,7 +115,8 @@ fn composed_epsilon(pairs: &[(f64, MixturePair)], steps: u64, delta: f64) -> Opt
     composed_on_a_grid(&outlook, (lowest, highest), step, steps, delta)
 }
 
-/// Chooses the grid, puts the step on it and composes. The losses of one step lie between the ends of `range`.
+/// Chooses the grid, puts the step's loss on the grid and composes it. The losses of one step lie between the ends of
+/// `range`.
 fn composed_on_a_grid(
     outlook: &Outlook,
     range: (f64, f64),
@@ -125,8 +126,8 @@ fn composed_on_a_grid(
 ) -> Option<f64> {
     let tilt = outlook.tilt();
     let (tail_tilt, quantile) = outlook.upper_quantile((CUT_SHARE * delta).ln());
-    // Probability beyond the window wraps around into it. The bound stays sound, but it is loose if much wraps to near
-    // epsilon.
+    // Probability beyond the window wraps around into the window. The bound stays sound, but it becomes loose if much
+    // probability wraps to losses near epsilon.
     let high = outlook.tilted_upper_quantile(tilt, LN_WRAPPED).max(quantile);
     let low = outlook.lower_quantile(tilt, LN_WRAPPED);
     let width = 1.05 * (high - low);

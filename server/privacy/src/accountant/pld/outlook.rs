@@ -1,4 +1,4 @@
-//! A rough forecast of where the composed loss will lie, for choosing the grid.
+//! A rough forecast of the range of the composed loss, from which the grid is chosen.
 //!
 //! Nothing here needs to be exact. Any choice of grid, window and tilt gives a sound answer, though perhaps not a tight
 //! one.
@@ -6,7 +6,7 @@
 use super::pair::Part;
 use super::step::ln_moment;
 
-/// The number of points at which the density is evaluated.
+/// The number of outputs at which each pair's density is evaluated.
 const POINTS: usize = 2048;
 
 /// A loss with its approximate probability.
@@ -18,7 +18,7 @@ pub(super) struct Point {
     pub mass: f64,
 }
 
-/// The losses of one step with approximate probabilities, and how often the step is composed.
+/// The losses of one step with their approximate probabilities, and the number of steps that are composed.
 pub(super) struct Outlook {
     points: Vec<Point>,
     steps: f64,
@@ -64,8 +64,8 @@ impl Outlook {
         .0
     }
 
-    /// Returns the tilt of a Chernoff bound, and a loss that is exceeded with a probability of at most
-    /// e^`ln_probability`.
+    /// Returns the best tilt of a Chernoff bound, and a loss that the composed loss exceeds with a probability of at
+    /// most e^`ln_probability`.
     pub fn upper_quantile(&self, ln_probability: f64) -> (f64, f64) {
         least(|tilt| (self.ln_moment(tilt) - ln_probability) / tilt)
     }
@@ -87,7 +87,8 @@ impl Outlook {
         deviation(self.losses(), tilt)
     }
 
-    /// Computes the standard deviation of one step's loss without rare events: only |x| of at most `deviations` counts.
+    /// Computes the standard deviation of one step's loss without rare events: outputs with |x| above `deviations`
+    /// standard deviations of the noise are left out.
     ///
     /// With a small sampling rate, a few large losses dominate the deviation, while the many small ones make up the
     /// sum.
@@ -97,7 +98,7 @@ impl Outlook {
     }
 }
 
-/// Computes the standard deviation of the losses under the tilt.
+/// Computes the standard deviation of the losses when each probability is multiplied by e^(tilt·loss) and normalised.
 fn deviation(points: impl Iterator<Item = (f64, f64)> + Clone, tilt: f64) -> f64 {
     let ln_total = ln_moment(points.clone(), tilt);
     let weight =
@@ -109,7 +110,7 @@ fn deviation(points: impl Iterator<Item = (f64, f64)> + Clone, tilt: f64) -> f64
 
 /// Minimises `value` over [1e-6, 1e9], by a coarse search and then a golden-section search of the logarithm.
 ///
-/// Returns the argument and the value. A value that is NaN counts as infinite.
+/// Returns the minimising argument and the minimum. A value that is NaN is treated as infinite.
 fn least(value: impl Fn(f64) -> f64) -> (f64, f64) {
     let at = |ln: f64| Some(value(ln.exp())).filter(|value| !value.is_nan()).unwrap_or(f64::INFINITY);
     let (start, coarse) = (1e-6f64.ln(), 1.0);
@@ -146,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_gaussian_loss_is_foreseen() {
-        // With q = 1 the loss is N(μ²/2, μ²) with μ = 1/z, composed N(kμ²/2, kμ²).
+        // With q = 1 the loss of one step is N(μ²/2, μ²) with μ = 1/z; after k steps it is N(kμ²/2, kμ²).
         let pair = MixturePair { upper: [0.0, 1.0], lower: AT_ZERO, z: 10.0 };
         let part = Part { weight: 1.0, pair, x_low: -100.0, x_high: 101.0 };
         let outlook = Outlook::new(&[part], 50, 1e-5);

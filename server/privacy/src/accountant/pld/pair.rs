@@ -1,7 +1,7 @@
 use crate::accountant::special::normal_between;
 
-/// A dominating pair: two mixtures of Gaussians that dominate a mechanism's outputs on neighbours, `upper` against
-/// `lower`.
+/// A dominating pair: two mixtures of Gaussians that are at least as easy to tell apart as a mechanism's outputs on two
+/// neighbours. `upper` belongs to one neighbour, `lower` to the other.
 ///
 /// All components have the standard deviation `z`. The means of `upper` are 0 and 1, those of `lower` are 0 and −1.
 /// Both mixtures have equal weights unless one of them is N(0, z²) alone. So the loss ln(upper(x) / lower(x)) rises in
@@ -19,16 +19,16 @@ pub(super) struct MixturePair {
 /// The weights of N(0, z²) alone.
 pub(super) const AT_ZERO: [f64; 2] = [1.0, 0.0];
 
-/// A dominating pair, the probability that it applies to a step, and the range of outputs that is evaluated. The
+/// A dominating pair, the probability that the pair applies to a step, and the range of outputs that is evaluated. The
 /// probability is the same for both neighbours.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Part {
     /// The probability that the pair applies to a step.
     pub weight: f64,
     pub pair: MixturePair,
-    /// The lower end of the range; outputs below it count as if they were equal to it.
+    /// The lower end of the range. Outputs below it are treated as equal to it.
     pub x_low: f64,
-    /// The upper end of the range; above it the loss counts as unbounded.
+    /// The upper end of the range. Outputs above it have an unbounded loss.
     pub x_high: f64,
 }
 

@@ -17,7 +17,7 @@ const SENSITIVITY_MAX: u32 = 1 << 16;
 /// The number of standard deviations beyond which a discrete Gaussian has a probability below 1e-300.
 const REACH: f64 = 38.0;
 
-/// The number of losses that is enough for a rough forecast.
+/// The maximum number of losses in a rough forecast.
 const ROUGH_POINTS: u32 = 1024;
 
 /// The shape of the noise on one number.
@@ -55,8 +55,8 @@ impl ScalarNoise {
 
     /// Computes epsilon of `releases` releases at this delta, from the privacy loss distribution.
     ///
-    /// Both directions are alike, by symmetry. `None` if one release's loss is too large for a float64, or the window
-    /// would need too many points.
+    /// By symmetry, both directions have the same loss. Returns `None` if one release's loss is too large for a
+    /// float64, or the window would need too many points.
     pub fn epsilon(&self, releases: u64, delta: Delta) -> Option<Epsilon> {
         if releases == 0 {
             return Epsilon::new(0.0).ok();
@@ -72,7 +72,7 @@ impl ScalarNoise {
         Epsilon::new(epsilon).ok()
     }
 
-    /// Lists the losses of one release. The largest losses, with a total probability of about `cut`, count as
+    /// Lists the losses of one release. The largest losses, with a total probability of about `cut`, are treated as
     /// unbounded.
     fn losses(&self, cut: f64) -> Losses {
         let (scale, moved) = (self.scale, f64::from(self.sensitivity));
@@ -110,7 +110,7 @@ fn discrete_gaussian_losses(scale: f64, moved: f64, cut: f64) -> Losses {
     let total = 1.0 + 2.0 * (inside + beyond);
     let atom = |x: i64| ((moved * moved - 2.0 * x as f64 * moved) / (2.0 * square), weight(x) / total);
     let mut atoms: Vec<(f64, f64)> = (-kept..=kept).rev().map(atom).collect();
-    // Everything below the smallest loss counts as the smallest.
+    // All losses below the smallest listed loss are treated as equal to it.
     atoms[0].1 += beyond / total;
     Losses { atoms, between: Between { largest: None }, infinity: beyond / total }
 }
@@ -121,7 +121,7 @@ struct Losses {
     atoms: Vec<(f64, f64)>,
     /// The continuous losses between the atoms.
     between: Between,
-    /// The probability of a loss that counts as unbounded.
+    /// The probability of a loss that is treated as unbounded.
     infinity: f64,
 }
 
@@ -130,7 +130,8 @@ impl Losses {
         self.atoms.iter().map(|(loss, _)| loss.abs()).fold(0.0, f64::max)
     }
 
-    /// Returns a few losses with approximate probabilities, for the forecast of the composed loss.
+    /// Returns at most about [`ROUGH_POINTS`] losses with approximate probabilities, for the forecast of the composed
+    /// loss.
     fn rough_points(&self) -> Vec<Point> {
         let chunk = self.atoms.len().div_ceil(ROUGH_POINTS as usize).max(1);
         let merged = self.atoms.chunks(chunk).map(|atoms| {

@@ -22,8 +22,8 @@ pub(super) struct GridLoss {
 
 /// Puts a step's loss on the grid: the losses of its pairs, each with its weight.
 ///
-/// Mass below a pair's `x_low` moves up to the point above `x_low`. Mass above `x_high` counts as an unbounded loss.
-/// Both can only raise the privacy curve.
+/// Mass below a pair's `x_low` moves up to the grid loss above it. Mass above `x_high` becomes an unbounded loss. Both
+/// changes can only raise the privacy curve.
 pub(super) fn connect_the_dots(parts: &[Part], interval: f64) -> GridLoss {
     let ends = |part: &Part| {
         let first = (part.pair.loss(part.x_low) / interval).floor() as i64;
@@ -41,7 +41,8 @@ pub(super) fn connect_the_dots(parts: &[Part], interval: f64) -> GridLoss {
     GridLoss { interval, first, masses, infinity }
 }
 
-/// Adds the masses of one pair, from the multiple `start` of the interval on. Returns the probability of larger losses.
+/// Adds the masses of one pair to `masses`, whose first entry is the grid loss `start`·`interval`. Returns the
+/// probability of losses beyond the last entry.
 fn spread(part: &Part, start: i64, interval: f64, masses: &mut [f64]) -> f64 {
     let Part { weight, pair, x_low, x_high } = part;
     let mut below = *x_low;
@@ -73,8 +74,8 @@ impl GridLoss {
         Self { interval, first, masses: vec![0.0; (last - first + 1) as usize], infinity: 0.0 }
     }
 
-    /// Adds the probabilities of the losses between a grid point and the next, under the upper and the lower
-    /// distribution.
+    /// Adds the probability of the losses between grid point `index` and the next one, given under the upper and under
+    /// the lower distribution.
     pub fn add(&mut self, index: usize, upper: f64, lower: f64) {
         let share = share_below(self.interval, self.loss(index), upper, lower);
         self.masses[index] += share;
