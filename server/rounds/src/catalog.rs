@@ -10,7 +10,7 @@ use folkmoot_storage::{
     ModelVersionRecord, ModelVersionRepository, Storage, StorageError, TaskRecord, TaskRepository,
 };
 
-/// The maximum number of entries of each kind. A full cache is emptied.
+/// The maximum number of entries of each kind. A cache that reaches it is emptied.
 const ENTRIES_MAX: usize = 1024;
 
 /// A read-through cache over the storage that saves handlers most of their queries.
@@ -21,7 +21,8 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Finds a task. Its state and revision can be out of date; everything else is immutable.
+    /// Finds a task. In the returned record, the state and the revision can be out of date; everything else is
+    /// immutable.
     ///
     /// # Errors
     /// Fails if the storage fails or has no such task.

@@ -25,7 +25,7 @@ pub fn system_chance() -> ChaCha20Rng {
     ChaCha20Rng::from_rng(&mut system)
 }
 
-/// A stopwatch for real time.
+/// A stopwatch that measures real time.
 #[derive(Clone, Copy, Debug)]
 pub struct Stopwatch(std::time::Instant);
 

@@ -21,7 +21,7 @@ use crate::{
     waiters::Waiters,
 };
 
-/// A coordinator without sockets and without a clock.
+/// A coordinator without network sockets. Callers pass it the current time.
 pub struct Coordinator {
     /// The database repositories.
     pub storage: Storage,
@@ -31,19 +31,19 @@ pub struct Coordinator {
     pub catalog: Catalog,
     /// Model versions compressed for download.
     pub downstream: DownstreamParts,
-    /// Uploads in progress, and the running sums that they are folded into.
+    /// Uploads in progress, and the running sums to which their values are added.
     pub ingest: Ingest,
     /// Noise that is drawn ahead of the commit.
     pub noises: Noises,
-    /// The tasks with local noise that were already charged to the privacy ledger.
+    /// The tasks with local noise that this process knows were charged to the privacy ledger.
     pub charged: Charged,
-    /// Wakes the driver loop when a fact was recorded.
+    /// Wakes the driver loop after a fact was recorded.
     pub facts: Notify,
     /// Wakes uploads that wait for the next round to open.
     pub round_opened: Notify,
     /// Check-ins that wait to be selected.
     pub check_ins: Waiters,
-    /// Long polls of training clients, which wait to be asked for their current update.
+    /// Long polls of training clients. Each waits until the coordinator asks for the client's current update.
     pub listeners: Waiters,
     /// The waiting clients of each population, and the tasks that want them.
     pub crowds: Crowds,
@@ -109,13 +109,13 @@ impl Coordinator {
     /// Deletes update logs that are no longer needed: the logs of rounds that have ended and of assignments that were
     /// dropped.
     ///
-    /// A round with a running sum keeps all its logs: when the round closes, dropped updates are subtracted from the
-    /// sum by reading their logs.
+    /// A round with a running sum keeps all its logs. When the round closes, the values of dropped updates are read
+    /// from their logs and subtracted from the sum.
     ///
     /// # Errors
     /// Fails if the storage or the round log fails. The next call deletes the rest.
     pub async fn forget_unneeded_logs(&self) -> Result<(), ForgetError> {
-        // List the logs first, so that logs created later are not considered.
+        // List the logs first, so that logs created during this call are kept.
         let log = self.ingest.log();
         let mut found = Vec::new();
         for round in log.rounds()? {

@@ -19,7 +19,7 @@ impl Credential {
         Self { id: hex(&id), secret: hex(&secret) }
     }
 
-    /// Returns the SHA-256 of the secret, which is all that is stored.
+    /// Returns the SHA-256 hash of the secret. The coordinator stores the hash instead of the secret.
     pub fn secret_hash(&self) -> [u8; 32] {
         Sha256::digest(self.secret.as_bytes()).into()
     }

@@ -20,12 +20,13 @@ use folkmoot_protocol::{
 };
 use folkmoot_storage::TaskRecord;
 
-/// The time, in seconds, in which the missing clients of a cohort should arrive.
+/// The target time, in seconds, in which the missing clients of a cohort arrive.
 const FILL_SECONDS: f64 = 30.0;
-/// The time constant, in seconds, of the average over the pace of draws.
+/// The time constant, in seconds, of the moving average of the rate of draws.
 const DRAW_SECONDS: f64 = 300.0;
 
-/// The time, in milliseconds, after which a task's request for clients lapses. A driver renews it far more often.
+/// The time, in milliseconds, after which a task's request for clients expires. A driver renews the request far more
+/// often.
 const ASKS_MILLISECONDS: u64 = 60_000;
 
 /// The waiting clients of all populations, and the tasks that want them.
@@ -46,17 +47,18 @@ struct Crowd {
 #[derive(Debug)]
 struct Wanting {
     claim: Claim,
-    /// The part of `claim.served` that exceeds the number of clients that the task was really given.
+    /// The number of clients in `claim.served` that the task was not really given. A credit puts a task level with
+    /// others.
     credit: u64,
     /// The clients reserved for this task while it gathers its cohort.
     reserved: BTreeSet<ClientId>,
     /// When the task last asked for clients.
     asked_at: Timestamp,
-    /// When clients were last drawn. `drawn_per_second` is the recent rate.
+    /// The time of the last draw. `drawn_per_second` is the recent rate of draws, in clients.
     drawn_at: Timestamp,
     drawn_per_second: f64,
-    /// True if every available client should wait at every draw, as for sampled tasks. The retry window then does not
-    /// depend on the draws.
+    /// True if every available client should wait for every draw, as for sampled tasks. The retry window then does not
+    /// depend on the rate of draws.
     wants_all: bool,
 }
 
@@ -102,8 +104,8 @@ impl Crowds {
         });
     }
 
-    /// Records that a task gave up gathering a cohort. Its reserved clients count as given, so that other tasks get
-    /// their turn.
+    /// Records that a task gave up gathering a cohort. Its reserved clients are counted as given to it, so that other
+    /// tasks get their turn.
     pub fn gave_up(&self, task: &TaskRecord, now: Timestamp) {
         self.with(task, |crowd| {
             if let Some(own) = crowd.wanting.get_mut(&task.id) {
@@ -155,8 +157,8 @@ impl Crowds {
 }
 
 impl Crowd {
-    /// Records the number of clients that a task wants. A new task starts level with the others: clients that they were
-    /// given in the past do not count against them.
+    /// Records the number of clients that a task wants. A new task starts level with the others: clients that the
+    /// others were given before it started do not delay them.
     fn join(&mut self, task: &TaskRecord, wants: u64, now: Timestamp) {
         let traffic = task.description.traffic;
         let others: Vec<Claim> =
@@ -186,8 +188,8 @@ impl Crowd {
 }
 
 impl Wanting {
-    /// Returns whether the task's request is recent. The reservations of a task that has ended, or moved to another
-    /// process, lapse soon.
+    /// Returns whether the task's request is recent. After a task ends or moves to another process, its reservations
+    /// soon expire.
     fn still_asks(&self, now: Timestamp) -> bool {
         now.milliseconds_since(self.asked_at) < ASKS_MILLISECONDS
     }
@@ -198,8 +200,8 @@ impl Wanting {
         self.reserved.clear();
     }
 
-    /// Returns the demand in clients per second: the rate that fills the cohort, or the recent rate of draws if that is
-    /// higher.
+    /// Returns the demand in clients per second: the rate that would fill the cohort in time, or the recent rate of
+    /// draws if it is higher.
     fn per_second(&self) -> f64 {
         if self.wants_all {
             return COHORT_MAX as f64 / FILL_SECONDS;
@@ -285,7 +287,7 @@ mod tests {
     fn tasks_have_their_shares() {
         let crowds = Crowds::default();
         let mut tasks = [task(1, 1.0, 0), task(2, 3.0, 0)];
-        // One client waits at a time, and either task may draw it.
+        // One client waits at a time, and each of the two tasks may draw it.
         for turn in 0..400u64 {
             let now = NOW.plus_seconds(turn);
             let drawn: Vec<usize> =

@@ -18,8 +18,8 @@ use crate::{catalog::Catalog, refusal::Refusal};
 
 /// The maximum number of versions whose parts are cached.
 const VERSIONS_MAX: usize = 1024;
-/// The maximum number of tasks whose newest reference is cached. For other tasks it is recomputed from the last
-/// snapshot.
+/// The maximum number of tasks whose newest reference is cached. For other tasks, the reference is recomputed from the
+/// last snapshot.
 const REFERENCES_MAX: usize = 8;
 
 /// The parts of a version, the snapshot first. `None` if clients download the version as float32.
@@ -32,7 +32,7 @@ pub struct DownstreamParts {
     references: Mutex<VecDeque<(TaskId, Slot)>>,
 }
 
-/// A task's newest reference. The lock lets one caller compute it; later callers find its result.
+/// A task's newest reference. The lock lets only one caller compute the reference; later callers find its result.
 type Slot = Arc<tokio::sync::Mutex<Option<Reference>>>;
 
 /// The weights that clients reconstruct from a version's parts.
@@ -78,9 +78,9 @@ pub struct Versions<'a> {
     pub blobs: &'a BlobStore,
 }
 
-/// Computes and stores the next version's part. It is a snapshot if there is no earlier part, or if all parts together
-/// would not be shorter than float32. Returns `None` if the version cannot be encoded, or its snapshot is not shorter
-/// than float32.
+/// Computes and stores the next version's part. The part is a snapshot if there is no earlier part, or if the last
+/// snapshot and all deltas since then would together not be shorter than float32. Returns `None` if the version cannot
+/// be encoded, or if its snapshot is not shorter than float32.
 async fn follow(
     versions: Versions<'_>,
     task: &TaskRecord,
@@ -118,8 +118,8 @@ impl DownstreamParts {
     /// Returns the parts in which a version travels to clients that support the task's codecs; `None` if all clients
     /// get float32.
     ///
-    /// The driver calls this before it assigns clients, so clients wait for parts only after a restart. If a call is
-    /// cancelled, the next call finds the parts that were finished.
+    /// The driver calls this before it assigns clients, so clients wait for parts only after a restart. A call that is
+    /// cancelled keeps its finished parts for the next call.
     ///
     /// # Errors
     /// Fails if the storage fails.

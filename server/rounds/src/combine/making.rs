@@ -10,7 +10,7 @@ use folkmoot_storage::AcceptedUpdate;
 use super::{Bases, MakeError, Private, Rows, replayed, rows::floats, summed};
 use crate::{ingest::Ingest, noise::Noises};
 
-/// All inputs from which the next version is computed.
+/// All inputs of the computation of the next version.
 pub struct Making {
     /// The task's description.
     pub description: TaskDescription,
@@ -18,17 +18,17 @@ pub struct Making {
     pub round_id: RoundId,
     /// The updates to combine, ordered by assignment id.
     pub accepted: Vec<AcceptedUpdate>,
-    /// For each update, the factor that discounts its weight for staleness; 1 for a fresh update.
+    /// For each update in `accepted`, the factor that discounts its weight for staleness; 1 for a fresh update.
     pub attenuations: Vec<f64>,
     /// The newest weights: float32, little-endian.
     pub newest: Bytes,
     /// The versions from which the updates started.
     pub bases: Bases,
-    /// The finalizer's state, as it was stored with the newest version.
+    /// The finalizer's state that was stored with the newest version; `None` if none was stored.
     pub finalizer_state: Option<Bytes>,
     /// The version number and mean staleness of this commit, for the finalizer.
     pub commit: Commit,
-    /// The noise and clipping, if versions are private.
+    /// The noise and clipping; `None` for versions without noise from the coordinator.
     pub private: Option<Private>,
 }
 
@@ -98,7 +98,7 @@ impl Making {
     }
 }
 
-/// The next version while it is computed, tile by tile. Memory holds the newest weights, the finalizer's state, a new
+/// The next version while it is computed, tile by tile. It holds the newest weights, the finalizer's state, a new copy
 /// copy of the weights, and a new copy of the state.
 struct Next<'a> {
     finalizer: &'a dyn Finalizer,

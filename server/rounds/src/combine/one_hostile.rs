@@ -1,5 +1,5 @@
-//! Tests the influence of one hostile client in a round with a robust rule, with the settings of `folkmoot task new`.
-//! The tests start with the bytes that arrive and end with the weights of the next version.
+//! Tests the influence of one hostile client in a round with a robust rule and the settings of `folkmoot task new`. The
+//! tests send encoded updates and compare the weights of the next version.
 //!
 //! H is the set of honest clients, and `version(X)` the weights that the updates of X produce. For each parameter, a
 //! test compares `|version(H + hostile) − version(H)|` with the largest `|version(H + one) − version(H)|`. Here `one`
@@ -28,14 +28,14 @@ use crate::{
     noise::Noises,
 };
 
-/// The number of parameters. It is not a multiple of the block size in which rows are read.
+/// The number of parameters. It is not a multiple of `BLOCK`, the unit of a tile's size.
 const COUNT: usize = 2_500;
 /// The maximum change that an honest client makes to a parameter.
 const HONEST: f32 = 0.01;
 /// The rules for which the guide promises that one client moves no parameter by more than an honest client does.
 const ROBUST: [&str; 2] = ["trimmed_mean", "median"];
 
-/// Returns the task that `folkmoot task new --aggregator` writes. The console's form starts with the same values.
+/// Returns the task that `folkmoot task new --aggregator` writes. The console's form has the same default values.
 fn wizards(aggregator: &str) -> TaskDescription {
     let choices = TemplateChoices { aggregator: Some(aggregator.into()), ..TemplateChoices::default() };
     let text = task_file::template(&choices).expect("the wizard writes what is right");
@@ -61,17 +61,18 @@ fn hostile(honest_clients: u8) -> Vec<Vec<f32>> {
     vec![
         vec![most; COUNT],
         vec![-most; COUNT],
-        // Opposed to the honest mean: once with the largest accepted values, once as large as an honest update.
+        // The opposite of the honest mean, once with the largest accepted values and once with the size of an honest
+        // update.
         mean.iter().map(|value| -most * value.signum()).collect(),
         all[0].iter().map(|value| -value).collect(),
         vec![0.0; COUNT],
-        // Like the honest mean, except for one parameter.
+        // The honest mean, except for one parameter.
         lone(most),
         lone(15.0 * HONEST),
     ]
 }
 
-/// A round whose updates have arrived. Each call of `version` chooses the updates that count.
+/// A round in which all updates have arrived. Each call of `version` chooses the updates to combine.
 struct Arrived {
     description: TaskDescription,
     ingest: Ingest,
@@ -131,7 +132,7 @@ impl Arrived {
     }
 }
 
-/// Returns the absolute difference for each parameter. The difference of two float32 is exact in float64.
+/// Returns how far each parameter moved. The difference of two float32 numbers is exact in float64.
 fn moved(from: &[f32], to: &[f32]) -> Vec<f64> {
     from.iter().zip(to).map(|(from, to)| (f64::from(*to) - f64::from(*from)).abs()).collect()
 }
@@ -175,7 +176,7 @@ fn under_the_wizards_robust_rules_one_of_twenty_moves_no_parameter_by_more_than_
     }
 }
 
-/// A round may commit with fewer updates than its goal, down to the number that a robust rule needs.
+/// Runs the same test with fewer updates: a round may commit with as few as a robust rule needs.
 #[test]
 fn nor_does_one_of_any_fewer() {
     for rule in ROBUST {
@@ -185,8 +186,8 @@ fn nor_does_one_of_any_fewer() {
     }
 }
 
-/// Shows that the comparison can fail, because other rules promise less. Krum compares whole updates, so it chooses a
-/// hostile update that resembles the others in all parameters except one.
+/// Shows that the comparison can fail, because other rules guarantee less. Krum compares whole updates, so it can
+/// choose a hostile update that resembles the others in all parameters except one.
 #[test]
 fn under_the_other_rules_one_client_moves_a_parameter_by_more() {
     let krum = json!({ "kind": "krum", "byzantine_share": 0.2 });

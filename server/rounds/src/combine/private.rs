@@ -13,8 +13,8 @@ use crate::{
     noise::{DrawError, Noises, StreamNoise, noise_scale, noised_count},
 };
 
-/// The share of the clipping norm below which an update counts as short. A clipped update has the full norm, except for
-/// rounding.
+/// An update is short if its norm is less than this share of the clipping norm. A clipped update has the full norm,
+/// except for rounding.
 const SHORT_SHARE: f64 = 1.0 - 1.0 / 1024.0;
 /// The number of parameters per tile.
 const TILE_PARAMETERS: usize = 32 * 1024;
@@ -24,9 +24,9 @@ const TILE_PARAMETERS: usize = 32 * 1024;
 pub struct Private {
     /// The task.
     pub task: TaskId,
-    /// The charge of a version and its noise.
+    /// The charge of a version and the noise that matches the charge.
     pub terms: Terms,
-    /// The choice of the clipping norm: fixed or adaptive.
+    /// The rule for the clipping norm: fixed or adaptive.
     pub clipping: Clipping,
     /// The norm to which the round's updates were clipped.
     pub norm: f64,

@@ -3,8 +3,8 @@ use folkmoot_storage::RoundLogError;
 
 use super::Rows;
 
-/// Computes the aggregate of updates from the round log. The log is read once to combine the updates, and once before
-/// that if the rule must measure them first.
+/// Computes the aggregate of updates from the round log. Some rules must measure all updates first; for them, the log
+/// is read twice.
 pub(super) fn means(
     mut rows: Rows<'_>,
     aggregator: &AggregatorChoice,

@@ -11,7 +11,7 @@ const TILE_BYTES_MAX: usize = 16 << 20;
 /// The maximum number of parameters in a tile.
 const TILE_PARAMETERS_MAX: usize = 128 * BLOCK;
 
-/// The weights of the versions that updates started from, for staleness corrections that compare them.
+/// The weights of the versions from which updates started. Some staleness corrections compare these weights.
 #[derive(Clone, Debug, Default)]
 pub struct Bases {
     /// The correction for stale updates.
@@ -22,7 +22,7 @@ pub struct Bases {
     pub newest: u64,
 }
 
-/// The values of several updates, read range by range and corrected for staleness.
+/// The values of several updates. They are read range by range and corrected for staleness.
 pub struct Rows<'a> {
     log: &'a RoundLog,
     updates: &'a [AcceptedUpdate],
@@ -42,7 +42,8 @@ impl<'a> Rows<'a> {
         Self { log, updates, bases, parameter_count, values: Vec::new() }
     }
 
-    /// Passes every tile to `visit`, in order: the index of the tile's first parameter, and one row for each update.
+    /// Passes every tile to `visit`, in order. The arguments of `visit` are the index of the tile's first parameter,
+    /// and one row of values for each update.
     ///
     /// The tile size depends only on the number of updates, so sums over tiles are the same on every machine.
     ///

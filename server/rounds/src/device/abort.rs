@@ -21,7 +21,7 @@ pub async fn abort(
     }
     let assignment = own_assignment(coordinator, client, id).await?;
     let reason = DropReason::Aborted { reason: request.reason, detail: request.detail.clone() };
-    // An update that was accepted counts, even if the client did not see the confirmation.
+    // An accepted update is used, even if the client did not receive the confirmation.
     if coordinator.storage.drop_assignment(assignment.id, &reason, now).await? == CloseOutcome::Dropped {
         forget_unless_summed(coordinator, &assignment).await?;
     }

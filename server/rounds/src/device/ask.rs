@@ -4,7 +4,7 @@ use folkmoot_storage::{AssignmentStatus, ClientRecord, RoundRepository};
 use super::own_assignment;
 use crate::{coordinator::Coordinator, refusal::Refusal};
 
-/// Returns whether a client should send its current update now.
+/// Returns whether the coordinator asks a client to send its current update now.
 ///
 /// # Errors
 /// Fails if the client has no such assignment, or the assignment has ended.

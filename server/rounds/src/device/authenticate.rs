@@ -31,8 +31,8 @@ pub struct Claimed<'a> {
 
 /// Verifies request signatures and rejects replays.
 ///
-/// Nonces are kept in memory for as long as a timestamp is valid, separately for each client. One client cannot fill
-/// the memory of others, and the rate limit bounds its own share (24,400 nonces of 8 bytes). A restart forgets the
+/// Nonces are kept in memory for as long as a timestamp is valid, separately for each client. The rate limit bounds the
+/// nonces of one client (24,400 nonces of 8 bytes), so no client can fill the memory of others. A restart forgets the
 /// nonces, so requests that were signed before the process started are rejected. Their senders receive the server's
 /// time and sign again. If several processes share a database, each nonce is also recorded there, so that no other
 /// process accepts it.
@@ -49,7 +49,7 @@ struct Clients {
     swept_at: Timestamp,
 }
 
-/// A client's id, or the first bytes of the hash of a key that is being enrolled.
+/// A client's id, or the first 16 bytes of the hash of a public key that is being enrolled.
 type Who = [u8; 16];
 
 /// The rate-limit state and the nonces of one client.
@@ -65,8 +65,8 @@ struct Remembered {
 }
 
 impl Authenticator {
-    /// Creates an authenticator that rejects requests signed before `started_at`, and nonces that another process with
-    /// the same `storage` has accepted.
+    /// Creates an authenticator that rejects requests signed before `started_at`. If several processes share `storage`,
+    /// it also rejects nonces that another process has accepted.
     pub fn new(started_at: Timestamp, storage: &Storage) -> Self {
         let shared = storage.database().ok().and_then(SqlStorage::shared_nonces);
         Self { started_at, shared, clients: Mutex::default() }
@@ -118,7 +118,7 @@ impl Authenticator {
         check_signature(public_key, claimed)
     }
 
-    /// Records the nonce of an enrolment whose signature and token were valid.
+    /// Records the nonce of an enrolment whose signature and token are valid.
     ///
     /// # Errors
     /// Fails if the nonce was used before.
@@ -152,8 +152,7 @@ impl Authenticator {
         Ok(())
     }
 
-    /// Counts a request against the sender's rate limit, and records its nonce: first in memory, then in the shared
-    /// database.
+    /// Takes a token from the sender's rate limit and records the nonce: first in memory, then in the shared database.
     async fn take(&self, who: Who, nonce: &str, now: Timestamp) -> Result<(), Refusal> {
         let part = part_of(nonce);
         let is_time_to_forget = self.take_here(who, part, now)?;
@@ -169,7 +168,7 @@ impl Authenticator {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         let is_time = now.milliseconds_since(clients.swept_at) > WINDOW;
         if is_time {
-            // A client that was silent for this long has no nonce that still matters, and its bucket is full again.
+            // A client that was silent for this long has only expired nonces, and its bucket is full again.
             clients.of.retain(|_, client| now.milliseconds_since(client.at) <= 2 * WINDOW);
             clients.swept_at = now;
         }
@@ -181,7 +180,7 @@ impl Authenticator {
     }
 }
 
-/// Deletes shared nonces whose timestamps have expired for every process. If it fails, the next sweep deletes them.
+/// Deletes the shared nonces whose timestamps every process rejects. If it fails, the next sweep tries again.
 async fn forget(shared: &SharedNonces, now: Timestamp) {
     // Twice the window, because another process's clock may be behind by the full skew.
     let earliest = Timestamp(now.0.saturating_sub(2 * WINDOW));
@@ -205,7 +204,8 @@ impl Remembered {
         Self { tokens: BURST, at: now, current: Vec::new(), previous: Vec::new(), rotated_at: now }
     }
 
-    /// Takes a token from the client's bucket, or refuses if it is empty (Turner 1986, the leaky bucket as a meter).
+    /// Takes a token from the client's bucket; refuses the request if the bucket is empty (Turner 1986, the leaky
+    /// bucket as a meter).
     fn take_rate(&mut self, now: Timestamp) -> Result<(), Refusal> {
         let seconds = now.milliseconds_since(self.at) as f64 / 1000.0;
         self.tokens = (self.tokens + seconds * REQUESTS_PER_SECOND).min(BURST);
@@ -268,7 +268,7 @@ mod tests {
         assert_eq!(taken(&authenticator, 2, "n", Timestamp(start)), None);
     }
 
-    /// The second nonce rotates the generations while the first one's timestamp is still valid.
+    /// The second nonce rotates the generations while the timestamp of the first nonce is still valid.
     #[test]
     fn a_nonce_is_refused_after_the_halves_rotated() {
         let authenticator = Authenticator::default();
@@ -292,7 +292,7 @@ mod tests {
         assert_eq!(take(1000, start.plus_seconds(1)), None);
     }
 
-    /// One client cannot use up the memory for the others, and its nonces are deleted in the end.
+    /// One client cannot use up the memory for the others, and its nonces are eventually deleted.
     #[test]
     fn nobody_fills_the_memory_of_nonces() {
         let authenticator = Authenticator::default();
@@ -313,7 +313,7 @@ mod tests {
         assert_eq!(kept(&authenticator), 1);
     }
 
-    /// Tests a nonce that was lost in a restart.
+    /// Tests a request whose nonce was forgotten in a restart.
     #[test]
     fn what_was_signed_before_the_start_is_not_taken_again_after_it() {
         let parts = |signed_at: u64| SignedParts {

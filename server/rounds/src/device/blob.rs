@@ -5,11 +5,12 @@ use folkmoot_storage::{AssignmentRepository, ClientRecord, TaskRecord};
 
 use crate::{coordinator::Coordinator, refusal::Refusal};
 
-/// Returns a blob that the client's outstanding assignment needs, and the class of network under which its bytes are
-/// counted (`None` if they are not counted). The client can fetch no other blob.
+/// Returns a blob that the client's outstanding assignment needs, and the network class under which its bytes are
+/// counted (`None` if they are not counted). A client without an assignment can fetch only the weights that it was
+/// offered.
 ///
 /// # Errors
-/// [`ErrorCode::BlobUnknown`] for any other digest.
+/// [`ErrorCode::BlobUnknown`] for any other digest. Also fails if the storage or the blob store fails.
 pub async fn blob(
     coordinator: &Coordinator,
     client: &ClientRecord,
@@ -20,7 +21,7 @@ pub async fn blob(
         Refusal::new(ErrorCode::BlobUnknown, detail)
     };
     let Some(assignment) = coordinator.storage.outstanding_assignment(client.id).await? else {
-        // A waiting client may fetch the weights that it was offered.
+        // A waiting client may fetch the weights that the coordinator offered to it.
         let offered = coordinator.crowds.offered(client.organisation_id, &client.population);
         return match offered.filter(|artifact| artifact.digest == digest) {
             Some(_) => Ok((coordinator.blobs.get(digest).await?, Some(NetworkClass::Unknown))),
@@ -36,7 +37,7 @@ pub async fn blob(
             return Err(unknown());
         }
     }
-    // The number of bytes that a cohort fetched would reveal the cohort's size in the metrics.
+    // The metrics must not include the bytes that a cohort fetched, because they would reveal the cohort's size.
     let counted_as = (!task.description.hides_counts()).then(|| NetworkClass::of(&assignment.slices));
     Ok((coordinator.blobs.get(digest).await?, counted_as))
 }

@@ -14,14 +14,14 @@ use crate::{coordinator::Coordinator, privacy, refusal::Refusal};
 
 /// The maximum number of codecs that a client may list.
 const CODECS_MAX: usize = 64;
-/// The time, in milliseconds, for which an offer outlives the check-in's wait. A client that asks again at once
-/// therefore never leaves the pool.
+/// The time, in milliseconds, that a client stays in the pool after its check-in has ended. A client that checks in
+/// again at once therefore stays in the pool without a gap.
 const OFFER_GRACE_MILLISECONDS: u64 = 10_000;
 
-/// The properties of a client that determine the recipe with which it compresses updates.
+/// The properties of a client that determine how it compresses updates.
 #[derive(Clone, Copy, Debug)]
 pub struct Offered<'a> {
-    /// Its attributes.
+    /// The client's attributes.
     pub attributes: &'a BTreeMap<String, String>,
     /// The names of the codecs that the client can encode.
     pub codecs: &'a [String],
@@ -34,10 +34,11 @@ impl<'a> Offered<'a> {
     }
 }
 
-/// Records that a client offers itself for `wait_milliseconds`, or finds its existing assignment.
+/// Adds the client to the pool for `wait_milliseconds`. If it already has an assignment, returns that assignment
+/// instead.
 ///
 /// # Errors
-/// Fails if the request exceeds a limit.
+/// Fails if the request exceeds a limit or the storage fails.
 pub async fn check_in(
     coordinator: &Coordinator,
     client: &ClientRecord,
@@ -76,8 +77,8 @@ pub fn offer_ends(wait_milliseconds: u64, now: Timestamp) -> Timestamp {
 
 /// Answers a check-in at the end of its wait: with an assignment, or with the retry window and the blob to prefetch.
 ///
-/// If a client waited, and its retry window begins after its offer's grace time, the offer is withdrawn, because a
-/// cohort must not be drawn from clients that are gone. A client that did not wait keeps its offer.
+/// Withdraws the client's offer if the client waited and its retry window begins after the offer's grace time: a cohort
+/// must not be drawn from clients that are gone. A client that did not wait keeps its offer.
 ///
 /// # Errors
 /// Fails if the storage fails.
@@ -94,7 +95,7 @@ pub async fn end_wait(
     let (organisation, population) = (client.organisation_id, &client.population);
     let window = coordinator.crowds.retry_window(organisation, population, coordinator.retry_limits, now);
     let leaves = wait_milliseconds > 0 && window.milliseconds_min > OFFER_GRACE_MILLISECONDS;
-    // If the offer is already gone, the client was selected just now.
+    // If the pool no longer contains the client, a round has just selected it.
     if leaves
         && !coordinator.storage.withdraw_check_in(client.id).await?
         && let Some(assignment) = assignment_of(coordinator, client, offered, now).await?
@@ -138,12 +139,12 @@ async fn assignment_message(
         _ => Artifact { digest: task.plan, bytes: task.plan_bytes },
     };
     let version = catalog.version(storage, record.task_id, record.base_version).await?;
-    // A client that lacks the codec sends float32.
+    // A client that does not support the codec sends float32.
     let recipe = match record.purpose {
         Purpose::Training => task.description.recipe_for(offered.attributes, offered.codecs),
         Purpose::Evaluation => None,
     };
-    // A client that lacks the codecs gets float32. Evaluations measure the exact version.
+    // A client that does not support the codecs downloads float32. Evaluations measure the exact version.
     let knows_codecs = task.description.downstream.is_some_and(|one| one.is_of(offered.codecs));
     let weights_parts = match record.purpose {
         Purpose::Training if knows_codecs => coordinator.parts_of(&task, record.base_version).await?,

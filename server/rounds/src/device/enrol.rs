@@ -3,10 +3,11 @@ use folkmoot_storage::{ClientRepository, EnrolOutcome, TokenRepository};
 
 use crate::{coordinator::Coordinator, credential::Credential, refusal::Refusal};
 
-/// Finds the enrolment token with this text and verifies its secret.
+/// Finds the enrolment token with this text, and verifies its secret.
 ///
 /// # Errors
-/// [`ErrorCode::EnrolmentTokenInvalid`] if the token does not exist or its secret is wrong.
+/// [`ErrorCode::EnrolmentTokenInvalid`] if the text has no valid form, the token does not exist or its secret is wrong.
+/// Also fails if the storage fails.
 pub async fn believed_token(coordinator: &Coordinator, text: &str) -> Result<Credential, Refusal> {
     let token: Credential = text.parse().map_err(|_| invalid())?;
     let record = coordinator.storage.token(&token.id).await?.ok_or_else(invalid)?;
@@ -17,11 +18,12 @@ pub async fn believed_token(coordinator: &Coordinator, text: &str) -> Result<Cre
     Ok(token)
 }
 
-/// Enrols the client with `public_key` by a token from [`believed_token`]. The caller must have verified that the
-/// request was signed with this key.
+/// Enrols the client with `public_key`. `token` must come from [`believed_token`], and the caller must have verified
+/// that the request was signed with this key.
 ///
 /// # Errors
-/// Fails if the token is no longer valid.
+/// Fails if the token has expired, is used up or enrols no new clients, if the client was revoked, or if the token's
+/// user does not fit the population or the client.
 pub async fn enrol(
     coordinator: &Coordinator,
     token: &Credential,

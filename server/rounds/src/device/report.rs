@@ -7,7 +7,7 @@ use crate::{coordinator::Coordinator, refusal::Refusal};
 /// Stores a client's report about its work on an assignment.
 ///
 /// # Errors
-/// Fails if the client has no such assignment.
+/// Fails if the client has no such assignment, or the storage fails.
 pub async fn report(
     coordinator: &Coordinator,
     client: &ClientRecord,

@@ -48,7 +48,7 @@ pub enum Begun {
 /// Returns the number of bytes of an update that have arrived, and whether the update was accepted.
 ///
 /// # Errors
-/// Fails if the assignment is not the client's, or no longer accepts an update.
+/// Fails if the assignment belongs to another client, or no longer accepts an update.
 pub async fn upload_status(
     coordinator: &Coordinator,
     client: &ClientRecord,
@@ -60,7 +60,7 @@ pub async fn upload_status(
         return Ok(accepted(bytes));
     }
     check_outstanding(&assignment, now)?;
-    // Reading takes no lock, so a client may ask while another of its requests is sending.
+    // Reading the count takes no lock, so a client may ask for the state while another of its requests sends bytes.
     let received_bytes = match coordinator.ingest.received(id) {
         Some(received) => received,
         None => logged(&coordinator.ingest, assignment.round_id, id)?,
@@ -72,8 +72,8 @@ pub async fn upload_status(
 /// received bytes end.
 ///
 /// # Errors
-/// Fails if the assignment accepts no update or has received another one, if another request is sending the update, or
-/// if the part begins at the wrong offset.
+/// Fails if the assignment accepts no update or has received another one, if another request is sending the update, if
+/// the privacy budget does not allow the update, or if the part begins at the wrong offset.
 pub async fn begin_upload(
     coordinator: &Coordinator,
     client: &ClientRecord,
@@ -94,8 +94,8 @@ pub async fn begin_upload(
     let upload = match guard.as_ref() {
         Some(upload) => upload,
         None => {
-            // The segment is locked across processes. Only now is it certain that no other process has accepted the
-            // update meanwhile.
+            // The log's segment is locked across processes. Read the assignment again: before the lock, another process
+            // may have accepted the update.
             let segment = coordinator.ingest.log().open(assignment.round_id, id)?;
             let assignment = own_assignment(coordinator, client, id).await?;
             if let Some(status) = if_accepted(&assignment, request.announced)? {
@@ -163,7 +163,7 @@ pub async fn finish_upload(
     let (guard, update) = finished.await.map_err(|error| Refusal::internal(&error))?;
     let update = match update {
         Ok(update) => update,
-        // The client can only start again, with another upload and its own digest.
+        // The client can only start again, with a new upload and its new digest.
         Err(refusal) => return Err(refuse_upload(coordinator, guard, refusal, now).await),
     };
     let tally = guard.as_ref().and_then(Upload::tally);
@@ -202,7 +202,7 @@ pub async fn refuse_upload(
     let Some(mut upload) = guard.take() else { return refusal };
     in_place(|| upload.give_up(&coordinator.ingest));
     let id = upload.assignment_id();
-    // From here another process may open the segment; the guard still excludes this process's requests.
+    // From here on, another process may open the segment; the guard still excludes other requests to this process.
     drop(upload);
     let refusal = record_refusal(coordinator, id, refusal, now).await;
     drop(guard);
@@ -255,10 +255,10 @@ pub(super) async fn forget_unless_summed(
     Ok(())
 }
 
-/// The update is complete and stored. The next round, which is about to open, will count it.
+/// Refuses a complete and stored update because no round is open. The next round, which is about to open, will use it.
 fn between_rounds() -> Refusal {
     let detail =
-        "the update has arrived and will count in the next round; ask for the state of the upload again";
+        "the update has arrived and the next round will use it; ask for the state of the upload again";
     Refusal::new(ErrorCode::UploadBusy, detail).retry_after(BETWEEN_ROUNDS_MILLISECONDS)
 }
 
@@ -282,7 +282,7 @@ fn check_outstanding(assignment: &AssignmentRecord, now: Timestamp) -> Result<()
     }
 }
 
-/// Returns the status of an update that was already accepted; `None` if none was.
+/// Returns the status of an update that was already accepted; `None` if no update was accepted.
 fn if_accepted(assignment: &AssignmentRecord, announced: Announced) -> Result<Option<UploadStatus>, Refusal> {
     match assignment.status {
         AssignmentStatus::Accepted { digest, .. } if digest != announced.digest => Err(Refusal::new(

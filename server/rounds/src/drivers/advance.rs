@@ -1,4 +1,4 @@
-//! One step of a task: passes its facts to the pure code, and stores the decision.
+//! One step of a task: passes the task's facts to the pure code, and stores the decision.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use super::{
 };
 use crate::coordinator::Coordinator;
 
-/// Advances a task by one step. Returns whether another step could follow at once.
+/// Advances a task by one step. Returns whether another step may follow immediately.
 ///
 /// # Errors
 /// Fails if the step could not be written. The task is then unchanged.
@@ -79,16 +79,16 @@ async fn complete(
         return Ok(false);
     }
     let Some(reason) = open::stop_reason(coordinator, task, 0, now).await? else { return Ok(false) };
-    // Delete the noise state before the task's state changes, so that the next step repeats this after a crash.
+    // Delete the noise state before the task's state changes. After a crash in between, the next step deletes it.
     forget_last_noise(coordinator, task.id).await?;
-    // The coordinator evaluates the last version before the task ends, if it can do so at once.
+    // If the last version was due for central evaluation, an earlier step has evaluated it.
     let state = task.state.step(TaskInput::Complete(reason))?;
     coordinator.storage.set_task_state(task.id, state, task.revision).await?;
     tracing::info!(task = %task.id, ?reason, "task completed");
     Ok(true)
 }
 
-/// Advances a round by one step. Returns whether another step could follow at once.
+/// Advances a round by one step. Returns whether another step may follow immediately.
 async fn advance_round(
     coordinator: &Arc<Coordinator>,
     task: &TaskRecord,
@@ -142,7 +142,8 @@ async fn advance_round(
     Ok(true)
 }
 
-/// Ends a round that has closed. A round that can never be combined is abandoned, so that the task can continue.
+/// Ends a round that has closed. If its updates can never be combined, abandons the round, so that the task can
+/// continue.
 async fn end_or_abandon(
     coordinator: &Arc<Coordinator>,
     task: &TaskRecord,

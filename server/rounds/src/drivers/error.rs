@@ -49,8 +49,8 @@ pub enum DriveError {
 }
 
 impl DriveError {
-    /// Returns whether a retry can never combine the round, because its data is the cause. Failures of a database, disk
-    /// or bucket can go away.
+    /// Returns whether the round's own data caused the failure, so that a retry would fail again. Failures of a
+    /// database, disk or bucket may be temporary.
     pub fn is_of_data(&self) -> bool {
         match self {
             DriveError::Storage(StorageError::OutOfRange(_) | StorageError::Corrupt { .. })
@@ -60,8 +60,8 @@ impl DriveError {
             DriveError::RoundLog(error) | DriveError::Make(MakeError::RoundLog(error)) => {
                 matches!(error, RoundLogError::NotFound(_) | RoundLogError::TooShort { .. })
             }
-            // A computation that panics would panic again. A cancelled one only means that the process is shutting
-            // down.
+            // A computation that panicked would panic again. A cancelled computation only means that the process is
+            // shutting down.
             DriveError::Interrupted(error) => error.is_panic(),
             _ => false,
         }

@@ -20,7 +20,7 @@ use crate::{
     registry::{WholeVersion, evaluation_data},
 };
 
-/// The number of recent evaluation rounds among which the last attempt is searched.
+/// The number of recent evaluation rounds that are searched for the last attempt.
 const ROUNDS_LOOKED_AT: u32 = 100;
 
 /// Lists the evaluations of a task's versions, oldest first, at most one for each version. An evaluation on the
@@ -59,7 +59,7 @@ pub fn is_measured_centrally(task: &TaskRecord, version: u64) -> bool {
     task.evaluation_data.is_some() && evaluation.is_some_and(|one| one.is_due(version))
 }
 
-/// Evaluates the newest version on the operator's examples, if the evaluation is due and was not done yet.
+/// Evaluates the newest version on the operator's examples, if an evaluation is due and was not done yet.
 pub async fn measure_centrally(
     coordinator: &Arc<Coordinator>,
     task: &TaskRecord,
@@ -113,7 +113,7 @@ pub async fn measure_centrally(
     Ok(true)
 }
 
-/// Combines the reports of an evaluation round, over all clients and over each slice that is large enough.
+/// Combines the reports of an evaluation round: over all clients, and over each slice that has enough clients.
 pub async fn combine_reports(
     coordinator: &Arc<Coordinator>,
     task: &TaskRecord,

@@ -16,12 +16,12 @@ use folkmoot_storage::{
 use super::DriveError;
 use crate::coordinator::Coordinator;
 
-/// The number of recent versions for which the distance to the newest version is computed. An older version counts as
-/// infinitely far away.
+/// The number of recent versions for which the distance to the newest version is computed. Older versions are treated
+/// as infinitely far away.
 const CHANGES_MAX: u32 = 256;
 
-/// Gathers the facts for a round that draws a cohort: the eligible waiting clients, after sharing with the population's
-/// other tasks, and whether the population is large enough to be a crowd.
+/// Gathers the facts for a round that draws a cohort: the eligible waiting clients that the population's other tasks
+/// leave to this task, and whether the population is large enough to be a crowd.
 pub async fn waiting(
     coordinator: &Coordinator,
     task: &TaskRecord,
@@ -43,7 +43,7 @@ pub async fn waiting(
     let waiting = coordinator.crowds.share(task, wants, eligible, now);
     let crowd = task.description.scheduling.policy().crowd().filter(|_| round.purpose == Purpose::Training);
     let is_crowd = match crowd {
-        // Skip the query if too few clients wait for a draw, because its result would make no difference.
+        // Skip the query if too few clients wait for a draw, because its result would not change the decision.
         Some(_) if (waiting.len() as u64) < task.description.scheduling.policy().updates().0 => true,
         Some(crowd) => {
             let population = &task.description.population;
@@ -54,7 +54,7 @@ pub async fn waiting(
     Ok(Gathered { waiting, is_crowd })
 }
 
-/// Gathers the facts for a flow, in which clients start and report all the time.
+/// Gathers the facts for a flow, in which clients start and report continuously.
 pub async fn collected(
     coordinator: &Coordinator,
     task: &TaskRecord,
@@ -67,7 +67,7 @@ pub async fn collected(
     let counts = storage.flow_counts(task.id, round.id).await?;
     let outstanding = storage.outstanding(task.id).await?;
     let places = policy.concurrency().saturating_sub(counts.outstanding);
-    // If no place is free, nobody can start, so skip the query for waiting clients.
+    // If all places are taken, no client can start, so skip the query for waiting clients.
     let pool = if places > 0 || flow.absence_milliseconds.is_some() {
         pool(coordinator, task, now).await?
     } else {

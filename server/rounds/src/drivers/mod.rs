@@ -1,5 +1,5 @@
-//! Loops that advance tasks and rounds. Each step reads facts, asks the pure code, and writes one transaction. Steps
-//! can be repeated, and a crash between two steps loses nothing.
+//! Loops that advance tasks and rounds. Each step reads facts, passes them to the pure code, and writes the decision in
+//! one transaction. Steps can be repeated, and a crash between two steps loses nothing.
 
 mod advance;
 mod error;

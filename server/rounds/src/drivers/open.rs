@@ -20,7 +20,6 @@ use super::{
 use crate::{coordinator::Coordinator, privacy};
 
 /// Returns the stop condition that a task meets, if any. `more` is the number of committed rounds that are not stored
-/// yet.
 pub async fn stop_reason(
     coordinator: &Coordinator,
     task: &TaskRecord,
@@ -35,7 +34,7 @@ pub async fn stop_reason(
     };
     let measured = if stop.needs_evaluation() { measured(coordinator, task).await? } else { Vec::new() };
     let met = stop.met(&Progress { committed: committed + more, began_at, now, measured: &measured });
-    // Do not open a round if the privacy budget would forbid the release of its version.
+    // Do not open a round whose version the privacy budget would not allow.
     match met {
         None if privacy::is_spent(coordinator, task, more).await? => Ok(Some(StopReason::PrivacyBudget)),
         met => Ok(met),
@@ -55,7 +54,7 @@ pub async fn open_training(
     Ok(true)
 }
 
-/// Opens an evaluation round for the newest version that is due, if it was not evaluated yet.
+/// Opens an evaluation round for the newest version that is due, unless it was already evaluated.
 pub async fn open_evaluation(
     coordinator: &Coordinator,
     task: &TaskRecord,
@@ -65,7 +64,7 @@ pub async fn open_evaluation(
         return Ok(false);
     };
     let latest = latest(coordinator, task).await?;
-    // Evaluate only the newest version that is due, because evaluations may take longer than training rounds.
+    // Evaluations may take longer than training rounds, so evaluate only the newest version that is due.
     let due = latest.number - latest.number % evaluation.every_versions.max(1);
     let last = last_attempt(coordinator, task, EvaluationSource::Federated).await?;
     if last.is_some_and(|version| version >= due) {
@@ -101,8 +100,8 @@ pub async fn next_round(
     })
 }
 
-/// Returns the number of the best version if the task must roll back to it: the last evaluation is worse than the best
-/// one by more than the margin, and no rollback has followed yet.
+/// Returns the number of the best version if the task must roll back to it. That is the case if the last evaluation is
+/// worse than the best one by more than the margin, and no rollback has followed that evaluation.
 pub async fn return_due(coordinator: &Coordinator, task: &TaskRecord) -> Result<Option<u64>, DriveError> {
     let Some(evaluation) = task.description.evaluation.as_ref().filter(|one| one.rollback_margin.is_some())
     else {
@@ -111,17 +110,17 @@ pub async fn return_due(coordinator: &Coordinator, task: &TaskRecord) -> Result<
     let measured: Vec<Measured> = measured(coordinator, task).await?;
     let Some(best) = evaluation.rollback(&measured) else { return Ok(None) };
     let fallen = measured.last().map_or(0, |last| last.version);
-    // If a rollback followed the last evaluation, its version was not evaluated yet.
+    // A rollback after the last evaluation created a version that was not evaluated yet.
     let since = coordinator.storage.model_versions(task.id, LOOK_BACK, None).await?;
     let is_done =
         since.iter().any(|version| version.number > fallen && version.making.rolled_back_to.is_some());
     Ok((!is_done).then_some(best))
 }
 
-/// The number of recent versions among which a rollback is searched.
+/// The number of recent versions that are searched for a rollback.
 const LOOK_BACK: u32 = 100;
 
-/// Rolls back: releases the best version's weights as the newest version, and discards the server optimizer's state.
+/// Rolls back: releases the best version's weights as the newest version, and discards the finalizer's state.
 pub async fn return_to_best(
     coordinator: &Arc<Coordinator>,
     task: &TaskRecord,
@@ -135,7 +134,7 @@ pub async fn return_to_best(
 }
 
 /// Releases the weights of an earlier version as the newest version, and returns the new version's number. Discards the
-/// server optimizer's state.
+/// finalizer's state.
 ///
 /// # Errors
 /// Fails if the storage fails, or another version was released meanwhile.

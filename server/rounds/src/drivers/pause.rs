@@ -42,7 +42,7 @@ pub(super) async fn after_failed_assignments(
 ) -> Result<bool, DriveError> {
     let concurrency = task.description.scheduling.policy().concurrency();
     let most = task.description.abandoned_rounds_max.saturating_mul(concurrency);
-    // The counts of this round cover the time since the last version.
+    // The round's counts begin at the last version.
     let ReportCounts { accepted, dropped: assignments, .. } = counts;
     if assignments < most || accepted > 0 {
         return Ok(false);

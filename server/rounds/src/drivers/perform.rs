@@ -19,8 +19,8 @@ use crate::{
     privacy,
 };
 
-/// Stores the round's next phase and performs its effects, in one transaction for each effect. Exactly one effect
-/// changes the round.
+/// Stores the round's next phase and performs its effects, each in one transaction. Exactly one effect changes the
+/// round.
 pub async fn perform(
     coordinator: &Arc<Coordinator>,
     task: &TaskRecord,
@@ -66,7 +66,7 @@ pub async fn perform(
             Effect::ExpireOutstanding => {
                 storage.close_reporting(next, Rest::Expires, now).await?;
             }
-            // Nothing to do here: the next step aggregates, and can be repeated by itself.
+            // Nothing to do here: the next step aggregates the updates. That step can be repeated.
             Effect::Aggregate if goes_on => {
                 storage.close_reporting(next, Rest::GoesOn, now).await?;
             }
@@ -76,7 +76,7 @@ pub async fn perform(
     Ok(())
 }
 
-/// Starts to draw the noise of the round's version. The noise does not depend on the updates.
+/// Starts to draw the noise of the round's version before the updates arrive. The noise does not depend on them.
 async fn draw_noise_ahead(
     coordinator: &Arc<Coordinator>,
     task: &TaskRecord,
@@ -114,7 +114,7 @@ async fn drop_assignment(
 ) -> Result<(), DriveError> {
     let Some(assignment) = coordinator.storage.assignment(id).await? else { return Ok(()) };
     let reason = if assignment.deadline <= now { DropReason::Expired } else { DropReason::LeftBehind };
-    // If the update was accepted in the meantime, it counts, and its log is still needed.
+    // If the update was accepted in the meantime, the round uses it and still needs its log.
     if coordinator.storage.drop_assignment(id, &reason, now).await? == CloseOutcome::Dropped {
         coordinator.ingest.forget_assignment(assignment.round_id, id)?;
     }

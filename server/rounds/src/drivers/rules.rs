@@ -7,7 +7,7 @@ use folkmoot_coordinator::{
 };
 use folkmoot_storage::TaskRecord;
 
-/// The rules for a task's training rounds or evaluation rounds.
+/// The rules of a task's training rounds or evaluation rounds.
 pub enum TaskRules<'a> {
     /// The task's own scheduling and selection.
     Training(&'a TaskRecord),
@@ -21,7 +21,7 @@ pub enum TaskRules<'a> {
 const UNIFORM: SelectionChoice = SelectionChoice::Uniform;
 
 impl TaskRules<'_> {
-    /// Returns the rules as borrowed policies, in the form that a round's decisions take.
+    /// Returns the rules as borrowed policies, the form in which a round uses them.
     pub fn borrow(&self) -> Rules<'_> {
         let (task, policy, selection): (_, &dyn SchedulingPolicy, _) = match self {
             TaskRules::Training(task) => {
@@ -34,7 +34,7 @@ impl TaskRules<'_> {
     }
 }
 
-/// Returns the rules for the rounds of a task that have the given purpose.
+/// Returns the rules of a task's rounds with the given purpose.
 pub fn rules(task: &TaskRecord, purpose: Purpose) -> TaskRules<'_> {
     let federated = task.description.evaluation.as_ref().and_then(|one| one.federated.as_ref());
     match (purpose, federated, task.description.sampled()) {

@@ -6,9 +6,9 @@ use folkmoot_storage::{CheckInRepository, LeaseRepository, StorageError, TaskRep
 use super::{DriveError, DriverHealth, drive_task};
 use crate::{clock::Clock, coordinator::Coordinator};
 
-/// The maximum number of steps of one task before other tasks get their turn.
+/// The maximum number of steps of one task before the next task gets its turn.
 const STEPS_IN_A_TURN: usize = 8;
-/// The delay that lets more facts arrive before they are processed.
+/// The delay after a fact, so that one pass handles all facts that arrive meanwhile.
 const GATHER: Duration = Duration::from_millis(5);
 /// The duration of a lease, in milliseconds.
 const LEASE_MILLISECONDS: u64 = 10_000;
@@ -18,10 +18,10 @@ const CLEAN_UP_MILLISECONDS: u64 = 60_000;
 /// The configuration of the driver loop.
 #[derive(Clone, Debug)]
 pub struct DriverConfig {
-    /// The holder of the leases. It is stable across restarts, so that a restarted coordinator continues without
-    /// waiting for old leases to expire.
+    /// The name under which this process holds leases. It is the same after a restart, so that a restarted coordinator
+    /// continues without waiting for its old leases to expire.
     pub holder: String,
-    /// The interval at which deadlines are checked while no fact arrives.
+    /// The interval at which deadlines are checked if no fact arrives.
     pub tick: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Supervises the drivers: restarts drivers that panic, with exponential back-off, and reports the drivers as down.
+//! Supervises the drivers: restarts drivers after a panic, with exponential back-off, and reports that they are down.
 
 use std::{
     any::Any,
@@ -54,7 +54,7 @@ impl DriverHealth {
         self.failing().get(&task).is_some_and(|failing| now < failing.until)
     }
 
-    /// Removes the tasks for which `is_driven` returns false.
+    /// Removes the tasks for which `is_driven` returns `false`.
     pub(super) fn retain(&self, is_driven: impl Fn(&TaskId) -> bool) {
         self.failing().retain(|task, _| is_driven(task));
     }
@@ -111,7 +111,8 @@ pub async fn supervise<F, P>(
         let Err(error) = tokio::spawn(drivers()).await else { return };
         // A cancelled task means that the process is shutting down.
         let Ok(panic) = error.try_into_panic() else { return };
-        // If the drivers completed a pass since their last start, the earlier fault is over: start counting anew.
+        // If the drivers completed a pass since their last start, the earlier fault is over, so the count starts again
+        // at 1.
         panics = if health.is_down.swap(true, Ordering::AcqRel) { panics.saturating_add(1) } else { 1 };
         let wait = back_off(panics);
         metrics::counter!("folkmoot_driver_restarts_total").increment(1);
@@ -153,7 +154,7 @@ mod tests {
             async move {
                 assert_eq!(health.is_down(), start > 0, "until they have looked at all tasks");
                 match start {
-                    // The third run completes a pass before it panics, so the delay starts anew.
+                    // The third run completes a pass before it panics, so the back-off starts again at its minimum.
                     0 | 1 => panic!("on purpose"),
                     2 => {
                         health.turned();

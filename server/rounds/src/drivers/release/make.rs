@@ -21,7 +21,7 @@ use crate::{
     drivers::{DriveError, evaluate, open, versions::version},
 };
 
-/// A closed round with all inputs of its version.
+/// A closed round and all inputs of its version.
 pub struct Prepared {
     record: RoundRecord,
     accepted: Vec<AcceptedUpdate>,
@@ -31,7 +31,8 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Reads the accepted updates and the versions they started from, and removes the leftovers of an earlier attempt.
+    /// Reads the accepted updates and the versions from which they started, and removes the leftovers of an earlier
+    /// attempt.
     ///
     /// # Errors
     /// Fails if the storage fails, or the accepted updates are not those that the round counted.
@@ -46,7 +47,8 @@ impl Prepared {
             sum_metrics(accepted.iter().map(|update| &update.metrics))
         } else {
             discard_unreleased(coordinator, task, &record).await?;
-            // A private task keeps the clients' measurements secret: publishing them would release them without noise.
+            // A private task keeps the clients' measurements secret: in the version they would be released without
+            // noise.
             UpdateMetrics::default()
         };
         let staleness = Staleness::of(&accepted, record.round.base_version);
@@ -76,8 +78,8 @@ pub struct Made {
 }
 
 impl Made {
-    /// Stores the version's blobs. Blobs of a private version are recorded first, so that a later attempt finds and
-    /// deletes the leftovers of an interrupted one.
+    /// Stores the version's blobs. For a private version, the digests are recorded first, so that a later attempt can
+    /// delete the blobs of an interrupted attempt.
     ///
     /// # Errors
     /// Fails if the storage or the blob store fails.
@@ -93,10 +95,11 @@ impl Made {
         let (weights, noise) = (Bytes::from(made.weights), Bytes::from(made.noise_state));
         let state = Bytes::from(made.finalizer_state);
         let stop = open::stop_reason(coordinator, task, 1, now).await?;
-        // A task that was cancelled while its last round aggregated stays cancelled. If its last version is still to be
-        // evaluated, the task ends after that.
+        // A task that was cancelled while its last round aggregated stays cancelled. If the last version must still be
+        // evaluated, the task ends after the evaluation.
         let ends_now = stop.filter(|_| !evaluate::is_measured_centrally(task, number));
-        // If this is the last version, the state that could remove its noise is not stored.
+        // The noise state could remove the noise of this version. If this is the last version, no later version needs
+        // the state, so it is not stored.
         let is_last = ends_now.is_some() || task.state.is_final();
         let noise = if is_last { Bytes::new() } else { noise };
         if made.clipping_norm.is_some() {
@@ -127,7 +130,7 @@ impl Made {
     }
 }
 
-/// Stores a finalizer's or noise state for the next version; does nothing if the state is empty.
+/// Stores the state of a finalizer or of the noise for the next version. Does nothing if the state is empty.
 async fn keep(coordinator: &Coordinator, state: Bytes) -> Result<Option<BlobDigest>, DriveError> {
     if state.is_empty() { Ok(None) } else { Ok(Some(coordinator.blobs.put(state).await?)) }
 }
@@ -160,7 +163,7 @@ async fn making(
         Some(state) => Some(coordinator.blobs.get(state).await?),
         None => None,
     };
-    // Updates that were too old were dropped before they could be accepted.
+    // Updates that are too old were dropped before acceptance.
     let attenuation = |update: &AcceptedUpdate| {
         policy.staleness_weight(base_version.saturating_sub(update.base_version)).unwrap_or(0.0)
     };

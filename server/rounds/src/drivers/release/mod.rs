@@ -1,7 +1,7 @@
-//! The release of a closed round: its version is published or withheld.
+//! The release of a closed round: the coordinator publishes or withholds its version.
 //!
-//! The steps are prepare, make, keep, and then publish or withhold. Each step consumes the result of the previous step.
-//! After a crash, the release starts again from the first step and, except for the noise, produces the same bytes.
+//! The steps are prepare, make, keep, and finally publish or withhold. Each step consumes the result of the previous
+//! step. After a crash, the release starts again from the first step. Except for the noise, it produces the same bytes.
 
 mod make;
 mod noise;
@@ -19,8 +19,8 @@ pub use withhold::withhold;
 use super::DriveError;
 use crate::coordinator::Coordinator;
 
-/// Combines a closed round's updates and publishes the resulting version. If a privacy budget does not allow the
-/// version, withholds it.
+/// Combines a closed round's updates and publishes the resulting version. Withholds the version if a privacy budget
+/// does not allow it.
 ///
 /// # Errors
 /// Fails if the storage, the round log or the blob store fails, or the updates cannot be combined; the round is

@@ -25,7 +25,7 @@ pub async fn private(
     let Some(norm) = privacy::clipping_norm(task, base) else { return Ok(None) };
     let stream_state = match base.making.noise_state {
         Some(state) => Some(coordinator.blobs.get(state).await?),
-        // A restarted stream would not match the charge in the ledger.
+        // A new stream would not match the charge in the ledger.
         None if terms.stream.is_some() && base.number > 0 => {
             return Err(StorageError::NotFound("state of the noise").into());
         }
@@ -35,8 +35,8 @@ pub async fn private(
 }
 
 /// Deletes the blobs of an attempt that ended before its commit. The next attempt draws different noise, and two noisy
-/// copies of one sum reveal more than was charged. A blob that the base version also uses is kept; there is one only if
-/// the attempt did not change the model.
+/// copies of one sum reveal more than was charged. A blob that the base version also uses is kept. Such a blob exists
+/// only if the attempt did not change the model.
 pub async fn discard_unreleased(
     coordinator: &Coordinator,
     task: &TaskRecord,
@@ -55,7 +55,7 @@ pub async fn discard_unreleased(
     Ok(storage.forget_unreleased(record.round.id).await?)
 }
 
-/// Deletes the noise states of earlier versions. With such a state, a reader could remove the noise from this version.
+/// Deletes the noise states of earlier versions. Anyone who reads such a state could remove the noise from `version`.
 pub async fn forget_before(coordinator: &Coordinator, task: &TaskRecord, version: &ModelVersionRecord) {
     if privacy::terms(task).is_none_or(|terms| terms.stream.is_none()) {
         return;
@@ -65,7 +65,8 @@ pub async fn forget_before(coordinator: &Coordinator, task: &TaskRecord, version
     }
 }
 
-/// Deletes the noise states of earlier versions. There are several if processes ended before they deleted a state.
+/// Deletes the noise states of earlier versions. There are several if earlier processes ended before they deleted
+/// theirs.
 async fn forget_states_before(
     coordinator: &Coordinator,
     task: &TaskRecord,
@@ -79,15 +80,15 @@ async fn forget_states_before(
         }
         left.push(state);
     }
-    // Oldest first, so that an interruption leaves no state behind a gap.
+    // Delete the oldest state first, so that an interruption leaves only the newest states.
     for state in left.into_iter().rev() {
         coordinator.blobs.delete(state).await?;
     }
     Ok(())
 }
 
-/// Deletes the current noise state of a task that is about to end or has ended. If a round is still aggregating, the
-/// state is kept for that round, which stores no new state and deletes this one at its end.
+/// Deletes the current noise state of a task that is about to end or has ended. If a round is still aggregating, that
+/// round needs the state. It stores no new state, and deletes this one when it ends.
 ///
 /// # Errors
 /// Fails if the storage fails.

@@ -26,7 +26,7 @@ use crate::{
     privacy,
 };
 
-/// The status of assignments that fall too far behind with a commit.
+/// The status of assignments that become too stale with a commit.
 const LEFT_BEHIND: AssignmentStatus = AssignmentStatus::Dropped { reason: DropReason::LeftBehind };
 
 /// A version that is stored but not published.
@@ -37,11 +37,11 @@ pub struct Candidate {
     pub(super) end: End,
 }
 
-/// Says whether the task ends with this version, and whether it ends in the same transaction.
+/// Whether the task ends with this version, and whether it ends in the same transaction.
 pub struct End {
     /// The stop condition that the task meets with this version, if any.
     pub(super) stop: Option<StopReason>,
-    /// The same reason if the task ends in the same transaction; `None` if an evaluation comes first.
+    /// The same reason if the task ends in the same transaction; `None` if the version must be evaluated first.
     pub(super) ends_now: Option<StopReason>,
 }
 
@@ -49,7 +49,7 @@ impl Candidate {
     /// Publishes the version if the privacy budgets allow it, and withholds it otherwise.
     ///
     /// # Errors
-    /// Fails if the storage or the round log fails; the round is unchanged or published.
+    /// Fails if the storage or the round log fails. The round is then either unchanged or published.
     pub async fn publish(
         self,
         coordinator: &Arc<Coordinator>,
@@ -104,8 +104,8 @@ impl Candidate {
     }
 }
 
-/// Commits the version if the privacy budgets allow it, and returns whether it did. The transaction verifies that the
-/// facts behind the decision still hold.
+/// Commits the version if the privacy budgets allow it, and returns whether it was committed. The transaction verifies
+/// that the ledger and the population's settings have not changed since the check.
 async fn commit_with_leave(
     coordinator: &Coordinator,
     task: &TaskRecord,
@@ -132,7 +132,7 @@ async fn commit_with_leave(
     }
 }
 
-/// Deletes the logs of updates that the commit has used or left behind.
+/// Deletes the logs of the updates that the commit has combined, and of those that it made too stale.
 async fn forget_updates(
     coordinator: &Coordinator,
     task: &TaskRecord,
@@ -142,25 +142,25 @@ async fn forget_updates(
     if !is_flow(&task.description.scheduling) {
         return Ok(coordinator.ingest.forget_round(commit.record.round.id)?);
     }
-    // Updates in progress continue, in the log of the round that assigned them.
+    // Updates in progress stay in the log of the round that assigned them.
     for update in accepted {
         coordinator.ingest.forget_assignment(update.round_id, update.assignment_id)?;
     }
     for id in commit.dropped {
         let assignment = coordinator.storage.assignment(*id).await?;
-        // An update that was accepted meanwhile counts in the next round.
+        // An update that was accepted meanwhile is used in the next round.
         if let Some(assignment) = assignment.filter(|one| one.status == LEFT_BEHIND) {
             coordinator.ingest.forget_assignment(assignment.round_id, *id)?;
         }
     }
     if commit.next.is_none() {
-        // The flow has ended, and so has all work in progress.
+        // The flow has ended, so no update is in progress any more.
         coordinator.forget_unneeded_logs().await?;
     }
     Ok(())
 }
 
-/// Lists the outstanding assignments that fall too far behind with this commit.
+/// Lists the outstanding assignments that become too stale with this commit.
 async fn left_behind(
     coordinator: &Coordinator,
     task: &TaskRecord,

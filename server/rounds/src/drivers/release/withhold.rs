@@ -33,7 +33,7 @@ pub async fn withhold(
     invariants::check_round(&round, rules.borrow().policy.keeps_draws())?;
     perform(coordinator, task, &RoundRecord { round, ..record }, effects, now).await?;
     metrics::counter!("folkmoot_round_transitions_total", "phase" => "abandoned").increment(1);
-    // If the task has ended, its noise state was kept only for this round.
+    // If the task has ended, its noise state was kept only for the round that is now abandoned.
     match coordinator.storage.task_of_any_organisation(task.id).await? {
         Some(task) if task.state.is_final() => forget_last_noise(coordinator, task.id).await,
         _ => Ok(()),
