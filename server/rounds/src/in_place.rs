@@ -5,8 +5,8 @@ use tokio::{
     task::block_in_place,
 };
 
-/// Runs blocking work on the current thread. A multi-threaded runtime moves the thread's other tasks elsewhere; a
-/// single-threaded runtime, as in simulations, waits.
+/// Runs blocking work on the current thread. A multi-threaded runtime moves the thread's other tasks to other threads.
+/// In a single-threaded runtime, as in simulations, the other tasks wait.
 pub fn in_place<T>(work: impl FnOnce() -> T) -> T {
     let has_others =
         Handle::try_current().is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread);

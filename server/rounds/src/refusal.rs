@@ -1,4 +1,4 @@
-//! The reason why a request is refused: a stable code, and a sentence for people.
+//! The refusal of a request: a stable code, and a sentence for people.
 
 use folkmoot_coordinator::{
     invariants::BrokenInvariantError,
@@ -24,7 +24,7 @@ impl Refusal {
         self.0.code.known().expect("it was made with a code of this build")
     }
 
-    /// Adds the time, in milliseconds, after which the client may repeat the request.
+    /// Adds the time, in milliseconds, after which the client may repeat its request.
     pub fn retry_after(mut self, milliseconds: u64) -> Self {
         self.0.retry_after_milliseconds = Some(milliseconds);
         self
@@ -36,7 +36,7 @@ impl Refusal {
         self
     }
 
-    /// Adds the number of bytes of an upload that have arrived.
+    /// Adds the number of bytes that the coordinator has received of an upload.
     pub fn received(mut self, bytes: u64) -> Self {
         self.0.received_bytes = Some(bytes);
         self
@@ -48,7 +48,7 @@ impl Refusal {
         Self::new(ErrorCode::TaskInvalid, lines.join("\n"))
     }
 
-    /// Reports an internal failure. The log has the reason; the client learns only that the request was not at fault.
+    /// Reports an internal failure. The log has the reason; the client is told only that its request was not the cause.
     pub fn internal(error: &dyn std::error::Error) -> Self {
         tracing::error!(%error, "a request failed with an internal error");
         Self::new(ErrorCode::Internal, "an internal error occurred; the coordinator's log has the reason")
@@ -91,7 +91,7 @@ impl From<RoundLogError> for Refusal {
                 "another request is sending this update; ask for its state, then retry",
             )
             .retry_after(1_000),
-            // A segment is removed with its round: the update was still in transit when the round ended.
+            // A segment is deleted with its round, so the round ended while the update was in transit.
             RoundLogError::NotFound(_) => {
                 Refusal::new(ErrorCode::RoundClosed, "the round closed without this update; check in again")
             }

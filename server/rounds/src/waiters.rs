@@ -1,4 +1,4 @@
-//! Long polls that wait for an event for their client.
+//! Long polls that wait until an event concerns their client.
 
 use std::{
     collections::HashMap,
@@ -30,7 +30,7 @@ impl Waiters {
         is_current
     }
 
-    /// Wakes the polls of these clients.
+    /// Wakes and removes the polls of these clients.
     pub fn wake(&self, clients: impl IntoIterator<Item = ClientId>) {
         let mut waiters = self.lock();
         for client in clients {

@@ -36,7 +36,7 @@ const CLIENTS: u8 = 12;
 const SELECTION_SECONDS: u64 = 30;
 const REPORTING_SECONDS: u64 = 60;
 
-/// A coordinator in memory with a task that claims Poisson sampling. Its clients offer themselves and send nothing.
+/// A coordinator in memory with a task that claims Poisson sampling. Its clients check in but send no updates.
 struct World {
     coordinator: Arc<Coordinator>,
     organisation: OrganisationId,
@@ -117,7 +117,8 @@ impl World {
             };
             device::check_in(&self.coordinator, client, &offer, 0, now).await.unwrap();
         }
-        // A task that continues opens a new round after each round. Stop after the first step that finds nothing to do.
+        // A task that is not completed opens a new round after each round. Stop after the first step that has nothing
+        // to do.
         while drive_task(&self.coordinator, self.task, now).await.unwrap() {}
     }
 
@@ -207,8 +208,8 @@ async fn a_round_that_has_not_drawn_is_abandoned_and_costs_nothing() {
     assert_eq!((world.version().await, world.charged().await), (0, 0));
 }
 
-/// Tests the key `prefetch`: waiting clients are offered each new version and may fetch it. Without the key, they are
-/// offered none.
+/// Tests the key `prefetch`: with it, waiting clients are offered each new version and may fetch it. Without it, they
+/// are offered no version.
 #[tokio::test]
 async fn a_new_version_is_offered_to_who_waits_where_the_task_prefetches() {
     for prefetches in [true, false] {

@@ -1,5 +1,5 @@
-//! Tests the influence of one hostile client among twenty, with a task's default settings. The tests start with the
-//! bytes that arrive and end with the mean.
+//! Tests the influence of one hostile client among twenty, with a task's default settings. The tests send encoded
+//! updates and check the mean.
 
 use folkmoot_aggregation::{AggregatorChoice, Combination, Extent, Measured};
 use folkmoot_protocol::{
@@ -32,7 +32,7 @@ fn sent(number: u8) -> (u64, Vec<f32>) {
     (40 + u64::from(number), (0..COUNT).map(value).collect())
 }
 
-/// Sends an update in pieces of `bytes`.
+/// Sends an update in pieces of `bytes` bytes.
 fn send(ingest: &Ingest, number: u8, bytes: usize) -> AcceptedUpdate {
     let id = AssignmentId::from_random_bytes([number; 16]);
     let (grid, aggregator) = (ValueGrid::default(), AggregatorChoice::default());
@@ -55,7 +55,7 @@ fn send(ingest: &Ingest, number: u8, bytes: usize) -> AcceptedUpdate {
     upload.finish(ingest, Timestamp(1)).expect("the digest is that of the bytes")
 }
 
-/// Closes the round. Returns the measured norms and peaks of the updates, the combination, and the sum.
+/// Closes the round. Returns the norm and peak of each update, the combination, and the sum.
 fn closed(ingest: &Ingest, accepted: &[AcceptedUpdate]) -> (Vec<Extent>, Combination, Vec<i64>) {
     let aggregator = AggregatorChoice::default();
     let sum = ingest.sum_of(round(), ValueGrid::default(), COUNT, aggregator.measurement());
@@ -102,13 +102,13 @@ fn one_of_twenty_moves_no_parameter_by_more_than_three_honest_clients() {
     assert!(most <= 3.0 * honest * (1.0 + 1e-6), "{most} of {honest}");
 }
 
-/// The result does not depend on how the network split the bytes, or on a restart in between.
+/// The result must not depend on the pieces in which the network delivers the bytes, or on a restart in between.
 #[test]
 fn what_is_measured_while_it_arrives_is_what_the_log_says() {
     let ingest = Ingest::new(RoundLog::in_memory());
     let accepted = all(&ingest, 64 * 1024);
     let in_passing = closed(&ingest, &accepted);
-    // Repeating a failed commit gives the same result.
+    // A repeated commit must give the same result.
     assert_eq!(closed(&ingest, &accepted), in_passing);
     ingest.forget_sum(round());
     assert_eq!(closed(&ingest, &accepted), in_passing, "from the log alone");

@@ -11,13 +11,13 @@ use folkmoot_storage::{AssignmentRecord, TaskRecord};
 
 use crate::refusal::Refusal;
 
-/// The number of bytes allowed for a payload's tags and lengths, in addition to its values.
+/// The maximum number of bytes of a payload in addition to its values, for tags and lengths.
 const PAYLOAD_ROOM: u64 = 64 << 10;
 
 /// The codec name of uncompressed values.
 pub const FLOAT32: &str = "float32";
 
-/// The codec name for an update whose recipes use several codecs.
+/// The codec name of an update whose tensors use several codecs.
 const SEVERAL: &str = "several";
 
 /// The properties that an assignment's update must have.
@@ -42,10 +42,10 @@ pub struct ExpectedUpdate {
     pub metrics: MetricBounds,
     /// The largest allowed L2 norm, in steps of the grid. `None` if updates are not clipped.
     pub norm_max: Option<u64>,
-    /// The network class under which the upload's bytes are counted. `None` for private tasks, whose updates are not
-    /// counted.
+    /// The network class under which the metrics count the upload's bytes. `None` for private tasks, whose updates are
+    /// not counted.
     pub counted_as: Option<NetworkClass>,
-    /// The aggregator that determines the update's factor in the sum, if updates are summed on arrival.
+    /// The aggregator that determines the update's factor in the sum. `None` if updates are not summed on arrival.
     summed_by: Option<AggregatorChoice>,
 }
 
@@ -75,7 +75,7 @@ impl ExpectedUpdate {
         }
     }
 
-    /// Returns the properties of an update that is based on version 0 of a model without a schema.
+    /// Returns the properties of an update in a summing round, based on version 0 of a model without a schema.
     #[cfg(test)]
     pub(crate) fn summed(
         assignment_id: AssignmentId,
@@ -98,8 +98,8 @@ impl ExpectedUpdate {
         }
     }
 
-    /// Returns whether an update may have this many bytes. A compressed update may have any length from the header's to
-    /// slightly more than the uncompressed length, because compression does not always pay off.
+    /// Returns whether an update may have this number of bytes. A compressed update may be up to slightly longer than
+    /// an uncompressed one, because compression does not always shorten it.
     pub fn may_have(&self, bytes: u64) -> bool {
         let dense = update_bytes(self.parameter_count as u64);
         match &self.compression {
@@ -123,12 +123,12 @@ impl ExpectedUpdate {
         }
     }
 
-    /// Returns the aggregator, if updates are summed on arrival.
+    /// Returns the aggregator; `None` if updates are not summed on arrival.
     pub fn summed_by(&self) -> Option<AggregatorChoice> {
         self.summed_by
     }
 
-    /// Returns the factor of the update's values in the sum.
+    /// Returns the factor by which the values of an update with this weight are multiplied in the sum.
     pub fn factor(&self, weight: u64) -> f64 {
         self.summed_by.map_or(1.0, |aggregator| aggregator.arrival_factor(weight))
     }
@@ -136,7 +136,7 @@ impl ExpectedUpdate {
     /// Checks an update's header.
     ///
     /// # Errors
-    /// A refusal for the first field that is not valid.
+    /// A refusal for the first invalid field.
     pub fn check(&self, header: &UpdateHeader) -> Result<(), Refusal> {
         let refuse = |code, detail: String| Err(Refusal::new(code, detail));
         if header.assignment_id != self.assignment_id {

@@ -39,7 +39,7 @@ pub struct Ingest {
 /// One assignment's upload.
 struct Slot {
     round: RoundId,
-    /// The upload, locked by the request that sends its bytes.
+    /// The upload. The request that sends its bytes holds the lock.
     upload: Arc<tokio::sync::Mutex<Option<Upload>>>,
     /// The number of bytes received; [`NOT_BEGUN`] before the upload begins.
     received: Arc<AtomicU64>,
@@ -72,12 +72,12 @@ impl Ingest {
         sums.entry(round).or_insert_with(make).clone()
     }
 
-    /// Returns the round's running sum, if there is one.
+    /// Returns the round's running sum; `None` if this process has none.
     pub(super) fn known_sum(&self, round: RoundId) -> Option<Arc<RoundSum>> {
         self.sums.lock().unwrap_or_else(PoisonError::into_inner).get(&round).cloned()
     }
 
-    /// Returns whether updates of this round are folded into a running sum.
+    /// Returns whether this process has a running sum for this round.
     pub fn is_summing(&self, round: RoundId) -> bool {
         self.sums.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&round)
     }
@@ -94,15 +94,15 @@ impl Ingest {
         uploads.entry(assignment).or_insert_with(begin).upload.clone()
     }
 
-    /// Returns the number of bytes of an assignment's upload that have arrived, if this process receives the upload.
-    /// Does not wait for the request that is sending.
+    /// Returns the number of bytes of an assignment's upload that have arrived; `None` if this process does not receive
+    /// the upload. Does not wait for the request that is sending.
     pub fn received(&self, assignment: AssignmentId) -> Option<u64> {
         self.counter(assignment)
             .map(|received| received.load(Ordering::Acquire))
             .filter(|received| *received != NOT_BEGUN)
     }
 
-    /// Returns the counter of an assignment's received bytes.
+    /// Returns the counter of an assignment's received bytes; `None` if this process does not receive the upload.
     fn counter(&self, assignment: AssignmentId) -> Option<Arc<AtomicU64>> {
         let uploads = self.uploads.lock().unwrap_or_else(PoisonError::into_inner);
         uploads.get(&assignment).map(|slot| slot.received.clone())
@@ -126,8 +126,8 @@ impl Ingest {
         self.log.remove_segment(round, assignment)
     }
 
-    /// Drops the running sum and the uploads of a round that has ended, and deletes the round's log. Uploads for other
-    /// rounds are kept.
+    /// Drops the running sum of a round that has ended and the uploads for it, and deletes the round's log. Uploads for
+    /// other rounds are kept.
     ///
     /// # Errors
     /// Fails if the log cannot be removed; the clean-up at the next start removes it.

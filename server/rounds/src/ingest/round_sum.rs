@@ -16,14 +16,14 @@ use folkmoot_update::SquaredNorm;
 
 use super::replay::read_tiles;
 
-/// The number of parameters per lock. The sums of such a tile take 256 KiB and stay in a core's cache while values are
-/// added.
+/// The number of parameters per lock. The sums of such a tile need 256 KiB, so they stay in a core's cache while values
+/// are added.
 pub const TILE_PARAMETERS: usize = 32 * 1024;
 
 /// The running sum of a round: 8 bytes per parameter, regardless of the number of clients.
 ///
-/// The sum also contains the values of unfinished uploads. That is safe, because a table records the number of values
-/// of each update that were added, and integers can be subtracted again exactly. When the round closes,
+/// The sum also contains the values of unfinished uploads. This is safe for two reasons: a table records how many
+/// values of each update were added, and integers can be subtracted again exactly. When the round closes,
 /// [`RoundSum::reconcile`] turns the sum into the exact sum of the accepted updates.
 pub struct RoundSum {
     round: RoundId,
@@ -32,8 +32,8 @@ pub struct RoundSum {
     /// True if the aggregator needs the norm and the largest value of each update.
     is_measured: bool,
     tiles: Vec<Mutex<Vec<i64>>>,
-    /// True once the round closes. It is set before `reconcile` takes its lock, so that no upload waits for the lock:
-    /// reading a log can take seconds.
+    /// True once the round closes. It is set before `reconcile` takes its lock, so that uploads end instead of waiting
+    /// for the lock: reading a log can take seconds.
     is_closed: AtomicBool,
     /// The progress of each update. `reconcile` takes the write lock; `fold` takes the read lock.
     folded: RwLock<Mutex<BTreeMap<AssignmentId, FoldedUpdate>>>,
@@ -44,12 +44,12 @@ struct FoldedUpdate {
     /// The factor of the update's values in the sum.
     weight: f64,
     elements: u64,
-    /// The norm and the largest of the values added so far, if the update is measured.
+    /// The norm and the largest absolute value of the values added so far, if the update is measured.
     size: Size,
     is_measured: bool,
 }
 
-/// The norm and the largest of an update's values. The result does not depend on the pieces in which the bytes arrive.
+/// The norm of an update and its largest absolute value. They do not depend on the pieces in which the bytes arrive.
 #[derive(Clone, Copy, Default)]
 struct Size {
     norm: SquaredNorm,
@@ -75,7 +75,7 @@ impl Size {
 }
 
 impl RoundSum {
-    /// Creates an empty sum. `measurement` says whether the aggregator needs the size of each update.
+    /// Creates an empty sum. `measurement` determines whether the sum measures the norm and peak of each update.
     pub fn new(round: RoundId, grid: ValueGrid, parameter_count: usize, measurement: Measurement) -> Self {
         let tile = |start: usize| Mutex::new(vec![0; TILE_PARAMETERS.min(parameter_count - start)]);
         let tiles = (0..parameter_count).step_by(TILE_PARAMETERS).map(tile).collect();
@@ -99,7 +99,7 @@ impl RoundSum {
             return false;
         }
         let folded = self.folded.read().unwrap_or_else(PoisonError::into_inner);
-        // Check again under the lock, because values that are added after `reconcile` would stay in the sum.
+        // Check again under the lock: values added after `reconcile` would stay in the sum.
         if self.is_closed.load(Ordering::Acquire) {
             return false;
         }
@@ -127,7 +127,7 @@ impl RoundSum {
         true
     }
 
-    /// Subtracts an update from the sum. Reads the values that were added from the log.
+    /// Subtracts an update from the sum. Reads from the log the values that were added.
     ///
     /// # Errors
     /// Fails if the log cannot be read; the sum must not be used afterwards.
@@ -139,8 +139,8 @@ impl RoundSum {
         })
     }
 
-    /// Closes the sum and returns the norms and largest values of the accepted updates. Values that this process did
-    /// not add are read from the log.
+    /// Closes the sum and returns the norms and largest absolute values of the accepted updates. Values that this
+    /// process did not add are read from the log.
     ///
     /// # Errors
     /// Fails if the log cannot be read.
@@ -180,7 +180,7 @@ impl RoundSum {
             let mut elements = 0;
             match updates.remove(&id) {
                 Some(folded) if folded.weight == *factor => elements = folded.elements,
-                // The final factor differs from the one on arrival: subtract the update first.
+                // The final factor differs from the factor on arrival, so subtract the update first.
                 Some(folded) => self.replay(log, id, 0..folded.elements, folded.weight, take_values)?,
                 None => {}
             }
@@ -189,7 +189,7 @@ impl RoundSum {
         for (assignment, update) in std::mem::take(&mut *updates) {
             self.replay(log, assignment, 0..update.elements, update.weight, take_values)?;
         }
-        // Record the new state, so that a retry after a failed commit starts from the accepted updates.
+        // Record the result, so that a retry after a failed commit finds the accepted updates in the sum.
         for (update, factor) in accepted.iter().zip(factors) {
             let whole = FoldedUpdate {
                 weight: *factor,
@@ -202,7 +202,7 @@ impl RoundSum {
         Ok(())
     }
 
-    /// Passes the sums to `visit`, tile by tile and in order.
+    /// Passes the sums to `visit`, tile by tile in order.
     pub fn for_each_tile(&self, mut visit: impl FnMut(&[i64])) {
         self.tiles.iter().for_each(|tile| visit(&tile.lock().unwrap_or_else(PoisonError::into_inner)));
     }

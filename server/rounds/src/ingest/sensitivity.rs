@@ -26,7 +26,7 @@ fn expected(number: u8, parameter_count: usize, grid: ValueGrid, norm_max: u64) 
     expected
 }
 
-/// The codec of an update and the pieces in which it is sent.
+/// The way in which an update is sent: its codec and the number of pieces.
 #[derive(Clone, Copy, Debug)]
 struct How {
     /// The codec; `None` for float32.
@@ -53,7 +53,7 @@ fn send(ingest: &Ingest, mut expected: ExpectedUpdate, values: &[f32], how: How)
         assignment_id: expected.assignment_id,
         schema_digest: expected.schema_digest,
         base_version: expected.base_version,
-        // This mean is unweighted, so the weight must not matter.
+        // This mean is unweighted, so the weight must not change the result.
         weight: expected.grid.weight_max,
         metrics: UpdateMetrics::default(),
         element_count: values.len() as u64,
@@ -65,7 +65,7 @@ fn send(ingest: &Ingest, mut expected: ExpectedUpdate, values: &[f32], how: How)
     };
     let announced = Announced { digest: UpdateDigest::of(&bytes), length: bytes.len() as u64 };
     let segment = ingest.log().open(expected.round_id, expected.assignment_id).expect("nobody writes it");
-    // An encoded payload of few values may be longer than the values themselves, and is then refused.
+    // The encoding of a few values may be longer than the values, and is then refused.
     let mut upload = Upload::open(ingest, segment, expected, announced).ok()?;
     bytes.chunks(bytes.len().div_ceil(how.pieces)).try_for_each(|piece| upload.push(piece)).ok()?;
     Some(upload.finish(ingest, Timestamp(1)).expect("the digest is that of the bytes"))
@@ -94,8 +94,8 @@ fn sum(
     (sums, is_in)
 }
 
-/// Generates the values of an attacker who looks for gaps: arbitrary bits; halves of steps, which rounding enlarges; or
-/// a vector slightly below or above the norm.
+/// Generates the values of an attacker who looks for gaps in the checks: arbitrary bits; half grid steps, which
+/// rounding enlarges; or a vector slightly below or above the norm.
 fn hostile(grid: ValueGrid, norm_max: u64, count: usize) -> impl Strategy<Value = Vec<f32>> {
     let step = (-f64::from(grid.fraction_bits)).exp2();
     let bits = any::<u32>().prop_map(f32::from_bits);
@@ -151,7 +151,7 @@ fn the_bound_is_met_and_not_passed() {
     let grid = ValueGrid { fraction_bits: 8, value_max: 16.0, weight_max: 50 };
     let step = 1.0 / 256.0;
     let honest = [0.0; 2];
-    // 3 and 4 steps have norm 5. 3 and 4.5 have norm 5.4 when rounded down, and 5 when rounded to even.
+    // (3, 4) steps has norm 5. (3, 4.5) has norm 5 if rounded down or to even, but 5.4 without rounding.
     let (sums, is_in) = sum(&honest, Some(&[3.0 * step, 4.0 * step]), grid, 5, PLAIN);
     assert!(is_in && sums == [3, 4]);
     let in_pieces = |pieces| How { codec: None, pieces };

@@ -1,5 +1,5 @@
-/// The contribution of an accepted update to the metrics. The codec and the network are labels, which have few possible
-/// values.
+/// The contribution of an accepted update to the metrics. The codec and the network become labels, because both have
+/// few possible values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tally {
     /// The name of the update's codec.

@@ -24,12 +24,11 @@ pub struct Announced {
     pub length: u64,
 }
 
-/// An update in transit. Its bytes are hashed as received; its decoded values go to the round log and into the running
-/// sum.
+/// An update in transit. The received bytes are hashed; the decoded values are written to the round log and added to
+/// the running sum.
 ///
-/// The log stores every update as float32, even if it arrived compressed. No codec is therefore needed to subtract an
-/// update from a sum or to compare updates. A compressed upload that was interrupted by a restart starts again at its
-/// first byte.
+/// The log stores every update as float32, even if it arrived compressed. So updates can be subtracted from a sum or
+/// compared without a codec. After a restart, an interrupted compressed upload starts again at its first byte.
 pub struct Upload {
     expected: ExpectedUpdate,
     announced: Announced,
@@ -46,8 +45,8 @@ pub struct Upload {
 }
 
 impl Upload {
-    /// Begins an upload, or continues one whose bytes are in the log from before a crash. `segment` is the
-    /// assignment's segment in the log of the round that gave it.
+    /// Begins an upload, or continues one after a crash if its bytes are in the log. `segment` is the assignment's
+    /// segment in the log of the round that created the assignment.
     ///
     /// # Errors
     /// A refusal if the announced length does not fit the model, or if the logged bytes are already invalid.
@@ -68,7 +67,7 @@ impl Upload {
         let (round, id) = (expected.round_id, expected.assignment_id);
         let logged = logged(ingest, round, id)?;
         if logged < segment.len() {
-            // Values that are cut from the log must not be in a sum, because without the log they cannot be subtracted.
+            // Subtract the values that will be cut from the log: without the log, they could not be subtracted later.
             take_out(ingest, round, id);
             segment.truncate(logged)?;
         }
@@ -120,7 +119,7 @@ impl Upload {
         self.take(bytes, true)
     }
 
-    /// Processes bytes: new ones, or (without writing them again) bytes that are already in the log.
+    /// Processes received bytes. If `is_new` is `false`, the bytes are already in the log and are not written again.
     fn take(&mut self, bytes: &[u8], is_new: bool) -> Result<(), Refusal> {
         let Self { expected, decoder, norm, sum, hasher, segment, .. } = self;
         hasher.update(bytes);
@@ -135,11 +134,11 @@ impl Upload {
                 let value_max = expected.grid.value_max;
                 check_values(bytes, value_max).map_err(|fault| value_refusal(first, value_max, fault))?;
                 if let Some(norm_max) = expected.norm_max {
-                    // Check before adding, so that the sum never contains more of an update than the norm allows.
+                    // Check the norm before adding the values, so that the sum never contains values beyond the norm.
                     norm.add(bytes, &expected.grid);
                     check_norm(norm, norm_max)?;
                 }
-                // Write the log first, so that everything in the sum can be subtracted by reading the log.
+                // Write to the log first, so that everything in the sum can later be subtracted by reading the log.
                 if is_new {
                     segment.append(bytes)?;
                 }
@@ -160,27 +159,27 @@ impl Upload {
         Ok(())
     }
 
-    /// Returns whether the metrics may count the upload's bytes. The length of a compressed update depends on its
-    /// values, so a private task's uploads are not counted.
+    /// Returns whether the metrics may count the upload's bytes: `false` for private tasks, because the length of a
+    /// compressed update depends on its values.
     pub fn is_counted(&self) -> bool {
         self.expected.counted_as.is_some()
     }
 
-    /// Returns whether the update may be compressed, so that processing its bytes is CPU work.
+    /// Returns whether the update may be compressed. Processing its bytes then takes much CPU time.
     pub fn may_be_compressed(&self) -> bool {
         self.expected.compression.is_some()
     }
 
     /// Subtracts the values that have arrived from the round's sum. The upload must not be used afterwards.
     ///
-    /// Call this while the upload still holds the log segment, because the log may contain other bytes later.
+    /// Call this while the upload still holds the log segment; later, another upload may write to the segment.
     pub fn give_up(&mut self, ingest: &Ingest) {
         if self.sum.take().is_some() {
             take_out(ingest, self.expected.round_id, self.expected.assignment_id);
         }
     }
 
-    /// Releases the buffers that are needed only while bytes arrive.
+    /// Releases the buffers that are needed only while bytes are being received.
     pub fn rest(&mut self) {
         self.decoder.rest();
     }
@@ -190,11 +189,12 @@ impl Upload {
         self.received == self.announced.length
     }
 
-    /// Makes a complete update durable and returns it for acceptance. Blocks until its bytes are on disk.
+    /// Makes a complete update durable and returns it for acceptance. Blocks until the bytes are on disk.
     ///
     /// # Errors
     /// [`ErrorCode::UpdateDigestMismatch`] if the digest is not the announced one. The values are then subtracted from
-    /// the sum, the next upload begins at byte 0, and this one must not be used any more.
+    /// the sum, the next upload begins at byte 0, and this `Upload` must not be used any more. Also fails if the update
+    /// is incomplete or the log cannot be written.
     pub fn finish(&mut self, ingest: &Ingest, now: Timestamp) -> Result<AcceptedUpdate, Refusal> {
         if UpdateDigest::from_bytes(*self.hasher.finalize().as_bytes()) != self.announced.digest {
             self.give_up(ingest);
@@ -221,8 +221,8 @@ impl Upload {
         })
     }
 
-    /// Returns the update's contribution to the metrics, to be counted once the update is accepted. `None` if its bytes
-    /// must not be counted.
+    /// Returns the update's contribution to the metrics, to be counted after the update is accepted. `None` if the
+    /// metrics must not count it.
     pub fn tally(&self) -> Option<Tally> {
         let (network, header) = (self.expected.counted_as?, self.decoder.header()?);
         let codec = self.expected.codec(&self.decoder.recipes());
@@ -243,7 +243,8 @@ impl Drop for Upload {
     }
 }
 
-/// Subtracts an assignment's values from the round's sum. If that fails, the sum is dropped and rebuilt from the log.
+/// Subtracts an assignment's values from the round's sum. If that fails, drops the sum, which is then rebuilt from the
+/// log.
 fn take_out(ingest: &Ingest, round: RoundId, id: AssignmentId) {
     let Some(sum) = ingest.known_sum(round) else { return };
     if let Err(error) = sum.take_out(ingest.log(), id) {
@@ -253,7 +254,7 @@ fn take_out(ingest: &Ingest, round: RoundId, id: AssignmentId) {
 }
 
 /// Returns the number of bytes of an assignment's update that need not be sent again: the header and the complete
-/// values in the log. Returns 0 for a compressed update, because the log does not show how many compressed bytes had
+/// values in the log. Returns 0 for a compressed update, because the log does not show how many of its bytes had
 /// arrived.
 ///
 /// # Errors
@@ -269,7 +270,7 @@ pub fn logged(ingest: &Ingest, round: RoundId, id: AssignmentId) -> Result<u64, 
     read_tiles(ingest.log(), round, id, 0..logged.min(header_bytes), &mut |tile| {
         header.extend_from_slice(tile);
     })?;
-    // A write interrupted by a crash may have left part of a header or value.
+    // A crash during a write may have left an incomplete header or value.
     let header = header.first_chunk().and_then(|bytes| UpdateHeader::decode(bytes).ok());
     Ok(match header {
         Some(header) if !header.is_compressed => header_bytes + (logged - header_bytes) / 4 * 4,

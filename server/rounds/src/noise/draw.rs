@@ -16,8 +16,8 @@ use super::Sabotage;
 /// True if this build can draw noise from a seed. Such noise protects nobody.
 pub const IS_SEEDED: bool = cfg!(feature = "dangerous-seeded-noise");
 
-/// The noise of open rounds. It is drawn ahead, so that a commit need not wait. It is kept in memory only, so a restart
-/// draws new noise. A task has at most one open round that needs noise.
+/// The noise of open rounds. It is drawn ahead, so that a commit need not wait. It is kept in memory only, so after a
+/// restart new noise is drawn. A task has at most one open round that needs noise.
 #[derive(Default)]
 pub struct Noises {
     stocks: Mutex<HashMap<TaskId, (RoundId, NoiseStock)>>,
@@ -40,7 +40,7 @@ pub enum DrawError {
     #[error("the noise state stored with the last version cannot be read: {0}")]
     State(#[from] StateError),
     /// A sum with its noise exceeds 64 bits.
-    #[error("a sum with its noise exceeds 64 bits; use fewer grid.fraction_bits")]
+    #[error("a sum with its noise exceeds 64 bits; lower `grid.fraction_bits`")]
     Overflow,
 }
 
@@ -50,8 +50,8 @@ impl Noises {
         Self { sabotage, ..Self::default() }
     }
 
-    /// Starts to draw the noise of a task's round on all cores, unless that has already started. Discards noise of an
-    /// earlier round, which another process must have committed.
+    /// Starts to draw the noise of a task's round on all cores, unless it was already started. Discards the task's
+    /// noise for an earlier round, which another process must have committed.
     pub fn begin(&self, task: TaskId, round: RoundId, count: usize, scale: NoiseScale) {
         let scale = self.drawn(scale);
         let mut stocks = self.stocks.lock().unwrap_or_else(PoisonError::into_inner);
@@ -60,7 +60,8 @@ impl Noises {
         }
     }
 
-    /// Removes and returns a round's noise: the noise that was drawn ahead, or new noise. Blocks until it is drawn.
+    /// Removes and returns a round's noise: noise that was drawn ahead, or else new noise. Blocks until the draw is
+    /// complete.
     ///
     /// # Errors
     /// Fails if the random number generator fails. Nothing may be released then.
@@ -73,7 +74,7 @@ impl Noises {
     ) -> Result<Noise, NoiseError> {
         let scale = self.drawn(scale);
         let drawn = self.stocks.lock().unwrap_or_else(PoisonError::into_inner).remove(&task);
-        // Noise that was drawn for other terms cannot be used.
+        // Noise for another scale or number of values cannot be used.
         let is_right = |stock: &NoiseStock| stock.scale() == scale && stock.count() == count;
         let drawn = drawn.filter(|(of, stock)| *of == round && is_right(stock)).map(|(_, stock)| stock);
         drawn.unwrap_or_else(|| NoiseStock::begin(count, scale, threads())).take()
@@ -84,7 +85,7 @@ impl Noises {
         self.stocks.lock().unwrap_or_else(PoisonError::into_inner).remove(&task);
     }
 
-    /// Returns the scale at which noise is drawn: the requested one, except under sabotage.
+    /// Returns the scale at which noise is drawn: `scale`, unless the sabotage halves it.
     fn drawn(&self, scale: NoiseScale) -> NoiseScale {
         match self.sabotage {
             Some(Sabotage::NoiseIsHalved) => NoiseScale::new(scale.get() / 2.0).unwrap_or(scale),
@@ -102,8 +103,8 @@ pub fn scale(terms: &Terms, clipping_norm: u64) -> Result<NoiseScale, RangeError
     NoiseScale::new(terms.update_multiplier * clipping_norm as f64)
 }
 
-/// Returns half of the noised sum `halves`, which counts 1 for each short update and −1 for each other one. One
-/// client changes `halves` by at most 1. `deviation` is the noise's standard deviation after halving.
+/// Returns half of `halves` plus noise. `halves` contains 1 for each short update and −1 for each other update, so one
+/// client changes it by at most 1. `deviation` is the standard deviation of the noise after halving.
 ///
 /// # Errors
 /// Fails if the noise cannot be drawn.

@@ -1,4 +1,4 @@
-//! The noise of rounds. It is drawn ahead, used once, and correlated between versions if the task's mechanism needs it.
+//! The noise of rounds. It is drawn ahead and used once. Some mechanisms correlate it between versions.
 
 mod draw;
 mod sabotage;

@@ -11,7 +11,7 @@ use super::DrawError;
 
 /// The state of a task's correlated noise before the next version.
 ///
-/// A reader of its serialised form can remove the noise from released versions. The bytes are as secret as the
+/// Anyone who reads the serialised state can remove the noise from released versions. So the bytes are as secret as the
 /// updates, and a version's state is deleted once the next version is stored.
 pub struct StreamNoise(CorrelatedNoise);
 
@@ -19,7 +19,7 @@ impl StreamNoise {
     /// Begins the stream for a model with `parameter_count` parameters.
     ///
     /// # Errors
-    /// Fails if the mechanism does not support that many versions.
+    /// Fails if the mechanism does not support the planned number of versions.
     pub fn begin(stream: &Stream, parameter_count: usize) -> Result<Self, RangeError> {
         Ok(Self(match stream.shape {
             StreamShape::Tree => {
@@ -48,8 +48,8 @@ impl StreamNoise {
         self.0.to_bytes()
     }
 
-    /// Returns the scale of the draws: the noise multiplier times the sensitivity of all versions together, where one
-    /// client changes each version by at most `clipping_norm` steps of the grid.
+    /// Returns the scale of the draws: the noise multiplier times the sensitivity of all versions. A client changes
+    /// each version in which it takes part by at most `clipping_norm` steps of the grid.
     ///
     /// # Errors
     /// Fails if the scale is out of the supported range.
@@ -83,10 +83,11 @@ impl StreamNoise {
     /// Computes the noise of the next version from its draws.
     ///
     /// # Errors
-    /// Fails if all planned versions are done, or a value exceeds 64 bits. Nothing may be released then.
+    /// Fails if all planned versions are done, a vector has the wrong length, or a value exceeds 64 bits. Nothing may
+    /// be released then.
     pub fn next(&mut self, drawn: Noise, parameter_count: usize) -> Result<Zeroizing<Vec<i64>>, DrawError> {
         let mut vectors = drawn.into_vectors(parameter_count);
-        // A missing vector becomes an empty one, which is rejected for its length.
+        // A missing vector becomes an empty one, which fails the length check.
         let noise = self.0.next_round(|| Ok(vectors.next().unwrap_or_default()))?;
         Ok(Zeroizing::new(noise))
     }

@@ -15,23 +15,23 @@ use folkmoot_update::norm_steps;
 use super::inherited;
 use crate::coordinator::Coordinator;
 
-/// The privacy budget of a task, and the part of it that is spent.
+/// The privacy budget of a task, and the amount that is already spent.
 #[derive(Clone, Debug)]
 pub struct Budget {
     /// The maximum epsilon that this task may spend for each client.
     pub epsilon: Epsilon,
-    /// The delta at which every epsilon is stated.
+    /// The delta at which the task's epsilons are stated.
     pub delta: Delta,
     /// The privacy cost of this task so far.
     pub by_task: Spent,
-    /// The privacy cost of all tasks of the population together. It is always accounted under zero-out, so it never
-    /// decreases.
+    /// The privacy cost of all tasks of the population together. It is always accounted under zero-out, so that it
+    /// never decreases.
     pub by_population: Spent,
     /// The population's settings: the unit of privacy, and the budget of all tasks together.
     pub population: PopulationPrivacy,
     /// The privacy cost of all tasks at the delta of the population's budget; `None` without such a budget.
     pub of_population_budget: Option<Spent>,
-    /// The privacy cost of this task and of those of its ancestors that clients of the same population trained.
+    /// The privacy cost of this task and of those ancestors that clients of the same population trained.
     pub by_lineage: Spent,
     /// The versions that the task descends from, nearest first.
     pub ancestors: Vec<Ancestor>,
@@ -48,7 +48,7 @@ pub fn terms(task: &TaskRecord) -> Option<Terms> {
     Terms::of(&task.description).ok().flatten()
 }
 
-/// Returns the noise that a task's clients add, if its privacy is local.
+/// Returns the noise that a task's clients add; `None` unless the task's privacy is local.
 pub fn local_noise(description: &TaskDescription) -> Option<LocalNoise> {
     let local = description.privacy.local()?;
     let terms = Terms::of(description).ok().flatten()?;
@@ -57,13 +57,13 @@ pub fn local_noise(description: &TaskDescription) -> Option<LocalNoise> {
     Some(LocalNoise { clipping_norm, scale })
 }
 
-/// Returns the clipping norm for updates that start from a version, in steps of the grid. The coordinator refuses
-/// updates with a larger L2 norm.
+/// Returns the clipping norm for updates that start from a version, in steps of the grid; `None` unless the coordinator
+/// adds noise. The coordinator refuses updates with a larger L2 norm.
 pub fn clipping_steps(task: &TaskRecord, version: &ModelVersionRecord) -> Option<u64> {
     clipping_norm(task, version).map(|norm| norm_steps(norm, &task.description.grid))
 }
 
-/// Returns the clipping norm as it was published with the version.
+/// Returns the clipping norm that was published with the version; `None` unless the coordinator adds noise.
 pub fn clipping_norm(task: &TaskRecord, version: &ModelVersionRecord) -> Option<f64> {
     let central = task.description.privacy.central()?;
     Some(version.making.clipping_norm.unwrap_or_else(|| central.clipping.first_norm()))
@@ -91,7 +91,7 @@ impl Budget {
         Ok(Some(Self { head, ..budget.map_err(|error| unreadable(&error))? }))
     }
 
-    /// Adds the amount spent on the versions that the task descends from.
+    /// Adds the cost of the versions that the task descends from.
     ///
     /// # Errors
     /// [`RelationError`] if a release cannot be accounted.

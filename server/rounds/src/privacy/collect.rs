@@ -7,8 +7,8 @@ use super::{Ground, budget::terms};
 use crate::coordinator::Coordinator;
 
 /// Charges a task with local noise before the coordinator reads any byte of an update. The coordinator sees every byte
-/// that arrives, even if the update is then refused or interrupted, or its round is abandoned. Returns whether the
-/// update may be read: `false` if the budget does not allow the charge.
+/// that arrives, even if it refuses the update, the upload is interrupted or the round is abandoned. Returns whether
+/// the update may be read: `false` if the budget does not allow the charge.
 ///
 /// # Errors
 /// Fails if the storage fails, or the ledger cannot be read.
@@ -26,7 +26,7 @@ pub async fn may_collect(
     }
     loop {
         let ground = Ground::of(coordinator, task).await?;
-        // One charge, before the first update, covers all updates of the task.
+        // One charge, made before the first update, covers all updates of the task.
         if !ground.has_begun(task.id) {
             if !ground.allows(task, 0, &[])? {
                 return Ok(false);

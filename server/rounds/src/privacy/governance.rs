@@ -1,4 +1,4 @@
-//! Checks whether a population may get another task.
+//! Checks whether a population's privacy budget allows another task.
 
 use folkmoot_coordinator::{
     privacy::{PopulationPrivacy, Terms},
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::coordinator::Coordinator;
 
-/// The state of a population when a new task was checked. The storage admits the task only if this state still holds.
+/// The state of a population when a new task was checked. The storage accepts the task only if this state still holds.
 pub struct Standing {
     /// The population's privacy settings.
     privacy: PopulationPrivacy,
@@ -23,7 +23,7 @@ pub struct Standing {
     sum: LedgerSum,
     /// The population's tasks that are active or have an open round, by id. The flag is true for a private task.
     running: Vec<(TaskId, bool)>,
-    /// The ids of `running`, as a list that the storage can compare.
+    /// The ids of `running`. The storage compares this list with the tasks that run when the new task is stored.
     ids: Vec<TaskId>,
     name: PopulationName,
 }
@@ -71,8 +71,8 @@ impl Standing {
         self.privacy
     }
 
-    /// Returns the fault of a task that would need a population budget: another task has promised privacy to the same
-    /// clients, and no budget limits their sum. `task` is the task's own id, if it has one.
+    /// Returns a fault if the task would need a population budget: another task has promised privacy to the same
+    /// clients, and no budget limits the total. `task` is the id of the checked task, if it has one.
     pub fn budget_fault(&self, task: Option<TaskId>) -> Option<Fault> {
         if self.privacy.budget.is_some() {
             return None;
@@ -81,13 +81,12 @@ impl Standing {
             Some(task) => self.sum.totals.has_others(task),
             None => !self.sum.totals.is_empty(),
         };
-        // A running task may have promised privacy and released nothing yet.
+        // A running task may have promised privacy without having released a version.
         let has_promised = self.running.iter().any(|(id, promises)| *promises && Some(*id) != task);
         if !has_spent && !has_promised {
             return None;
         }
-        let message =
-            "another task of this population is private, and no budget limits what the tasks spend together";
+        let message = "another task of this population is private, and no budget limits their total spending";
         let name = &self.name;
         let remedy = format!("set a budget first: folkmoot population set {name} --epsilon 10 --delta 1e-6");
         Some(Fault::new("population", message, &remedy))
@@ -107,7 +106,7 @@ impl Standing {
         Ground::seen(self.privacy, self.sum.clone(), inherited).passed(task, description, 0, &[])
     }
 
-    /// Returns a fault if the population's budget has no room for a new task.
+    /// Returns a fault if the rest of the population's budget is too small for a new task.
     ///
     /// # Errors
     /// Fails if the ledger cannot be accounted.
@@ -125,11 +124,11 @@ impl Standing {
     }
 }
 
-/// Returns a fault if a task cannot start from a version, because the amount spent on that version leaves no room for
+/// Returns a fault if a task cannot start from a version, because the cost of that version leaves no budget for
 /// another.
 ///
 /// # Errors
-/// Fails if the amount cannot be accounted.
+/// Fails if the cost cannot be accounted.
 pub fn lineage_fault(
     description: &TaskDescription,
     ancestors: &[Ancestor],
@@ -152,8 +151,8 @@ pub fn lineage_fault(
     }
     let spent = inherited.spent_under(relation, delta).map_err(|error| unreadable(&error))?;
     let message = format!(
-        "its initial version has already cost its clients epsilon {:.3} at delta {delta:e}, and one more version \
-         would exceed {epsilon}",
+        "the initial version has already cost this population's clients epsilon {:.3} at delta {delta:e}, and one \
+         more version would exceed {epsilon}",
         spent.epsilon.get()
     );
     let remedy = "raise epsilon, or start from the model's own weights";

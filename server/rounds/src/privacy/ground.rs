@@ -21,7 +21,7 @@ use super::{
 };
 use crate::coordinator::Coordinator;
 
-/// Returns whether one more version of a task would exceed a budget. `pending` versions count as released.
+/// Returns whether one more version of a task would exceed a budget, after `pending` versions that are not stored yet.
 ///
 /// # Errors
 /// Fails if the storage fails, or the ledger cannot be read.
@@ -31,8 +31,8 @@ pub async fn is_spent(
     pending: u64,
 ) -> Result<bool, StorageError> {
     let population = population(coordinator, task.organisation_id, &task.description.population).await?;
-    // Read the open rounds before the ledger: a round that commits in between is then counted twice rather than not
-    // at all.
+    // Read the open rounds before the ledger: a round that commits between the two reads is then counted twice instead
+    // of not at all.
     let under_way = match population.budget {
         Some(_) => under_way(coordinator, task).await?,
         None => Vec::new(),
@@ -41,7 +41,7 @@ pub async fn is_spent(
     Ok(!ground.allows(task, pending, &under_way)?)
 }
 
-/// The facts that a release depends on: the population's settings, and its ledger.
+/// The facts that decide whether a version may be released: the population's settings, and its ledger.
 pub struct Ground {
     /// The population's privacy settings.
     pub population: PopulationPrivacy,
@@ -72,7 +72,7 @@ impl Ground {
         task: &TaskRecord,
         population: PopulationPrivacy,
     ) -> Result<Self, StorageError> {
-        // For a task without privacy the ledger is not read.
+        // The ledger is read only for a task with privacy.
         let sum = match task.description.privacy.is_none() {
             true => LedgerSum::default(),
             false => {
@@ -100,8 +100,8 @@ impl Ground {
         self.sum.totals.has_begun(task)
     }
 
-    /// Returns whether a task may release one more version, after `pending` others of its own and those `under_way`
-    /// in other tasks.
+    /// Returns whether a task may release one more version. `pending` versions of this task and the versions
+    /// `under_way` in other tasks are counted as released.
     ///
     /// # Errors
     /// Fails if the ledger cannot be accounted.
@@ -127,13 +127,13 @@ impl Ground {
     ) -> Result<Option<Passed>, StorageError> {
         let terms = Terms::of(description).ok().flatten();
         let (Some(limits), Some(terms)) = (description.privacy.limits(), terms) else {
-            // A version without noise costs more than any budget.
+            // The cost of a version without noise exceeds every budget.
             return Ok(self.population.budget.map(|_| Passed::Unbounded));
         };
         let is_sampled = matches!(terms.charge.participation, Participation::Poisson { .. });
         if self.population.unit == Unit::User && is_sampled {
-            // Devices are sampled, but one user may have many, so the cost of a version has no bound. New tasks of
-            // this kind are refused, but this one may be older than the population's setting.
+            // Sampling draws devices, but one user may have many, so the cost of a version has no bound. New tasks of
+            // this kind are refused, but this task may have been created before the population's unit became the user.
             return Ok(Some(Passed::Unbounded));
         }
         let mut all = self.sum.totals.clone();

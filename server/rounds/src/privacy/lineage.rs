@@ -9,7 +9,7 @@ use crate::coordinator::Coordinator;
 /// The number of ledger entries to read at a time.
 const PAGE: u32 = 1000;
 
-/// Lists the versions that a task descends from if it starts with this version of another task: first that version,
+/// Lists the versions that a task descends from if it starts from this version of another task: first that version,
 /// then its own ancestors.
 ///
 /// # Errors
@@ -30,7 +30,7 @@ pub async fn ancestors(
     Ok([ancestor].into_iter().chain(first.making.ancestors.iter().cloned()).collect())
 }
 
-/// Adds up the charges of those ancestors that this population's clients trained.
+/// Adds up the charges of the ancestors that this population's clients trained.
 pub fn inherited(ancestors: &[Ancestor], population: &PopulationName) -> Totals {
     let mut totals = Totals::default();
     let of_population = ancestors.iter().filter(|ancestor| ancestor.population == *population);
@@ -38,7 +38,7 @@ pub fn inherited(ancestors: &[Ancestor], population: &PopulationName) -> Totals 
     totals
 }
 
-/// Adds up the charges of a task up to a version. Version 0 costs nothing: the task did not train it.
+/// Adds up a task's charges up to a version. Version 0 costs nothing, because the task did not train it.
 async fn spent_until(
     coordinator: &Coordinator,
     task: &TaskRecord,

@@ -9,7 +9,7 @@ use folkmoot_privacy::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// The exponent of the default delta: clients^-1.1 is well below 1 / clients.
+/// The exponent of the default delta, clients^-1.1, which is well below 1 / clients.
 const DELTA_EXPONENT: f64 = -1.1;
 /// The standard deviation of the noise on the count of short updates, divided by the report goal. Tasks use the same
 /// value.
@@ -74,12 +74,12 @@ pub struct Planned {
     pub intention: Intention,
     /// The noise and the expected accuracy.
     pub forecast: Forecast,
-    /// The noise multiplier of the sum if the clipping norm is adaptive. It is larger, because the count of updates
-    /// below the norm uses part of the budget. `None` if the count would use the whole budget.
+    /// The noise multiplier of the sum if the clipping norm is adaptive. It is larger than the plan's, because the
+    /// noised count of short updates uses part of the budget. `None` if the count would use the whole budget.
     pub adaptive_update_multiplier: Option<f64>,
 }
 
-/// The reason why there is no plan, and a remedy.
+/// The reason why no plan could be computed, and a remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}; {remedy}")]
 pub struct PlanError {
@@ -94,7 +94,7 @@ pub struct PlanError {
 /// # Errors
 /// [`PlanError`] if a number is out of range, or no noise meets the budget.
 pub fn planned(request: &PlanRequest) -> Result<Planned, PlanError> {
-    let fault = |message: String| PlanError { message, remedy: "correct this value of the plan" };
+    let fault = |message: String| PlanError { message, remedy: "change the plan's numbers and try again" };
     let counts = [
         ("clients", Some(request.clients)),
         ("report_goal", Some(request.report_goal)),
@@ -141,14 +141,14 @@ pub fn planned(request: &PlanRequest) -> Result<Planned, PlanError> {
     })
 }
 
-/// Returns 1 / clients^1.1, rounded down to one digit.
+/// Returns 1 / clients^1.1, rounded down to one significant digit.
 fn default_delta(clients: u64) -> Result<Delta, PlanError> {
     let shown = format!("{:e}", (clients as f64).powf(DELTA_EXPONENT));
     let (digits, exponent) = shown.split_once('e').unwrap_or((&shown, "0"));
     let first: String = digits.chars().take(1).collect();
     let delta = format!("{first}e{exponent}").parse().ok().and_then(|delta| Delta::new(delta).ok());
-    let message = || format!("the default delta 1 / {clients}^1.1 is not a valid delta");
-    delta.ok_or_else(|| PlanError { message: message(), remedy: "give a delta" })
+    let message = || format!("the default delta, 1 / {clients}^1.1, is not below 1");
+    delta.ok_or_else(|| PlanError { message: message(), remedy: "give a delta below 1" })
 }
 
 #[cfg(test)]
@@ -157,7 +157,7 @@ mod tests {
 
     use super::*;
 
-    /// Numbers of all magnitudes, including both ends of the range.
+    /// Numbers of all magnitudes, including both ends of the range of `u64`.
     fn counts() -> impl Strategy<Value = u64> {
         prop_oneof![0..3u64, (0..64u32).prop_map(|bits| 1 << bits), Just(u64::MAX)]
     }
@@ -190,7 +190,7 @@ mod tests {
             assert_eq!(default_delta(clients).unwrap().get(), expected);
             assert!(expected < 1.0 / clients as f64);
         }
-        assert_eq!(default_delta(1).unwrap_err().remedy, "give a delta");
+        assert_eq!(default_delta(1).unwrap_err().remedy, "give a delta below 1");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Populations whose clients must not be counted, because a task's privacy depends on hiding who was drawn.
+//! Populations whose clients must not be counted: a task's privacy depends on hiding which clients were drawn.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,8 @@ use folkmoot_storage::{LedgerRepository, StorageError, TaskRepository};
 
 use crate::coordinator::Coordinator;
 
-/// Lists the populations of an organisation with a running task that hides the number of clients that its rounds drew.
-/// The number of waiting or training clients would reveal that number.
+/// Lists the populations of an organisation with a running task that hides how many clients its rounds draw. In these
+/// populations, the numbers of waiting or training clients would reveal how many were drawn.
 ///
 /// # Errors
 /// Fails if the storage fails.
@@ -29,8 +29,8 @@ pub async fn sampled_now(
     Ok(populations)
 }
 
-/// Returns whether a population ever had a task that hides the number of drawn clients. If so, its past updates must
-/// not be counted either.
+/// Returns whether a population ever had a task that hides how many clients its rounds draw. If so, its past updates
+/// must not be counted either.
 ///
 /// # Errors
 /// Fails if the storage fails.

@@ -1,4 +1,4 @@
-//! Admission of a new task beside the other tasks of its population.
+//! Admission of a new task to a population that may have other tasks.
 
 use folkmoot_coordinator::{
     privacy::Amplification,
@@ -11,7 +11,8 @@ use crate::{coordinator::Coordinator, privacy::Standing, refusal::Refusal};
 
 /// The maximum number of active tasks in a population.
 pub const ACTIVE_TASKS_MAX: usize = 64;
-/// The maximum number of attempts to store a task whose population changes between the check and the transaction.
+/// The maximum number of attempts to store a task. An attempt fails if the population changes between check and
+/// transaction.
 const ATTEMPTS_MAX: u32 = 16;
 
 /// A task that passed its checks, with the state of its population at that time.
@@ -21,8 +22,8 @@ pub(super) struct Prepared {
     pub(super) standing: Standing,
 }
 
-/// Stores a task if its population has not changed since the check; otherwise checks the task again. If two tasks are
-/// created at the same time, the check of the second task therefore sees the first one.
+/// Stores a task if its population has not changed since the check; otherwise checks the task again. So if two tasks
+/// are created at the same time, the check of the second task includes the first.
 pub(super) async fn admit(coordinator: &Coordinator, prepared: Prepared) -> Result<TaskRecord, Refusal> {
     let Prepared { task, version, mut standing } = prepared;
     let mut attempt = 1;

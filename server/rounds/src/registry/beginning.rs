@@ -1,4 +1,4 @@
-//! The initial state of a task: its model, the tensors that travel, and their values in version 0.
+//! The initial state of a task: its model, the tensors that travel, and the values of these tensors in version 0.
 
 use bytes::Bytes;
 use folkmoot_coordinator::task::TaskDescription;
@@ -9,7 +9,7 @@ use folkmoot_storage::{ModelRecord, ModelVersionRecord, TaskRecord};
 use super::{create_model, version::WholeVersion};
 use crate::{coordinator::Coordinator, refusal::Refusal};
 
-/// A version of another task whose weights a new task starts from.
+/// A version of another task. A new task starts from its weights.
 pub struct WarmStartFrom {
     pub task: TaskRecord,
     pub version: ModelVersionRecord,
@@ -17,7 +17,7 @@ pub struct WarmStartFrom {
 
 /// The stored initial state of a task.
 pub struct Beginning {
-    /// The model. Its file has the values of every tensor that does not travel.
+    /// The model. Its file contains the values of all tensors that do not travel.
     pub model: ModelRecord,
     /// The tensors that travel between coordinator and clients.
     pub schema: TensorSchema,
@@ -29,13 +29,13 @@ pub struct Beginning {
 struct Computed {
     schema: TensorSchema,
     weights: Bytes,
-    /// A new model file, if tensors that do not travel have other values than in the uploaded file.
+    /// A new model file, if the tensors that do not travel differ from those in the uploaded file.
     model: Option<Bytes>,
 }
 
 /// Stores the initial state of a task. The description must have been checked against the model.
 ///
-/// If the task starts from a version of another task, tensors that do not travel may differ from the model's file.
+/// If the task starts from a version of another task, its tensors that do not travel may differ from the model's file.
 /// The task then gets its own model file, because clients have no other source for these tensors.
 ///
 /// # Errors
@@ -86,7 +86,7 @@ fn compute(
     };
     let trained = part.pick(&weights).map_err(|error| Refusal::internal(&error))?;
     let bytes = trained.iter().flat_map(|weight| weight.to_le_bytes()).collect::<Vec<u8>>();
-    // The original file suffices if its untrained tensors equal those of the version.
+    // The original file is sufficient if its untrained tensors equal those of the version.
     let with_file = part.fill(trained).map_err(|error| Refusal::internal(&error))?;
     let is_same = with_file.iter().zip(&weights).all(|(file, wanted)| file.to_bits() == wanted.to_bits());
     let own = match is_same {

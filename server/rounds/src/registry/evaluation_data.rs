@@ -1,4 +1,4 @@
-//! The operator's evaluation examples as a blob: a safetensors file with the tensors `features` and `labels`.
+//! The operator's evaluation examples: a blob in safetensors format with the tensors `features` and `labels`.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ pub enum EvaluationDataError {
     Tensor {
         /// The tensor's name.
         tensor: &'static str,
-        /// Its actual type and shape.
+        /// The actual type and shape.
         found: String,
         /// The required type and shape.
         expected: &'static str,
@@ -52,7 +52,7 @@ pub fn write(examples: &Examples) -> Result<Vec<u8>, EvaluationDataError> {
     Ok(serialize(tensors, None)?)
 }
 
-/// Reads the output of [`write()`].
+/// Reads examples from the format that [`write()`] produces.
 ///
 /// # Errors
 /// Fails if the bytes are not a safetensors file with these tensors, or the tensors do not match each other.

@@ -17,7 +17,7 @@ pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
         }
         Ok(part) => {
             if !part.tensors().any(|tensor| tensor.kind == ParameterKind::Trained) {
-                let remedy = "leave at least one tensor unfrozen";
+                let remedy = "change the patterns so that at least one tensor matches none of them";
                 faults.push(Fault::new("plan.frozen", "every tensor is frozen", remedy));
             }
         }
@@ -31,8 +31,8 @@ pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
     faults
 }
 
-/// Checks that the output suits the loss. With a single class every answer is right, and a single number has no
-/// direction: the model would learn nothing.
+/// Checks that the output has enough values for the loss. With a single class every answer is right, and a single
+/// number has no direction, so the model would learn nothing.
 fn loss_fault(loss: Loss, output: &[usize]) -> Option<Fault> {
     let needs_several = match loss {
         Loss::SoftmaxCrossEntropy | Loss::KlDivergence => "one logit for each class",

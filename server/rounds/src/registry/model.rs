@@ -6,7 +6,7 @@ use folkmoot_storage::{ModelRecord, ModelRepository};
 
 use crate::{coordinator::Coordinator, refusal::Refusal};
 
-/// Stores an ONNX model. Storing the same model again changes nothing.
+/// Stores an ONNX model. If the organisation already has the same model, this changes nothing.
 ///
 /// # Errors
 /// Fails if the model cannot be read or trained, or is larger than `model_bytes_max`.
@@ -29,7 +29,7 @@ pub async fn create_model(
     Ok(record)
 }
 
-/// Reads an ONNX model into the schema of its trainable tensors and the bytes of its weights.
+/// Parses an ONNX model. Returns the schema of its trainable tensors and the bytes of their values.
 fn import(onnx: &[u8], limits: &ImportLimits) -> Result<(TensorSchema, Bytes), Refusal> {
     let model = Model::from_onnx(onnx, limits)
         .map_err(|error| Refusal::new(ErrorCode::ModelInvalid, error.to_string()))?;

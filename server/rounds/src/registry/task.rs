@@ -19,7 +19,8 @@ use crate::{coordinator::Coordinator, privacy, refusal::Refusal};
 /// Creates a task and its model version 0.
 ///
 /// # Errors
-/// A refusal that lists every fault of the description, including conflicts with the model.
+/// A refusal that lists every fault of the description, including conflicts with the model. Also fails if the storage
+/// fails.
 pub async fn create_task(
     coordinator: &Coordinator,
     organisation_id: OrganisationId,
@@ -108,8 +109,7 @@ struct Checked {
     standing: privacy::Standing,
 }
 
-/// Checks a description by itself, and against its model, population and other inputs. The inner error lists every
-/// fault.
+/// Checks a description on its own, and against its model, its population and the other inputs. The inner error lists
 async fn check(
     coordinator: &Coordinator,
     organisation_id: OrganisationId,
@@ -140,7 +140,7 @@ async fn check(
     Ok(if faults.is_empty() { Ok(Checked { model, from, ancestors, standing }) } else { Err(faults) })
 }
 
-/// Finds the version to start from, if the task does not start from the model's own weights.
+/// Finds the version that the task starts from; `None` if the task starts from the model's own weights.
 async fn warm_start(
     coordinator: &Coordinator,
     organisation_id: OrganisationId,

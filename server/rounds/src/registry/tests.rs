@@ -61,7 +61,7 @@ fn request(description: Value, model: BlobDigest) -> CreateTaskRequest {
     CreateTaskRequest { description, model, evaluation_data: None, warm_start: None, activate: true }
 }
 
-/// Both tasks are checked before either is stored, as with two concurrent requests.
+/// Both tasks are checked before either is stored, as happens with two concurrent requests.
 #[tokio::test]
 async fn of_two_tasks_that_are_made_at_the_same_moment_the_second_finds_the_first() {
     for (first, second, is_let_in) in [
@@ -82,7 +82,7 @@ async fn of_two_tasks_that_are_made_at_the_same_moment_the_second_finds_the_firs
         }
         let refusal = outcome.unwrap_err();
         assert_eq!((refusal.code(), all.len()), (ErrorCode::TaskInvalid, 1));
-        assert!(refusal.to_string().contains("no budget limits what the tasks spend together"), "{refusal}");
+        assert!(refusal.to_string().contains("no budget limits their total spending"), "{refusal}");
     }
 }
 

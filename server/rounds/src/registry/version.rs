@@ -1,11 +1,11 @@
 use folkmoot_engine::{FitError, ImportError, ImportLimits, Model, TrainedPart};
 use folkmoot_protocol::TrainingPlan;
 
-/// A model with all weights of one of its task's versions.
+/// A model with all weights of one version of a task.
 pub struct WholeVersion {
     /// The model.
     pub model: Model,
-    /// The tensors that the task's plan can change. The stored bytes of a version contain only these tensors.
+    /// The tensors that the task's plan can change. A version's blob contains only these tensors.
     pub part: TrainedPart,
     /// All weights in one vector, in the order of the model's parameters.
     pub weights: Vec<f32>,

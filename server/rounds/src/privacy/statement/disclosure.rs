@@ -1,4 +1,4 @@
-//! The parts of the statement about figures without noise: the figures that are withheld, and those that are shown.
+//! The parts of the statement that list the figures which are withheld, and those which are shown without noise.
 
 use folkmoot_api::statement::Statement;
 
@@ -35,7 +35,7 @@ const SHOWN: &str = "Every role sees the following figures exactly, in addition 
                      wait, how many bytes clients downloaded, how often rounds changed their phase and how often requests were \
                      refused.";
 
-/// For sampled tasks, counts of a round's clients are withheld.
+/// For sampled tasks, the counts of a round's clients are withheld.
 const SHOWN_OF_SAMPLES: &str = "Every role sees the following figures exactly, in addition to the facts that are not protected: how \
                                 many clients are enrolled and revoked, how often an enrolment token was used, and when rounds \
                                 open and close, which only the clock decides. The figures carry no noise and are not counted in \

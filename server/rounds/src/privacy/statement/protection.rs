@@ -1,4 +1,4 @@
-//! The first parts of a statement, by their usual names: the setting, the unit, the adjacency, the release, and
+//! The first parts of a statement, with the names that the literature uses: setting, unit, adjacency, release, and
 //! trust.
 
 use folkmoot_api::statement::Statement;
@@ -83,7 +83,7 @@ fn adjacency(promise: &Promise<'_>) -> String {
     )
 }
 
-/// Returns the sentence that lists the released data, which the promise covers.
+/// Returns the sentence that lists the released data. The promise covers exactly this data.
 fn released(promise: &Promise<'_>) -> String {
     if promise.is_local() {
         return "The coordinator receives every update that clients send, with its noise. Others receive the model versions \

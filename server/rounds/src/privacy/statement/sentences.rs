@@ -1,4 +1,4 @@
-//! The statement in sentences. Each sentence describes something that the code enforces, or names the party that a
+//! The statement in sentences. Each sentence describes something that the code enforces, or names a party that the
 //! reader must trust.
 
 use folkmoot_api::statement::Statement;
@@ -187,7 +187,7 @@ fn say_sampling(statement: &mut Statement, promise: &Promise<'_>) {
                 "Claimed: each version is one draw. Each waiting client of the population is drawn with probability {rate}, \
                  independently of the others; a client that does not wait is not drawn. The coordinator draws exactly once \
                  for each version: it repeats no draw and limits none, and a draw that selects nobody makes a version, too. \
-                 Only the clock decides when rounds draw and end. The claim holds only against those who do not learn who \
+                 Only the clock decides when rounds draw and end. The claim holds only against people who do not learn who \
                  was drawn.{plain}"
             )
         }
@@ -262,7 +262,7 @@ fn say_what_is_not_counted(statement: &mut Statement, promise: &Promise<'_>) {
     }
 }
 
-/// Adds the sentence about what the model had learned before the task.
+/// Adds the sentence about the knowledge that the model had before the task.
 fn say_ancestors(statement: &mut Statement, promise: &Promise<'_>) {
     let Promise { task, budget, .. } = promise;
     let Some(nearest) = budget.ancestors.first() else {
@@ -312,7 +312,7 @@ fn say_accountant(statement: &mut Statement, promise: &Promise<'_>) {
     statement.say("Accountant", format!("{accountant}; discrete Gaussian noise by {sampler}; {proof}."));
 }
 
-/// Returns an epsilon with a judgement of its strength, always together with its delta and unit.
+/// Returns an epsilon with a rating of its strength. The text always states the delta and the unit.
 fn opinion(promise: &Promise<'_>, epsilon: Epsilon) -> String {
     capitalised(&Opinion::new(epsilon, promise.budget.delta, promise.unit(), promise.clients).to_string())
 }

@@ -1,5 +1,5 @@
-//! Tests the statements of the example tasks and of every mechanism: all required parts are present, and decision
-//! 0029 accounts for each.
+//! Tests the statements of the example tasks and of every mechanism. Each must have all required parts, and decision
+//! 0029 must have a row about each part.
 
 use std::path::{Path, PathBuf};
 
@@ -7,10 +7,9 @@ use folkmoot_coordinator::task::TaskDescription;
 
 use super::*;
 
-/// The decision whose table says what makes each sentence true.
+/// The decision whose table lists the code and tests that make each part of a statement true.
 const DECISION: &str = include_str!("../../../../../../docs/decisions/0029-what-a-statement-rests-on.md");
-/// The parts that every statement needs, by their usual names: Ponomareva et al. 2023, "How to DP-fy ML", section
-/// 5.3.
+/// The parts that every statement needs, with the names of Ponomareva et al. 2023, "How to DP-fy ML", section 5.3.
 const PARTS: [&str; 18] = [
     "Setting",
     "Unit",
@@ -32,7 +31,7 @@ const PARTS: [&str; 18] = [
     "Accountant",
 ];
 
-/// The tasks under `examples/`, by file.
+/// Returns the tasks under `examples/`, with their files.
 fn examples() -> Vec<(PathBuf, TaskDescription)> {
     let server = std::env::var("CARGO_MANIFEST_DIR").expect("cargo says where the package is");
     let (mut folders, mut found) = (vec![Path::new(&server).join("../../examples")], Vec::new());

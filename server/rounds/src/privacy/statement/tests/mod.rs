@@ -56,12 +56,12 @@ fn sampled() -> TaskRecord {
     task("sampled", &privacy, &json!({ "kind": "poisson", "sampling_rate": 0.01 }))
 }
 
-/// Returns the statement after `releases` releases of the task, and as many of another one.
+/// Returns the statement after `releases` releases of the task, and the same number of releases of another task.
 fn stated(task: &TaskRecord, releases: u64) -> Statement {
     stated_in(PopulationPrivacy::default(), task, releases)
 }
 
-/// Like [`stated`], in a population with these settings.
+/// Like [`stated`], but in a population with these settings.
 fn stated_in(population: PopulationPrivacy, task: &TaskRecord, releases: u64) -> Statement {
     let terms = super::super::terms(task).expect("it promises privacy");
     let mut totals = Totals::default();
@@ -121,7 +121,7 @@ fn a_claim_of_sampling_is_named_with_what_it_saves() {
         statement.epsilon_by_loss_distribution.unwrap(),
         statement.epsilon_without_amplification.unwrap(),
     ];
-    // The loss distribution gives the tighter bound, and both bounds are far below the cost without the claim.
+    // The loss distribution gives the tighter bound. Both bounds are far below the cost without the claim.
     assert!(0.0 < tight && tight < rdp && rdp <= 4.0 && plain > 3.0 * rdp, "{tight} {rdp} {plain}");
     assert_eq!((statement.rho_spent, statement.sampling_rate), (None, Some(0.01)));
     assert!(said(&statement, "Participations").starts_with("A client's updates may be in every version"));
@@ -255,7 +255,7 @@ fn a_task_counts_what_was_spent_on_the_versions_before_it() {
     };
     let alone = stated(Vec::new());
     assert_eq!(alone.epsilon_of_lineage, alone.epsilon_spent);
-    // Three versions of its own and five of the other cost as much as eight of one task.
+    // Three versions of the task and five of its ancestor must cost as much as eight versions of one task.
     let clone = stated(vec![ancestor(first, "digits", 5, false), ancestor(second, "others", 9, false)]);
     let mut eight = Totals::default();
     eight.add(task.id, terms.charge, 8);
