@@ -42,7 +42,7 @@ pub enum DataFolderError {
     )]
     IsRecovered(PathBuf),
     /// A coordinator is running on the folder.
-    #[error("a coordinator is running on the data folder {0}; stop it first")]
+    #[error("a coordinator is running on the data folder {0}; stop the coordinator first")]
     IsServed(PathBuf),
     /// The folder is missing, or does not belong to a coordinator.
     #[error("{0} is not the data folder of a coordinator; name the right folder with --data")]
@@ -86,7 +86,8 @@ impl DataFolder {
     /// Opens a coordinator's folder exclusively, while no coordinator is running on it.
     ///
     /// # Errors
-    /// Fails if `path` is not a coordinator's data folder, or a coordinator is running on it.
+    /// Fails if `path` is not a coordinator's data folder, if a coordinator is running on it, or if the lock file
+    /// cannot be opened.
     pub fn open_alone(path: &Path) -> Result<Self, DataFolderError> {
         if !path.join(NODE_FILE).is_file() {
             return Err(DataFolderError::Missing(path.to_owned()));

@@ -19,7 +19,7 @@ pub fn check_room(folder: &Path) -> Result<(), String> {
 fn enough(free: Option<u64>) -> Result<(), String> {
     match free {
         Some(free) if free < FREE_BYTES_MIN => Err(format!(
-            "the data folder's disk has {} MiB left; at least {} MiB are needed. Free some space on it",
+            "the data folder's disk has {} MiB left; at least {} MiB are needed. Free some space on this disk",
             free >> 20,
             FREE_BYTES_MIN >> 20
         )),

@@ -132,10 +132,10 @@ pub struct Host {
     pub organisation: OrganisationId,
     /// The root certificate's file, if the coordinator's own authority issued its certificate.
     pub root_certificate: Option<PathBuf>,
-    /// The first admin key, if this start created it because the organisation had no key. The database stores only its
-    /// hash.
+    /// The first admin key, if the coordinator created one at this start because the organisation had no key. The
+    /// database stores only its hash.
     pub first_api_key: Option<String>,
-    /// The file that contains the first admin key, if this start created the key.
+    /// The file that contains the first admin key, if the coordinator created the key at this start.
     pub first_api_key_file: Option<PathBuf>,
     certificate: Option<LiveCertificate>,
     clock: Clock,
@@ -151,7 +151,8 @@ impl Host {
     /// host.
     ///
     /// # Errors
-    /// Fails if the data folder, the database, the certificates or the address cannot be used.
+    /// Returns a [`HostError`] if the data folder, the database, the blobs, the round log, the certificates or the
+    /// address cannot be used, or if old update logs cannot be removed.
     pub fn start(
         config: HostConfig,
         clock: Clock,
@@ -303,7 +304,7 @@ fn certificate(
     }
 }
 
-/// Creates an admin key if the organisation has none, and returns it.
+/// Creates an admin key and returns it. Returns `None` if the organisation already has a key.
 async fn ensure_api_key(
     coordinator: &Coordinator,
     organisation_id: OrganisationId,

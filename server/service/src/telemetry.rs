@@ -22,9 +22,9 @@ pub enum TelemetryError {
     /// The filter is not valid.
     #[error("`{filter}` is not a valid log filter: {detail}")]
     Filter {
-        /// The filter.
+        /// The text of the filter.
         filter: String,
-        /// The reason.
+        /// The reason why the filter is not valid.
         detail: String,
     },
     /// The process already has a log.

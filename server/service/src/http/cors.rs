@@ -52,7 +52,7 @@ fn is_for_devices(path: &str) -> bool {
 /// A message that names the invalid origin.
 pub fn check_origins(origins: &[String]) -> Result<(), String> {
     if origins.len() > ORIGINS_MAX {
-        return Err(format!("too many origins: at most {ORIGINS_MAX} can be allowed"));
+        return Err(format!("the list has {} origins; at most {ORIGINS_MAX} can be allowed", origins.len()));
     }
     match origins.iter().find(|origin| origin.as_str() != ANY && !is_origin(origin)) {
         Some(origin) => Err(format!(

@@ -91,7 +91,7 @@ impl Modify for Schemes {
         let bearer = HttpBuilder::new()
             .scheme(HttpAuthScheme::Bearer)
             .bearer_format("ID.SECRET")
-            .description(Some("An API key. The scope names the least role that it needs."))
+            .description(Some("An API key. The scope names the lowest role that may use the endpoint."))
             .build();
         let signature = ApiKeyValue::with_description(
             folkmoot_protocol::headers::SIGNATURE,

@@ -8,7 +8,7 @@ use crate::disk::check_room;
 
 /// The earliest plausible time: the start of 2023, in milliseconds since 1970. A clock with an earlier time is wrong.
 const EARLIEST: Timestamp = Timestamp(1_672_531_200_000);
-/// The largest step back, in milliseconds, that counts as a normal clock correction.
+/// The largest step back, in milliseconds, that is accepted as a normal clock correction.
 const BACK_MAX: u64 = 60_000;
 
 /// Returns the reasons why the coordinator is not ready, one sentence each; empty if it is ready.

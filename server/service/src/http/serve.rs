@@ -43,9 +43,9 @@ pub enum ServeError {
     /// The address cannot be bound.
     #[error("cannot listen on {address}: {source}; choose another address with --listen")]
     Bind {
-        /// The address.
+        /// The address to listen on.
         address: SocketAddr,
-        /// Why.
+        /// The operating system's error.
         source: io::Error,
     },
     /// The listening socket failed.
@@ -76,7 +76,7 @@ impl Listener {
 /// Serves until `shutdown` resolves, then waits for open requests to finish.
 ///
 /// # Errors
-/// Fails if the socket fails.
+/// Fails if the listening socket fails.
 pub async fn serve(
     listener: Listener,
     router: Router,

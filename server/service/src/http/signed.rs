@@ -17,9 +17,9 @@ use super::{
 
 /// An authenticated client's request, with its body.
 pub struct Signed<T> {
-    /// The client.
+    /// The client that signed the request.
     pub client: ClientRecord,
-    /// The body.
+    /// The parsed body.
     pub message: T,
     /// When the request was verified.
     pub now: Timestamp,

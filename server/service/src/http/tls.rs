@@ -27,17 +27,17 @@ pub enum TlsError {
     /// A file could not be read or written.
     #[error("{path}: {source}")]
     File {
-        /// The file.
+        /// The path of the file.
         path: String,
-        /// Why.
+        /// The operating system's error.
         source: io::Error,
     },
     /// A file does not contain a usable certificate or key.
     #[error("{path} does not contain a usable certificate or key: {detail}")]
     Unusable {
-        /// The file.
+        /// The path of the file.
         path: String,
-        /// Why.
+        /// The reason, in the words of the parser or the TLS library.
         detail: String,
     },
     /// Only some files of the coordinator's own authority exist.
@@ -47,7 +47,7 @@ pub enum TlsError {
          away so that it creates all three again"
     )]
     Partial {
-        /// The folder.
+        /// The path of the folder.
         folder: String,
         /// The files that exist.
         there: String,

@@ -59,7 +59,7 @@ pub async fn check(
 }
 
 /// Awaits the look-up of a key. If the key is wrong, counts the failure for the sender's address. An address with too
-/// many failures is told to slow down, and its connection is closed if it does not.
+/// many failures is told to slow down. If it continues, its connection is closed.
 pub async fn throttled<T>(
     app: &App,
     parts: &Parts,
@@ -94,7 +94,8 @@ pub async fn caller(app: &App, method: &Method, headers: &HeaderMap) -> Result<C
 /// Finds a key and verifies its secret; revoked keys are rejected.
 ///
 /// # Errors
-/// [`ErrorCode::ApiKeyInvalid`] if the key is unknown or revoked, or its secret is wrong.
+/// [`ErrorCode::ApiKeyInvalid`] if the key is unknown or revoked, or its secret is wrong. Also fails if the storage
+/// fails.
 pub async fn key(storage: &Storage, key: &Credential) -> Result<ApiKeyRecord, Refusal> {
     let invalid = || {
         Refusal::new(
@@ -113,7 +114,8 @@ pub async fn key(storage: &Storage, key: &Credential) -> Result<ApiKeyRecord, Re
 /// Finds the key that a session was started with. The session has the key's rights, and ends when the key is revoked.
 ///
 /// # Errors
-/// [`ErrorCode::ApiKeyInvalid`] if the session has ended or its secret is wrong, or the key was revoked.
+/// [`ErrorCode::ApiKeyInvalid`] if the session is unknown or has ended, its secret is wrong, or the key was revoked.
+/// Also fails if the storage fails.
 pub async fn key_of_session(app: &App, session: &Credential) -> Result<ApiKeyRecord, Refusal> {
     let over = || Refusal::new(ErrorCode::ApiKeyInvalid, "the session has ended; sign in again");
     let storage = &app.coordinator.storage;

@@ -29,7 +29,7 @@ pub fn clear() -> String {
     format!("{NAME}=; Path=/v1/admin; Max-Age=0; HttpOnly; Secure; SameSite=Strict")
 }
 
-/// Derives a session's token against forged requests from the session cookie.
+/// Derives a session's CSRF token from the session cookie.
 pub fn token_of(session: &Credential) -> String {
     blake3::derive_key("folkmoot 2026-11 csrf token of a session", session.to_string().as_bytes())
         .iter()
@@ -45,7 +45,7 @@ pub fn check_token(session: &Credential, method: &Method, headers: &HeaderMap) -
         return Ok(());
     }
     let detail = format!(
-        "the header {TOKEN_HEADER} is missing or wrong; a {method} request in a session must send the csrf_token from GET /v1/admin/session in it"
+        "the header {TOKEN_HEADER} is missing or wrong; a {method} request in a session must send in it the csrf_token from GET /v1/admin/session"
     );
     Err(Refusal::new(ErrorCode::RoleInsufficient, detail))
 }

@@ -14,13 +14,13 @@ static ONE_AT_A_TIME: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(())
 
 /// A demo for a coordinator without tasks: one task, and clients that run inside the coordinator's process.
 pub trait FirstRun: Send + Sync {
-    /// The ONNX model.
+    /// Returns the ONNX model.
     fn model(&self) -> &'static [u8];
 
-    /// The description of the task.
+    /// Returns the description of the task.
     fn description(&self) -> TaskDescription;
 
-    /// The number of clients.
+    /// Returns the number of clients.
     fn clients(&self) -> u64;
 
     /// Starts the clients, which enrol with the token and run until the process ends.
@@ -42,7 +42,7 @@ pub async fn start_demo(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
 ) -> Result<(StatusCode, Json<TaskView>), Refused> {
-    // Handle one request at a time, so that a second request finds the task of the first and fails.
+    // Handle one request at a time, so that a second request finds the first request's task and fails.
     let _alone = ONE_AT_A_TIME.lock().await;
     let (coordinator, now) = (&app.coordinator, (app.clock)());
     let storage = &coordinator.storage;

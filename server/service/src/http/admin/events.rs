@@ -50,7 +50,7 @@ struct Changed {
 
 /// The description of an event in the OpenAPI document.
 #[derive(utoipa::ToSchema)]
-#[allow(dead_code, reason = "the document is made of it, and nothing else")]
+#[allow(dead_code, reason = "only the OpenAPI document uses this type")]
 struct ServerSentEvent {
     /// `hello` or `tasks`.
     event: String,
@@ -65,8 +65,8 @@ pub struct Listeners {
 }
 
 impl Listeners {
-    /// Adds a listener; returns `None` if there are [`LISTENERS_MAX`]. The loop that looks up changes runs as long as
-    /// a listener holds its sender.
+    /// Adds a listener. Returns `None` if there are already [`LISTENERS_MAX`] listeners. The loop that looks up changes
+    /// runs as long as a listener holds its sender.
     fn join(&self, organisation_id: OrganisationId, app: &App) -> Option<Listener> {
         let mut senders = self.of_organisation.lock().unwrap_or_else(PoisonError::into_inner);
         senders.retain(|_, sender| sender.strong_count() > 0);

@@ -87,7 +87,7 @@ async fn await_assignment(
     let end = tokio::time::Instant::now() + wait;
     let mut closing = app.closing.clone();
     while goes_on(waiter, &mut closing, end).await {
-        // When the wait ends, the answer checks for an assignment once more.
+        // At the end of the wait, the handler checks for an assignment once more.
         if *closing.borrow() || tokio::time::Instant::now() >= end {
             return Ok(None);
         }

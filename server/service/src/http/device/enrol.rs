@@ -15,9 +15,9 @@ use crate::http::{App, body, problem::Refused, signed};
 
 /// `POST /v1/enrol`
 ///
-/// Anybody may send this request. The request must therefore be small, and its memory counts against a budget that all
+/// Anybody may send this request. The request must therefore be small, and its memory is taken from a budget that all
 /// unauthenticated senders share. Nothing is stored before the token is verified. An address that sends too many wrong
-/// tokens is told to slow down, and its connection is closed if it does not.
+/// tokens is told to slow down. If it continues, its connection is closed.
 pub async fn enrol(State(app): State<App>, request: Request<Body>) -> Result<Json<EnrolResponse>, Refused> {
     let (parts, body) = request.into_parts();
     let sender = app.edge.sender(&parts.headers, &parts.extensions);

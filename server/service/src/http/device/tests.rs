@@ -252,7 +252,7 @@ async fn a_device_that_asks_too_often_is_told_to_wait() {
         );
         assert_eq!(problem.retry_after_milliseconds, Some(1_000));
     }
-    // After the wait that it was told, the device is accepted again.
+    // After the requested wait, the device is accepted again.
     edge.set_clock(edge.now().plus_seconds(1));
     let (status, _) = edge.send("GET", &path, None).await;
     assert_eq!(status, StatusCode::NOT_FOUND);

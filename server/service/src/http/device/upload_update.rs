@@ -18,8 +18,8 @@ use http_body_util::BodyExt;
 
 use crate::http::{App, body, problem::Refused, signed};
 
-/// The maximum number of rounds for which a complete update waits, each of which may fill up first. After that, the
-/// client must repeat its request.
+/// The maximum number of rounds that a complete update waits for. Each of them may be full before the update enters it.
+/// After that, the client must repeat its request.
 const ROUNDS_AWAITED: usize = 64;
 /// The maximum time to wait for each of the awaited rounds to open.
 const ROUND_AWAITED: Duration = Duration::from_secs(2);

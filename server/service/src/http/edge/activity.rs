@@ -17,14 +17,15 @@ use tokio::time::Instant;
 
 /// The activity on one connection, which decides when the connection is closed as useless.
 ///
-/// Only requests count. Pings and other frames do not, because a peer could send them forever.
+/// Only requests are activity. Pings and other frames are not, because a peer could send them forever.
 pub struct Activity {
     state: Mutex<State>,
     /// The number of consecutive answers that told the peer to slow down.
     refused: AtomicUsize,
 }
 
-/// The maximum number of consecutive answers that tell a peer to slow down. A peer that exceeds it is ignoring them.
+/// The maximum number of consecutive answers that tell a peer to slow down. After that, the peer is considered to
+/// ignore them.
 const REFUSED_MAX: usize = 20;
 
 struct State {
@@ -167,7 +168,7 @@ mod tests {
         let (one, other) = (activity.begin(), activity.begin());
         assert_eq!(since(&activity), None, "a long poll waits on our side");
         drop(one);
-        assert_eq!(since(&activity), None, "one is still under way");
+        assert_eq!(since(&activity), None, "one is still in progress");
         let before = Instant::now();
         drop(other);
         assert!(is_idle(&activity) && since(&activity) >= Some(before), "not since it was opened");

@@ -35,7 +35,7 @@ const NEW_CONNECTIONS_PER_SECOND: f64 = 50.0;
 
 /// The open connections, limited in total and per address.
 ///
-/// A connection over the limit is closed at once, which tells a client more than an endless wait.
+/// A connection over the limit is closed at once, so that the client gets an error instead of waiting forever.
 pub struct Connections {
     in_all_max: usize,
     per_address_max: usize,
@@ -148,7 +148,7 @@ impl Drop for Admitted {
 pub struct Guarded<A> {
     /// The inner acceptor.
     pub acceptor: A,
-    /// The limits.
+    /// The open connections and the limits on them.
     pub connections: Arc<Connections>,
 }
 
@@ -207,7 +207,7 @@ where
         Box::pin(async move {
             let address = stream.peer_addr()?.ip();
             let admitted = connections.admit(address);
-            let admitted = admitted.ok_or_else(|| io::Error::other("more connections than the limit"))?;
+            let admitted = admitted.ok_or_else(|| io::Error::other("the limit on connections is reached"))?;
             let (stream, service) = connections.handshakes.pass(acceptor.accept(stream, service)).await?;
             let activity = Activity::new();
             let stream = LimitedStream::new(stream, activity.clone(), connections.patience);

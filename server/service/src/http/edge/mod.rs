@@ -38,8 +38,8 @@ use crate::http::problem::Refused;
 
 /// The total size, in bytes, of request bodies in progress from unauthenticated senders.
 const STRANGERS_BYTES_MAX: usize = 32 << 20;
-/// The total size, in bytes, of request bodies in progress from enrolled clients and key holders. Updates do not
-/// count: they are written to disk as they arrive.
+/// The total size, in bytes, of request bodies in progress from enrolled clients and key holders. It excludes updates,
+/// which are written to disk as they arrive.
 const KNOWN_BYTES_MAX: usize = 256 << 20;
 
 /// The maximum number of enrolments processed at the same time. Each enrolment costs a signature verification and a
@@ -81,8 +81,8 @@ impl Edge {
         }
     }
 
-    /// Counts a wrong token or key. Returns `refusal`, or a rate-limit refusal if too many wrong ones came from the
-    /// address. A correct token or key is never refused because of wrong ones from the same address.
+    /// Counts a wrong token or key. Returns `refusal`, or a rate-limit refusal if the address has sent too many wrong
+    /// tokens or keys. A correct token or key is never refused because of wrong ones from the same address.
     pub fn failed(&self, sender: Peer, refusal: Refusal, now: Timestamp) -> Refusal {
         let detail = "too many wrong tokens or keys came from this address; slow down";
         self.failures.check(sender, now, detail).err().unwrap_or(refusal)

@@ -16,7 +16,7 @@ use super::{activity::Activity, warn_of};
 /// The first bytes of an HTTP/2 connection (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// The time limits after which a connection counts as useless and is closed.
+/// The time limits after which a connection is considered useless and is closed.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
     /// The maximum time until the peer has sent enough bytes to determine its HTTP version.
@@ -210,7 +210,7 @@ mod tests {
             assert_eq!(stream.end(), end);
         }
         let poll = activity.begin();
-        assert_eq!(stream.end(), None, "a poll is under way");
+        assert_eq!(stream.end(), None, "a poll is in progress");
         drop(poll);
         assert!(stream.end() >= end);
     }

@@ -21,7 +21,7 @@ impl Tarpit {
         Self { places: Semaphore::new(HELD_MAX) }
     }
 
-    /// Waits for [`DELAY`], or not at all if [`HELD_MAX`] answers are waiting.
+    /// Delays an answer by [`DELAY`]. Returns at once if [`HELD_MAX`] answers are already delayed.
     pub async fn hold(&self) {
         if let Ok(_place) = self.places.try_acquire() {
             tokio::time::sleep(DELAY).await;

@@ -58,7 +58,8 @@ pub fn get_blob() {}
 )]
 pub fn upload_status() {}
 
-/// Uploads an update, or the rest of one. The update is accepted once it is durable, and counts exactly once.
+/// Uploads an update, or the rest of one. The coordinator accepts an update when it is stored durably. A repeated
+/// upload is not counted again.
 #[utoipa::path(
     put, path = "/v1/assignments/{id}/update", tag = "device", security(("client_signature" = [])),
     params(

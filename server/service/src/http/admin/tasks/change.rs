@@ -52,8 +52,9 @@ pub async fn change(app: &App, caller: &Caller, id: &str, input: TaskInput) -> R
     view(storage, task).await
 }
 
-/// Starts a task if its population allows it. Since the task was created or paused, another task may have started
-/// there or used up the shared budget. The inner error is a conflict: the population changed after it was read.
+/// Starts a task if its population allows it. Since the task was created or paused, another task may have started in
+/// the population or used up the shared budget. The inner error is a conflict: the population changed after it was
+/// read.
 async fn start(
     coordinator: &Coordinator,
     task: &TaskRecord,

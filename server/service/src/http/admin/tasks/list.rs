@@ -55,7 +55,7 @@ pub async fn list_tasks(
         let detail = format!("state is `{state}`; it must be one of {}", TaskState::NAMES.join(", "));
         return Err(Refusal::new(ErrorCode::MalformedRequest, detail).into());
     }
-    // No name contains such a character, and some databases reject it.
+    // No name contains a control character, and some databases reject such a search text.
     if page.name.as_deref().is_some_and(|name| check_characters(name).is_err()) {
         return Err(Refusal::new(
             ErrorCode::MalformedRequest,

@@ -19,7 +19,7 @@ pub async fn pause_view(
     let happened = match reason {
         PauseReason::FailedCommits { rounds, .. } => return Ok(failed_commits(reason, *rounds)),
         PauseReason::AbandonedRounds { rounds, .. } => {
-            format!("{rounds} rounds in a row were abandoned because too few updates came")
+            format!("{rounds} rounds in a row were abandoned because too few updates arrived")
         }
         PauseReason::FailedAssignments { assignments, .. } => {
             format!("{assignments} assignments since the last version brought no update")
@@ -77,7 +77,7 @@ fn explain(most: Option<(&'static str, Option<String>)>) -> (String, &'static st
         ),
         ("left_behind", _) => (
             "most clients of the last round fell too far behind".into(),
-            "Raise the bound of scheduling, or set at_bound = \"delay\".",
+            "Raise the staleness bound of [scheduling], or set at_bound = \"delay\".",
         ),
         _ => (
             "most clients of the last round sent no update before the deadline".into(),

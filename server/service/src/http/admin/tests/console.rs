@@ -70,7 +70,7 @@ async fn a_model_is_shown_with_what_it_costs() {
     assert_eq!(code, ErrorCode::ResourceUnknown);
 }
 
-/// Checks an unfinished task, as the console's form does after every change.
+/// Sends an unfinished task to the check endpoint, as the console's form does after every change.
 #[tokio::test]
 async fn a_check_lists_every_fault_and_writes_the_file() {
     let running = start().await;

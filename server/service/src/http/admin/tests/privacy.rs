@@ -199,7 +199,7 @@ async fn a_population_has_one_budget_for_all_its_tasks() {
     // Without a budget no further task may run after promises were made, whether it is private or not.
     for description in [private(), description()] {
         let refusal = refused(admin.create_task(description, kept.model, false).await);
-        assert!(refusal.1.contains("no budget limits what the tasks spend together"), "{}", refusal.1);
+        assert!(refusal.1.contains("no budget limits their total spending"), "{}", refusal.1);
     }
     for task in [second.id, plain.id] {
         assert_eq!(refused(admin.change_task(task, TaskVerb::Activate).await).0, ErrorCode::TaskInvalid);
@@ -237,7 +237,11 @@ async fn a_clone_counts_what_was_spent_on_its_ancestors() {
     };
     // Both versions together cost the first task's whole epsilon of 8. A clone of version 1 has some epsilon left.
     let refusal = clone(2, 8.0).await.unwrap_err();
-    assert!(refusal.0.detail.contains("has already cost its clients epsilon "), "{}", refusal.0.detail);
+    assert!(
+        refusal.0.detail.contains("has already cost this population's clients epsilon "),
+        "{}",
+        refusal.0.detail
+    );
     assert_eq!(clone(0, 8.0).await.unwrap().description.population, digits);
     let second = clone(1, 20.0).await.unwrap();
     let statement = admin.privacy(second.id).await.unwrap();

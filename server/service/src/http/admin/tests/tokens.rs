@@ -50,7 +50,7 @@ async fn a_token_has_bounds_unless_none_are_asked_for() {
     ] {
         let (code, detail) = refused(admin.create_token_from(&contradiction).await);
         assert_eq!(code, ErrorCode::MalformedRequest);
-        assert!(detail.starts_with(field) && detail.contains("one or the other"), "{detail}");
+        assert!(detail.starts_with(field) && detail.contains("only one of the two"), "{detail}");
     }
     running.host.stop().await.unwrap();
 }

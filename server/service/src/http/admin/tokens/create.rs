@@ -29,10 +29,10 @@ const EXPIRES_IN_MAX: u64 = 100 * 365 * 86_400;
 fn uses_max(request: &CreateTokenRequest) -> Result<Option<u64>, Refusal> {
     match (request.uses_max, request.unlimited_uses) {
         (Some(0), _) => malformed(format!(
-            "uses_max is 0; it must be at least 1. Leave it out for {USES_DEFAULT}, or set unlimited_uses"
+            "uses_max is 0; it must be at least 1. Omit uses_max for the default of {USES_DEFAULT}, or set unlimited_uses for no limit"
         )),
         (Some(uses), true) => malformed(format!(
-            "uses_max is {uses} and unlimited_uses is set; a token has one or the other. Leave one out"
+            "uses_max is {uses} and unlimited_uses is set, which contradict each other; set only one of the two"
         )),
         (None, true) => Ok(None),
         (uses, false) => Ok(Some(uses.unwrap_or(USES_DEFAULT))),
@@ -43,15 +43,15 @@ fn uses_max(request: &CreateTokenRequest) -> Result<Option<u64>, Refusal> {
 fn expires_at(request: &CreateTokenRequest, now: Timestamp) -> Result<Option<Timestamp>, Refusal> {
     match (request.expires_in_seconds, request.no_expiry) {
         (Some(0), _) => malformed(format!(
-            "expires_in_seconds is 0; it must be at least 1. Leave it out for {EXPIRES_IN_DEFAULT} (30 days), or set \
-             no_expiry"
+            "expires_in_seconds is 0; it must be at least 1. Omit expires_in_seconds for the default of \
+             {EXPIRES_IN_DEFAULT} (30 days), or set no_expiry for no limit"
         )),
         (Some(seconds), _) if seconds > EXPIRES_IN_MAX => malformed(format!(
             "expires_in_seconds is {seconds}; it must be at most {EXPIRES_IN_MAX} (100 years). Set no_expiry for a token \
-             without an end"
+             that never expires"
         )),
         (Some(seconds), true) => malformed(format!(
-            "expires_in_seconds is {seconds} and no_expiry is set; a token has one or the other. Leave one out"
+            "expires_in_seconds is {seconds} and no_expiry is set, which contradict each other; set only one of the two"
         )),
         (None, true) => Ok(None),
         (seconds, false) => Ok(Some(now.plus_seconds(seconds.unwrap_or(EXPIRES_IN_DEFAULT)))),

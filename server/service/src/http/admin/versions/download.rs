@@ -64,7 +64,10 @@ async fn find(app: &App, task: &TaskRecord, number: &str) -> Result<ModelVersion
     };
     found.ok_or_else(|| {
         let number: String = number.chars().take(20).collect();
-        let detail = format!("task {} has no model version {number}; ask for a number or `latest`", task.id);
+        let detail = format!(
+            "task {} has no model version {number}; request an existing version or `latest`",
+            task.id
+        );
         Refusal::new(ErrorCode::ModelVersionUnknown, detail)
     })
 }

@@ -128,7 +128,7 @@ async fn a_task_that_is_cancelled_in_mid_round_has_paid() {
     // A new task treats the device as if it had never taken part, so the population needs a budget for both tasks.
     let (code, detail) = edge.try_open(local()).await.unwrap_err();
     assert_eq!(code, ErrorCode::TaskInvalid);
-    assert!(detail.contains("no budget limits what the tasks spend together"), "{detail}");
+    assert!(detail.contains("no budget limits their total spending"), "{detail}");
     edge.set_budget(3.0 * EPSILON).await;
     let (again, assignment) = edge.assign_to(local()).await;
     assert_eq!(edge.answer(again, &assignment).await, None);

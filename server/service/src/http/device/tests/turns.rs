@@ -165,7 +165,7 @@ async fn what_waits_in_line_is_counted_among_what_strangers_have_under_way() {
         assert!(line.len() * token.len() <= STRANGERS_BYTES, "{} wait", line.len());
     };
     assert_eq!(refused, Some(ErrorCode::Overloaded));
-    // Enrolments that left the line no longer count.
+    // Enrolments that left the line no longer use memory of the budget.
     drop((line, turns));
     assert_eq!(edge.forged(OTHER).await, Some(ErrorCode::SignatureInvalid));
 }

@@ -44,8 +44,11 @@ fn every_field_of_every_answer_is_decided() {
     };
     for (told, decided) in [(&told.fields, &decided.fields), (&told.opaque, &decided.opaque)] {
         let (undecided, unknown) = (difference(told, decided), difference(decided, told));
-        assert_eq!(undecided, "", "decide in tests/disclosure/table.rs what may be told of these");
-        assert_eq!(unknown, "", "no answer has these any more: remove them from tests/disclosure/table.rs");
+        assert_eq!(undecided, "", "add these fields with a decision to tests/disclosure/table.rs");
+        assert_eq!(
+            unknown, "",
+            "no response has these fields any more; remove them from tests/disclosure/table.rs"
+        );
     }
 }
 
@@ -194,7 +197,7 @@ async fn figures_of_clients_are_withheld_where_a_task_with_privacy_has_run() {
         let measured = &seen["EvaluationView.accuracy"];
         assert_eq!(measured.iter().filter(|value| !value.is_null()).count(), own_evaluations(&seen));
         let bytes: u64 = seen["HourView.upload_bytes"].iter().filter_map(Value::as_u64).sum();
-        assert_eq!(bytes, 2 * UPDATES * UPDATE_BYTES, "those of the two tasks that promise nothing");
+        assert_eq!(bytes, 2 * UPDATES * UPDATE_BYTES, "only the two tasks without privacy are counted");
     }
     running.host.stop().await.unwrap();
 }

@@ -24,7 +24,7 @@ pub(super) enum Decision {
 /// A schema, a decision, and fields.
 type Row = (&'static str, Decision, &'static [&'static str]);
 
-/// Every field of every JSON answer.
+/// Every field of every JSON response.
 pub(super) const FIELDS: &[Row] = &[
     ("ApiKeyView", NotClients, &["created_at", "id", "name", "revoked_at", "role"]),
     ("CheckTaskView", NotClients, &["command", "description", "faults", "notes", "toml"]),
@@ -153,7 +153,7 @@ pub(super) const FIELDS: &[Row] = &[
     ("SeriesView", NotClients, &["stride", "withheld"]),
     ("SessionView", NotClients, &["api_key_id", "api_key_name", "csrf_token", "expires_at", "role"]),
     ("SettingsView", NotClients, &["by", "delta", "epsilon", "unit", "weakened"]),
-    // For counts, the containing field decides.
+    // The decision for a count is that of the field that contains this view.
     ("ShareView", Clients, &["clients", "value"]),
     ("SliceView", Withheld, &["example_count"]),
     ("SliceView", OfPrivateTask, &["accuracy", "mean_loss"]),
@@ -250,7 +250,7 @@ pub(super) const METRICS: &[(&str, Decision)] = &[
     // An update that cannot be combined, or a failure of the coordinator.
     ("folkmoot_commits_failed_total", Shown),
     ("folkmoot_limit_hits_total", NotClients),
-    // Every client downloads the same bytes, except for those that it already has.
+    // Every client downloads the same bytes, except for bytes that it has in its cache.
     ("folkmoot_download_bytes_total", Shown),
     ("folkmoot_driver_panics_total", Shown),
     ("folkmoot_driver_restarts_total", Shown),
