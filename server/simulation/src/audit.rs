@@ -34,32 +34,32 @@ const COORDINATES_MIN: usize = 3;
 /// The maximum number of canaries of one kind.
 pub const CANARIES_MAX: usize = 20_000;
 const CANARIES_MIN: usize = 20;
-/// The number of updates per second that one processor makes, checks and sums, including everything else that a
-/// simulated client does: for a release build on a fast machine, and for a development build on a slow machine.
+/// The number of updates per second that one processor makes, checks and sums, including all other work of a simulated
+/// client: for a release build on a fast machine, and for a development build on a slow one.
 const UPDATES_PER_SECOND_FAST: u64 = 2_000;
 const UPDATES_PER_SECOND_SLOW: u64 = 100;
-/// The virtual seconds for which a round waits for updates.
+/// The number of virtual seconds for which a round waits for updates.
 const DEADLINE_SECONDS: u64 = 3600;
-/// The virtual seconds for which a round waits for its clients. A client that has reported comes back within seconds. A
-/// client whose update was rejected stays away for long, and would be rejected again. Waiting for such clients would
-/// cost more than everything else, because the drivers look at every waiting client whenever one arrives.
+/// The number of virtual seconds for which a round waits for its clients. A client that has reported comes back within
+/// seconds. A client whose update was rejected stays away much longer, and its next update would be rejected again.
+/// Waiting for such clients would take most of the running time, because the drivers look at every waiting client
+/// whenever one arrives.
 const GATHER_SECONDS: u64 = 60;
-/// The virtual seconds over which the clients first arrive.
+/// The number of virtual seconds over which the clients first arrive.
 const ARRIVAL_SECONDS: f64 = 1.0;
 
 /// The plan of an audit.
 #[derive(Clone, Debug)]
 pub struct AuditPlan {
-    /// The task whose privacy is audited. Its model, data, schedule and population do not matter here.
+    /// The task whose privacy is audited. Its model, data, schedule and population are not used.
     pub description: TaskDescription,
-    /// The number of canaries that keep to the norm, and of those that exceed it: 20 to 20,000 each.
+    /// The number of canaries that keep to the norm, and also of those that exceed it: 20 to 20,000 each.
     pub canaries: usize,
     /// The number of versions, 1 to 1,000. Every canary is in each of them.
     pub rounds: u64,
-    /// The probability that the audit does not accuse a correct build: above 0, below 1.
+    /// The probability, above 0 and below 1, that the audit does not refute a correct build.
     pub confidence: f64,
-    /// The part of the coordinator to break on purpose, to show that the audit finds the fault; `None` to break
-    /// nothing.
+    /// The fault to inject into the coordinator on purpose, to show that the audit finds it; `None` for no fault.
     pub sabotage: Option<Sabotage>,
 }
 
@@ -70,7 +70,7 @@ pub struct AuditReport {
     pub noise_multiplier: f64,
     /// The number of versions. Every canary was in each of them.
     pub rounds: u64,
-    /// The claim for every client, in Gaussian differential privacy.
+    /// The claim for every client, as Gaussian differential privacy.
     pub claimed: AuditedClaim,
     /// The μ of the claim: √k/z with k participations.
     pub claimed_mu: f64,
@@ -108,7 +108,7 @@ pub enum CannotAudit {
     /// The scores cannot be audited.
     #[error(transparent)]
     Audit(#[from] AuditError),
-    /// Not all rounds committed.
+    /// Some rounds did not commit.
     #[error("{committed} of {rounds} versions were released; the audit needs all of them")]
     Unfinished {
         /// The number of versions that were released.
@@ -122,10 +122,10 @@ pub enum CannotAudit {
 }
 
 impl AuditPlan {
-    /// Describes the audit before it begins: its amount of work, and the claims that it does not test.
+    /// Describes the audit before it begins: its amount of work, and the parts of the claim that it does not test.
     ///
     /// # Errors
-    /// As for [`audit`], if it rejects the plan.
+    /// As for [`audit`] if it rejects the plan.
     pub fn announcement(&self) -> Result<String, CannotAudit> {
         check(self)?;
         let Some(central) = self.description.privacy.central() else { return Err(CannotAudit::NotCentral) };
@@ -212,15 +212,15 @@ fn check(plan: &AuditPlan) -> Result<(), CannotAudit> {
     range("confidence", plan.confidence, confidence, "above 0 and below 1")
 }
 
-/// Builds the task that is run: the audited task's privacy with its noise, over canaries.
+/// Builds the task to run: the audited task's privacy and noise, with canaries as clients.
 fn audited(plan: &AuditPlan, clients: u64) -> Result<(TaskDescription, Terms), CannotAudit> {
     let mut described = plan.description.clone();
     described.settle();
-    // The audit trains another model, which does not have the tensors named in `frozen`.
+    // The audit trains another model, without the tensors that `frozen` names.
     described.plan.frozen.clear();
     let PrivacyChoice::Central(mut central) = described.privacy else { return Err(CannotAudit::NotCentral) };
     central.participations_max = Some(plan.rounds);
-    // The auditor knows who is drawn, so claim only what the noise alone protects.
+    // The auditor knows which clients are drawn, so claim only the protection by the noise.
     central.amplification = Amplification::None;
     central.noise = match central.noise {
         SumNoise::Independent => SumNoise::Independent,
@@ -251,7 +251,7 @@ fn audited(plan: &AuditPlan, clients: u64) -> Result<(TaskDescription, Terms), C
     Ok((description, terms))
 }
 
-/// A budget so large that it never ends the audit.
+/// A budget so large that the audit never exceeds it.
 const EPSILON_MAX: f64 = 1000.0;
 
 fn report(
@@ -266,7 +266,7 @@ fn report(
         _ => plan.rounds,
     };
     let claimed = AuditedClaim::of_gaussian(terms.charge.noise_multiplier, participations);
-    // There are two audits, and neither may accuse a correct build.
+    // There are two audits, and the probability that either of them refutes a correct build must be bounded.
     let confidence = 1.0 - (1.0 - plan.confidence) / 2.0;
     let settings = AuditSettings { confidence, ..AuditSettings::for_canaries(plan.canaries as u64, delta) };
     let of = |keeps: bool| {

@@ -13,10 +13,11 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Adversary {
-    /// The share of the clients that are hostile. Of n clients, exactly the whole number nearest to share·n is hostile.
+    /// The share of the clients that are hostile, from 0 to 1. The number of hostile clients is share·n, rounded to the
+    /// nearest whole number.
     #[serde(default)]
     pub share: f64,
-    /// Additional hostile clients, by number.
+    /// The numbers of additional hostile clients.
     #[serde(default)]
     pub clients: BTreeSet<u32>,
     /// The attack that all hostile clients carry out.
@@ -35,7 +36,7 @@ impl Adversary {
         check.end()
     }
 
-    /// Draws which of the clients 0 to `clients` − 1 are hostile.
+    /// Draws the numbers of the hostile clients, among the clients 0 to `clients` − 1.
     pub fn hostile(&self, clients: usize, seed: u64) -> BTreeSet<usize> {
         let mut order: Vec<usize> = (0..clients).collect();
         shuffle(&mut order, &mut Stream::new(seed, &[]));

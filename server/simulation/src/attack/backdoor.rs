@@ -16,11 +16,11 @@ const TRIGGER_FEATURES_MAX: usize = 65_536;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Backdoor {
-    /// The features of the patch, counted from 0 through the example row by row.
+    /// The indices of the features of the patch. An example's features are numbered row by row, from 0.
     pub trigger_features: Vec<usize>,
     /// The value to which the attack sets the trigger features.
     pub trigger_value: f32,
-    /// The class that the trigger should produce.
+    /// The class that the trigger should cause the model to predict.
     pub target: u32,
     /// The probability that an example gets the trigger.
     #[serde(default = "half")]
@@ -45,8 +45,8 @@ impl Backdoor {
         self.apply(examples, |_| uniform(&mut rng) <= self.poisoned_share)
     }
 
-    /// Puts the trigger into every example that is not of the target class, and labels it with the target. The accuracy
-    /// on the result is the attack's success rate.
+    /// Puts the trigger into every example of another class and labels it with the target class. Other examples are
+    /// left out. A model's accuracy on the result is the attack's success rate.
     ///
     /// # Errors
     /// [`AttackError`] if the examples lack classes or the trigger's features.
@@ -56,7 +56,8 @@ impl Backdoor {
         self.apply(&examples.subset(&others)?, |_| true)
     }
 
-    /// Poisons the examples for which `is_chosen` returns `true`. It is called once for each example, in order.
+    /// Poisons the examples for which `is_chosen` returns `true`. `is_chosen` is called once for each example, in
+    /// order.
     fn apply(
         &self,
         examples: &Examples,

@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 use crate::chance::{Stream, standard_normal};
 
 /// Uploads Gaussian noise instead of the delta (Blanchard et al. 2017, "Machine learning with adversaries: Byzantine
-/// tolerant gradient descent", section 5), or on top of it.
+/// tolerant gradient descent", section 5), or the delta plus Gaussian noise.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GaussianNoise {

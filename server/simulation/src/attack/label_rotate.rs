@@ -30,7 +30,7 @@ impl LabelRotate {
         );
     }
 
-    /// Returns the rotated class. A label that is not a class of the task stays.
+    /// Returns the rotated class. A label that is not a class of the task is returned unchanged.
     pub(super) fn class(&self, class: u32) -> u32 {
         if class >= self.classes {
             return class;

@@ -31,7 +31,7 @@ pub enum Attack {
     LabelFlip(LabelFlip),
     /// Data: every label becomes that of another class.
     LabelRotate(LabelRotate),
-    /// Data: a trigger in the features stands for a class of the attacker's choice.
+    /// Data: a trigger in the features makes the model predict a class of the attacker's choice.
     Backdoor(Backdoor),
     /// Update: the delta points the opposite way.
     SignFlip(SignFlip),
@@ -64,8 +64,8 @@ pub enum AttackError {
 }
 
 impl Attack {
-    /// Returns whether the attack is on the data. Then only [`Attack::poison`] has an effect, otherwise only
-    /// [`Attack::distort`].
+    /// Returns whether the attack is on the data. If so, only [`Attack::poison`] has an effect; otherwise only
+    /// [`Attack::distort`] has.
     pub fn is_on_data(&self) -> bool {
         match self {
             Attack::LabelFlip(_) | Attack::LabelRotate(_) | Attack::Backdoor(_) => true,
@@ -73,8 +73,8 @@ impl Attack {
         }
     }
 
-    /// Returns the examples that the hostile client trains on. An attack on updates leaves `examples` unchanged. `seed`
-    /// is the client's.
+    /// Returns the examples on which the hostile client trains. An attack on updates returns `examples` unchanged.
+    /// `seed` is the client's seed.
     ///
     /// # Errors
     /// [`AttackError`] if the examples lack the classes or features that the attack changes.
@@ -87,8 +87,8 @@ impl Attack {
         }
     }
 
-    /// Changes the delta that the hostile client uploads. An attack on data leaves it unchanged. `seed` differs between
-    /// assignments.
+    /// Changes the delta that the hostile client uploads. An attack on data leaves the delta unchanged. `seed` must
+    /// differ between assignments.
     pub fn distort(&self, delta: &mut [f32], seed: u64) {
         match self {
             Attack::SignFlip(flip) => flip.distort(delta),
@@ -112,7 +112,7 @@ impl Attack {
     }
 }
 
-/// Replaces the class of every example, or of every position of a sequence, by what `class` returns for it.
+/// Replaces the class of every example, or of every position of a sequence, by the result of `class`.
 fn relabelled(examples: &Examples, class: impl Fn(u32) -> u32) -> Result<Examples, AttackError> {
     let labels = match examples.labels() {
         Labels::Classes(classes) => Labels::Classes(classes.iter().map(|old| class(*old)).collect()),
@@ -124,7 +124,7 @@ fn relabelled(examples: &Examples, class: impl Fn(u32) -> u32) -> Result<Example
     rebuilt(examples, examples.features().to_vec(), labels)
 }
 
-/// Combines features and labels with the shape and the weights of `examples`.
+/// Combines new features and labels with the feature shape and the weights of `examples`.
 fn rebuilt(examples: &Examples, features: Vec<f32>, labels: Labels) -> Result<Examples, AttackError> {
     let made = Examples::new(features, examples.feature_shape().to_vec(), labels)?;
     Ok(match examples.weights() {

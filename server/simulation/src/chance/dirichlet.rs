@@ -2,12 +2,13 @@ use rand::Rng;
 
 use super::log_gamma_draw;
 
-/// Draws `count` shares that add up to 1 from the symmetric Dirichlet distribution, as normalised gamma draws.
+/// Draws `count` shares that add up to 1 from the symmetric Dirichlet distribution, as normalised gamma variates.
 ///
 /// `alpha` is the concentration, above 0.
 pub fn dirichlet(count: usize, alpha: f64, rng: &mut impl Rng) -> Vec<f64> {
     let logs: Vec<f64> = (0..count).map(|_| log_gamma_draw(alpha, rng)).collect();
-    // Stay in logarithms until the largest is 1, because a small alpha gives values far below the smallest `f64`.
+    // Keep logarithms until the largest value is scaled to 1, because a small alpha gives values far below the smallest
+    // `f64`.
     let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let draws: Vec<f64> = logs.iter().map(|log| (log - largest).exp()).collect();
     let total: f64 = draws.iter().sum();

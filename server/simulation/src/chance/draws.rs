@@ -1,6 +1,6 @@
 use rand::Rng;
 
-/// Draws a uniform number above 0, up to 1, with 53 bits.
+/// Draws a uniform number with 53 bits, above 0 and at most 1.
 pub fn uniform(rng: &mut impl Rng) -> f64 {
     ((rng.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64
 }
@@ -11,7 +11,7 @@ pub fn standard_normal(rng: &mut impl Rng) -> f64 {
     radius * (std::f64::consts::TAU * uniform(rng)).cos()
 }
 
-/// Draws a uniform integer below `bound` without bias; 0 when `bound` is 0.
+/// Draws a uniform integer below `bound` without bias; returns 0 if `bound` is 0.
 pub fn below(rng: &mut impl Rng, bound: usize) -> usize {
     let bound = (bound as u64).max(1);
     let accepted = u64::MAX - u64::MAX % bound;
@@ -23,7 +23,7 @@ pub fn below(rng: &mut impl Rng, bound: usize) -> usize {
     }
 }
 
-/// Shuffles in place: every order is as likely as any other (Fisher and Yates).
+/// Shuffles in place. All orders have the same probability (Fisher and Yates).
 pub fn shuffle<T>(items: &mut [T], rng: &mut impl Rng) {
     for last in (1..items.len()).rev() {
         items.swap(last, below(rng, last + 1));

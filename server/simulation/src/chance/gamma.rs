@@ -2,7 +2,7 @@ use rand::Rng;
 
 use super::{standard_normal, uniform};
 
-/// Draws the logarithm of a gamma variate with this shape, above 0, and scale 1.
+/// Draws the logarithm of a gamma variate with scale 1. `shape` must be above 0.
 ///
 /// Marsaglia and Tsang 2000, "A simple method for generating gamma variables", with their boost for shapes below 1
 /// (section 6). The computation stays in logarithms because a small shape gives values far below the smallest `f64`.

@@ -1,7 +1,7 @@
-//! Random draws that never change. The algorithms are our own, so no library update changes a run.
+//! Reproducible random draws. All algorithms are in this module, so that no library update changes a run.
 //!
-//! A [`Stream`] is the random number generator of one purpose. It is a function of a seed and of the purpose, so a
-//! client's tenth assignment draws the same numbers whether or not its ninth ever happened.
+//! A [`Stream`] is the random number generator of one purpose. It is a function of a seed and of the purpose. So a
+//! client's tenth assignment draws the same numbers whether or not the ninth took place.
 
 mod dirichlet;
 mod draws;

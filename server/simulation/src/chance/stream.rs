@@ -8,15 +8,16 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 /// The random number generator of one purpose: a function of a seed and of words that name the purpose.
 ///
 /// SplitMix64 (Steele, Lea and Flood 2014, "Fast splittable pseudorandom number generators"), started at a hash of the
-/// words. Creating one costs a few multiplications, so a hundred thousand clients need no stored state. It is for
-/// simulations only: whoever sees its numbers can predict the next.
+/// words. Creating a stream costs a few multiplications, so a hundred thousand clients need no stored state. Use it for
+/// simulations only: anyone who sees its numbers can predict the next ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stream {
     state: u64,
 }
 
 impl Stream {
-    /// Starts the stream of `purpose` under `seed`. Other words, or another order of them, give another stream.
+    /// Starts the stream of `purpose` under `seed`. Different words, or the same words in another order, give a
+    /// different stream.
     pub fn new(seed: u64, purpose: &[u64]) -> Self {
         let mut state = mix(seed.wrapping_add(GOLDEN));
         for word in purpose {
@@ -26,7 +27,7 @@ impl Stream {
     }
 }
 
-/// The finaliser of SplitMix64: similar inputs give unrelated outputs.
+/// The finaliser of SplitMix64. Similar inputs give unrelated outputs.
 fn mix(word: u64) -> u64 {
     let mut mixed = word;
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -15,7 +15,7 @@ const HOURS_OFF_MAX: f64 = 6.0;
 /// The minimum and the maximum length of a window, in hours.
 const HOURS_LONG: (f64, f64) = (0.05, 24.0);
 
-/// The law of the times at which devices are available.
+/// The model of the times at which devices are available.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Availability {
@@ -25,7 +25,7 @@ pub enum Availability {
     Fraction(Fraction),
     /// On and off at random, more often on at one time of day.
     Sinusoid(Sinusoid),
-    /// Once a day, at about the same time.
+    /// Available once a day, at about the same time.
     Window(Window),
 }
 
@@ -40,7 +40,7 @@ impl Default for Availability {
 #[serde(deny_unknown_fields)]
 pub struct Always {}
 
-/// In each stretch of time a device is available with the same probability, independently of the stretch before.
+/// In each stretch of time, a device is available with the same probability, independently of the previous stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Fraction {
@@ -56,11 +56,11 @@ impl Default for Fraction {
     }
 }
 
-/// As [`Fraction`], with the probability mean + amplitude·cos(2π(h − peak)/24) at the hour h of the device's own time
-/// zone.
+/// As [`Fraction`], but with the probability mean + amplitude·cos(2π(h − peak)/24), where h is the hour in the device's
+/// own time zone.
 ///
-/// By default, four times as many devices are available at two in the night as at two in the afternoon. Bonawitz et al.
-/// 2019, "Towards federated learning at scale: system design", section 9, report this swing.
+/// By default, about four times as many devices are available at 2 a.m. as at 2 p.m. Bonawitz et al. 2019, "Towards
+/// federated learning at scale: system design", section 9, report this swing.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sinusoid {
@@ -100,7 +100,7 @@ pub struct Window {
     pub day_spread_hours: f64,
     /// The median length of a window, in hours.
     pub length_hours: f64,
-    /// The standard deviation of the logarithm of the length.
+    /// The standard deviation of the natural logarithm of the length.
     pub length_spread: f64,
     /// The probability that there is no window on a day.
     pub skip_probability: f64,
@@ -122,7 +122,7 @@ impl Default for Window {
     }
 }
 
-/// Whether a device is available, and the time in milliseconds until which this answer holds at least.
+/// Whether a device is available, and a time in milliseconds before which this does not change.
 pub(super) struct Presence {
     pub(super) is_there: bool,
     pub(super) until: i64,
@@ -136,7 +136,7 @@ pub(super) struct Schedule {
     seed: u64,
     /// The number of milliseconds by which the device's clock is ahead of the population's.
     zone: i64,
-    /// The device's own offset: for stretches, as a share of a stretch; for windows, in hours.
+    /// The device's own offset: in stretches for [`Fraction`] and [`Sinusoid`], in hours for [`Window`].
     habit: f64,
 }
 
@@ -204,7 +204,7 @@ fn check_minutes(check: &mut Check, minutes: f64) {
 }
 
 impl Schedule {
-    /// Returns whether the device is available at `at`, in milliseconds, and until when.
+    /// Returns whether the device is available at `at`, in milliseconds, and a time before which this does not change.
     pub(super) fn presence(&self, at: i64) -> Presence {
         let local = at.saturating_add(self.zone);
         match self.availability {
@@ -221,7 +221,8 @@ impl Schedule {
         }
     }
 
-    /// Draws the presence in the stretch around `at`, with the probability at the stretch's middle.
+    /// Draws whether the device is available in the stretch around `at`, with the probability at the middle of the
+    /// stretch.
     fn stretch(&self, at: i64, minutes: f64, probability: impl Fn(i64) -> f64) -> Presence {
         let length = ((minutes * 60_000.0) as i64).max(1);
         let offset = (self.habit * length as f64) as i64;
@@ -232,10 +233,10 @@ impl Schedule {
         Presence { is_there, until: start.saturating_add(length).max(at.saturating_add(1)) }
     }
 
-    /// Finds the presence at `local` from the windows of the days around it.
+    /// Determines from the windows of the surrounding days whether the device is available at `local`.
     fn windows(&self, local: i64, law: &Window) -> Presence {
         let today = local.div_euclid(DAY);
-        // A window may begin 6 hours late and last 24 hours, so the window of the day before yesterday can reach into
+        // A window may begin 6 hours late and last 24 hours, so the window of the day before yesterday can extend into
         // today.
         let windows: Vec<(i64, i64)> = (-2..=1).filter_map(|day| self.window(today + day, law)).collect();
         let end =
@@ -244,8 +245,8 @@ impl Schedule {
         let midnight = (today + 1).saturating_mul(DAY);
         match end {
             Some(until) => Presence { is_there: true, until },
-            // Tomorrow's window may begin 6 hours early, but it is in the list. So no window outside the list begins
-            // today.
+            // Tomorrow's window may begin 6 hours early, but the list contains it. So every window that begins today is
+            // in the list.
             None => {
                 Presence { is_there: false, until: next.unwrap_or(midnight).max(local.saturating_add(1)) }
             }

@@ -12,7 +12,7 @@ use crate::{
 pub enum Compute {
     /// Each device has its own speed.
     LogNormal(LogNormal),
-    /// The time does not depend on the data.
+    /// The training time does not depend on the data.
     HalfNormal(HalfNormal),
 }
 
@@ -24,20 +24,20 @@ impl Default for Compute {
 
 /// Log-normal: the seconds per example vary between devices, and from round to round at one device.
 ///
-/// Lai et al. 2022, "FedScale: benchmarking model and system performance of federated learning at scale", show that
-/// phones' speeds are spread over more than a decade. The defaults are round numbers of our own: measure your own
+/// Lai et al. 2022, "FedScale: benchmarking model and system performance of federated learning at scale", show that the
+/// speeds of phones differ by more than a factor of ten. The defaults are our own round numbers; measure your own
 /// model.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogNormal {
-    /// The median over the devices of the seconds for one example in one epoch.
+    /// The median, over the devices, of the seconds for one example in one epoch.
     pub median_seconds_per_example: f64,
-    /// The standard deviation of the logarithm between devices. At 0.7, one device in six takes twice the median or
-    /// longer.
+    /// The standard deviation of the logarithm of the seconds between devices. At 0.7, one device in six needs at least
+    /// twice the median.
     pub spread: f64,
-    /// The standard deviation of the logarithm between the assignments of one device.
+    /// The standard deviation of the logarithm of the seconds between the assignments of one device.
     pub round_spread: f64,
-    /// Seconds for each assignment, independent of the data.
+    /// The number of seconds that each assignment takes in addition, independent of the data.
     pub overhead_seconds: f64,
 }
 

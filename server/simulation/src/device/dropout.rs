@@ -59,7 +59,7 @@ impl Dropout {
         }
     }
 
-    /// Returns the share of the work that is done when the device leaves.
+    /// Returns the share of the work that is done when the device leaves the assignment.
     pub(super) fn done_share(client: u64, seed: u64, assignment_seed: u64) -> f64 {
         let mut rng = Self::stream(client, seed, assignment_seed);
         // The first draw decides the fate.

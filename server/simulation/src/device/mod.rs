@@ -1,8 +1,8 @@
 //! Models of virtual clients' devices.
 //!
 //! A [`Device`] has no mutable state. Its answers are a function of the model, the seed, the client, the time and the
-//! assignment, so the order in which an event loop asks does not matter. Time is virtual; time 0 is a midnight in the
-//! middle of the population's time zones.
+//! assignment, so they do not depend on the order of the calls. Time is virtual. Time 0 is midnight in the middle of
+//! the population's time zones.
 
 mod availability;
 mod compute;
@@ -22,11 +22,11 @@ pub use slow::SlowClients;
 pub use trace::{TRACE_BYTES_MAX, TRACE_ROWS_MAX, Trace, TraceError};
 pub use virtual_device::Device;
 
-/// The maximum number of seconds that a training or a transfer takes: a hundred years. The tail of a log-normal is
-/// unbounded.
+/// The maximum number of seconds that a training or a transfer takes: a hundred years. The limit is needed because the
+/// tail of a log-normal distribution is unbounded.
 pub const SECONDS_MAX: f64 = 3.2e9;
 
-/// The purposes of random streams. They are part of every stream, so these numbers must never change their meaning.
+/// The purposes of random streams. They are part of every stream, so the meaning of these numbers must never change.
 mod purpose {
     pub const SPEED: u64 = 1;
     pub const ROUND: u64 = 2;

@@ -15,10 +15,10 @@ pub struct DeviceModel {
     pub dropout: Dropout,
     /// The transfer speeds of the devices.
     pub network: Network,
-    /// Devices that are deliberately slower than the model makes them.
+    /// Devices that are deliberately slower than the other settings make them.
     pub slow: SlowClients,
-    /// A trace file that replaces compute, availability and network. The host of the simulation reads it with
-    /// [`super::Trace::read`] and creates its devices with [`super::Device::traced`].
+    /// The path of a trace file that replaces compute, availability and network. The host of the simulation reads the
+    /// file with [`super::Trace::read`] and creates the devices with [`super::Device::traced`].
     pub trace: Option<String>,
 }
 

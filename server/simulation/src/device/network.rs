@@ -45,8 +45,9 @@ pub enum Direction {
 }
 
 impl Default for Network {
-    /// Returns the speeds and round-trip times of WebPageTest's connectivity profiles "Cable" (for Wi-Fi), "LTE" and
-    /// "3G". The shares are our own: most devices that train are on Wi-Fi, because they are asked to wait for it.
+    /// Returns three classes with the speeds and round-trip times of WebPageTest's connectivity profiles "Cable" (for
+    /// Wi-Fi), "LTE" and "3G". The shares are our own: most devices that train are on Wi-Fi, because clients are asked
+    /// to wait for it.
     fn default() -> Self {
         let class = |name: &str, share, download_mbps, upload_mbps, latency_milliseconds| NetworkClass {
             name: name.to_owned(),

@@ -8,13 +8,13 @@ use crate::{
     setting::Check,
 };
 
-/// Devices that take a multiple of the time to train: deliberate stragglers, for experiments with staleness.
+/// Devices whose training takes longer by a factor: deliberate stragglers, for experiments with staleness.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SlowClients {
     /// The probability that a device is slow.
     pub share: f64,
-    /// Additional slow clients, by number.
+    /// The numbers of additional slow clients.
     pub clients: BTreeSet<u32>,
     /// The factor by which the training time of a slow device is multiplied, 1 or more.
     pub factor: f64,

@@ -17,7 +17,7 @@ fn devices(text: &str, count: usize) -> Vec<Device> {
     (0..count).map(|client| Device::of(&model, client, 42)).collect()
 }
 
-/// Returns whether the share of hits is within 5 standard deviations of a probability. A correct implementation fails
+/// Returns whether the share of hits is within 5 standard deviations of `probability`. A correct implementation fails
 /// once in two million runs.
 fn is_share(hits: usize, trials: usize, probability: f64) -> bool {
     let deviation = (probability * (1.0 - probability) / trials as f64).sqrt();
@@ -43,7 +43,8 @@ fn seconds_for_an_example_are_log_normal() {
     let seconds: Vec<f64> =
         devices(text, 10_000).iter().map(|device| device.training_seconds(NOW, 100, 1) - 2.0).collect();
     let below = |limit: f64| seconds.iter().filter(|seconds| **seconds < limit).count();
-    // A share of Φ(0) = 0.5 of the devices is below the median, and Φ(1) = 0.841345 below one deviation above it.
+    // A share of Φ(0) = 0.5 of the devices is below the median, and a share of Φ(1) = 0.841345 is below one deviation
+    // above it.
     assert!(is_share(below(50.0), 10_000, 0.5));
     assert!(is_share(below(50.0 * 0.7f64.exp()), 10_000, 0.841_345));
 }
@@ -129,8 +130,8 @@ fn a_sinusoid_peaks_at_its_hour() {
     let text = "[availability]\nkind = 'sinusoid'\nmean_share = 0.5\namplitude = 0.4\npeak_hour = 2.0\n\
                 session_minutes = 10\ntime_zone_spread_hours = 0.0";
     let devices = devices(text, 10_000);
-    // Within a stretch of ten minutes, the probability differs by at most 0.4·2π·5/1440 = 0.009 from that at its
-    // middle.
+    // Within a stretch of ten minutes, the probability differs by at most 0.4·2π·5/1440 = 0.009 from the probability at
+    // the middle of the stretch.
     for (hour, probability) in [(2, 0.9), (8, 0.5), (14, 0.1), (26, 0.9)] {
         let found = count_there(&devices, Timestamp(hour * HOUR)) as f64 / 1e4;
         assert!((found - probability).abs() < 0.034, "hour {hour}: {found}");
@@ -196,7 +197,7 @@ proptest! {
         let device = Device::of(&model, client, seed);
         let next = device.next_available(Timestamp(at)).unwrap();
         prop_assert!(next.0 >= at && device.is_available(next));
-        // Sample the gap between both ends: the device is not available anywhere in it.
+        // Sample the gap between its two ends: the device must not be available anywhere in it.
         for step in 0..50 {
             let between = at + (next.0 - at) * step / 50;
             prop_assert_eq!(device.is_available(Timestamp(between)), between == next.0);
@@ -298,7 +299,7 @@ proptest! {
     fn any_trace_is_played_without_a_gap_in_the_answers(
         lengths in proptest::collection::vec(1u64..50, 1..20), starts_at_once: bool, at in 0u64..5_000,
     ) {
-        // Times on and off in turn, in seconds.
+        // The lengths alternate between available and not available, in seconds.
         let mut text = TRACE.lines().next().unwrap().to_owned();
         let (mut time, mut is_on) = (0, starts_at_once || lengths.len() == 1);
         for length in &lengths {

@@ -72,7 +72,7 @@ struct Row {
     latency_milliseconds: f64,
 }
 
-/// A time during which a device is available, in milliseconds from the trace's beginning.
+/// A period in which a device is available, in milliseconds from the beginning of the trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Session {
     from: i64,
@@ -91,12 +91,13 @@ pub(super) struct TracedDevice {
 }
 
 impl Trace {
-    /// Reads a trace from CSV with a header. A row is a time during which a device is available:
+    /// Reads a trace from CSV with a header. A row is a period in which a device is available:
     /// `client,from_seconds,to_seconds,seconds_per_example,download_mbps,upload_mbps` and, optionally,
-    /// `latency_milliseconds`. Rows may come in any order. The trace lasts until its last `to_seconds`.
+    /// `latency_milliseconds`. Rows may be in any order. The trace ends at the latest `to_seconds`.
     ///
     /// # Errors
-    /// [`TraceError`], which names the line, if a row is invalid or two rows of a device overlap.
+    /// [`TraceError`] if a row is invalid, two rows of a device overlap, the file has no rows or is too large, or it
+    /// cannot be read.
     pub fn read(file: &str, reader: impl Read) -> Result<Self, TraceError> {
         let mut reader =
             csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(reader.take(TRACE_BYTES_MAX));
@@ -125,7 +126,7 @@ impl Trace {
         self.devices.len()
     }
 
-    /// Returns the device of a client. A trace has at least one device.
+    /// Returns the device of a client. If there are more clients than devices, the devices repeat.
     pub(super) fn device(&self, client: usize) -> Arc<TracedDevice> {
         self.devices[client % self.devices.len()].clone()
     }
@@ -203,7 +204,7 @@ impl Row {
 }
 
 impl TracedDevice {
-    /// Returns the session at `at`, or else the last one before it, or else the first.
+    /// Returns the session at `at`. If there is none, returns the last session before `at`, or else the first session.
     pub(super) fn session(&self, at: Timestamp) -> &Session {
         let moment = i64::try_from(at.0).unwrap_or(i64::MAX).rem_euclid(self.period);
         let begun = self.sessions.partition_point(|session| session.from <= moment);

@@ -10,7 +10,7 @@ use super::{
     trace::{Session, TracedDevice},
 };
 
-/// The number of changes of presence that a search examines before it gives up.
+/// The maximum number of changes between available and not available that a search examines.
 const SEARCH_STEPS_MAX: usize = 100_000;
 
 /// One virtual client's device.
@@ -41,8 +41,9 @@ impl Device {
         Self::with(behaviour, model, number, seed)
     }
 
-    /// Creates the device of client number `client` from a trace. Client i gets the trace's device i, starting over
-    /// after the last one. The trace repeats when it has ended. The model's dropout and slow clients still apply.
+    /// Creates the device of client number `client` from a trace. Client i gets device i of the trace; if there are
+    /// more clients than devices, the devices repeat. After its end, the trace starts again. The model's dropout and
+    /// slow clients still apply.
     pub fn traced(model: &DeviceModel, trace: &Trace, client: usize, seed: u64) -> Self {
         Self::with(Behaviour::Traced(trace.device(client)), model, client as u64, seed)
     }
@@ -54,8 +55,8 @@ impl Device {
 
     /// Returns the seconds that training takes.
     ///
-    /// `example_count` counts an example once for every epoch. `assignment_seed` differs between assignments. `at` is
-    /// the time when training begins; only a trace depends on it.
+    /// `example_count` is the number of examples, each counted once for every epoch. `assignment_seed` must differ
+    /// between assignments. `at` is the time when training begins; it matters only for a trace.
     pub fn training_seconds(&self, at: Timestamp, example_count: u64, assignment_seed: u64) -> f64 {
         let seconds = match &self.behaviour {
             Behaviour::Drawn { speed, .. } => {
@@ -83,18 +84,19 @@ impl Device {
         self.presence(signed(at)).is_there
     }
 
-    /// Returns the first time, `at` or later, at which the device is available. `None` if it does not come back within
-    /// the next hundred thousand changes, as when its share is 0.
+    /// Returns the first time, `at` or later, at which the device is available. Returns `None` if the device does not
+    /// become available within the next hundred thousand changes, for example because its share is 0.
     pub fn next_available(&self, at: Timestamp) -> Option<Timestamp> {
         self.search(at, true)
     }
 
-    /// Returns the first time, `at` or later, at which the device is not available; `None` if it stays available.
+    /// Returns the first time, `at` or later, at which the device is not available; `None` if it stays available for
+    /// the next hundred thousand changes.
     pub fn available_until(&self, at: Timestamp) -> Option<Timestamp> {
         self.search(at, false)
     }
 
-    /// Returns the outcome of an assignment, without regard to presence and deadlines.
+    /// Returns the outcome of an assignment, assuming that the device stays available and no deadline passes.
     pub fn fate(&self, assignment_seed: u64) -> Fate {
         self.dropout.fate(self.client, self.seed, assignment_seed)
     }
@@ -112,7 +114,7 @@ impl Device {
         }
     }
 
-    /// Returns whether the device is one of the slow ones.
+    /// Returns whether the device is deliberately slow.
     pub fn is_slow(&self) -> bool {
         self.slow_factor > 1.0
     }
@@ -140,7 +142,7 @@ impl Device {
     }
 }
 
-/// Converts a time, which is below 2⁶³ ([`Timestamp::plus_milliseconds`]).
+/// Converts a time to a signed number. Times are below 2⁶³ ([`Timestamp::plus_milliseconds`]).
 fn signed(at: Timestamp) -> i64 {
     i64::try_from(at.0).unwrap_or(i64::MAX)
 }

@@ -4,9 +4,9 @@ use std::collections::BinaryHeap;
 
 use super::Part;
 
-/// Cuts `items` into one piece for each of `shares`, which add up to 1, and appends piece `i` to `parts[i]`.
+/// Cuts `items` into one piece for each of `shares`, and appends piece `i` to `parts[i]`. The shares must add up to 1.
 ///
-/// The cuts are where the running sum of the shares falls, so rounding errors do not add up.
+/// Each cut is computed from the running sum of the shares, so rounding errors do not add up.
 pub(super) fn deal_shares(items: &[usize], shares: &[f64], parts: &mut [Vec<usize>]) {
     let mut rest = items;
     let mut dealt_share = 0.0;
@@ -19,7 +19,7 @@ pub(super) fn deal_shares(items: &[usize], shares: &[f64], parts: &mut [Vec<usiz
         dealt += now.len();
         rest = later;
     }
-    // The shares add up to 1 except for rounding.
+    // The shares add up to 1 only up to rounding, so the last part gets the remaining items.
     if let Some(last) = parts.last_mut() {
         last.extend_from_slice(rest);
     }
@@ -32,7 +32,7 @@ pub(super) fn even_pieces(items: &[usize], pieces: usize) -> impl Iterator<Item 
 }
 
 /// Gives every client without examples one example from the client that has the most. If several clients have the most,
-/// the last one gives.
+/// the one with the highest number gives.
 ///
 /// There must be at least as many examples as parts.
 pub(super) fn fill_empty(parts: &mut [Vec<usize>]) {
@@ -49,7 +49,7 @@ pub(super) fn fill_empty(parts: &mut [Vec<usize>]) {
     }
 }
 
-/// Creates one part for each list of indices, without noise on the features.
+/// Creates one part for each list of indices. The parts have no noise on the features.
 pub(super) fn plain(parts: Vec<Vec<usize>>) -> Vec<Part> {
     parts.into_iter().map(Part::plain).collect()
 }

@@ -15,12 +15,12 @@ use crate::{
 /// Divides every class among the clients in shares from a Dirichlet distribution (Yurochkin et al. 2019, "Bayesian
 /// nonparametric federated learning of neural networks", section 4).
 ///
-/// A client that would get no example takes one from the client that has the most.
+/// A client that would get no example gets one from the client that has the most.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dirichlet {
-    /// The concentration, above 0: 100 gives every client about the same mix, 0.1 leaves most clients with few
-    /// classes and some with few examples.
+    /// The concentration, above 0. At 100, every client has about the same mix of classes. At 0.1, most clients have
+    /// few classes, and some have few examples.
     pub alpha: f64,
 }
 

@@ -4,11 +4,12 @@ use serde::{Deserialize, Serialize};
 use super::{FeatureNoise, Iid, Part, PartitionError};
 use crate::setting::Check;
 
-/// Deals independent and identically distributed (IID) samples, and adds noise to the features that grows from client
-/// to client. Client i of N, counted from 1, gets Gaussian noise of standard deviation level·i/N on every feature.
+/// Deals independent and identically distributed (IID) samples, and adds noise to the features. The noise grows with
+/// the client's number: client i of N, counted from 1, gets Gaussian noise of standard deviation level·i/N on every
+/// feature.
 ///
 /// Li et al. 2022, "Federated learning on non-IID data silos: an experimental study" (NIID-Bench), section 4,
-/// noise-based feature imbalance. The level is a standard deviation here.
+/// noise-based feature imbalance. In contrast to the paper, the level is a standard deviation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FeatureSkew {

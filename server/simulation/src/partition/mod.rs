@@ -1,7 +1,7 @@
 //! Partitions: ways to divide a population's examples among its clients.
 //!
-//! Every partition gives each example to one client and every client at least one example. The same seed gives the same
-//! split.
+//! Every partition gives each example to exactly one client, and every client at least one example. The same seed gives
+//! the same split.
 
 mod deal;
 mod dirichlet;
@@ -32,7 +32,7 @@ use crate::CLIENTS_MAX;
 pub struct Population<'a> {
     /// All examples.
     pub examples: &'a Examples,
-    /// The group of each example, such as its author, where the data has groups.
+    /// The group of each example, such as its author; `None` if the data has no groups.
     pub groups: Option<&'a [u32]>,
 }
 
@@ -59,7 +59,7 @@ pub enum Partition {
     QuantitySkew(QuantitySkew),
     /// The features are noisier at some clients than at others.
     FeatureSkew(FeatureSkew),
-    /// The data's own groups are the clients.
+    /// Each client holds groups of the data, such as the texts of one author.
     Natural(Natural),
 }
 

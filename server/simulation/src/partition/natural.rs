@@ -9,7 +9,7 @@ use crate::chance::shuffle;
 /// Keeps the data's own groups together, as LEAF does with authors and speakers (Caldas et al. 2018, "LEAF: a
 /// benchmark for federated settings").
 ///
-/// With as many clients as groups, client i holds the i-th group in ascending order of its number. With fewer,
+/// With as many clients as groups, client i holds the group with the i-th smallest number. With fewer clients, the
 /// groups are dealt in random order, one to each client in turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

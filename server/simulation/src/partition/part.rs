@@ -7,11 +7,11 @@ use crate::chance::{Stream, standard_normal};
 pub struct Part {
     /// The examples' indices in the population's data.
     pub indices: Vec<usize>,
-    /// Noise on the features at this client, if any.
+    /// The noise on this client's features; `None` for no noise.
     pub noise: Option<FeatureNoise>,
 }
 
-/// Gaussian noise on every feature of a client. The seed makes it the same each time it is added.
+/// Gaussian noise on every feature of a client. With the same seed, the noise is the same each time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FeatureNoise {
     /// The noise's standard deviation, in the features' own unit.
@@ -26,7 +26,7 @@ impl Part {
         Self { indices, noise: None }
     }
 
-    /// Returns the client's examples out of `data`, the population's, and adds the noise if there is any.
+    /// Selects the client's examples from `data`, the population's examples, and adds the noise.
     ///
     /// # Errors
     /// [`ExamplesError::NoSuchExample`] if `data` has fewer examples than the data that was divided;

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Deals independent and identically distributed (IID) samples of different sizes. A client that would get no example
-/// takes one from the client that has the most.
+/// gets one from the client that has the most.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QuantitySkew {
@@ -25,7 +25,7 @@ pub struct QuantitySkew {
 pub enum SizeLaw {
     /// The client of rank r, from 1, holds a share proportional to r^−exponent. The ranks of the clients are random.
     PowerLaw {
-        /// The exponent: 0 is even, 1 is Zipf's law, and above 3 one client has nearly everything.
+        /// The exponent: 0 gives equal shares, 1 is Zipf's law, and above 3 one client has nearly all examples.
         exponent: f64,
     },
     /// Shares from a Dirichlet distribution (Li et al. 2022, "Federated learning on non-IID data silos: an

@@ -7,9 +7,9 @@ use super::{
 };
 use crate::{chance::shuffle, setting::Check};
 
-/// Sorts the examples by class, cuts them into shards of one size and deals each client some shards (McMahan et
-/// al. 2017, "Communication-efficient learning of deep networks from decentralized data", section 3, with 2
-/// shards for each client: most clients then hold two classes).
+/// Sorts the examples by class, cuts them into shards of equal size and deals each client some shards (McMahan et al.
+/// 2017, "Communication-efficient learning of deep networks from decentralized data", section 3). In the paper, each
+/// client has 2 shards, so that most clients hold two classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Shards {
@@ -39,7 +39,7 @@ impl Shards {
             return Err(PartitionError::TooFewForShards { clients, shards_per_client: each, examples });
         };
         let mut indices: Vec<usize> = (0..examples).collect();
-        // Shuffle within a class, because the order in the file may carry information.
+        // Shuffle within a class, because the order in the file may carry information about the examples.
         shuffle(&mut indices, rng);
         indices.sort_by_key(|index| classes[*index]);
         let mut pieces: Vec<&[usize]> = even_pieces(&indices, shards).collect();

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 
-/// Examples of one feature, which is the index, and of ten classes in turn.
+/// Returns examples with one feature, which is the example's index, and ten classes in turn.
 fn examples(count: usize) -> Examples {
     let features = (0..count).map(|index| index as f32).collect();
     let classes = (0..count as u32).map(|index| index % 10).collect();
@@ -101,7 +101,7 @@ fn shards_leave_few_classes_at_a_client_in_even_sizes() {
 
 #[test]
 fn a_power_law_gives_the_sizes_of_the_law() {
-    // Harmonic shares 1, 1/2, 1/3, 1/4 of 25/12: of 2500 examples 1200, 600, 400 and 300.
+    // The harmonic shares 1, 1/2, 1/3 and 1/4 add up to 25/12. Of 2500 examples they give 1200, 600, 400 and 300.
     let parts = deal("kind = 'quantity_skew'\nsizes.power_law.exponent = 1", 2500, 4, 3).unwrap();
     assert_eq!(sizes(&parts), [300, 400, 600, 1200]);
     assert!(skew(&parts) < 0.2, "every client has about the same mix of classes");

@@ -28,7 +28,7 @@ pub struct ClientRow {
     pub client: u64,
     /// The way in which the assignment ended.
     pub end: AssignmentEnd,
-    /// Virtual seconds from the beginning of the simulation to the assignment.
+    /// The number of virtual seconds from the beginning of the simulation to the assignment.
     pub virtual_seconds: f64,
     /// The number of seconds that the download of the model took.
     pub download_seconds: f64,
@@ -40,13 +40,13 @@ pub struct ClientRow {
     pub bytes_down: u64,
     /// The number of bytes sent from the client.
     pub bytes_up: u64,
-    /// The model version that training started from.
+    /// The model version from which training started.
     pub base_version: u64,
-    /// The number of versions by which the update's base version was behind.
+    /// The number of versions by which the update's base version was behind; `None` if no update was accepted.
     pub staleness: Option<u64>,
-    /// The number of examples trained on, counted once for every epoch.
+    /// The number of examples trained on, each counted once for every epoch.
     pub example_count: u64,
-    /// The mean training loss over the examples trained on.
+    /// The mean training loss over these examples; `None` if the client reported none.
     pub train_loss: Option<f64>,
     /// 1 if the client attacked, otherwise 0.
     pub hostile: u64,

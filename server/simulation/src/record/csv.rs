@@ -12,7 +12,7 @@ pub(super) struct CsvRows<W: Write> {
 impl<W: Write> CsvRows<W> {
     pub(super) fn new(columns: &[Column], writer: W) -> Result<Self, RecordError> {
         let mut writer = csv::WriterBuilder::new().has_headers(false).from_writer(writer);
-        // Written here and not with the first row, so that a file without rows still has a header.
+        // Write the header here instead of with the first row, so that a file without rows has a header, too.
         writer.write_record(columns.iter().map(|column| column.name))?;
         Ok(Self { writer })
     }

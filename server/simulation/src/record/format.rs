@@ -23,7 +23,7 @@ impl Format {
         }
     }
 
-    /// Returns the format with this file extension; `None` if there is none.
+    /// Returns the format with this file extension; `None` if no format has it.
     pub fn from_extension(extension: &str) -> Option<Self> {
         [Format::Csv, Format::JsonLines, Format::Parquet]
             .into_iter()

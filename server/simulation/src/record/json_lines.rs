@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::RecordError;
 
-/// Rows as JSON objects, one a line.
+/// Rows as JSON objects, one on each line.
 pub(super) struct JsonLinesRows<W: Write> {
     writer: BufWriter<W>,
 }

@@ -1,7 +1,7 @@
 //! The records of a simulation and their file formats: the same columns as CSV, JSON lines or Parquet.
 //!
-//! A number that is infinite or NaN, such as the loss of a model that diverged, is `null` in JSON lines, because JSON
-//! cannot express it. The other formats write it as it is.
+//! A number that is infinite or NaN, such as the loss of a model that diverged, becomes `null` in JSON lines, because
+//! JSON cannot express it. The other formats store the number unchanged.
 
 mod client_row;
 mod csv;

@@ -12,7 +12,7 @@ use parquet::{
 
 use super::{Cell, Column, ColumnKind, RecordError};
 
-/// The number of rows that are held in memory before they become a row group.
+/// The number of rows that are collected in memory and then written as one row group.
 const ROWS_PER_GROUP: usize = 65_536;
 
 /// Rows as Apache Parquet: counts are INT64, numbers DOUBLE, and texts UTF-8 BYTE_ARRAY.
@@ -91,13 +91,14 @@ fn field(column: &Column) -> Result<TypePtr, ParquetError> {
 }
 
 fn write_column(column: &Column, cells: &[Cell], writer: &mut ColumnWriter<'_>) -> Result<(), RecordError> {
-    // The level of each row tells whether it has a value. Only existing values are written.
+    // In an optional column, the level of a row is 1 if the row has a value and 0 otherwise. Only existing values are
+    // written.
     let levels: Vec<i16> = cells.iter().map(|cell| i16::from(*cell != Cell::Empty)).collect();
     let levels = column.is_optional.then_some(levels.as_slice());
     match writer {
         ColumnWriter::Int64ColumnWriter(writer) => {
             let counts = cells.iter().filter_map(|cell| match cell {
-                // Readers of the format support signed integers best.
+                // Most readers of the format support signed integers best.
                 Cell::Count(count) => Some(i64::try_from(*count).unwrap_or(i64::MAX)),
                 _ => None,
             });

@@ -6,10 +6,10 @@ use super::{Cell, Column, ColumnKind, Row};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RoundOutcome {
-    /// It released a model version.
+    /// The round released a model version.
     #[default]
     Committed,
-    /// It was abandoned.
+    /// The round was abandoned.
     Abandoned,
 }
 
@@ -50,11 +50,11 @@ pub struct RoundRow {
     pub clipping_norm: Option<f64>,
     /// The mean loss over the clients' examples during training.
     pub train_loss: Option<f64>,
-    /// The share of these examples that the model classified correctly.
+    /// The share of the examples that the model classified correctly during training.
     pub train_accuracy: Option<f64>,
-    /// The committed version's mean loss over the held-out examples, where it was evaluated.
+    /// The committed version's mean loss over the held-out examples; `None` if the version was not evaluated.
     pub held_out_loss: Option<f64>,
-    /// The committed version's metric over the held-out examples, where it was evaluated.
+    /// The committed version's metric over the held-out examples; `None` if the version was not evaluated.
     pub held_out_metric: Option<f64>,
 }
 

@@ -16,9 +16,9 @@ pub enum ColumnKind {
 pub struct Column {
     /// The column's name, which ends in its unit.
     pub name: &'static str,
-    /// The kind of its values.
+    /// The kind of the column's values.
     pub kind: ColumnKind,
-    /// Whether a row may have no value in it.
+    /// Whether a row may have no value in this column.
     pub is_optional: bool,
 }
 
@@ -35,7 +35,7 @@ pub enum Cell {
     Empty,
 }
 
-/// A record that is a row of a table. Its serde fields are the columns, in order.
+/// A record that is a row of a table. The columns are the record's serde fields, in order.
 pub trait Row: Serialize {
     /// The columns, in the order of the cells.
     const COLUMNS: &'static [Column];

@@ -29,10 +29,10 @@ impl<R: Row, W: Write + Send> Rows<R, W> {
         Ok(Self { writer, rows: PhantomData })
     }
 
-    /// Appends a row.
+    /// Appends a row to the file.
     ///
     /// # Errors
-    /// [`RecordError`] if it cannot be written.
+    /// [`RecordError`] if the row cannot be written.
     pub fn push(&mut self, row: &R) -> Result<(), RecordError> {
         match &mut self.writer {
             Writer::Csv(writer) => writer.push(row),
@@ -41,11 +41,11 @@ impl<R: Row, W: Write + Send> Rows<R, W> {
         }
     }
 
-    /// Flushes the rows so far, for a reader that follows a running simulation. The rows of a Parquet file can be read
-    /// only after its end is written.
+    /// Flushes the rows so far, for a reader that follows a running simulation. This does not help for a Parquet file,
+    /// whose rows can be read only after its end is written.
     ///
     /// # Errors
-    /// [`RecordError`] if it cannot be written.
+    /// [`RecordError`] if the rows cannot be written.
     pub fn flush(&mut self) -> Result<(), RecordError> {
         match &mut self.writer {
             Writer::Csv(writer) => writer.flush(),
@@ -54,7 +54,7 @@ impl<R: Row, W: Write + Send> Rows<R, W> {
         }
     }
 
-    /// Ends the file and returns the writer. A Parquet file without its end is not valid.
+    /// Ends the file and returns the writer. Without this call, a Parquet file is not valid.
     ///
     /// # Errors
     /// [`RecordError`] if the rest cannot be written.
