@@ -5,7 +5,7 @@ use std::fmt;
 pub struct InvalidSetting {
     /// The setting, as a path: `device.dropout.abort_probability`.
     pub field: String,
-    /// Its value.
+    /// The setting's value.
     pub value: String,
     /// The permitted range, in words.
     pub allowed: &'static str,
@@ -17,7 +17,7 @@ impl fmt::Display for InvalidSetting {
     }
 }
 
-/// Every setting that is out of its range, at once.
+/// All settings that are out of range.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.settings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
 pub struct InvalidSettingsError {
@@ -37,7 +37,7 @@ impl Check {
         Self { path: path.to_owned(), settings: Vec::new() }
     }
 
-    /// Records the setting as out of range unless `fine`.
+    /// Records that the setting is out of range, unless `fine` is true.
     pub(crate) fn require(
         &mut self,
         field: &str,
@@ -66,7 +66,8 @@ impl Check {
         self.require(field, value, value.is_finite() && value >= 0.0, "a number of 0 or more");
     }
 
-    /// Requires the standard deviation of a logarithm. Above 10, nine draws in ten would be absurd.
+    /// Requires the standard deviation of a logarithm, at most 10. With larger values, nearly all draws would be
+    /// absurd.
     pub(crate) fn spread(&mut self, field: &str, value: f64) {
         self.require(field, value, (0.0..=10.0).contains(&value), "from 0 to 10");
     }
@@ -76,7 +77,7 @@ impl Check {
         self.require(field, value, fine, allowed);
     }
 
-    /// Returns every setting that was out of range, as an error.
+    /// Returns an error that lists every recorded setting; `Ok` if there is none.
     pub(crate) fn end(self) -> Result<(), InvalidSettingsError> {
         if self.settings.is_empty() { Ok(()) } else { Err(InvalidSettingsError { settings: self.settings }) }
     }

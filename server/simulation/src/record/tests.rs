@@ -65,7 +65,7 @@ fn from_json_lines<R: DeserializeOwned>(bytes: &[u8]) -> Vec<R> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Reads with the Parquet library's own reader, which does not know our columns.
+/// Reads rows with the Parquet library's own reader, which does not use our list of columns.
 fn from_parquet(bytes: Vec<u8>) -> Vec<Vec<(String, Cell)>> {
     let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
     let rows = reader.get_row_iter(None).unwrap().map(Result::unwrap);
@@ -104,7 +104,7 @@ fn more_rows_than_a_group_holds_are_read_in_order() {
     assert_eq!(from_parquet(bytes), expected(&clients));
 }
 
-/// Asserts that the columns are the serde fields, name by name and cell by cell.
+/// Asserts that the columns are the serde fields: the same names in the same order, and the same values.
 fn expect_fields<R: Row>(row: &R) {
     let value = serde_json::to_string(row).unwrap();
     let places: Vec<usize> =

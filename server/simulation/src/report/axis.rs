@@ -12,9 +12,9 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// Covers `values` and little else; both ends are ticks.
+    /// Creates the smallest scale that contains `values` and has a tick at both ends.
     ///
-    /// With `includes_zero`, the axis begins at 0 if all values are above it. Values that are not finite are ignored.
+    /// With `includes_zero`, the axis begins at 0 if no value is negative. Values that are not finite are ignored.
     pub(super) fn covering(values: impl Iterator<Item = f64>, includes_zero: bool) -> Self {
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         for value in values.filter(|value| value.is_finite()) {
@@ -27,7 +27,7 @@ impl Scale {
         if includes_zero {
             (low, high) = (low.min(0.0), high.max(0.0));
         }
-        // Even a single value needs an axis of some length, large enough to show in the digits of the value.
+        // Even for a single value the axis needs some length, large enough to be visible in the digits of the value.
         let length = (high - low).max(1e-9 * high.abs().max(low.abs())).max(1e-12);
         let step = round_step(length / (TICKS_MAX - 1) as f64);
         let low = (low / step + 1e-9).floor() * step;
@@ -38,7 +38,7 @@ impl Scale {
         Scale { low, high: end, step }
     }
 
-    /// Returns the scale clipped to a range: a share, for example, is at most 100 %.
+    /// Returns the scale clipped to a range; for example, a share is at most 100 %.
     pub(super) fn within(self, low: f64, high: f64) -> Self {
         let clipped = Scale { low: self.low.max(low), high: self.high.min(high), ..self };
         if clipped.low < clipped.high { clipped } else { self }

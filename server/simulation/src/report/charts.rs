@@ -10,7 +10,7 @@ use super::{
 };
 use crate::record::RoundRow;
 
-/// Losses above this multiple of the largest first loss are left out of the scale.
+/// The scale of a loss plot ends at this multiple of the largest first loss.
 const LOSS_GROWTH_MAX: f64 = 3.0;
 
 /// The quantity on the horizontal axis.
@@ -31,7 +31,7 @@ type Count = fn(&RoundRow) -> u64;
 pub(super) struct Section {
     pub(super) title: &'static str,
     pub(super) figures: Vec<Figure>,
-    /// Whether each line is a run, so that the legend of the runs belongs here.
+    /// Whether each line is a run. If so, the legend of the runs is shown in this section.
     pub(super) is_by_run: bool,
 }
 
@@ -76,7 +76,8 @@ fn metric(report: &Report, base: Base) -> Option<Figure> {
     Some(figure)
 }
 
-/// A loss that explodes would flatten all other lines, so the scale ends above the first losses.
+/// Plots a loss. The scale ends slightly above the first losses, because a loss that explodes would flatten all other
+/// lines.
 fn loss(report: &Report, name: &str, value: Value<'_>) -> Option<Figure> {
     let mut figure = over(report, Base::Rounds, format!("{name} over rounds"), name.to_lowercase(), value)?;
     let firsts = figure.plot.lines.iter().filter_map(|line| line.points.first());
@@ -100,7 +101,7 @@ fn duration(report: &Report) -> Option<Figure> {
     Some(figure)
 }
 
-/// Returns `None` if no update was ever stale.
+/// Plots the staleness of the updates; returns `None` if no update was ever stale.
 fn staleness(report: &Report) -> Option<Figure> {
     let mut rows = report.runs.iter().flat_map(|run| &run.rounds);
     rows.find(|row| row.staleness_max.is_some_and(|most| most > 0))?;
@@ -129,7 +130,7 @@ fn traffic(report: &Report) -> Option<Figure> {
         report.runs.iter().enumerate().map(line).collect::<Vec<Line>>()
     };
     let (lines, names) = match report.runs.as_slice() {
-        // A report of one run has room for both directions in one plot.
+        // A report of a single run shows both directions in one plot.
         [_] => {
             let up = sums(|row| row.bytes_up).into_iter().map(|line| Line { colour: 1, ..line });
             let names = vec![(0, "to the clients".to_owned()), (1, "from the clients".to_owned())];
@@ -143,7 +144,7 @@ fn traffic(report: &Report) -> Option<Figure> {
     Some(figure)
 }
 
-/// Plots the funnel of one run: clients that were drawn, reported and dropped out.
+/// Plots, for each round of one run, the numbers of clients that were drawn, reported and dropped out.
 fn cohort(run: &Run, is_named: bool) -> Option<Figure> {
     let columns: [(&str, Count); 3] =
         [("drawn", |row| row.drawn), ("reported", |row| row.reported), ("dropped out", |row| row.dropped)];
@@ -181,7 +182,7 @@ fn lines(report: &Report, base: Base, size: f64, value: Value<'_>) -> Vec<Line> 
     report.runs.iter().enumerate().map(line).collect()
 }
 
-/// Puts axes around lines; `None` if there are no points.
+/// Creates a plot from lines; returns `None` if there are no points.
 fn plot(title: &str, (x_name, y_name): (&str, &str), lines: Vec<Line>) -> Option<Plot> {
     let points = || lines.iter().flat_map(|line| &line.points);
     points().next()?;

@@ -1,8 +1,8 @@
 //! Colours in an SVG and in the style sheet.
 //!
 //! The drawing library writes a colour as an attribute. The style sheet selects elements by the attribute's value and
-//! puts the colour of the reader's theme in its place. So each colour here has one meaning. An SVG on its own shows the
-//! colours as they are, which is the light theme.
+//! replaces the colour by that of the reader's theme. So each colour here must have exactly one meaning. An SVG without
+//! the style sheet shows the attribute's colours, which are those of the light theme.
 
 use std::fmt::Write as _;
 
@@ -52,8 +52,8 @@ pub(super) fn grid() -> RGBColor {
     RGBColor(GRID.light[0], GRID.light[1], GRID.light[2])
 }
 
-/// Returns a hue. The hue of a dashed line differs by one step of blue, which is invisible. The style sheet selects
-/// dashed lines by it.
+/// Returns a hue. Lines with a number of 8 or more differ from it by one step of blue, which is invisible: the style
+/// sheet selects dashed lines by this difference.
 fn light_of(number: usize) -> [u8; 3] {
     let [red, green, blue] = HUES[number % HUES.len()].light;
     [red, green, if number >= HUES.len() { blue ^ 1 } else { blue }]
@@ -90,7 +90,7 @@ pub(super) fn style_sheet() -> String {
     format!(":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n{rules}")
 }
 
-/// Returns a colour as the drawing library writes it.
+/// Returns a line's colour in the form that the drawing library writes.
 pub(super) fn attribute(number: usize) -> String {
     hex(light_of(number % RUNS_MAX))
 }

@@ -4,7 +4,7 @@ use super::RUNS_MAX;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
-    /// There are no runs, or more than can be told apart.
+    /// The number of runs is 0, or larger than readers can distinguish.
     #[error("{runs} runs were given; a report shows 1 to {RUNS_MAX} runs")]
     RunCount {
         /// The number of runs that were given.

@@ -1,7 +1,7 @@
 //! Reports of one run or several as a single HTML file: plots, a summary and the settings.
 //!
-//! The file is self-contained: plots are inline SVG, there are no scripts, and nothing is fetched. It follows the
-//! reader's choice of light or dark, and prints in light.
+//! The file is self-contained: plots are inline SVG, there are no scripts, and the page loads no other files. It
+//! follows the reader's choice of the light or dark theme, and prints in the light theme.
 
 mod axis;
 mod charts;
@@ -22,7 +22,7 @@ pub use error::ReportError;
 pub use run::{Metric, Report, Run};
 pub use summary::{Reached, Summary};
 
-/// The maximum number of runs of one report: as many as readers can tell apart.
+/// The maximum number of runs in one report, chosen so that readers can distinguish them.
 pub const RUNS_MAX: usize = 16;
 
 #[cfg(test)]

@@ -8,7 +8,8 @@ use plotters::{
 
 use super::{ReportError, axis::Scale, colours, quantity};
 
-/// The number of units per pixel. The library places points on whole units only, and steps of a pixel would be visible.
+/// The number of units per pixel. The library places points only on whole units, and steps of a whole pixel would be
+/// visible.
 const PIXEL: i32 = 4;
 const WIDTH: i32 = 620 * PIXEL;
 const HEIGHT: i32 = 372 * PIXEL;
@@ -20,7 +21,7 @@ const NAMES: f64 = 17.5 * PIXEL as f64;
 /// Widths of strokes.
 const THIN: u32 = PIXEL as u32;
 const STRONG: u32 = 2 * PIXEL as u32;
-/// Lines have markers if none has more points than this.
+/// Lines have markers if no line has more points than this.
 const MARKS_MAX: usize = 40;
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
@@ -43,9 +44,9 @@ pub(super) struct Axis {
 /// A line of a plot.
 pub(super) struct Line {
     pub(super) points: Vec<(f64, f64)>,
-    /// The number of its colour.
+    /// The number of the line's colour.
     pub(super) colour: usize,
-    /// Whether the line is thin and faint in the background, for an extreme beside its mean.
+    /// Whether the line is thin and faint in the background. Used for an extreme that is shown beside its mean.
     pub(super) is_faint: bool,
 }
 
@@ -112,7 +113,7 @@ impl Plot {
         area.draw(&Text::new(self.y.name.clone(), (3 * PIXEL, (top + bottom) / 2), turned))
     }
 
-    /// Returns the pixel of a point. A point beyond the scale moves to the nearest pixel at the edge.
+    /// Returns the position of a point in units. A point beyond the scale moves to the nearest position at the edge.
     fn place(&self, (x, y): (f64, f64)) -> (i32, i32) {
         let (left, right, top, bottom) = MARGINS;
         let share =

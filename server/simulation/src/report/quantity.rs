@@ -1,6 +1,6 @@
 //! Numbers formatted for people.
 
-/// A unit of an axis or a table, chosen to suit the amount.
+/// A unit of an axis or a table, chosen by the size of the amount.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Unit {
     /// The number of base units in this unit.
@@ -27,12 +27,12 @@ const BYTES: [Unit; 6] = [
 ];
 
 impl Unit {
-    /// Returns the largest unit of time for which `most` seconds are at least two units.
+    /// Returns the largest unit of time of which `most` seconds contain at least two.
     pub(super) fn of_time(most: f64) -> Unit {
         largest(&TIME, most, 2.0)
     }
 
-    /// Returns the largest unit for which `most` bytes are at least one unit.
+    /// Returns the largest unit of which `most` bytes contain at least one.
     pub(super) fn of_bytes(most: f64) -> Unit {
         largest(&BYTES, most, 1.0)
     }
@@ -48,12 +48,12 @@ fn largest(units: &[Unit], most: f64, fewest: f64) -> Unit {
     *fitting.unwrap_or(&units[0])
 }
 
-/// Formats seconds in the unit that suits them.
+/// Formats a number of seconds in a suitable unit.
 pub(super) fn seconds(seconds: f64) -> String {
     Unit::of_time(seconds).show(seconds)
 }
 
-/// Formats bytes in the unit that suits them.
+/// Formats a number of bytes in a suitable unit.
 pub(super) fn bytes(bytes: f64) -> String {
     Unit::of_bytes(bytes).show(bytes)
 }
@@ -95,7 +95,7 @@ fn trimmed(text: String) -> String {
     grouped(if text == "-0" { "0" } else { text })
 }
 
-/// Puts a narrow no-break space between the thousands of five digits or more.
+/// Inserts a narrow no-break space between groups of three digits, if there are five digits or more.
 fn grouped(text: &str) -> String {
     let (whole, decimals) = text.split_at(text.find('.').unwrap_or(text.len()));
     let digits = whole.trim_start_matches('-');

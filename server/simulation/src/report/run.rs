@@ -5,11 +5,11 @@ use crate::record::RoundRow;
 pub struct Report {
     /// The title of the report.
     pub title: String,
-    /// A line below the title, such as what was compared.
+    /// A line below the title, for example a description of the comparison.
     pub subtitle: Option<String>,
     /// The metric that is measured on the held-out examples.
     pub metric: Metric,
-    /// A value of the metric. The summary shows when each run first reached it.
+    /// A value of the metric to reach; `None` for no target. The summary shows when each run first reached it.
     pub target: Option<f64>,
     /// The runs, 1 to [`super::RUNS_MAX`].
     pub runs: Vec<Run>,
@@ -20,9 +20,9 @@ pub struct Report {
 pub struct Run {
     /// A name that distinguishes the run from the others.
     pub name: String,
-    /// Its settings, in the order in which to show them.
+    /// The run's settings, in display order.
     pub settings: Vec<(String, String)>,
-    /// Its rounds, in order.
+    /// The run's rounds, in order.
     pub rounds: Vec<RoundRow>,
 }
 
@@ -38,7 +38,7 @@ pub struct Metric {
 }
 
 impl Default for Metric {
-    /// Returns the accuracy, as a share.
+    /// Returns the accuracy, which is a share; larger values are better.
     fn default() -> Self {
         Self { name: "accuracy".to_owned(), is_share: true, is_larger_better: true }
     }

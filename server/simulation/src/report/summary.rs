@@ -20,7 +20,7 @@ pub struct Summary {
     pub bytes_down: f64,
     /// The number of bytes sent from the clients.
     pub bytes_up: f64,
-    /// The number of trainings that clients did.
+    /// The number of trainings that clients started.
     pub client_rounds: f64,
     /// The share of the drawn clients that dropped out.
     pub dropped_share: Option<f64>,
@@ -42,7 +42,7 @@ pub struct Reached {
 }
 
 impl Summary {
-    /// Summarises a run. The target is reached when the metric is at least as good.
+    /// Summarises a run. The target is reached when the metric is at least as good as the target.
     pub fn of(run: &Run, metric: &Metric, target: Option<f64>) -> Self {
         let mut summary = Summary::default();
         let (mut drawn, mut dropped, mut reported, mut staleness) = (0.0, 0.0, 0.0, 0.0);
@@ -128,7 +128,7 @@ mod tests {
             bytes_up: 200.0,
             client_rounds: 36.0,
             dropped_share: Some(0.15),
-            // (0·0 + 2·1 + 4·2 + 6·3) / 12.
+            // The mean over the accepted updates: (0·0 + 2·1 + 4·2 + 6·3) / 12.
             staleness_mean: Some(28.0 / 12.0),
             staleness_max: Some(6),
         };

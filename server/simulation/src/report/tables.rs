@@ -49,7 +49,7 @@ pub(super) fn summary(report: &Report) -> String {
         row("Mean staleness", &|summary| Some(number(summary.staleness_mean?))),
         row("Maximum staleness", &|summary| Some(number(summary.staleness_max? as f64))),
     ];
-    // Leave out rows that no run has. The rows of the target stay, even if no run reached it.
+    // Leave out rows in which no run has a value. The rows of the target are kept, even if no run reached it.
     rows.extend(sums.into_iter().filter(|(_, cells)| cells.iter().any(|cell| cell != NOTHING)));
     table(report, "Result", &rows, false)
 }

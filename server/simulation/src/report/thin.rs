@@ -1,12 +1,13 @@
-/// The maximum number of points of a line: more than a reader can tell apart.
+/// The maximum number of points of a line, more than a reader can distinguish.
 const POINTS_MAX: usize = 600;
 /// The largest number that a plot can show. Sums of larger numbers overflow.
 const NUMBER_MAX: f64 = 1e100;
 
-/// Thins out the points of a long line, but keeps its peaks.
+/// Reduces the number of points of a long line, but keeps its peaks.
 ///
-/// The line is cut into stretches with equally many points. The lowest and the highest point of each stretch stay, in
-/// order, as do the first and the last point of the line. Points that are not finite, or absurdly large, are removed.
+/// The line is divided into stretches with equal numbers of points. The lowest and the highest point of each stretch
+/// are kept, in order, as are the first and the last point of the line. Points that are not finite or larger than
+/// [`NUMBER_MAX`] are removed.
 pub(super) fn thin(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
     let points: Vec<(f64, f64)> =
         points.filter(|(x, y)| x.abs() <= NUMBER_MAX && y.abs() <= NUMBER_MAX).collect();

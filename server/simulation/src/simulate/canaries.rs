@@ -3,11 +3,11 @@ use rand::Rng;
 
 use crate::chance::Stream;
 
-/// The canary clients of an audit. Each has a direction of its own, which shares no coordinate with any other canary.
-/// In every round it sends an update of the clipping norm in that direction or, depending on its coin, zeros.
+/// The canary clients of an audit. Each has a separate direction, which shares no coordinate with that of any other
+/// canary. In every round it sends an update of the clipping norm in that direction or zeros, depending on its coin.
 ///
-/// The first `keeping` clients keep to the norm. The others skip the clipping of honest software and send an update
-/// `LENGTH` times as long, which the coordinator must reject.
+/// The first `keeping` clients keep to the norm. The others skip the clipping that honest software does, and send an
+/// update `LENGTH` times as long. The coordinator must reject it.
 #[derive(Clone, Debug)]
 pub struct Canaries {
     keeping: usize,
@@ -20,7 +20,7 @@ const LENGTH: f64 = 4.0;
 
 impl Canaries {
     /// Draws the coins of `keeping` clients that keep to the norm and of `longer` clients that exceed it. The code that
-    /// scores the clients must not see the state of `chance`.
+    /// computes the scores must not see the state of `chance`.
     pub fn draw(keeping: usize, longer: usize, chance: &mut impl Rng) -> Self {
         let is_in = (0..keeping + longer).map(|_| chance.next_u64() & 1 == 1).collect();
         Self { keeping, is_in, signs: chance.next_u64() }
@@ -70,8 +70,8 @@ impl Canaries {
         self.direction(client, sum.len()).map(|(index, value)| sum[index] * value).sum()
     }
 
-    /// Returns the elements of a client's direction that are not 0: every n-th element for n clients. Together they
-    /// have the length 1.
+    /// Returns the nonzero elements of a client's direction: every n-th element for n clients. The direction has the
+    /// length 1.
     fn direction(&self, client: usize, parameter_count: usize) -> impl Iterator<Item = (usize, f64)> {
         let count = (parameter_count + self.len() - 1 - client) / self.len();
         let length = 1.0 / (count as f64).sqrt();

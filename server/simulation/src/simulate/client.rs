@@ -14,30 +14,31 @@ use super::{
 };
 use crate::{chance::Stream, device::Device};
 
-/// The number of seconds that a check-in waits at the coordinator, as for a real client.
+/// The number of seconds that the coordinator may hold a check-in, as for a real client.
 pub const WAIT_SECONDS: u32 = 30;
 /// The number of blobs that a client caches.
 const CACHE_MAX: usize = 40;
 
 /// A virtual client.
 pub struct VirtualClient {
-    /// Its enrolment; `None` before its first check-in.
+    /// The client's enrolment; `None` before its first check-in.
     pub record: Option<ClientRecord>,
     /// The session in memory; `None` while the app is closed.
     pub session: Option<Box<Session>>,
-    /// The session as it was when the app was closed.
+    /// The session in the state in which the app was closed.
     pub stored: Option<Box<Session>>,
-    /// The model of its device.
+    /// The model of the client's device.
     pub device: Device,
-    /// Its random number generator.
+    /// The client's random number generator.
     pub chance: Stream,
     /// The number of starts of the app. Events for an earlier start are dropped.
     pub incarnation: u32,
-    /// The number of alarms that were set. Only the last one rings.
+    /// The number of alarms that were set. Only the last one goes off.
     pub alarm: u32,
-    /// The training in progress or done.
+    /// The current training, in progress or done; `None` if there is none.
     pub work: Option<Box<VirtualWork>>,
-    /// The error feedback of the codec: the part that it left out of earlier updates, to be added to the next.
+    /// The error feedback of the codec: the values that it left out of earlier updates. They are added to the next
+    /// update.
     pub memory: Option<Memory>,
     cached: Vec<BlobDigest>,
 }
@@ -47,11 +48,11 @@ pub struct VirtualWork {
     pub assignment: Assignment,
     pub slot: Arc<Slot>,
     pub update: Option<TrainedUpdate>,
-    /// The data to end the training early; `None` if the coordinator may not ask for a partial update.
+    /// The data for ending the training early; `None` if the coordinator may not ask for a partial update.
     pub early: Option<EarlyEnd>,
 }
 
-/// The data needed to end a training after fewer steps.
+/// The data for ending a training after fewer steps.
 pub struct EarlyEnd {
     pub request_id: RequestId,
     pub training: Training,
@@ -62,8 +63,8 @@ pub struct EarlyEnd {
 }
 
 impl EarlyEnd {
-    /// Returns the training cut short after the step in progress at `now`, and the milliseconds until that step ends.
-    /// `None` if that step is the last.
+    /// Returns the training shortened to end with the step in progress at `now`, and the number of milliseconds until
+    /// that step ends. Returns `None` if that step is the last one.
     pub fn at(self, now: u64) -> Option<(Training, u64)> {
         let steps = self.training.steps_max.max(1);
         let of_step = self.milliseconds as f64 / steps as f64;
@@ -118,7 +119,7 @@ pub fn offer(example_count: u64, attributes: BTreeMap<String, String>) -> Offer 
     Offer { request, wait_seconds: WAIT_SECONDS }
 }
 
-/// Returns the client's enrolment key within the population.
+/// Returns the key with which the client enrols in the population.
 pub fn key_of(client: usize, population: &PopulationName) -> String {
     format!("{population}/{client}")
 }

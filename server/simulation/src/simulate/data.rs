@@ -1,4 +1,5 @@
-//! The examples of a simulated population: generated or given, held out, divided among clients, poisoned.
+//! The examples of a simulated population. They are generated or given; some are held out; the others are divided among
+//! the clients and possibly poisoned.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -18,11 +19,11 @@ pub type SyntheticData = Synthetic;
 
 /// The source of the examples.
 pub enum DataSource {
-    /// The caller has read the examples, perhaps with separate held-out examples.
+    /// The caller has read the examples and may give separate held-out examples.
     Given {
         /// The examples to divide among the clients.
         training: Dataset,
-        /// The examples on which versions are measured. Without them, a share of `training` is held out.
+        /// The examples on which versions are measured. If `None`, a share of `training` is held out.
         held_out: Option<Examples>,
     },
     /// The simulation generates the examples from the world's settings.
@@ -51,10 +52,10 @@ mod purpose {
 }
 
 impl Crowd {
-    /// Divides the examples among the clients as the settings say.
+    /// Divides the examples among the clients according to the settings.
     ///
     /// # Errors
-    /// If the examples cannot be generated or divided.
+    /// If the examples cannot be generated, held out or divided, or there are none.
     pub fn deal(settings: &WorldSettings, source: DataSource) -> Result<Self, SimulateError> {
         let mut canaries = None;
         let (examples, groups, held_out) = match source {
@@ -127,7 +128,7 @@ impl Crowd {
         }
     }
 
-    /// Returns the canaries, if the clients are canaries.
+    /// Returns the canaries; `None` if the clients are not canaries.
     pub fn canaries(&self) -> Option<&Canaries> {
         self.canaries.as_ref()
     }
@@ -160,7 +161,7 @@ fn split(
     Ok((examples.subset(training)?, groups, Some(examples.subset(held_out)?)))
 }
 
-/// Returns the number of clients under a natural partition, which has no more clients than groups; `None` under another
+/// Returns the number of clients under a natural partition, at most the number of groups; `None` under another
 /// partition.
 fn natural_clients(settings: &WorldSettings, groups: Option<&[u32]>) -> Option<usize> {
     let groups = groups.filter(|_| matches!(settings.partition, Partition::Natural(_)))?;

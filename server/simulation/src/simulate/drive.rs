@@ -1,4 +1,4 @@
-//! The simulation's drivers: the steps of `drivers::run`, and when to take the next one.
+//! The simulation's drivers: takes the steps of `drivers::run`, and decides when the next step is due.
 
 use folkmoot_coordinator::{
     round::{Phase, Purpose},
@@ -13,7 +13,7 @@ use super::{SimulateError, events::Event, world::World};
 
 /// The number of milliseconds for which facts are gathered before the drivers look at them.
 const GATHER_MILLISECONDS: u64 = 100;
-/// The number of milliseconds after which the drivers look without being woken.
+/// The number of milliseconds after which the drivers look at the task even if they were not woken.
 const LOOK_MILLISECONDS: u64 = 30_000;
 
 impl World {
@@ -45,7 +45,8 @@ impl World {
             self.record().await?;
         }
         let task = self.storage.task_of_any_organisation(self.task).await?;
-        // A task that the coordinator paused is over, because no operator is there to fix and resume it.
+        // If the coordinator has paused the task, the simulation is over, because no operator can fix and resume the
+        // task.
         self.is_over = task.is_none_or(|task| {
             task.state.is_final() || matches!(task.state, TaskState::Paused { reason: Some(_), .. })
         });
@@ -55,7 +56,7 @@ impl World {
         Ok(())
     }
 
-    /// Returns the milliseconds until a round next changes by itself.
+    /// Returns the number of milliseconds until a round next changes without a new fact.
     async fn next_deadline(&self) -> Result<u64, SimulateError> {
         let now = self.server_now();
         let mut next = u64::MAX;
@@ -89,7 +90,8 @@ impl World {
                 at = Some(policy.closes_at(since, *asked));
             }
             let left = at.map(|at| at.milliseconds_since(now));
-            // A slot that is over but has too few updates ends when a fact is recorded, not at a certain time.
+            // A round whose time is over but which has too few updates changes when a fact is recorded, not at a
+            // certain time.
             next = next.min(left.filter(|left| *left > 0).unwrap_or(u64::MAX));
             if matches!(record.round.phase, Phase::Collecting { .. }) {
                 let outstanding = self.storage.outstanding(self.task).await?;

@@ -11,7 +11,7 @@ use folkmoot_storage::{
 use super::{SimulateError, recorder::median, world::World};
 use crate::record::{RoundOutcome, RoundRow};
 
-/// The number of recent rounds to look at after a step. No more can end between two steps.
+/// The number of recent rounds to examine after a step. No more than these can end between two steps.
 const RECENT_ROUNDS: u32 = 3;
 
 impl World {

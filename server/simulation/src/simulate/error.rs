@@ -53,7 +53,7 @@ pub enum SimulateError {
     /// Results cannot be written.
     #[error("the results cannot be written: {0}")]
     Results(String),
-    /// A virtual client did what no real client does: a bug in the simulation.
+    /// A virtual client did something that no real client does. This is a bug in the simulation.
     #[error("a virtual client failed: {0}")]
     Client(String),
     /// No event is left, but the task is not over.
@@ -63,7 +63,7 @@ pub enum SimulateError {
     Stuck {
         /// The virtual time, in seconds.
         virtual_seconds: f64,
-        /// The number of clients that work and that wait.
+        /// The numbers of clients that have work and of clients that wait.
         detail: String,
     },
 }

@@ -7,9 +7,9 @@ use folkmoot_session::Event as SessionEvent;
 pub enum Event {
     /// A client's app starts, for the first time or again.
     ClientStarts { client: usize },
-    /// A session receives an event, unless the app was closed since.
+    /// A session receives an event, unless the app was closed in the meantime.
     ClientMeets { client: usize, incarnation: u32, event: Box<SessionEvent> },
-    /// A session's alarm rings, unless another was set since.
+    /// A session's alarm goes off, unless another alarm was set in the meantime.
     AlarmRings { client: usize, alarm: u32 },
     /// The transfer of an update ends.
     UploadEnds { client: usize, incarnation: u32, upload: Box<PendingUpload> },
@@ -31,7 +31,7 @@ pub struct PendingUpload {
     pub offset: u64,
 }
 
-/// The future events, in order of time. Among equal times, the event added first comes first.
+/// The future events, ordered by time. Events at the same time are ordered by when they were added.
 #[derive(Default)]
 pub struct Queue {
     heap: BinaryHeap<Reverse<(u64, u64)>>,

@@ -56,7 +56,7 @@ impl World {
         }
     }
 
-    /// Returns whether a request reaches the coordinator. If it does not, the client's request times out.
+    /// Returns whether a request reaches the coordinator. If not, the client's request times out.
     pub fn reaches(&mut self, client: usize, request_id: RequestId, kind: Kind) -> bool {
         let is_lost = self.coordinator.is_none() || self.happens(self.settings.faults.request_loss);
         if is_lost {

@@ -1,5 +1,5 @@
-//! Saved updates, with which an interrupted simulation resumes: it starts again and reads the updates that it has
-//! trained before.
+//! Saved updates. With them, an interrupted simulation can resume: it starts again from the beginning, but reads the
+//! updates that it has trained before.
 //!
 //! Everything else in a simulation is fast and a function of its seed, so the result is the same, bit for bit.
 
@@ -12,7 +12,7 @@ use folkmoot_protocol::{UpdateDigest, update::HEADER_BYTES};
 
 use super::training::{TrainedUpdate, Training};
 
-/// A folder of updates, by the trainings that they came from.
+/// A folder of updates. A file's name identifies the training of its update.
 pub struct Kept(PathBuf);
 
 impl Kept {
@@ -25,7 +25,7 @@ impl Kept {
         Ok(Self(folder.to_owned()))
     }
 
-    /// Finds the saved update of a training. A file that is not complete counts as missing.
+    /// Finds the saved update of a training. An incomplete file is treated as missing.
     pub fn find(&self, training: &Training) -> Option<TrainedUpdate> {
         let whole = fs::read(self.path(training)).ok()?;
         let (kept, rest) = whole.split_first_chunk::<32>()?;
@@ -40,7 +40,7 @@ impl Kept {
         })
     }
 
-    /// Saves the update of a training. If that fails, a resumed simulation trains it again.
+    /// Saves the update of a training. If that fails, a resumed simulation repeats the training.
     pub fn keep(&self, training: &Training, update: &TrainedUpdate) {
         let whole = [update.digest.as_bytes().as_slice(), &update.norm.to_le_bytes(), &update.bytes].concat();
         if let Err(error) = fs::write(self.path(training), whole) {
@@ -48,14 +48,14 @@ impl Kept {
         }
     }
 
-    /// Returns the file of a training. The client, assignment, plan, steps, recipe and weights determine its name, so
-    /// another simulation finds none of these files.
+    /// Returns the path of a training's file. The name depends on the client, assignment, plan, steps, recipe and
+    /// weights, so another simulation does not find the file.
     fn path(&self, training: &Training) -> PathBuf {
         let mut hasher = blake3::Hasher::new();
         hasher.update(training.lesson.digest.as_bytes());
         hasher.update(&(training.client as u64).to_le_bytes());
         hasher.update(&training.steps_max.to_le_bytes());
-        // The recipe is not in the plan: it comes with the assignment.
+        // The recipe is hashed separately because it comes with the assignment, not with the plan.
         hasher.update(&serde_json::to_vec(&training.recipe).unwrap_or_default());
         for weight in training.weights.iter() {
             hasher.update(&weight.to_le_bytes());

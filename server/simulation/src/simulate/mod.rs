@@ -2,8 +2,8 @@
 //!
 //! The other modules of this package define the devices, the data and the records. This module has the loop: a queue of
 //! events, a [`folkmoot_session::Session`] for each client, and a coordinator that keeps everything in memory.
-//! Trainings are computed on all cores while virtual time advances, and the loop waits for a result only when it needs
-//! it. So the same seed gives the same bytes on one thread or on several.
+//! Trainings are computed on all cores while virtual time advances. The loop waits for a result only when it needs the
+//! result. So the same seed gives the same bytes on any number of threads.
 
 mod canaries;
 mod client;

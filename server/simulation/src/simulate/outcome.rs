@@ -13,7 +13,7 @@ pub struct Outcome {
     pub weights: Vec<f32>,
     /// The state of the task at the end.
     pub state: TaskState,
-    /// Virtual seconds that passed.
+    /// The number of virtual seconds that passed.
     pub virtual_seconds: f64,
     /// The number of events.
     pub events: u64,
@@ -26,12 +26,12 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Returns the last value of the held-out metric.
+    /// Returns the last value of the held-out metric; `None` if it was never measured.
     pub fn last_metric(&self) -> Option<f64> {
         self.rounds.iter().rev().find_map(|row| row.held_out_metric)
     }
 
-    /// Returns the virtual seconds until the held-out metric was first `target` or more.
+    /// Returns the virtual seconds until the held-out metric was first `target` or more; `None` if it never was.
     pub fn seconds_to(&self, target: f64) -> Option<f64> {
         let reached = |row: &&RoundRow| row.held_out_metric.is_some_and(|value| value >= target);
         self.rounds.iter().find(reached).map(|row| row.virtual_seconds)

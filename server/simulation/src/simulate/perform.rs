@@ -1,4 +1,4 @@
-//! The hosts of the sessions: apps that start and close, alarms, and trainings.
+//! The simulated host of each session: starts and closes the app, sets alarms, and trains.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::device::Fate;
 
-/// The number of versions whose weights are cached, the newest ones.
+/// The number of versions whose weights are cached. The newest versions are kept.
 const WEIGHTS_MAX: usize = 64;
 /// The number of milliseconds for which a client that vanished stays away after its deadline.
 const AWAY_MILLISECONDS: u64 = 60_000;
@@ -40,7 +40,7 @@ impl World {
         self.step_client(index, SessionEvent::Started).await
     }
 
-    /// Returns the attributes that a client reports: the class of its network.
+    /// Returns the attributes that a client reports, which is its network class.
     pub fn attributes(&self, index: usize) -> BTreeMap<String, String> {
         let class = self.clients[index].device.network_class();
         let name = class.and_then(|class| self.settings.devices.network.classes.get(class));
@@ -73,7 +73,7 @@ impl World {
             self.perform(index, effect).await?;
         }
         if is_stopped {
-            // The client stopped because its conditions ended. It starts again when they hold.
+            // The client stopped because its conditions no longer hold. It starts again when they do.
             self.close_client(index);
             let at = self.clients[index].device.next_available(self.device_now());
             if let Some(at) = at {
@@ -83,7 +83,7 @@ impl World {
         Ok(())
     }
 
-    /// Closes a client's app: work in progress is lost, the session is kept.
+    /// Closes a client's app. Work in progress is lost; the session is kept.
     fn close_client(&mut self, index: usize) {
         let client = &mut self.clients[index];
         client.incarnation += 1;
@@ -196,7 +196,7 @@ impl World {
                 self.answer(index, request_id, milliseconds, Answer::Trained);
             }
             Fate::Vanishes => {
-                // The client is silent until long after its deadline.
+                // The client sends nothing until long after its deadline.
                 self.recorder.dropped();
                 self.close_client(index);
                 self.after(deadline.saturating_add(AWAY_MILLISECONDS), Event::ClientStarts { client: index });
@@ -210,7 +210,8 @@ impl World {
         Ok(())
     }
 
-    /// Ends a training with the step in progress. A training that its device will give up still ends that way.
+    /// Ends a training after the step in progress. If the device will give up the assignment, the training still ends
+    /// in that way.
     fn finish_early(&mut self, index: usize, request_id: RequestId) {
         let now = self.now;
         let Some(work) = self.clients[index].work.as_mut() else { return };
@@ -265,7 +266,7 @@ impl World {
         Ok(lesson)
     }
 
-    /// Reads the weights that a client starts from.
+    /// Returns the weights from which a client starts.
     async fn weights_for(
         &mut self,
         assignment: &Assignment,
@@ -274,7 +275,7 @@ impl World {
         if assignment.weights_parts.is_empty() {
             return self.weights_of(lesson, assignment.weights.digest).await;
         }
-        // The last part alone does not identify the weights: two versions may have the same delta.
+        // The last part alone does not identify the weights, because two versions may have the same delta.
         let digests: Vec<String> =
             assignment.weights_parts.iter().map(|part| part.digest.to_string()).collect();
         let name = BlobDigest::of(digests.concat().as_bytes());
@@ -299,8 +300,7 @@ impl World {
         self.weights.push((name, weights));
     }
 
-    /// Reads the weights of a version and completes them to the whole model. The weights of the newest versions are
-    /// cached.
+    /// Returns the weights of a version, completed to the whole model. The weights of the newest versions are cached.
     pub async fn weights_of(
         &mut self,
         lesson: &Lesson,
@@ -318,9 +318,9 @@ impl World {
     }
 }
 
-/// The amount of work of a client.
+/// A client's amount of work for an assignment.
 struct Amount {
-    /// The number of examples, counted once for each use.
+    /// The number of examples. An example that is used several times is counted several times.
     examples: u64,
     /// The number of local steps.
     steps: u64,
@@ -329,7 +329,7 @@ struct Amount {
 impl Amount {
     fn of(plan: &Plan, held: u64) -> Self {
         if plan.work == Work::Evaluation {
-            // A pass without gradients costs about a third of one with gradients.
+            // A pass without gradients takes about a third of the time of a pass with gradients.
             return Self { examples: held.div_ceil(3), steps: 1 };
         }
         let TrainingPlan { epochs, steps_max, batch_size, accumulation_steps, .. } = plan.training;

@@ -1,4 +1,4 @@
-//! The kinds of clients' requests, and held requests.
+//! The kinds of clients' requests, and the requests that the coordinator holds.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use folkmoot_protocol::AssignmentId;
 use folkmoot_session::{Answer, Failure, RequestId};
 use tokio::sync::Notify;
 
-/// The kind of a request. Its failure must be of the same kind.
+/// The kind of a request. The answer that reports a failure must have the same kind.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     CheckIn,

@@ -1,5 +1,5 @@
-//! Trainings on threads. A training begins when a virtual client starts to train. The loop waits for its result when
-//! the client's virtual training time is over.
+//! Trainings on threads. A thread begins a training when a virtual client starts to train. The loop waits for the
+//! result when the client's virtual training time is over.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -62,7 +62,7 @@ struct Shared {
     changed: Condvar,
 }
 
-/// The trainings that are still to be done.
+/// The trainings that no thread has begun.
 #[derive(Default)]
 struct Waiting {
     trainings: VecDeque<(Training, Arc<Slot>)>,
@@ -70,7 +70,7 @@ struct Waiting {
 }
 
 impl Pool {
-    /// Starts `threads` threads, at least one. With `kept`, no training is done twice.
+    /// Starts `threads` threads, at least one. With `kept`, updates that were saved there are read instead of trained.
     pub fn start(crowd: Arc<Crowd>, threads: usize, kept: Option<Kept>) -> Self {
         let shared = Arc::new(Shared { crowd, kept, waiting: Mutex::default(), changed: Condvar::new() });
         let thread = |_| {
@@ -81,7 +81,7 @@ impl Pool {
         Self { shared, threads }
     }
 
-    /// Begins a training. Its result appears in the slot.
+    /// Queues a training. Its result appears in the returned slot.
     pub fn begin(&self, training: Training) -> Arc<Slot> {
         let slot = Arc::new(Slot::default());
         self.shared.lock().trainings.push_back((training, slot.clone()));
@@ -121,7 +121,7 @@ impl Shared {
                 }
             };
             drop(waiting);
-            // The codec's memory is not saved with an update, so such a training is always done again.
+            // The codec's memory is not saved with an update, so a training with memory is always repeated.
             let kept = self.kept.as_ref().filter(|_| training.memory.is_none());
             if let Some(update) = kept.and_then(|kept| kept.find(&training)) {
                 slot.put(Ok(update));
@@ -204,7 +204,7 @@ impl Bench {
             .clamp(1, grid.weight_max),
             metrics: UpdateMetrics {
                 example_count: metrics.example_count,
-                // Rounding leaves the cosine loss of a perfect answer just below 0.
+                // Because of rounding, the cosine loss of a perfect answer can be slightly below 0.
                 loss_sum: if metrics.loss_sum < 0.0 { 0.0 } else { metrics.loss_sum },
                 correct_count: metrics.correct_count,
                 step_count: metrics.step_count,
@@ -212,8 +212,8 @@ impl Bench {
             element_count: delta.len() as u64,
             is_compressed: false,
         };
-        // The noise protects nobody here. It is not reproducible, because an update can only be made with the system's
-        // randomness.
+        // In a simulation this noise protects no one. It is not reproducible, because updates take their noise only
+        // from the system's random number generator.
         let mut rng = ChaCha20Rng::try_from_rng(&mut SysRng).map_err(|error| failed(&error))?;
         let how = Compression {
             recipe: training.recipe.as_deref(),
@@ -226,7 +226,8 @@ impl Bench {
         Ok(TrainedUpdate { memory, digest: UpdateDigest::of(&bytes), norm: norm_of(&delta), bytes })
     }
 
-    /// Builds the update of a canary. Canaries that exceed the norm skip the clipping of honest software.
+    /// Builds the update of a canary. For canaries that exceed the norm, it skips the clipping that honest software
+    /// does.
     fn canary(canaries: &Canaries, training: &Training) -> Trained {
         let failed = |error: &dyn std::fmt::Display| (AbortReason::TrainingFailed, error.to_string());
         let plan = &training.lesson.plan;

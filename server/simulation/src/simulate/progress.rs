@@ -2,9 +2,9 @@ use crate::record::RoundRow;
 
 /// Receives the progress of a simulation.
 pub trait Progress {
-    /// Called when a round is over.
+    /// Called when a round has ended.
     fn round(&mut self, row: &RoundRow);
-    /// Called when virtual time has advanced, with the virtual seconds since the beginning.
+    /// Called when virtual time has advanced. The argument is the number of virtual seconds since the beginning.
     fn time(&mut self, _virtual_seconds: f64) {}
     /// Returns whether the simulation should stop.
     fn is_stopped(&self) -> bool {
@@ -12,7 +12,7 @@ pub trait Progress {
     }
 }
 
-/// Ignores the progress.
+/// A receiver that ignores the progress.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 

@@ -5,16 +5,16 @@ use folkmoot_protocol::{Work, update::UpdateMetrics};
 
 use crate::record::RoundRow;
 
-/// The counts since the last round's end, and the rows so far.
+/// The counts since the end of the last round, and the rows so far.
 pub(super) struct Recorder {
     pub evaluation: Option<Evaluation>,
     pub rows: Vec<RoundRow>,
-    /// The number of rows that were handed out. The other rows wait until their version is measured.
+    /// The number of rows that were already returned. The other rows wait until their version is measured.
     pub told: usize,
     pub last_round: u64,
     pub last_end: f64,
     pub since: Since,
-    /// The norms of the updates since the last round's end, before clipping.
+    /// The norms of the updates since the end of the last round, before clipping.
     pub norms: Vec<f64>,
 }
 
@@ -59,14 +59,14 @@ impl Recorder {
         self.since.dropped += 1;
     }
 
-    /// Returns the new rows that will not change any more.
+    /// Returns the rows that were not returned before and will not change any more.
     pub fn finished(&mut self) -> Vec<RoundRow> {
         // The last row waits, because its version may still be measured.
         let end = self.rows.len().saturating_sub(1);
         self.tell(end)
     }
 
-    /// Returns the remaining rows.
+    /// Returns all rows that were not returned before.
     pub fn end(&mut self) -> Vec<RoundRow> {
         self.tell(self.rows.len())
     }
@@ -92,7 +92,8 @@ impl Recorder {
     }
 }
 
-/// Returns the median; of two middle values, the lower one.
+/// Returns the median, or `None` without values. For an even number of values, it is the lower of the two middle
+/// values.
 pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     values.get(values.len().saturating_sub(1) / 2).copied()

@@ -1,4 +1,4 @@
-//! The handling of requests: the same as in the HTTP handlers, without HTTP.
+//! Handles requests as the HTTP handlers do, but without HTTP.
 
 use folkmoot_protocol::{
     AssignmentId, codec,
@@ -22,11 +22,11 @@ use super::{
 };
 use crate::device::Direction;
 
-/// The size of a control message with its overhead, in bytes.
+/// The assumed size of a control message including its overhead, in bytes.
 const MESSAGE_BYTES: u64 = 600;
 
 impl World {
-    /// Delivers an answer to a client after `milliseconds`, unless the app closes before.
+    /// Delivers an answer to a client after `milliseconds`, unless the app closes before that.
     pub fn answer(&mut self, client: usize, request_id: RequestId, milliseconds: u64, answer: Answer) {
         let incarnation = self.clients[client].incarnation;
         let event = Box::new(SessionEvent::answered(request_id, answer));
@@ -55,7 +55,7 @@ impl World {
         (seconds * 1000.0).ceil().max(1.0) as u64
     }
 
-    /// Returns a client's record, and enrols a client that comes for the first time.
+    /// Returns a client's record. Enrols the client at its first request.
     async fn record_of(&mut self, client: usize) -> Result<ClientRecord, SimulateError> {
         if let Some(record) = &self.clients[client].record {
             return Ok(record.clone());
@@ -110,7 +110,7 @@ impl World {
         Ok(())
     }
 
-    /// Holds a request in which a training client waits until the coordinator asks for its partial update.
+    /// Holds the request of a training client until the coordinator asks for the client's partial update.
     pub async fn listen_for_ask(
         &mut self,
         client: usize,
@@ -139,7 +139,7 @@ impl World {
         Ok(())
     }
 
-    /// Answers the held requests of clients that were drawn or asked.
+    /// Answers the held requests of clients that were drawn or asked for their updates.
     pub async fn wake_polls(&mut self) -> Result<(), SimulateError> {
         let is_woken = |poll: &HeldPoll| poll.waiter.notified().now_or_never().is_some();
         let woken = self.polls.iter().filter(|(_, poll)| is_woken(poll)).map(|(poll, _)| *poll);
@@ -171,7 +171,7 @@ impl World {
         Ok(())
     }
 
-    /// Simulates the transfer of a blob, whose contents the simulation already knows.
+    /// Simulates the transfer of a blob. The simulation already has the contents.
     pub async fn fetch(
         &mut self,
         client: usize,

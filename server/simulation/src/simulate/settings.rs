@@ -3,8 +3,8 @@ use serde::{Deserialize, Serialize};
 use super::SimulateError;
 use crate::{attack::Adversary, device::DeviceModel, partition::Partition, synthetic::Synthetic};
 
-/// The settings of the world in which a task is simulated, from a TOML file beside the task file. Every setting has a
-/// default.
+/// The settings of the world in which a task is simulated. They come from a TOML file beside the task file, and every
+/// setting has a default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WorldSettings {
@@ -12,16 +12,16 @@ pub struct WorldSettings {
     pub clients: usize,
     /// The seed of all randomness.
     pub seed: u64,
-    /// The share of the examples that is held out: no client gets them, and versions are measured on them.
+    /// The share of the examples that is held out. No client gets them; versions are measured on them.
     pub held_out_share: f64,
-    /// The partition, which divides the examples among the clients.
+    /// The way in which the examples are divided among the clients.
     pub partition: Partition,
-    /// Examples that are generated instead of read.
+    /// The generated data set; `None` if the examples are read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub synthetic: Option<Synthetic>,
     /// The model of the devices.
     pub devices: DeviceModel,
-    /// The hostile clients and their attack.
+    /// The hostile clients and their attack; `None` if all clients are honest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adversary: Option<Adversary>,
     /// Injected faults.
@@ -40,9 +40,9 @@ pub struct Faults {
     pub request_loss: f64,
     /// The probability that an answer is lost, after the coordinator has handled the request.
     pub answer_loss: f64,
-    /// The mean virtual seconds between crashes of the coordinator; 0 means never.
+    /// The mean number of virtual seconds between crashes of the coordinator; 0 for no crashes.
     pub coordinator_crash_seconds: f64,
-    /// Virtual seconds until the coordinator starts again, at least 0.1.
+    /// The number of virtual seconds until a crashed coordinator starts again, at least 0.1.
     pub coordinator_restart_seconds: f64,
 }
 

@@ -6,13 +6,13 @@ use folkmoot_engine::{Model, TrainedPart};
 use folkmoot_protocol::{AssignmentId, BlobDigest, Plan, Recipe, UpdateDigest, messages::AbortReason};
 use folkmoot_update::codec::{Memory, PendingMemory};
 
-/// A plan with its model, read once.
+/// A plan and its model. Each plan is read only once.
 pub struct Lesson {
     /// The plan's digest.
     pub digest: BlobDigest,
     /// The plan.
     pub plan: Plan,
-    /// Its model.
+    /// The plan's model.
     pub model: Arc<Model>,
     /// The trained part of the model.
     pub part: TrainedPart,
@@ -27,17 +27,17 @@ pub struct Training {
     pub client: usize,
     pub assignment_id: AssignmentId,
     pub base_version: u64,
-    /// The number of steps after which the client's time is over.
+    /// The number of steps after which the training ends.
     pub steps_max: u64,
-    /// The largest L2 norm of the update, in steps of the grid.
+    /// The maximum L2 norm of the update, in steps of the grid; `None` for no clipping.
     pub clipping_norm: Option<u64>,
-    /// The codec recipe of the update.
+    /// The codec recipe of the update; `None` to send float32.
     pub recipe: Option<Box<Recipe>>,
-    /// The part that the codec left out of earlier updates (error feedback).
+    /// The error feedback of the codec: the values that it left out of earlier updates.
     pub memory: Option<Memory>,
 }
 
-/// The result of a training: an update, or the reason why there is none.
+/// The result of a training: an update, or the reason why there is none with a text for people.
 pub type Trained = Result<TrainedUpdate, (AbortReason, String)>;
 
 /// An update that can be sent.
@@ -47,6 +47,6 @@ pub struct TrainedUpdate {
     pub digest: UpdateDigest,
     /// The L2 norm before clipping.
     pub norm: f64,
-    /// The part that the codec left out of this update (error feedback).
+    /// The error feedback after this update: the values that the codec has left out so far.
     pub memory: Option<PendingMemory>,
 }

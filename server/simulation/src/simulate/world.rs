@@ -34,13 +34,12 @@ use crate::{
     device::{Device, Trace},
 };
 
-/// The coordinator's time at the beginning of virtual time: a midnight (UTC) in 2023.
+/// The coordinator's time at virtual time 0: midnight (UTC) of a day in 2023.
 const BEGINNING: u64 = 1_699_920_000_000;
 
 /// A simulation to run.
 pub struct Simulation {
-    /// The task. If the task does not measure versions, the simulation measures them centrally on the held-out
-    /// examples.
+    /// The task. If it does not evaluate versions, the simulation evaluates them centrally on the held-out examples.
     pub description: TaskDescription,
     /// The model that the task trains, as ONNX.
     pub onnx: Bytes,
@@ -48,16 +47,16 @@ pub struct Simulation {
     pub settings: WorldSettings,
     /// The source of the examples.
     pub source: DataSource,
-    /// The devices' trace, if the settings name one.
+    /// The trace of the devices, if the settings name a trace file.
     pub trace: Option<Trace>,
     /// The number of threads that train, at least 1.
     pub threads: usize,
-    /// A folder in which to save updates. The same simulation, started again, reads them instead of training.
+    /// A folder in which updates are saved; `None` to save none. If the same simulation is started again, it reads
+    /// these updates instead of training them.
     pub kept: Option<PathBuf>,
-    /// The number of versions between measurements, if the task does not set one.
+    /// The number of versions between two evaluations, if the task does not set it.
     pub evaluate_every: u64,
-    /// The part of the coordinator that is broken on purpose, to show that an audit finds the fault; `None` to break
-    /// nothing.
+    /// The fault to inject into the coordinator on purpose, to show that an audit finds it; `None` for no fault.
     pub sabotage: Option<Sabotage>,
 }
 
@@ -89,13 +88,13 @@ pub(super) struct World {
     pub polls: BTreeMap<u64, HeldPoll>,
     pub next_poll: u64,
     pub lessons: HashMap<BlobDigest, Arc<Lesson>>,
-    /// All weights of the model in recent versions, by the version's blob.
+    /// All weights of the model in recent versions. The key is the version's blob.
     pub weights: Vec<(BlobDigest, Arc<Vec<f32>>)>,
     pub pool: Pool,
     pub recorder: Recorder,
     pub chance: Stream,
     pub ids: Stream,
-    /// Counts the scheduled wakes of the drivers. Only the last one is valid.
+    /// The number of scheduled wakes of the drivers. Only the last one takes effect.
     pub wake: u64,
     pub wakes_at: u64,
     pub starts: u64,
@@ -120,8 +119,8 @@ pub async fn simulate(simulation: Simulation, progress: &mut dyn Progress) -> Re
     simulate_on(simulation, MemoryStorage::new(), RoundLog::in_memory(), progress).await
 }
 
-/// Simulates a task to its end over an empty storage and an empty round log. The choice of storage and round log
-/// changes only the running time.
+/// Simulates a task to its end, with the given storage and round log, both of which must be empty. The choice of
+/// storage and round log affects only the running time.
 ///
 /// # Errors
 /// As for [`simulate`].
@@ -145,7 +144,7 @@ impl World {
         let kept = kept.map(|path| Kept::open(&path).map_err(|source| SimulateError::File { path, source }));
         let kept = kept.transpose()?;
         let crowd = Arc::new(Crowd::deal(&settings, source)?);
-        // All virtual clients enrol with one token.
+        // All virtual clients enrol with one token, so no limit on a token's share can apply.
         description.token_share_max = None;
         if description.evaluation.is_none() && crowd.held_out.is_some() {
             description.evaluation = Some(central_evaluation(&description, evaluate_every));
@@ -302,12 +301,12 @@ impl World {
         self.coordinator.clone().expect("the caller has checked that the coordinator runs")
     }
 
-    /// Returns the coordinator's time.
+    /// Returns the current time of the coordinator.
     pub fn server_now(&self) -> Timestamp {
         Timestamp(BEGINNING + self.now)
     }
 
-    /// Returns a device's time, which begins at 0.
+    /// Returns the current time of the devices, which begins at 0.
     pub fn device_now(&self) -> Timestamp {
         Timestamp(self.now)
     }
@@ -348,7 +347,7 @@ impl World {
     }
 }
 
-/// Returns an evaluation that measures versions on the held-out examples.
+/// Returns a central evaluation on the held-out examples.
 fn central_evaluation(
     description: &TaskDescription,
     every_versions: u64,

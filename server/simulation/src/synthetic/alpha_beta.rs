@@ -30,15 +30,15 @@ pub struct AlphaBeta {
     pub alpha: f64,
     /// The standard deviation of B_k, by which the clients' features differ, 0 or more.
     pub beta: f64,
-    /// Whether all clients share one model and one distribution of features; `alpha` and `beta` are then ignored.
+    /// Whether all clients share one model and one distribution of features. If so, `alpha` and `beta` are ignored.
     pub iid: bool,
-    /// The number of groups.
+    /// The number of groups, one for each client.
     pub clients: usize,
     /// The minimum number of examples of a client, at least 1.
     pub examples_min: usize,
-    /// The mean of the logarithm of the number of further examples.
+    /// The mean of the logarithm of the number of examples beyond `examples_min`.
     pub examples_log_mean: f64,
-    /// The standard deviation of that logarithm.
+    /// The standard deviation of the logarithm of the number of examples beyond `examples_min`.
     pub examples_log_deviation: f64,
 }
 
@@ -104,7 +104,7 @@ impl AlphaBeta {
     }
 
     fn model(&self, client: usize, seed: u64) -> LinearModel {
-        // With one stream, all clients get the same model.
+        // All clients draw from one stream, so that they get the same model.
         let owner = if self.iid { 0 } else { client as u64 };
         let mut rng = Stream::new(seed, &[MODEL, owner]);
         let spread = if self.iid { 0.0 } else { self.alpha };
@@ -124,7 +124,7 @@ impl AlphaBeta {
 }
 
 impl LinearModel {
-    /// Returns the most probable class. The softmax keeps the order of the scores, so it is not computed.
+    /// Returns the most probable class. The softmax would not change the order of the scores, so it is not computed.
     fn class(&self, x: &[f64]) -> u32 {
         let rows = self.weights.chunks(FEATURES).zip(&self.biases);
         let score = |(row, bias): (&[f64], &f64)| bias + row.iter().zip(x).map(|(w, x)| w * x).sum::<f64>();
@@ -149,7 +149,8 @@ mod tests {
         let set = AlphaBeta { clients: 2000, ..AlphaBeta::default() };
         let mut more: Vec<usize> = (0..2000).map(|client| set.size(client, 1) - 50).collect();
         more.sort_unstable();
-        // The median is e⁴ = 54.6. In logarithms, the median of 2000 draws has a deviation of 1.25·2/√2000 = 0.056.
+        // The median is e⁴ = 54.6. The median of the logarithms of 2000 draws has a standard deviation of 1.25·2/√2000
+        // = 0.056.
         assert!(((more[1000] as f64).ln() - 4.0).abs() < 0.3, "{}", more[1000]);
         // The share of draws below e⁶ = 403 is Φ(1) = 0.8413, with a standard error of 0.0082.
         let below = more.iter().filter(|size| **size < 403).count() as f64 / 2000.0;
@@ -174,13 +175,14 @@ mod tests {
         let fixed = AlphaBeta { examples_min: 400, examples_log_mean: -10.0, ..AlphaBeta::default() };
         let spread = |set: &AlphaBeta| {
             let made = set.make(4).unwrap();
-            // The last feature has a deviation of 0.09, so its mean over 400 examples is the client's centre.
+            // The last feature has a deviation of 0.09 within a client, so its mean over 400 examples is close to the
+            // client's centre.
             let means: Vec<f64> = (0..30).map(|client| mean(&made, client, FEATURES - 1)).collect();
             let middle = means.iter().sum::<f64>() / 30.0;
             means.iter().map(|mean| (mean - middle).powi(2)).sum::<f64>() / 29.0
         };
         // The variance between the 30 clients is β² + 1. A chi-squared variable with 29 degrees of freedom is outside
-        // 8.4 to 66 twice in 20 000 draws.
+        // 8.4 to 66 in two of 20,000 draws.
         let (apart, near) =
             (spread(&AlphaBeta { beta: 3.0, ..fixed }), spread(&AlphaBeta { beta: 0.0, ..fixed }));
         assert!((2.9..23.0).contains(&apart) && (0.29..2.3).contains(&near), "{apart} {near}");

@@ -5,33 +5,33 @@ use crate::{
     partition::Population,
 };
 
-/// Examples, and the group (such as the device) that each comes from.
+/// Examples, and the group of each example, such as the device from which it comes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dataset {
     /// All examples.
     pub examples: Examples,
-    /// The group of each example, from 0.
+    /// The number of each example's group, from 0.
     pub groups: Vec<u32>,
 }
 
-/// A data set that is split in two parts.
+/// A data set that is split into two parts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeldOut {
-    /// The examples that clients train on.
+    /// The examples on which clients train.
     pub training: Dataset,
-    /// The examples that the model is measured on.
+    /// The examples on which the model is measured.
     pub held_out: Dataset,
 }
 
 impl Dataset {
-    /// Returns the data as a population, for a partition to divide.
+    /// Returns the data as a population that a partition can divide.
     pub fn population(&self) -> Population<'_> {
         Population { examples: &self.examples, groups: Some(&self.groups) }
     }
 
-    /// Holds out `share`, from 0 to 1, of every group's examples. Every group keeps at least one for training.
+    /// Holds out `share`, from 0 to 1, of every group's examples. Every group keeps at least one example for training.
     ///
-    /// If a group has too few examples to hold out a whole one, the next groups make up for it.
+    /// If a group has too few examples to hold out a whole one, the remainder is carried over to the next groups.
     ///
     /// # Errors
     /// [`ExamplesError::NoSuchExample`] if there are more group numbers than examples.
@@ -54,7 +54,7 @@ impl Dataset {
         Ok(HeldOut { training: self.subset(training)?, held_out: self.subset(held_out)? })
     }
 
-    /// Returns the examples with these indices, in the set's own order.
+    /// Returns the examples with these indices, in the order of the data set.
     fn subset(&self, mut indices: Vec<usize>) -> Result<Dataset, ExamplesError> {
         indices.sort_unstable();
         let examples = self.examples.subset(&indices)?;

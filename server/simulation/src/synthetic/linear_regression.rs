@@ -13,15 +13,15 @@ const OPTIMUM: u64 = 1;
 const SHIFT: u64 = 2;
 const EXAMPLE: u64 = 3;
 
-/// Linear regression: y = ⟨w + u_k, x⟩ + noise, with entries of w and x from N(0, 1) and of client k's shift u_k
-/// from N(0, optimum_deviation²).
+/// Linear regression: y = ⟨w + u_k, x⟩ + noise. Entries of w and x are drawn from N(0, 1), and entries of client k's
+/// shift u_k from N(0, optimum_deviation²).
 ///
-/// This is the textbook model. Its least-squares solution is known in closed form, so this set shows how far clients
-/// drift from the common optimum.
+/// The least-squares solution is known in closed form. So this data set shows how far clients drift from the common
+/// optimum.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LinearRegression {
-    /// The number of groups.
+    /// The number of groups, one for each client.
     pub clients: usize,
     /// The number of examples of each group.
     pub examples_per_client: usize,
@@ -29,7 +29,7 @@ pub struct LinearRegression {
     pub features: usize,
     /// The standard deviation of the noise on y.
     pub noise_deviation: f64,
-    /// The standard deviation of the clients' optima around the common optimum.
+    /// The standard deviation of the entries of the clients' shifts u_k.
     pub optimum_deviation: f64,
 }
 
@@ -103,7 +103,7 @@ mod tests {
         let set = LinearRegression { features: 2, noise_deviation: 0.5, ..LinearRegression::default() };
         let made = set.make(8).unwrap();
         let Labels::Targets(targets, 1) = made.examples.labels() else { panic!("one target for each") };
-        // The normal equations of two slopes, solved by Cramer's rule.
+        // Solve the normal equations of the two slopes by Cramer's rule.
         let [mut a, mut b, mut c, mut p, mut q] = [0.0; 5];
         for (x, y) in made.examples.features().chunks(2).zip(targets) {
             let (x0, x1, y) = (f64::from(x[0]), f64::from(x[1]), f64::from(*y));

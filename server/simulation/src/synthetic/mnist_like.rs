@@ -22,7 +22,8 @@ const PEN: f64 = 1.4;
 const CLASS: u64 = 1;
 const EXAMPLE: u64 = 2;
 
-/// Images of 28 × 28 pixels from 0 to 1 in clusters, one for each class: random strokes, shifted and with noise.
+/// Images of 28 × 28 pixels with values from 0 to 1. Each class has one image of random strokes; examples are shifted
+/// copies of it with noise.
 ///
 /// The data has MNIST's size and shape but is easier. Use it to measure throughput, not to compare accuracies.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,7 +31,7 @@ const EXAMPLE: u64 = 2;
 pub struct MnistLike {
     /// The number of images.
     pub examples: usize,
-    /// The number of classes, which take turns.
+    /// The number of classes. Consecutive examples take the classes in turn.
     pub classes: u32,
     /// The number of groups. Each is an independent and identically distributed (IID) sample.
     pub clients: usize,
@@ -77,7 +78,7 @@ impl MnistLike {
         }
         let shape = if self.image { vec![1, SIDE, SIDE] } else { vec![SIDE * SIDE] };
         let labels = Labels::Classes((0..self.examples).map(class).collect());
-        // A group gets whole turns of the classes; otherwise it would hold one class only.
+        // A group gets whole turns of the classes. Otherwise a group could hold only one class.
         let group = |index: usize| ((index / images.len()) % self.clients) as u32;
         let groups = (0..self.examples).map(group).collect();
         Ok(Dataset { examples: Examples::new(features, shape, labels)?, groups })
@@ -96,13 +97,13 @@ impl MnistLike {
     }
 }
 
-/// Returns the ink at a pixel; 0 outside the image.
+/// Returns the value of a pixel; 0 outside the image.
 fn at(image: &[f64], row: isize, column: isize) -> f64 {
     let inside = |place: isize| (0..SIDE as isize).contains(&place);
     if inside(row) && inside(column) { image[row as usize * SIDE + column as usize] } else { 0.0 }
 }
 
-/// Draws a class's strokes with a round pen.
+/// Draws a class's image: strokes with a round pen.
 fn draw_class(class: u32, seed: u64) -> Vec<f64> {
     let mut rng = Stream::new(seed, &[CLASS, u64::from(class)]);
     let mut place = || (6.0 + 16.0 * uniform(&mut rng), 6.0 + 16.0 * uniform(&mut rng));
@@ -142,7 +143,7 @@ mod tests {
             super::super::largest(&scores) as u32 == **class
         });
         let right = right.count();
-        // Guessing at random would get 100 right. Not all guesses are right, because images are shifted.
+        // Random guesses would get about 100 right. Because the images are shifted, some guesses are still wrong.
         assert!((600..1000).contains(&right), "{right}");
         assert!(made.examples.features().iter().all(|pixel| (0.0..=1.0).contains(pixel)));
     }

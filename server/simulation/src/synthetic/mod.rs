@@ -1,4 +1,4 @@
-//! Data sets generated from a seed, for experiments that need no download. The same seed gives the same bytes.
+//! Data sets that are generated from a seed, for experiments that need no download. The same seed gives the same bytes.
 
 mod alpha_beta;
 mod dataset;
@@ -16,7 +16,7 @@ pub use sparse_features::SparseFeatures;
 
 use crate::InvalidSettingsError;
 
-/// The maximum number of feature values of a generated set: one gibibyte of them.
+/// The maximum number of feature values of a generated data set, which is one gibibyte of float32.
 pub const VALUES_MAX: usize = 1 << 28;
 
 /// A data set that is generated.
@@ -27,7 +27,7 @@ pub enum Synthetic {
     SyntheticAlphaBeta(AlphaBeta),
     /// Classification by rare words.
     SparseFeatures(SparseFeatures),
-    /// Clusters of images of MNIST's size.
+    /// Images of MNIST's size in clusters, one for each class.
     MnistLike(MnistLike),
     /// Linear regression with noise.
     LinearRegression(LinearRegression),
@@ -42,7 +42,7 @@ pub enum SyntheticError {
     Settings(#[from] InvalidSettingsError),
     /// The set would be too large.
     #[error(
-        "{examples} examples of {features} features are too many: lower one of them until their product is at most {VALUES_MAX}"
+        "{examples} examples of {features} features are too many; lower either number so that their product is at most {VALUES_MAX}"
     )]
     TooLarge {
         /// The number of examples.
@@ -88,7 +88,7 @@ fn expect_size(examples: usize, features: usize) -> Result<(), SyntheticError> {
     }
 }
 
-/// Returns the index of the largest of `scores`; among equals, the first.
+/// Returns the index of the largest score; if several are equal, the first of them.
 fn largest(scores: &[f64]) -> usize {
     let mut best = 0;
     for (index, score) in scores.iter().enumerate() {

@@ -8,19 +8,20 @@ use crate::{
     setting::Check,
 };
 
-/// Bags of words, 1 where a word occurs: a few frequent words that carry no information, and rare ones that identify
+/// Bags of words: a feature is 1 if its word occurs. A few frequent words carry no information, and rare words identify
 /// the class.
 ///
-/// Similar to the tasks with sparse gradients on which Reddi et al. 2021, "Adaptive federated optimization", section 5,
-/// find adaptive server optimizers ahead. The motivation is that of Duchi et al. 2011, "Adaptive subgradient methods
-/// for online learning and stochastic optimization", section 1: rare features that predict well need steps of their own
-/// size. The word of rank r occurs with a frequency proportional to r^−zipf_exponent.
+/// The data resembles the tasks with sparse gradients on which Reddi et al. 2021, "Adaptive federated optimization",
+/// section 5, find that adaptive server optimizers are best. The motivation is that of Duchi et al. 2011, "Adaptive
+/// subgradient methods for online learning and stochastic optimization", section 1: rare features that predict well
+/// need individual step sizes. The word of rank r occurs with a frequency proportional to r^−zipf_exponent.
 ///
-/// The features are the frequent words by rank, then the rare ones, class by class.
+/// The features are the frequent words by rank, followed by the rare words, class by class.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SparseFeatures {
-    /// The number of groups. Each has its own mix of classes, from a Dirichlet distribution of concentration 1.
+    /// The number of groups. Each has a different mix of classes, drawn from a Dirichlet distribution of concentration
+    /// 1.
     pub clients: usize,
     /// The number of examples of each group.
     pub examples_per_client: usize,
@@ -28,13 +29,13 @@ pub struct SparseFeatures {
     pub classes: u32,
     /// The number of words that carry no information.
     pub vocabulary: usize,
-    /// The number of draws of such words for each example. A word that is drawn twice counts once.
+    /// The number of uninformative words drawn for each example. A word that is drawn twice is still one feature.
     pub words_per_example: usize,
-    /// The exponent of the frequencies of the words that carry no information.
+    /// The exponent of the frequencies of the uninformative words.
     pub zipf_exponent: f64,
-    /// The number of words of each class that occur in no other class.
+    /// The number of rare words of each class. They occur in no other class.
     pub rare_words_per_class: usize,
-    /// The number of draws for an example from the rare words of its class.
+    /// The number of draws from the rare words of the class for each example.
     pub rare_words_per_example: usize,
 }
 
@@ -130,7 +131,7 @@ fn cumulative(mut shares: Vec<f64>) -> Vec<f64> {
     shares
 }
 
-/// Returns the first index whose running sum reaches `at`, or the last if rounding keeps all sums below it.
+/// Returns the index at which the running sum first reaches `at`; the last index if rounding keeps all sums below `at`.
 fn place(cumulative: &[f64], at: f64) -> usize {
     cumulative.partition_point(|sum| *sum < at).min(cumulative.len().saturating_sub(1))
 }

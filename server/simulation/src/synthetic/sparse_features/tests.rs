@@ -20,8 +20,8 @@ fn words_follow_zipfs_law_and_rare_words_name_their_class() {
     }
 }
 
-/// Softmax regression in federated rounds, with full participation and one local step a round, so that only the
-/// server's optimizer differs.
+/// Softmax regression in federated rounds with full participation and one local step per round. So results differ only
+/// by the server's optimizer.
 struct Federation {
     rows: Vec<Vec<usize>>,
     classes: Vec<usize>,
@@ -51,7 +51,7 @@ impl Federation {
         powers.iter().map(|power| power / total).collect()
     }
 
-    /// Returns the mean of the clients' deltas, each of one step of gradient descent on the client's own examples.
+    /// Returns the mean of the clients' deltas. Each client takes one step of gradient descent on its own examples.
     fn mean_delta(&self, weights: &[f64], rate: f64) -> Vec<f64> {
         let mut delta = vec![0.0; weights.len()];
         for (row, right) in self.rows.iter().zip(&self.classes) {
@@ -82,7 +82,7 @@ impl Federation {
         weights
     }
 
-    /// Reddi et al. 2021, algorithm 2, FedAdagrad.
+    /// Runs FedAdagrad (Reddi et al. 2021, algorithm 2).
     fn fed_adagrad(&self, rate: f64, rounds: usize) -> Vec<f64> {
         let mut weights = vec![0.0; self.width * self.class_count];
         let mut squares = vec![0.0; weights.len()];
