@@ -37,8 +37,8 @@ pub trait ApiKeyRepository {
     /// Lists the organisation's keys, oldest first.
     async fn api_keys(&self, organisation_id: OrganisationId) -> Result<Vec<ApiKeyRecord>, StorageError>;
 
-    /// Revokes a key. A key that is already revoked does not change. At least one admin key always remains, even
-    /// if several are revoked at the same time.
+    /// Revokes a key. A key that is already revoked does not change. At least one admin key always remains, even if
+    /// several keys are revoked at the same time.
     ///
     /// # Errors
     /// [`StorageError::NotFound`] if the organisation has no such key, [`StorageError::LastAdminKey`] if no other

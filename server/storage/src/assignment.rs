@@ -18,9 +18,9 @@ use crate::StorageError;
 /// One client's part in one round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AssignmentRecord {
-    /// Its id.
+    /// The assignment's id.
     pub id: AssignmentId,
-    /// Its organisation.
+    /// The organisation of the task.
     pub organisation_id: OrganisationId,
     /// The task.
     pub task_id: TaskId,
@@ -38,8 +38,8 @@ pub struct AssignmentRecord {
     pub created_at: Timestamp,
     /// When the assignment expires.
     pub deadline: Timestamp,
-    /// For an evaluation, the client's values of the attributes that define slices. For training, the client's class of
-    /// network.
+    /// For an evaluation, the client's values of the attributes that define slices. For training, the client's network
+    /// class.
     pub slices: BTreeMap<String, String>,
     /// The current status.
     pub status: AssignmentStatus,
@@ -72,7 +72,7 @@ pub enum AssignmentStatus {
 pub enum DropReason {
     /// The round closed first, or the deadline passed.
     Expired,
-    /// The client fell too far behind the others.
+    /// The client's work became too stale: newer versions were committed meanwhile.
     LeftBehind,
     /// The client aborted the assignment.
     Aborted {
@@ -81,7 +81,7 @@ pub enum DropReason {
         /// Details for people.
         detail: String,
     },
-    /// The coordinator rejected the update.
+    /// The coordinator refused the update.
     Refused {
         /// The reason.
         code: ErrorCode,
@@ -111,7 +111,7 @@ pub struct AcceptedUpdate {
     pub accepted_at: Timestamp,
 }
 
-/// The traffic of an accepted update.
+/// The size and encoding of an accepted update, and the client's report about the work.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UpdateTraffic {
     /// The encoding of the update's values: the name of a codec, as in task descriptions, or `float32`.
@@ -129,13 +129,14 @@ pub struct UpdateTraffic {
 pub enum AcceptOutcome {
     /// The update is now accepted.
     Accepted,
-    /// The same update was accepted before. It counts once.
+    /// The same update was accepted before. It is combined only once.
     AlreadyAccepted,
     /// A different update was accepted for this assignment before.
     Conflict,
     /// The assignment was dropped before.
     Closed,
-    /// The open round cannot accept another update now, but the assignment continues. Try again in the next round.
+    /// The open round cannot accept another update now, but the assignment stays outstanding. Try again in the next
+    /// round.
     Later,
 }
 
@@ -163,8 +164,8 @@ pub trait AssignmentRepository {
     /// Lists a round's assignments, by id.
     async fn assignments(&self, round_id: RoundId) -> Result<Vec<AssignmentRecord>, StorageError>;
 
-    /// Accepts an update, in one transaction. The update counts in the task's open round of the same purpose. It is
-    /// accepted only if the assignment is outstanding and the round accepts updates, even under concurrent calls.
+    /// Accepts an update, in one transaction. The task's open round of the same purpose then combines the update. It is
+    /// accepted only if the assignment is outstanding and that round accepts updates, even under concurrent calls.
     async fn accept_update(&self, update: &AcceptedUpdate) -> Result<AcceptOutcome, StorageError>;
 
     /// Drops an assignment if it is outstanding.
@@ -178,28 +179,28 @@ pub trait AssignmentRepository {
     /// Counts a round's assignments by status.
     async fn report_counts(&self, round_id: RoundId) -> Result<ReportCounts, StorageError>;
 
-    /// Returns the counts of a flow's round, in which assignments of earlier rounds also count. It counts the updates
-    /// that count in this round, the task's outstanding training assignments, and this round's dropped assignments.
+    /// Returns the counts of a flow's round. The counts are the updates that this round has accepted, the task's
+    /// outstanding training assignments (from any round), and the dropped assignments of this round.
     async fn flow_counts(&self, task_id: TaskId, round_id: RoundId) -> Result<ReportCounts, StorageError>;
 
-    /// Counts clients by enrolment token: those whose updates count in the round, and those with outstanding
+    /// Counts clients by enrolment token: the clients whose updates this round has accepted, and those with outstanding
     /// training assignments of the task, from any round.
     async fn flow_tokens(&self, task_id: TaskId, round_id: RoundId) -> Result<TokenCounts, StorageError>;
 
     /// Lists the task's outstanding training assignments, by id.
     async fn outstanding(&self, task_id: TaskId) -> Result<Vec<Outstanding>, StorageError>;
 
-    /// Lists the assignments whose updates are still needed: outstanding ones, and those accepted in an open
-    /// round. Each comes with the round whose log holds the bytes.
+    /// Lists the assignments whose updates are still needed: outstanding assignments, and those whose updates an open
+    /// round has accepted. Each comes with the round whose log contains the update's bytes.
     async fn needed_logs(&self) -> Result<BTreeSet<(RoundId, AssignmentId)>, StorageError>;
 
     /// Lists a round's accepted updates, by assignment id.
     async fn accepted_updates(&self, round_id: RoundId) -> Result<Vec<AcceptedUpdate>, StorageError>;
 
-    /// Lists the traffic of the updates that count in a round, by assignment id.
+    /// Lists the traffic of the updates that a round has accepted, by assignment id.
     async fn traffic(&self, round_id: RoundId) -> Result<Vec<UpdateTraffic>, StorageError>;
 
-    /// Stores a client's report about its work. An earlier report of the assignment is kept instead.
+    /// Stores a client's report about its work. If the assignment already has a report, that report is kept.
     async fn record_report(
         &self,
         id: AssignmentId,
@@ -207,6 +208,6 @@ pub trait AssignmentRepository {
         now: Timestamp,
     ) -> Result<(), StorageError>;
 
-    /// Returns the client's report for an assignment.
+    /// Returns the client's report for an assignment; `None` if there is none.
     async fn report(&self, id: AssignmentId) -> Result<Option<ReportRequest>, StorageError>;
 }

@@ -30,7 +30,7 @@ pub enum BlobStoreError {
     Store(#[from] object_store::Error),
 }
 
-/// A store of immutable blobs (models, weights, plans), named by the SHA-256 of their bytes.
+/// A store of immutable blobs (models, weights, plans). A blob's name is the SHA-256 digest of its bytes.
 ///
 /// Verified blobs are cached in memory, up to a limit, and returned without copying. If all clients of a round fetch
 /// the same weights, the store is read once and the bytes are hashed once. A clone is another handle to the same store.
@@ -40,7 +40,7 @@ pub struct BlobStore {
     /// The folder of a local store; `None` for other stores.
     folder: Option<PathBuf>,
     cache: Arc<Mutex<BlobCache>>,
-    /// Locks for loading, chosen by digest. Concurrent requests for the same blob wait for the first one.
+    /// Locks for loading, chosen by digest. While one request loads a blob, concurrent requests for the same blob wait.
     loads: Arc<[tokio::sync::Mutex<()>; LOADS_MAX]>,
 }
 
@@ -73,7 +73,7 @@ impl BlobStore {
         Self { cache: Arc::new(Mutex::new(BlobCache::new(bytes_max))), ..self }
     }
 
-    /// Checks that the store responds. It writes nothing.
+    /// Checks that the store responds. The check writes nothing.
     ///
     /// # Errors
     /// [`BlobStoreError::Store`] if the store does not respond, or its folder is gone.
@@ -88,11 +88,11 @@ impl BlobStore {
         }
     }
 
-    /// Stores a blob and returns its digest. The write is atomic. Storing the same blob again changes nothing,
-    /// except that it repairs a damaged one.
+    /// Stores a blob and returns its digest. The write is atomic. Storing the same blob again changes nothing, unless
+    /// the stored blob is damaged: then it is repaired.
     ///
     /// # Errors
-    /// [`BlobStoreError::Store`] if it could not be stored.
+    /// [`BlobStoreError::Store`] if the blob could not be stored.
     pub async fn put(&self, blob: Bytes) -> Result<BlobDigest, BlobStoreError> {
         let digest = digest_of(blob.clone()).await?;
         let _load = self.load_lock(&digest).lock().await;
@@ -101,11 +101,11 @@ impl BlobStore {
         Ok(digest)
     }
 
-    /// Returns the blob with this digest, verified.
+    /// Returns the blob with this digest, after verifying its bytes.
     ///
     /// # Errors
-    /// [`BlobStoreError::NotFound`] if there is none, or [`BlobStoreError::Damaged`] if the stored bytes have
-    /// another digest.
+    /// [`BlobStoreError::NotFound`] if there is no such blob, [`BlobStoreError::Damaged`] if the stored bytes have
+    /// another digest, or [`BlobStoreError::Store`] if the store fails.
     pub async fn get(&self, digest: BlobDigest) -> Result<Bytes, BlobStoreError> {
         if let Some(blob) = self.cache().get(&digest) {
             return Ok(blob);
@@ -123,11 +123,11 @@ impl BlobStore {
         Ok(blob)
     }
 
-    /// Deletes a blob, if it exists. The caller must know that nothing refers to it and that no other process is
-    /// storing it: partial writes of crashed processes are deleted, too.
+    /// Deletes a blob, if it exists. The caller must know that nothing refers to the blob and that no other process is
+    /// storing it: partial writes of the blob are deleted, too.
     ///
     /// # Errors
-    /// [`BlobStoreError::Store`] if it could not be deleted.
+    /// [`BlobStoreError::Store`] if the blob could not be deleted.
     pub async fn delete(&self, digest: BlobDigest) -> Result<(), BlobStoreError> {
         let _load = self.load_lock(&digest).lock().await;
         self.cache().remove(&digest);
@@ -155,7 +155,7 @@ impl BlobStore {
     /// Returns the size of a blob in bytes.
     ///
     /// # Errors
-    /// [`BlobStoreError::NotFound`] if there is no such blob.
+    /// [`BlobStoreError::NotFound`] if there is no such blob, or [`BlobStoreError::Store`] if the store fails.
     pub async fn size(&self, digest: BlobDigest) -> Result<u64, BlobStoreError> {
         if let Some(blob) = self.cache().get(&digest) {
             return Ok(blob.len() as u64);
@@ -174,7 +174,8 @@ impl BlobStore {
     }
 }
 
-/// Returns the path of the blob's object. Its first two digits are a folder, so that no folder grows too large.
+/// Returns the path of the blob's object. The first two digits of the digest name a folder, so that no folder grows too
+/// large.
 fn path_of(digest: &BlobDigest) -> ObjectPath {
     let digits = digest.to_string();
     ObjectPath::from_iter([&digits[..2], &digits[..]])

@@ -8,7 +8,7 @@ use folkmoot_protocol::BlobDigest;
 pub(crate) struct BlobCache {
     bytes_max: usize,
     bytes: usize,
-    /// A counter of uses. It orders blobs by their last use.
+    /// The number of uses so far. Each blob records the number at its last use, which orders the blobs.
     uses: u64,
     blobs: BTreeMap<BlobDigest, (u64, Bytes)>,
 }

@@ -7,9 +7,9 @@ use crate::StorageError;
 /// A client's check-in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckInRecord {
-    /// Its organisation.
+    /// The client's organisation.
     pub organisation_id: OrganisationId,
-    /// Its population.
+    /// The client's population.
     pub population: PopulationName,
     /// The client and its reported attributes.
     pub candidate: Candidate,
@@ -22,15 +22,15 @@ pub struct CheckInRecord {
 /// Stores the pool of waiting clients: at most one row per client.
 #[async_trait]
 pub trait CheckInRepository {
-    /// Records a check-in and replaces the client's last one. A client with an outstanding assignment is not put
-    /// into the pool; the result is then `false`.
+    /// Records a check-in, which replaces the client's last one. If the client has an outstanding assignment, it is not
+    /// put into the pool, and the result is `false`.
     ///
     /// # Errors
-    /// [`StorageError::ClientRevoked`] if its key was revoked, even concurrently: then the client is not in the
-    /// pool. [`StorageError::NotFound`] if the organisation has no such client.
+    /// [`StorageError::ClientRevoked`] if the client's key was revoked, even concurrently: then the client is not in
+    /// the pool. [`StorageError::NotFound`] if the organisation has no such client.
     async fn check_in(&self, check_in: &CheckInRecord) -> Result<bool, StorageError>;
 
-    /// Removes a client from the pool. Returns whether it was there.
+    /// Removes a client from the pool. Returns whether the client was in the pool.
     async fn withdraw_check_in(&self, client_id: ClientId) -> Result<bool, StorageError>;
 
     /// Removes a client from the pool if its check-in still expires at `expires_at`, and returns whether the client was
@@ -45,7 +45,7 @@ pub trait CheckInRepository {
         now: Timestamp,
     ) -> Result<Vec<Candidate>, StorageError>;
 
-    /// Lists the waiting clients among these, by client id.
+    /// Lists those of the given clients that are waiting, by client id.
     async fn candidates(&self, client_ids: &[ClientId]) -> Result<Vec<Candidate>, StorageError>;
 
     /// Deletes the check-ins that expired before `now`, and returns their number.

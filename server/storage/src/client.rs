@@ -6,17 +6,17 @@ use crate::{StorageError, TokenId};
 /// One enrolled install of the SDK.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientRecord {
-    /// Its id.
+    /// The client's id.
     pub id: ClientId,
-    /// Its organisation.
+    /// The client's organisation.
     pub organisation_id: OrganisationId,
-    /// Its population.
+    /// The client's population.
     pub population: PopulationName,
     /// The client's Ed25519 public key in base64, exactly as the client sent it when enrolling.
     pub public_key: String,
     /// The token with which the client first enrolled. `None` if it enrolled before tokens were recorded.
     pub token_id: Option<TokenId>,
-    /// The owner of the device, if known.
+    /// The user who owns the device, if known.
     pub user_key: Option<UserKey>,
     /// When the client enrolled.
     pub enrolled_at: Timestamp,
@@ -50,18 +50,19 @@ pub enum EnrolOutcome {
 pub enum TokenAfter {
     /// The token enrols no new clients. The revoked device may still have the token, and could use it with a new key.
     Closed,
-    /// The token stays valid.
+    /// The token remains valid.
     Open,
 }
 
 /// Stores clients.
 #[async_trait]
 pub trait ClientRepository {
-    /// Enrols a client with a token whose secret the caller has verified, in one transaction. Two clients that
-    /// race for a token's last use cannot both get it.
+    /// Enrols a client with a token whose secret the caller has verified, in one transaction. If two clients race for
+    /// the last use of a token, only one is enrolled.
     ///
-    /// A known key is recognised before the token's expiry, uses and closing are checked, so that a client can
-    /// repeat an enrolment whose answer was lost. It is not recognised with a revoked or unknown token.
+    /// If the key is already enrolled, the result is `Known` or `UserDiffers`, even if the token has expired, is used
+    /// up or is closed. So a client can repeat an enrolment whose answer was lost. A revoked or unknown token is always
+    /// refused.
     async fn enrol(
         &self,
         token_id: &str,
@@ -70,7 +71,7 @@ pub trait ClientRepository {
         now: Timestamp,
     ) -> Result<EnrolOutcome, StorageError>;
 
-    /// Finds a client in any organisation: requests contain only the client id.
+    /// Finds a client in any organisation, because a request contains only the client's id.
     async fn client(&self, id: ClientId) -> Result<Option<ClientRecord>, StorageError>;
 
     /// Counts the population's clients that are not revoked.
@@ -89,8 +90,8 @@ pub trait ClientRepository {
         count: u64,
     ) -> Result<bool, StorageError>;
 
-    /// Lists the clients that enrolled with the organisation's token, newest first: at most `limit`, older than
-    /// `before` if that is given.
+    /// Lists the clients that enrolled with the organisation's token, newest first, at most `limit`. If `before` is
+    /// given, only clients older than that one.
     async fn clients_of_token(
         &self,
         organisation_id: OrganisationId,
@@ -99,8 +100,8 @@ pub trait ClientRepository {
         before: Option<ClientId>,
     ) -> Result<Vec<ClientRecord>, StorageError>;
 
-    /// Revokes a client's key and, if requested, closes the token with which it enrolled, in one transaction.
-    /// Anything already revoked or closed does not change. Returns the client.
+    /// Revokes a client's key and, if requested, closes the token with which the client enrolled, in one transaction. A
+    /// key that is already revoked and a token that is already closed do not change. Returns the client.
     ///
     /// # Errors
     /// [`StorageError::NotFound`] if the organisation has no such client.

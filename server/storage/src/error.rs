@@ -18,12 +18,12 @@ pub enum StorageError {
     RevisionConflict(&'static str),
     /// The population's settings, ledger or running tasks changed concurrently. Check again whether the operation
     /// is permitted, then retry.
-    #[error(
-        "another task of the population was stored first, or the population changed; check again and retry"
-    )]
+    #[error("the population's settings, ledger or tasks changed since the check; check again and retry")]
     LeaveConflict,
     /// Statistics need a database, but this storage is in memory.
-    #[error("this coordinator keeps all data in memory and has no statistics; use a database to get them")]
+    #[error(
+        "this coordinator keeps all data in memory, but statistics need a database; start it with a database"
+    )]
     NoDatabase,
     /// A number exceeds 2^63 - 1, the largest integer in the database.
     #[error("{0} is above the largest number that can be stored (2^63 - 1)")]

@@ -12,11 +12,11 @@ pub struct EvaluationRecord {
     pub task_id: TaskId,
     /// The version.
     pub version: u64,
-    /// The place and examples of the evaluation.
+    /// Whether the coordinator or clients evaluated the version, and on whose examples.
     pub source: EvaluationSource,
     /// The slice: empty for all examples, otherwise `attribute=value`.
     pub slice: String,
-    /// The number of reporting clients; 0 for the operator's own examples.
+    /// The number of clients that reported; 0 for the operator's own examples.
     pub client_count: u64,
     /// The summed metrics.
     pub metrics: UpdateMetrics,
@@ -24,12 +24,12 @@ pub struct EvaluationRecord {
     pub created_at: Timestamp,
 }
 
-/// The place and examples of an evaluation.
+/// The party that evaluates a version, and on whose examples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EvaluationSource {
-    /// On the coordinator, with the operator's own examples.
+    /// The coordinator, on the operator's own examples.
     Central,
-    /// On clients, with their examples.
+    /// Clients, on their own examples.
     Federated,
 }
 
@@ -58,7 +58,7 @@ impl std::str::FromStr for EvaluationSource {
 /// Stores evaluations of model versions.
 #[async_trait]
 pub trait EvaluationRepository {
-    /// Stores a central evaluation. An earlier central evaluation of the version is kept instead.
+    /// Stores a central evaluation. If the version already has one, that one is kept.
     async fn record_evaluation(&self, evaluation: &EvaluationRecord) -> Result<(), StorageError>;
 
     /// Stores a finished evaluation round with its results, in one transaction.
@@ -74,7 +74,7 @@ pub trait EvaluationRepository {
     /// Lists a task's evaluations over all clients, the oldest version first, `Central` before `Federated`.
     async fn evaluations(&self, task_id: TaskId) -> Result<Vec<EvaluationRecord>, StorageError>;
 
-    /// Returns the number of the newest version that has an evaluation from `source`.
+    /// Returns the number of the newest version that has an evaluation from `source`; `None` if there is none.
     async fn last_evaluated(
         &self,
         task_id: TaskId,

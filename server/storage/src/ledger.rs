@@ -27,8 +27,8 @@ pub(crate) fn settings_event(privacy: &PopulationPrivacy, weakened: Option<&str>
     })
 }
 
-/// Creates the ledger entry for a new task, if the task needs one. A task without privacy is recorded only if the
-/// ledger has entries, because its versions weaken the earlier privacy promises.
+/// Creates the ledger entry for a new task, if it needs one. A task without privacy is recorded only if the ledger
+/// already has entries: its versions then weaken the earlier privacy promises.
 pub(crate) fn task_event(task: &TaskRecord, first: &ModelVersionRecord, has_entries: bool) -> Option<Event> {
     // An accepted description has valid terms and limits.
     let promise = task.description.privacy.limits().and_then(|limits| {
@@ -41,16 +41,17 @@ pub(crate) fn task_event(task: &TaskRecord, first: &ModelVersionRecord, has_entr
     is_written.then_some(Event::Task(TaskTerms { task_id: task.id, promise, warm_start }))
 }
 
-/// The charge for a task whose clients add the noise.
+/// The charge for a task whose clients add the noise to their own updates.
 #[derive(Clone, Copy, Debug)]
 pub struct CollectionCharge<'a> {
-    /// Its organisation.
+    /// The organisation of the task.
     pub organisation_id: OrganisationId,
     /// The task.
     pub task_id: TaskId,
     /// The round whose first update is about to be accepted.
     pub round_id: RoundId,
-    /// The charge, and the population state that it was checked against. Without a charge, nothing is written.
+    /// The charge, and the state of the population for which it was checked. If `leave.charge` is `None`, nothing is
+    /// written.
     pub leave: Leave<'a>,
     /// The current time.
     pub now: Timestamp,
@@ -76,16 +77,16 @@ pub trait LedgerRepository {
         population: &PopulationName,
     ) -> Result<LedgerSum, StorageError>;
 
-    /// Charges a task whose clients add the noise, before the first of their updates is accepted. A task is
-    /// charged once, even if this is called repeatedly.
+    /// Charges a task whose clients add the noise. Call this before the first of their updates is accepted. Repeated
+    /// calls charge the task only once.
     ///
     /// # Errors
-    /// [`StorageError::LeaveConflict`] if the population changed since the charge was checked. Then nothing is
-    /// charged.
+    /// [`StorageError::LeaveConflict`] if the population has changed since the charge was checked. In that case,
+    /// nothing is charged.
     async fn charge_collection(&self, charge: &CollectionCharge<'_>) -> Result<(), StorageError>;
 
-    /// Records the blobs of a version that is about to be released. If the version is not committed, the blobs must be
-    /// deleted. The next attempt draws new noise, and two noisy copies of one sum reveal more than was charged.
+    /// Records the blobs of a version that is about to be released. If the version is not committed, these blobs must
+    /// be deleted: the next attempt draws new noise, and two noisy copies of one sum reveal more than was charged.
     async fn note_unreleased(&self, round_id: RoundId, blobs: &[BlobDigest]) -> Result<(), StorageError>;
 
     /// Lists the blobs that were recorded for a round and never released.

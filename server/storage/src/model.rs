@@ -6,7 +6,7 @@ use crate::StorageError;
 /// An ONNX model that an organisation uploaded. The file and its initial weights are stored as blobs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelRecord {
-    /// Its organisation.
+    /// The organisation that uploaded the model.
     pub organisation_id: OrganisationId,
     /// The ONNX file.
     pub model: BlobDigest,

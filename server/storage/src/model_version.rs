@@ -17,11 +17,12 @@ pub struct ModelVersionRecord {
     pub number: u64,
     /// The round that committed the version; `None` for version 0 and rollbacks.
     pub round_id: Option<RoundId>,
-    /// The weights: float32, little-endian, in the order of the task's schema, which lists the transmitted tensors.
+    /// The weights: float32, little-endian, in the order of the task's schema. The schema lists the tensors that
+    /// travel.
     pub weights: BlobDigest,
     /// The weights' size in bytes.
     pub weights_bytes: u64,
-    /// The summed training metrics of the round's clients; zeros for version 0.
+    /// The summed training metrics of the round's clients; zeros for version 0, rollbacks and private tasks.
     pub metrics: UpdateMetrics,
     /// Further facts about the origin of the version.
     pub making: VersionMaking,
@@ -29,12 +30,13 @@ pub struct ModelVersionRecord {
     pub created_at: Timestamp,
 }
 
-/// The origin of a version: its distance from the previous version, staleness, stored states and ancestors.
+/// Facts about the origin of a version: its distance from the previous version, the staleness of its updates, stored
+/// states and ancestors.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct VersionMaking {
-    /// The server optimizer's state for the next version: float32, little-endian. Each slot of the optimizer has one
-    /// number per parameter.
+    /// The finalizer's state for the next version: float32, little-endian, with one number per parameter for each kind
+    /// of state, such as momentum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finalizer_state: Option<BlobDigest>,
     /// The L2 distance to the previous version.
@@ -43,17 +45,18 @@ pub struct VersionMaking {
     pub mean_staleness: f64,
     /// The maximum staleness of the version's updates, in versions.
     pub staleness_max: u64,
-    /// The L2 norm to which updates from this version are clipped; `None` without privacy.
+    /// The L2 norm to which updates that start from this version are clipped; `None` unless the coordinator adds noise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clipping_norm: Option<f64>,
-    /// The state of the correlated noise after this version, if there is any. It is deleted when the next version
-    /// is stored.
+    /// The state of the correlated noise after this version; `None` for other noise. It is deleted when the next
+    /// version is stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise_state: Option<BlobDigest>,
-    /// The version whose weights this version has, if it is a rollback.
+    /// For a rollback, the number of the version with the same weights; otherwise `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rolled_back_to: Option<u64>,
-    /// The task and version that provided the initial weights.
+    /// The task and version that provided the weights of version 0; `None` if the task started from the model's own
+    /// weights.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warm_start: Option<WarmStart>,
     /// The privacy cost of the versions from which version 0 descends, nearest first.
@@ -61,16 +64,16 @@ pub struct VersionMaking {
     pub ancestors: Vec<Ancestor>,
 }
 
-/// A version of another task from which a version descends, with its privacy cost.
+/// A version of another task that is an ancestor of a version, with its privacy cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ancestor {
     /// The task of the ancestor.
     pub task_id: TaskId,
-    /// The ancestor's number.
+    /// The ancestor's version number.
     pub version: u64,
     /// The population whose clients trained the ancestor.
     pub population: PopulationName,
-    /// The privacy cost of the ancestor's task up to this version.
+    /// The privacy cost of the ancestor's task, up to the ancestor.
     pub totals: Totals,
     /// True if the ancestor was trained without privacy, so that nothing limits what it reveals.
     pub is_unbounded: bool,
@@ -101,7 +104,7 @@ pub trait ModelVersionRepository {
     async fn latest_model_version(&self, task_id: TaskId)
     -> Result<Option<ModelVersionRecord>, StorageError>;
 
-    /// Lists a task's versions, newest first, at most `limit`. If `before` is given, only versions below it.
+    /// Lists a task's versions, newest first, at most `limit`. If `before` is given, only versions with a lower number.
     async fn model_versions(
         &self,
         task_id: TaskId,

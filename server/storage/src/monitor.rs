@@ -1,17 +1,17 @@
-//! Statistics for people. Only databases provide them, and rounds never depend on them.
+//! Statistics for people. Only databases provide them, and rounds do not depend on them.
 
 use folkmoot_protocol::{TaskId, Timestamp, messages::ReportRequest};
 
 use crate::AssignmentStatus;
 
-/// The events of one hour in an organisation.
+/// The number of events in one hour of an organisation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HourRecord {
     /// When the hour began.
     pub since: Timestamp,
     /// The number of versions that rounds committed in this hour.
     pub committed: u64,
-    /// The number of rounds that were opened in this hour and abandoned then or later.
+    /// The number of rounds that were opened in this hour and later abandoned.
     pub abandoned: u64,
     /// The number of updates that were accepted in this hour.
     pub updates: u64,
@@ -19,7 +19,7 @@ pub struct HourRecord {
     pub upload_bytes: u64,
 }
 
-/// Short texts that change whenever a task changes, so that a reader can detect changes.
+/// Short texts that change whenever a task changes. A reader compares them to detect changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PulseRecord {
     /// The task.
@@ -56,12 +56,12 @@ pub struct LaneRecord {
     pub report: Option<ReportRequest>,
 }
 
-/// The traffic of one version's updates.
+/// The number and size of one version's updates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VersionTraffic {
     /// The version.
     pub version: u64,
-    /// The number of the round that committed the version; `None` if there is no such round.
+    /// The number of the round that committed the version; `None` if no round committed it.
     pub round_number: Option<u64>,
     /// The number of updates.
     pub updates: u64,
@@ -69,7 +69,7 @@ pub struct VersionTraffic {
     pub upload_bytes: u64,
 }
 
-/// The work of a client for one update: its amount and its duration.
+/// The amount and duration of a client's work for one update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkRecord {
     /// The number of examples that the update reports.

@@ -4,8 +4,7 @@ use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, TaskId, Timest
 
 use crate::StorageError;
 
-/// Reads clients' histories. They are written by the methods that record the facts: those that create
-/// assignments, accept updates and drop assignments.
+/// Reads the histories of clients. The methods that create assignments, accept updates and drop assignments write them.
 #[async_trait]
 pub trait ParticipationRepository {
     /// Lists the population's waiting clients, by client id, with their histories in the task. Their check-ins

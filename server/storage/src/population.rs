@@ -7,11 +7,11 @@ use crate::StorageError;
 /// All clients that are enrolled for one app's data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PopulationRecord {
-    /// Its organisation.
+    /// The organisation of the population.
     pub organisation_id: OrganisationId,
     /// The population's name, unique in the organisation.
     pub name: PopulationName,
-    /// The unit of privacy, and the privacy budget of all tasks together.
+    /// The unit of privacy, and the common privacy budget of all tasks.
     pub privacy: PopulationPrivacy,
     /// When the population was created.
     pub created_at: Timestamp,
@@ -24,7 +24,7 @@ pub struct PrivacyChange<'a> {
     pub privacy: PopulationPrivacy,
     /// The reason for weakening the settings; required if they promise less than before.
     pub weakened: Option<&'a str>,
-    /// The API key that makes the change.
+    /// The id of the API key that makes the change.
     pub by: &'a str,
     /// The current time.
     pub now: Timestamp,
@@ -35,7 +35,7 @@ pub struct PrivacyChange<'a> {
 pub enum PrivacyOutcome {
     /// The settings are now in effect.
     Set,
-    /// The unit of privacy would change while clients are enrolled, which would break promises to them.
+    /// The unit of privacy would change while clients are enrolled. That would break the promises to them.
     UnitDiffers,
     /// The settings promise less than before, and no reason was given.
     Weaker,

@@ -7,10 +7,10 @@ use folkmoot_protocol::{AssignmentId, OrganisationId, PopulationName, RoundId, T
 
 use crate::{AcceptedUpdate, AssignmentRecord, ModelVersionRecord, StorageError};
 
-/// A round with its revision, which detects concurrent changes.
+/// A round with its revision. The revision detects concurrent changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoundRecord {
-    /// Its organisation.
+    /// The organisation of the task.
     pub organisation_id: OrganisationId,
     /// The round.
     pub round: Round,
@@ -27,7 +27,7 @@ pub struct RoundRecord {
 pub enum Rest {
     /// The assignments expire with the round.
     Expires,
-    /// The assignments continue, and their updates count in the next round.
+    /// The assignments stay outstanding, and the next round combines their updates.
     GoesOn,
 }
 
@@ -38,20 +38,20 @@ pub struct RoundCommit<'a> {
     pub record: &'a RoundRecord,
     /// The released version.
     pub version: &'a ModelVersionRecord,
-    /// The task's next state, if the task is over.
+    /// The task's next state, if the task ends with this commit.
     pub task_state: Option<TaskState>,
-    /// In a flow, the next round, which opens at once. Without one, the outstanding assignments expire.
+    /// In a flow, the next round, which opens immediately. If `None`, the outstanding assignments expire.
     pub next: Option<&'a RoundRecord>,
-    /// Outstanding assignments that have fallen too far behind.
+    /// Outstanding assignments whose work became too stale.
     pub dropped: &'a [AssignmentId],
-    /// The permission to release the version. Without it, nothing is charged or checked.
+    /// The permission to release the version. If `None`, the ledger is neither checked nor charged.
     pub leave: Option<Leave<'a>>,
     /// The current time.
     pub now: Timestamp,
 }
 
-/// The permission to release a version: its cost, and the state of the population in which the cost was
-/// affordable. If that state has changed, the permission is no longer valid.
+/// The permission to release a version: its cost, and the state of the population in which the budget allowed that
+/// cost. If the state has changed, the permission is no longer valid.
 #[derive(Clone, Copy, Debug)]
 pub struct Leave<'a> {
     /// The population whose ledger is charged.
@@ -60,23 +60,24 @@ pub struct Leave<'a> {
     pub privacy: PopulationPrivacy,
     /// The number of ledger entries at the time of the check.
     pub entries: u64,
-    /// The cost of the version. Without privacy it is `None`, and new ledger entries are ignored.
+    /// The cost of the version; `None` for a task without privacy. If `None`, new ledger entries do not invalidate the
+    /// permission.
     pub charge: Option<&'a Charge>,
 }
 
-/// Stores rounds. Every method is one transaction. A method with a `RoundRecord` stores `record.round` if the
-/// stored revision is still `record.revision`, and increments it.
+/// Stores rounds. Every method is one transaction. A method that takes a `RoundRecord` stores `record.round` only if
+/// the stored revision is still `record.revision`, and then increments the revision.
 #[async_trait]
 pub trait RoundRepository {
     /// Opens a round.
     ///
     /// # Errors
-    /// [`StorageError::RevisionConflict`] if the task already has an open round of this purpose, or one with this
+    /// [`StorageError::RevisionConflict`] if the task already has an open round of this purpose, or a round with this
     /// number.
     async fn open_round(&self, record: &RoundRecord) -> Result<(), StorageError>;
 
-    /// Lists the task's open rounds, whose phase is not final. There is at most one of each purpose; training
-    /// comes first.
+    /// Lists the task's open rounds, that is, rounds whose phase is not final. There is at most one of each purpose;
+    /// the training round comes first.
     async fn unfinished_rounds(&self, task_id: TaskId) -> Result<Vec<RoundRecord>, StorageError>;
 
     /// Finds the task's open training round.
@@ -89,7 +90,7 @@ pub trait RoundRepository {
         id: RoundId,
     ) -> Result<Option<RoundRecord>, StorageError>;
 
-    /// Lists a task's rounds, newest first, at most `limit`. If `before` is given, only rounds below that number.
+    /// Lists a task's rounds, newest first, at most `limit`. If `before` is given, only rounds with a lower number.
     async fn rounds(
         &self,
         task_id: TaskId,
@@ -100,21 +101,21 @@ pub trait RoundRepository {
     /// Counts the task's rounds: `(all, committed)`.
     async fn round_counts(&self, task_id: TaskId) -> Result<(u64, u64), StorageError>;
 
-    /// Counts the task's consecutive abandoned rounds after `after_round`, as
-    /// [`folkmoot_coordinator::task::abandoned_in_a_row`] does. Returns `(rounds, newest)`: the number of rounds, and
-    /// the number of the newest one. Returns `(0, 0)` if there are none.
+    /// Counts the task's consecutive abandoned rounds after the round `after_round`, by the rule of
+    /// [`folkmoot_coordinator::task::abandoned_in_a_row`]. Returns `(rounds, newest)`: the number of rounds, and the
+    /// number of the newest one; `(0, 0)` if there are none.
     async fn abandoned_in_a_row(&self, task_id: TaskId, after_round: u64)
     -> Result<(u64, u64), StorageError>;
 
     /// Returns when the task's first round was opened.
     async fn first_round_at(&self, task_id: TaskId) -> Result<Option<Timestamp>, StorageError>;
 
-    /// Stores a round with new assignments. It also removes their clients from the pool, records their starts and
-    /// updates their clocks.
+    /// Stores a round with new assignments. It also removes the assigned clients from the pool, records their starts
+    /// and updates their clocks.
     ///
     /// # Errors
-    /// [`StorageError::RevisionConflict`] if the round was changed concurrently, or if a client has another
-    /// assignment or left the pool. Then nothing is stored.
+    /// [`StorageError::RevisionConflict`] if the round was changed concurrently, or if a client has another outstanding
+    /// assignment or is no longer in the pool. In these cases nothing is stored.
     async fn assign(
         &self,
         record: &RoundRecord,
@@ -128,13 +129,13 @@ pub trait RoundRepository {
     /// [`StorageError::RevisionConflict`] if the round was changed concurrently.
     async fn ask_round(&self, record: &RoundRecord) -> Result<(), StorageError>;
 
-    /// Stores a round whose reporting closed, and returns the accepted updates, by assignment id. From then on,
-    /// the round takes no updates. Outstanding assignments expire or continue in the next round, as `rest` says.
-    /// `record.round` must be `Aggregating`, with the expected number of updates.
+    /// Stores a round whose reporting has closed, and returns the accepted updates, by assignment id. From then on, the
+    /// round accepts no updates. `rest` determines whether the outstanding assignments expire or continue in the next
+    /// round. `record.round` must be `Aggregating`, with the expected number of updates.
     ///
     /// # Errors
-    /// [`StorageError::RevisionConflict`] if the round was changed concurrently, or if the number of accepted
-    /// updates differs from the expected one because another arrived. Read again and decide again.
+    /// [`StorageError::RevisionConflict`] if the round was changed concurrently, or if another update arrived, so that
+    /// the number of accepted updates differs from the expected one. Read the data again and repeat the decision.
     async fn close_reporting(
         &self,
         record: &RoundRecord,
@@ -145,8 +146,8 @@ pub trait RoundRepository {
     /// Stores a committed round, its version, its charge and the other parts of `commit`, in one transaction.
     ///
     /// # Errors
-    /// [`StorageError::RevisionConflict`] if the round was changed concurrently or the version exists, and
-    /// [`StorageError::LeaveConflict`] if the permission to release it is no longer valid.
+    /// [`StorageError::RevisionConflict`] if the round was changed concurrently or the version already exists, and
+    /// [`StorageError::LeaveConflict`] if the permission to release the version is no longer valid.
     async fn commit_round(&self, commit: &RoundCommit<'_>) -> Result<(), StorageError>;
 
     /// Stores an abandoned round, and lets the outstanding assignments of its purpose expire.

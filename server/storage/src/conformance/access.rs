@@ -94,7 +94,7 @@ pub(super) async fn the_last_key_of_an_admin_stays(storage: &Storage) -> Result<
     let refused = storage.revoke_api_key(organisation, &last.id, later(2)).await;
     assert!(matches!(refused, Err(StorageError::LastAdminKey)), "{refused:?}");
     assert_eq!(storage.api_key(&last.id).await?, Some(last));
-    // A key that is already revoked, or has another role, can still be revoked.
+    // Keys that are already revoked, and keys of other roles, can still be revoked.
     storage.revoke_api_key(organisation, &first.id, later(3)).await?;
     storage.revoke_api_key(organisation, &operator.id, later(3)).await
 }

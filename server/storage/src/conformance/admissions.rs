@@ -17,7 +17,7 @@ const NOTHING: Admission<'_> = Admission { privacy: WITHOUT_BUDGET, entries: 0, 
 const WITHOUT_BUDGET: PopulationPrivacy =
     PopulationPrivacy { unit: folkmoot_privacy::Unit::Client, budget: None };
 
-/// Returns a task with privacy, so that its terms are an entry of the ledger.
+/// Returns a task with privacy. The ledger gets an entry with its terms.
 fn private(fixture: &Fixture, state: TaskState) -> TaskRecord {
     let mut record = TaskRecord { state, ..fixture.task_record() };
     let privacy = r#"{"kind": "central", "epsilon": 8.0, "delta": 1e-6, "participations_max": 2,
@@ -38,20 +38,20 @@ fn is_conflict(outcome: &Result<(), StorageError>) -> bool {
 pub(super) async fn of_two_that_saw_the_same_one_is_let_in(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let [first, second] = [private(&fixture, TaskState::ACTIVE), private(&fixture, TaskState::ACTIVE)];
-    // Both admissions were read before either task existed.
+    // Both admissions were read before either task was stored.
     admit(storage, &first, NOTHING).await?;
     let late = admit(storage, &second, NOTHING).await;
     assert!(is_conflict(&late), "{late:?}");
     assert_eq!(storage.task_of_any_organisation(second.id).await?, None);
     assert_eq!(storage.model_version(second.id, 0).await?, None);
-    // A task without privacy writes no entry into an empty ledger. It is visible because it is active.
+    // A task without privacy writes no entry into an empty ledger. The check finds the task because it is active.
     let other = Fixture::new(storage).await?;
     let [plain, beside] =
         [TaskRecord { state: TaskState::ACTIVE, ..other.task_record() }, private(&other, TaskState::Draft)];
     admit(storage, &plain, NOTHING).await?;
     assert_eq!(storage.ledger_sum(other.organisation_id, &other.population).await?.entries, 0);
     assert!(is_conflict(&admit(storage, &beside, NOTHING).await));
-    // After reading again, the task is admitted.
+    // With an admission that was read again, the task is admitted.
     let seen = Admission { running: &[plain.id], ..NOTHING };
     admit(storage, &beside, seen).await?;
     let seen = Admission { entries: 1, running: &[first.id], ..NOTHING };
@@ -67,7 +67,8 @@ pub(super) async fn only_what_the_population_has_is_seen(storage: &Storage) -> R
     beside.description.population = "letters".parse::<PopulationName>().expect("it is a name");
     admit(storage, &beside, NOTHING).await?;
     admit(storage, &private(&elsewhere, TaskState::ACTIVE), NOTHING).await?;
-    // Neither another population of the organisation, nor one of the same name in another organisation, counts.
+    // Tasks in another population of the organisation, or in a population of the same name in another organisation, do
+    // not conflict.
     admit(storage, &private(&fixture, TaskState::Draft), NOTHING).await
 }
 
@@ -87,7 +88,7 @@ pub(super) async fn a_task_starts_in_the_population_that_was_seen(
     let late = start(&second, 2, WITHOUT_BUDGET, &[]).await;
     assert!(is_conflict(&late), "the first runs: {late:?}");
     assert_eq!(storage.task_of_any_organisation(second.id).await?.map(|task| task.state), Some(second.state));
-    // A budget set in between is detected, and so is its ledger entry.
+    // A budget that was set after the check is detected by the settings and by the ledger entry.
     let budget = Epsilon::new(1.0).ok().zip(Delta::new(1e-6).ok());
     let budget = budget.map(|(epsilon, delta)| PopulationBudget { epsilon, delta });
     let privacy = PopulationPrivacy { budget, ..WITHOUT_BUDGET };
@@ -95,7 +96,7 @@ pub(super) async fn a_task_starts_in_the_population_that_was_seen(
     assert!(is_conflict(&start(&second, 3, WITHOUT_BUDGET, &[first.id]).await));
     assert!(is_conflict(&start(&second, 2, privacy, &[first.id]).await));
     start(&second, 3, privacy, &[first.id]).await?;
-    // A task with an open round counts as running, and a stale revision starts nothing.
+    // A task with an open round is running, and a stale revision starts no task.
     storage.set_task_state(first.id, TaskState::PAUSED, 1).await?;
     let open = fixture.open_round(first.id, 1).await?;
     let mut running = [first.id, second.id];

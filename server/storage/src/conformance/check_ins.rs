@@ -58,13 +58,13 @@ pub(super) async fn an_offer_ends(storage: &Storage) -> Result<(), StorageError>
     };
     assert_eq!(waiting(10).await?.len(), 2);
     assert_eq!(waiting(11).await?, [long]);
-    // Check-ins of other cases expire at the same time, so the exact number is unknown.
+    // Check-ins of other cases also expire, so the exact number is unknown.
     assert!(storage.delete_expired_check_ins(later(11)).await? >= 1);
     assert_eq!(waiting(10).await?, [long], "deleted, not only passed over");
     Ok(())
 }
 
-/// A client that checks in again in time must not be removed, nor lose its check-in to a rejected one.
+/// A client that checks in again in time must stay in the pool, and a rejected check-in must not replace its last one.
 pub(super) async fn a_later_offer_takes_the_place_of_an_earlier_one(
     storage: &Storage,
 ) -> Result<(), StorageError> {
@@ -108,7 +108,7 @@ pub(super) async fn a_revoked_client_does_not_wait(storage: &Storage) -> Result<
     let clients = fixture.waiting_clients(1).await?;
     storage.revoke_client(fixture.organisation_id, clients[0], TokenAfter::Open, NOW).await?;
     assert_eq!(storage.waiting(fixture.organisation_id, &fixture.population, NOW).await?, []);
-    // A request that was authenticated before the revocation.
+    // This request was authenticated before the revocation.
     let late = storage.check_in(&fixture.check_in_of(clients[0])).await;
     assert!(matches!(late, Err(StorageError::ClientRevoked)), "{late:?}");
     assert_eq!(storage.waiting(fixture.organisation_id, &fixture.population, NOW).await?, []);

@@ -245,7 +245,7 @@ pub(super) fn version_of(task_id: TaskId, number: u64) -> ModelVersionRecord {
     }
 }
 
-/// Returns a commit without a next round.
+/// Returns a commit after which no round follows.
 pub(super) fn commit_of<'a>(
     record: &'a RoundRecord,
     version: &'a ModelVersionRecord,

@@ -20,7 +20,7 @@ use crate::{
     RoundRepository, Storage, StorageError, TaskRepository,
 };
 
-/// Opens a round that takes two updates, with an assignment for each of three clients.
+/// Opens a round that accepts at most two updates, with an assignment for each of three clients.
 async fn collecting(fixture: &Fixture) -> Result<(RoundRecord, Vec<AssignmentRecord>), StorageError> {
     let task = fixture.task().await?;
     let record = RoundRecord { updates_max: Some(2), ..fixture.round_record(task.id, 1) };
@@ -165,7 +165,7 @@ pub(super) async fn what_clients_did_is_remembered(storage: &Storage) -> Result<
     Ok(())
 }
 
-/// A client whose assignment ended before its deadline must not count as failed.
+/// A client whose assignment ended before its deadline must not be recorded as failed.
 pub(super) async fn who_had_all_the_time_has_failed(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let (record, assignments) = collecting(&fixture).await?;
@@ -196,7 +196,7 @@ pub(super) async fn who_had_all_the_time_has_failed(storage: &Storage) -> Result
     Ok(())
 }
 
-/// The round and version come from the assignment, not from the update.
+/// The round and version of an accepted update come from the assignment, not from the update.
 pub(super) async fn an_update_is_of_its_assignment(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let (record, assignments) = collecting(&fixture).await?;

@@ -102,13 +102,13 @@ pub(super) async fn a_leave_that_does_not_hold_any_more_releases_nothing(
                 .await
         }
     };
-    // Two tasks read the empty ledger, and one of them committed first.
+    // Two tasks read the empty ledger, and then one of them commits first.
     let seen = leave(population, 0, &charge);
     with(&first, seen).await?;
     assert!(matches!(with(&second, seen).await, Err(StorageError::LeaveConflict)));
     assert_eq!(storage.ledger_entries(organisation_id, population, 0, 100).await?.len(), 1);
     assert_eq!(storage.model_version(second.1.task_id, 1).await?, None);
-    // A budget is set between the check and the commit. A task without privacy conflicts with it, too.
+    // A budget is set between the check and the commit. A task without privacy must conflict with it, too.
     let budget = Epsilon::new(1.0).ok().zip(Delta::new(1e-6).ok());
     let budget = budget.map(|(epsilon, delta)| PopulationBudget { epsilon, delta });
     let privacy = PopulationPrivacy { budget, ..PopulationPrivacy::default() };
@@ -154,17 +154,17 @@ pub(super) async fn a_collection_is_charged_once_before_any_version(
     let charge = charge(Participation::Whole { count: 3 });
     let (record, _) = fixture.reporting(2).await?;
     collect(&fixture, &record, 0, &charge).await?;
-    // Later calls charge nothing, even if they have read an old state of the ledger.
+    // Later calls charge nothing, even if their check read an old state of the ledger.
     collect(&fixture, &record, 0, &charge).await?;
     let sum = storage.ledger_sum(organisation_id, population).await?;
     assert_eq!((sum.entries, sum.totals.releases()), (1, 0));
     assert!(sum.totals.has_begun(record.round.task_id));
-    // Another task with the same description is charged separately. It must have read the first task's entry.
+    // Another task with the same description is charged separately. Its check must have read the first task's entry.
     let (other, _) = fixture.reporting(1).await?;
     let late = collect(&fixture, &other, 1, &charge).await;
     assert!(matches!(late, Err(StorageError::LeaveConflict)), "{late:?}");
     collect(&fixture, &other, 2, &charge).await?;
-    // A version of the second task is a further entry.
+    // A version of the second task adds another entry.
     let record = aggregating(other, 0);
     fixture.storage.close_reporting(&record, Rest::Expires, NOW).await?;
     let record = committed(stored(record), 1);
@@ -246,7 +246,7 @@ pub(super) async fn what_bounds_privacy_is_an_entry(storage: &Storage) -> Result
         _ => None,
     };
     let reason = reason.map(str::to_owned);
-    // Unchanged settings are not recorded again, and a stricter budget weakens nothing.
+    // Unchanged settings are not recorded again, and a stricter budget needs no reason.
     let expected =
         [(Some(9.0), None), (Some(100.0), reason.clone()), (Some(1.0), None), (None, reason)].map(Some);
     assert_eq!(entries.iter().map(settings).collect::<Vec<_>>(), expected);

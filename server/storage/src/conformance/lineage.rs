@@ -1,4 +1,4 @@
-//! The token that a client enrolled with, and how revoking one affects the other.
+//! The token with which a client enrolled, and the effect of revoking either of the two on the other.
 
 use folkmoot_protocol::ClientId;
 
@@ -53,8 +53,8 @@ pub(super) async fn a_revoked_client_closes_its_token(storage: &Storage) -> Resu
     enrol(storage, &fixture.token_id, &neighbour).await?;
     let open = storage.revoke_client(organisation, client, TokenAfter::Open, later(1)).await?;
     assert_eq!((open.revoked_at, open.token_id.as_ref()), (Some(later(1)), Some(&fixture.token_id)));
-    let anew = enrol(storage, &fixture.token_id, &fresh_name()).await?;
-    assert!(matches!(anew, EnrolOutcome::Enrolled(_)), "the token was left open: {anew:?}");
+    let again = enrol(storage, &fixture.token_id, &fresh_name()).await?;
+    assert!(matches!(again, EnrolOutcome::Enrolled(_)), "the token was left open: {again:?}");
 
     let closing = storage.revoke_client(organisation, client, TokenAfter::Closed, later(2)).await?;
     assert_eq!(closing, open, "it stays revoked since the first time");

@@ -25,7 +25,8 @@ use std::{future::Future, pin::Pin};
 
 use crate::{Storage, StorageError};
 
-/// One behaviour. It panics if the backend does not have it. `Err` is an unexpected storage error.
+/// A test case for one behaviour. It panics if the backend does not have that behaviour. `Err` is an unexpected storage
+/// error.
 pub type Case =
     for<'s> fn(&'s Storage) -> Pin<Box<dyn Future<Output = Result<(), StorageError>> + Send + 's>>;
 

@@ -24,7 +24,7 @@ pub(super) async fn what_happened_is_counted(storage: &Storage) -> Result<(), St
         assert!(matches!(refused, Err(StorageError::NoDatabase)), "{refused:?}");
         return Ok(());
     };
-    // A round of three, of which two send an update and one expires; and a round that is abandoned.
+    // A round with three assignments, of which two are accepted and one expires; then a round that is abandoned.
     let (record, assignments) = fixture.reporting(3).await?;
     let task_id = record.round.task_id;
     storage.set_task_state(task_id, TaskState::ACTIVE, 0).await?;
@@ -89,7 +89,8 @@ pub(super) async fn what_happened_is_counted(storage: &Storage) -> Result<(), St
     Ok(())
 }
 
-/// A draft promises nothing yet. A task that has run counts forever, and the sizes of its updates are not shown.
+/// A draft promises nothing yet. After a private task has run, its population stays private, and the sizes of the
+/// task's updates are not shown.
 async fn private_tasks_are_known(fixture: &Fixture) -> Result<(), StorageError> {
     let (storage, organisation, population) =
         (&fixture.storage, fixture.organisation_id, &fixture.population);

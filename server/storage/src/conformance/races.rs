@@ -1,4 +1,4 @@
-//! Races between tasks or processes that want the same thing at the same time.
+//! Races: several runners change the same data at the same time.
 
 use folkmoot_coordinator::participation::StartClocks;
 use folkmoot_protocol::{ClientId, UpdateDigest};
@@ -121,7 +121,7 @@ pub(super) async fn one_of_two_updates_counts(storage: &Storage) -> Result<(), S
     Ok(())
 }
 
-/// A request that was authenticated before a revocation must not put its client back into the pool afterwards.
+/// A check-in that was authenticated before a revocation must not put its client back into the pool afterwards.
 pub(super) async fn a_check_in_and_a_revocation_leave_nobody_waiting(
     storage: &Storage,
 ) -> Result<(), StorageError> {
@@ -157,8 +157,8 @@ pub(super) async fn a_check_in_and_a_revocation_leave_nobody_waiting(
     Ok(())
 }
 
-/// A client that is in the pool while it has an assignment would be drawn again and again, and no cohort with it could
-/// be stored.
+/// A client must not be in the pool while it has an assignment: every later cohort would include the client, and
+/// storing that cohort would fail.
 pub(super) async fn a_check_in_and_a_selection_leave_no_client_in_both(
     storage: &Storage,
 ) -> Result<(), StorageError> {

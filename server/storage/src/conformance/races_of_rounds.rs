@@ -13,7 +13,7 @@ use crate::{
     StorageError,
 };
 
-/// Splits results into the number of successes and of lost races; anything else is an error.
+/// Returns the number of successes and of lost races. Any other result is an error.
 fn tally(results: Vec<Result<(), StorageError>>) -> Result<(usize, usize), StorageError> {
     let (mut won, mut lost) = (0, 0);
     for result in results {
@@ -31,7 +31,7 @@ pub(super) async fn one_round_is_opened(storage: &Storage) -> Result<(), Storage
     for _ in 0..RUNS {
         let task = fixture.task().await?;
         let results = race((0..RUNNERS).map(|runner| {
-            // Some rounds have the same number, some do not.
+            // Some runners open a round with the same number, others one with another number.
             let (storage, record) = (storage.clone(), fixture.round_record(task.id, 1 + runner as u64 % 2));
             async move { storage.open_round(&record).await }
         }));
@@ -113,7 +113,7 @@ pub(super) async fn what_is_accepted_is_what_is_closed(storage: &Storage) -> Res
     Ok(())
 }
 
-/// Closes as a driver does: counts, closes, and counts again if an update came in between.
+/// Closes a round as a driver does: counts the updates, closes, and counts again if another update arrived in between.
 async fn close(storage: Storage, record: RoundRecord) -> Result<Vec<AcceptedUpdate>, StorageError> {
     loop {
         let counts = storage.report_counts(record.round.id).await?;
@@ -138,8 +138,8 @@ pub(super) async fn one_driver_closes(storage: &Storage) -> Result<(), StorageEr
     Ok(())
 }
 
-/// A client that disconnects cancels its request at any point. The transaction is committed or rolled back, and
-/// its connection serves the next request.
+/// A client that disconnects cancels its request at any point. The transaction must be either committed or rolled back,
+/// and its connection must be able to serve the next request.
 pub(super) async fn a_request_that_is_given_up_leaves_nothing_half_done(
     storage: &Storage,
 ) -> Result<(), StorageError> {
@@ -150,9 +150,9 @@ pub(super) async fn a_request_that_is_given_up_leaves_nothing_half_done(
         let request = tokio::spawn(async move { storage.accept_update(&update).await });
         tokio::time::sleep(Duration::from_micros(100 * index as u64)).await;
         request.abort();
-        // The cancelled requests are not awaited: their remains must not block the next request.
+        // Do not wait for the cancelled requests: what remains of them must not block the next request.
     }
-    // Closing the round waits, through the row's lock, for transactions that were about to commit.
+    // Closing the round waits for the row's lock, and so for transactions that were about to commit.
     let accepted = close(storage.clone(), record.clone()).await?.len() as u64;
     let counts = storage.report_counts(record.round.id).await?;
     assert_eq!((counts.accepted, counts.outstanding, counts.dropped), (accepted, 0, 40 - accepted));

@@ -125,7 +125,7 @@ pub(super) async fn a_round_is_abandoned(storage: &Storage) -> Result<(), Storag
     Ok(())
 }
 
-/// The count in SQL matches the coordinator's rule on the records.
+/// The number that SQL counts must equal the number that the coordinator's rule finds in the records.
 pub(super) async fn rounds_abandoned_in_a_row_are_counted(storage: &Storage) -> Result<(), StorageError> {
     use AbandonReason::{CommitFailed, TaskPaused, TooFewClients, TooFewReports};
     let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
@@ -296,7 +296,7 @@ pub(super) async fn a_task_that_was_cancelled_stays_cancelled(storage: &Storage)
 }
 
 pub(super) async fn a_large_cohort_is_stored_as_a_whole(storage: &Storage) -> Result<(), StorageError> {
-    // More rows than two statements hold.
+    // This is more than the rows of two statements.
     let fixture = Fixture::new(storage).await?;
     let (record, assignments) = fixture.reporting(1_100).await?;
     assert_eq!(storage.assignments(record.round.id).await?, assignments);

@@ -23,7 +23,7 @@ fn of_users() -> PopulationPrivacy {
     PopulationPrivacy { unit: Unit::User, budget: Some(budget) }
 }
 
-/// Creates a population that protects users, and returns it with tokens for two users.
+/// Creates a population whose unit is the user. Returns it with tokens for two users.
 async fn users(storage: &Storage) -> Result<(Fixture, [(String, UserKey); 2]), StorageError> {
     let fixture = Fixture::new(storage).await?;
     assert_eq!(fixture.set_privacy(of_users(), None).await?, PrivacyOutcome::Set);
@@ -123,14 +123,14 @@ pub(super) async fn all_devices_of_a_user_count_as_one(storage: &Storage) -> Res
     assert_eq!(users(task.id).await?, expected, "another device has an assignment still");
     storage.accept_update(&update_of(&assignments[1])).await?;
     assert_eq!(users(task.id).await?[0], (devices[2], started(2, false)), "both were accepted");
-    // A device that is revoked and enrols again still belongs to the same user, with all of the user's
-    // participation.
+    // A device that is revoked and enrols again still belongs to the same user. The participation of all the user's
+    // devices is kept.
     storage.revoke_client(fixture.organisation_id, devices[0], TokenAfter::Open, NOW).await?;
     let again = ClientId::from_random_bytes(fresh());
     storage.enrol(&ann, &fresh_name(), again, NOW).await?;
     assert!(storage.check_in(&fixture.check_in_of(again)).await?);
-    let anew = users(task.id).await?.into_iter().find(|(id, _)| *id == again);
-    assert_eq!(anew, Some((again, started(2, false))), "a new device does not begin anew");
+    let found = users(task.id).await?.into_iter().find(|(id, _)| *id == again);
+    assert_eq!(found, Some((again, started(2, false))), "a new device does not start from zero");
     storage.withdraw_check_in(again).await?;
     let other = fixture.task().await?;
     assert_eq!(users(other.id).await?[0], (devices[2], nothing(ann_key)), "another task counts by itself");

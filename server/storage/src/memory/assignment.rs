@@ -157,7 +157,7 @@ impl State {
             loss_sum: update.metrics.loss_sum,
             example_count: update.metrics.example_count,
         };
-        // Round and base version come from the assignment, not from the update.
+        // The round and the base version come from the assignment; those of the update are ignored.
         let accepted = AcceptedUpdate {
             round_id: assignment.round_id,
             base_version: assignment.base_version,
@@ -169,8 +169,8 @@ impl State {
         Ok(AcceptOutcome::Accepted)
     }
 
-    /// Returns the open round of the assignment's task and purpose if it accepts another update, and whether its
-    /// clients were asked to send their updates.
+    /// Returns the open round of the assignment's task and purpose if that round accepts another update. The flag is
+    /// true if the round has asked its clients to send their updates.
     fn taking_round(&self, assignment: &AssignmentRecord) -> Option<(RoundId, bool)> {
         let open = self.rounds.open(assignment.task_id, assignment.purpose)?;
         let takes = matches!(open.round.phase, Phase::Reporting { .. } | Phase::Collecting { .. });
@@ -178,12 +178,12 @@ impl State {
         (takes && has_room).then_some((open.round.id, open.round.phase.asked().is_some()))
     }
 
-    /// Returns the number of updates that count in a round.
+    /// Returns the number of updates that a round has accepted.
     pub(super) fn accepted_count(&self, round_id: RoundId) -> u64 {
         self.updates.get(&round_id).map_or(0, |updates| updates.len() as u64)
     }
 
-    /// Lists the updates that count in a round, by assignment id.
+    /// Lists the updates that a round has accepted, by assignment id.
     pub(super) fn accepted_updates(&self, round_id: RoundId) -> Vec<AcceptedUpdate> {
         let updates = self.updates.get(&round_id).into_iter();
         updates.flat_map(|updates| updates.values()).cloned().collect()
@@ -205,8 +205,8 @@ impl State {
         Ok(CloseOutcome::Dropped)
     }
 
-    /// Lets the outstanding assignments of a round's task and purpose expire. A client whose deadline has passed
-    /// is recorded as failed.
+    /// Lets the outstanding assignments of a round's task and purpose expire. Records a failure for each client whose
+    /// deadline has passed.
     pub(super) fn expire_outstanding(&mut self, round: &Round, now: Timestamp) {
         let outstanding = self.assignments.outstanding(round.task_id, round.purpose);
         let outstanding: Vec<(AssignmentId, ClientId, Timestamp)> =

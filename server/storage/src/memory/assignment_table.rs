@@ -5,14 +5,14 @@ use folkmoot_protocol::{AssignmentId, ClientId, RoundId, TaskId};
 
 use crate::{AssignmentRecord, AssignmentStatus};
 
-/// The assignments, indexed by id, by round, and by client while outstanding. Finished assignments cost only
-/// their memory.
+/// The assignments, indexed by id, by round, and by client while outstanding. Finished assignments use memory but do
+/// not slow down other queries.
 #[derive(Default)]
 pub(super) struct AssignmentTable {
     by_id: HashMap<AssignmentId, AssignmentRecord>,
     of_round: HashMap<RoundId, OfRound>,
     of_client: HashMap<ClientId, AssignmentId>,
-    /// Outstanding assignments by task and name of the purpose.
+    /// Outstanding assignments by task and purpose name.
     of_task: HashMap<(TaskId, &'static str), BTreeSet<AssignmentId>>,
 }
 
@@ -29,12 +29,12 @@ impl AssignmentTable {
         self.by_id.get(&id)
     }
 
-    /// Finds the client's outstanding assignment.
+    /// Finds the client's outstanding assignment; `None` if it has none.
     pub(super) fn outstanding_of(&self, client_id: ClientId) -> Option<&AssignmentRecord> {
         self.of_client.get(&client_id).and_then(|id| self.get(*id))
     }
 
-    /// Lists all outstanding assignments, in no order.
+    /// Lists all outstanding assignments, in arbitrary order.
     pub(super) fn all_outstanding(&self) -> impl Iterator<Item = &AssignmentRecord> {
         self.of_client.values().filter_map(|id| self.get(*id))
     }
@@ -65,7 +65,7 @@ impl AssignmentTable {
         self.of_round.get(&round_id).map(|of_round| of_round.counts).unwrap_or_default()
     }
 
-    /// Adds an assignment with a new id, whose client has no outstanding assignment.
+    /// Adds an assignment. Its id must be new, and its client must have no outstanding assignment.
     pub(super) fn insert(&mut self, assignment: AssignmentRecord) {
         let of_round = self.of_round.entry(assignment.round_id).or_default();
         of_round.ids.insert(assignment.id);
@@ -78,7 +78,7 @@ impl AssignmentTable {
         self.by_id.insert(assignment.id, assignment);
     }
 
-    /// Closes an outstanding assignment with its final status, and returns it. Returns `None` if it is not
+    /// Closes an outstanding assignment with its final status, and returns it. Returns `None` if the assignment is not
     /// outstanding.
     pub(super) fn close(&mut self, id: AssignmentId, status: AssignmentStatus) -> Option<&AssignmentRecord> {
         let assignment = self.by_id.get_mut(&id)?;

@@ -83,7 +83,7 @@ impl ClientRepository for MemoryStorage {
         let mut state = self.lock();
         let revoked = state.clients.revoke(organisation_id, id, now);
         let client = revoked.cloned().ok_or(StorageError::NotFound("client"))?;
-        // A revoked client must not be drawn.
+        // Selection must not draw a revoked client.
         state.pool.remove(id);
         let id = client.token_id.as_ref().filter(|_| token == TokenAfter::Closed);
         if let Some(token) = id.and_then(|id| state.tokens.get_mut(id)) {

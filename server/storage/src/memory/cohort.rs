@@ -39,7 +39,7 @@ impl State {
         Ok(())
     }
 
-    /// Creates checked assignments: their clients leave the pool, and their starts are recorded.
+    /// Creates assignments that were checked. Removes their clients from the pool and records the starts.
     pub(super) fn give(&mut self, task_id: TaskId, assignments: &[AssignmentRecord], clocks: &StartClocks) {
         for assignment in assignments {
             self.pool.remove(assignment.client_id);

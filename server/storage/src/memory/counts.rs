@@ -1,5 +1,5 @@
-//! Range checks of counts. SQL integers are signed. A value that a database rejects is rejected here, too, so
-//! that simulations find it.
+//! Range checks of counts. SQL integers are signed, so a database rejects values above 2^63 - 1. The storage in memory
+//! rejects them, too, so that simulations find such errors.
 
 use folkmoot_protocol::{Timestamp, update::UpdateMetrics};
 

@@ -92,7 +92,7 @@ impl State {
         }
     }
 
-    /// Adds a checked evaluation. An earlier evaluation with the same key is kept instead.
+    /// Adds an evaluation that was checked. If there is one with the same key, that one is kept.
     fn insert_evaluation(&mut self, evaluation: &EvaluationRecord) {
         let of_task = self.evaluations.entry(evaluation.task_id).or_default();
         of_task.entry(key_of(evaluation)).or_insert_with(|| evaluation.clone());

@@ -1,8 +1,8 @@
 //! Every repository in the memory of this process, for simulations and tests.
 //!
-//! One lock guards everything. Each method performs its whole transaction under the lock, without waiting for
-//! anything else. It first checks that all of it can succeed, and only then changes anything. So an error leaves
-//! no partial changes. The conformance suite ensures that the results are the same as with a database.
+//! One lock guards all data. Each method performs its whole transaction under the lock, without waiting for anything
+//! else. It first checks that every change can succeed, and only then makes the changes. So an error leaves no partial
+//! changes. The conformance suite ensures that the results equal those of a database.
 
 mod api_key;
 mod assignment;
@@ -74,7 +74,7 @@ struct State {
     versions: HashMap<TaskId, BTreeMap<u64, ModelVersionRecord>>,
     rounds: RoundTable,
     assignments: AssignmentTable,
-    /// Accepted updates, by the round in which they count.
+    /// Accepted updates, by the round that combines them.
     updates: HashMap<RoundId, BTreeMap<AssignmentId, AcceptedUpdate>>,
     reports: HashMap<AssignmentId, ReportRequest>,
     participations: HashMap<TaskId, BTreeMap<ClientId, History>>,

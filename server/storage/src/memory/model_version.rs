@@ -92,7 +92,7 @@ impl State {
         Ok(())
     }
 
-    /// Adds a checked version.
+    /// Adds a version that was checked.
     pub(super) fn insert_version(&mut self, version: &ModelVersionRecord) {
         self.versions.entry(version.task_id).or_default().insert(version.number, version.clone());
     }

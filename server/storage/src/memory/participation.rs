@@ -41,7 +41,8 @@ impl State {
         self.participations.get(&task_id).and_then(|histories| histories.get(&client_id))
     }
 
-    /// Returns the user who owns a client, with the participation of all the user's devices in a task.
+    /// Returns the user who owns a client, with the participation of all the user's devices in a task; `None` if the
+    /// user is not known.
     fn user_of(&self, task_id: TaskId, client_id: ClientId) -> Option<User> {
         let key = self.clients.get(client_id)?.user_key?;
         let mut user = User { key, participated: Participated::default(), is_busy: false };
@@ -53,7 +54,7 @@ impl State {
         Some(user)
     }
 
-    /// Returns a client's history in a task, for modification.
+    /// Returns a mutable reference to a client's history in a task. Creates an empty history if there is none.
     pub(super) fn history(&mut self, task_id: TaskId, client_id: ClientId) -> &mut History {
         self.participations.entry(task_id).or_default().entry(client_id).or_default()
     }

@@ -19,7 +19,7 @@ type PopulationKey = (OrganisationId, PopulationName);
 #[derive(Default)]
 struct Waiters {
     by_client: BTreeMap<ClientId, Candidate>,
-    /// Check-ins by expiry, so that expired ones are skipped quickly.
+    /// The check-ins by expiry, so that expired check-ins are skipped quickly.
     by_end: BTreeSet<(Timestamp, ClientId)>,
 }
 
@@ -29,13 +29,13 @@ impl Pool {
         self.places.contains_key(&client)
     }
 
-    /// Returns the properties that a waiting client checked in with; `None` if the client is not in the pool.
+    /// Returns the properties that a client reported when it checked in; `None` if the client is not in the pool.
     pub(super) fn get(&self, client: ClientId) -> Option<&Candidate> {
         let (population, _) = self.places.get(&client)?;
         self.populations.get(population)?.by_client.get(&client)
     }
 
-    /// Adds a check-in and replaces the client's last one.
+    /// Adds a check-in, which replaces the client's last one.
     pub(super) fn insert(&mut self, check_in: &CheckInRecord) {
         let client = check_in.candidate.client_id;
         self.remove(client);

@@ -6,10 +6,10 @@ use super::{State, counts::check_moment};
 use crate::{AssignmentStatus, DropReason, RoundCommit, StorageError};
 
 impl State {
-    /// Stores a committed round with everything that belongs to it.
+    /// Stores a committed round and the other parts of the commit.
     ///
     /// # Errors
-    /// The errors of [`crate::RoundRepository::commit_round`]. Nothing is stored in that case.
+    /// The errors of [`crate::RoundRepository::commit_round`]. In these cases nothing is stored.
     pub(super) fn release(&mut self, commit: &RoundCommit<'_>) -> Result<(), StorageError> {
         let RoundCommit { record, version, task_state, next, dropped, now, .. } = *commit;
         check_moment(now)?;
@@ -34,13 +34,13 @@ impl State {
             None => self.expire_outstanding(&record.round, now),
         }
         if let Some(state) = task_state {
-            // A task that is already over, for example cancelled by an operator, keeps its state.
+            // A task that has already ended, for example because an operator cancelled it, keeps its state.
             self.tasks.set_state(record.round.task_id, state, |task| !task.state.is_final());
         }
         Ok(())
     }
 
-    /// Drops these assignments, if they are outstanding, because they fell too far behind.
+    /// Drops those of these assignments that are outstanding, because their work became too stale.
     fn leave_behind(&mut self, assignments: &[AssignmentId]) {
         for id in assignments {
             self.assignments.close(*id, AssignmentStatus::Dropped { reason: DropReason::LeftBehind });

@@ -132,7 +132,7 @@ impl RoundRepository for MemoryStorage {
 }
 
 impl State {
-    /// Checks whether a round can be added, on the assumption that the round `ended` has ended.
+    /// Checks whether a round can be added, assuming that the round `ended` is no longer open.
     ///
     /// # Errors
     /// [`StorageError::RevisionConflict`] if the task already has a round with this number, or another open one;

@@ -63,7 +63,7 @@ impl RoundTable {
         self.of_task.get(&task_id)?.first_at
     }
 
-    /// Checks whether a round can be added, on the assumption that the round `ended` has ended.
+    /// Checks whether a round can be added, assuming that the round `ended` is no longer open.
     ///
     /// # Errors
     /// [`StorageError::RevisionConflict`] if the task already has a round with this number, or another open one.
@@ -85,7 +85,7 @@ impl RoundTable {
         }
     }
 
-    /// Adds a checked round.
+    /// Adds a round that was checked.
     pub(super) fn insert(&mut self, record: &RoundRecord) {
         let round = &record.round;
         let rounds = self.of_task.entry(round.task_id).or_default();
@@ -112,7 +112,7 @@ impl RoundTable {
         if other_is_open && !record.round.phase.is_final() { Err(conflict) } else { Ok(()) }
     }
 
-    /// Stores a round's next phase, after the check.
+    /// Stores a round's next phase, which must have been checked.
     pub(super) fn update(&mut self, record: &RoundRecord) {
         let Some(stored) = self.by_id.get_mut(&record.round.id) else { return };
         let rounds = self.of_task.entry(stored.round.task_id).or_default();

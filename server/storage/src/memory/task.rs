@@ -88,7 +88,7 @@ impl State {
         self.tasks.active().chain(self.rounds.open_tasks()).collect()
     }
 
-    /// Checks that a task's population is unchanged since `admission` was read.
+    /// Checks that a task's population has not changed since `admission` was read.
     fn check_admission(&self, task: &TaskRecord, admission: &Admission<'_>) -> Result<(), StorageError> {
         let (organisation_id, population) = (task.organisation_id, &task.description.population);
         let settings = self.populations.get(&organisation_id).and_then(|names| names.get(population));

@@ -36,7 +36,7 @@ impl TaskTable {
         before: Option<TaskId>,
     ) -> impl Iterator<Item = &TaskRecord> {
         let of_organisation = self.of_organisation.get(&organisation_id);
-        // If the organisation does not have the task `before`, the list is empty.
+        // If the organisation has no task `before`, the list is empty.
         let end = match before {
             None => Some((Timestamp(u64::MAX), TaskId::from_bytes([u8::MAX; 16]))),
             Some(id) => self.get(id).filter(|task| task.organisation_id == organisation_id).map(place_of),
@@ -50,7 +50,8 @@ impl TaskTable {
         self.by_id.values().filter(|task| task.state.is_active()).map(|task| task.id)
     }
 
-    /// Stores a task's next state. Returns `false` if the task does not exist, or `is_right` rejects the change.
+    /// Stores a task's next state. Returns `false` if the task does not exist, or if `is_right` returns `false` for its
+    /// present state.
     pub(super) fn set_state(
         &mut self,
         id: TaskId,
@@ -63,7 +64,7 @@ impl TaskTable {
         true
     }
 
-    /// Adds to the number of clients that a task was given.
+    /// Adds `clients` to the number of clients that a task was given.
     pub(super) fn serve(&mut self, id: TaskId, clients: u64) {
         if let Some(task) = self.by_id.get_mut(&id) {
             task.served += clients;

@@ -48,7 +48,7 @@ impl TokenRepository for MemoryStorage {
         for client in clients {
             let before = state.clients.get(client).is_some_and(|client| client.revoked_at.is_some());
             state.clients.revoke(organisation_id, client, now);
-            // A revoked client must not be drawn.
+            // Selection must not draw a revoked client.
             state.pool.remove(client);
             revoked += u64::from(!before);
         }

@@ -11,11 +11,11 @@ pub enum RoundLogError {
     /// The assignment has no segment.
     #[error("assignment {0} has no segment in the round log")]
     NotFound(AssignmentId),
-    /// Another writer has the segment open, in this process or another.
-    #[error("another writer has the segment of assignment {0} open")]
+    /// Another writer has the segment open, in this process or in another one.
+    #[error("another request or process is writing the update of assignment {0}; retry when it has ended")]
     Busy(AssignmentId),
-    /// A segment cannot be truncated to more than its length.
-    #[error("the segment ends at byte {len}, before byte {wanted}")]
+    /// The requested length is more than the segment's length.
+    #[error("the segment has only {len} bytes, so it cannot be truncated to {wanted}")]
     TooShort {
         /// The segment's length in bytes.
         len: u64,

@@ -18,7 +18,7 @@ use super::RoundLogError;
 /// The file extension of a segment.
 const SUFFIX: &str = ".update";
 
-/// The segments, as files `<folder>/<round id>/<assignment id>.update`. Names consist of ids only, and nothing is
+/// The segments, as files `<folder>/<round id>/<assignment id>.update`. The names consist of ids only. Nothing is
 /// cached in memory.
 #[derive(Clone, Debug)]
 pub(super) struct Folder {
@@ -46,7 +46,8 @@ impl Folder {
             FileSegment::open(self.segment_path(round, assignment), assignment)
         };
         match open() {
-            // Another thread removed the folder, with its last segment, after it was created: try once more.
+            // Another thread removed the last segment of the round, and the folder with it, after the folder was
+            // created: try once more.
             Err(RoundLogError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => open(),
             opened => opened,
         }
@@ -68,7 +69,7 @@ impl Folder {
     ) -> Result<(), RoundLogError> {
         let path = self.segment_path(round, assignment);
         unless_missing(fs::remove_file(&path)).map_err(RoundLogError::at(&path))?;
-        // Removal fails if the folder still has segments. If it is needed again, it is created again.
+        // The removal fails if the folder still has segments. A folder that is needed again is created again.
         let _ = fs::remove_dir(self.round_folder(round));
         Ok(())
     }
