@@ -6,14 +6,15 @@ use crate::{ApiKeyId, StorageError};
 /// The public part of a session: 16 hexadecimal digits.
 pub type SessionId = String;
 
-/// A person who signed in with an API key and is identified by a cookie. The secret is stored only as a hash.
+/// A session of a person who signed in to the console with an API key. A cookie identifies it. The secret is stored
+/// only as a hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionRecord {
     /// The public part.
     pub id: SessionId,
     /// The API key used to sign in. The session has the key's permissions and ends when the key is revoked.
     pub api_key_id: ApiKeyId,
-    /// SHA-256 of the secret, which has 256 random bits.
+    /// SHA-256 of the secret. The secret has 256 random bits, so no slow hash is needed.
     pub secret_hash: [u8; 32],
     /// When the person signed in.
     pub created_at: Timestamp,
@@ -24,7 +25,7 @@ pub struct SessionRecord {
 /// Stores console sessions.
 #[async_trait]
 pub trait SessionRepository {
-    /// Stores a new session, and deletes the sessions that expired before it began.
+    /// Stores a new session. Deletes the sessions that had expired when it began.
     ///
     /// # Errors
     /// [`StorageError::NotFound`] if there is no such API key, [`StorageError::NameTaken`] if the id is already

@@ -1,4 +1,4 @@
-//! The coordinator's storage, with either backend.
+//! The coordinator's storage, in a database or in memory.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ use crate::{
     TokenRecord, TokenRepository, UpdateTraffic,
 };
 
-/// The repositories, in a database or in memory. Methods behave the same with either backend.
+/// The repositories, in a database or in memory. The methods behave the same in both cases.
 ///
 /// A clone is another handle to the same rows.
 #[derive(Clone, Debug)]
@@ -62,7 +62,8 @@ impl Storage {
     }
 }
 
-/// Implements repositories by delegating to the backend. Each method is listed with its arguments and result.
+/// Implements repositories by delegating to the backend. The macro's input lists each method with its arguments and
+/// result.
 macro_rules! ask {
     ($($repository:ident { $($method:ident($($argument:ident: $taken:ty),*) -> $returned:ty;)* })*) => {
         $(#[async_trait]

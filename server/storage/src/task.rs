@@ -10,9 +10,9 @@ use crate::{ModelVersionRecord, StorageError};
 /// A task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskRecord {
-    /// Its id.
+    /// The task's id.
     pub id: TaskId,
-    /// Its organisation.
+    /// The organisation that owns the task.
     pub organisation_id: OrganisationId,
     /// The description.
     pub description: TaskDescription,
@@ -28,9 +28,9 @@ pub struct TaskRecord {
     pub plan: BlobDigest,
     /// The plan's size in bytes.
     pub plan_bytes: u64,
-    /// The plan's blob for evaluation rounds, if clients evaluate.
+    /// The plan's blob for evaluation rounds; `None` if clients do not evaluate.
     pub evaluation_plan: Option<Artifact>,
-    /// The operator's own examples for evaluating versions, if any.
+    /// The operator's own examples for evaluating versions; `None` if there are none.
     pub evaluation_data: Option<BlobDigest>,
     /// The number of clients that the task was given so far.
     pub served: u64,
@@ -40,9 +40,9 @@ pub struct TaskRecord {
     pub revision: u64,
 }
 
-/// The state of a population that a task's admission was checked against. The storage compares it in the
-/// transaction that admits the task. If two tasks were checked against the same state, one is admitted and the
-/// other must check again.
+/// The state of a population for which a task was checked. The transaction that admits the task compares the population
+/// with this state. So if two tasks were checked against the same state, only one is admitted, and the other must be
+/// checked again.
 #[derive(Clone, Copy, Debug)]
 pub struct Admission<'a> {
     /// The population's privacy settings.
@@ -60,10 +60,10 @@ pub trait TaskRepository {
     /// transaction.
     async fn create_task(&self, task: &TaskRecord, version: &ModelVersionRecord) -> Result<(), StorageError>;
 
-    /// Like `create_task`, but only if the task's population is unchanged since `admission` was read.
+    /// Like `create_task`, but stores the task only if its population has not changed since `admission` was read.
     ///
     /// # Errors
-    /// [`StorageError::LeaveConflict`] if the population has changed. Then nothing is stored.
+    /// [`StorageError::LeaveConflict`] if the population has changed. In that case, nothing is stored.
     async fn admit_task(
         &self,
         task: &TaskRecord,
@@ -81,8 +81,8 @@ pub trait TaskRepository {
     /// Finds a task in any organisation, for drivers and for clients that have one of its assignments.
     async fn task_of_any_organisation(&self, id: TaskId) -> Result<Option<TaskRecord>, StorageError>;
 
-    /// Lists the organisation's tasks that match the filter, newest first, at most `limit`. `before` is the last
-    /// id of the previous page.
+    /// Lists the organisation's tasks that match the filter, newest first, at most `limit`. `before` is the id of the
+    /// last task on the previous page.
     async fn tasks(
         &self,
         organisation_id: OrganisationId,
@@ -94,13 +94,13 @@ pub trait TaskRepository {
     /// Stores the next state of a task.
     ///
     /// # Errors
-    /// [`StorageError::RevisionConflict`] if its revision is no longer `revision`.
+    /// [`StorageError::RevisionConflict`] if the task's revision is no longer `revision`.
     async fn set_task_state(&self, id: TaskId, state: TaskState, revision: u64) -> Result<(), StorageError>;
 
-    /// Starts a task: stores its next state, if its population is unchanged since `admission` was read.
+    /// Starts a task: stores its next state, if its population has not changed since `admission` was read.
     ///
     /// # Errors
-    /// [`StorageError::RevisionConflict`] if its revision is no longer the record's, and
+    /// [`StorageError::RevisionConflict`] if the task's revision is no longer that of the record, and
     /// [`StorageError::LeaveConflict`] if the population has changed.
     async fn start_task(
         &self,
@@ -109,7 +109,7 @@ pub trait TaskRepository {
         admission: &Admission<'_>,
     ) -> Result<(), StorageError>;
 
-    /// Lists the tasks that drivers must process, by id, in all organisations. These are active tasks and tasks
-    /// with an open round: a paused or cancelled task's round must still be ended.
+    /// Lists the tasks that drivers must process, by id, in all organisations: active tasks, and tasks with an open
+    /// round. The open round of a paused or cancelled task must still be ended.
     async fn tasks_to_drive(&self) -> Result<Vec<TaskId>, StorageError>;
 }

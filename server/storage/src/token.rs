@@ -8,13 +8,13 @@ use crate::{ClientRecord, EnrolOutcome, StorageError, TokenId};
 pub struct TokenRecord {
     /// The public part.
     pub id: TokenId,
-    /// Its organisation.
+    /// The organisation of the population.
     pub organisation_id: OrganisationId,
-    /// The population that the token enrols clients for.
+    /// The population in which the token enrols clients.
     pub population: PopulationName,
     /// SHA-256 of the secret. The secret has 256 random bits, so no slow hash is needed.
     pub secret_hash: [u8; 32],
-    /// The user whose devices the token enrols, if known.
+    /// The user whose devices the token enrols; `None` if the token names no user.
     pub user_key: Option<UserKey>,
     /// The maximum number of clients that the token may enrol; `None` for no limit.
     pub uses_max: Option<u64>,
@@ -22,7 +22,8 @@ pub struct TokenRecord {
     pub uses: u64,
     /// When the token expires; `None` for never.
     pub expires_at: Option<Timestamp>,
-    /// When the token was closed to new clients, because a client that enrolled with it was revoked.
+    /// When the token was closed to new clients, because a client that enrolled with it was revoked; `None` if it is
+    /// open.
     pub closed_at: Option<Timestamp>,
     /// When the token was revoked; `None` if it was not.
     pub revoked_at: Option<Timestamp>,
@@ -31,9 +32,10 @@ pub struct TokenRecord {
 }
 
 impl TokenRecord {
-    /// Creates the record of a token for any number of clients and no particular user, which never expires.
+    /// Creates the record of a token that enrols any number of clients of no particular user and never expires.
     ///
-    /// Its `secret_hash` is all zeros. No secret has that hash, so only code that needs no secret can use the token.
+    /// Its `secret_hash` is all zeros, which is the hash of no known secret. So only code that skips the check of the
+    /// secret can use the token.
     pub fn unlimited(
         id: impl Into<TokenId>,
         organisation_id: OrganisationId,
@@ -55,9 +57,9 @@ impl TokenRecord {
         }
     }
 
-    /// Returns the outcome of an enrolment whose key is already enrolled.
+    /// Returns the outcome of an enrolment if the key is already enrolled as `client`.
     pub(crate) fn known(&self, client: ClientRecord) -> EnrolOutcome {
-        // A client that enrolled before tokens named users has no other user.
+        // A client without a user enrolled before tokens named users, so it matches any user.
         match (self.user_key, client.user_key) {
             (Some(named), Some(first)) if named != first => EnrolOutcome::UserDiffers,
             _ => EnrolOutcome::Known(client),
@@ -71,7 +73,7 @@ pub trait TokenRepository {
     /// Stores a new token.
     async fn create_token(&self, token: &TokenRecord) -> Result<(), StorageError>;
 
-    /// Finds a token by its public part, in any organisation, because an enrolling client knows only its token.
+    /// Finds a token by its public part, in any organisation: an enrolling client knows only its token.
     async fn token(&self, id: &str) -> Result<Option<TokenRecord>, StorageError>;
 
     /// Lists the organisation's tokens, oldest first.
@@ -88,8 +90,8 @@ pub trait TokenRepository {
         now: Timestamp,
     ) -> Result<(), StorageError>;
 
-    /// Revokes a token and every client that enrolled with it, in one transaction. A concurrent enrolment cannot
-    /// leave a client behind. Returns the number of newly revoked clients.
+    /// Revokes a token and all clients that enrolled with it, in one transaction. A concurrent enrolment cannot escape
+    /// the revocation. Returns the number of newly revoked clients.
     ///
     /// # Errors
     /// [`StorageError::NotFound`] if the organisation has no such token.

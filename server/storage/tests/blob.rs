@@ -1,4 +1,4 @@
-//! The blob store: in memory and in a folder.
+//! Tests of the blob store, in memory and in a folder.
 
 use std::{fs, path::PathBuf};
 

@@ -1,6 +1,6 @@
-//! Tests every backend with the conformance suite, and tests blobs and the round log.
+//! Runs the conformance suite on every backend, and tests blobs and the round log.
 //!
-//! All are in one program, because linking each separately would take longer than most of them run.
+//! All tests are in one program, because linking several programs would take longer than running most of the tests.
 
 mod blob;
 mod memory;

@@ -1,4 +1,4 @@
-//! The conformance suite on PostgreSQL, and tests of several processes on one database.
+//! Runs the conformance suite on PostgreSQL, and tests several processes on one database.
 
 #![cfg(unix)]
 

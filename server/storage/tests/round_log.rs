@@ -1,4 +1,4 @@
-//! The round log, in a folder and in memory.
+//! Tests of the round log, in a folder and in memory.
 
 use std::{fs, io::Read};
 
@@ -149,7 +149,7 @@ fn a_segment_that_went_with_its_round_is_not_found() {
         segment.append(b"late").unwrap();
         let refused = segment.sync();
         assert!(matches!(refused, Err(RoundLogError::NotFound(id)) if id == assignment(2)), "{refused:?}");
-        // A new writer starts from scratch and blocks nobody.
+        // A new writer starts with an empty segment and is not blocked by the old one.
         assert!(log.open(round(1), assignment(2)).unwrap().is_empty());
         let mut kept = String::new();
         reader.read_to_string(&mut kept).unwrap();

@@ -1,4 +1,4 @@
-//! The conformance suite on SQLite in a file, and tests that need a file.
+//! Runs the conformance suite on SQLite in a file, and tests that need a file.
 
 use folkmoot_protocol::{ClientId, OrganisationId, Timestamp};
 use folkmoot_storage::{
@@ -25,8 +25,8 @@ async fn it_conforms_with_normal_durability() {
     conformance::run(storage).await;
 }
 
-/// The command line shares a file in this way when it reads the database of a running coordinator. An enrolment reads
-/// before it writes, which must not fail because the other process wrote in between.
+/// The command line opens the same file when it reads the database of a running coordinator. An enrolment reads before
+/// it writes. It must not fail if the other process wrote in between.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn two_processes_share_a_file_and_a_third_finds_it_later() {
     let folder = tempfile::tempdir().unwrap();

@@ -6,12 +6,12 @@ use super::{LogReader, LogSegment, RoundLogError, folder::Folder, memory::Memory
 
 /// A log of the bytes of every update, with one segment per assignment.
 ///
-/// An update is appended while it arrives, and acknowledged when its segment is synced. Aggregators read the update
-/// from the log, as often as they need, even after a crash.
+/// The bytes of an update are appended as they arrive. The update is acknowledged after its segment was synced.
+/// Aggregators read updates from the log, as often as necessary, even after a crash.
 ///
-/// In a folder, the segments are files, `<folder>/<round id>/<assignment id>.update`. Every call blocks on the
-/// disk, so async callers use `tokio::task::spawn_blocking`. In memory, no call blocks. A clone is another handle
-/// to the same segments.
+/// In a folder, the segments are files, `<folder>/<round id>/<assignment id>.update`. Every call blocks on the disk, so
+/// async callers use `tokio::task::spawn_blocking`. In memory, no call blocks. A clone of the log is another handle to
+/// the same segments.
 #[derive(Clone, Debug)]
 pub struct RoundLog {
     place: Place,
@@ -33,8 +33,8 @@ impl RoundLog {
         Ok(Self { place: Place::Folder(Folder::new(folder.into())?) })
     }
 
-    /// Creates a log that lives until its last handle is dropped, for simulations and tests. A segment is freed
-    /// when it is removed.
+    /// Creates a log in memory, for simulations and tests. It exists until its last handle is dropped. A segment's
+    /// memory is freed when the segment is removed.
     pub fn in_memory() -> Self {
         Self { place: Place::Memory(Memory::default()) }
     }
@@ -47,10 +47,11 @@ impl RoundLog {
         }
     }
 
-    /// Opens an assignment's segment for appending. It is created if it is missing.
+    /// Opens an assignment's segment for appending. Creates the segment if it is missing.
     ///
     /// # Errors
-    /// [`RoundLogError::Busy`] while another handle for appending to the segment is open.
+    /// [`RoundLogError::Busy`] while the segment is already open for appending; [`RoundLogError::Io`] if the disk
+    /// fails.
     pub fn open(&self, round: RoundId, assignment: AssignmentId) -> Result<LogSegment, RoundLogError> {
         match &self.place {
             Place::Folder(folder) => folder.open(round, assignment).map(LogSegment::from),
@@ -61,7 +62,7 @@ impl RoundLog {
     /// Opens an assignment's segment for reading, even while it is being written.
     ///
     /// # Errors
-    /// [`RoundLogError::NotFound`] if there is none.
+    /// [`RoundLogError::NotFound`] if there is no such segment; [`RoundLogError::Io`] if the disk fails.
     pub fn read(&self, round: RoundId, assignment: AssignmentId) -> Result<LogReader, RoundLogError> {
         match &self.place {
             Place::Folder(folder) => folder.read(round, assignment).map(LogReader::from),

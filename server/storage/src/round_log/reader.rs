@@ -16,7 +16,7 @@ enum Place {
 }
 
 impl LogReader {
-    /// Returns the segment's length in bytes when it was opened.
+    /// Returns the length in bytes that the segment had when it was opened.
     pub fn len(&self) -> u64 {
         match &self.place {
             Place::File(file) => file.len(),
@@ -43,8 +43,8 @@ impl LogReader {
         }
     }
 
-    /// Fills `tile` with the next bytes and returns their number. The number is smaller than the tile only at the end
-    /// of the segment, and 0 after that.
+    /// Fills `tile` with the next bytes and returns how many bytes were read. That is less than the length of the tile
+    /// only at the end of the segment, and then 0.
     ///
     /// # Errors
     /// [`RoundLogError::Io`] if the disk fails.

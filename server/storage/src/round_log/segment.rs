@@ -1,6 +1,6 @@
 use super::{RoundLogError, folder::FileSegment, memory::MemorySegment};
 
-/// The segment of one update, for appending.
+/// A handle that appends to the segment of one update.
 ///
 /// A segment has one writer at a time: another [`super::RoundLog::open`] returns [`RoundLogError::Busy`] until
 /// this handle is dropped. In a folder, every call blocks on the disk.
@@ -17,10 +17,10 @@ enum Place {
 }
 
 impl LogSegment {
-    /// Returns the length in bytes. After a crash, the upload continues from here.
+    /// Returns the length in bytes. After a crash, the upload continues at this position.
     ///
-    /// After a power failure, unsynced bytes may be missing or wrong, although the length is consistent. Verify
-    /// the digest of the whole update.
+    /// After a power failure, bytes that were not synced may be missing or wrong, even though the length is consistent.
+    /// Verify the digest of the whole update.
     pub fn len(&self) -> u64 {
         match &self.place {
             Place::File(file) => file.len(),
@@ -28,15 +28,15 @@ impl LogSegment {
         }
     }
 
-    /// Returns whether no bytes have arrived yet.
+    /// Returns whether the segment has no bytes yet.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Appends bytes. If that fails, the segment keeps its previous length.
+    /// Appends bytes. If this fails, the segment keeps its previous length.
     ///
     /// # Errors
-    /// [`RoundLogError::Io`], for example when the disk is full.
+    /// [`RoundLogError::Io`] if the disk fails, for example because it is full.
     pub fn append(&mut self, bytes: &[u8]) -> Result<(), RoundLogError> {
         match &mut self.place {
             Place::File(file) => file.append(bytes),
@@ -50,7 +50,7 @@ impl LogSegment {
     /// Truncates the segment to `len` bytes.
     ///
     /// # Errors
-    /// [`RoundLogError::TooShort`] if the segment is shorter.
+    /// [`RoundLogError::TooShort`] if the segment has fewer than `len` bytes; [`RoundLogError::Io`] if the disk fails.
     pub fn truncate(&mut self, len: u64) -> Result<(), RoundLogError> {
         match &mut self.place {
             Place::File(file) => file.truncate(len),
@@ -61,8 +61,8 @@ impl LogSegment {
     /// Syncs the bytes, and the folders that contain the segment's name, to disk.
     ///
     /// # Errors
-    /// [`RoundLogError::NotFound`] if the segment or its round was removed since it was opened.
-    /// [`RoundLogError::Io`] if the disk fails; then treat the bytes as lost.
+    /// [`RoundLogError::NotFound`] if the segment or its round was removed after the segment was opened.
+    /// [`RoundLogError::Io`] if the disk fails; in that case, treat the bytes as lost.
     pub fn sync(&mut self) -> Result<(), RoundLogError> {
         match &mut self.place {
             Place::File(file) => file.sync(),

@@ -49,8 +49,8 @@ impl ApiKeyRepository for SqlStorage {
         id: &str,
         now: Timestamp,
     ) -> Result<(), StorageError> {
-        // Locks the admin keys in a fixed order, so that the second of two concurrent revocations sees the result of
-        // the first.
+        // Locks the admin keys in a fixed order. So the second of two concurrent revocations sees the result of the
+        // first.
         const ADMINS: &str = "SELECT id FROM api_keys WHERE organisation_id = $1 AND role = $2 \
              AND revoked_at IS NULL ORDER BY id";
         const UPDATE: &str = "UPDATE api_keys SET revoked_at = COALESCE(revoked_at, $1) \

@@ -1,4 +1,4 @@
-//! The ends of assignments: they are accepted, dropped or expired.
+//! The ways in which assignments end: accepted, dropped or expired.
 
 use folkmoot_coordinator::{
     participation::Push,
@@ -18,9 +18,9 @@ use crate::{AcceptOutcome, AcceptedUpdate, AssignmentRecord, AssignmentStatus, D
 
 /// Accepts an update.
 ///
-/// First, the round in which the update would count is locked: in shared mode, or exclusively if the round limits the
-/// number of updates. Many updates can therefore be accepted concurrently, but none while the round is being closed.
-/// Then the assignment is locked, so that two updates for one assignment are processed one after the other.
+/// First, the round that would combine the update is locked: in shared mode, or exclusively if the round limits the
+/// number of updates. So many updates can be accepted concurrently, but none while the round is being closed. Then the
+/// assignment is locked, so that two updates for one assignment are processed one after the other.
 pub(super) async fn accept(
     connection: &mut AnyConnection,
     dialect: Dialect,
@@ -56,8 +56,8 @@ pub(super) async fn accept(
     Ok(AcceptOutcome::Accepted)
 }
 
-/// Locks the open round of the assignment's task and purpose. If the round accepts another update, returns its id and
-/// whether its clients were asked to send their updates.
+/// Locks the open round of the assignment's task and purpose. If that round accepts another update, returns its id and
+/// whether it has asked its clients to send their updates.
 async fn lock_open_round(
     connection: &mut AnyConnection,
     dialect: Dialect,
@@ -125,8 +125,8 @@ pub(super) async fn close_assignment(
     found.map(|_| false).ok_or(StorageError::NotFound("assignment"))
 }
 
-/// Lets the outstanding assignments of a round's task and purpose expire. A client whose deadline has passed is
-/// recorded as failed.
+/// Lets the outstanding assignments of a round's task and purpose expire. Records a failure for each client whose
+/// deadline has passed.
 pub(super) async fn expire_outstanding(
     connection: &mut AnyConnection,
     round: &Round,
@@ -152,7 +152,7 @@ pub(super) async fn expire_outstanding(
     Ok(())
 }
 
-/// Drops these assignments, if they are outstanding, because they fell too far behind.
+/// Drops those of these assignments that are outstanding, because their work became too stale.
 pub(super) async fn leave_behind(
     connection: &mut AnyConnection,
     assignments: &[AssignmentId],

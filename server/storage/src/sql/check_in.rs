@@ -81,11 +81,11 @@ impl CheckInRepository for SqlStorage {
     }
 }
 
-/// Checks in like [`CheckInRepository::check_in`], but without protection against a concurrent revocation. It
-/// exists only to benchmark the cost of that lock.
+/// Checks in like [`CheckInRepository::check_in`], but without the lock that protects against a concurrent revocation.
+/// It exists only for a benchmark of the lock's cost.
 ///
 /// # Errors
-/// [`StorageError::Database`], or [`StorageError::NotFound`] if there is no such client.
+/// [`StorageError::Database`] if the database fails, or [`StorageError::NotFound`] if there is no such client.
 pub async fn check_in_without_lock(
     storage: &SqlStorage,
     check_in: &CheckInRecord,
@@ -93,8 +93,8 @@ pub async fn check_in_without_lock(
     in_transaction!(storage, |connection| offer(connection, check_in).await)
 }
 
-/// Locks the client until the transaction ends. Returns an error if it is revoked. A revocation that has started
-/// finishes first; a later one finds the check-in and deletes it.
+/// Locks the client until the transaction ends. Returns an error if the client is revoked. A revocation that has
+/// already started finishes first; a later revocation finds the check-in and deletes it.
 async fn lock_client(
     dialect: Dialect,
     connection: &mut AnyConnection,
@@ -112,7 +112,7 @@ async fn lock_client(
     Ok(())
 }
 
-/// Puts a client into the pool, unless it has an outstanding assignment. Returns whether it did.
+/// Puts a client into the pool, unless it has an outstanding assignment. Returns whether the client is now in the pool.
 async fn offer(connection: &mut AnyConnection, check_in: &CheckInRecord) -> Result<bool, StorageError> {
     const UPSERT: &str = "INSERT INTO check_ins (client_id, organisation_id, population, example_count, \
          attributes, sdk_version, checked_in_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) \
@@ -135,8 +135,8 @@ async fn offer(connection: &mut AnyConnection, check_in: &CheckInRecord) -> Resu
         .execute(&mut *connection)
         .await
         .map_err(missing("client"))?;
-    // Look for an assignment only now. The upsert waited for any selection that was taking the client's previous
-    // check-in, so the assignment of that selection is visible.
+    // Look for an assignment only after the upsert: the upsert has waited for any selection that took the client's
+    // previous check-in, so the assignment of that selection is visible.
     let outstanding = sqlx::query(OUTSTANDING).bind(&client_id).fetch_optional(&mut *connection).await?;
     if outstanding.is_some() {
         let query = sqlx::query("DELETE FROM check_ins WHERE client_id = $1").bind(&client_id);

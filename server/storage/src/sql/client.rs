@@ -94,14 +94,14 @@ impl ClientRepository for SqlStorage {
                 let query = sqlx::query(sql).bind(moment(now)?).bind(organisation_id.to_string());
                 Ok(query.bind(id.to_string()))
             };
-            // Lock the token first, in the same order as an enrolment.
+            // Lock the token first, in the same order as an enrolment does.
             if token == TokenAfter::Closed {
                 on_client(CLOSE)?.execute(&mut *connection).await?;
             }
             if on_client(REVOKE)?.execute(&mut *connection).await?.rows_affected() == 0 {
                 return Err(StorageError::NotFound("client"));
             }
-            // A revoked client must not be drawn.
+            // Selection must not draw a revoked client.
             let query = sqlx::query("DELETE FROM check_ins WHERE client_id = $1").bind(id.to_string());
             query.execute(&mut *connection).await?;
             client_of(&sqlx::query(SELECT).bind(id.to_string()).fetch_one(connection).await?)

@@ -45,7 +45,7 @@ pub(super) async fn enrol(
         return Ok(EnrolOutcome::TokenExhausted);
     }
     if !insert_client(connection, &token, public_key, id_if_new, now).await? {
-        // Another enrolment stored the key since the first lookup. If not, the id is already in use.
+        // Either another enrolment has stored the key since the first lookup, or the id is already in use.
         let client = client_by_key(connection, &token, public_key).await?;
         return client.map(|client| token.known(client)).ok_or(StorageError::NameTaken("client"));
     }
@@ -55,7 +55,7 @@ pub(super) async fn enrol(
     client.map(EnrolOutcome::Enrolled).ok_or(StorageError::NotFound("client"))
 }
 
-/// Returns the unit of privacy of the token's population. It cannot change until the transaction ends.
+/// Returns the unit of privacy of the token's population, and locks it until the transaction ends.
 async fn unit(
     connection: &mut AnyConnection,
     dialect: Dialect,

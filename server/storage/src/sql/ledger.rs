@@ -53,7 +53,7 @@ impl LedgerRepository for SqlStorage {
         organisation_id: OrganisationId,
         population: &PopulationName,
     ) -> Result<LedgerSum, StorageError> {
-        // A single statement, so that the count and the sums are over the same entries.
+        // Use a single statement, so that the number of entries and the totals are over the same entries.
         const SELECT: &str = "SELECT kind, task_id, charge, COUNT(*) AS entries FROM privacy_ledger \
              WHERE organisation_id = $1 AND population = $2 GROUP BY kind, task_id, charge \
              ORDER BY task_id, charge, kind";
@@ -105,7 +105,7 @@ impl LedgerRepository for SqlStorage {
     }
 }
 
-/// Charges the version that a commit releases, in its transaction, if the permission is still valid.
+/// Charges the version that a commit releases, in the commit's transaction. Fails if the permission is no longer valid.
 pub(super) async fn charge(
     connection: &mut AnyConnection,
     dialect: Dialect,
@@ -156,7 +156,7 @@ pub(super) async fn write_terms(
     const ANY: &str =
         "SELECT sequence FROM privacy_ledger WHERE organisation_id = $1 AND population = $2 LIMIT 1";
     let (organisation_id, population) = (task.organisation_id, &task.description.population);
-    // This prevents other entries until the transaction ends.
+    // This lock prevents other entries until the transaction ends.
     let select = dialect.locked(POPULATION, Lock::Update, "populations");
     let query = sqlx::query(select).bind(organisation_id.to_string()).bind(population.as_str());
     query.fetch_optional(&mut *connection).await?;
@@ -168,8 +168,8 @@ pub(super) async fn write_terms(
     }
 }
 
-/// Checks that the population's privacy settings are the expected ones. They stay locked until the transaction
-/// ends, so that no budget is set in between.
+/// Checks that the population's privacy settings are the expected ones. Locks the settings until the transaction ends,
+/// so that no budget can be set in between.
 pub(super) async fn check_settings(
     connection: &mut AnyConnection,
     dialect: Dialect,
@@ -187,7 +187,7 @@ pub(super) async fn check_settings(
     }
 }
 
-/// Counts the entries of a population's ledger. They are numbered from 1.
+/// Returns the number of entries in a population's ledger, which is the sequence number of the last one.
 pub(super) async fn count_entries(
     connection: &mut AnyConnection,
     organisation_id: OrganisationId,
@@ -199,11 +199,11 @@ pub(super) async fn count_entries(
     Columns::new(&query.fetch_one(connection).await?, "privacy ledger").count("entries")
 }
 
-/// Appends an entry to a population's ledger if it has the expected number of entries. The population's row must
-/// be locked.
+/// Appends an entry to a population's ledger, if the ledger still has the expected number of entries. The caller must
+/// have locked the population's row.
 ///
 /// # Errors
-/// [`StorageError::LeaveConflict`] if another entry was written.
+/// [`StorageError::LeaveConflict`] if another entry was appended meanwhile.
 pub(super) async fn append(
     connection: &mut AnyConnection,
     organisation_id: OrganisationId,
@@ -259,7 +259,7 @@ pub(super) async fn append(
         .execute(&mut *connection)
         .await
         .map_err(missing("task"))?;
-    // Another task of the population wrote an entry first.
+    // No row is inserted if another task of the population has appended an entry first.
     if inserted.rows_affected() == 1 { Ok(()) } else { Err(StorageError::LeaveConflict) }
 }
 

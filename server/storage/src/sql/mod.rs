@@ -1,7 +1,7 @@
 //! One implementation of every repository, for SQLite and PostgreSQL.
 //!
-//! The statements are the same on both: numbered placeholders, `ON CONFLICT`, text, integers and bytes only. The
-//! differences, such as beginning a transaction or locking a row, are in `base/dialect.rs`.
+//! The statements are the same for both databases. They use only numbered placeholders, `ON CONFLICT`, text, integers
+//! and bytes. The differences, such as beginning a transaction or locking a row, are in `base/dialect.rs`.
 
 mod api_key;
 mod assignment;

@@ -67,7 +67,7 @@ impl ModelVersionRepository for SqlStorage {
     }
 }
 
-/// Stores a version. Returns `false` if the task already has one with this number.
+/// Stores a version. Returns `false` if the task already has a version with this number.
 pub(super) async fn insert_model_version(
     connection: &mut AnyConnection,
     organisation_id: OrganisationId,

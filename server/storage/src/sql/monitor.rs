@@ -53,8 +53,8 @@ impl SqlStorage {
         rows.iter().map(counted).collect()
     }
 
-    /// Counts the events of the `count` hours up to `now`, oldest first. The last hour is still running. Bytes
-    /// are counted only for tasks without privacy.
+    /// Counts the events in each of the last `count` hours, oldest first. The last hour contains `now` and is
+    /// incomplete. Bytes are counted only for tasks without privacy.
     pub async fn hours(
         &self,
         organisation_id: OrganisationId,
@@ -65,7 +65,7 @@ impl SqlStorage {
              WHERE organisation_id = $1 AND created_at >= $2 AND round_id IS NOT NULL GROUP BY 1";
         const ABANDONED: &str = "SELECT created_at / 3600000 AS hour, COUNT(*) AS number FROM rounds \
              WHERE organisation_id = $1 AND created_at >= $2 AND phase_name = 'abandoned' GROUP BY 1";
-        // The size of an update depends on its values, so sizes of private tasks are left out.
+        // The size of an update depends on its values, so the sizes of private tasks' updates are left out.
         const UPDATES_SQLITE: &str = "SELECT accepted_at / 3600000 AS hour, COUNT(*) AS number, \
              CAST(SUM(CASE WHEN rounds.task_id IN (SELECT id FROM tasks WHERE organisation_id = $1 \
              AND COALESCE(json_extract(description, '$.privacy.kind'), 'none') <> 'none') \
@@ -168,9 +168,9 @@ impl SqlStorage {
         rows.iter().map(population_of).collect()
     }
 
-    /// Returns the pulses of an organisation's tasks that are active, have an open round, or got a version since
-    /// `since`, with one record per open round. A new task counts, because it gets its first version. Also
-    /// returns the newest thousand draft and paused tasks.
+    /// Returns the pulses of an organisation's tasks that are active, have an open round, or have a version created
+    /// since `since` (also a new task, because of its version 0). A task has one record for each of its open rounds.
+    /// Also returns the newest thousand draft and paused tasks.
     pub async fn pulses(
         &self,
         organisation_id: OrganisationId,
@@ -231,7 +231,7 @@ impl SqlStorage {
         query.fetch_all(&self.reader).await?.iter().map(lane).collect()
     }
 
-    /// Counts the updates of each of a task's versions, oldest first.
+    /// Counts the updates in each version of a task, oldest version first.
     pub async fn version_traffic(&self, task_id: TaskId) -> Result<Vec<VersionTraffic>, StorageError> {
         const SELECT: &str = "SELECT model_versions.number, rounds.number AS round_number, \
              COUNT(client_updates.assignment_id) AS updates, \
@@ -253,7 +253,7 @@ impl SqlStorage {
         rows.iter().map(traffic).collect()
     }
 
-    /// Lists the work that clients of a population reported since `since`, newest first, at most `limit`.
+    /// Lists the work that a population's clients have reported since `since`, newest first, at most `limit`.
     pub async fn work(
         &self,
         organisation_id: OrganisationId,
@@ -284,7 +284,7 @@ impl SqlStorage {
     }
 }
 
-/// Returns the record of the hour in a row's column `hour`, and the count in the column `number`.
+/// Returns the record of the hour in the row's column `hour`, and the number in the column `number`.
 fn hour_of<'h>(
     hours: &'h mut BTreeMap<u64, HourRecord>,
     row: &AnyRow,

@@ -4,28 +4,27 @@ use sqlx::AnyPool;
 use super::{Dialect, SqlStorage, column::moment};
 use crate::StorageError;
 
-/// The nonces of signed requests, shared by all processes on one database.
+/// The nonces of signed requests, shared by all processes that use one database.
 #[derive(Clone, Debug)]
 pub struct SharedNonces {
     pool: AnyPool,
 }
 
 impl SqlStorage {
-    /// Returns the shared nonces on PostgreSQL, which several processes may use. A SQLite data folder belongs to
-    /// one process, whose memory is enough.
+    /// Returns the shared nonces of a PostgreSQL database, which several processes may use. Returns `None` for SQLite:
+    /// only one process uses its data folder, so its memory is sufficient.
     pub fn shared_nonces(&self) -> Option<SharedNonces> {
         (self.dialect == Dialect::Postgres).then(|| SharedNonces { pool: self.writer.clone() })
     }
 }
 
 impl SharedNonces {
-    /// Records `part`, a part of a nonce's hash, for `sender`. Returns `false` if a process has recorded it
-    /// before.
+    /// Records `part`, a part of a nonce's hash, for `sender`. Returns `false` if any process has already recorded it.
     ///
     /// This is one statement on one row, and does not wait for the disk.
     ///
     /// # Errors
-    /// [`StorageError::Database`] if the database does not respond. Then the request must not be trusted.
+    /// [`StorageError::Database`] if the database does not respond. In that case, refuse the request.
     pub async fn take(&self, sender: [u8; 16], part: u64, now: Timestamp) -> Result<bool, StorageError> {
         const INSERT: &str =
             "INSERT INTO nonces (sender, part, taken_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";

@@ -33,7 +33,8 @@ impl ParticipationRepository for SqlStorage {
              ORDER BY check_ins.client_id";
         let unit =
             self.population(organisation_id, population).await?.map_or(Unit::Client, |one| one.privacy.unit);
-        // Read the busy users first. A user whose update is accepted between the two reads then still counts as busy.
+        // Read the busy users first. A user whose update is accepted between the two reads is then still treated as
+        // busy.
         let busy = match unit {
             Unit::Client => None,
             Unit::User => Some(self.busy_users(task_id).await?),
@@ -139,7 +140,7 @@ impl SqlStorage {
     }
 }
 
-/// Records that clients got assignments, and updates their clocks.
+/// Records that clients were given assignments, and updates their clocks.
 pub(super) async fn record_starts(
     connection: &mut AnyConnection,
     assignments: &[AssignmentRecord],
@@ -167,7 +168,7 @@ pub(super) async fn record_push(
     change(connection, assignment, |history| history.push(push)).await
 }
 
-/// Records that an assignment brought no update.
+/// Records that an assignment ended without an update.
 pub(super) async fn record_failure(
     connection: &mut AnyConnection,
     assignment: &AssignmentRecord,

@@ -78,7 +78,7 @@ impl RoundRepository for SqlStorage {
         task_id: TaskId,
         after_round: u64,
     ) -> Result<(u64, u64), StorageError> {
-        // Phases are JSON without spaces, so the patterns match.
+        // Phases are stored as JSON without spaces, so these patterns match.
         const SELECT: &str = "SELECT COUNT(*) AS round_count, COALESCE(MAX(number), 0) AS newest FROM rounds \
              WHERE task_id = $1 AND purpose = 'training' AND phase_name = 'abandoned' \
              AND (phase LIKE '%\"reason\":\"too_few_reports\"%' OR phase LIKE '%\"reason\":\"commit_failed\"%') \
@@ -126,7 +126,7 @@ impl RoundRepository for SqlStorage {
             return Err(StorageError::RevisionConflict("round"));
         };
         in_transaction!(self, |connection| {
-            // Waits for concurrent acceptances of updates, and makes later ones wait.
+            // This waits until concurrent acceptances of updates have ended, and makes later ones wait.
             update_round(connection, record).await?;
             let updates = select_accepted_updates(&mut *connection, record.round.id).await?;
             if updates.len() as u64 != accepted {

@@ -54,7 +54,7 @@ impl TaskRepository for SqlStorage {
         limit: u32,
         before: Option<TaskId>,
     ) -> Result<Vec<TaskRecord>, StorageError> {
-        // Empty parameters do not filter.
+        // An empty parameter disables its filter.
         const FIRST: &str = "SELECT * FROM tasks WHERE organisation_id = $1 \
              AND ($3 = '' OR state_name = $3) AND ($4 = '' OR population = $4) \
              AND ($5 = '' OR name_lower LIKE $5 ESCAPE '\\') ORDER BY created_at DESC, id DESC LIMIT $2";
@@ -114,8 +114,8 @@ async fn create(
     write_terms(connection, dialect, task, version).await
 }
 
-/// Checks that a task's population is unchanged since `admission` was read. Until the transaction ends, no other
-/// task is admitted, no version of the population is charged, and no budget is set.
+/// Checks that a task's population has not changed since `admission` was read. Locks the population, so that until the
+/// transaction ends, no other task is admitted, no version is charged, and no budget is set.
 async fn check_admission(
     connection: &mut AnyConnection,
     dialect: Dialect,
@@ -137,7 +137,7 @@ async fn check_admission(
     }
 }
 
-/// Stores the task's next state, if its revision matches.
+/// Stores the task's next state, if its revision is still the expected one.
 async fn set_state(
     connection: &mut AnyConnection,
     id: TaskId,
@@ -157,8 +157,8 @@ async fn set_state(
     }
 }
 
-/// Stores the task's next state regardless of its revision, unless the task is already over. An operator's earlier
-/// cancellation is kept.
+/// Stores the task's next state regardless of its revision. A task that has already ended keeps its state: an operator
+/// may have cancelled it.
 pub(super) async fn end_task(
     connection: &mut AnyConnection,
     id: TaskId,
@@ -171,7 +171,7 @@ pub(super) async fn end_task(
     Ok(())
 }
 
-/// Adds to the number of clients that the task was given.
+/// Adds `clients` to the number of clients that the task was given.
 pub(super) async fn serve(
     connection: &mut AnyConnection,
     id: TaskId,
@@ -212,7 +212,7 @@ async fn insert_task(connection: &mut AnyConnection, task: &TaskRecord) -> Resul
     Ok(inserted.rows_affected() == 1)
 }
 
-/// Returns the LIKE pattern for names that contain this text.
+/// Returns the LIKE pattern that matches names containing this text.
 fn part_of(text: &str) -> String {
     let mut pattern = String::from("%");
     for character in text.to_lowercase().chars() {

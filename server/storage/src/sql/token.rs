@@ -66,11 +66,12 @@ impl TokenRepository for SqlStorage {
         const WITHDRAW: &str =
             "DELETE FROM check_ins WHERE client_id IN (SELECT id FROM clients WHERE token_id = $1)";
         in_transaction!(self, |connection| {
-            // Revoke the token first. This waits for an enrolment that has its row locked, and prevents new ones.
+            // Revoke the token first. This waits for an enrolment that has locked the token's row, and prevents new
+            // ones.
             revoke(connection, organisation_id, id, now).await?;
             let query = sqlx::query(REVOKE).bind(moment(now)?).bind(id);
             let revoked = query.execute(&mut *connection).await?.rows_affected();
-            // Revoked clients must not be drawn.
+            // Selection must not draw revoked clients.
             sqlx::query(WITHDRAW).bind(id).execute(connection).await?;
             Ok(revoked)
         })

@@ -1,5 +1,4 @@
-//! Helpers for tests and benchmarks, of this and other crates: a temporary PostgreSQL, and a check-in without its
-//! lock.
+//! Helpers for tests and benchmarks of this crate and others: a temporary PostgreSQL, and a check-in without its lock.
 
 #[cfg(unix)]
 mod postgres;

@@ -13,13 +13,12 @@ use std::{
 
 /// The superuser of the cluster.
 const USER: &str = "folkmoot";
-/// The maximum number of readiness checks. With one check every 50 milliseconds, the last one is after two minutes,
-/// which is enough for a busy machine.
+/// The maximum number of readiness checks. There is one check every 50 milliseconds, so the limit is two minutes,
+/// enough for a busy machine.
 const ASKED_MAX: u32 = 2400;
 
 /// The shell command that runs the server until the test ends. The shell's standard input closes when the test's
-/// process ends for any reason, so no server is left behind. `$0` is the server's program, `$1` the cluster's
-/// folder.
+/// process ends for any reason, so that no server remains. `$0` is the server's program, `$1` the cluster's folder.
 const SUPERVISE: &str = r#"
 "$0" -D "$1/data" -k "$1" -c listen_addresses= -c fsync=off -c full_page_writes=off -c max_connections=200 &
 server=$!
@@ -29,8 +28,8 @@ wait "$server"
 rm -rf "$1"
 "#;
 
-/// A PostgreSQL cluster in a temporary folder, reached through a Unix socket. It stops when the value is dropped
-/// or the process ends.
+/// A PostgreSQL cluster in a temporary folder, reached through a Unix socket. It stops when this value is dropped or
+/// the process ends.
 #[derive(Debug)]
 pub struct TestPostgres {
     programs: PathBuf,
@@ -43,7 +42,7 @@ impl TestPostgres {
     /// Starts a cluster. If PostgreSQL is not installed, prints a message and returns `None`.
     ///
     /// # Panics
-    /// Panics if the environment variable `CI` is set and PostgreSQL is not installed, or if it does not start.
+    /// Panics if the environment variable `CI` is set and PostgreSQL is not installed, or if PostgreSQL does not start.
     pub fn start() -> Option<TestPostgres> {
         let Some(programs) = find_programs() else {
             let message =
@@ -84,8 +83,8 @@ impl TestPostgres {
         let log = fs::File::create(folder.join("log"))?;
         let mut supervisor = as_owner(Path::new("/bin/sh"));
         supervisor.arg("-c").arg(SUPERVISE).arg(programs.join("postgres")).arg(&folder);
-        // Use a separate process group: an interrupt in the terminal goes to the test, and the supervisor notices
-        // its end.
+        // Use a separate process group, so that an interrupt in the terminal reaches only the test. The supervisor
+        // notices when the test ends.
         supervisor.process_group(0).stdin(Stdio::piped()).stdout(log.try_clone()?).stderr(log);
         let supervisor = supervisor.spawn()?;
         let cluster = TestPostgres { programs, folder, supervisor, databases: AtomicU32::new(0) };
@@ -129,8 +128,8 @@ fn find_programs() -> Option<PathBuf> {
     })
 }
 
-/// Returns the user to run the server as if this process is root, which PostgreSQL refuses: `postgres` or
-/// `nobody`.
+/// Returns the user who runs the server if this process is root, because PostgreSQL refuses to run as root: `postgres`
+/// or `nobody`.
 fn unprivileged_user() -> io::Result<Option<(u32, u32)>> {
     if number_of(&["-u"])? != 0 {
         return Ok(None);

@@ -16,7 +16,7 @@ impl Chance {
         (mixed ^ (mixed >> 31)) % end
     }
 
-    /// Returns true in `percent` of a hundred draws.
+    /// Returns `true` with a probability of `percent` percent.
     pub fn happens(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }

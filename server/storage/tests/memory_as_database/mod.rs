@@ -1,8 +1,8 @@
-//! Compares the storage in memory with a database: it makes the same random calls to both, and both must give the
+//! Compares the storage in memory with a database: the test makes the same random calls to both, and both must give the
 //! same answers.
 //!
-//! Ids come from small sets, so that calls meet earlier data, and most are rejected for one reason or another.
-//! Stored data is read back through every reading method.
+//! Ids come from small sets, so that calls meet earlier data, and many calls are rejected for various reasons. All
+//! reading methods are called to compare the stored data.
 
 mod chance;
 mod rounds;
@@ -19,7 +19,7 @@ const SEEDS: u64 = 24;
 /// The number of calls in one history.
 const CALLS: usize = 600;
 
-/// Runs one history, and compares all stored data now and then.
+/// Runs one history, and occasionally compares all stored data.
 async fn history(seed: u64) -> Result<World, String> {
     let mut world = World::new(Chance::new(seed)).await;
     world.begin().await?;
@@ -42,7 +42,7 @@ async fn every_history_is_the_same_in_both() {
         let world = Box::pin(history(seed)).await.unwrap_or_else(|difference| panic!("{difference}"));
         reached.add(&world.reached);
     }
-    // A comparison of rejections alone would prove little.
+    // Comparing only rejections would prove little, so require a minimum number of successes.
     let world::Reached { assigned, accepted, closed, committed, waiting } = reached;
     assert!(assigned > 500 && accepted > 200 && closed > 100 && committed > 50, "{reached:?}");
     assert!(waiting > 1000, "{reached:?}");

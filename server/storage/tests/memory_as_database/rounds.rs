@@ -19,7 +19,7 @@ use super::{
 };
 
 impl World {
-    /// Opens a round of a task, or advances an open one.
+    /// Opens a round of a task, or advances an open round.
     pub async fn advance(&mut self) -> Result<(), String> {
         let id = task(self.chance.below(TASKS));
         let open = same!(self, unfinished_rounds(id)).map_err(|error| error.to_string())?;
@@ -117,7 +117,7 @@ impl World {
 
     pub async fn accept(&mut self, id: AssignmentId) -> Result<(), String> {
         let count = self.chance.below(20);
-        // The update's own round and version must be ignored.
+        // These values of the round and version must be ignored.
         let update = AcceptedUpdate {
             assignment_id: id,
             round_id: round_record(organisation(0), task(0), 1, Purpose::Training, self.selecting()).round.id,

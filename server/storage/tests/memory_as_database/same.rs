@@ -4,8 +4,7 @@ use folkmoot_storage::StorageError;
 
 /// Compares the answers of the database and of the storage in memory.
 ///
-/// If the database itself rejects a call, by an internal constraint, the storage in memory must reject it as
-/// well.
+/// If an internal constraint of the database rejects a call, the storage in memory must reject it, too.
 pub fn compare<T: Debug>(
     call: &str,
     database: &Result<T, StorageError>,
@@ -19,7 +18,7 @@ pub fn compare<T: Debug>(
     Err(format!("{call}\n  database: {database:?}\n  memory:   {memory:?}"))
 }
 
-/// Calls a method of both storages, compares their answers and returns one of them.
+/// Calls a method of both storages, compares the answers and returns one of them.
 macro_rules! same {
     ($world:expr, $method:ident($($argument:expr),*)) => {{
         let database = $world.database.$method($($argument),*).await;

@@ -1,4 +1,4 @@
-//! The small sets that ids are drawn from, and the records made from them.
+//! The small sets from which ids are drawn, and the records with these ids.
 
 use folkmoot_coordinator::{
     round::{Phase, Purpose, Round},
@@ -19,7 +19,7 @@ pub fn organisation(number: u64) -> OrganisationId {
     OrganisationId::from_random_bytes([number as u8 + 1; 16])
 }
 
-/// Returns the name of a population. The last population belongs to no organisation.
+/// Returns the name of a population. No organisation has the last one.
 pub fn population(number: u64) -> PopulationName {
     ["apps", "digits", "nobody"][number as usize].parse().expect("it is a name")
 }

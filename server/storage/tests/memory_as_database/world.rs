@@ -30,7 +30,7 @@ pub struct World {
     pub memory: MemoryStorage,
     pub chance: Chance,
     pub now: Timestamp,
-    /// Every attempted assignment.
+    /// The id of every assignment that a call tried to create.
     pub assignments: Vec<AssignmentId>,
     pub reached: Reached,
 }
@@ -84,7 +84,7 @@ impl World {
     async fn organisation(&mut self) -> Result<(), String> {
         let (number, population_number) = (self.chance.below(ORGANISATIONS), self.chance.below(2));
         let id = organisation(number);
-        // The third organisation does not exist. Now and then, a name comes with another organisation's id.
+        // The third organisation does not exist. Occasionally, a name comes with another organisation's id.
         let id_if_new = if self.chance.happens(10) { organisation(self.chance.below(2)) } else { id };
         if number < 2 {
             let _ = same!(self, ensure_organisation(&name(number), id_if_new, self.now));
@@ -150,7 +150,7 @@ impl World {
             let id = organisation(number);
             let _ = same!(self, ensure_organisation(&name(number), id, self.now));
             let _ = same!(self, ensure_population(id, &population(1), self.now));
-            // The second organisation's clients are devices of users; at first, all belong to one user.
+            // The second organisation's clients are devices of users. At first, all of them belong to one user.
             let unit = if number == 1 { Unit::User } else { Unit::Client };
             let _ = same!(
                 self,

@@ -30,7 +30,7 @@ impl FileSegment {
         let file = options.append(true).create(true).open(&path).map_err(RoundLogError::at(&path))?;
         match file.try_lock() {
             Ok(()) => {}
-            // This file system has no locks: rely on the caller's own exclusion.
+            // This file system has no locks. The caller must exclude other writers.
             Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {}
             Err(TryLockError::Error(error)) => return Err(RoundLogError::at(&path)(error)),
             Err(TryLockError::WouldBlock) => return Err(RoundLogError::Busy(assignment)),
@@ -49,7 +49,7 @@ impl FileSegment {
         }
         if let Err(error) = self.file.write_all(bytes) {
             self.is_torn = true;
-            // Return the first error. If the truncation fails as well, the next append repeats it.
+            // Return the append's error. If the truncation fails, too, the next append repeats it.
             let _ = self.truncate(self.len);
             return Err(RoundLogError::at(&self.path)(error));
         }
@@ -67,7 +67,7 @@ impl FileSegment {
         Ok(())
     }
 
-    /// Syncs the bytes, and the folders that contain the segment's name.
+    /// Syncs the bytes and the folders that contain the segment's name to disk.
     pub(in crate::round_log) fn sync(&mut self) -> Result<(), RoundLogError> {
         self.file.sync_data().map_err(RoundLogError::at(&self.path))?;
         if !self.is_entry_synced {
@@ -86,7 +86,7 @@ impl FileSegment {
     }
 }
 
-/// Syncs the names in a folder. Windows does so by itself and cannot open folders.
+/// Syncs the names in a folder to disk. Windows does this automatically and cannot open folders.
 fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }

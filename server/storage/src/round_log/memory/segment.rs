@@ -12,7 +12,7 @@ use crate::RoundLogError;
 
 /// A segment's bytes, shared by its writer and readers.
 ///
-/// Like a file, they stay available to open handles after the segment is removed.
+/// As with a file, the bytes stay available to open handles after the segment is removed.
 #[derive(Default)]
 pub(super) struct Shared {
     bytes: Mutex<Vec<u8>>,
@@ -25,7 +25,7 @@ impl Shared {
         self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Marks the segment as removed for open handles.
+    /// Marks the segment as removed. Handles that are still open check this mark.
     pub(super) fn remove(&self) {
         self.is_removed.store(true, Ordering::Release);
     }

@@ -28,7 +28,7 @@ pub(in crate::sql) fn json(value: &impl Serialize) -> Result<String, StorageErro
     serde_json::to_string(value).map_err(|error| sqlx::Error::Encode(Box::new(error)).into())
 }
 
-/// Maps a foreign key violation to [`StorageError::NotFound`] of `what`.
+/// Maps a foreign key violation to [`StorageError::NotFound`] for `what`. Other errors are kept.
 pub(in crate::sql) fn missing(what: &'static str) -> impl Fn(sqlx::Error) -> StorageError {
     move |error| match &error {
         sqlx::Error::Database(database) if database.is_foreign_key_violation() => {
@@ -38,7 +38,7 @@ pub(in crate::sql) fn missing(what: &'static str) -> impl Fn(sqlx::Error) -> Sto
     }
 }
 
-/// The columns of a row of `what`.
+/// Reads the columns of a row. `what` names the kind of row in errors.
 pub(in crate::sql) struct Columns<'r> {
     row: &'r AnyRow,
     what: &'static str,

@@ -16,11 +16,12 @@ const SQLITE_BUSY_MILLISECONDS: u32 = 10_000;
 /// `synchronous_commit` on the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// After the transaction was synced to disk. It then survives a power failure.
+    /// After the transaction was synced to disk. An acknowledged transaction then survives a power failure.
     #[default]
     Full,
-    /// After the operating system has the transaction. It then survives a crash of the process. A power failure may
-    /// lose the last transactions, but never part of one. On slow disks, this is several times as fast as `Full`.
+    /// After the operating system has received the transaction. An acknowledged transaction then survives a crash of
+    /// the process. A power failure may lose the last transactions, but never a part of one. On slow disks, this is
+    /// several times as fast as `Full`.
     Normal,
 }
 
@@ -29,7 +30,7 @@ pub enum Durability {
 pub struct SqlOptions {
     /// The maximum number of connections. For SQLite, this is the number of readers; there is one writer in addition.
     pub connections_max: u32,
-    /// The maximum time, in seconds, that a caller waits for a free connection. After that, it gets an error.
+    /// The maximum time, in seconds, that a caller waits for a free connection before it gets an error.
     pub acquire_seconds_max: u64,
     /// The moment at which a transaction is acknowledged.
     pub durability: Durability,
@@ -45,7 +46,7 @@ impl SqlStorage {
     /// Connects to `sqlite://<path>?mode=rwc`, `sqlite::memory:` or `postgres://…`, and migrates the schema.
     ///
     /// A database in memory has one connection and lives until its last handle is dropped. Several processes may
-    /// connect to one PostgreSQL at the same time: the first one migrates, the others wait.
+    /// connect to one PostgreSQL at the same time: the first one migrates the schema, and the others wait.
     ///
     /// # Errors
     /// [`StorageError::Database`] if the database cannot be reached or the URL is invalid.
@@ -76,13 +77,13 @@ impl SqlStorage {
     /// Checks that the database responds.
     ///
     /// # Errors
-    /// [`StorageError::Database`] if it does not.
+    /// [`StorageError::Database`] if the database does not respond.
     pub async fn ping(&self) -> Result<(), StorageError> {
         sqlx::query("SELECT 1").execute(&self.reader).await?;
         Ok(())
     }
 
-    /// Closes the connections, after those in use are returned.
+    /// Waits until the connections in use are returned, and then closes all connections.
     pub async fn close(&self) {
         self.reader.close().await;
         self.writer.close().await;

@@ -9,7 +9,7 @@ pub(in crate::sql) enum Dialect {
     Postgres,
 }
 
-/// The lock on a read row until the transaction ends.
+/// The lock on a row that was read. It holds until the transaction ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sql) enum Lock {
     /// No other transaction may change the row; others may hold the same lock.
@@ -34,8 +34,8 @@ impl Dialect {
 
     /// Returns the statement that begins a writing transaction.
     ///
-    /// On SQLite it acquires the write lock immediately. Otherwise, a transaction that first reads and later
-    /// writes would fail without waiting if another one wrote in between.
+    /// On SQLite, this statement acquires the write lock immediately. Without it, a transaction that reads first and
+    /// writes later would fail at once if another transaction wrote in between.
     pub(in crate::sql) fn begin(self) -> &'static str {
         match self {
             Dialect::Sqlite => "BEGIN IMMEDIATE",
@@ -43,8 +43,8 @@ impl Dialect {
         }
     }
 
-    /// Adds locking of the rows of `table` to the query. On SQLite, the transaction already locks the whole
-    /// database.
+    /// Adds a lock on the rows of `table` to the query. On SQLite, this is not needed, because the transaction locks
+    /// the whole database.
     pub(in crate::sql) fn locked(self, query: &'static str, lock: Lock, table: &'static str) -> SqlStr {
         let verb = match (self, lock) {
             (Dialect::Sqlite, _) => return query.into_sql_str(),

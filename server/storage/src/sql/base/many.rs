@@ -1,4 +1,4 @@
-//! Statements on many rows at once.
+//! Helpers for statements that insert or select many rows.
 
 use std::fmt::Write as _;
 

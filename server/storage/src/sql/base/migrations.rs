@@ -9,8 +9,7 @@ use super::dialect::Dialect;
 
 /// Lists the migrations of one database: its folder, then each file name without its extension.
 ///
-/// sqlx's own macro could do this, but it would also compile SQLite, a TLS stack and a runtime for the compiler
-/// to run.
+/// A macro of sqlx does the same, but it would also compile SQLite, a TLS stack and an async runtime for the build.
 macro_rules! migrations {
     ($folder:literal: $($name:literal),+ $(,)?) => {
         &[$(($name, include_str!(concat!("../../../migrations/", $folder, "/", $name, ".sql")))),+]
@@ -40,7 +39,7 @@ const POSTGRES: &[(&str, &str)] = migrations!("postgres":
     "0009_nonces",
 );
 
-/// Returns the migrations of a database, oldest first. The database stores the SHA-384 of each migration it has
+/// Returns the migrations of a database, oldest first. The database stores the SHA-384 of each migration that it has
 /// run.
 pub(in crate::sql) fn migrator(dialect: Dialect) -> Migrator {
     let files = match dialect {

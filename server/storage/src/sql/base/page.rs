@@ -6,8 +6,8 @@ use crate::StorageError;
 use crate::sql::SqlStorage;
 
 impl SqlStorage {
-    /// Reads a page of a task's numbered rows. `select` takes the task, an exclusive upper bound of the number,
-    /// and the limit.
+    /// Reads a page of a task's numbered rows, for example its versions. The parameters of `select` are the task, an
+    /// exclusive upper bound of the number, and the limit.
     pub(in crate::sql) async fn numbered_page(
         &self,
         select: &'static str,

@@ -7,13 +7,14 @@ use crate::sql::SqlStorage;
 
 /// The maximum number of attempts for a transaction that PostgreSQL rolls back because of another transaction.
 const ATTEMPTS_MAX: u32 = 5;
-/// The wait before the second attempt, in milliseconds. Each further wait is this much longer than the previous one.
+/// The wait before the second attempt, in milliseconds. Each further wait is longer than the previous one by the same
+/// amount.
 const RETRY_MILLISECONDS: u64 = 5;
 
 /// Runs a block in one transaction, which commits if the block returns `Ok` and rolls back otherwise.
 ///
-/// After a deadlock or a serialisation failure, everything is rolled back, and the block runs again. This is a
-/// macro because a future that borrows from an async closure cannot yet be shown to be `Send`.
+/// After a deadlock or a serialisation failure, the transaction is rolled back, and the block runs again. This is a
+/// macro because the compiler cannot prove that a future which borrows from an async closure is `Send`.
 macro_rules! in_transaction {
     ($storage:expr, |$connection:ident| $work:expr) => {{
         let mut attempts = $crate::sql::base::transaction::Attempts::default();
@@ -29,7 +30,7 @@ macro_rules! in_transaction {
 }
 pub(in crate::sql) use in_transaction;
 
-/// Fixes the type of a block's result, so that `?` in the block can infer the error type.
+/// Fixes the result type of a block, so that the compiler can infer the error type of `?` in it.
 pub(in crate::sql) fn typed<T, F: Future<Output = Result<T, StorageError>>>(work: F) -> F {
     work
 }
@@ -41,14 +42,14 @@ impl SqlStorage {
     }
 }
 
-/// The number of attempts at one transaction.
+/// Counts the failed attempts of one transaction.
 #[derive(Default)]
 pub(in crate::sql) struct Attempts {
     failed: u32,
 }
 
 impl Attempts {
-    /// Ends the transaction according to its result. `None` asks for another attempt.
+    /// Commits or rolls back the transaction, according to its result. Returns `None` if the caller should try again.
     pub(in crate::sql) async fn settle<T>(
         &mut self,
         transaction: Transaction<'static, Any>,
@@ -132,7 +133,7 @@ mod tests {
         let take_both = async |first: &str, second: &str| -> Result<(), StorageError> {
             in_transaction!(storage, |connection| {
                 take(connection, first).await?;
-                // Only the first two attempts run concurrently; the third runs alone.
+                // The first two attempts run concurrently; the third runs alone.
                 if attempts.fetch_add(1, Ordering::Relaxed) < 2 {
                     both_have_one.wait().await;
                 }

@@ -6,13 +6,13 @@ use sqlx::{AnyConnection, any::AnyRow};
 use crate::sql::column::{Columns, integer, json, missing, moment, optional_integer};
 use crate::{RoundRecord, StorageError};
 
-/// Stores a new round. It is a conflict if the task already has a round with this number, or an open round of the same
-/// purpose.
+/// Stores a new round. Returns a conflict if the task already has a round with this number, or an open round of the
+/// same purpose.
 pub(in crate::sql) async fn insert_round(
     connection: &mut AnyConnection,
     record: &RoundRecord,
 ) -> Result<(), StorageError> {
-    // Without a conflict target, the clause covers both constraints: unique numbers, and one open round.
+    // Without a conflict target, `ON CONFLICT` covers both constraints: unique numbers, and one open round.
     const INSERT: &str = "INSERT INTO rounds (id, organisation_id, task_id, number, base_version, phase, \
          phase_name, is_open, created_at, revision, purpose, updates_max) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
@@ -37,7 +37,7 @@ pub(in crate::sql) async fn insert_round(
     if inserted.rows_affected() == 1 { Ok(()) } else { Err(StorageError::RevisionConflict("round")) }
 }
 
-/// Stores a round's next phase, unless it was changed concurrently. The row stays locked until the transaction
+/// Stores a round's next phase; fails if the round was changed concurrently. The row stays locked until the transaction
 /// ends.
 pub(in crate::sql) async fn update_round(
     connection: &mut AnyConnection,
