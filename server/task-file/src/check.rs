@@ -92,8 +92,8 @@ pub fn read_with(
     }
 }
 
-/// Finds the position of a field, or else the position of the innermost table around the field. The flag is true for
-/// the field's own position.
+/// Finds the position of a field. If the field is not in the file, finds the position of the innermost table around it.
+/// The flag is true for the field's own position.
 fn place(places: &BTreeMap<String, Range<usize>>, field: &str) -> (Range<usize>, bool) {
     let found = parents(field).find_map(|path| Some((places.get(path)?.clone(), path == field)));
     found.unwrap_or((0..0, false))
@@ -149,7 +149,7 @@ fn mend(text: &str) -> Mended {
                 mended.complaints.push(complaint);
             }
             None => {
-                // Faults after this line may be consequences of it.
+                // Faults after this line may be consequences of the invalid line.
                 mended.complaints.retain(|one| one.span.start < span.start);
                 let first = mended.complaints.iter().map(|one| one.span.start).min();
                 mended.trusted = first.unwrap_or(span.start).min(span.start);

@@ -22,7 +22,7 @@ pub(super) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> O
     (likeness >= LIKENESS_MIN).then_some(Nearest { word, is_sure: likeness >= LIKENESS_SURE })
 }
 
-/// Returns the similarity of two words, 0 to 1. One inserted, missing, wrong or swapped letter counts as a typing
+/// Returns the similarity of two words, 0 to 1. One inserted, missing, wrong or swapped letter is treated as a typing
 /// error and gets at least 0.9, because Jaro-Winkler rates it too low in short words.
 fn likeness(word: &str, known: &str) -> f64 {
     let is_slip = known.len() >= 3 && strsim::osa_distance(word, known) == 1;

@@ -10,8 +10,8 @@ pub(super) const VARIANTS: usize = 3;
 
 /// Returns a sample value for a key. Variant 0 is the key's example or default; the other variants are other values.
 ///
-/// A fault counts only if it occurs with every variant of the unreadable values. The variants therefore differ as much
-/// as possible.
+/// A fault is reported only if it occurs with every variant of the unreadable values. The variants therefore differ as
+/// much as possible.
 pub(super) fn of_key(key: &Key, variant: usize) -> Value {
     if variant == 0 {
         let given = key.example.as_ref().or(key.default.as_ref());

@@ -60,7 +60,7 @@ impl<'a> Walk<'a> {
         self.complaints.push(Complaint { span, field: field.to_owned(), message, remedy });
     }
 
-    /// Reads a value. Returns `None` if it cannot be read; a fault has been recorded then.
+    /// Reads a value. If the value cannot be read, records a fault and returns `None`.
     pub fn form(
         &mut self,
         form: &Form,

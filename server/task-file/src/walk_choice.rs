@@ -149,7 +149,8 @@ fn is_kind_by_another_name(kinds: &[Kind], name: &str, value: &Spanned<DeValue<'
     !is_key && kinds.iter().any(|kind| kind.name == word.as_ref())
 }
 
-/// Returns the kind that has most of the given keys, or `None` if no kind has any.
+/// Returns the kind that has the largest number of the given keys, or `None` if no kind has any. Among equals, prefers
+/// the kind with the fewest missing required keys.
 fn likely<'k>(kinds: &'k [Kind], entries: &DeTable<'_>) -> Option<&'k Kind> {
     let rated = kinds.iter().map(|kind| {
         let known = entries.iter().filter(|(name, _)| kind.table.key(name.get_ref()).is_some()).count();

@@ -114,7 +114,8 @@ pub(super) fn one_client(description: &TaskDescription) -> String {
              if you trust all clients."
         ),
         AggregatorChoice::BoundedMean(bounded) => format!(
-            "One client counts for at most {} typical clients of its round, as long as fewer than half of them are hostile.",
+            "One client has at most the influence of {} typical clients of its round, as long as fewer than half of the clients are \
+             hostile.",
             bounded.influence_max
         ),
         AggregatorChoice::UniformMean => {

@@ -17,7 +17,7 @@ use serde::Serialize;
 /// One part of a task, explained in short sentences.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Paragraph {
-    /// The heading.
+    /// The heading of the paragraph.
     pub part: &'static str,
     /// The sentences about this part.
     pub sentences: Vec<String>,
@@ -57,10 +57,11 @@ pub fn explain(description: &TaskDescription, model: Option<ModelSize>) -> Vec<P
 
 /// Lists warnings about a valid task: what one hostile client can do to it, and risks that a default leaves open.
 pub fn notes(description: &TaskDescription) -> Vec<String> {
-    const ONE_TOKEN: &str = "token_share_max is not set: all clients of a round may have enrolled with one token, so whoever \
-         holds that token can be the whole cohort. If your clients use many tokens, set it, for example to 0.1.";
+    const ONE_TOKEN: &str = "token_share_max is not set: all clients of a round may have enrolled with one token, so the \
+         holder of that token can be the whole cohort. If your clients use many tokens, set token_share_max, for example \
+         to 0.1.";
     let mut notes = vec![aggregation::one_client(description)];
-    // With privacy amplification by sampling, such a bound is not possible.
+    // token_share_max cannot be combined with privacy amplification by sampling, so no warning is due then.
     if description.token_share_max.is_none() && description.sampled().is_none() {
         notes.push(ONE_TOKEN.into());
     }

@@ -51,8 +51,8 @@ fn noise(terms: &Terms) -> String {
         StreamShape::Blt => "by a buffered Toeplitz matrix",
     };
     format!(
-        "The sums of up to {} versions get noise that is correlated {shape}, of {:.3} times the most that one client can change \
-         in all of them together. Each noised sum is always divided by {}, the report goal.",
+        "The sums of up to {} versions get noise that is correlated {shape}. Its deviation is {:.3} times the \
+         largest change that one client can make to all of these sums together. Each noised sum is always divided by {}, the report goal.",
         stream.releases_max, terms.update_multiplier, terms.report_goal
     )
 }

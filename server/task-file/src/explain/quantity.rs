@@ -38,7 +38,7 @@ pub(super) fn percent(share: f64) -> String {
     format!("{percent} %")
 }
 
-/// Groups digits by three: 100,000.
+/// Formats a number with a comma between groups of three digits: `100,000`.
 pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

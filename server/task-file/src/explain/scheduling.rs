@@ -184,16 +184,16 @@ fn at_bound(at_bound: AtBound) -> String {
 fn stale(staleness: &Staleness) -> Vec<String> {
     let weight = &staleness.weight;
     let mut said = vec![match weight {
-        StalenessWeight::Constant => "A stale update counts as much as a fresh one.".to_owned(),
+        StalenessWeight::Constant => "A stale update has the same weight as a fresh one.".to_owned(),
         StalenessWeight::Polynomial { .. } | StalenessWeight::Hinge { .. } => format!(
-            "A stale update counts less: {:.2} of a fresh one at an age of 1 version, {:.2} at an age of 10.",
+            "A stale update has a lower weight: {:.2} of a fresh one at an age of 1 version, {:.2} at an age of 10.",
             weight.of(1),
             weight.of(10)
         ),
     }];
     if let Some(most) = staleness.maximum {
         let bound = match staleness.at_bound {
-            AtBound::Delay => "before one would get older, the next version waits for the slow clients",
+            AtBound::Delay => "the next version waits for slow clients whose updates would get older",
             AtBound::Reject => "one that would get older is dropped",
         };
         said.push(format!("An update may be at most {} old; {bound}.", count(most, "version")));

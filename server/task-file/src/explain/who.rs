@@ -81,7 +81,7 @@ pub(super) fn selection(description: &TaskDescription) -> Vec<String> {
     let mut said = drawn(description);
     said.push(match description.token_share_max {
         Some(share) => format!("At most {} of a round's clients, but always at least one, may have enrolled with the same token.", percent(share)),
-        None => "All clients of a round may have enrolled with one token, so whoever holds that token can be the whole cohort.".into(),
+        None => "All clients of a round may have enrolled with one token, so the holder of that token can be the whole cohort.".into(),
     });
     said
 }

@@ -140,7 +140,7 @@ fn what_one_client_can_do_is_told_under_every_rule() {
         .replace("report_goal = 8", "report_goal = 200")
         .replace("[stop]", "[privacy]\nkind = \"central\"\nepsilon = 8.0\ndelta = 1e-5\n\n[stop]");
     for (task, sentence) in [
-        (TASK.to_owned(), "One client counts for at most 3 typical clients of its round"),
+        (TASK.to_owned(), "One client has at most the influence of 3 typical clients of its round"),
         (rule("kind = \"weighted_mean\""), "Use this aggregator only if you trust all clients"),
         (rule("kind = \"uniform_mean\""), "One client of n can move every parameter by up to 16 / n."),
         (rule("kind = \"median\""), "can move a parameter no further than an honest client can"),

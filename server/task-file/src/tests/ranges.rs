@@ -112,7 +112,7 @@ fn numbers_outside_of_their_range_are_refused_and_its_ends_are_not() {
             for number in outside.into_iter().flatten() {
                 assert!(
                     is_refused(value.clone(), &pointer, number, &key.form),
-                    "{pointer} = {number} is let pass"
+                    "{pointer} = {number} is accepted"
                 );
                 looked_at += 1;
             }

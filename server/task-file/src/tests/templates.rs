@@ -117,7 +117,7 @@ fn every_line_that_can_be_switched_on_has_the_right_shape() {
 #[test]
 fn comments_explain_unit_limits_and_default() {
     let text = template(&TemplateChoices::default()).unwrap();
-    let part = "# Seconds from the draw to the last accepted update.\n\
+    let part = "# The number of seconds after the draw for which the round accepts updates.\n\
         # A whole number; 1 to 2592000; default 600.\n#reporting_deadline_seconds = 600\n";
     assert!(text.contains(part), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 110), "{text}");
