@@ -4,7 +4,7 @@ use super::{Combination, Measured, Measurement};
 
 /// One way to combine updates. Each variant of [`super::AggregatorChoice`] implements it.
 pub(super) trait Aggregator {
-    /// Returns whether an update's factor depends on that update alone.
+    /// Returns whether updates can be summed while they arrive; see [`super::AggregatorChoice::is_streaming`].
     fn is_streaming(&self) -> bool {
         false
     }

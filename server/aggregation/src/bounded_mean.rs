@@ -5,12 +5,13 @@ use super::{Combination, Extent, Measured, Measurement, aggregator::Aggregator};
 
 /// A weighted mean that limits the influence of each update.
 ///
-/// Let b = √`influence_max`. A weight counts up to b times the median weight. An update is scaled down if its L2
-/// norm or its largest element exceeds b times the respective median of the round. This is norm thresholding (Sun
-/// et al. 2019, "Can you really backdoor federated learning?") with a bound taken from the round itself.
+/// Let b = √`influence_max`. Weights are capped at b times the median weight. An update is scaled down if its L2 norm
+/// or its largest element exceeds b times the respective median of the round. This is norm thresholding (Sun et al.
+/// 2019, "Can you really backdoor federated learning?"), with bounds computed from each round's medians.
 ///
-/// As long as fewer than half of the updates are hostile, no update moves a parameter by more than
-/// `influence_max` times the product of the median weight and the median largest element.
+/// The mean divides a weighted sum by the sum of the capped weights. As long as fewer than half of the updates are
+/// hostile, no update adds more to the weighted sum of a parameter than `influence_max` times the product of the median
+/// weight and the median largest element.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -41,7 +42,7 @@ impl Aggregator for BoundedMean {
     }
 
     fn combination(&self, weights: &[u64], attenuations: &[f64], measured: &Measured) -> Combination {
-        // While updates arrive, the others are unknown: each update is summed unscaled. When the round closes,
+        // An update is summed unscaled when it arrives, because the medians are not known yet. When the round closes,
         // the excess is subtracted.
         let Measured::Extents(extents) = measured else {
             return Combination::attenuated_mean(weights.iter().copied(), attenuations);
@@ -79,8 +80,8 @@ fn within(size: f64, largest: f64) -> f64 {
     if size <= largest { 1.0 } else { largest / size }
 }
 
-/// Returns the lower median: for an even count, the smaller of the two middle values. Half of the updates cannot
-/// raise it.
+/// Returns the lower median: for an even count, the smaller of the two middle values. Up to half of the values, however
+/// large, cannot raise it above the largest of the others.
 fn lower_median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);

@@ -7,8 +7,9 @@ const GROUP: usize = 32;
 const TOGETHER: usize = 4;
 
 /// The squared Euclidean distances between n updates, in float64.
-/// The distances are sums of squared differences. The formula ‖x‖² + ‖y‖² − 2·x·y would lose all precision for nearly
-/// equal updates. They take n·(n − 1)/2 · 8 bytes of memory, plus n · 2 KiB of working space.
+///
+/// Each distance is a sum of squared differences. The formula ‖x‖² + ‖y‖² − 2·x·y would lose all precision for nearly
+/// equal updates. The distances take n·(n − 1)/2 · 8 bytes of memory, plus n · 2 KiB of working space.
 #[derive(Clone, Debug)]
 pub struct Distances {
     updates: usize,
@@ -27,8 +28,8 @@ impl Distances {
 
     /// Adds one tile. `rows[i]` holds update i's values in the tile; all rows have the same length.
     ///
-    /// Tiles must come in order. For bit-identical sums, cut them the same way everywhere, or at multiples of
-    /// [`BLOCK`].
+    /// Add the tiles in the order of the parameters. For bit-identical sums, cut the tiles the same way everywhere, or
+    /// at multiples of [`BLOCK`].
     pub fn add_tile(&mut self, rows: &[&[f32]]) {
         let length = rows.first().map_or(0, |row| row.len());
         for start in (0..length).step_by(BLOCK) {

@@ -17,8 +17,8 @@ pub const KRUM_UPDATES_MAX: u64 = 4096;
 /// ⌊byzantine_share·n⌋ is the assumed number of hostile updates. The lowest score wins; among equal scores, the
 /// lowest index.
 ///
-/// Weights and staleness are ignored. If n − f − 2 is below 1, one neighbour is counted. A single update is
-/// selected as it is.
+/// Weights and staleness are ignored. If n − f − 2 is below 1, the score uses the distance to one neighbour. A single
+/// update is selected unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -76,8 +76,7 @@ pub(super) fn scores(distances: &Distances, byzantine: usize) -> Vec<f64> {
 
 /// Records faults for a share out of range, for cohort sizes below 2f + 3, and for cohorts that are too large.
 ///
-/// It checks every possible cohort size, because f is rounded: a share of 0.4 is valid for 9 updates but not for
-/// 10.
+/// Checks every possible cohort size, because f is rounded: a share of 0.4 is valid for 9 updates but not for 10.
 pub(super) fn expect_cohort(share: f64, cohort_min: u64, cohort_max: u64, faults: &mut Vec<Fault>) {
     let field = "aggregator.byzantine_share";
     if !expect_share(field, share, "it must be 0 or above, and below 0.5", faults) {
@@ -85,7 +84,9 @@ pub(super) fn expect_cohort(share: f64, cohort_min: u64, cohort_max: u64, faults
     }
     if cohort_max > KRUM_UPDATES_MAX {
         let message = format!("a cohort of {cohort_max} is too large to compare all pairs of updates");
-        let remedy = format!("lower it to {KRUM_UPDATES_MAX}, or choose the median or the trimmed mean");
+        let remedy = format!(
+            "limit the cohort to {KRUM_UPDATES_MAX}, or choose aggregator.kind = \"median\" or \"trimmed_mean\""
+        );
         faults.push(Fault::new("scheduling.report_goal", message, remedy));
     }
     let sizes = cohort_min..=cohort_max.min(KRUM_UPDATES_MAX).max(cohort_min);
@@ -93,11 +94,11 @@ pub(super) fn expect_cohort(share: f64, cohort_min: u64, cohort_max: u64, faults
     if let Some(size) = sizes.into_iter().find(too_small) {
         let byzantine = count_of(share, to_length(size));
         let message = format!(
-            "it allows {byzantine} hostile updates among {size}, which needs at least {} updates",
+            "it allows {byzantine} hostile updates among {size}, but Krum then needs at least {} updates",
             2 * byzantine + 3
         );
         let cohort = (3.0 / (1.0 - 2.0 * share) - ROUNDING).ceil();
-        let remedy = format!("lower it, or require at least {cohort} updates for a commit");
+        let remedy = format!("lower byzantine_share, or require at least {cohort} updates for a commit");
         faults.push(Fault::new(field, message, remedy));
     }
 }
@@ -148,11 +149,14 @@ mod tests {
         assert_eq!(
             faults(0.4, 9, 12),
             [
-                "aggregator.byzantine_share: it allows 4 hostile updates among 10, which needs at least 11 updates; \
-                 lower it, or require at least 15 updates for a commit"
+                "aggregator.byzantine_share: it allows 4 hostile updates among 10, but Krum then needs at least 11 \
+                 updates; lower byzantine_share, or require at least 15 updates for a commit"
             ]
         );
-        assert!(faults(0.0, 2, 20)[0].contains("0 hostile updates among 2, which needs at least 3 updates"));
+        assert!(
+            faults(0.0, 2, 20)[0]
+                .contains("0 hostile updates among 2, but Krum then needs at least 3 updates")
+        );
         assert!(faults(0.1, 10, 4097)[0].starts_with("scheduling.report_goal: a cohort of 4097"));
         assert_eq!(faults(0.1, u64::MAX, u64::MAX).len(), 1);
         assert!(faults(0.5, 100, 100)[0].contains("it is 0.5"));

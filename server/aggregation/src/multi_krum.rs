@@ -55,8 +55,8 @@ impl Aggregator for MultiKrum {
         let honest = (updates - count_of(self.byzantine_share, updates)) as u64;
         if let Some(chosen) = self.chosen.filter(|chosen| *chosen == 0 || *chosen > honest) {
             let hostile = cohort_min - honest;
-            let message = format!("it is {chosen}, and {hostile} of {cohort_min} updates may be hostile");
-            let remedy = format!("it must be 1 to {honest}; leave it out to choose {honest}");
+            let message = format!("it is {chosen}, but {hostile} of {cohort_min} updates may be hostile");
+            let remedy = format!("set it to 1 to {honest}, or remove it to choose {honest} updates");
             faults.push(Fault::new("aggregator.chosen", message, remedy));
         }
     }

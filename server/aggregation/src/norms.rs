@@ -14,8 +14,8 @@ impl Norms {
 
     /// Adds one tile. `rows[i]` holds update i's values in the tile; all rows have the same length.
     ///
-    /// Tiles must come in order. For bit-identical sums, cut them the same way everywhere, or at multiples of
-    /// [`BLOCK`].
+    /// Add the tiles in the order of the parameters. For bit-identical sums, cut the tiles the same way everywhere, or
+    /// at multiples of [`BLOCK`].
     pub fn add_tile(&mut self, rows: &[&[f32]]) {
         let mut block = ZEROS;
         for (square, row) in self.squares.iter_mut().zip(rows) {

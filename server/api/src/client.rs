@@ -85,7 +85,7 @@ impl AdminClient {
     /// Creates a client. If `ca_pem` is given, it is the only root certificate that the client trusts.
     ///
     /// # Errors
-    /// [`AdminError::Address`] if `url` is invalid, [`AdminError::Certificate`] if `ca_pem` is.
+    /// [`AdminError::Address`] if `url` is invalid, [`AdminError::Certificate`] if `ca_pem` is invalid.
     pub fn new(url: &str, api_key: &str, ca_pem: Option<Vec<u8>>) -> Result<Self, AdminError> {
         let http = build_http(&HttpSettings { certificate_pem: ca_pem, http1_only: false })?;
         Ok(Self { http, base: request::parse_base(url)?, api_key: api_key.trim().to_owned() })
@@ -102,7 +102,8 @@ impl AdminClient {
     /// Creates a task, and starts it if `activate` is true.
     ///
     /// # Errors
-    /// [`AdminError`]; if the description is invalid, the coordinator reports every fault.
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request. If the description is invalid, the
+    /// error lists every fault.
     pub async fn create_task(
         &self,
         description: TaskDescription,
@@ -117,7 +118,8 @@ impl AdminClient {
     /// Creates a task, optionally with evaluation data or initial weights from another task.
     ///
     /// # Errors
-    /// The same as [`AdminClient::create_task`].
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request. If the description is invalid, the
+    /// error lists every fault.
     pub async fn create_task_from(&self, request: &CreateTaskRequest) -> Result<TaskView, AdminError> {
         self.send("tasks", request).await
     }

@@ -52,7 +52,7 @@ pub struct RoundView {
     pub id: RoundId,
     /// The task that the round belongs to.
     pub task_id: TaskId,
-    /// The number of the round in its task, from 1. Abandoned rounds count.
+    /// The number of the round in its task, from 1. Abandoned rounds have numbers, too.
     pub number: u64,
     /// `training` or `evaluation`.
     pub purpose: String,

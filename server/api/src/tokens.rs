@@ -37,8 +37,8 @@ pub struct CreateTokenRequest {
     /// The population that clients enrol in. It is created if it does not exist.
     pub population: PopulationName,
     /// The user whose devices enrol with this token: an id chosen by the app, 1 to 128 bytes. Only its digest is
-    /// stored. If the population's unit of privacy is `user`, every token must name a user, and all devices of a user
-    /// count as one.
+    /// stored. If the population's unit of privacy is `user`, every token must name a user, and the privacy budget
+    /// treats all devices of a user as one client.
     #[serde(default)]
     #[schema(min_length = 1, max_length = 128)]
     pub user: Option<String>,

@@ -123,7 +123,8 @@ mod tests {
         Step { weights: [1.4375, -0.5, 0.25025], state: &[[0.125, -0.375, -0.0005]] },
     ];
 
-    // The expected numbers come from a Python script: v = b·v + d; w += r·v, or w += r·(b·v + d).
+    // The expected numbers come from a Python script: v = b·v + d, then w += r·v. With Nesterov momentum, the second
+    // step is w += r·(b·v + d).
 
     #[test]
     fn three_steps_with_momentum() {
@@ -186,7 +187,7 @@ mod tests {
         expect_steps(&corrected, 1.5, CORRECTED_STEPS);
         // The implicit momentum of a staleness of 19 is 0.95, which exceeds 0.9.
         assert!((corrected.explicit_momentum(19.0) + 0.05).abs() < 1e-12);
-        // If β is 0 or negative, the implicit momentum of staleness can still add almost 1.
+        // If β is 0, the correction makes it negative, down to -0.9. A β below -0.9 stays unchanged.
         let without = FedAvgM { momentum: 0.0, ..corrected };
         assert_eq!([3.0, 1e9].map(|staleness| without.explicit_momentum(staleness)), [-0.75, -0.9]);
         let below = FedAvgM { momentum: -0.95, ..corrected };

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{Commit, Finalizer, FinalizerChoice};
 
-/// The script's result for one commit: the weights, then the state, slot by slot.
+/// The result of one commit in the reference script: the weights, then the state, slot by slot.
 pub struct Step<const N: usize> {
     pub weights: [f64; N],
     pub state: &'static [[f64; N]],

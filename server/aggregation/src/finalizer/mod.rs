@@ -24,9 +24,9 @@ use serde::{Deserialize, Serialize};
 
 /// A server optimizer. It computes the next weights and state from the weights, the mean delta and its state.
 ///
-/// It treats every parameter independently, so a model can be advanced in tiles of any size.
+/// A finalizer treats every parameter independently, so a model can be advanced in tiles of any size.
 pub trait Finalizer {
-    /// Returns the count of numbers that the finalizer keeps for each parameter between commits.
+    /// Returns the number of values that the finalizer keeps for each parameter between commits.
     fn state_count(&self) -> usize;
 
     /// Returns the initial value of state slot `slot`, which is below [`Finalizer::state_count`].

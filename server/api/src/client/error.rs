@@ -10,7 +10,7 @@ pub enum AdminError {
     /// The coordinator cannot be reached, or the connection was lost.
     #[error("cannot reach the coordinator: {}", with_causes(.0))]
     Unreachable(#[from] reqwest::Error),
-    /// This version of the client cannot parse the response.
+    /// The response has an unexpected format, for example because the coordinator has another version.
     #[error("cannot read the response of {place} (HTTP status {status}): {detail}")]
     Answer {
         /// The URL of the request.

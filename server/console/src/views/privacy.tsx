@@ -76,7 +76,7 @@ function participation(entry: LedgerEntry): string {
     case 'poisson':
       return `drawn at rate ${number(participation.rate)}`;
     case 'whole':
-      return `all together as ${participation.count}`;
+      return `all versions together charged as ${participation.count}`;
   }
 }
 

@@ -85,7 +85,7 @@ function Waterfall({ assignments: { lanes, left_out } }: { assignments: RoundAss
         ))}
       </div>
       <p class="note">The round waited at most {duration(Math.max(...lanes.map((lane) => lane.deadline)) - start)} for updates.</p>
-      {typeof left_out === 'number' && left_out > 0 && <p class="note">{count(left_out)} more are not shown.</p>}
+      {typeof left_out === 'number' && left_out > 0 && <p class="note">{count(left_out)} more assignments are not shown.</p>}
     </>
   );
 }

@@ -30,7 +30,7 @@ export function SetPrivacy({ populations, done }: { populations: Population[]; d
   };
   const limit = {
     title: `Set the budget of ${name}?`,
-    text: 'Tasks of this population that are not private will end for good, and so will every task that would spend more than is left.',
+    text: 'Tasks of this population that are not private will end permanently, and so will every task that would exceed the remaining budget.',
     word: 'Set the budget',
   };
   const confirm = {

@@ -137,7 +137,7 @@ function Describe({ model }: { model: string }) {
     keep(undefined);
     go(`/tasks/${made.id}`);
   };
-  const anew = () => {
+  const reset = () => {
     setDescription(BEGINNING);
     setToml(undefined);
   };
@@ -154,7 +154,7 @@ function Describe({ model }: { model: string }) {
         title="2. The task"
         actions={
           <>
-            {description !== BEGINNING && <Button onClick={anew}>Reset</Button>}
+            {description !== BEGINNING && <Button onClick={reset}>Reset</Button>}
             {toml === undefined ? (
               <Action key="toml" act={asToml}>
                 Edit as TOML

@@ -22,7 +22,7 @@ export function Curves({ task }: { task: Task }) {
     <>
       <Card
         title="Learning"
-        note="Training loss and accuracy are measured by the clients of a round, on the version that the round started from."
+        note="Clients measure training loss and accuracy while they train, on weights that change with every step. Evaluations measure the versions themselves."
         actions={
           <div class="switch" role="group" aria-label="X axis">
             {(['versions', 'time', 'bytes'] as const).map((one) => (

@@ -46,7 +46,7 @@ function Actions({ task, done }: { task: Task; done: () => void }) {
   if (!may('operator')) return null;
   const change = (verb: string) => () => send('POST', `/tasks/${task.id}/${verb}`);
   const cancel = {
-    title: 'Cancel this task for good?',
+    title: 'Cancel this task permanently?',
     text: `The task cannot be started again. Its open round is abandoned, and the current work of its clients is lost. Its ${task.latest_version + 1} model versions stay.`,
     word: 'Cancel the task',
   };

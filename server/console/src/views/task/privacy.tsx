@@ -62,7 +62,7 @@ function Budget({ statement }: { statement: Statement }) {
 function projectedEnd(statement: Statement): string | null {
   const { rho_spent: rho, epsilon_budget: budget, delta, releases, participations_max: cap } = statement;
   if (!rho || !budget || !delta || releases === 0) return null;
-  if (cap && releases >= cap) return 'none: the cap on participations keeps the task within its budget';
+  if (cap && releases >= cap) return 'never: the limit on participations keeps the task within its budget';
   const l = Math.log(1 / delta);
   const allowed = (Math.sqrt(l + budget) - Math.sqrt(l)) ** 2;
   const left = Math.floor((allowed / rho) * releases) - releases;

@@ -92,7 +92,7 @@ function isWithheld(version: Version): boolean {
 function origin(version: Version): string {
   if (version.number === 0) return 'initial weights';
   if (version.rolled_back_to !== null && version.rolled_back_to !== undefined) return `weights of version ${version.rolled_back_to}`;
-  return `version ${version.number - 1} and a round`;
+  return `version ${version.number - 1} plus the updates of a round`;
 }
 
 function RollBack({ task, version, changed }: { task: Task; version: Version; changed: () => void }) {
