@@ -1,4 +1,4 @@
-//! Every error code, with its HTTP status and disposition.
+//! Tests every error code, with its HTTP status and disposition.
 
 use folkmoot_protocol::ErrorCode;
 

@@ -1,4 +1,4 @@
-//! Fixed values for the golden files.
+//! Fixed values from which the golden files are produced.
 
 use folkmoot_protocol::{
     AssignmentId, BlobDigest, ClientId, RoundId, TaskId, TensorSchema, TensorSpec, Timestamp,
@@ -40,7 +40,7 @@ pub fn assignment() -> Assignment {
     }
 }
 
-/// A schema with a matrix, a vector, a scalar, and a name that is not ASCII.
+/// Returns a schema with a matrix, a vector, a scalar, and a name that is not ASCII.
 pub fn schema() -> TensorSchema {
     let tensor = |name: &str, shape: &[u64]| TensorSpec { name: name.into(), shape: shape.to_vec() };
     TensorSchema {

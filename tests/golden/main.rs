@@ -1,7 +1,7 @@
-//! The wire format must not change by accident. The tests compare bytes, texts and codes with committed files.
+//! Tests that the wire format does not change by accident. They compare bytes, texts and codes with committed files.
 //!
-//! `GOLDEN_BLESS=1 cargo test -p folkmoot-tests --test golden` rewrites the files. A difference is then a change of the
-//! protocol and needs a new protocol version.
+//! `GOLDEN_BLESS=1 cargo test -p folkmoot-tests --test golden` rewrites the files. A difference in a file is a change
+//! of the protocol and needs a new protocol version.
 
 mod codes;
 mod fixtures;

@@ -1,4 +1,4 @@
-//! The JSON of every message, and its round trip through the parser.
+//! Tests the JSON of every message, and the round trip of every message through JSON.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{assert_golden, fixtures};
 
-/// Compares a message's JSON with the committed file, and checks that parsing it returns the same message.
+/// Compares a message's JSON with the committed file. Also checks that parsing the JSON returns the same message.
 #[track_caller]
 fn assert_message<T: Serialize + DeserializeOwned>(name: &str, message: &T) {
     let json = serde_json::to_string_pretty(message).expect("a message is plain data") + "\n";

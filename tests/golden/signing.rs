@@ -1,4 +1,4 @@
-//! The texts that a client signs, and their signatures.
+//! Tests the texts that a client signs, and their signatures.
 
 use ed25519_dalek::SigningKey;
 use folkmoot_protocol::{

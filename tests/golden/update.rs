@@ -1,4 +1,4 @@
-//! The bytes of an update, and the digests of its schema and content.
+//! Tests the bytes of an update, and the digests of its schema and content.
 
 use folkmoot_protocol::{
     BlobDigest, UpdateDigest,
