@@ -1,8 +1,8 @@
 //! Measures the speed of the codecs relative to a plain copy:
 //! `cargo run --release -p folkmoot-update --example codec_speed [-- CODEC] [--quick] [--runs=N] [--json]`.
 //!
-//! It is an example of `folkmoot-update`, so that it builds without the server. The source is in this folder because it
-//! reads the clock.
+//! This is an example of `folkmoot-update`, so that it builds without the server. Its source is in this folder because
+//! it reads the clock.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -34,7 +34,7 @@ const CODECS: [&str; 21] = [
     "weights:4",
 ];
 
-/// The figures of one codec, in gigabytes of float32 per second and relative to a copy.
+/// The speeds of one codec, in gigabytes of float32 per second and relative to a copy.
 #[derive(serde::Serialize)]
 struct Line {
     codec: String,
@@ -52,7 +52,7 @@ fn main() {
     let has = |name: &str| arguments.iter().any(|argument| argument == name);
     let only = arguments.iter().skip(1).find(|argument| !argument.starts_with("--"));
     let rows = if has("--quick") { 256 } else { 1024 };
-    // Take the best of many runs, because other programs may use the machine too.
+    // Use the fastest of many runs, because other programs may slow down the machine.
     let most = arguments.iter().find_map(|argument| argument.strip_prefix("--runs="));
     let most = most.map(|number| number.parse().expect("--runs= takes a number"));
     let runs = most.unwrap_or(if has("--quick") { 3 } else { 9 });
@@ -139,7 +139,7 @@ fn fold(schema: &TensorSchema, bytes: &[u8], sum: &mut [f32]) {
     black_box(sum);
 }
 
-/// Returns the shortest of several runs, in seconds.
+/// Returns the duration of the fastest run, in seconds.
 fn best(runs: u32, mut run: impl FnMut()) -> f64 {
     let seconds = (0..runs).map(|_| {
         #[expect(clippy::disallowed_methods, reason = "a measurement reads the clock")]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 FEATURES = 784
 CLASSES = 10
-# The files that a process has read from the folder.
+# The files that this process has read from the folder.
 SHARED = {}
 
 
@@ -26,7 +26,7 @@ def main():
     # Disable telemetry.
     os.environ["FLWR_TELEMETRY_ENABLED"] = "0"
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    # Libraries print to standard output, from which the benchmark reads one line.
+    # Libraries print to standard output. Redirect it, because the benchmark reads exactly one line from it.
     standard_output = os.dup(1)
     os.dup2(2, 1)
     try:
@@ -80,7 +80,7 @@ def measure(arguments):
 
         first = ArrayRecord(first_weights(folder))
         result = strategy.start(grid, first, num_rounds=arguments.rounds, evaluate_fn=note_end)
-        # The first time is that before the first round, in which Ray starts its actors.
+        # The first time is before the first round, in which Ray starts its actors. So this time excludes that start.
         outcome["later_rounds_seconds"] = ends[-1] - ends[1]
         outcome["metrics"] = list(result.train_metrics_clientapp.values())
         outcome["weights"] = result.arrays.to_numpy_ndarrays()

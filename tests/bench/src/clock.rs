@@ -8,7 +8,7 @@ pub fn start() -> Instant {
     Instant::now()
 }
 
-/// Returns the duration of the fastest of `repetitions` runs, the one least disturbed by other programs.
+/// Returns the duration of the fastest of `repetitions` runs, because other programs disturbed it the least.
 pub fn fastest(repetitions: usize, mut run: impl FnMut()) -> Duration {
     let time = |_| {
         let start = start();

@@ -1,5 +1,5 @@
-//! A coordinator in a separate process, so that its CPU time and memory can be measured apart from its clients'. It has
-//! one task with a model of any size.
+//! A coordinator in a separate process, so that its CPU time and memory can be measured without those of its clients.
+//! It has one task with a model of any size.
 
 use std::{
     io::{self, BufRead, Write},
@@ -31,7 +31,7 @@ pub struct Arguments {
     plain: bool,
 }
 
-/// The facts that clients need, printed as one line of JSON.
+/// The data that clients need. It is printed as one line of JSON.
 #[derive(Serialize, Deserialize)]
 pub struct Ready {
     /// The coordinator's URL.
@@ -44,7 +44,7 @@ pub struct Ready {
     pub schema_digest: [u8; 32],
 }
 
-/// Serves until standard input ends.
+/// Serves until standard input is closed.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(serve(arguments))
 }
@@ -62,7 +62,7 @@ async fn serve(arguments: &Arguments) -> Result<(), Failure> {
     Ok(host.stop().await?)
 }
 
-/// Creates an active task whose cohort is every client. Uses the administrative API, like an operator.
+/// Creates an active task that draws all clients in every round. Uses the administrative API, like an operator.
 async fn prepare(host: &Host, arguments: &Arguments) -> Result<Ready, Failure> {
     let population: PopulationName = "bench".parse()?;
     let certificate = host.root_certificate.as_ref().map(std::fs::read).transpose()?;

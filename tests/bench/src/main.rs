@@ -1,4 +1,4 @@
-//! `cargo xtask bench …`: measures every figure of `docs/benchmarks.md`, as ratios within one run.
+//! `cargo xtask bench …`: measures every figure of `docs/benchmarks.md`. The figures are ratios within one run.
 
 mod clock;
 mod database;
@@ -34,15 +34,16 @@ struct Arguments {
 enum Bench {
     /// Measures the coordinator's cost of an update: model download, update upload, and the fold in memory
     Ingest(ingest::Arguments),
-    /// Measures the cost of two SQL statements in device requests: the shared nonce, and the lock of a check-in
+    /// Measures the cost of two SQL statements in device requests: recording the shared nonce, and locking the client
+    /// at check-in
     Database(database::Arguments),
-    /// Measures drawing the noise of differential privacy, compared with opendp, and the time that a commit waits for
-    /// it
+    /// Measures the speed of drawing noise for differential privacy, compared with opendp, and how long a commit waits
+    /// for the noise
     Privacy(privacy::Arguments),
     /// Measures a training step on one thread, compared with other frameworks and a plain matrix product
     Train(train::Arguments),
-    /// Measures training steps on a graphics adapter, compared with burn and the CPU, and large products against its
-    /// peak
+    /// Measures training steps on a graphics adapter, compared with burn and the CPU, and large products compared with
+    /// the adapter's peak
     Gpu(gpu::Arguments),
     /// Repeats a published experiment in the simulator, and compares the results with the published ones
     Reproduce(reproduce::Arguments),
@@ -53,7 +54,7 @@ enum Bench {
     /// A coordinator in a separate process, which the other benchmarks measure
     #[command(hide = true)]
     Host(host::Arguments),
-    /// A server that only moves the bytes
+    /// A server that only moves bytes
     #[command(hide = true)]
     Floor(ingest::floor::Arguments),
     /// One flood, in a separate process

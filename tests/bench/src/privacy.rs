@@ -1,4 +1,4 @@
-//! Measures the speed of drawing noise, compared with opendp, and the time that a commit waits for it.
+//! Measures the speed of drawing noise, compared with opendp, and how long a commit waits for the noise.
 
 use folkmoot_privacy::noise::{NoiseScale, NoiseStock};
 use opendp::{
@@ -19,10 +19,10 @@ const ROUND_SECONDS: f64 = 60.0;
 /// The extent of the measurement.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Values to draw for each line
+    /// Number of values to draw for each line
     #[arg(long, default_value_t = 1_000_000)]
     values: usize,
-    /// Measurements of each line; the fastest counts
+    /// Number of measurements of each line; the fastest is used
     #[arg(long, default_value_t = 3)]
     repetitions: usize,
     /// Print one JSON object
@@ -30,7 +30,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// The results.
+/// The measured speeds and times.
 #[derive(Serialize)]
 struct Measured {
     values: usize,
@@ -46,12 +46,12 @@ struct Measured {
     scaling: f64,
     /// Seconds to draw the noise of 10 million parameters on all threads.
     model_draw_seconds: f64,
-    /// Seconds that a commit of 10 million parameters waits after a round of one minute, to draw the rest and add the
-    /// noise.
+    /// Seconds that a commit of 10 million parameters waits after a round of one minute, until the rest of the noise is
+    /// drawn and added.
     model_wait_seconds: f64,
 }
 
-/// Measures and prints.
+/// Measures the speeds and prints them.
 ///
 /// # Errors
 /// If noise cannot be drawn.

@@ -1,4 +1,4 @@
-//! The kernel's account of a process: CPU time and memory.
+//! Reads the kernel's accounts of a process: CPU time and memory.
 
 use std::{fs, time::Duration};
 
@@ -12,7 +12,7 @@ const TICKS_PER_SECOND: f64 = 100.0;
 pub struct CpuTime {
     /// Time in the program itself.
     pub user: Duration,
-    /// Time in the kernel on behalf of the program, for sockets and files.
+    /// Time that the kernel spent on the program's system calls, for example for sockets and files.
     pub system: Duration,
 }
 
@@ -40,9 +40,10 @@ pub fn peak_memory(process: u32) -> Result<u64, Failure> {
     Ok(kilobytes * 1024)
 }
 
-/// Returns the CPU time of this process and all its threads in nanoseconds; `None` if the kernel does not report it.
+/// Returns the CPU time of this process and all its threads; `None` if the kernel does not report it.
 pub fn own_cpu_time() -> Option<Duration> {
-    // The kernel updates a thread's account when it schedules the thread, not when the account is read.
+    // The kernel updates a thread's account when it schedules the thread, not when the account is read, so let it
+    // schedule this thread.
     std::thread::yield_now();
     let mut nanoseconds = 0;
     for thread in fs::read_dir("/proc/self/task").ok()? {

@@ -37,7 +37,7 @@ impl Backend {
     }
 }
 
-/// Returns burn's name for the device's runtime, with the kernel language of a graphics card.
+/// Returns burn's name for the device's runtime. For a graphics card, the name includes the kernel language.
 pub fn runtime(device: &Device) -> String {
     Dispatch::name(device.as_dispatch())
 }

@@ -2,7 +2,7 @@
 
 use crate::{Arguments, Failure, VERSION, backend::Backend, models, process, timing};
 
-/// Measures, and prints one JSON object.
+/// Measures the CPU time and prints one JSON object.
 ///
 /// # Errors
 /// Fails if the inputs cannot be read or the training fails.

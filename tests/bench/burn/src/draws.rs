@@ -4,7 +4,7 @@
 pub struct Draws(u64);
 
 impl Draws {
-    /// Creates the generator of a seed.
+    /// Creates a generator with this seed.
     pub fn new(seed: u64) -> Self {
         Self(seed << 40)
     }

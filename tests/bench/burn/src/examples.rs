@@ -8,20 +8,20 @@ const SEED: u64 = 2;
 
 /// Row-major features and labels in host memory.
 pub struct Examples {
-    /// Pixels, or token ids.
+    /// The pixels of images, or the token ids of sequences.
     pub features: Vec<f32>,
-    /// One class for each example, or for each position of each example.
+    /// The class of each example, or of each position of each example.
     pub labels: Vec<i32>,
 }
 
 impl Examples {
-    /// Reads `features.f32` and `labels.i32`, little-endian.
+    /// Reads `features.f32` and `labels.i32` from a folder. Both are little-endian.
     pub fn read(folder: &Path) -> Result<Self, Failure> {
         let labels = words(folder, "labels.i32")?.into_iter().map(i32::from_le_bytes).collect();
         Ok(Self { features: floats(folder, "features.f32")?, labels })
     }
 
-    /// Generates random images. Each pixel is the average of a pattern of its class and noise.
+    /// Generates random images. Each pixel is the average of noise and a pattern that belongs to the image's class.
     pub fn images(rows: usize, pixels: usize, classes: u32, brightest: f32) -> Self {
         let (mut patterns, mut draws) = (Draws::new(SEED), Draws::new(SEED + 1));
         let patterns: Vec<f32> = (0..classes as usize * pixels).map(|_| patterns.unit()).collect();

@@ -4,9 +4,9 @@ use burn::tensor::{Tensor, module::{batch_norm_train, conv2d, layer_norm, linear
 
 use crate::{Failure, training::Update, weights::{First, Weights}};
 
-/// The epsilon of normalizations, as in the example models.
+/// The constant that normalizations add to the variance, as in the example models.
 const EPSILON: f64 = 1e-5;
-/// The share of a batch's statistic in the update of a running statistic.
+/// The weight of a batch's statistic in the update of a running statistic.
 const MOMENTUM: f32 = 0.1;
 
 /// A dense layer. burn stores its weights as `[inputs, outputs]`.
@@ -68,7 +68,7 @@ impl Convolution {
         Ok(Self { bias: Some(weights.trained([filters], First::Value(0.0))?), ..without_bias })
     }
 
-    /// Reads only the filter. The normalization that follows would cancel a bias.
+    /// Reads only the filter. A bias would have no effect, because the normalization that follows removes it.
     pub fn without_bias(
         weights: &mut Weights,
         channels: usize,
@@ -113,8 +113,8 @@ impl Normalization {
         layer_norm(value, self.scale.clone(), Some(self.bias.clone()), EPSILON)
     }
 
-    /// Normalizes each group of an image's channels with the same operations as burn's `GroupNorm`, which has no
-    /// special kernel.
+    /// Normalizes each group of an image's channels with the operations of burn's `GroupNorm`, which has no special
+    /// kernel.
     pub fn over_groups(&self, image: Tensor<4>, groups: usize) -> Tensor<4> {
         let shape = image.dims();
         let [rows, channels, height, width] = shape;

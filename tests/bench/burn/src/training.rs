@@ -29,7 +29,7 @@ impl<N: Network> Training<N> {
     }
 }
 
-/// A training, independent of the type of its input.
+/// A training step that does not depend on the type of the model's input.
 pub trait Train {
     /// Performs a step and returns the mean loss before the update. The device may still be computing it.
     fn step(&mut self, learning_rate: f32) -> Tensor<1>;
@@ -45,7 +45,7 @@ impl<N: Network> Train for Training<N> {
     }
 }
 
-/// The gradients of a step, to be applied to the weights.
+/// The gradients of a step, which are applied to the weights.
 pub struct Update {
     gradients: Gradients,
     learning_rate: f32,

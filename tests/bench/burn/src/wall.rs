@@ -1,4 +1,4 @@
-//! Measures the wall-clock time of a step. The device stays busy from one step to the next.
+//! Measures the wall-clock time of a step. The device stays busy between steps.
 
 use burn::tensor::Device;
 use serde_json::json;
@@ -11,7 +11,7 @@ pub struct Arguments {
     /// Examples in a step
     #[arg(long, default_value_t = 32)]
     batch: usize,
-    /// Steps of a repetition, at whose end the program waits for the device
+    /// Steps of a repetition; the program waits for the device at its end
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     steps: u32,
     /// Measured repetitions
@@ -22,7 +22,7 @@ pub struct Arguments {
     warm_up: u32,
 }
 
-/// Measures, and prints one JSON object.
+/// Measures the wall-clock time and prints one JSON object.
 ///
 /// # Errors
 /// Fails if the backend is missing, or if the examples do not fit the model.
@@ -79,7 +79,7 @@ struct Repetition<'a> {
 impl Repetition<'_> {
     /// Returns the milliseconds per step, and the loss of the last step.
     ///
-    /// Reads only the last loss, and also waits until the device has finished the last update.
+    /// Reads only the last loss, which also waits until the device has finished the last update.
     fn run(&mut self, steps: u32) -> Result<(f64, f32), Failure> {
         let started = clock::start();
         let mut loss = self.training.step(self.learning_rate);

@@ -8,7 +8,7 @@ use crate::{Failure, draws::Draws, examples};
 
 const SEED: u64 = 1;
 
-/// Initial weights, returned tensor by tensor in the order of our model's schema.
+/// Initial weights. They are returned tensor by tensor, in the order of our model's schema.
 pub struct Weights {
     source: Source,
     taken: usize,
@@ -16,7 +16,7 @@ pub struct Weights {
 }
 
 enum Source {
-    /// Values from a file. The remaining values are at the end.
+    /// Values from a file that were not returned yet.
     Read(Vec<f32>),
     Drawn(Draws),
 }
@@ -31,7 +31,7 @@ pub enum First {
 }
 
 impl Weights {
-    /// Reads `weights.f32` in the folder, or uses random values if there is no folder.
+    /// Reads `weights.f32` from the folder. Without a folder, the weights are random.
     pub fn new(folder: Option<&Path>, device: &Device) -> Result<Self, Failure> {
         let source = match folder {
             Some(folder) => Source::Read(examples::floats(folder, "weights.f32")?),
@@ -69,7 +69,7 @@ impl Weights {
         Ok(Tensor::from_data(TensorData::new(values, [length]), &self.device.clone().without_autodiff()))
     }
 
-    /// Returns the number of parameters.
+    /// Checks that all values of the file were used, and returns the number of parameters.
     ///
     /// # Errors
     /// Fails if the file has more values.

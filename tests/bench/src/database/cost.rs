@@ -7,14 +7,14 @@ use crate::{Failure, clock, process};
 /// The cost of one request.
 #[derive(Clone, Copy, Serialize)]
 pub struct Cost {
-    /// Elapsed microseconds of a request in the fastest block. Requests run one after the other.
+    /// Elapsed time of a request in microseconds, in the fastest block. Requests run one after the other.
     pub microseconds: f64,
-    /// Processor microseconds of a request in this process and the database's processes, over all blocks.
+    /// CPU time of a request in microseconds, over all blocks, in this process and the database's processes.
     pub cpu_microseconds: f64,
 }
 
 /// Two kinds of requests that are measured in turn: without a statement, and with it. The first block of each kind is a
-/// warm-up for query plans and caches and does not count.
+/// warm-up for query plans and caches, and is not measured.
 pub struct Pair<'a> {
     postmaster: Option<&'a Postmaster>,
     sides: [Side; 2],
@@ -29,12 +29,12 @@ struct Side {
 }
 
 impl<'a> Pair<'a> {
-    /// Creates an empty measurement. It includes the processes of `postmaster`.
+    /// Creates an empty measurement. If `postmaster` is given, its processes are measured, too.
     pub fn new(postmaster: Option<&'a Postmaster>) -> Self {
         Self { postmaster, sides: Default::default() }
     }
 
-    /// Measures a block of `requests` of one kind.
+    /// Measures a block of `requests` requests of one kind.
     pub async fn measure(
         &mut self,
         side: usize,
@@ -74,7 +74,8 @@ pub struct Postmaster {
 }
 
 impl Postmaster {
-    /// Finds the server of a URL. The URL's host must be a folder that contains the socket, and the cluster in `data`.
+    /// Finds the server of a URL. The URL's host must be a folder that contains the server's socket, and its cluster in
+    /// `data`.
     pub fn of_url(url: &str) -> Result<Self, Failure> {
         let host = url.split(['?', '&']).find_map(|part| part.strip_prefix("host="));
         let file = Path::new(host.ok_or("the URL has no folder")?).join("data/postmaster.pid");
@@ -82,12 +83,12 @@ impl Postmaster {
         Ok(Self { process: text.lines().next().unwrap_or_default().trim().to_owned() })
     }
 
-    /// Returns the processor time of the server's running processes.
+    /// Returns the CPU time of the server's running processes.
     fn cpu_time(&self) -> Result<Duration, Failure> {
         let children = format!("/proc/{0}/task/{0}/children", self.process);
         let mut nanoseconds = 0;
         for child in fs::read_to_string(children)?.split_whitespace() {
-            // A process that has just exited is not counted.
+            // A process that has exited in the meantime is not included.
             let Ok(account) = fs::read_to_string(format!("/proc/{child}/schedstat")) else { continue };
             nanoseconds += account.split_whitespace().next().unwrap_or_default().parse::<u64>()?;
         }

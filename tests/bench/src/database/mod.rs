@@ -33,20 +33,20 @@ pub struct Arguments {
     json: bool,
 }
 
-/// One line of the table.
+/// One row of the table.
 #[derive(Serialize)]
 struct Row {
     database: &'static str,
-    /// The request and its statement.
+    /// A description of the request and the statement.
     what: &'static str,
     without: Cost,
     with: Cost,
 }
 
-/// Measures and prints.
+/// Measures both statements and prints the table.
 ///
 /// # Errors
-/// If a database cannot be used. If PostgreSQL is not installed, its lines are skipped with a message.
+/// If a database cannot be used. If PostgreSQL is not installed, its rows are skipped with a message.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let mut rows = Vec::new();
@@ -74,7 +74,7 @@ async fn connect(url: &str) -> Result<SqlStorage, Failure> {
     Ok(SqlStorage::connect(url, SqlOptions::default()).await?)
 }
 
-/// Verifies signed requests with a process-local record of nonces, and with one that processes share.
+/// Verifies signed requests with a record of nonces in this process, and with a record that several processes share.
 async fn signed_requests(
     devices: &Devices,
     arguments: &Arguments,

@@ -1,7 +1,7 @@
 use super::{Cost, Row};
 use crate::Failure;
 
-/// Prints the lines.
+/// Prints the rows.
 pub fn print(rows: &[Row], is_json: bool) -> Result<(), Failure> {
     if is_json {
         for row in rows {

@@ -1,4 +1,4 @@
-//! burn's wgpu backend. cargo compiles it first, from a package with its own lock file.
+//! Measures burn's wgpu backend. cargo first compiles it from a package with its own lock file.
 
 use std::process::Command;
 
@@ -24,7 +24,7 @@ struct Wall {
     min: f64,
 }
 
-/// Measures burn. The program waits for the device after as many steps as one of our submissions has. Its batch is
+/// Measures burn. After as many steps as one of our submissions has, burn's program waits for the device. Its batch is
 /// already on the device.
 ///
 /// # Errors

@@ -1,5 +1,5 @@
-//! Measures large matrix products and the most expensive kernels of the CNN, relative to the fastest product of the
-//! same run on the same adapter.
+//! Measures large matrix products and the most expensive kernels of the CNN. The results are relative to the fastest
+//! product in the same run on the same adapter.
 
 use std::collections::BTreeMap;
 
@@ -17,12 +17,13 @@ const PRODUCTS: [[usize; 3]; 6] = [
     [256, 784, 200],
     [256, 3136, 512],
 ];
-/// The largest product on a software adapter, in floating-point operations. Larger products take too long there.
+/// The largest product that is measured on a software adapter, in floating-point operations. Larger products take too
+/// long.
 const SOFTWARE_FLOPS_MAX: f64 = 3e9;
-/// The number of measured steps. The fastest time of each kernel counts.
+/// The number of measured steps. The result is the fastest time of each kernel.
 const TIMED_STEPS: usize = 5;
 
-/// Measures and prints.
+/// Measures the products and kernels, and prints the table.
 ///
 /// # Errors
 /// Returns the error of the engine.

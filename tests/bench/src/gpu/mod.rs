@@ -1,5 +1,5 @@
-//! `bench gpu`: measures complete training steps on a graphics adapter, compared with burn and the CPU. Also measures
-//! large products relative to the adapter's peak.
+//! `bench gpu`: measures complete training steps on a graphics adapter and compares them with burn and the CPU. Also
+//! measures large products relative to the adapter's peak.
 
 mod burn;
 mod layers;
@@ -25,10 +25,10 @@ pub struct Arguments {
     /// Steps of a measurement, which our executor submits at once
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=256))]
     steps: u32,
-    /// Number of measurements; the fastest counts
+    /// Number of measurements; the fastest is used
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     repetitions: u32,
-    /// Part of the adapter's name; without it, the first hardware adapter is used
+    /// Part of the adapter's name; by default, the first hardware adapter is used
     #[arg(long)]
     device: Option<String>,
     /// Also measure burn's wgpu backend, which takes many minutes to compile
@@ -42,7 +42,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Measures and prints.
+/// Measures the products and the steps, and prints the tables.
 ///
 /// # Errors
 /// Fails if a measurement fails.

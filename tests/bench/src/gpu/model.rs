@@ -5,7 +5,7 @@ use folkmoot_engine::{Examples, ImportLimits, Labels, Model, onnx::build};
 use crate::{Failure, train::network::mixed};
 
 const SEED: u64 = 1;
-/// The number of batches' worth of examples from which steps gather their batch.
+/// The number of examples from which steps gather their batch, in batches.
 const BATCHES: usize = 4;
 
 /// A model.
@@ -50,8 +50,8 @@ impl BenchModel {
         Ok(Model::from_onnx(&onnx, &ImportLimits::default())?)
     }
 
-    /// Returns examples for some batches: images with random classes, or sequences in which each token determines the
-    /// next.
+    /// Returns examples for several batches: images with random classes, or sequences in which each token determines
+    /// the next.
     pub fn examples(self, batch: usize) -> Result<Examples, Failure> {
         let rows = BATCHES * batch;
         let shape = self.model()?.input_shape().to_vec();

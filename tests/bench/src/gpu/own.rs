@@ -1,21 +1,21 @@
-//! Our executor, on the adapter or on one thread of the CPU.
+//! Measures our executor, on the adapter or on one thread of the CPU.
 
 use folkmoot_engine::{Gpu, LocalOptimizer, Loss, Trainer, TrainingPlan};
 
 use super::{Arguments, model::BenchModel};
 use crate::{Failure, clock, train::network::LEARNING_RATE};
 
-/// The duration of a step.
+/// The measured duration of a step.
 pub struct Measured {
     /// Wall-clock milliseconds per step, in the fastest measurement.
     pub step_ms: f64,
-    /// Milliseconds before the measurement: compiling, and the first step.
+    /// Milliseconds before the measurement, spent on compiling and on the first step.
     pub start_ms: f64,
-    /// The executor's version, and the device.
+    /// The version of the executor, and the name of the device.
     pub version: String,
 }
 
-/// Measures steps that gather their batches from examples on the device.
+/// Measures steps. Each step gathers its batch from examples on the device.
 ///
 /// # Errors
 /// Returns the error of the engine.
@@ -46,7 +46,7 @@ pub fn measure(
     failure.map_or_else(|| Ok(Measured { step_ms, start_ms, version: String::new() }), Err)
 }
 
-/// Creates a training without an end.
+/// Creates a training that does not end by itself.
 ///
 /// # Errors
 /// Returns the error of the engine.

@@ -7,14 +7,14 @@ use serde_json::json;
 use super::{Arguments, model::BenchModel, own::Measured};
 use crate::Failure;
 
-/// The measurement of one executor's step.
+/// The measured step of one executor.
 #[derive(Serialize)]
 pub struct Row {
     model: &'static str,
     batch: usize,
     executor: &'static str,
     step_ms: f64,
-    /// The duration relative to ours on the adapter in the same run.
+    /// The duration of the step divided by the duration of our step on the adapter in the same run.
     times_folkmoot_gpu: f64,
     start_ms: f64,
     version: String,

@@ -1,6 +1,6 @@
-//! The floor of `bench ingest`: the CPU time that this machine's kernel needs to move the same bytes. A minimal server
-//! has one thread per connection, blocking sockets, and no TLS, HTTP or checks. It sends the model from memory, and
-//! writes the update to a file, which it syncs and removes.
+//! The floor of `bench ingest`: the CPU time that this machine needs only to move the bytes. A minimal server has one
+//! thread per connection, blocking sockets, and no TLS, HTTP or checks. It sends the model from memory, writes the
+//! update to a file, syncs the file and removes it.
 
 use std::{
     fs::{self, File},
@@ -35,15 +35,15 @@ pub struct Arguments {
 /// The lower bound on the cost of an update on this machine.
 #[derive(Serialize)]
 pub struct Floor {
-    /// Parameters, float32.
+    /// The number of float32 parameters of the model.
     pub parameters: usize,
-    /// Connections at the same time.
+    /// The number of connections at the same time.
     pub clients: usize,
     /// The server's CPU milliseconds for sending one model and receiving one update.
     pub cpu_ms_per_update: f64,
 }
 
-/// Measures the floor with a server in a separate process.
+/// Measures the floor of an update with a server in a separate process.
 pub fn measure(parameters: usize, clients: usize, rounds: u64) -> Result<Floor, Failure> {
     let folder = TemporaryFolder::new(&format!("floor-{parameters}-{clients}"))?;
     let mut server = Command::new(std::env::current_exe()?)
@@ -79,7 +79,7 @@ fn load(server: &mut Child, parameters: usize, clients: usize, rounds: u64) -> R
     Ok(Floor { parameters, clients, cpu_ms_per_update })
 }
 
-/// Fetches the model and sends an update over all connections at the same time.
+/// On all connections at the same time, fetches the model and sends an update.
 fn exchange(connections: &mut [TcpStream], update: &Arc<Vec<u8>>, rounds: u64) -> Result<(), Failure> {
     thread::scope(|scope| {
         let take_part = |connection: &mut TcpStream| -> std::io::Result<()> {

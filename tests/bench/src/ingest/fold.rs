@@ -14,23 +14,23 @@ const REPETITIONS: usize = 15;
 /// Speeds of one thread, in elements per second.
 #[derive(Serialize)]
 pub struct Folds {
-    /// Parameters of the measured arrays.
+    /// The number of parameters in the measured arrays.
     pub parameters: usize,
-    /// Reading and summing float32 values, the minimum work of any fold.
+    /// Reading and summing float32 values, which is the minimum work of any fold.
     pub read: f64,
     /// y ← y + a·x in float32, the work of an inexact fold.
     pub axpy: f64,
     /// The exact fold alone: rounding float32 to the grid and adding to 64-bit integers.
     pub fold: f64,
-    /// SHA-256 of the values' bytes, with which blobs are named.
+    /// SHA-256 of the values' bytes. Blobs are named by such digests.
     pub sha256: f64,
-    /// BLAKE3 of the values' bytes, with which uploads are verified.
+    /// BLAKE3 of the values' bytes. Uploads are verified by such digests.
     pub blake3: f64,
     /// The exact fold with a check of every value, as in an upload.
     pub checked_fold: f64,
 }
 
-/// Measures the fold, a streaming read and an axpy on one thread.
+/// Measures the folds, a streaming read, an axpy and the hashes on one thread.
 pub fn measure(parameters: usize) -> Folds {
     let x: Vec<f32> = (0..parameters).map(|i| (i % 1000) as f32 * 1e-3 - 0.5).collect();
     let bytes: Vec<u8> = x.iter().flat_map(|value| value.to_le_bytes()).collect();
@@ -67,7 +67,7 @@ pub fn measure(parameters: usize) -> Folds {
     }
 }
 
-/// Sums the values with sixteen accumulators, so that additions do not wait for each other.
+/// Sums the values with sixteen accumulators, so that no addition waits for the previous one.
 fn read_all(x: &[f32]) -> f32 {
     let (lanes, rest) = x.as_chunks::<16>();
     let mut sums = [0f32; 16];

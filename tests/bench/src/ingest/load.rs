@@ -18,29 +18,30 @@ use serde::Serialize;
 
 use crate::{Failure, clock, folder::TemporaryFolder, host::Ready, process};
 
-/// One cell of the table.
+/// The results for one number of parameters and one number of clients.
 #[derive(Serialize)]
 pub struct Cell {
-    /// Parameters, float32.
+    /// The number of float32 parameters of the model.
     pub parameters: usize,
-    /// Clients that upload at the same time.
+    /// The number of clients that upload at the same time.
     pub clients: usize,
-    /// Whether the connections are TLS 1.3.
+    /// Whether the connections use TLS 1.3.
     pub tls: bool,
-    /// Updates that were accepted.
+    /// The number of accepted updates.
     pub updates: u64,
-    /// Accepted updates per second, clients and coordinator on the same machine.
+    /// Accepted updates per second, with the clients and the coordinator on the same machine.
     pub updates_per_second: f64,
-    /// The coordinator's CPU milliseconds per accepted update: check-in, model down, update up, aggregation.
+    /// The coordinator's CPU milliseconds per accepted update: check-in, model download, update upload, and
+    /// aggregation.
     pub cpu_ms_per_update: f64,
-    /// The kernel's part of these CPU milliseconds, for sockets and the round log.
+    /// The part of `cpu_ms_per_update` that the kernel spends on sockets and the round log.
     pub kernel_ms_per_update: f64,
     /// The coordinator's peak memory, in MiB.
     pub peak_memory_mib: f64,
 }
 
-/// Runs rounds against a coordinator in a separate process. In each round, all clients fetch the weights and upload an
-/// update.
+/// Runs rounds against a coordinator in a separate process. In each round, every client fetches the weights and uploads
+/// an update.
 pub fn measure(parameters: usize, clients: usize, rounds: u64, is_plain: bool) -> Result<Cell, Failure> {
     let folder = TemporaryFolder::new(&format!("{parameters}-{clients}"))?;
     let mut coordinator = start(folder.path(), parameters, clients, rounds, is_plain)?;
@@ -83,7 +84,7 @@ fn run(
     runtime.block_on(async {
         let cohort = enrol(&ready, clients).await?;
         let values: Arc<Vec<f32>> = Arc::new((0..parameters).map(|i| (i % 997) as f32 * 1e-5).collect());
-        // A warm-up round, which opens connections and fills caches.
+        // A warm-up round opens connections and fills caches.
         round(&cohort, &values, ready.schema_digest).await?;
         let cpu = process::cpu_time(coordinator.id())?;
         let started = clock::start();
@@ -109,7 +110,7 @@ fn run(
     })
 }
 
-/// Enrols clients, each with its own connections.
+/// Enrols clients. Each has its own connections.
 pub async fn enrol(ready: &Ready, clients: usize) -> Result<Vec<Transport>, Failure> {
     let certificate_pem = ready.root_certificate.as_ref().map(std::fs::read).transpose()?;
     let host = Host::system()?;
@@ -125,7 +126,7 @@ pub async fn enrol(ready: &Ready, clients: usize) -> Result<Vec<Transport>, Fail
     Ok(transports)
 }
 
-/// Runs one round: every client is drawn, fetches the weights, and uploads an update.
+/// Runs one round, in which every client is drawn, fetches the weights, and uploads an update.
 async fn round(cohort: &[Transport], values: &Arc<Vec<f32>>, schema_digest: [u8; 32]) -> Result<(), Failure> {
     let mut tasks = tokio::task::JoinSet::new();
     for transport in cohort {

@@ -17,7 +17,7 @@ pub struct Arguments {
     /// Clients that upload at the same time
     #[arg(long, value_delimiter = ',', default_values_t = [10, 50, 500])]
     clients: Vec<usize>,
-    /// Maximum bytes of updates in a cell of the table; a larger cell runs fewer rounds or is skipped
+    /// Maximum bytes of all updates in a cell of the table; a cell with more bytes runs fewer rounds or is skipped
     #[arg(long, default_value_t = 4_000_000_000)]
     bytes_max: u64,
     /// Maximum rounds of a cell
@@ -31,7 +31,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Measures and prints.
+/// Measures the fold and all cells, and prints the tables.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     // A million parameters fit into a large cache; ten million do not.
     for parameters in [1_000_000, 10_000_000] {

@@ -17,10 +17,10 @@ use crate::Failure;
 
 const CLIENTS: u64 = 100;
 const COHORT: u64 = 10;
-/// The number of words: 500 uninformative ones, and 50 rare ones for each of ten classes.
+/// The number of words: 500 uninformative words, and 50 rare words for each of ten classes.
 const FEATURES: usize = 500 + 50 * 10;
 const CLIENT_RATES: [f64; 4] = [0.03, 0.1, 0.3, 1.0];
-/// Server learning rates of FedAvgM, and then of the adaptive optimizers.
+/// The server learning rates to try, for FedAvg and FedAvgM, and for the adaptive optimizers.
 const PLAIN_RATES: [f64; 4] = [0.3, 1.0, 3.0, 10.0];
 const ADAPTIVE_RATES: [f64; 4] = [0.003, 0.01, 0.03, 0.1];
 const METHODS: [(&str, &str, &[f64]); 5] = [

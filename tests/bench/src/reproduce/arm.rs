@@ -5,19 +5,19 @@ use serde_json::{Value, json};
 
 use crate::Failure;
 
-/// One configuration of an experiment, which runs with every seed.
+/// One configuration of an experiment. It runs once with every seed.
 #[derive(Clone, Debug)]
 pub struct Arm {
-    /// The group in which it is compared, such as a data set or a kind of attack.
+    /// The group within which the arm is compared with others, for example a data set or a kind of attack.
     pub group: String,
-    /// Its name within the group.
+    /// The arm's name within the group.
     pub name: String,
-    /// The tuned settings as text; empty if none were tuned.
+    /// The settings that were chosen by tuning, as text; empty if none were.
     pub tuned: String,
     pub task: TaskDescription,
     pub world: WorldSettings,
     pub onnx: Bytes,
-    /// The number of rounds after which it ends, including abandoned ones.
+    /// The number of rounds, including abandoned ones, after which the run ends.
     pub rounds_max: usize,
     /// The interval between evaluations, in versions.
     pub evaluate_every: u64,
@@ -28,7 +28,7 @@ impl Arm {
     /// task's name, population, aggregator and stop conditions if they are missing.
     ///
     /// # Errors
-    /// Names the invalid field.
+    /// Returns an error that names the invalid field.
     pub fn new(
         (group, name): (&str, &str),
         mut task: Value,
@@ -41,7 +41,7 @@ impl Arm {
             ("name", json!(label)),
             ("population", json!("simulated")),
             ("stop", json!({ "rounds": rounds_max })),
-            // The aggregator of the papers with honest clients.
+            // The aggregator that the papers use with honest clients.
             ("aggregator", json!({ "kind": "weighted_mean" })),
         ] {
             if task.get(field).is_none() {
@@ -67,7 +67,7 @@ impl Arm {
         })
     }
 
-    /// Sets the text about tuned settings.
+    /// Sets the text about the tuned settings.
     pub fn tuned(self, tuned: String) -> Self {
         Self { tuned, ..self }
     }
@@ -77,7 +77,7 @@ impl Arm {
         Self { evaluate_every, ..self }
     }
 
-    /// Returns the settings for a report.
+    /// Returns the names and values of the settings, for a report.
     pub fn settings(&self) -> Vec<(String, String)> {
         let show = |value: Value| value.to_string();
         let json = |value: Result<Value, serde_json::Error>| show(value.unwrap_or_default());

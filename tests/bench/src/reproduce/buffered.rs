@@ -1,4 +1,4 @@
-//! FedBuff against synchronous rounds, with the same number of clients in training.
+//! Compares FedBuff with synchronous rounds that have the same number of clients in training.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ use crate::Failure;
 const CLIENTS: u64 = 50;
 /// The number of clients that train at the same time, in every arm.
 const CONCURRENCY: u64 = 30;
-/// FedBuff's K.
+/// FedBuff's K, the number of updates per commit.
 const BUFFER: u64 = 10;
 const SCALE_SECONDS: f64 = 60.0;
 const TARGET: f64 = 0.9;
@@ -44,7 +44,8 @@ pub fn run(lab: &Lab) -> Result<Finding, Failure> {
         }
         families.push(family);
     }
-    // Reaching the target earlier is better. Among arms that never reach it, higher accuracy is better.
+    // An arm that reaches the target earlier is better. Among arms that never reach it, the arm with the higher
+    // accuracy is better.
     let score = |trial: &Trial| match trial.minutes_to(TARGET) {
         Some(minutes) => Some(-minutes),
         None => Some(trial.late(Shows::Accuracy)? - 1e6),

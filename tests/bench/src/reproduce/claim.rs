@@ -1,4 +1,4 @@
-//! A published claim and our result, with three marks: direction, size and significance.
+//! A published claim and our result. Three marks compare them: direction, size and significance.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
@@ -8,11 +8,11 @@ use super::{
     students_t::CONFIDENCE,
 };
 
-/// The unit of a figure.
+/// The unit of a figure, and how it is displayed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unit {
     name: &'static str,
-    /// The factor from the figure to the displayed number.
+    /// The factor by which a figure is multiplied for display.
     factor: f64,
     decimals: usize,
 }
@@ -32,26 +32,26 @@ impl<'de> Deserialize<'de> for Unit {
 }
 
 impl Unit {
-    /// A ratio.
+    /// A ratio of two figures.
     pub const TIMES: Self = Self { name: "×", factor: 1.0, decimals: 1 };
     /// Percentage points, for shares.
     pub const POINTS: Self = Self { name: " points", factor: 100.0, decimals: 1 };
-    /// A loss.
+    /// A difference of losses.
     pub const LOSS: Self = Self { name: " loss", factor: 1.0, decimals: 2 };
     /// Staleness in model versions.
     pub const VERSIONS: Self = Self { name: " versions", factor: 1.0, decimals: 2 };
-    /// Trainings of clients.
+    /// The number of trainings by clients.
     pub const TRAININGS: Self = Self { name: " trainings", factor: 1.0, decimals: 0 };
 
     const ALL: [Self; 5] = [Self::TIMES, Self::POINTS, Self::LOSS, Self::VERSIONS, Self::TRAININGS];
 
     fn show(self, value: f64) -> String {
         let text = format!("{:.*}", self.decimals, value * self.factor);
-        // A zero has no sign.
+        // Zero is shown without a sign.
         if text.trim_matches(['-', '0', '.']).is_empty() { text.replace('-', "") } else { text }
     }
 
-    /// Adds one decimal if the displayed interval would otherwise have no width.
+    /// Returns the unit with one more decimal if both ends of the interval would otherwise look equal.
     fn telling(self, low: f64, high: f64) -> Self {
         let decimals = self.decimals + usize::from(low != high && self.show(low) == self.show(high));
         Self { decimals, ..self }
@@ -62,7 +62,7 @@ impl Unit {
     }
 }
 
-/// The published side of a bound, or the published range.
+/// The side of a bound on which the published result lies, or the published range.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Says {
@@ -72,7 +72,7 @@ pub enum Says {
 }
 
 impl Says {
-    /// Returns the bound that decides about the estimate. Of two bounds, this is the nearer one.
+    /// Returns the bound against which the estimate is tested. For a range, this is the nearer end.
     fn bound(self, estimate: &Estimate) -> f64 {
         match self {
             Says::Above(bound) | Says::Below(bound) => bound,
@@ -93,7 +93,7 @@ impl Says {
         if is_published { Direction::AsPublished } else { Direction::Opposite }
     }
 
-    /// Returns the bounds as text, unless the bound is the natural one: a difference of 0 or a ratio of 1.
+    /// Returns the bounds as text. Returns `None` for the natural bound: a difference of 0 or a ratio of 1.
     fn margin(self, unit: Unit) -> Option<String> {
         let natural = if unit == Unit::TIMES { 1.0 } else { 0.0 };
         match self {
@@ -105,7 +105,7 @@ impl Says {
     }
 }
 
-/// A claim with one comparison.
+/// A published claim that is tested by one comparison.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(from = "Kept")]
 pub struct Claim {
@@ -119,7 +119,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Creates a claim without a published size.
+    /// Creates a claim for which no size was published.
     pub fn new(
         published: impl Into<String>,
         unit: Unit,
@@ -129,22 +129,22 @@ impl Claim {
         Self { published: published.into(), unit, says, size: None, arms: String::new(), estimate }
     }
 
-    /// Sets the published size, in the same unit.
+    /// Sets the published size, in the unit of the claim.
     pub fn sized(self, size: f64) -> Self {
         Self { size: Some(size), ..self }
     }
 
-    /// Shows the means of the arms before the estimate.
+    /// Sets the text with the means of the arms, which is shown before the estimate.
     pub fn of_arms(self, arms: impl Into<String>) -> Self {
         Self { arms: arms.into(), ..self }
     }
 
-    /// Returns whether the estimate is on the published side of the bound.
+    /// Returns the side of the bound on which the estimate lies, compared with the published side.
     pub fn direction(&self) -> Direction {
         self.estimate.as_ref().map_or(Direction::NotMeasured, |one| self.says.direction(one.value))
     }
 
-    /// Compares the estimate with the published size.
+    /// Returns the comparison of the estimate's interval with the published size.
     pub fn size(&self) -> Size {
         let Some(published) = self.size else { return Size::NonePublished };
         match self.estimate.as_ref().ok().and_then(|one| one.interval) {
@@ -155,7 +155,7 @@ impl Claim {
         }
     }
 
-    /// Returns whether the interval excludes the bound.
+    /// Returns the result of the test whether the interval excludes the bound.
     pub fn significance(&self) -> Significance {
         let Ok(estimate) = &self.estimate else { return Significance::NotMeasured };
         match (estimate.interval, estimate.p_value(self.says.bound(estimate))) {
@@ -206,7 +206,7 @@ impl Claim {
     }
 }
 
-/// The stored form of a claim. Its marks are computed again when it is read.
+/// The stored form of a claim. The marks are not stored; they are computed again.
 #[derive(Deserialize)]
 struct Kept {
     published: String,
@@ -273,7 +273,8 @@ mod tests {
         (claim.direction(), claim.size(), is_significant)
     }
 
-    /// A measured factor of 3.8 does not reproduce a published one of 31.3, although both are above 1.
+    /// The interval around a measured factor of 3.8 must not count as a reproduction of a published factor of 31.3,
+    /// although both factors are above 1.
     #[test]
     fn an_interval_shows_its_width() {
         let shown = |low, high| {
@@ -298,7 +299,7 @@ mod tests {
         assert_eq!(claim.cells()[0], "local work saves rounds: 31.3×");
     }
 
-    /// Five seeds cannot distinguish means of 84.6 and 85.7 with deviations of 2.3 and 2.4.
+    /// With five seeds, means of 84.6 and 85.7 with standard deviations of 2.3 and 2.4 cannot be distinguished.
     #[test]
     fn means_within_the_noise_of_their_seeds_are_not_significant() {
         let bounded = Sample::of(&[0.823, 0.834, 0.846, 0.858, 0.869]);

@@ -1,4 +1,4 @@
-//! Accuracy against the number of bytes that clients send.
+//! Compares accuracies with the numbers of bytes that clients send.
 
 use bytes::Bytes;
 use folkmoot_engine::onnx::build::mlp;
@@ -23,7 +23,7 @@ const DENSE: &str = "none";
 const AIM: f64 = 30.0;
 /// The accepted loss of accuracy: one percentage point.
 const POINT: f64 = 0.01;
-/// Every codec with its useful settings, by family. Additional rules of a recipe follow the codec.
+/// Every codec with its useful settings, by family. A setting may include further rules of a recipe after the codec.
 const FAMILIES: [(&str, &[&str]); 13] = [
     ("floats", &["bf16", "fp16"]),
     ("fixed", &["fixed:8", "fixed:4,rotated=true"]),
@@ -40,7 +40,8 @@ const FAMILIES: [(&str, &[&str]); 13] = [
     ("eden", &["eden:4", "eden:2", "eden:1"]),
 ];
 
-/// Rounds with few examples, for which sufficient factors are designed. One step per round is federated SGD.
+/// Rounds with few examples, the case for which sufficient factors are designed. A round with one step is federated
+/// SGD.
 const FEW: [(&str, u32, u32, &[&str]); 2] = [
     (
         "The perceptron, one step on eight examples a round",
@@ -57,11 +58,11 @@ const FEW: [(&str, u32, u32, &[&str]); 2] = [
 ];
 const FACTORS: &str = "sufficient_factors";
 
-/// A model and its local training.
+/// A model and how clients train it.
 struct Subject {
     group: &'static str,
     onnx: Bytes,
-    /// The number of steps and the batch size; `None` for two passes with batches of ten.
+    /// The number of steps and the batch size; `None` for two epochs with batches of ten.
     few: Option<(u32, u32)>,
     codecs: Vec<&'static str>,
 }
@@ -126,7 +127,7 @@ fn task(codec: &str, few: Option<(u32, u32)>) -> Value {
     task
 }
 
-/// Returns the bytes of an accepted update.
+/// Returns the mean number of bytes of an accepted update.
 fn bytes_of_an_update(trial: &Trial) -> Option<f64> {
     let sums = trial.rounds.iter().map(|row| (row.bytes_up as f64, row.reported as f64));
     let (bytes, updates) = sums.fold((0.0, 0.0), |sum, row| (sum.0 + row.0, sum.1 + row.1));
@@ -137,7 +138,7 @@ fn bytes_of_an_update(trial: &Trial) -> Option<f64> {
 struct Outcome {
     codec: String,
     accuracy: Spread,
-    /// The loss of accuracy compared with float32 and the same seed.
+    /// The loss of accuracy relative to float32 with the same seed.
     lost: Sample,
     bytes: f64,
     times_fewer: f64,
@@ -200,7 +201,7 @@ fn finding(series: Vec<Series>, subjects: &[Subject], rounds: usize) -> Finding 
     }
 }
 
-/// Returns the claims about sufficient factors, for rounds whose delta is a sum of few outer products.
+/// Returns the claims about sufficient factors. They are for rounds whose delta is a sum of few outer products.
 fn claims_of_factors(group: &str, outcomes: &[Outcome]) -> Vec<Claim> {
     let factors = outcomes.iter().filter(|one| one.codec.starts_with(FACTORS));
     let claim = |one: &Outcome| {
@@ -214,7 +215,7 @@ fn claims_of_factors(group: &str, outcomes: &[Outcome]) -> Vec<Claim> {
     factors.map(claim).collect()
 }
 
-/// Returns a claim for every codec that reaches the target. Choosing only the best by its loss would be biased.
+/// Returns a claim for every codec that reaches the target. A claim only for the best codec would be biased.
 fn claims_of(group: &str, outcomes: &[Outcome]) -> Vec<Claim> {
     let lost = |published: String, one: &Outcome| {
         let claim = Claim::new(published, Unit::POINTS, Says::Below(POINT), Estimate::mean(&one.lost));
@@ -261,7 +262,7 @@ fn table(group: &str, outcomes: &[Outcome]) -> Table {
     table
 }
 
-/// Returns one line of the plot for each family, through its settings.
+/// Returns one line of the plot for each family. A line connects the family's settings.
 fn lines(outcomes: &[Outcome]) -> Vec<Line> {
     let point = |codec: &&str| {
         let one = outcomes.iter().find(|outcome| outcome.codec == **codec)?;

@@ -1,11 +1,11 @@
-//! Writes an experiment's part of `docs/experiments.md`, between two marks.
+//! Writes an experiment's part of `docs/experiments.md`, which lies between two marks.
 
 use std::{fs, path::PathBuf};
 
 use super::finding::Finding;
 use crate::Failure;
 
-/// The mark at the end of every part.
+/// The mark that ends every part.
 const END: &str = "<!-- made by a command until here -->\n";
 
 fn begin(name: &str) -> String {
@@ -16,7 +16,7 @@ fn docs() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs")
 }
 
-/// Replaces the part of an experiment in `docs/experiments.md`, its figures by seed, and its plot.
+/// Replaces an experiment's part of `docs/experiments.md`, its stored figures of each seed, and its plot.
 ///
 /// # Errors
 /// If the page has no marks for the experiment, or a file cannot be read or written.
@@ -58,7 +58,7 @@ mod tests {
         assert_eq!(replaced("# A\n", "a", "new\n"), None);
     }
 
-    /// Every table of the page must equal the code's output for the stored figures by seed.
+    /// Every table of the page must equal the output of the code for the stored figures of each seed.
     #[test]
     fn every_row_of_the_page_has_the_interval_and_the_marks_of_its_kept_figures() {
         let page = fs::read_to_string(docs().join("experiments.md")).unwrap();

@@ -11,14 +11,14 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// 784-200-200-10.
+    /// Creates the perceptron with the layer widths 784, 200, 200 and 10.
     pub fn two_nn(weights: &mut Weights) -> Result<Self, Failure> {
         let mut dense = |inputs, outputs| Dense::of_gemm(weights, inputs, outputs);
         let dense = vec![dense(784, 200)?, dense(200, 200)?, dense(200, 10)?];
         Ok(Self { convolutions: Vec::new(), dense })
     }
 
-    /// Two convolutions of 5x5 and two dense layers.
+    /// Creates the network of two 5x5 convolutions and two dense layers.
     pub fn cnn(weights: &mut Weights) -> Result<Self, Failure> {
         let convolutions = vec![Convolution::new(weights, 1, 32, 5)?, Convolution::new(weights, 32, 64, 5)?];
         let dense = vec![Dense::of_gemm(weights, 3136, 512)?, Dense::of_gemm(weights, 512, 10)?];

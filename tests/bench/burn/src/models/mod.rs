@@ -1,4 +1,4 @@
-//! The models, each equal to its ONNX file.
+//! The models. Each equals the model in an ONNX file.
 
 mod chain;
 mod residual_cnn;
@@ -58,18 +58,18 @@ impl ModelName {
     }
 }
 
-/// A model with its batch.
+/// A model and the batch on which it trains.
 pub struct Prepared {
-    /// The model itself.
+    /// The model and its batch.
     pub training: Box<dyn Train>,
-    /// Its weights and its running statistics.
+    /// The number of values of its weights and running statistics.
     pub parameters: usize,
 }
 
 /// Copies a model and a batch to the device.
 ///
-/// The weights and the batch are read from the folder if there is one, and are random otherwise. `rows` is the size of
-/// the batch.
+/// If a folder is given, the weights and the batch are read from it; otherwise both are random. `rows` is the size of
+/// the batch; it is required without a folder.
 ///
 /// # Errors
 /// Fails if the files do not fit the model.

@@ -16,12 +16,12 @@ pub struct ResidualCnn {
 }
 
 impl ResidualCnn {
-    /// With group normalization.
+    /// Creates the model with group normalization.
     pub fn with_group_norm(weights: &mut Weights) -> Result<Self, Failure> {
         Self::new(weights, |_| Ok(None))
     }
 
-    /// With batch normalization.
+    /// Creates the model with batch normalization.
     pub fn with_batch_norm(weights: &mut Weights) -> Result<Self, Failure> {
         Self::new(weights, |weights| Ok(Some(RunningStatistics::new(weights, CHANNELS)?)))
     }
@@ -63,8 +63,8 @@ impl Network for ResidualCnn {
     }
 }
 
-/// A convolution without a bias, followed by batch normalization if there are running statistics, else group
-/// normalization.
+/// A convolution without a bias, followed by a normalization: batch normalization if there are running statistics,
+/// otherwise group normalization.
 struct NormalizedConvolution {
     convolution: Convolution,
     normalization: Normalization,

@@ -61,7 +61,8 @@ impl Network for Transformer {
     }
 }
 
-/// Attention and then two dense layers per position, both with pre-normalization and a residual connection.
+/// Attention, followed by two dense layers for each position. Both parts have pre-normalization and a residual
+/// connection.
 struct Block {
     before_attention: Normalization,
     /// The projections of queries, keys and values in one layer.
@@ -115,7 +116,8 @@ impl Block {
     }
 }
 
-/// Returns the causal mask `[1, 1, POSITIONS, POSITIONS]`, which is 0 where a position may attend.
+/// Returns the causal mask `[1, 1, POSITIONS, POSITIONS]`. It is 0 where a position may attend to another, and very
+/// negative elsewhere.
 fn causal_mask(device: &Device) -> Tensor<4> {
     let is_later = |index: usize| index % POSITIONS > index / POSITIONS;
     let value = |index| if is_later(index) { HIDDEN_POSITION } else { 0.0 };
