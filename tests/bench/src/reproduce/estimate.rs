@@ -1,9 +1,10 @@
-//! Intervals over seeds.
+//! Confidence intervals over seeds.
 //!
-//! A difference of means has Welch's t interval (Welch 1947, "The generalization of 'Student's' problem when several
-//! different population variances are involved", equation 27). A contrast of more than two means has its extension with
-//! the degrees of freedom of Satterthwaite (1946, "An approximate distribution of estimates of variance components").
-//! A factor is a difference of logarithms: a ratio of geometric means with an asymmetric interval.
+//! The interval of a difference of means is Welch's t interval (Welch 1947, "The generalization of 'Student's' problem
+//! when several different population variances are involved", equation 27). A contrast of more than two means uses the
+//! same interval with the degrees of freedom of Satterthwaite (1946, "An approximate distribution of estimates of
+//! variance components"). A factor is estimated as a difference of logarithms. It is a ratio of geometric means with an
+//! asymmetric interval.
 
 use std::fmt;
 
@@ -15,38 +16,38 @@ use super::{
     students_t::{quantile, students_t},
 };
 
-/// A standard error below this share of the compared values is a rounding error; the seeds then agree.
+/// A standard error below this share of the compared values is only a rounding error: all seeds have the same result.
 const ROUNDING: f64 = 1e-12;
 
-/// One figure of one arm, measured with each seed.
+/// One figure of one arm, measured once for each seed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// The name of the arm.
     pub name: String,
-    /// The figures in the order of the seeds. A seed without a figure is left out.
+    /// The figures in the order of the seeds. Seeds without a figure are left out.
     pub values: Vec<f64>,
     /// The number of seeds that were run.
     pub seeds: usize,
 }
 
 impl Sample {
-    /// Creates a sample in which every seed has a figure.
+    /// Creates a sample in which every seed has one of these figures.
     #[cfg(test)]
     pub fn of(values: &[f64]) -> Self {
         Self { name: "sample".to_owned(), values: values.to_vec(), seeds: values.len() }
     }
 
-    /// Returns the mean, if every seed has a figure.
+    /// Returns the mean; `None` unless every seed has a figure.
     pub fn mean(&self) -> Option<f64> {
         let spread = self.whole().ok()?;
         Some(spread.mean)
     }
 
-    /// Returns the mean and spread of the figures. Every seed must have one, because a mean over only the seeds that
+    /// Returns the mean and spread of the figures. Every seed must have a figure: a mean over only the seeds that
     /// reached a target would be biased.
     ///
     /// # Errors
-    /// Names the number of seeds with a figure if some have none.
+    /// If some seeds have no figure, returns a text with the number of seeds that have one.
     fn whole(&self) -> Result<Spread, String> {
         let Self { name, values, seeds } = self;
         match Spread::of(values) {
@@ -88,7 +89,7 @@ impl Interval {
 pub enum Scale {
     /// Values as measured.
     Plain,
-    /// Logarithms of values, whose difference is a factor.
+    /// Means of logarithms, whose difference is the logarithm of a factor.
     Factor,
 }
 
@@ -113,18 +114,19 @@ impl Scale {
 #[serde(try_from = "Kept")]
 pub struct Estimate {
     pub value: f64,
-    /// `None` if an arm has one seed.
+    /// The confidence interval; `None` if an arm has only one seed.
     pub interval: Option<Interval>,
     pub scale: Scale,
-    /// The standard error on the scale. It is 0 if all seeds agree, and `None` if an arm has one seed.
+    /// The standard error, on the scale. It is 0 if all seeds have the same figure, and `None` if an arm has only one
+    /// seed.
     pub standard_error: Option<f64>,
-    /// `None` if the standard error is 0 or unknown.
+    /// The degrees of freedom; `None` if the standard error is 0 or unknown.
     pub degrees_of_freedom: Option<f64>,
     /// The samples, each with its coefficient in the contrast.
     pub samples: Vec<(f64, Sample)>,
 }
 
-/// The stored form of an estimate. The rest is computed from it.
+/// The stored form of an estimate. The other values are computed from it.
 #[derive(Deserialize)]
 struct Kept {
     scale: Scale,
@@ -140,26 +142,26 @@ impl TryFrom<Kept> for Estimate {
 }
 
 impl Estimate {
-    /// Estimates `one − other`.
+    /// Estimates the difference `one − other`.
     ///
     /// # Errors
-    /// Names an arm that has a seed without a figure.
+    /// Returns a text that names an arm with a seed that has no figure.
     pub fn difference(one: &Sample, other: &Sample) -> Result<Self, String> {
         Self::contrast(Scale::Plain, vec![(1.0, one.clone()), (-1.0, other.clone())])
     }
 
-    /// Estimates `one / other`.
+    /// Estimates the ratio `one / other`.
     ///
     /// # Errors
-    /// The errors of [`difference`](Self::difference), and if a figure is not above 0.
+    /// As for [`difference`](Self::difference). Also fails if a figure is not above 0.
     pub fn factor(one: &Sample, other: &Sample) -> Result<Self, String> {
         Self::contrast(Scale::Factor, vec![(1.0, one.clone()), (-1.0, other.clone())])
     }
 
-    /// Estimates a mean.
+    /// Estimates the mean of one sample.
     ///
     /// # Errors
-    /// The errors of [`difference`](Self::difference).
+    /// As for [`difference`](Self::difference).
     pub fn mean(of: &Sample) -> Result<Self, String> {
         Self::contrast(Scale::Plain, vec![(1.0, of.clone())])
     }
@@ -167,7 +169,7 @@ impl Estimate {
     /// Estimates the sum of the means, each multiplied by its coefficient.
     ///
     /// # Errors
-    /// Names an arm that has a seed without a figure, or with a figure that has no logarithm.
+    /// Returns a text that names an arm with a seed that has no figure, or with a figure that has no logarithm.
     pub fn contrast(scale: Scale, samples: Vec<(f64, Sample)>) -> Result<Self, String> {
         let (mut sum, mut variance, mut per_freedom) = (0.0, 0.0, 0.0);
         let (mut size, mut is_single) = (0.0, false);
@@ -199,8 +201,8 @@ impl Estimate {
         Ok(Self { value: scale.back(sum), interval, scale, standard_error, degrees_of_freedom, samples })
     }
 
-    /// Returns the two-sided p-value: the probability of an estimate at least as far from `bound` if `bound` is the
-    /// true value. Returns `None` if there is no standard error.
+    /// Returns the two-sided p-value: the probability of an estimate at least as far from `bound` as this one, if
+    /// `bound` is the true value. Returns `None` if the standard error is 0 or unknown.
     pub fn p_value(&self, bound: f64) -> Option<f64> {
         let away = (self.scale.to(self.value) - self.scale.to(bound)).abs();
         Some(2.0 * students_t(self.degrees_of_freedom?).sf(away / self.standard_error?))
@@ -231,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_mean_of_five_seeds_has_the_tabulated_t_of_four_degrees() {
-        // The standard deviation of the five values is √2.5, and t is 2.776.
+        // The standard deviation of the five values is √2.5, and the quantile of t is 2.776.
         let estimate = Estimate::mean(&Sample::of(&[1.0, 2.0, 3.0, 4.0, 5.0])).unwrap();
         let half = 2.776_445 * (2.5f64 / 5.0).sqrt();
         assert!(is_near(estimate.interval.unwrap().high - 3.0, half));

@@ -1,4 +1,4 @@
-//! FedAvg's trade-off: more local steps, fewer rounds.
+//! Tests FedAvg's trade-off: with more local steps, fewer rounds are needed.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ const fn setting(clients: u64, epochs: u32, batch_size: u32) -> Setting {
     Setting { clients, epochs, batch_size }
 }
 
-/// The settings. The first is FedSGD; the last two have a different C.
+/// The settings. The first is FedSGD; the last two have other numbers of clients per round.
 const SETTINGS: [Setting; 8] = [
     setting(5, 1, ALL),
     setting(5, 5, ALL),
@@ -43,7 +43,8 @@ const SETTINGS: [Setting; 8] = [
     setting(1, 1, 10),
     setting(50, 1, 10),
 ];
-/// Published speed-ups over FedSGD in rounds, from table 2 (CNN, MNIST), for IID and non-IID data, by setting.
+/// The published speed-ups in rounds over FedSGD (table 2, CNN, MNIST). Each entry has a setting's index and its
+/// speed-ups for IID and non-IID data.
 const PUBLISHED: [(usize, [f64; 2]); 5] =
     [(1, [3.5, 0.5]), (2, [18.4, 1.4]), (3, [2.7, 0.7]), (4, [31.3, 2.1]), (5, [34.8, 2.8])];
 const FED_SGD: usize = 0;
@@ -51,7 +52,7 @@ const MOST_WORK: usize = 5;
 const TENTH: usize = 2;
 const ONE_CLIENT: usize = 6;
 const EVERYBODY: usize = 7;
-/// Published speed-ups over one client per round, from table 1 (2NN).
+/// The published speed-ups over rounds with one client (table 1, 2NN), in the same form.
 const PUBLISHED_SHARES: [(usize, [f64; 2]); 2] = [(TENTH, [3.6, 4.9]), (EVERYBODY, [4.5, 8.6])];
 const GROUPS: [&str; 2] = ["IID", "2 shards each"];
 
@@ -67,7 +68,8 @@ pub fn run(lab: &Lab) -> Result<Finding, Failure> {
             families.push(setting.family(group, &partition, &onnx, rounds_max)?);
         }
     }
-    // Fewer rounds are better. Among arms that never reach the target, higher accuracy is better.
+    // An arm that needs fewer rounds is better. Among arms that never reach the target, the arm with the higher
+    // accuracy is better.
     let score = |trial: &Trial| match trial.rounds_to(TARGET) {
         Some(rounds) => Some(-rounds),
         None => Some(trial.late(Shows::Accuracy)? - 1e6),
@@ -90,7 +92,7 @@ impl Setting {
         format!("E = {}, B = {batch}, {share}", self.epochs)
     }
 
-    /// Returns the arms that differ only in the client's learning rate.
+    /// Returns the arms of this setting, which differ only in the client's learning rate.
     fn family(
         &self,
         group: &str,
@@ -117,7 +119,7 @@ impl Setting {
         RATES.iter().map(arm).collect()
     }
 
-    /// Returns the number of steps of a client in a round: E·n/B, the paper's u.
+    /// Returns the number of a client's steps in a round: E·n/B, which the paper calls u.
     fn steps(&self) -> f64 {
         f64::from(self.epochs) * (EXAMPLES / f64::from(self.batch_size)).max(1.0)
     }
@@ -133,7 +135,7 @@ fn claims(rounds: &[Sample]) -> Vec<Claim> {
             for (half, factor) in factors.iter().enumerate() {
                 let (group, name, other) = (GROUPS[half], SETTINGS[*setting].name(), SETTINGS[over].name());
                 let against = if over == FED_SGD { "FedSGD" } else { &other };
-                // A factor below 1 means that the setting needs more rounds.
+                // A published factor below 1 means that the setting needs more rounds.
                 let says = if *factor > 1.0 { Says::Above(1.0) } else { Says::Below(1.0) };
                 let estimate = Estimate::factor(of(half, over), of(half, *setting));
                 let published = format!("{group}: fewer rounds with {name} than with {against} ({table})");
@@ -207,7 +209,7 @@ mod tests {
     use super::*;
     use crate::reproduce::marks::{Direction, Size};
 
-    /// All settings need 100 rounds, except those of the published factors 31.3 and 0.5.
+    /// In this test, all settings need 100 rounds, except those with the published factors 31.3 and 0.5.
     #[test]
     fn each_published_factor_is_a_row_of_its_own() {
         let mut rounds = vec![Sample::of(&[99.0, 100.0, 101.0]); GROUPS.len() * SETTINGS.len()];

@@ -1,4 +1,5 @@
-//! FedProx: dropped stragglers, stragglers with partial work, and partial work with a proximal term.
+//! Compares three ways to handle stragglers: dropping them, accepting partial work, and partial work with a proximal
+//! term.
 
 use bytes::Bytes;
 use folkmoot_engine::onnx::build::mlp;
@@ -18,11 +19,11 @@ use crate::Failure;
 const CLIENTS: u64 = 30;
 const COHORT: u64 = 10;
 const EPOCHS: u32 = 20;
-/// The values of α and β, which are equal.
+/// The values of α and β. Both are equal in each data set.
 const SETS: [f64; 3] = [0.0, 0.5, 1.0];
 const STRAGGLERS: [f64; 3] = [0.0, 0.5, 0.9];
-/// The seconds that a device needs for its whole work. A straggler needs forty, so it does three tenths within the
-/// limit.
+/// The seconds that a normal device needs for its whole work. A straggler needs 40 seconds, so it does three tenths of
+/// its work within the limit.
 const SECONDS: f64 = 10.0;
 const SLOWER: f64 = 4.0;
 const LIMIT_SECONDS: f64 = 12.0;
@@ -109,7 +110,7 @@ fn world(set: f64, share: f64) -> Value {
 }
 
 fn claims(series: &[Series]) -> Vec<Claim> {
-    // All claims are about 90 % stragglers.
+    // All claims are about the runs with 90 % stragglers.
     let of = |set: usize, method: usize, shows: Shows| -> Sample {
         let place = (set * STRAGGLERS.len() + STRAGGLERS.len() - 1) * METHODS.len() + method;
         series[place].sample(|trial| trial.late(shows))

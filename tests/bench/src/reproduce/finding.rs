@@ -14,23 +14,23 @@ pub struct Finding {
     /// The experiment's name on the command line.
     pub name: &'static str,
     pub title: &'static str,
-    /// The publications.
+    /// The publications whose claims are tested.
     pub source: &'static str,
-    /// Our setting in a few sentences.
+    /// A description of our setting in a few sentences.
     pub setting: String,
-    /// The target accuracy, if there is one.
+    /// The target accuracy; `None` if the experiment has none.
     pub target: Option<f64>,
     pub claims: Vec<Claim>,
     pub tables: Vec<Table>,
     /// Notes on differences from the publications, with their reasons.
     pub notes: Vec<String>,
     pub plot: Plot,
-    /// The series for reports.
+    /// The results of all arms, for reports.
     pub series: Vec<Series>,
 }
 
 impl Finding {
-    /// Returns the stored form, without the curves.
+    /// Returns the form that is stored, which has no curves.
     pub fn record(&self) -> Record {
         Record {
             name: self.name.to_owned(),
@@ -45,8 +45,8 @@ impl Finding {
     }
 }
 
-/// The stored form of a finding, as JSON. Every claim includes the figures of each seed, so that its interval and marks
-/// can be computed again without another run.
+/// The stored form of a finding, as JSON. Every claim includes the figures of each seed. So its interval and marks can
+/// be computed again without another run.
 #[derive(Serialize, Deserialize)]
 pub struct Record {
     pub name: String,
@@ -92,7 +92,7 @@ fn row(text: &mut String, cells: &[String]) {
 }
 
 impl Record {
-    /// Formats the finding as a part of `docs/experiments.md`.
+    /// Formats the finding as Markdown, for its part of `docs/experiments.md`.
     pub fn markdown(&self) -> String {
         let mut text = format!("{}\n\n{}\n\n{}\n\n", self.source, self.setting, self.sum());
         let heading = ["published", "ours, with its 95 % interval", "direction", "size", "significance"];

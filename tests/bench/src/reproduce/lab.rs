@@ -23,9 +23,9 @@ use super::{
 };
 use crate::{Failure, clock};
 
-/// The seed for tuning settings. Results are never measured with it.
+/// The seed with which settings are tuned. Results are never measured with it.
 const TUNING_SEED: u64 = 1000;
-/// The held-out share of the digits, on which every version is evaluated.
+/// The share of the digits that is held out. Every version is evaluated on it.
 const HELD_OUT_SHARE: f64 = 0.2;
 /// The number of the random stream that selects the held-out examples.
 const HELD_OUT: u64 = 1;
@@ -34,13 +34,13 @@ const HELD_OUT: u64 = 1;
 pub struct Lab {
     /// The number of runs of every arm, each with a different seed.
     pub seeds: u64,
-    /// Set for a quick run with few rounds.
+    /// True for a quick run with few rounds.
     pub is_quick: bool,
     threads: usize,
     digits: Dataset,
 }
 
-/// Ends a simulation after a number of rounds, committed or abandoned.
+/// Stops a simulation after a number of rounds. Abandoned rounds are included.
 struct Counted {
     left: usize,
 }
@@ -62,7 +62,7 @@ struct Errand {
 }
 
 impl Lab {
-    /// Reads the digits and creates the laboratory.
+    /// Reads the digits and creates a `Lab`.
     ///
     /// # Errors
     /// If the digits cannot be read.
@@ -72,7 +72,7 @@ impl Lab {
         Ok(Self { seeds, is_quick, threads, digits })
     }
 
-    /// Returns the digits' perceptron, 64-64-10.
+    /// Reads the model file of the digits' perceptron, 64-64-10.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -80,7 +80,7 @@ impl Lab {
         Ok(std::fs::read(examples("digits/model.onnx"))?.into())
     }
 
-    /// Returns the digits' CNN.
+    /// Reads the model file of the digits' CNN.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -104,8 +104,9 @@ impl Lab {
             .collect())
     }
 
-    /// Selects the best arm of each family with the tuning seed, and runs it with every seed. A larger `score` is
-    /// better, a trial without a score is worst, and the first of equal arms wins.
+    /// Selects the best arm of each family with the tuning seed, and then runs this arm with every seed. The arm with
+    /// the largest `score` is the best. A trial without a score is the worst. Among equal arms, the first one is
+    /// selected.
     ///
     /// # Errors
     /// If one of the simulations fails.
@@ -132,7 +133,7 @@ impl Lab {
         self.run(best.into_values().map(|(_, arm)| arm).collect())
     }
 
-    /// Runs simulations, several at a time. The results are in the order of the errands.
+    /// Runs simulations, several at a time. Returns the results in the order of `errands`.
     fn perform(&self, arms: &[Arm], errands: Vec<Errand>) -> Result<Vec<Trial>, Failure> {
         let begun = clock::start();
         let next = AtomicUsize::new(0);
@@ -210,7 +211,8 @@ impl Lab {
     }
 }
 
-/// Returns the success rate of the attack on the newest version, over the held-out examples that it targets.
+/// Returns the attack's success rate on the newest version, measured over the held-out examples that the attack
+/// targets.
 fn attack_success(arm: &Arm, outcome: &Outcome, held_out: &Examples) -> Result<Option<f64>, Failure> {
     let wanted = match arm.world.adversary.as_ref().map(|adversary| &adversary.attack) {
         Some(Attack::Backdoor(backdoor)) => backdoor.triggered(held_out)?,
@@ -229,7 +231,7 @@ fn attack_success(arm: &Arm, outcome: &Outcome, held_out: &Examples) -> Result<O
     Ok(Some(metrics.correct_count as f64 / metrics.example_count.max(1) as f64))
 }
 
-/// Returns the path of a file of the examples.
+/// Returns the path of a file in the folder `examples`.
 fn examples(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(path)
 }

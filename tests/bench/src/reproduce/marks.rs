@@ -1,4 +1,4 @@
-//! The marks of a claim: direction, size and significance, each independent of the others.
+//! The marks of a claim: direction, size and significance. They are independent of each other.
 
 use std::fmt;
 
@@ -25,17 +25,17 @@ impl fmt::Display for Direction {
     }
 }
 
-/// The comparison of the interval with the published size.
+/// The result of comparing the interval with the published size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Size {
-    /// The interval contains the published size. A wide interval contains many sizes.
+    /// The interval contains the published size. A wide interval is compatible with many sizes.
     Compatible,
     Smaller,
     Larger,
     /// There is no interval.
     NotKnown,
-    /// The source gives no size, or one of a task that is not comparable.
+    /// The source gives no size, or a size for a task that is not comparable.
     NonePublished,
 }
 
@@ -49,7 +49,7 @@ pub enum Significance {
     NotSignificant {
         p: f64,
     },
-    /// All seeds have the same result, so there is no variance to test with.
+    /// All seeds have the same result, so the variance is 0 and no test is possible.
     SeedsAgree,
     OneSeed,
     NotMeasured,

@@ -1,9 +1,8 @@
 //! `cargo xtask reproduce …`: repeats published experiments in the simulator.
 //!
 //! The coordinator, the sessions and the engine are those of the product; only time and the devices are simulated. The
-//! data sets are small. A comparison with a paper is therefore about the better method and the factor, never about the
-//! accuracy itself. Each claim has separate marks for its direction, its size and its statistical significance
-//! ([`claim`]).
+//! data sets are small. So comparisons with a paper are about which method is better and by what factor, never about
+//! accuracies. Each claim has separate marks for its direction, its size and its statistical significance ([`claim`]).
 //!
 //! # How to add an experiment
 //! Write `<experiment>.rs` with a `run` that takes the [`Lab`] and returns a [`Finding`], and add it to [`Experiment`].
@@ -37,7 +36,7 @@ use folkmoot_simulation::report::{Metric, RUNS_MAX, Report, Run};
 use self::{finding::Finding, lab::Lab, series::Series};
 use crate::Failure;
 
-/// The experiment and its extent.
+/// The experiment to run, and its extent.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The experiment
@@ -84,7 +83,7 @@ enum Experiment {
     Compressed,
 }
 
-/// Runs the experiment and prints the result.
+/// Runs an experiment and prints the result.
 ///
 /// # Errors
 /// If a simulation fails, or a file cannot be written.
@@ -125,7 +124,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Creates a report for each group of arms, from the first seed of each arm.
+/// Creates a report for each group of arms. It shows the run of each arm with the first seed.
 fn reports(finding: &Finding) -> Result<Vec<(String, String)>, Failure> {
     let mut groups: Vec<(String, Vec<Run>)> = Vec::new();
     for series in &finding.series {

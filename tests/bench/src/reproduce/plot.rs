@@ -3,20 +3,20 @@
 pub struct Plot {
     pub x: &'static str,
     pub y: &'static str,
-    /// Set if values are shares, which are shown in percent.
+    /// True if values are shares. They are shown in percent.
     pub is_share: bool,
-    /// Set if x is a base-2 logarithm, whose power of 2 is shown.
+    /// True if x is a base-2 logarithm. The axis then shows the power of 2.
     pub x_is_doubling: bool,
     pub panels: Vec<Panel>,
 }
 
-/// A panel.
+/// One panel of a plot.
 pub struct Panel {
     pub title: String,
     pub lines: Vec<Line>,
 }
 
-/// Means with their intervals.
+/// A line of means with confidence intervals.
 #[derive(Clone)]
 pub struct Line {
     pub name: String,
@@ -33,7 +33,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// Covers the values with about five ticks of a round step: 1, 2 or 5 times a power of ten.
+    /// Creates a scale that contains the values and has about five ticks. Its step is 1, 2 or 5 times a power of ten.
     pub fn covering(values: impl Iterator<Item = f64>) -> Self {
         let finite = values.filter(|value| value.is_finite());
         let (low, high) = finite
@@ -58,7 +58,7 @@ impl Scale {
         ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
     }
 
-    /// Formats a tick with as many decimals as the step has.
+    /// Formats a tick multiplied by `factor`, with as many decimals as the step needs.
     pub fn show(&self, tick: f64, factor: f64) -> String {
         let decimals = (-(self.step * factor).log10().floor()).max(0.0) as usize;
         format!("{:.decimals$}", tick * factor)

@@ -1,4 +1,4 @@
-//! Accuracy against epsilon.
+//! Compares accuracies at different epsilons.
 
 use bytes::Bytes;
 use folkmoot_coordinator::privacy::Terms;
@@ -22,13 +22,13 @@ const CLASSES: usize = 10;
 const EXAMPLES_PER_CLIENT: u64 = 10;
 const DELTA: f64 = 1e-6;
 const EPSILONS: [f64; 4] = [1.0, 2.0, 8.0, 16.0];
-/// The clipping norms among which fixed clipping uses the best.
+/// The clipping norms that fixed clipping tries. The best one is used.
 const NORMS: [f64; 3] = [0.3, 1.0, 3.0];
 const DIGITS: &str = "The digits";
 const MANY: &str = "Clients of an MNIST-shaped set";
-/// The largest loss of accuracy that counts as little.
+/// The loss of accuracy up to which a loss is called little.
 const LITTLE: f64 = 0.05;
-/// The range of the ratio of the norm to the median in which the norm counts as tracking the median.
+/// The range of norm / median in which the norm is said to track the median.
 const TRACKING: (f64, f64) = (0.75, 1.34);
 const NOT_PRIVATE: &str = "not private";
 /// The privacy mechanisms. All except `adaptive` clip to a fixed norm.
@@ -42,7 +42,7 @@ struct Size {
     rounds: usize,
     /// The maximum number of versions that include an update of one client.
     participations: u64,
-    /// The minimum number of versions between them, for mechanisms that need it.
+    /// The minimum number of versions between two such versions, for mechanisms that need a separation.
     separation: u64,
 }
 
@@ -59,7 +59,8 @@ pub fn run(lab: &Lab) -> Result<Finding, Failure> {
         participations,
         separation,
     };
-    // The separation allows a client exactly as many participations as the limit, so all methods allow the same number.
+    // The separation alone limits a client to as many participations as the limit, so all methods allow the same
+    // number.
     let sizes = match lab.is_quick {
         true => [size(DIGITS, 60, 15, 8, 3, 3), size(MANY, 400, 100, 9, 3, 3)],
         false => [size(DIGITS, 100, 25, 30, 10, 3), size(MANY, 10_000, 1_000, 30, 5, 6)],
@@ -76,8 +77,8 @@ pub fn run(lab: &Lab) -> Result<Finding, Failure> {
         {
             let name = format!("epsilon {epsilon}, {method}");
             if method == "adaptive" {
-                // With few reports, the noise on the count of short updates uses the whole budget, and the coordinator
-                // refuses the task.
+                // If there are few reports, the noise on the count of short updates uses up the whole budget, and the
+                // coordinator refuses the task.
                 families.extend(
                     arm(&name, privacy(epsilon, method, 0.0, size), &onnx, size).ok().map(|one| vec![one]),
                 );
@@ -127,7 +128,7 @@ fn arm(name: &str, privacy: Value, onnx: &Bytes, size: &Size) -> Result<Arm, Fai
         "privacy": privacy,
     });
     if is_local {
-        // A coarser grid with a larger range, for the noise that clients add.
+        // Noise that clients add needs a coarser grid with a larger range.
         task["grid"] = json!({ "fraction_bits": 20, "value_max": 4096.0, "weight_max": 1 });
     }
     let mut world = json!({ "clients": size.clients });
@@ -181,7 +182,7 @@ fn finding(series: Vec<Series>, sizes: &[Size]) -> Finding {
     }
 }
 
-/// Returns one line per method of the final accuracy by epsilon. The line without privacy is constant.
+/// Returns one line for each method: the final accuracy at each epsilon. The line without privacy is constant.
 fn lines(of_group: &[&Series]) -> Vec<Line> {
     let line = |name: &str, of: &dyn Fn(f64) -> String| {
         let point = |epsilon: f64| {
@@ -194,7 +195,7 @@ fn lines(of_group: &[&Series]) -> Vec<Line> {
     std::iter::once(line(NOT_PRIVATE, &|_| NOT_PRIVATE.to_owned())).chain(METHODS.map(of_method)).collect()
 }
 
-/// The series of a group.
+/// The results of a group.
 struct Group<'a> {
     name: &'static str,
     series: &'a [&'a Series],
@@ -204,7 +205,7 @@ impl Group<'_> {
     /// Returns the accuracies of an arm.
     ///
     /// # Errors
-    /// If the coordinator refused its task.
+    /// If the coordinator refused the arm's task.
     fn accuracy(&self, arm: &str) -> Result<Sample, String> {
         let one = self.series.iter().find(|one| one.arm.name == arm);
         let one = one.ok_or_else(|| format!("{arm}: the task is refused"))?;
@@ -265,7 +266,7 @@ impl Group<'_> {
         claims
     }
 
-    /// Compares the adaptive norm with the median of the updates' norms in the last third of the rounds.
+    /// Compares the adaptive norm with the median norm of the updates, over the last third of the rounds.
     fn tracking(&self, arm: &str) -> Claim {
         let one = self.series.iter().find(|one| one.arm.name == arm);
         let one = one.ok_or_else(|| format!("{arm}: the task is refused"));
@@ -300,7 +301,7 @@ fn accuracies(size: &Size, of_group: &[&Series]) -> Table {
     table
 }
 
-/// Returns a table of the adaptive norm at a few versions.
+/// Returns a table with the adaptive norm and the median at a few versions.
 fn norms(size: &Size, of_group: &[&Series]) -> Table {
     let mut table = Table::new(
         &format!("{}: the adaptive norm beside the median of the updates' norms", size.group),

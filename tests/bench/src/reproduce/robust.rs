@@ -1,4 +1,4 @@
-//! Robust aggregation under attack.
+//! Tests robust aggregation under attack.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ use crate::Failure;
 
 const CLIENTS: u64 = 30;
 const SHARES: [f64; 2] = [0.2, 0.4];
-/// The bound on an update's norm, which is about the norm of an honest delta at the end of training.
+/// The bound on an update's norm. It is about the norm of an honest delta at the end of training.
 const NORM_MAX: f64 = 0.5;
 const RULES: [&str; 6] = ["mean", "median", "trimmed mean", "Krum", "multi-Krum", "norm bound"];
 const MEAN: usize = 0;
@@ -85,7 +85,7 @@ fn group(hostile: Option<(usize, f64)>) -> String {
 }
 
 fn arm(rule: usize, hostile: Option<(usize, f64)>, onnx: &Bytes, rounds_max: usize) -> Result<Arm, Failure> {
-    // Without an attack, the rules assume the larger share of hostile clients.
+    // Without an attack, the rules are set up for the larger share of hostile clients.
     let expected = hostile.map_or(SHARES[1], |(_, share)| share);
     let task = json!({
         "plan": {
@@ -104,7 +104,7 @@ fn arm(rule: usize, hostile: Option<(usize, f64)>, onnx: &Bytes, rounds_max: usi
     Arm::new((&group(hostile), RULES[rule]), task, world, onnx, rounds_max)
 }
 
-/// The series of all arms.
+/// The results of all arms.
 struct Results(Vec<Series>);
 
 impl Results {
@@ -132,7 +132,7 @@ impl Results {
     }
 }
 
-/// The largest loss of accuracy with which a rule counts as robust. The mean must lose more.
+/// The loss of accuracy up to which a rule is called robust. The mean must lose more.
 const POINTS: f64 = 0.1;
 
 fn claims(results: &Results) -> Vec<Claim> {

@@ -2,16 +2,16 @@ use folkmoot_simulation::record::RoundRow;
 
 use super::{arm::Arm, estimate::Sample, plot::Line, spread::Spread};
 
-/// The number of points of a curve.
+/// The number of points of a plotted curve.
 const POINTS: usize = 80;
 
 /// The result of one arm with one seed.
 #[derive(Clone, Debug)]
 pub struct Trial {
     pub rounds: Vec<RoundRow>,
-    /// The number of trainings by clients.
+    /// The number of trainings that clients did.
     pub client_rounds: u64,
-    /// The success rate of the attack on the newest version, for attacks that have one.
+    /// The success rate of the attack on the newest version; `None` for attacks without one.
     pub attack_success: Option<f64>,
 }
 
@@ -49,14 +49,14 @@ impl Shows {
 }
 
 impl Trial {
-    /// Returns the mean over the last tenth of the measured rounds. The last round alone would be too noisy.
+    /// Returns the mean over the last tenth of the evaluated rounds, because the last round alone is too noisy.
     pub fn late(&self, shows: Shows) -> Option<f64> {
         let measured: Vec<f64> = self.rounds.iter().filter_map(|row| shows.of(row)).collect();
         let skipped = measured.len() - measured.len().div_ceil(10);
         Spread::of(&measured[skipped..]).map(|spread| spread.mean)
     }
 
-    /// Returns the mean over all measured rounds, which combines speed and final value in one number.
+    /// Returns the mean over all evaluated rounds. This number combines speed and final value.
     pub fn area(&self, shows: Shows) -> Option<f64> {
         let measured: Vec<f64> = self.rounds.iter().filter_map(|row| shows.of(row)).collect();
         Spread::of(&measured).map(|spread| spread.mean)
@@ -67,23 +67,23 @@ impl Trial {
         self.rounds.iter().position(|row| row.held_out_metric.is_some_and(|value| value >= target))
     }
 
-    /// Returns the number of rounds to reach an accuracy.
+    /// Returns the number of rounds until the accuracy was first reached; `None` if it was not.
     pub fn rounds_to(&self, target: f64) -> Option<f64> {
         self.reaching(target).map(|index| (index + 1) as f64)
     }
 
-    /// Returns the virtual minutes to reach an accuracy.
+    /// Returns the virtual minutes until the accuracy was first reached; `None` if it was not.
     pub fn minutes_to(&self, target: f64) -> Option<f64> {
         self.reaching(target).map(|index| self.rounds[index].virtual_seconds / 60.0)
     }
 
-    /// Returns the number of trainings to reach an accuracy.
+    /// Returns the number of trainings until the accuracy was first reached; `None` if it was not.
     pub fn trainings_to(&self, target: f64) -> Option<f64> {
         let index = self.reaching(target)?;
         Some(self.rounds[..=index].iter().map(|row| row.client_rounds as f64).sum())
     }
 
-    /// Returns the mean staleness of an accepted update.
+    /// Returns the mean staleness over all accepted updates.
     pub fn staleness(&self) -> Option<f64> {
         let weigh = |row: &RoundRow| Some((row.staleness_mean? * row.reported as f64, row.reported as f64));
         let (sum, count) = self
@@ -94,7 +94,7 @@ impl Trial {
         (count > 0.0).then(|| sum / count)
     }
 
-    /// Returns the value at `x`, which is the last one measured before it.
+    /// Returns the value at `x`: the last one that was measured at or before `x`.
     fn at(&self, x: f64, over: Over, shows: Shows) -> Option<f64> {
         let place = |(index, row): (usize, &RoundRow)| match over {
             Over::Rounds => (index + 1) as f64,
@@ -118,12 +118,12 @@ impl Series {
         Spread::of(&self.trials.iter().filter_map(value).collect::<Vec<f64>>())
     }
 
-    /// Returns the mean over the last tenth of the rounds.
+    /// Returns the mean and spread, over the trials, of [`Trial::late`].
     pub fn late(&self, shows: Shows) -> Spread {
         self.spread(|trial| trial.late(shows)).unwrap_or_default()
     }
 
-    /// Returns `value` for each trial, as a sample for an interval. If it is `None` for a trial, an
+    /// Returns `value` of each trial, as a sample. If it is `None` for any trial, an
     /// [`Estimate`](super::estimate::Estimate) of the sample fails.
     pub fn sample(&self, value: impl Fn(&Trial) -> Option<f64>) -> Sample {
         let Arm { group, name, .. } = &self.arm;
@@ -131,7 +131,7 @@ impl Series {
         Sample { name: format!("{group}, {name}"), values, seeds: self.trials.len() }
     }
 
-    /// Returns the line of the mean over the seeds with its 95 % interval. With one seed, there is no interval.
+    /// Returns the line of the means over the seeds, with 95 % intervals. With one seed, there are no intervals.
     pub fn line(&self, over: Over, shows: Shows) -> Line {
         let end = self.trials.iter().map(|trial| trial.end(over)).fold(0.0, f64::max);
         let points = (1..=POINTS).filter_map(|step| {

@@ -29,7 +29,7 @@ impl Spread {
         half_width(self.deviation, self.count)
     }
 
-    /// Formats the mean and the half-width of its interval with this number of decimals.
+    /// Formats the mean and the half-width of its interval with `decimals` decimals.
     pub fn show(&self, decimals: usize) -> String {
         self.scaled(1.0, decimals, "")
     }
@@ -59,8 +59,8 @@ mod tests {
 
     #[test]
     fn a_spread_is_the_mean_and_half_of_its_interval() {
-        // The mean is 4. The squares are 4 + 0 + 4 = 8, so the deviation is √(8 / 2) = 2. t with two degrees of freedom
-        // is 4.303.
+        // The mean is 4. The sum of squares is 4 + 0 + 4 = 8, so the standard deviation is √(8 / 2) = 2. The quantile
+        // of t with two degrees of freedom is 4.303.
         let spread = Spread::of(&[2.0, 4.0, 6.0]).unwrap();
         assert_eq!((spread.mean, spread.deviation, spread.count), (4.0, 2.0, 3));
         assert!((spread.half_width().unwrap() - 4.302_653 * 2.0 / 3f64.sqrt()).abs() < 1e-5);

@@ -1,4 +1,4 @@
-//! Bounded staleness with one slow client.
+//! Tests bounded staleness with one slow client.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -79,7 +79,8 @@ fn scheduling(method: usize) -> Value {
 
 fn arm(method: usize, name: &str, rate: f64, onnx: &Bytes, hours: f64) -> Result<Arm, Failure> {
     let is_flow = !matches!(method, SYNCHRONOUS | ASKING);
-    // In a flow, every update is a commit. With this server rate, it has the same effect as in a mean over all clients.
+    // In a flow, every update is a commit. This server rate gives an update the same effect as in a mean over all
+    // clients.
     let server_rate = if is_flow { 1.0 / CLIENTS as f64 } else { 1.0 };
     let task = json!({
         "plan": {
@@ -113,15 +114,15 @@ fn arm(method: usize, name: &str, rate: f64, onnx: &Bytes, hours: f64) -> Result
     Ok(arm.tuned(format!("{rate}")).evaluated_every(if is_flow { 5 } else { 1 }))
 }
 
-/// The compared figures of each method, with every seed.
+/// The figures of each method that are compared, for every seed.
 struct Measured {
     trainings: Vec<Sample>,
-    /// Waiting, as a share of the time.
+    /// The share of the time that clients spent waiting.
     waiting: Vec<Sample>,
     minutes: Vec<Sample>,
-    /// Mean staleness over updates, in versions.
+    /// The mean staleness over the updates, in versions.
     staleness: Vec<Sample>,
-    /// Megabytes fetched by all clients.
+    /// The number of megabytes that all clients fetched.
     megabytes: Vec<Sample>,
 }
 
@@ -221,14 +222,14 @@ impl Measured {
     }
 }
 
-/// Returns the share of time spent waiting: 1 minus the trainings of `one`, as a share of the trainings that the
-/// asynchronous arm, which never waits, completes with the same seed.
+/// Returns the share of the time spent waiting, for each seed: 1 minus `one` / `asynchronous`, both numbers of
+/// trainings. The asynchronous arm never waits.
 fn waiting(one: &Sample, asynchronous: &Sample) -> Sample {
     let share = |(count, all): (&f64, &f64)| 1.0 - count / all;
     Sample { values: one.values.iter().zip(&asynchronous.values).map(share).collect(), ..one.clone() }
 }
 
-/// Formats the comparison of two methods.
+/// Returns a text that names both compared methods.
 fn over(one: usize, other: usize) -> String {
     format!("{} against {}", METHODS[one], METHODS[other])
 }

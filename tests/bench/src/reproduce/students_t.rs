@@ -2,10 +2,10 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// The confidence level: the share of intervals that contain the true value, over many repetitions of an experiment.
+/// The confidence level: the share of intervals that contain the true value if an experiment is repeated many times.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// Returns the half-width of a mean's interval from the sample's deviation; `None` for a single value.
+/// Returns the half-width of a mean's interval from the sample's standard deviation; `None` for a single value.
 pub fn half_width(deviation: f64, count: usize) -> Option<f64> {
     let count = count as f64;
     (count > 1.0).then(|| quantile(count - 1.0) * deviation / count.sqrt())

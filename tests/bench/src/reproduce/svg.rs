@@ -20,7 +20,7 @@ const BANDS: &str = "Lines are means over seeds, bands and bars their 95 % t int
 /// The approximate width of a letter in pixels.
 const LETTER: f64 = 6.4;
 
-/// Colours that also differ in brightness, for colour-blind readers. Further lines reuse them with dashes.
+/// Colours that also differ in brightness, for colour-blind readers. Later lines reuse these colours, dashed.
 const HUES: [&str; 8] =
     ["#1f5aa6", "#c84b14", "#117a65", "#844299", "#9a6b00", "#b0204b", "#2e86b8", "#5b636e"];
 
@@ -58,7 +58,7 @@ impl Plot {
         svg + &legend + "</svg>\n"
     }
 
-    /// Returns the names of all lines without duplicates.
+    /// Returns the names of all lines, each once.
     fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for line in self.panels.iter().flat_map(|panel| &panel.lines) {
@@ -111,7 +111,7 @@ impl Frame<'_> {
     }
 }
 
-/// Draws a line over the band of its intervals. A line with few points also has an error bar at each.
+/// Draws a line over the band of its intervals. A line with few points also has an error bar at each point.
 fn curve(svg: &mut String, line: &Line, number: usize, place: impl Fn(f64, f64) -> (f64, f64)) {
     let join = |points: Vec<(f64, f64)>| {
         points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect::<Vec<String>>().join(" ")
@@ -140,7 +140,7 @@ fn curve(svg: &mut String, line: &Line, number: usize, place: impl Fn(f64, f64) 
     }
 }
 
-/// Returns the legend below the panels, and its height.
+/// Returns the SVG of the legend below the panels, and its height.
 fn legend(names: &[&str], width: f64, top: f64) -> (String, f64) {
     let (mut svg, mut x, mut y) = (String::new(), 16.0, top + 14.0);
     for (number, name) in names.iter().enumerate() {

@@ -31,7 +31,7 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 
 use crate::Failure;
 
-/// The number of concurrent handshakes.
+/// The maximum number of handshakes at the same time.
 const HANDSHAKES: usize = 64;
 /// The size of an unauthenticated body, in bytes.
 const BODY_BYTES: usize = 7 << 20;
@@ -66,7 +66,7 @@ impl Kind {
     }
 }
 
-/// Settings of a flood, which runs until standard input ends.
+/// Settings of a flood. It runs until standard input is closed.
 #[derive(clap::Args)]
 pub struct Arguments {
     kind: Kind,
@@ -74,7 +74,7 @@ pub struct Arguments {
     root_certificate: PathBuf,
 }
 
-/// The counts of a flood.
+/// The counts at the end of a flood.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
     /// The maximum number of open connections.
@@ -83,7 +83,7 @@ pub struct Outcome {
     pub requests: usize,
 }
 
-/// Runs the flood until standard input ends, and prints its counts.
+/// Runs the flood until standard input is closed, and then prints its counts.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     folkmoot_service::http::edge::raise_open_files(usize::MAX);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -101,7 +101,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         for index in 0..count {
             let (target, kind) = (target.clone(), arguments.kind);
             tasks.spawn(async move {
-                // The coordinator is expected to refuse requests, so ignore errors.
+                // The coordinator is expected to refuse these requests, so ignore errors.
                 let _ = match kind {
                     Kind::Idle => target.idle().await,
                     Kind::Bodies => target.body().await,
@@ -151,7 +151,7 @@ impl Target {
         })
     }
 
-    /// Connects from an address that no honest client uses.
+    /// Connects to the coordinator. `from` must be an address that no honest client uses.
     async fn connect(&self, from: Ipv4Addr) -> Result<Stream, Failure> {
         let _turn = self.handshakes.acquire().await?;
         let socket = TcpSocket::new_v4()?;
@@ -167,7 +167,7 @@ impl Target {
         self.open.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Keeps a connection open and only answers pings.
+    /// Keeps a connection open on which it only answers pings.
     async fn idle(&self) -> Result<(), Failure> {
         let mut stream = self.connect(ATTACKER).await?;
         let outcome = answer_pings(&mut stream).await;
@@ -217,7 +217,7 @@ impl Target {
         Ok(())
     }
 
-    /// Repeatedly requests the longest response that needs no key, and reads none.
+    /// Repeatedly requests the longest response that needs no key, without reading the responses.
     async fn unread(&self) -> Result<(), Failure> {
         loop {
             let mut stream = self.connect(ATTACKER).await?;

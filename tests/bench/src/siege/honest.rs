@@ -9,11 +9,11 @@ use tokio::task::JoinSet;
 
 use crate::{Failure, clock, host::Ready, ingest::load};
 
-/// A client's pause before it checks in again. With it, the client stays below the coordinator's limit of 20 requests
-/// per second and client.
+/// The pause of a client before it checks in again. It keeps the client below the coordinator's limit of 20 requests
+/// per second.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// The clients' measurements.
+/// The measurements of the honest clients.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     /// The duration of each check-in, in milliseconds.
@@ -83,7 +83,7 @@ async fn take_part(
     loop {
         let started = clock::start();
         let answer = transport.check_in(&request, 0).await;
-        // A failed check-in counts with its duration too.
+        // The duration is recorded even if the check-in fails.
         lock(seen).check_ins_ms.push(started.elapsed().as_secs_f64() * 1e3);
         match answer {
             Ok(CheckInResponse::Assigned { assignment }) => {

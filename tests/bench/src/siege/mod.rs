@@ -13,9 +13,9 @@ use std::{
 use self::{flood::Kind, honest::Cohort, table::Row};
 use crate::{Failure, folder::TemporaryFolder, host::Ready, ingest::load, process};
 
-/// The number of honest clients, which take part in every round.
+/// The number of honest clients. All of them take part in every round.
 const CLIENTS: usize = 20;
-/// The number of parameters of the model, small so that many rounds fit into the measurement.
+/// The number of parameters of the model. It is small, so that many rounds fit into the measurement.
 const PARAMETERS: usize = 10_000;
 
 /// The extent of the measurement.
@@ -29,7 +29,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Measures and prints.
+/// Measures all floods and prints the table.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let folder = TemporaryFolder::new("siege")?;
     let mut coordinator = load::start(folder.path(), PARAMETERS, CLIENTS, u64::from(u32::MAX), false)?;
@@ -47,7 +47,7 @@ fn besiege(coordinator: &mut Child, arguments: &Arguments) -> Result<(), Failure
     let duration = Duration::from_secs(arguments.seconds);
     runtime.block_on(async {
         let cohort = Cohort::begin(&ready, load::enrol(&ready, CLIENTS).await?, PARAMETERS);
-        // A warm-up period, which opens connections and fills caches.
+        // A warm-up period opens connections and fills caches.
         tokio::time::sleep(Duration::from_secs(2)).await;
         table::print_heading(arguments.json);
         let mut quiet = None;
@@ -67,7 +67,7 @@ fn besiege(coordinator: &mut Child, arguments: &Arguments) -> Result<(), Failure
     })
 }
 
-/// Starts a flood in a process with low priority, so that its own computing time affects the coordinator little.
+/// Starts a flood in a process with low priority, so that its CPU use hardly slows down the coordinator.
 fn attack(kind: Kind, ready: &Ready) -> Result<Child, Failure> {
     let mut command = Command::new("nice");
     command.args(["-n", "19"]).arg(std::env::current_exe()?).args(["flood", kind.name(), &ready.url]);

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::Failure;
 
-/// The effect of one flood.
+/// The honest clients' results during one flood.
 #[derive(Serialize)]
 pub struct Row {
     /// The name of the flood; `quiet` for none.
@@ -18,24 +18,25 @@ pub struct Row {
     pub connections: usize,
     /// The number of requests that the flood sent.
     pub requests: usize,
-    /// Rounds per second of the honest clients.
+    /// The number of the honest clients' rounds per second.
     pub rounds_per_second: f64,
-    /// The number of check-ins of the honest clients.
+    /// The number of the honest clients' check-ins.
     pub check_ins: usize,
     /// The median duration of a check-in, in milliseconds.
     pub check_in_p50_ms: f64,
     /// The 99th percentile of the duration of a check-in, in milliseconds.
     pub check_in_p99_ms: f64,
-    /// The 99th percentile relative to that of the first quiet period.
+    /// The 99th percentile divided by that of the first quiet period.
     pub p99_ratio: f64,
-    /// The number of failed requests of honest clients.
+    /// The number of the honest clients' failed requests.
     pub failures: usize,
     /// The coordinator's peak memory, in MiB.
     pub peak_memory_mib: f64,
 }
 
 impl Row {
-    /// Computes the row of a flood that lasted for `duration`. `quiet` is the 99th percentile without a flood.
+    /// Computes the row of a flood that lasted for `duration`. `quiet` is the 99th percentile of the first quiet
+    /// period.
     pub fn new(
         kind: Option<Kind>,
         outcome: Option<Outcome>,

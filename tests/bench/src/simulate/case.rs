@@ -1,4 +1,4 @@
-//! The cases to simulate. A case contains only sizes, so that it can be passed to another process.
+//! The simulated cases. A case consists only of sizes, so that it can be passed to another process.
 
 use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_engine::{Examples, onnx::build};
@@ -15,9 +15,9 @@ pub const CLASSES: usize = 10;
 /// The learning rate of local SGD.
 pub const LEARNING_RATE: f64 = 0.05;
 const SEED: u64 = 1;
-/// The selection deadline in virtual seconds: one day, so that a round waits for its whole cohort and is not abandoned.
+/// The selection deadline in virtual seconds: one day. So a round waits for its whole cohort and is not abandoned.
 const SELECTION_DEADLINE_SECONDS: u64 = 86_400;
-/// The minimum number of examples of `mnist_like`: one of each class.
+/// The minimum number of examples that `mnist_like` generates: one for each class.
 const EXAMPLES_MIN: usize = CLASSES;
 
 /// A simulation.
@@ -25,7 +25,7 @@ const EXAMPLES_MIN: usize = CLASSES;
 pub struct Case {
     /// The name in the table.
     pub name: String,
-    /// Widths of the model's hidden layers; empty for logistic regression.
+    /// The widths of the model's hidden layers; empty for logistic regression.
     pub hidden: Vec<usize>,
     /// The number of virtual clients.
     pub clients: usize,
@@ -56,7 +56,7 @@ impl Case {
         }
     }
 
-    /// Returns the same case with one client, to measure the memory that does not grow with the number of clients.
+    /// Returns the same case with one client. It measures the memory that does not depend on the number of clients.
     pub fn of_one_client(&self) -> Self {
         Self { name: format!("{}, one client", self.name), clients: 1, cohort: 1, ..self.clone() }
     }
@@ -87,8 +87,8 @@ impl Case {
         Ok(made.make(SEED)?.examples)
     }
 
-    /// Returns the task's description. Its synchronous rounds wait for the whole cohort and have no over-selection, so
-    /// that every round is the same work and every trained update is accepted.
+    /// Returns the task's description. Its synchronous rounds wait for the whole cohort and have no over-selection. So
+    /// every round is the same amount of work, and every trained update is accepted.
     ///
     /// # Errors
     /// Fails if the description is invalid.

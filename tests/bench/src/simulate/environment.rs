@@ -1,16 +1,16 @@
-//! A separate Python environment for Flower in the target folder, which `cargo clean` removes.
+//! Creates a separate Python environment for Flower in the target folder. `cargo clean` removes it.
 
 use std::{path::PathBuf, process::Command};
 
-/// The package to install, including Ray, which runs the clients.
+/// The package to install. It includes Ray, which runs Flower's clients.
 pub const PACKAGE: &str = "flwr[simulation]==1.41.0";
-/// The default target folder, if CARGO_TARGET_DIR is not set.
+/// The target folder if CARGO_TARGET_DIR is not set.
 const TARGET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target");
 
 /// Creates the environment unless it exists, and returns its interpreter.
 ///
 /// # Errors
-/// Returns the reason if it cannot be created, such as a missing Python or network.
+/// Returns the reason if the environment cannot be created, for example because Python or the network is missing.
 pub fn interpreter() -> Result<String, String> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from(TARGET), PathBuf::from);
     let folder = target.join("python-flower");

@@ -1,4 +1,5 @@
-//! Flower's simulation with the same model, data sizes and local work. Like the other peers, it is a separate program.
+//! Measures Flower's simulation with the same model, data sizes and local work. It is a separate program, like the
+//! other peers.
 
 use std::{fs, path::Path, process::Command};
 
@@ -13,25 +14,26 @@ use crate::Failure;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/simulate_flower.py");
 
-/// The output of the program.
+/// The output of Flower's program.
 #[derive(Deserialize)]
 struct Report {
-    /// A module that the interpreter lacks.
+    /// The name of a module that the interpreter does not have.
     missing: Option<String>,
     #[serde(flatten)]
     measured: Option<Measured>,
 }
 
-/// The result of Flower.
+/// The measurements of Flower.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Measured {
-    /// Seconds from the start of the program to its end.
+    /// The number of seconds from the start of the program to its end.
     pub seconds: f64,
-    /// Seconds from the end of the first round to that of the last, without the start of Ray and its actors.
+    /// The number of seconds from the end of the first round to the end of the last round. This excludes the start of
+    /// Ray and its actors.
     pub later_rounds_seconds: f64,
     /// The number of completed rounds.
     pub rounds: u64,
-    /// Local steps of a client in a round.
+    /// The number of local steps of a client in a round.
     pub steps_per_client: f64,
     /// The mean loss of the final weights over all examples.
     pub loss: f64,
@@ -39,7 +41,7 @@ pub struct Measured {
     pub version: String,
 }
 
-/// Writes the examples and the initial weights as little-endian float32 and int32.
+/// Writes the examples and the initial weights to files, as little-endian float32 and int32.
 ///
 /// # Errors
 /// If a file cannot be written.
@@ -56,9 +58,10 @@ pub fn write_inputs(folder: &Path, examples: &Examples, weights: &[f32]) -> Resu
     Ok(())
 }
 
-/// Measures Flower with the first given interpreter that has it. Without interpreters, creates an environment for it.
+/// Measures Flower with the first of the given interpreters that has it. If none are given, creates an environment for
+/// it.
 ///
-/// Returns the reason for skipping it if Python, the network or Flower is missing.
+/// Returns the reason for skipping Flower if Python, the network or Flower is missing.
 ///
 /// # Errors
 /// Returns the errors of Flower if it fails.
@@ -108,7 +111,7 @@ fn command(interpreter: &str, case: &Case, folder: &Path) -> Command {
     ] {
         command.args([name, &value]);
     }
-    // A client gets one core, so NumPy's library may not start threads on other cores.
+    // A client has one core, so NumPy's library must not start more threads.
     for variable in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"] {
         command.env(variable, "1");
     }

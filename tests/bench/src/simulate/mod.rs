@@ -1,5 +1,5 @@
-//! `bench simulate`: measures how many virtual clients train per second and how much memory one needs, and compares our
-//! simulation with Flower's.
+//! `bench simulate`: measures how many virtual clients train per second and how much memory a client needs. Compares
+//! our simulation with Flower's.
 
 mod case;
 mod environment;
@@ -15,7 +15,7 @@ use table::{Row, Table};
 
 use crate::{Failure, folder::TemporaryFolder};
 
-/// The tolerated relative difference of Flower's loss from ours. Cohorts and batches differ between the two.
+/// The tolerated relative difference between Flower's loss and ours. The two have different cohorts and batches.
 const LOSS_TOLERANCE: f64 = 0.05;
 
 /// A part of the benchmark.
@@ -43,8 +43,8 @@ pub struct Arguments {
     /// Skip Flower
     #[arg(long)]
     without_peer: bool,
-    /// Python interpreter to try for Flower; the first of several that has it is used. Without this option, Flower is
-    /// installed into a separate environment
+    /// Python interpreter to try for Flower; the first one that has it is used. By default, Flower is installed into a
+    /// separate environment
     #[arg(long)]
     python: Vec<String>,
     /// Print one JSON object per line
@@ -52,10 +52,10 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Measures and prints.
+/// Measures the chosen parts and prints the table.
 ///
 /// # Errors
-/// Fails if a simulation fails, or if two runs disagree that must agree.
+/// Fails if a simulation fails, or if two runs differ whose results must be equal.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let table = Table::new(arguments.json);
     let mut faults = Vec::new();
@@ -83,8 +83,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if faults.is_empty() { Ok(()) } else { Err(faults.join("; ").into()) }
 }
 
-/// Simulates a case, and the same case with one client. The difference of peak memory, divided by the number of further
-/// clients, is the memory of a client.
+/// Simulates a case, and the same case with one client. The memory of a client is the difference of the peak memories,
+/// divided by the number of additional clients.
 fn measure_with_memory(
     case: &Case,
     table: &Table,
@@ -150,7 +150,7 @@ fn compare_with_flower(
     Ok(())
 }
 
-/// Trains on one client's share of the examples like a client, and returns the number of steps.
+/// Trains on one client's share of the examples, as a client does, and returns the number of steps.
 fn steps_of_a_client(
     case: &Case,
     model: &Model,
@@ -164,7 +164,7 @@ fn steps_of_a_client(
     Ok(trainer.outcome().metrics.step_count)
 }
 
-/// Simulates the same case on all threads and on one thread. The weights must be identical bytes.
+/// Simulates the same case on all threads and on one thread. The final weights must be identical.
 fn compare_threads(arguments: &Arguments, table: &Table, faults: &mut Vec<String>) -> Result<(), Failure> {
     let rounds = if arguments.quick { 3 } else { 20 };
     let folder = TemporaryFolder::new("threads")?;
@@ -188,7 +188,7 @@ fn compare_threads(arguments: &Arguments, table: &Table, faults: &mut Vec<String
     Ok(())
 }
 
-/// Returns `true` if Flower's loss is close to ours. NaN is not.
+/// Returns `true` if Flower's loss is close to ours, and `false` if it is NaN.
 fn is_near(theirs: f64, ours: f64) -> bool {
     (theirs - ours).abs() <= LOSS_TOLERANCE * ours
 }

@@ -1,4 +1,4 @@
-//! One simulation in a separate process, so that its memory and threads can be measured separately.
+//! Runs one simulation in a separate process, so that its memory and threads can be measured separately.
 
 use std::{
     fs,
@@ -27,13 +27,13 @@ pub struct Arguments {
 /// The output of the process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
-    /// Seconds to generate the examples before the simulation.
+    /// The number of seconds for generating the examples before the simulation.
     pub data_seconds: f64,
-    /// Seconds of the simulation, from its settings to its final weights.
+    /// The number of seconds of the simulation, from its settings to its final weights.
     pub seconds: f64,
     /// The number of committed rounds.
     pub committed: u64,
-    /// The number of abandoned rounds, in which too few clients waited or reported in time.
+    /// The number of abandoned rounds, for which too few clients waited or reported in time.
     pub abandoned: u64,
     /// The number of trainings.
     pub client_rounds: u64,
@@ -41,7 +41,7 @@ pub struct Report {
     pub check_ins: u64,
     /// The number of simulated events.
     pub events: u64,
-    /// The elapsed virtual seconds.
+    /// The number of virtual seconds that passed.
     pub virtual_seconds: f64,
     /// The peak memory of the process in bytes; `None` if the kernel does not report it.
     pub peak_bytes: Option<u64>,
@@ -105,7 +105,7 @@ pub struct Simulated {
     pub weights: Vec<u8>,
 }
 
-/// Starts the process and waits for it.
+/// Runs a simulation in a separate process and waits for it.
 ///
 /// # Errors
 /// Fails if the process fails. Its messages go to standard error.

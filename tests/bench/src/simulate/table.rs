@@ -14,7 +14,7 @@ pub struct Row {
     pub executor: String,
     /// The number of virtual clients.
     pub clients: usize,
-    /// The number of clients of a round.
+    /// The number of clients in a round.
     pub cohort: u64,
     /// The number of rounds.
     pub rounds: u64,
@@ -24,34 +24,34 @@ pub struct Row {
     pub steps_per_client: u64,
     /// The number of training threads.
     pub threads: usize,
-    /// Seconds in total, without generating the examples.
+    /// The number of seconds in total, without generating the examples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// Trainings per second. For Flower, without its first round.
+    /// The number of trainings per second. For Flower, the first round is excluded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_rounds_per_second: Option<f64>,
-    /// The duration of the same work relative to ours on all threads. For Flower, it compares client rounds per second;
-    /// for one thread, total seconds.
+    /// The duration of the same work divided by our duration on all threads. For Flower, the durations follow from
+    /// client rounds per second; for one thread, they are total seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times_folkmoot: Option<f64>,
-    /// The memory of each further client in bytes, including its examples.
+    /// The memory of each additional client in bytes, including its examples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_per_client: Option<f64>,
     /// The number of bytes of a client's examples.
     pub example_bytes_per_client: u64,
-    /// The training threads' share of the CPU time.
+    /// The share of the CPU time that the training threads used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub training_share: Option<f64>,
     /// The share of wall-clock time in which the event loop used the processor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loop_share: Option<f64>,
-    /// The counts of our simulation.
+    /// The report of our simulation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub report: Option<Report>,
-    /// The loss of a peer's final weights.
+    /// The loss of a peer's final weights over all examples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<f64>,
-    /// The reason if a peer was not measured.
+    /// The reason why a peer was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left_out: Option<String>,
     /// The version of a peer.
@@ -72,12 +72,12 @@ impl Row {
         }
     }
 
-    /// Creates the row of a peer without measurements.
+    /// Creates the row of a peer that was not measured.
     pub fn of_peer(case: &Case) -> Self {
         Self::new(case, "flower")
     }
 
-    /// Creates the row of Flower, compared with our row of the same case.
+    /// Creates the row of Flower. `own` is our row of the same case.
     pub fn of_flower(case: &Case, measured: &Measured, own: &Row) -> Self {
         let later = (case.rounds.saturating_sub(1) * case.cohort) as f64;
         let per_second = later / measured.later_rounds_seconds;
@@ -107,7 +107,7 @@ impl Row {
     }
 }
 
-/// A table that prints each row at once.
+/// A table that prints each row immediately.
 pub struct Table {
     is_json: bool,
 }
@@ -200,7 +200,7 @@ impl Table {
         }
     }
 
-    /// Prints the notes that explain the table.
+    /// Prints the notes below the table.
     pub fn finish(&self) {
         self.note("  Our seconds hold everything but making the examples; Flower's hold the start of its program and of Ray.");
         self.note(
@@ -230,7 +230,7 @@ mod tests {
             version: "1".into(),
         };
         let row = Row::of_flower(&case, &measured, &own);
-        // 4 rounds of 10 clients in 0.8 seconds.
+        // 4 rounds of 10 clients in 0.8 seconds are 50 clients per second.
         assert_eq!(row.client_rounds_per_second, Some(50.0));
         assert_eq!(row.times_folkmoot, Some(20.0));
     }

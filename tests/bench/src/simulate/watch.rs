@@ -1,4 +1,4 @@
-//! Attributes CPU time to the simulation's threads, while they are running.
+//! Measures the CPU time of the simulation's threads while they are running.
 
 use std::fs;
 
@@ -7,24 +7,24 @@ use folkmoot_simulation::{record::RoundRow, simulate::Progress};
 /// CPU time of this process's threads, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Accounts {
-    /// All threads.
+    /// The CPU time of all threads.
     all: u64,
-    /// The thread that runs the event loop.
+    /// The CPU time of the thread that runs the event loop.
     main: u64,
-    /// The training threads. They are recognised because they have no name of their own.
+    /// The CPU time of the training threads. They are recognised by their lack of a separate name.
     training: u64,
 }
 
-/// Records the threads' CPU time at the end of every round.
+/// Records the threads' CPU time when each round ends.
 pub struct Watch {
     began: Option<Accounts>,
     last: Option<Accounts>,
 }
 
 impl Watch {
-    /// Records the CPU time used before the simulation.
+    /// Records the CPU time that was used before the simulation.
     pub fn start() -> Self {
-        // The kernel updates a thread's account when it schedules the thread.
+        // The kernel updates a thread's account when it schedules the thread, so let it schedule this thread.
         std::thread::yield_now();
         Self { began: read(), last: None }
     }
@@ -56,7 +56,7 @@ impl Progress for Watch {
     }
 }
 
-/// Reads and sums the accounts. A thread without its own name inherits the name of the thread that started it.
+/// Reads and sums the accounts. A thread without a separate name has the name of the thread that started it.
 fn read() -> Option<Accounts> {
     let own = fs::read_to_string("/proc/self/comm").ok()?;
     let main = std::process::id().to_string();

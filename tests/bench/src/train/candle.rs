@@ -1,7 +1,7 @@
-//! candle's autograd, with the model written by hand as candle's users do.
+//! Measures candle's autograd. The model is written by hand, as candle's users do.
 //!
 //! candle 0.11's gradient of `max_pool2d` is wrong: it is divided by the number of elements of the window. The time of
-//! its CNN is still meaningful, but it trains differently, so its loss is not compared.
+//! its CNN is still meaningful, but its loss differs from that of the others and is not compared.
 
 use candle_core::{Device, Result, Tensor, Var};
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::Failure;
 
-/// The model's variables (weight and bias of each layer in order) and the batch.
+/// The model's variables and the batch. The variables are the weight and bias of each layer, in order.
 pub struct Candle {
     network: Network,
     variables: Vec<Var>,

@@ -1,4 +1,4 @@
-//! Our executor, used in the same way as by an app.
+//! Measures our executor, used as an app uses it.
 
 use folkmoot_engine::{Examples, Labels, LocalOptimizer, Loss, Trainer, TrainingPlan};
 
@@ -11,13 +11,13 @@ use crate::Failure;
 /// The number of examples from which a step gathers its batch.
 const ROWS: usize = 32 * BATCH_SIZE;
 
-/// A training without an end.
+/// A training that does not end by itself.
 pub struct Folkmoot {
     trainer: Trainer,
 }
 
 impl Folkmoot {
-    /// Creates a training of our executor without an end.
+    /// Creates a training of our executor that does not end by itself.
     pub fn new(network: Network) -> Result<Self, Failure> {
         let model = network.model()?;
         let plan = TrainingPlan {
@@ -37,7 +37,8 @@ impl Folkmoot {
 }
 
 impl Executor for Folkmoot {
-    /// Also gathers the batch from the examples, which are shuffled again in each epoch.
+    /// In contrast to the other executors, this step also gathers its batch from the examples, which are shuffled again
+    /// in each epoch.
     fn step(&mut self) -> Result<f64, Failure> {
         Ok(self.trainer.step()?.loss)
     }

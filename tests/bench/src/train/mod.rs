@@ -42,10 +42,10 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Measures and prints.
+/// Measures all models and prints the tables.
 ///
 /// # Errors
-/// Fails if a measurement fails, or names the executors whose loss differs from ours.
+/// Fails if a measurement fails, or if an executor's loss differs from ours. The error names these executors.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.profile {
         return arguments.models.iter().try_for_each(|model| profile::print(*model, arguments.json));
@@ -64,7 +64,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if faults.is_empty() { Ok(()) } else { Err(faults.join("; ").into()) }
 }
 
-/// Measures all executors, and prints each result at once.
+/// Measures all executors. Prints each result immediately.
 fn measure(model: Network, arguments: &Arguments, table: &mut Table) -> Result<Vec<Row>, Failure> {
     let mut rows = Vec::new();
     let mut add = |row: Row| -> Result<(), Failure> {
@@ -86,7 +86,7 @@ fn measure(model: Network, arguments: &Arguments, table: &mut Table) -> Result<V
     Ok(rows)
 }
 
-/// Returns messages about executors whose loss differs from ours.
+/// Returns a message about each executor whose loss differs from ours.
 ///
 /// candle's CNN is not compared, because the gradient of its pools is wrong.
 fn disagreements(rows: &[Row]) -> Vec<String> {

@@ -7,8 +7,8 @@ use crate::Failure;
 
 /// The number of examples in a step.
 pub const BATCH_SIZE: usize = 32;
-/// The learning rate of every executor. With a larger rate, a rounding error can turn a Relu on, and the losses
-/// diverge.
+/// The learning rate of every executor. With a larger rate, a rounding error can change the sign of a Relu's input, and
+/// the losses diverge.
 pub const LEARNING_RATE: f32 = 0.01;
 /// The number of values of an example.
 pub const FEATURES: usize = 784;
@@ -35,8 +35,8 @@ enum Layer {
 }
 
 impl Layer {
-    /// Returns the number of multiplications in an example's forward pass. The gradients of filter and input need the
-    /// same number each.
+    /// Returns the number of multiplications in the forward pass of an example. The gradient of the filter and the
+    /// gradient of the input need the same number each.
     fn multiplications(self) -> u64 {
         match self {
             Self::Dense { inputs, outputs } => inputs * outputs,
@@ -45,12 +45,12 @@ impl Layer {
     }
 }
 
-/// A product of matrices that a layer needs: `[m, k]` times `[k, n]`.
+/// A matrix product that a layer needs: `[m, k]` times `[k, n]`.
 #[derive(Clone, Copy)]
 pub struct Product {
     /// m, k, n.
     pub shape: [usize; 3],
-    /// Set if the second matrix is stored as `[n, k]`, like the weights of a dense layer.
+    /// True if the second matrix is stored as `[n, k]`, like the weights of a dense layer.
     pub is_transposed: bool,
     /// The name of the layer in the table.
     pub layer: &'static str,
@@ -65,7 +65,7 @@ impl Network {
         }
     }
 
-    /// Returns the ONNX file with the initial weights of every executor.
+    /// Returns the ONNX file. It contains the initial weights, which are the same for all executors.
     pub fn onnx(self) -> Vec<u8> {
         match self {
             Self::TwoNn => build::mlp(&[FEATURES, 200, 200, 10], SEED),
@@ -78,10 +78,11 @@ impl Network {
         Ok(Model::from_onnx(&self.onnx(), &ImportLimits::default())?)
     }
 
-    /// Returns the tolerated difference of another executor's loss after the checked steps, relative to ours.
+    /// Returns the tolerated difference between another executor's loss and ours after the checked steps, relative to
+    /// ours.
     ///
-    /// Losses agree to seven digits until a rounding error turns a Relu on, or changes the largest element of a pool's
-    /// window. The CNN has a million of these decisions in a step.
+    /// The losses agree to seven digits until a rounding error changes the sign of a Relu's input or the largest
+    /// element of a pool's window. A step of the CNN has a million such decisions.
     pub fn loss_tolerance(self) -> f64 {
         match self {
             Self::TwoNn => 1e-3,
@@ -115,7 +116,7 @@ impl Network {
         2 * BATCH_SIZE as u64 * (2 * all + behind_the_first)
     }
 
-    /// Returns the products of the large layers in the forward pass.
+    /// Returns the products that the large layers need in the forward pass.
     pub fn products(self) -> Vec<Product> {
         let dense = |shape, layer| Product { shape, is_transposed: true, layer };
         match self {
@@ -156,9 +157,11 @@ mod tests {
 
     #[test]
     fn operations_by_hand() {
-        // 784·200 + 200·200 + 200·10 = 198,800 multiplications forward, 42,000 of them after the first layer.
+        // The forward pass has 784·200 + 200·200 + 200·10 = 198,800 multiplications, 42,000 of them after the first
+        // layer.
         assert_eq!(Network::TwoNn.flops(), 64 * (2 * 198_800 + 42_000));
-        // 627,200 + 10,035,200 + 1,605,632 + 5,120 = 12,273,152 forward, 11,645,952 of them after the first layer.
+        // The forward pass has 627,200 + 10,035,200 + 1,605,632 + 5,120 = 12,273,152 multiplications, 11,645,952 of
+        // them after the first layer.
         assert_eq!(Network::Cnn.flops(), 64 * (2 * 12_273_152 + 11_645_952));
     }
 }

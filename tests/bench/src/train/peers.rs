@@ -17,7 +17,7 @@ use super::{
 use crate::{Failure, folder::TemporaryFolder};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/train_peers.py");
-/// burn's package.
+/// The manifest of burn's package.
 pub const BURN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/burn/Cargo.toml");
 /// The default target folder for burn.
 pub const BURN_TARGET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/burn");
@@ -31,7 +31,7 @@ const PYTHON_PEERS: [(&str, &str); 2] = [
 /// The output of a peer's program.
 #[derive(Deserialize)]
 struct Report {
-    /// A module that the interpreter lacks.
+    /// The name of a module that the interpreter does not have.
     missing: Option<String>,
     #[serde(flatten)]
     measured: Option<Measured>,
@@ -45,7 +45,7 @@ struct Measured {
     version: String,
 }
 
-/// The inputs of one model, in a folder.
+/// A folder with the inputs of one model.
 pub struct Inputs {
     model: Network,
     folder: TemporaryFolder,
@@ -66,7 +66,7 @@ impl Inputs {
         Ok(Self { model, folder })
     }
 
-    /// Measures each Python peer with the first interpreter that has it. Reports peers that no interpreter has on
+    /// Measures each Python peer with the first interpreter that has it. If no interpreter has a peer, prints this to
     /// standard error.
     ///
     /// # Errors
@@ -98,7 +98,7 @@ impl Inputs {
         Ok(self.row("burn flex", measured))
     }
 
-    /// Returns the row, or the reason why no interpreter could measure it.
+    /// Returns the peer's row, or the reason why no interpreter could measure it.
     fn measure_with_one_of(
         &self,
         interpreters: &[String],

@@ -1,4 +1,4 @@
-//! Measures a plain matrix product on one thread, as the peak performance of the processor.
+//! Measures a plain matrix product on one thread. It represents the peak performance of the processor.
 
 use std::hint::black_box;
 
@@ -11,10 +11,10 @@ use super::{
 };
 use crate::Failure;
 
-/// The number of rows and columns of the product that serves as the peak.
+/// The number of rows and columns of the matrices in the product that represents the peak.
 const PEAK: usize = 1024;
 
-/// Measures the peak, for comparison with a model that is measured at about the same time.
+/// Measures the peak. Call this at about the same time as the measurement of the model.
 pub fn measure_peak(model: Network) -> Result<Row, Failure> {
     let product = Product { shape: [PEAK; 3], is_transposed: false, layer: "peak" };
     measure(model, "gemm", product)

@@ -11,20 +11,20 @@ use super::{
 };
 use crate::{Failure, clock};
 
-/// The number of single calls to list.
+/// The number of individual calls that are listed.
 const LISTED: usize = 12;
 
-/// One call of an operator, in the order of a step.
+/// One call of an operator in a step.
 #[derive(Clone, Copy)]
 struct Call {
     operator: &'static str,
-    /// The number of the call among those of the same operator, from 1.
+    /// The position of this call among the calls of the same operator, from 1.
     number: usize,
     flops: u64,
     time: Duration,
 }
 
-/// All calls of an operator in a step.
+/// The total of all calls of an operator in a step.
 #[derive(Serialize)]
 struct Sum {
     model: Network,
@@ -32,11 +32,11 @@ struct Sum {
     calls: usize,
     ms: f64,
     share: f64,
-    /// Billions of operations per second; 0 if operations are not counted.
+    /// Billions of operations per second; 0 if the operator's operations are not counted.
     gflops: f64,
 }
 
-/// Prints the time of each operator, and of the longest calls.
+/// Prints the time of each operator, and the longest calls.
 pub fn print(model: Network, is_json: bool) -> Result<(), Failure> {
     let calls = measure(model)?;
     let sums = sums(model, &calls);
@@ -110,7 +110,7 @@ fn measure(model: Network) -> Result<Vec<Call>, Failure> {
     Ok(calls)
 }
 
-/// Returns the operators, the slowest first.
+/// Returns the totals of the operators, the slowest first.
 fn sums(model: Network, calls: &[Call]) -> Vec<Sum> {
     let mut by_operator: BTreeMap<&'static str, (usize, u64, Duration)> = BTreeMap::new();
     for call in calls {

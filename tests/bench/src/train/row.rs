@@ -9,16 +9,17 @@ use super::network::Network;
 pub struct Row {
     /// The model.
     pub model: Network,
-    /// `folkmoot`, `candle`, …; `gemm` for a plain product of matrices, with its shape unless it is the peak.
+    /// `folkmoot`, `candle`, …; `gemm` for the plain product that is the peak, and `gemm` with the shape for other
+    /// plain products.
     pub executor: String,
     /// CPU milliseconds of a step, or of the product.
     pub cpu_ms: f64,
-    /// Billions of floating-point operations per second, by [`Network::flops`].
+    /// Billions of floating-point operations per second, by the count of [`Network::flops`].
     pub gflops: f64,
-    /// The mean loss of the batch in the last checked step. All executors start from the same weights.
+    /// The mean loss of the batch in the last checked step. All executors start with the same weights.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<f64>,
-    /// The peak memory of the process.
+    /// The peak memory of the process, in MiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_memory_mib: Option<f64>,
     /// The version of a peer.
@@ -32,7 +33,7 @@ impl Row {
         Self::new(model, executor, cpu_ms, model.flops())
     }
 
-    /// Creates a row from the number of operations and their CPU milliseconds.
+    /// Creates a row from a number of operations and the CPU milliseconds that they took.
     pub fn new(model: Network, executor: &str, cpu_ms: f64, flops: u64) -> Self {
         let gflops = flops as f64 / cpu_ms / 1e6;
         let executor = executor.to_owned();

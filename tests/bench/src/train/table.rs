@@ -8,7 +8,7 @@ use super::{
 };
 use crate::Failure;
 
-/// The table of one model. It prints each row at once.
+/// The table of one model. It prints each row immediately.
 pub struct Table {
     model: Network,
     is_json: bool,
@@ -38,7 +38,8 @@ impl Table {
         Self { model, is_json, peak: None, own: None }
     }
 
-    /// Prints a row. The peak and our executor must come first, because the other rows are compared with them.
+    /// Prints a row. The rows of the peak and of our executor must come first, because the others are compared with
+    /// them.
     pub fn print(&mut self, row: &Row) -> Result<(), Failure> {
         match row.executor.as_str() {
             "gemm" => self.peak = Some(row.gflops),
@@ -84,7 +85,7 @@ impl Table {
         Ok(())
     }
 
-    /// Prints the notes that explain the table.
+    /// Prints the notes below the table.
     pub fn finish(&self) {
         if self.is_json {
             return;

@@ -1,17 +1,17 @@
-//! Measures the time of a step, as the fastest of several repetitions.
+//! Measures the time of a step: the fastest of several repetitions.
 
 use std::time::Duration;
 
 use crate::{Failure, clock, process};
 
-/// The number of repetitions. The fastest counts, because it was disturbed the least.
+/// The number of repetitions. The fastest is used, because other programs disturbed it the least.
 pub const REPETITIONS: usize = 7;
 /// The approximate duration of a repetition.
 const REPETITION: Duration = Duration::from_millis(500);
 const WARM_UP: Duration = Duration::from_millis(300);
 const WARM_UP_STEPS: u32 = 3;
 
-/// Returns the number of steps in a repetition, after a warm-up that touches memory and fills caches.
+/// Returns the number of steps in a repetition. First performs a warm-up, which touches memory and fills caches.
 pub fn steps_of_a_repetition(mut step: impl FnMut() -> Result<(), Failure>) -> Result<u32, Failure> {
     let started = clock::start();
     let mut steps = 0;
@@ -25,7 +25,7 @@ pub fn steps_of_a_repetition(mut step: impl FnMut() -> Result<(), Failure>) -> R
 
 /// Returns the CPU time of a step in milliseconds, over all threads of this process.
 ///
-/// If the kernel does not report CPU time, returns wall-clock time; see [`is_cpu_time`].
+/// If the kernel does not report CPU time, returns the wall-clock time; see [`is_cpu_time`].
 pub fn milliseconds(mut step: impl FnMut() -> Result<(), Failure>) -> Result<f64, Failure> {
     let steps = steps_of_a_repetition(&mut step)?;
     let mut fastest = f64::INFINITY;

@@ -1,11 +1,12 @@
-//! One model on one executor in a separate process, so that its memory and threads can be measured separately.
+//! Trains one model with one executor in a separate process, so that memory and threads can be measured separately.
 
 use std::process::Command;
 
 use super::{candle::Candle, executor::Executor, folkmoot::Folkmoot, network::Network, row::Row, timing};
 use crate::{Failure, process};
 
-/// The number of steps that every executor performs on the same batch from the same weights, to compare their losses.
+/// The number of steps after which losses are compared. Every executor performs them on the same batch from the same
+/// weights.
 pub const CHECKED_STEPS: usize = 20;
 
 /// The executors that are written in Rust.
@@ -42,7 +43,7 @@ pub struct Arguments {
     executor: ExecutorName,
 }
 
-/// Measures, and prints the row as JSON.
+/// Measures the executor and prints the row as JSON.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut executor = arguments.executor.start(arguments.model)?;
     let mut loss = f64::NAN;
@@ -60,7 +61,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Starts the process, limits frameworks to one thread, and returns its row.
+/// Runs the measurement in a separate process in which frameworks are limited to one thread, and returns its row.
 pub fn measure(model: Network, executor: ExecutorName) -> Result<Row, Failure> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["trainee", "--model", model.name(), "--executor", executor.name()]);
