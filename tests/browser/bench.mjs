@@ -13,7 +13,7 @@ import { serveSite } from './support/site.mjs';
 const BATCH_SIZE = 32;
 const isJson = process.argv.includes('--json');
 const seconds = Number(process.argv[process.argv.indexOf('--seconds') + 1]) || 3;
-/** The maximum number of steps per measurement, because a step of TensorFlow.js may take seconds. */
+/** The maximum number of steps per measurement. A step of TensorFlow.js may take seconds. */
 const STEPS_MAX = 400;
 
 const SYSTEMS = [

@@ -1,4 +1,7 @@
-/** A client does not disturb its page, its user decides about training, and `forget()` removes all data. */
+/**
+ * Tests that a client does not disturb its page, that the user decides about training, and that `forget()` removes all
+ * data.
+ */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -105,7 +108,7 @@ test('a training lets the page in between its steps, and takes none while it is 
       client.pause();
       return heard('paused', pause);
     }, pause);
-    // If the training were still running, it would perform steps between these answers.
+    // If the training were still running, these answers would take longer: its steps would run between them.
     await answers(20);
     await page.evaluate((pause) => {
       const trained = told.filter(({ name }) => name === 'training').length;
@@ -205,7 +208,7 @@ test('a client that rests between rounds stops and forgets', OPTIONS, async () =
   await page.evaluate(() => client.start());
   await world.coordinator.task({ rounds: 1 });
   await page.evaluate(() => heard('round'));
-  // The session has finished its round when it waits for the next.
+  // The session has finished its round when it waits for the next one.
   await sessionIs(page, 'checked_in', 'idle');
   await page.evaluate(() => client.pause());
   await page.evaluate(() => heard('paused'));
@@ -215,7 +218,7 @@ test('a client that rests between rounds stops and forgets', OPTIONS, async () =
   await page.close();
 });
 
-/** Counts the stored objects that are derived from examples. */
+/** Counts the stored objects that were derived from examples. */
 async function madeOf(page) {
   const { memories, work } = await rowCounts(page);
   return [memories, work];
@@ -247,7 +250,7 @@ test('consent that is withdrawn in one tab stops the other', OPTIONS, async () =
   await first.evaluate(() => heard('training'));
   const second = await world.page({ name: 'withdrawn', count: 0 });
   await second.evaluate(() => client.consent.withdraw());
-  // It stops in the middle of its training, without waiting until it would ask for consent again.
+  // The client must stop in the middle of its training, before it would ask for consent again.
   assert.equal((await first.evaluate(() => heard('stopped'))).reason, 'requested');
   await until(async () => ((await madeOf(first)).every((count) => count === 0) ? true : null));
   assert.equal(
@@ -263,7 +266,7 @@ test('consent that is withdrawn in one tab stops the other', OPTIONS, async () =
 });
 
 test('a round leaves nothing behind that the first one did not', OPTIONS, async () => {
-  // Each round belongs to a separate task, so that all rounds need the same blobs.
+  // Each round is a separate task, so that all rounds need the same blobs.
   const page = await world.page();
   const objects = await watchObjects(page);
   await page.evaluate(() => client.start());
@@ -272,7 +275,7 @@ test('a round leaves nothing behind that the first one did not', OPTIONS, async 
     await world.coordinator.task({ rounds: 1 });
     await page.evaluate((round) => heard('round', round), round);
     await sessionIs(page, 'checked_in', 'idle');
-    // The log keeps a record of each upload, as intended.
+    // The log keeps a record of each upload, so its size may grow.
     const { log, ...rows } = await rowCounts(page);
     left.push({ workers: page.workers().length, objects: await objects(), rows });
   }
@@ -282,11 +285,11 @@ test('a round leaves nothing behind that the first one did not', OPTIONS, async 
   await forget(page);
 });
 
-/** Counts the engine's objects that a page's worker creates from now on and does not free. */
+/** Counts the engine's objects that a page's worker creates from now on and has not freed. */
 async function watchObjects(page) {
   const [worker] = page.workers();
   await worker.evaluate(() => {
-    // Each object is registered for its lifetime.
+    // Each object is registered while it exists.
     const { register, unregister } = FinalizationRegistry.prototype;
     globalThis.objects = 0;
     FinalizationRegistry.prototype.register = function (...given) {

@@ -1,4 +1,4 @@
-/** The console after the end of a session, with a second tab, and after a response that a view cannot show. */
+/** Tests the console after a session has ended, with a second tab, and after a response that a view cannot show. */
 
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, test } from 'node:test';
@@ -30,7 +30,7 @@ async function signOut(page) {
   await page.getByLabel('API key').waitFor();
 }
 
-/** Runs `act` while the other tab is offline. That tab polls, and would otherwise notice by itself that its session is over. */
+/** Runs `act` while the other tab is offline. Otherwise that tab's polls would find out that the session is over. */
 async function meanwhile(other, act) {
   await other.route('**/v1/admin/**', (route) => route.abort());
   await act();
@@ -44,7 +44,7 @@ test('what was typed is there again after the session has ended', { timeout: 60_
   await page.getByLabel('ONNX file').setInputFiles(`${root}examples/digits/model.onnx`);
   await page.locator('[name="name"]').fill('half written');
   await page.locator('[name="stop.rounds"]').fill('77');
-  // Wait for the pending check; it would otherwise find the session over before the rest is typed.
+  // Wait for the pending check. Otherwise it would find out that the session is over before the rest is typed.
   await page.locator('pre.toml').getByText('rounds = 77').waitFor();
 
   await browser.context.clearCookies();
@@ -83,7 +83,7 @@ test('two tabs: what one ends is over in both, and a token that is old still sig
 test('an answer that a view cannot show leaves the others as they are', { timeout: 60_000 }, async () => {
   const page = await signIn(browser, coordinator);
   await page.route('**/v1/admin/system', (route) => route.fulfill({ json: { version: 'of another time' } }));
-  // Hold the next view back until after the response to a repeated request, which the broken view must not send.
+  // Delay the next view until after the response to a repeated request. The broken view must not send such a request.
   let letThrough;
   const isAsked = new Promise((resolve) => (letThrough = resolve));
   await page.route('**/tasks-*.js', async (route) => {

@@ -20,7 +20,10 @@ const TASKS = 10_000;
 const ROUNDS = 100_000;
 const execute = promisify(execFile);
 
-/** Copies the task and its first round many times, to fill the database as after a long time of operation. */
+/**
+ * A Python script that copies the task and its first round many times, so that the database looks as after years of
+ * operation.
+ */
 const FILL = `
 import sqlite3, sys, uuid
 database = sqlite3.connect(sys.argv[1])
@@ -46,7 +49,9 @@ function median(values) {
   return values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
 }
 
-/** Returns the milliseconds from the start of the navigation until the view shows its data, by the page's clock. */
+/**
+ * Returns the time in milliseconds from the start of the navigation until the view shows its data, by the page's clock.
+ */
 async function opening(page, url, selector) {
   const times = [];
   for (let index = 0; index < OPENINGS; index++) {

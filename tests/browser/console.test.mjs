@@ -1,4 +1,4 @@
-/** The console in a real browser, against a real coordinator with live clients. */
+/** Tests the console in a real browser, against a real coordinator with live clients. */
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -67,7 +67,7 @@ test('a task from an ONNX file: created, watched, paused, rolled back, resumed, 
   await set(page, 'scheduling.report_goal', 2);
   await set(page, 'stop.rounds', 500);
   await page.getByText('No problems found.').waitFor();
-  // The console creates exactly the task on the screen, even if a quick user has not checked the last change yet.
+  // The console must create exactly the task on the screen, even if the user clicks before the last change was checked.
   await set(page, 'scheduling.report_goal', 0);
   await page.getByRole('button', { name: 'Create the task' }).click();
   await page.getByRole('alert').getByText('The task was not created').waitFor();
@@ -112,7 +112,7 @@ test('a task from an ONNX file: created, watched, paused, rolled back, resumed, 
     const [newest] = await api(page, `/tasks/${task}/versions?limit=1`);
     assert.deepEqual([newest.number, newest.rolled_back_to], [before + 1, before - 1]);
 
-    // The charts show the same values as the API.
+    // The charts must show the same values as the API.
     const series = await api(page, `/tasks/${task}/series?points=600`);
     const shows = async (title, columns, values) => {
       const rows = series.points.map((point) => values(point));
@@ -186,7 +186,7 @@ kind = "uniform_mean"
       .locator('section', { has: page.getByRole('heading', { name: 'Ledger' }) })
       .locator('select')
       .selectOption('private');
-    // The first entry of the ledger is the task's privacy guarantee.
+    // The first entry of the ledger has the task's privacy promise; each other entry is a release.
     const entries = statement.releases + 1;
     await until(async () =>
       (await page.getByRole('region', { name: 'Ledger of private' }).locator('tbody tr').count()) === entries ? true : null,

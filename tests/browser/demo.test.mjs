@@ -59,7 +59,7 @@ test('a person draws, labels, takes part, watches and gets predictions', { timeo
     'the page is in every round, and three clients',
   );
   await drawOne(page);
-  // The demo's other clients are chosen at random, so the round after which the model recognises a one varies.
+  // The demo's other clients are chosen at random, so the round in which the model first recognises a one varies.
   await page.waitForFunction(() => document.querySelector('#guess').textContent === '1');
   await page.click('#pause');
   await page.screenshot({ path: `${FOLDER}/3-after.png`, fullPage: true });

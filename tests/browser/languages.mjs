@@ -1,5 +1,5 @@
 /**
- * Clients in all languages in the same rounds: a page, a Kotlin program, a Python program and the native client.
+ * Tests clients in four languages in the same rounds: a page, a Kotlin program, a Python program and the native client.
  *
  * `cargo xtask test --only languages` sets the variables. FOLKMOOT_PYTHON_PACKAGE is a Python interpreter with the
  * wheel, FOLKMOOT_KOTLIN_BUILD is Maven's build folder, and FOLKMOOT_KOTLIN_NATIVE is the folder of the native library.
@@ -19,7 +19,7 @@ import { until, worldOfTests } from './support/world.mjs';
 const ROUNDS = 2;
 const world = worldOfTests();
 
-/** Starts a program that prints a line for each round. `rounds` counts these lines. */
+/** Starts a program that prints a line for each round. The result's `rounds` is the number of these lines. */
 function program(name, command, flags, isRound) {
   const child = spawn(command, flags, { cwd: world.coordinator.folder, stdio: ['ignore', 'pipe', 'inherit'] });
   const started = { name, rounds: 0, end: () => end(child, 'SIGTERM') };
@@ -77,7 +77,7 @@ test('clients in four languages are in the same rounds, and they commit', { time
       Array(ROUNDS).fill(4),
     );
     await page.evaluate((last) => heard('round', last), ROUNDS - 1);
-    // Each round needs all four clients, and each client must report that it took part in all rounds.
+    // Each round needs all four clients, and each client must report that it took part in every round.
     for (const one of programs) {
       await until(async () => (one.rounds === ROUNDS ? true : null)).catch(() => {
         assert.fail(`${one.name} was in ${one.rounds} rounds`);

@@ -1,4 +1,4 @@
-/** A client in a page transfers no more bytes per day than its app allows. */
+/** Tests that a client in a page transfers no more bytes per day than its app allows. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,15 +8,17 @@ import { reload, until, worldOfTests } from './support/world.mjs';
 
 const OPTIONS = { timeout: 90_000 };
 const HOUR_MILLISECONDS = 60 * 60 * 1000;
-/** A day begins at midnight UTC. The tests start at noon, so that the day ends only when a test moves the clock. */
+/**
+ * A day begins at midnight UTC. The tests start at noon, so that a new day begins only when a test changes the clock.
+ */
 const NOON = Date.UTC(2030, 0, 15, 12);
 const MIDNIGHT = NOON + 12 * HOUR_MILLISECONDS;
-/** The size of the model's weights in bytes, and of an uncompressed update. */
+/** The size in bytes of the model's weights, which is also the size of an uncompressed update. */
 const WEIGHTS_BYTES = 4 * 4810;
 
 const world = worldOfTests();
 
-/** Sets the clock of a page's client, before the client starts. The clock runs on from there. */
+/** Sets the clock of a page's client before the client starts. From then on, the clock runs normally. */
 async function setClock(page, moment) {
   await page
     .workers()
@@ -28,7 +30,7 @@ async function setClock(page, moment) {
     }, moment);
 }
 
-/** Returns the bytes in the log, in both directions, and the names of the fetched objects. */
+/** Returns the number of bytes in the log, in both directions, and the names of the fetched objects. */
 async function logged(page) {
   const log = await page.evaluate(() => client.log());
   const bytes = log.reduce((sum, entry) => sum + entry.bytesSent + entry.bytesReceived, 0);
@@ -48,26 +50,26 @@ test('what would pass the bytes of the day is declined, and the next day is wait
   assert.deepEqual((await logged(page)).fetched, ['plan'], 'neither the model nor the weights were fetched');
   assert.equal((await stored(page, 'state', 'day_bytes')).isSpent, true);
 
-  // Stopping removes the wake-up time. Only the day's limit keeps the next session from sending requests.
+  // `stop()` removes the wake-up time. So only the day's limit keeps the next session from sending requests.
   await page.evaluate(() => client.stop());
   const { bytes } = await logged(page);
   await reload(page);
   await setClock(page, NOON);
   await page.evaluate(() => client.start());
   await until(waits);
-  assert.equal((await logged(page)).bytes, bytes, 'a reload does not begin the day anew: nothing is asked for');
+  assert.equal((await logged(page)).bytes, bytes, 'a reload does not begin the day again: nothing is asked for');
 
   await page.evaluate(() => client.stop());
   await reload(page);
   await setClock(page, NOON + 24 * HOUR_MILLISECONDS);
   await page.evaluate(() => client.start());
-  // On the new day it checks in again, and declines its assignment as on the day before.
+  // On the new day, the client checks in again and declines its assignment, as on the day before.
   await page.evaluate(() => heard('aborted'));
-  assert.ok((await logged(page)).bytes > bytes, 'the next day is begun anew');
+  assert.ok((await logged(page)).bytes > bytes, 'the next day begins from zero');
 });
 
 test('all that goes and comes is counted, and a compressed update for what it is', OPTIONS, async () => {
-  // Enough for the model, the weights and a 4-bit update, but not for a 32-bit update.
+  // The limit is enough for the model, the weights and a 4-bit update, but not for a 32-bit update.
   const page = await world.page({ limits: { bytesPerDay: 3 * WEIGHTS_BYTES } });
   await setClock(page, NOON);
   await page.evaluate(() => client.start());
@@ -76,7 +78,7 @@ test('all that goes and comes is counted, and a compressed update for what it is
   await page.evaluate(() => client.stop());
   const [{ bytes: counted, isSpent }, { bytes }] = [await stored(page, 'state', 'day_bytes'), await logged(page)];
   assert.equal(isSpent, false);
-  // The log counts the update as sent; the day's total also includes the response.
+  // The log has the bytes of the update that were sent; the day's total also includes the response.
   assert.ok(counted >= bytes && counted < bytes + 1024, `${counted} were counted, ${bytes} are in the log`);
 });
 

@@ -1,4 +1,6 @@
-/** `cargo xtask campaign`: measures the memory of a page over many rounds. It takes too long for every change. */
+/**
+ * `cargo xtask campaign`: measures the memory of a page over many rounds. This takes too long to run for every change.
+ */
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -16,8 +18,8 @@ test('memory does not grow over rounds', { timeout: 900_000 }, async () => {
   const page = await world.page({ waitSeconds: 10 });
   await page.evaluate(() => client.start());
   await world.coordinator.task({ rounds: ROUNDS });
-  // A single reading is unreliable, because it includes memory that the browser has not returned yet. Compare medians
-  // of five rounds.
+  // A single reading is unreliable, because it includes memory that the browser has not returned yet. So compare the
+  // medians of five rounds.
   const bytesFrom = async (first) => {
     const sizes = [];
     for (let round = first; round < first + 5; round += 1) {
@@ -35,7 +37,7 @@ test('memory does not grow over rounds', { timeout: 900_000 }, async () => {
   await page.close();
 });
 
-/** Returns the memory of the browser's largest renderer process after a garbage collection: the page with its worker. */
+/** Collects garbage, and returns the memory of the browser's largest renderer process: the page with its worker. */
 async function memoryBytes(page) {
   const collect = () => gc();
   await Promise.all([page, ...page.workers()].map((context) => context.evaluate(collect)));

@@ -1,4 +1,4 @@
-/** WebGPU, WebAssembly and a native client produce the same update from the same training. */
+/** Tests that WebGPU, WebAssembly and a native client produce the same update from the same training. */
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -9,9 +9,14 @@ import { root } from './support/paths.mjs';
 import { serveSite } from './support/site.mjs';
 
 const HEADER_BYTES = 112;
-/** The offset of the loss and the counts in the header. They are sums of rounded numbers, like the values. */
+/**
+ * The offset of the loss and the counts in the header. Like the values, they are sums of rounded numbers and are
+ * compared with a tolerance.
+ */
 const SUMS_FROM = 80;
-/** The tolerance for a value of the update. It is small because the kernels sum in the same order on every device. */
+/**
+ * The tolerance for a value of the update. It can be small, because the kernels sum in the same order on every device.
+ */
 const TOLERANCE = 1e-5;
 
 let site, browser, page;

@@ -1,4 +1,4 @@
-/** A page trains together with native clients. Its origin differs from the coordinator's. */
+/** Tests a page that trains together with native clients. The page's origin differs from the coordinator's. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

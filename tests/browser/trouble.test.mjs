@@ -1,4 +1,7 @@
-/** After any failure, the client's update is accepted in its round, or the client gives up its assignment cleanly. */
+/**
+ * Tests failures of all kinds. After each, the client's update must be accepted in its round, or the client must give
+ * up its assignment cleanly.
+ */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -6,17 +9,17 @@ import { test } from 'node:test';
 import { watchSteps } from './support/steps.mjs';
 import { reload, until, worldOfTests } from './support/world.mjs';
 
-/** A task whose training a test can hold at any step. Its deadline is later than the end of any test. */
+/** A task whose training can be held at any step. Its deadline is later than the end of any test. */
 const TASK = { plan: { epochs: 10 }, scheduling: { deadlineSeconds: 3600 }, rounds: 1 };
-/** The training time after which the worker stores a checkpoint. */
+/** The training time in milliseconds after which the worker stores a checkpoint. */
 const CHECKPOINT_MILLISECONDS = 2000;
-/** The size of an update of the digits classifier in float32, including its header. */
+/** The size in bytes of an update of the digits classifier in float32, including its header. */
 const UPDATE_BYTES = 19_352;
 const OPTIONS = { timeout: 240_000 };
 
 const world = worldOfTests();
 
-/** Opens a page whose client trains, and holds the training after `chunks` chunks of steps. */
+/** Opens a page with a client that trains, and holds the training after `chunks` chunks of steps. */
 async function training(options = {}, chunks = 2) {
   const page = await world.page(options);
   const steps = await watchSteps(page, options.device === 'webgpu' ? 'gpu' : 'cpu');
@@ -61,12 +64,12 @@ test('a hidden page goes on, or rests if the policy says so', OPTIONS, async () 
   };
   await page.evaluate(hide, 'hidden');
   await steps.allow(1);
-  // When the next chunk is held, one more has been completed.
+  // When the training is held at the next chunk, one more chunk has been completed.
   await steps.held();
   await page.evaluate(() => client.setPolicy({ pauseWhenHidden: true }));
   assert.equal((await page.evaluate(() => heard('paused'))).reason, 'hidden');
   await steps.go();
-  // The worker responds. If it were not paused, it would perform steps between the responses.
+  // The worker responds to messages. If it were not paused, it would perform steps between the responses.
   await page.evaluate(async () => {
     for (let time = 0; time < 20; time += 1) {
       await client.examples.count();
@@ -142,7 +145,8 @@ test('a coordinator that is killed and comes back gets its update', OPTIONS, asy
 
 test('without room in storage the assignment is dropped, and with room it is made good', OPTIONS, async () => {
   const { page, task, steps } = await training();
-  // Chromium's quota of an origin cannot be reduced, so the database throws the same error.
+  // Chromium's quota for an origin cannot be reduced, so let the database throw the error that an exceeded quota
+  // causes.
   const [worker] = page.workers();
   await worker.evaluate(() => {
     globalThis.put = IDBObjectStore.prototype.put;

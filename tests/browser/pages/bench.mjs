@@ -1,4 +1,4 @@
-/** Starts a new worker for every measurement, so that no measurement warms up the next. */
+/** Starts a new worker for every measurement, so that no measurement benefits from the warm-up of an earlier one. */
 
 const WORKERS = {
   folkmoot: () => new Worker('/engine_worker.mjs', { type: 'module' }),

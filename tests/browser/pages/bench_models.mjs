@@ -101,7 +101,7 @@ class Network {
   }
 }
 
-/** 784-200-200-10: 199,210 parameters. */
+/** Creates the perceptron 784-200-200-10 with 199,210 parameters. */
 function twoNn() {
   const network = new Network();
   network.dense('input', 'first', [784, 200], true);
@@ -110,7 +110,10 @@ function twoNn() {
   return { onnx: network.onnx([784]), parameters: network.parameters, shape: [784] };
 }
 
-/** Two 5x5 convolutions of 32 and 64 channels, each with pooling, and 512 units: 1,663,370 parameters. */
+/**
+ * Creates the network of two 5x5 convolutions with 32 and 64 channels, each with pooling, and a dense layer of 512
+ * units: 1,663,370 parameters.
+ */
 function cnn() {
   const network = new Network();
   network.convolution('input', 'first', [1, 32]);
@@ -130,7 +133,7 @@ export function examples(count, shape) {
   return { features, labels: Uint32Array.from({ length: count }, (_, index) => index % 10) };
 }
 
-/** Returns everything that an assignment needs to train a network. */
+/** Returns an object with everything that an assignment needs to train a network. */
 export function assignment(engine, { onnx, parameters }, batchSize) {
   const weights = concat(parameters.map(({ values }) => new Uint8Array(values.buffer)));
   const artifact = (content) => ({ digest: engine.blobDigest(content), bytes: content.length });

@@ -1,4 +1,7 @@
-/** The same training in TensorFlow.js, in a separate worker. A classic script, because TensorFlow.js is published as one. */
+/**
+ * Trains the same models with TensorFlow.js, in a separate worker. This is a classic script, because TensorFlow.js is
+ * published as one.
+ */
 
 const folder = '/tensorflow';
 importScripts(
@@ -38,7 +41,7 @@ async function time({ backend, name, batchSize, milliseconds, stepsMax }) {
   const loss = () => tf.losses.softmaxCrossEntropy(labels, model.apply(features, { training: true }));
   const step = async () => {
     const value = optimizer.minimize(loss, true, weights);
-    // The loss is available only when the step has finished.
+    // The loss becomes available only when the step has finished.
     await value.data();
     value.dispose();
   };

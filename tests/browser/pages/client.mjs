@@ -1,4 +1,4 @@
-/** The functions that tests call in a page: a client, and the events that it emitted. */
+/** The functions that tests call in a page. They control a client and record the events that it emits. */
 
 import { Folkmoot } from '/folkmoot/index.js';
 
@@ -36,7 +36,7 @@ globalThis.tell = (name, value) => {
   }
 };
 
-/** Connects, consents to training, adds these examples, and records all events. */
+/** Connects, consents to training, adds `examples`, and records all events. */
 globalThis.open = async (options, examples) => {
   globalThis.client = await Folkmoot.connect({ examples: { shape: [64] }, waitSeconds: 5, ...options });
   for (const name of NAMES) {
@@ -48,7 +48,10 @@ globalThis.open = async (options, examples) => {
   }
 };
 
-/** Returns the event with this name after the first `from` ones. It has no time limit; the test sets one. */
+/**
+ * Resolves with the event of this name after the first `from` events of this name. There is no time limit; the test
+ * sets one.
+ */
 globalThis.heard = (name, from = 0) =>
   new Promise((resolve) => {
     const look = () => {

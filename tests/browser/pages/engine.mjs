@@ -1,8 +1,8 @@
-/** The engine without a coordinator: training on given inputs, in a worker. */
+/** Runs the engine without a coordinator: trains on given inputs, in a worker. */
 
 const worker = new Worker('/engine_worker.mjs', { type: 'module' });
 
-/** Runs a function of the worker. */
+/** Calls a function of the worker and returns its result. */
 globalThis.engine = (name, argument) =>
   new Promise((resolve, reject) => {
     const channel = new MessageChannel();

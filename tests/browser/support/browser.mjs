@@ -1,4 +1,4 @@
-/** Headless Chromium with a new profile. */
+/** Starts headless Chromium with a new profile. */
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -30,7 +30,7 @@ export async function openBrowser(...flags) {
   context.setDefaultTimeout(60_000);
   return {
     context,
-    /** Opens a page and prints its errors and warnings. */
+    /** Opens a page, and prints the page's errors and warnings. */
     async page(url) {
       const page = await context.newPage();
       page.on('pageerror', (error) => console.log(`page: ${error}`));

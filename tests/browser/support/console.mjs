@@ -24,7 +24,7 @@ export async function api(page, path) {
   return page.evaluate(async (path) => (await fetch(`/v1/admin${path}`)).json(), path);
 }
 
-/** Resolves when a view has loaded and drawn all its data. */
+/** Resolves when a view has loaded all its data and has drawn it. */
 export async function settled(page) {
   await page.getByRole('heading', { level: 1 }).waitFor();
   await page.waitForFunction(() =>
@@ -33,7 +33,7 @@ export async function settled(page) {
   await drawn(page);
 }
 
-/** Resolves after the page has drawn two frames, because drawing the first may request another. */
+/** Resolves after the page has drawn two frames, because drawing the first frame may request another one. */
 export async function drawn(page) {
   await page.evaluate(async () => {
     for (const _ of [1, 2]) {
@@ -42,7 +42,7 @@ export async function drawn(page) {
   });
 }
 
-/** Starts native clients, each with its own digits. `end` stops them. */
+/** Starts native clients. Each has different digits. `end` stops the clients. */
 export function natives(coordinator, token, count, name = 'native') {
   const started = Array.from({ length: count }, (_, index) =>
     coordinator.nativeClient(token, `${name}-${index}`, lines.slice(120 * index, 120 * (index + 1))),
@@ -50,7 +50,7 @@ export function natives(coordinator, token, count, name = 'native') {
   return { end: () => Promise.all(started.map((client) => client.end())) };
 }
 
-/** Returns the serious and critical faults that axe-core finds. */
+/** Returns the serious and critical accessibility faults that axe-core finds. */
 export async function violations(page) {
   await page.evaluate(axe);
   const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
@@ -72,7 +72,7 @@ export async function screenshot(page, name, height) {
   await page.screenshot({ path: `${screenshots}/${name}.png`, fullPage: true, ...part });
 }
 
-/** Returns the rows of a chart's table as numbers. Empty cells are gaps. */
+/** Returns the rows of a chart's table as numbers. An empty cell becomes a gap. */
 export async function chartRows(page, title) {
   const figure = page.locator('figure.chart', { has: page.locator('figcaption', { hasText: new RegExp(`^${title}$`) }) });
   await figure.waitFor();

@@ -4,12 +4,12 @@ import { root } from './paths.mjs';
 
 export const MODEL = `${root}examples/digits/model.onnx`;
 
-/** Fills in a field of the task form. The field is named by its path in the task file. */
+/** Fills in a field of the task form. `path` is the field's path in the task file. */
 export async function set(page, path, value) {
   await page.locator(`[name="${path}"]`).fill(String(value));
 }
 
-/** Returns the text of a fact of a view, by the fact's name. */
+/** Returns the text of the fact with this name in a view. */
 export function fact(page, name) {
   return page
     .locator('.facts > div', { has: page.locator('dt', { hasText: new RegExp(`^${name}$`) }) })

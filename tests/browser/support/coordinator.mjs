@@ -1,4 +1,4 @@
-/** A coordinator process with its own data folder, and an operator's commands. */
+/** Starts a coordinator process with its own data folder, and runs an operator's commands. */
 
 import { execFile, spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -12,7 +12,7 @@ const execute = promisify(execFile);
 /** The time limit for starting or stopping a process. */
 const PATIENCE_MILLISECONDS = 30_000;
 
-/** Starts a coordinator that allows pages of this origin. It serves without TLS, as behind a proxy. */
+/** Starts a coordinator that allows pages of this origin. It serves without TLS, as it would behind a proxy. */
 export async function startCoordinator(origin) {
   const folder = await mkdtemp(`${tmpdir()}/folkmoot-coordinator-`);
   const coordinator = new Coordinator(folder, origin);
@@ -31,7 +31,7 @@ export class Coordinator {
     this.population = 'digits';
   }
 
-  /** Starts the process on a free port, which differs from start to start. */
+  /** Starts the process on a free port. The port differs at each start. */
   async start() {
     const listen = ['--listen', '127.0.0.1:0', '--tls', 'off', '--allow-origin', this.origin];
     const flags = ['serve', '--json', '--data', `${this.folder}/data`, ...listen, '--log-level', 'warn'];
@@ -51,7 +51,7 @@ export class Coordinator {
     await rm(this.folder, { recursive: true, force: true });
   }
 
-  /** Runs an operator's command and returns what it prints, as JSON. */
+  /** Runs an operator's command with JSON output, and returns the parsed output. */
   async command(...flags) {
     const env = { ...process.env, FOLKMOOT_URL: this.url, FOLKMOOT_API_KEY: this.apiKey };
     const { stdout } = await execute(folkmoot(), [...flags, '--json'], { env, cwd: this.folder });
@@ -63,15 +63,15 @@ export class Coordinator {
   }
 
   /**
-   * Uses a new population for tokens and tasks from now on. The clients of closed pages may still be selected for a
-   * while in the old one.
+   * From now on, uses a new population for tokens and tasks. In the old population, the clients of closed pages may
+   * still be selected for some time.
    */
   newPopulation() {
     this.populations = (this.populations ?? 0) + 1;
     this.population = `digits-${this.populations}`;
   }
 
-  /** Creates and starts a task. `change` overrides keys of the digits task. */
+  /** Creates and starts a task. The keys in `change` override those of the digits task. */
   async task(change = {}, model = 'model.onnx') {
     const { plan = {}, scheduling = {}, rounds = 3, compression = '' } = change;
     const text = `
@@ -97,7 +97,7 @@ rounds = ${rounds}
     return this.command('task', 'create', file, '--model', `${root}examples/digits/${model}`, '--activate');
   }
 
-  /** Starts a native client with these lines of the digits. `end` stops it. */
+  /** Starts a native client that trains on these lines of the digits. `end` stops the client. */
   nativeClient(token, name, lines) {
     const data = `${this.folder}/${name}.csv`;
     const state = `${this.folder}/${name}`;
@@ -130,7 +130,7 @@ export async function end(child, signal) {
   if (child.exitCode !== null || child.signalCode !== null) {
     return;
   }
-  // By then, all its output has been read too.
+  // The `close` event comes only after all output of the process has been read.
   const ended = new Promise((resolve) => child.once('close', resolve));
   const mercy = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MILLISECONDS);
   child.kill(signal);

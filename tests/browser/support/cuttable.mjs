@@ -1,4 +1,4 @@
-/** A network that can be cut: a port of this machine that forwards connections to a server. */
+/** A network that can be cut: a port on this machine that forwards connections to a server. */
 
 import { connect, createServer } from 'node:net';
 import { Transform } from 'node:stream';
@@ -30,7 +30,7 @@ export async function cuttable(url) {
     let isUpdate = false;
     const requests = new Transform({
       transform(bytes, _, done) {
-        // The head of a request starts a new chunk. All bytes after the head are the body.
+        // The head of a request begins a new chunk of bytes. All bytes after the head belong to the body.
         const head = /^[A-Z]+ \S+ HTTP/.exec(bytes.toString('latin1', 0, 200))?.[0];
         isUpdate = head === undefined ? isUpdate : /^PUT .*\/update /.test(head);
         const end = head === undefined ? 0 : bytes.indexOf('\r\n\r\n') + 4;
@@ -42,7 +42,7 @@ export async function cuttable(url) {
         }
         const rest = bytes.subarray(0, end + updateBytesLeft);
         updateBytesLeft = Infinity;
-        // Cut the network, because Chromium would immediately repeat the request by itself.
+        // Cut the network, because Chromium would otherwise repeat the request immediately.
         isCut = true;
         to.end(rest, () => from.destroy());
       },

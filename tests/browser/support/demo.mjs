@@ -1,4 +1,4 @@
-/** `folkmoot demo --browser` with the newly built package, on any free port. */
+/** Starts `folkmoot demo --browser` with the newly built package, on any free port. */
 
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';

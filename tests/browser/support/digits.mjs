@@ -1,4 +1,4 @@
-/** The digits of `examples/digits`, as lines and as examples. */
+/** The digits of `examples/digits`, as lines of text and as examples. */
 
 import { readFileSync } from 'node:fs';
 
@@ -6,7 +6,7 @@ import { root } from './paths.mjs';
 
 export const lines = readFileSync(`${root}examples/digits/digits.csv`, 'utf8').trim().split('\n');
 
-/** Returns these lines in the format of a page's client. */
+/** Returns the digits of these lines in the format of a page's client. */
 export function examples(from, to) {
   return lines.slice(from, to).map((line) => {
     const numbers = line.split(',').map(Number);

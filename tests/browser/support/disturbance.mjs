@@ -1,10 +1,10 @@
-/** Measures how much training disturbs its page. The figures differ from machine to machine, so no test checks them. */
+/** Measures how much training disturbs its page. The results depend on the machine, so no test checks them. */
 
 import { openWorld } from './world.mjs';
 
 const PAUSES = 20;
 
-/** Measures for `seconds` each with and without training. Times are in milliseconds. */
+/** Measures for `seconds` with training and for `seconds` without. The results are in milliseconds. */
 export async function measureDisturbance(seconds) {
   const world = await openWorld();
   try {
@@ -26,11 +26,12 @@ export async function measureDisturbance(seconds) {
   }
 }
 
-/** Measures the time from `pause()` until the worker reports that it has paused, `count` times. */
+/** Measures `count` times how long it takes from `pause()` until the worker reports that it has paused. */
 async function timePauses(count) {
   const times = [];
   for (let time = 0; time < count; time += 1) {
-    // Without this delay, each pause would come right after a progress event, when the worker handles messages anyway.
+    // Without this delay, each pause would come right after a progress event, at a time when the worker handles
+    // messages anyway.
     await new Promise((resolve) => setTimeout(resolve, 50));
     const begun = performance.now();
     client.pause();
@@ -42,7 +43,7 @@ async function timePauses(count) {
   return times;
 }
 
-/** Counts the tasks of the main thread that take longer than 50 ms, for `seconds`. */
+/** During `seconds`, counts the tasks of the main thread that take longer than 50 ms. */
 function longTasks(page, seconds) {
   return page.evaluate(async (milliseconds) => {
     const durations = [];

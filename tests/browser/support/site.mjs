@@ -1,4 +1,4 @@
-/** A static site with a strict content security policy, like an app that serves the package. */
+/** Serves a static site with a strict content security policy, like an app that serves the package. */
 
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -16,7 +16,7 @@ const TYPES = {
   '.wasm': 'application/wasm',
 };
 
-/** URL prefixes and the folders served under them. The first match applies. */
+/** URL prefixes, each with the folder that is served under it. The first matching prefix applies. */
 const FOLDERS = [
   ['/folkmoot/', `${packageFolder}/`],
   ['/examples/', `${root}examples/`],

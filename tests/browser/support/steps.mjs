@@ -1,6 +1,8 @@
-/** Watches, holds and releases the training steps in a page's worker. */
+/** Observes the training steps in a page's worker, and can hold and release them. */
 
-/** Watches the worker of a page whose client has not started. `build` is the WebAssembly module that the worker uses. */
+/**
+ * Observes the worker of a page whose client has not started. `build` is the WebAssembly module that the worker uses.
+ */
 export async function watchSteps(page, build = 'cpu') {
   const worker = page.workers().at(-1);
   await worker.evaluate(async (build) => {
@@ -43,15 +45,18 @@ export async function watchSteps(page, build = 'cpu') {
     };
   }, build);
   return {
-    /** Returns the journal: `chunk` when a chunk of steps begins, `answer` for a response to the page, and event names. */
+    /**
+     * Returns the journal. Its entries are `chunk` when a chunk of steps begins, `answer` for a response to the page,
+     * and the names of events.
+     */
     journal: () => worker.evaluate(() => steps.journal),
-    /** Allows this many more chunks of steps, and holds the training at the start of the next. */
+    /** Allows this number of further chunks of steps. The training is then held at the start of the next chunk. */
     allow: (chunks) => worker.evaluate((chunks) => steps.allow(chunks), chunks),
     /** Lets the training continue to its end. */
     go: () => worker.evaluate(() => steps.allow(Infinity)),
     /** Resolves when the training is held. */
     held: () => worker.evaluate(() => steps.held()),
-    /** Advances the clock that times the training. */
+    /** Advances the clock by which the training measures time. */
     skip: (milliseconds) => worker.evaluate((milliseconds) => steps.skip(milliseconds), milliseconds),
   };
 }

@@ -1,8 +1,8 @@
-/** Reads the data of a page's client in IndexedDB. */
+/** Reads the data that a page's client stores in IndexedDB. */
 
 import { until } from './world.mjs';
 
-/** Returns a value of a store by its key. */
+/** Returns the value with this key in a store. */
 export function stored(page, store, key) {
   return page.evaluate(
     async ([name, store, key]) => {
@@ -17,7 +17,7 @@ export function stored(page, store, key) {
   );
 }
 
-/** Counts the rows of each store. */
+/** Returns the number of rows in each store. */
 export function rowCounts(page) {
   return page.evaluate(async (name) => {
     const request = indexedDB.open(`folkmoot-${name}`);
@@ -31,7 +31,7 @@ export function rowCounts(page) {
   }, page.options.name);
 }
 
-/** Waits until the stored session of the client is in one of these states. */
+/** Waits until the client's stored session is in one of these states. */
 export async function sessionIs(page, ...states) {
   await until(async () => {
     const { session } = JSON.parse(await stored(page, 'state', 'session'));

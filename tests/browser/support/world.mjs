@@ -1,4 +1,4 @@
-/** A site, a coordinator and a browser for the tests of a file, and pages with clients. */
+/** Opens a site, a coordinator and a browser for the tests of a file, and pages with clients. */
 
 import { after, afterEach, before, beforeEach } from 'node:test';
 
@@ -10,15 +10,15 @@ import { serveSite } from './site.mjs';
 
 /** Opens the site, the coordinator and the browser. `close` closes them. */
 export async function openWorld() {
-  // The site's policy names the coordinator's address, and the coordinator names the site's origin, so one must start
-  // first.
+  // The site's policy contains the coordinator's address, and the coordinator's settings contain the site's origin. So
+  // one of the two must start first.
   const opened = [];
   const keep = async (opening) => {
     const part = await opening;
     opened.push(part);
     return part;
   };
-  /** Closes everything in reverse order. If one cannot be closed, the others still are. */
+  /** Closes everything in reverse order. If something cannot be closed, the rest is still closed. */
   const close = async () => {
     const problems = [];
     for (const part of opened.splice(0).reverse()) {
@@ -45,7 +45,7 @@ export async function openWorld() {
     network,
     browser,
 
-    /** Opens a page with a client that has its own storage and `count` digits. */
+    /** Opens a page with a client. The client has its own storage and `count` digits. */
     async page({ count = 200, name = `client-${(clients += 1)}`, ...options } = {}) {
       const page = await browser.page(site.origin);
       await page.waitForFunction(() => globalThis.isReady === true);
@@ -55,7 +55,7 @@ export async function openWorld() {
       return Object.assign(page, { options: all });
     },
 
-    /** Closes pages that a failed test left open. Their clients would otherwise take part in the next test. */
+    /** Closes the pages that a failed test left open. Otherwise their clients would take part in the next test. */
     async closePages() {
       await Promise.all(browser.context.pages().map((page) => page.close()));
     },
@@ -72,7 +72,7 @@ export async function openWorld() {
   };
 }
 
-/** Creates the world of a file's tests. Each test gets its own population, and its pages are closed at the end. */
+/** Creates the world for a file's tests. Each test gets a new population, and its pages are closed when it ends. */
 export function worldOfTests() {
   const world = {};
   before(async () => {
@@ -89,14 +89,14 @@ export function worldOfTests() {
   return world;
 }
 
-/** Reloads a page and connects its client again. The client still has its examples. */
+/** Reloads a page and connects its client again. The client's examples are still stored. */
 export async function reload(page) {
   await page.reload();
   await page.waitForFunction(() => globalThis.isReady === true);
   await page.evaluate((options) => open(options, []), page.options);
 }
 
-/** Calls `probe` repeatedly until it does not return null, and returns its result. */
+/** Calls `probe` repeatedly until the result is not null, and returns that result. */
 export async function until(probe, seconds = 30) {
   const end = Date.now() + 1000 * seconds;
   for (;;) {
@@ -111,7 +111,10 @@ export async function until(probe, seconds = 30) {
   }
 }
 
-/** Repeats `check` until it passes, because a page lags behind the coordinator. At the end, throws its last error. */
+/**
+ * Repeats `check` until it passes, because a page can lag behind the coordinator. After `seconds`, throws the last
+ * error of `check`.
+ */
 export async function holds(check, seconds = 30) {
   const end = Date.now() + 1000 * seconds;
   for (;;) {
