@@ -1,5 +1,5 @@
-//! A round ends no matter what clients send. The test generates sequences of protocol messages, and prefers numbers
-//! that have caused bugs.
+//! A round must end for any messages that clients send. The test generates sequences of protocol messages, with a
+//! preference for numbers that have caused bugs.
 
 use folkmoot_coordinator::{round::Phase, task::TaskInput};
 use folkmoot_protocol::{
@@ -24,7 +24,7 @@ const CLIENTS: u8 = 3;
 /// The number of cases for each database.
 const CASES: u32 = 24;
 
-/// A message of a client about its assignment.
+/// A message from a client about its assignment.
 #[derive(Clone, Debug)]
 enum Message {
     Update { weight: u64, metrics: UpdateMetrics },
@@ -33,7 +33,7 @@ enum Message {
     CheckIn(Value),
 }
 
-/// Generates a number near a boundary, or any number.
+/// Generates either a number near a boundary or an arbitrary number.
 fn number() -> impl Strategy<Value = u64> {
     let borders = [
         0,
@@ -51,7 +51,7 @@ fn number() -> impl Strategy<Value = u64> {
     prop_oneof![4 => prop::sample::select(borders.to_vec()), 1 => any::<u64>()]
 }
 
-/// Generates a loss that has caused a bug, or a float with any bits.
+/// Generates either a loss that has caused a bug or a float with arbitrary bits.
 fn loss() -> impl Strategy<Value = f64> {
     let borders =
         [0.0, -0.0, 5.0, -1e5, 1e308, f64::MAX, f64::MIN, f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
@@ -64,7 +64,7 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 fn message() -> impl Strategy<Value = Message> {
-    // Most numbers are plausible, because a second invalid number would hide the effect of the first.
+    // Most numbers are valid, because a second invalid number would hide the effect of the first.
     let loss = prop_oneof![Just(5.0), loss()];
     let metrics = (number(), loss, prop_oneof![Just(0), number()], prop_oneof![Just(1), number()]).prop_map(
         |(example_count, loss_sum, correct_count, step_count)| UpdateMetrics {
@@ -93,7 +93,8 @@ fn message() -> impl Strategy<Value = Message> {
     ]
 }
 
-/// Generates the task: one that sums updates on arrival, one whose aggregator reads the round log, or a flow.
+/// Generates the kind of task: a task that sums updates on arrival, a task whose aggregator reads the round log, or a
+/// flow.
 fn combinations() -> impl Strategy<Value = Value> {
     let synchronous = |fewest: u8| {
         json!({
@@ -112,12 +113,12 @@ fn combinations() -> impl Strategy<Value = Value> {
     ])
 }
 
-/// Parses a message like an endpoint. Returns `None` for an invalid message, which the endpoint would reject.
+/// Parses a message as an endpoint does. Returns `None` for an invalid message, which the endpoint would reject.
 fn read<T: DeserializeOwned>(message: &Value) -> Option<T> {
     serde_json::from_str(&message.to_string()).ok()
 }
 
-/// Sends a message, and fails if the coordinator reports an internal error.
+/// Sends a message. Fails if the coordinator reports an internal error.
 async fn send(world: &InProcess, drawn: &Drawn, message: &Message) -> Result<(), TestCaseError> {
     let (coordinator, client) = (&world.coordinator, &drawn.client);
     let id = drawn.assignment.assignment_id;
@@ -145,7 +146,7 @@ async fn send(world: &InProcess, drawn: &Drawn, message: &Message) -> Result<(),
     Ok(())
 }
 
-/// Runs one case, and asserts that the rounds end and that the task can be cancelled.
+/// Runs one case. Asserts that the rounds end and that the task can be cancelled.
 async fn play(
     storage: Storage,
     combination: &Value,
@@ -166,7 +167,7 @@ async fn play(
     for record in world.rounds().await {
         let phase = &record.round.phase;
         prop_assert!(!matches!(phase, Phase::Aggregating { .. }), "a round is never combined: {:?}", record);
-        // A round of a flow stays open for later clients.
+        // The round of a flow stays open for later clients.
         let is_open = !phase.is_final() && !matches!(phase, Phase::Collecting { .. });
         prop_assert!(!(is_open && record.round.id == first), "a round never ends: {:?}", record);
     }
@@ -185,7 +186,7 @@ async fn play(
     Ok(())
 }
 
-/// Runs the cases, each with a new storage that `storage` opens.
+/// Runs all cases. For each, `storage` opens a new storage.
 fn run<F: Future<Output = Storage>>(storage: impl Fn() -> F) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -215,7 +216,7 @@ fn no_messages_keep_a_round_from_ending_over_sqlite() {
 
 #[test]
 fn no_messages_keep_a_round_from_ending_over_postgresql() {
-    // If PostgreSQL is missing, `start` has printed that the test is skipped.
+    // If PostgreSQL is not installed, `start` has already printed that the test is skipped.
     let Some(postgres) = TestPostgres::start() else { return };
     run(|| async {
         SqlStorage::connect(&postgres.database(), SqlOptions::default()).await.expect("it is up").into()

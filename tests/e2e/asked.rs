@@ -1,4 +1,4 @@
-//! A real client whose training would take far too long. The coordinator asks it for its partial update.
+//! Tests a real client whose training would take far too long. The coordinator asks it for its partial update.
 
 use folkmoot_coordinator::round::Phase;
 use folkmoot_protocol::{AssignmentId, ErrorCode, messages::AskResponse};
@@ -18,12 +18,12 @@ use crate::{
     cohort::{Member, assert_accepted, await_version, draw, enrol},
 };
 
-/// The number of fast clients. They send an invented update without training.
+/// The number of fast clients. They send updates with arbitrary values, without training.
 const FAST: usize = 2;
 const EPOCHS: u64 = 10_000;
 
-/// Rounds of three clients, in which the third is asked when two have reported. The grace and the deadline are too long
-/// to end the round during the test.
+/// Returns a task whose rounds have three clients. After two have reported, the coordinator asks the third. The grace
+/// period and the deadline are so long that they cannot end the round during the test.
 fn spec() -> TaskSpec {
     let examples = examples_folder();
     let mut spec = TaskSpec::synthetic(&[1, 1], 3, 1);
@@ -46,7 +46,7 @@ fn examples_folder() -> std::path::PathBuf {
     std::path::Path::new(&tests).join("../examples/digits")
 }
 
-/// A deployment with a round of two fast clients and a real client that has trained for some steps.
+/// A deployment with a round of two fast clients and one real client, which has trained for some steps.
 struct Scene {
     deployment: Deployment,
     fast: Vec<Member>,
@@ -103,7 +103,7 @@ impl Scene {
     }
 }
 
-/// Returns the assignment and the number of planned steps from a progress line of a training with at least one step.
+/// Parses a progress line of a training with at least one step. Returns the assignment and the number of planned steps.
 fn steps(line: &str) -> Option<(AssignmentId, u64)> {
     let mut words = line.strip_prefix("training ")?.split(' ');
     let (id, step, total) = (words.next()?, words.next()?.parse::<u64>().ok()?, words.next()?.parse().ok()?);
@@ -130,7 +130,8 @@ async fn a_straggler_is_asked_and_its_round_commits_with_all() {
     scene.assert_all_count().await;
 }
 
-/// The coordinator is killed after it has stored that it asks for partial updates, and before it has asked any client.
+/// The coordinator is killed after it has recorded that it asks for partial updates, but before it has asked any
+/// client.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_coordinator_that_is_killed_after_it_asked_still_closes_the_round() {
     let mut scene = Scene::begin(Some(Halt::at("stragglers are asked", 1))).await;

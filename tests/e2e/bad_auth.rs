@@ -1,4 +1,4 @@
-//! Requests with a wrong signer, an old timestamp, a used nonce, or changes after signing.
+//! Tests requests with a wrong signer, an old timestamp, a used nonce, or changes after signing.
 
 use ed25519_dalek::SigningKey;
 use folkmoot_protocol::{
@@ -20,7 +20,8 @@ use crate::{
     cohort::{assert_accepted, await_version, draw, enrol, sent_by, verify},
 };
 
-/// A test's distance from the limit of clock skew. The coordinator reads its clock a little later than the test.
+/// The distance of the tests from the limit of clock skew, in milliseconds. It is needed because the coordinator reads
+/// its clock slightly later than the test.
 const SKEW_MARGIN_MILLISECONDS: u64 = 60_000;
 
 /// A name, the change before signing, and the expected error code.
@@ -81,7 +82,7 @@ const ALTERED_CASES: &[AlteredCase] = &[
     ),
 ];
 
-/// Returns a timestamp beyond the allowed clock skew, in the past or in the future.
+/// Returns a timestamp that exceeds the allowed clock skew, in the past or in the future.
 fn beyond(edge_milliseconds: i64) -> Timestamp {
     let margin = edge_milliseconds.signum() * SKEW_MARGIN_MILLISECONDS as i64;
     Timestamp(now().0.saturating_add_signed(edge_milliseconds + margin))
@@ -121,7 +122,7 @@ async fn only_fresh_and_unaltered_requests_of_enrolled_clients_are_believed() {
     of_other_keys(client, &clients[1]).await;
     replayed(client).await;
 
-    // The refused requests have changed nothing, so the round proceeds.
+    // The refused requests have changed nothing, so the round can continue.
     let members = draw(&deployment, &clients).await;
     let upload = members[0].client.upload(members[0].id(), &members[0].update.bytes());
     let of_other_method = RawRequest { method: "GET".into(), ..upload.sign(&members[0].client.key) };
@@ -134,7 +135,7 @@ async fn only_fresh_and_unaltered_requests_of_enrolled_clients_are_believed() {
     deployment.assert_unharmed().await;
 }
 
-/// Sends requests signed with other keys than the client's, and signatures in a non-canonical form.
+/// Sends requests that are signed with other keys than the client's, and signatures in a non-canonical form.
 async fn of_other_keys(client: &RawClient, other: &RawClient) {
     let request = client.check_in(0);
     let stranger = SigningKey::from_bytes(&random_bytes());
@@ -152,7 +153,7 @@ async fn of_other_keys(client: &RawClient, other: &RawClient) {
     }
 }
 
-/// Sends the same request twice, and the same nonce in a different request.
+/// Sends the same request twice, and then uses its nonce in a different request.
 async fn replayed(client: &RawClient) {
     let signed = client.check_in(0).sign(&client.key);
     assert_eq!(client.endpoint.send(&signed).await.status, 200);
@@ -161,7 +162,7 @@ async fn replayed(client: &RawClient) {
     let nonce = signed.headers.iter().find(|(name, _)| name == headers::NONCE);
     reused.nonce = nonce.expect("it has a nonce").1.clone();
     assert_code("a nonce for two requests", &client.send(&reused).await, RequestReplayed);
-    // A nonce in a request with an invalid signature is not used up.
+    // A request with an invalid signature does not use up its nonce.
     let fresh = client.check_in(0);
     let forged = fresh.sign(&SigningKey::from_bytes(&random_bytes()));
     assert_code("a forgery", &client.endpoint.send(&forged).await, SignatureInvalid);

@@ -1,4 +1,4 @@
-//! Requests that are invalid HTTP, or invalid messages for their endpoint.
+//! Tests requests that are invalid HTTP, or invalid messages for their endpoint.
 
 mod messages;
 mod slow;
@@ -35,7 +35,7 @@ async fn deployment() -> (Deployment, Vec<RawClient>, Vec<Member>) {
     (deployment, clients, members)
 }
 
-/// Completes the round normally.
+/// Completes the round with valid updates.
 async fn finish(deployment: &Deployment, members: &[Member]) {
     for member in members {
         assert_accepted(&member.upload().await);
@@ -68,7 +68,7 @@ const UNKNOWN: &[(&str, &str, ErrorCode)] = &[
     ("TRACE", "/healthz", MethodNotAllowed),
 ];
 
-/// Names of blobs that do not exist. Some are paths of files outside the blob store.
+/// Invalid names of blobs, and names of blobs that do not exist. Some are paths of files outside the blob store.
 const BLOB_NAMES: &[&str] = &[
     "0000000000000000000000000000000000000000000000000000000000000000",
     "..",
@@ -82,7 +82,8 @@ const BLOB_NAMES: &[&str] = &[
     "%c3%a4",
 ];
 
-/// A range header for a blob of 332 bytes, and the first byte and length of the response; `None` if it is refused.
+/// A range header for a blob of 332 bytes, and the first byte and the length of the response; `None` if the range is
+/// refused.
 const RANGES: &[(&str, Option<(usize, usize)>)] = &[
     ("bytes=0-", Some((0, 332))),
     ("bytes=0-0", Some((0, 1))),
@@ -131,7 +132,7 @@ async fn unknown_places_and_odd_ranges_have_their_codes() {
             None => assert_eq!(answer.code(), Some(RangeNotSatisfiable), "{range}: {}", answer.status),
         }
     }
-    // A client without an assignment cannot read a blob.
+    // A client without an assignment must not be able to read a blob.
     let stranger = RawClient::enrolled(&deployment.endpoint, &deployment.task.token).await;
     let answer = stranger.send(&stranger.get(&format!("/v1/blobs/{}", weights.digest))).await;
     assert_eq!(answer.code(), Some(BlobUnknown));
@@ -139,7 +140,8 @@ async fn unknown_places_and_odd_ranges_have_their_codes() {
     deployment.assert_unharmed().await;
 }
 
-/// A name, the bytes to send, and the allowed status codes. The coordinator may also close the connection.
+/// A name, the bytes to send, and the allowed status codes. The coordinator may also close the connection without a
+/// response.
 const MALFORMED: &[(&str, &str, &[u16])] = &[
     (
         "two lengths",
@@ -184,7 +186,7 @@ const MALFORMED: &[(&str, &str, &[u16])] = &[
     ("TLS within TLS", "\u{16}\u{3}\u{1}\0\u{5}hello\r\n\r\n", &[400]),
 ];
 
-/// Sends bytes and returns the status code of the response, or `None` if the connection was closed.
+/// Sends bytes and returns the status code of the response; `None` if the connection was closed without one.
 async fn status_of(endpoint: &Endpoint, bytes: &[u8]) -> Option<u16> {
     let mut connection = endpoint.connect().await.expect("the coordinator listens");
     let _ = connection.write_all(bytes).await;

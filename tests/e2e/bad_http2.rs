@@ -1,4 +1,4 @@
-//! Attacks over HTTP/2, frame by frame.
+//! Tests attacks over HTTP/2, frame by frame.
 
 use folkmoot_tests::{
     deployment::Deployment,
@@ -31,12 +31,12 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [length.as_slice(), &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// `GET /healthz` in HPACK: indexed method and scheme, literal path and authority (RFC 7541, section 6).
+/// Returns `GET /healthz` in HPACK: indexed method and scheme, literal path and authority (RFC 7541, section 6).
 fn healthz_block() -> Vec<u8> {
     [&[0x82, 0x87, 0x04, 8], b"/healthz".as_slice(), &[0x01, 1], b"a"].concat()
 }
 
-/// Connects, and sends the preface.
+/// Connects and sends the HTTP/2 preface.
 async fn connect(endpoint: &Endpoint) -> Connection {
     let connection = endpoint.connect_with(&rustls::version::TLS13, b"h2").await;
     let mut connection = connection.expect("the coordinator speaks HTTP/2");
@@ -45,8 +45,8 @@ async fn connect(endpoint: &Endpoint) -> Connection {
     connection
 }
 
-/// Sends the pieces and reads the responses at the same time, until the pieces or the connection end. Returns the error
-/// code of the GOAWAY frame, if there was one, and whether the coordinator ended the connection.
+/// Sends the pieces and at the same time reads the responses, until there are no more pieces or the connection ends.
+/// Returns the error code of the GOAWAY frame, if there was one, and whether the coordinator ended the connection.
 async fn flood(mut connection: Connection, pieces: impl Iterator<Item = Vec<u8>>) -> (Option<u32>, bool) {
     let (mut reader, mut writer) = tokio::io::split(connection.get_mut());
     let writing = async {
@@ -88,7 +88,7 @@ async fn floods_end_the_connection_and_nobody_else_is_harmed() {
     let deployment = Deployment::start(COORDINATOR, &spec, |_| {}).await;
     let members = draw(&deployment, &enrol(&deployment, 2).await).await;
 
-    // Rapid reset (CVE-2023-44487): streams that are cancelled before the server handles them.
+    // Rapid reset (CVE-2023-44487): streams that the client cancels before the server handles them.
     let cancel = 8u32.to_be_bytes();
     let resets = (0..50_000u32).map(|index| index * 2 + 1).map(|stream| {
         let open = frame(HEADERS, END_STREAM | END_HEADERS, stream, &healthz_block());
@@ -129,7 +129,7 @@ async fn floods_end_the_connection_and_nobody_else_is_harmed() {
     deployment.assert_answers().await;
 }
 
-/// Drops connections at every stage, many at the same time.
+/// Opens many connections at the same time and drops them at every stage.
 async fn cancel_often(endpoint: &Endpoint) {
     let mut cancelling = JoinSet::new();
     for index in 0..120 {

@@ -1,5 +1,5 @@
-//! A client downloads a model of 50 MB and uploads its update over a network that resets every connection after a few
-//! hundred kilobytes. Little data is transferred twice.
+//! Tests a client that downloads a model of 50 MB and uploads its update over a network that resets every connection
+//! after a few hundred kilobytes. Few bytes may be transferred twice.
 
 use std::{
     sync::{Arc, Mutex},
@@ -16,11 +16,11 @@ use serde_json::json;
 
 use crate::{COORDINATOR, cohort::await_version};
 
-/// 12.7 million parameters.
+/// The widths of the model's layers, with 12.7 million parameters in total.
 const WIDTHS: [usize; 4] = [64, 3200, 3900, 10];
 const SEED: u64 = 20_261_122;
 const PATIENCE: Duration = Duration::from_secs(400);
-/// The allowed surplus of transferred bytes, as a share of the necessary bytes.
+/// The allowed number of additional transferred bytes, as a share of the necessary bytes.
 const RESENT_SHARE_MAX: f64 = 0.10;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -57,7 +57,7 @@ async fn a_large_model_comes_and_its_update_goes_over_a_bad_network() {
     assert_eq!(summary.expect("the round ends well").accepted_rounds, 1);
     await_version(&deployment, 1).await;
 
-    // The client downloads the model file, which contains the weights of version 0, and the weights separately.
+    // The client downloads the model file, which contains the weights of version 0, and also the weights separately.
     let (down_min, up_min) = (spec.onnx.len() as u64 + weights_bytes, weights_bytes);
     let over = |bytes: u64, least: u64| bytes as f64 / least as f64 - 1.0;
     let (down, up) = (over(network.down(), down_min), over(network.up(), up_min));
@@ -72,7 +72,7 @@ async fn a_large_model_comes_and_its_update_goes_over_a_bad_network() {
     assert!(network.resets() >= 150, "{} connections were broken off", network.resets());
     assert!(down < RESENT_SHARE_MAX, "{:.1} % more came than needed", 100.0 * down);
     assert!(up < RESENT_SHARE_MAX, "{:.1} % more went than needed", 100.0 * up);
-    // The client's own counts are close to those of the network. The client cannot count handshakes and lost bytes.
+    // The client's own counts must be close to those of the network. The client cannot count handshakes and lost bytes.
     let report = reports.lock().expect("nobody panicked")[0];
     assert!(report.download_bytes >= down_min && report.download_bytes <= network.down(), "{report:?}");
     assert_eq!(report.upload_bytes, HEADER_BYTES as u64 + up_min, "every byte arrived once");

@@ -1,5 +1,5 @@
-//! Texts that are invalid names, and numbers that a database cannot store. The API rejects them with an error code,
-//! with both databases.
+//! Tests texts that are invalid names, and numbers that a database cannot store. The API must reject them with an error
+//! code, with either database.
 
 use folkmoot_api::AdminClient;
 use folkmoot_engine::onnx::build::mlp;
@@ -15,10 +15,11 @@ use folkmoot_tests::{
 };
 use serde_json::{Value, json};
 
-/// Method, path after `/v1/admin`, body, and the expected error code.
+/// The method, the path after `/v1/admin`, the body, and the expected error code.
 type Case = (&'static str, String, Option<Value>, ErrorCode);
 
-/// Texts that would move a terminal's cursor, start a new line, reverse the reading direction, or fail in a database.
+/// Texts that would move a terminal's cursor, start a new line, reverse the reading direction, or cause a database
+/// error.
 const TEXTS: [&str; 6] = ["a\0b", "\u{1b}[2J", "two\nlines", "bell\u{7}", "\u{202e}fdp", "\u{9b}31m"];
 /// Numbers above 2^53.
 const NUMBERS: [u64; 4] = [(1 << 53) + 1, i64::MAX as u64, 1 << 63, u64::MAX];
@@ -57,7 +58,7 @@ fn cases(task: &str) -> Vec<Case> {
     cases
 }
 
-/// Starts a coordinator with a database and a task, and runs all cases.
+/// Starts a coordinator with this database and with a task, and runs all cases.
 async fn play(database: Option<String>) {
     let folder = tempfile::tempdir().expect("the test made it so");
     let config = HostConfig { database, ..HostConfig::loopback(folder.path().join("coordinator")) };

@@ -1,4 +1,5 @@
-//! Updates with invalid bytes. The coordinator refuses each with its error code, and combines the other updates.
+//! Tests updates with invalid bytes. The coordinator must refuse each with its error code, and combine the other
+//! updates.
 
 use folkmoot_protocol::ErrorCode::{self, *};
 use folkmoot_tests::{deployment::Deployment, task::TaskSpec, update::TestUpdate};
@@ -11,7 +12,7 @@ use crate::{
 /// The largest value of the default grid.
 const VALUE_MAX: f32 = 16.0;
 
-/// A name, the change to a valid update, and the expected error code; `None` if the update is still valid.
+/// A name, a change to a valid update, and the expected error code; `None` if the changed update is valid.
 type UpdateCase = (&'static str, fn(&mut TestUpdate), Option<ErrorCode>);
 
 const UPDATE_CASES: &[UpdateCase] = &[
@@ -68,7 +69,7 @@ const UPDATE_CASES: &[UpdateCase] = &[
     ("2^64 - 1 correct", |u| u.header.metrics.correct_count = u64::MAX, Some(UpdateMetricInvalid)),
 ];
 
-/// A name, the change to the bytes of a valid update, and the expected error code.
+/// A name, a change to the bytes of a valid update, and the expected error code.
 type BytesCase = (&'static str, fn(&mut Vec<u8>), ErrorCode);
 
 const BYTES_CASES: &[BytesCase] = &[
@@ -117,7 +118,7 @@ fn put_u16(bytes: &mut [u8], at: usize, value: u16) {
     bytes[at..at + 2].copy_from_slice(&value.to_le_bytes());
 }
 
-/// Sends invalid bytes, and asserts that they end the assignment: a valid update is then refused with the same code.
+/// Sends invalid bytes. Asserts that they end the assignment: a valid update is then refused with the same code.
 async fn assert_refused(member: &Member, name: &str, bytes: &[u8], expected: ErrorCode) {
     let answer = member.client.send(&member.client.upload(member.id(), bytes)).await;
     assert_eq!(answer.code(), Some(expected), "{name}: {}", answer.text());

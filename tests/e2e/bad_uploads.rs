@@ -1,4 +1,4 @@
-//! Uploads whose content does not match their announcement, that have a wrong offset, or that are sent twice.
+//! Tests uploads whose content does not match their announcement, that have a wrong offset, or that are sent twice.
 
 use folkmoot_protocol::{
     AssignmentId,
@@ -20,7 +20,7 @@ use crate::{
     cohort::{Member, assert_accepted, await_version, draw, enrol, sent_by, verify},
 };
 
-/// A name, the change to a signed upload, and the expected error code. The assignment stays valid.
+/// A name, a change to a signed upload, and the expected error code. The assignment remains valid.
 type HeaderCase = (&'static str, fn(RawRequest) -> RawRequest, ErrorCode);
 
 const HEADER_CASES: &[HeaderCase] = &[
@@ -44,7 +44,8 @@ const HEADER_CASES: &[HeaderCase] = &[
     ("another protocol", |r| r.with(headers::PROTOCOL, "0"), UnsupportedProtocolVersion),
 ];
 
-/// A name, the change to an upload before it is signed, the expected error code, and whether it ends the assignment.
+/// A name, a change to an upload before it is signed, the expected error code, and whether the upload ends the
+/// assignment.
 type SignedCase = (&'static str, fn(&mut Unsigned, &Member), ErrorCode, bool);
 
 const SIGNED_CASES: &[SignedCase] = &[
@@ -83,7 +84,7 @@ fn unknown_id() -> AssignmentId {
     AssignmentId::from_random_bytes([7; 16])
 }
 
-/// The number of tests that need more than one request. Each ends with an accepted update.
+/// The number of tests that need more than one request. Each of them ends with an accepted update.
 const STORIES: usize = 7;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -132,7 +133,7 @@ fn assert_code(name: &str, answer: &Answer, expected: ErrorCode) {
     assert_eq!(answer.status, expected.http_status(), "{name}");
 }
 
-/// Sends an empty part, the first half, a wrong half, the right half, and an empty part again.
+/// Sends an empty part, the first half, a wrong second half, the right second half, and another empty part.
 async fn in_parts(member: &Member) {
     let (client, update) = (&member.client, member.update.bytes());
     let half = update.len() / 2;
@@ -172,11 +173,11 @@ async fn another_body_after_the_first_was_accepted(member: &Member) {
     assert_accepted(&member.upload().await);
 }
 
-/// Sends two different updates for one assignment at the same time, four times each. Only the update that was begun
+/// Sends two different updates for one assignment at the same time, four copies of each. Only the update that was begun
 /// first may be accepted.
 async fn at_once(member: &Member) {
     let (client, good) = (&member.client, member.update.bytes());
-    // The good update is begun first, which determines the one that is accepted.
+    // The good update is begun first. So only it may be accepted.
     client.send(&client.upload_part(member.id(), &good, 0..1)).await.json::<UploadStatus>();
     let mut other = member.update.clone();
     other.values[7] -= 1.0;
@@ -199,7 +200,8 @@ async fn at_once(member: &Member) {
     assert_accepted(&member.upload().await);
 }
 
-/// Uploads to another client's assignment. It is unknown to the attacker, and the victim is not affected.
+/// Uploads to another client's assignment. The coordinator must report the assignment as unknown, and the other client
+/// must not be affected.
 async fn into_the_assignment_of(victim: &Member, attacker: &Member) {
     let update = victim.update.bytes();
     for request in [
@@ -236,7 +238,7 @@ async fn broken_off(member: &Member) {
     member.upload_rest().await;
 }
 
-/// Sends a request with a shorter body than it announces, and closes the connection without waiting for a response.
+/// Sends a request whose body is shorter than announced, and closes the connection without waiting for a response.
 async fn send_and_close(member: &Member, request: &RawRequest) {
     let mut connection = member.client.endpoint.connect().await.expect("the coordinator listens");
     connection.write_all(&request.head(0)).await.expect("the coordinator reads");

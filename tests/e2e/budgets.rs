@@ -1,4 +1,5 @@
-//! Clients decline an assignment if their app requires a larger cohort or more protection than the task has.
+//! Tests clients that decline an assignment because their app requires a larger cohort or more protection than the task
+//! has.
 
 use std::sync::Arc;
 
@@ -13,7 +14,8 @@ use tokio::sync::Notify;
 
 use crate::{COORDINATOR, cohort::await_version};
 
-/// Creates a client with this budget. Returns it with its folder, and with a signal for declined assignments.
+/// Creates a client with this budget. Returns the client, its folder, and a signal that is sent when the client
+/// declines.
 fn client(deployment: &Deployment, budget: Budget) -> (Client, TempDir, Arc<Notify>) {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let certificate = std::fs::read(deployment.certificate_path()).expect("the coordinator made one");
@@ -36,7 +38,8 @@ fn client(deployment: &Deployment, budget: Budget) -> (Client, TempDir, Arc<Noti
     (client.build().expect("it is a client"), folder, declined)
 }
 
-/// Runs two clients with this budget until both have declined, and returns the reason that the first shows its user.
+/// Runs two clients with this budget until both have declined. Returns the reason that the first client shows to its
+/// user.
 async fn declines(deployment: &Deployment, budget: Budget) -> String {
     let (mut one, _one, one_declined) = client(deployment, budget.clone());
     let (mut other, _other, other_declined) = client(deployment, budget);

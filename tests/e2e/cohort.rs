@@ -1,4 +1,4 @@
-//! The clients of a cohort, each with its valid update.
+//! Drives the clients of a cohort. Each has a valid update.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use folkmoot_tests::{
 };
 use tokio::task::JoinSet;
 
-/// A selected client.
+/// A client that was selected for a round.
 #[derive(Clone)]
 pub struct Member {
     /// The client.
@@ -41,7 +41,7 @@ impl Member {
         self.client.send(&self.client.upload(self.id(), &self.update.bytes())).await
     }
 
-    /// Uploads the missing rest of the update, with retries, and asserts that it is accepted.
+    /// Uploads the rest of the update, with retries, and asserts that the update is accepted.
     pub async fn upload_rest(&self) {
         let update = self.update.bytes();
         loop {
@@ -49,7 +49,7 @@ impl Member {
             let rest = self.client.upload_part(self.id(), &update, received..update.len());
             let answer = self.client.send(&rest).await;
             match answer.code() {
-                // The coordinator may not have noticed the broken connection yet.
+                // The coordinator may not have noticed yet that the old connection is broken.
                 Some(ErrorCode::UploadBusy | ErrorCode::UploadOffsetMismatch) => {}
                 Some(code) => panic!("the rest of an update was refused: {code}"),
                 None => return assert_accepted(&answer),
@@ -88,7 +88,7 @@ pub async fn draw(deployment: &Deployment, clients: &[RawClient]) -> Vec<Member>
     members.into_values().collect()
 }
 
-/// Waits until the coordinator has released this model version.
+/// Waits until the coordinator has released model version `number`.
 pub async fn await_version(deployment: &Deployment, number: u64) {
     let is_released = |line: &str| {
         let version = fields_of(line, "round committed")?.get("version")?.as_u64()?;
@@ -97,19 +97,19 @@ pub async fn await_version(deployment: &Deployment, number: u64) {
     patiently("the next version", deployment.log.wait_for(0, is_released)).await;
 }
 
-/// Waits until a round is abandoned. Looks only at the log from `line` on.
+/// Waits until a round is abandoned. Only the log from `line` on is searched.
 pub async fn await_abandoned(deployment: &Deployment, line: usize) {
     let is_abandoned = |line: &str| (phase_of(line)? == "abandoned").then_some(());
     patiently("the end of a round", deployment.log.wait_for(line, is_abandoned)).await;
 }
 
-/// Returns the encoded updates of these members by assignment.
+/// Returns the encoded updates of these members. The keys are the assignments.
 pub fn sent_by<'a>(members: impl IntoIterator<Item = &'a Member>) -> BTreeMap<AssignmentId, Bytes> {
     members.into_iter().map(|member| (member.id(), Bytes::from(member.update.bytes()))).collect()
 }
 
-/// Verifies all rounds against the updates that were sent, and that the coordinator has deleted the updates of ended
-/// rounds.
+/// Verifies all rounds against the updates that were sent. Also verifies that the coordinator has deleted the updates
+/// of ended rounds.
 pub async fn verify(deployment: &Deployment, sent: &BTreeMap<AssignmentId, Bytes>) -> Vec<EndedRound> {
     let storage = deployment.storage().await;
     let rounds = verify_rounds(&storage, &deployment.blobs(), &deployment.task, sent).await;
@@ -118,7 +118,7 @@ pub async fn verify(deployment: &Deployment, sent: &BTreeMap<AssignmentId, Bytes
     rounds
 }
 
-/// Waits until the round log contains no ended round. The coordinator deletes the updates after the commit.
+/// Waits until the round log contains no ended round, because the coordinator deletes updates only after the commit.
 pub async fn await_forgotten(deployment: &Deployment, ended: &[EndedRound]) {
     let log = RoundLog::local(deployment.data().join("round-log")).expect("the folder is there");
     let forgotten = async {

@@ -1,4 +1,4 @@
-//! Rounds whose updates cannot be combined. They end with an error code, and the task continues.
+//! Tests rounds whose updates cannot be combined. They must end with an error code, and the task must continue.
 
 use folkmoot_coordinator::{
     round::{AbandonReason, Phase},
@@ -13,12 +13,12 @@ use crate::in_process::InProcess;
 
 const CLIENTS: u8 = 3;
 
-/// Creates a task with a median, which reads the updates from the round log and fails if one is missing there.
+/// Creates a task with a median. Its aggregator reads the updates from the round log and fails if one is missing.
 async fn world(storage: impl Into<Storage>) -> InProcess {
     world_of(storage, json!({})).await
 }
 
-/// Creates the same task with additional keys of its description.
+/// Creates the same task with additional keys in its description.
 async fn world_of(storage: impl Into<Storage>, keys: Value) -> InProcess {
     let scheduling = json!({
         "kind": "synchronous", "report_goal": CLIENTS, "minimum_cohort": CLIENTS, "over_selection_factor": 1.0,
@@ -65,7 +65,7 @@ async fn a_round_whose_updates_are_lost_ends_with_a_code_and_the_task_goes_on() 
     }
 }
 
-/// A broken disk would lose the updates of every round, and clients would train in vain forever.
+/// A broken disk would lose the updates of every round. Without the pause, clients would train in vain forever.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_task_whose_commits_fail_again_and_again_pauses() {
     for storage in databases().await {
@@ -85,7 +85,7 @@ async fn a_task_whose_commits_fail_again_and_again_pauses() {
         report(&world).await;
         world.drive().await.expect("the next round commits");
         let newest = world.coordinator.storage.latest_model_version(world.task).await.unwrap().unwrap();
-        assert_eq!(newest.number, 1, "it counts anew");
+        assert_eq!(newest.number, 1, "it counts from zero");
     }
 }
 

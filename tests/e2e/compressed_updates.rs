@@ -1,4 +1,4 @@
-//! Clients with and without support for compression contribute to one model version.
+//! Tests that clients with and without support for compression contribute to the same model version.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,14 +21,15 @@ use crate::{
 };
 
 const WIDTHS: [usize; 3] = [64, 300, 10];
-/// Recorded check-ins of older builds, and of a possible later one. The flag is set if they support the task's codec.
+/// Recorded check-ins of older builds, and of a possible later one. The flag is true if the build supports the task's
+/// codec.
 const RECORDED: [(&str, bool); 3] = [
     (include_str!("recorded/check-in-before-codecs.json"), false),
     (include_str!("recorded/check-in-two-codecs.json"), false),
     (include_str!("recorded/check-in-codecs-of-later.json"), true),
 ];
 
-/// Returns a member's valid update, encoded with its recipe.
+/// Returns a member's valid update, encoded with the recipe of its assignment.
 fn bytes_of(member: &Member, deployment: &Deployment) -> Vec<u8> {
     let Some(recipe) = &member.assignment.recipe else { return member.update.bytes() };
     let encoded = encode(&deployment.task.schema, recipe, &member.update.values, 5, None);
@@ -78,7 +79,7 @@ async fn whoever_knows_the_codec_and_whoever_does_not_make_one_version() {
     let status = repeated.client.upload_status(repeated.id()).await;
     assert_eq!((status.received_bytes, status.state), (update.len() as u64, UploadState::Accepted));
 
-    // While the process lives, an upload can resume from any byte.
+    // While the process is running, an upload can resume at any byte.
     let update = &sent[&in_parts.id()];
     let cuts = [0, 100, 113, update.len() / 2, update.len()];
     for cut in cuts.windows(2) {
@@ -86,7 +87,7 @@ async fn whoever_knows_the_codec_and_whoever_does_not_make_one_version() {
         let status = upload(in_parts, update, cut[0]..cut[1]).await;
         assert_eq!(status.received_bytes, cut[1] as u64);
     }
-    // An upload that was incomplete when the process was killed starts from the beginning.
+    // An incomplete upload starts again at its first byte after the process was killed.
     let update = &sent[&cut_off.id()];
     upload(cut_off, update, 0..update.len() - 1).await;
     deployment.kill().await;
@@ -99,7 +100,7 @@ async fn whoever_knows_the_codec_and_whoever_does_not_make_one_version() {
     assert_eq!(rounds[0].accepted.len(), 6);
 }
 
-/// Returns the check-in of a client that supports all codecs and uses this kind of network.
+/// Returns the check-in of a client that supports all codecs and is on this kind of network.
 fn over(network: Option<&str>) -> String {
     let request = CheckInRequest {
         sdk_version: "test".into(),
@@ -147,7 +148,7 @@ async fn clients_over_three_kinds_of_network_make_one_version() {
     let rounds = verify(&deployment, &sent).await;
     assert_eq!(rounds[0].accepted.len(), 6);
 
-    // The traffic is counted by codec and network.
+    // The traffic must be counted separately for each codec and network.
     let traffic = deployment.storage().await.traffic(rounds[0].id).await.expect("it is there");
     let counted: BTreeSet<(String, &str, u64)> = traffic
         .iter()
@@ -181,7 +182,7 @@ async fn a_payload_that_ends_too_early_ends_its_assignment_and_not_the_round() {
     let part = &update[..update.len() - 9];
     let answer = cut.client.send(&cut.client.upload(cut.id(), part)).await;
     assert_eq!(answer.code(), Some(ErrorCode::UpdateMalformed), "{}", answer.text());
-    // A different update is not accepted in its place, and the round does not wait for its deadline.
+    // A different update must not be accepted instead, and the round must not wait until its deadline.
     let answer = cut.client.send(&cut.client.upload(cut.id(), &update)).await;
     assert_eq!(answer.code(), Some(ErrorCode::UpdateMalformed), "{}", answer.text());
     let update = bytes_of(good, &deployment);

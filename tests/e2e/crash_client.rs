@@ -1,4 +1,4 @@
-//! Real clients that are killed with SIGKILL while they train, encode and upload, and afterwards.
+//! Tests real clients that are killed with SIGKILL while they train, encode and upload, and after they have finished.
 
 use std::{
     collections::BTreeMap,
@@ -22,16 +22,16 @@ use tempfile::TempDir;
 use crate::{CLIENT, COORDINATOR, cohort::await_version};
 
 const CLIENTS: usize = 3;
-/// The number of rounds. A client is killed in the round of its last kill or in the next round. The last rounds run
-/// without kills.
+/// The number of rounds. After its last kill, a client needs this round or the next one. The last rounds run without
+/// kills.
 const ROUNDS: u64 = MOMENTS.len() as u64 + 3;
-/// The number of local steps, which take about a second on an idle machine.
+/// The number of local steps. They take about a second on an idle machine.
 const STEPS: u32 = 12_000;
-/// The speed of the clients' clocks. At this speed, they store a checkpoint every twentieth of a second, so that even a
-/// short training on a fast machine has several.
+/// The speed of the clients' clocks. At this speed, the clients store a checkpoint every twentieth of a second, so that
+/// even a short training on a fast machine has several checkpoints.
 const CLOCK_RATE: u64 = 100;
 
-/// The moments at which each client is killed. Each client starts with a different moment.
+/// The moments at which each client is killed. Each client begins with a different one.
 const MOMENTS: [ClientMoment; 5] = [
     ClientMoment::TrainingGoesOn,
     ClientMoment::Trained,
@@ -48,7 +48,7 @@ fn spec() -> TaskSpec {
         "loss": "softmax_cross_entropy", "optimizer": { "sgd": { "learning_rate": 0.01 } },
         "epochs": 10_000, "steps_max": STEPS, "batch_size": 16,
     });
-    // The clients' clocks run fast, so they need a longer deadline.
+    // The clients' clocks run fast, so the deadline must be longer.
     spec.with_scheduling("reporting_deadline_seconds", 600 * CLOCK_RATE)
 }
 
@@ -83,7 +83,7 @@ fn start_client(
 struct Digests(BTreeMap<AssignmentId, UpdateDigest>);
 
 impl Digests {
-    /// Reads the updates of a killed client. An update that was read before must not have changed.
+    /// Reads the updates of a killed client. An update that was already read must not have changed.
     fn collect(&mut self, client: &ClientProcess) {
         let folder = client.config.state_directory.join("assignments");
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -115,8 +115,8 @@ async fn a_killed_client_goes_on_and_sends_one_update() {
     deployment.assert_answers().await;
 }
 
-/// Kills a client at every moment and restarts it each time. The last process runs without a kill. Each client follows
-/// its own schedule: a round needs all clients, so waiting for each other's kills could block it.
+/// Kills a client at every moment and restarts it each time. The last process is not killed. Each client follows its
+/// own schedule: a round needs all clients, so it could block if clients waited for each other's kills.
 async fn kill_often(deployment: &Deployment, states: &TempDir, part: usize) -> (ClientProcess, Digests) {
     let mut digests = Digests::default();
     let mut moments = MOMENTS;
@@ -146,7 +146,8 @@ async fn first_step(client: &ClientProcess, line: usize) -> u64 {
     patiently("the training to go on", client.events.wait_for(line, step)).await
 }
 
-/// Asserts that every round combined the updates that its clients stored, and that no client tried to send two updates.
+/// Asserts that every round combined the updates that its clients had stored, and that no client tried to send two
+/// different updates.
 async fn assert_one_update_each(deployment: &Deployment, digests: &Digests) {
     let storage = deployment.storage().await;
     let rounds = storage.rounds(deployment.task.id, 100, None).await.expect("the database can be read");
@@ -160,7 +161,7 @@ async fn assert_one_update_each(deployment: &Deployment, digests: &Digests) {
                     let found = digests.0.get(&assignment.id).copied().unwrap_or(digest);
                     assert_eq!(found, digest, "another update was sent than was stored");
                 }
-                // A client that lost its state reports an abort.
+                // A client that has lost its state reports that it aborts.
                 AssignmentStatus::Dropped { reason: DropReason::Aborted { .. } } => {}
                 other => panic!("assignment {} ended as {other:?}", assignment.id),
             }

@@ -1,5 +1,5 @@
-//! Compressed downloads of model versions. Clients that support the codecs fetch only the changes of a version; others
-//! fetch it in float32. Both contribute to the same next version.
+//! Tests compressed downloads of model versions. Clients that support the codecs fetch only the changes of a version;
+//! other clients fetch the version in float32. Both kinds contribute to the same next version.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -52,8 +52,8 @@ async fn who_was_there_before_fetches_only_what_changed() {
     let mut held: HashSet<BlobDigest> = HashSet::new();
     for version in 0..5u64 {
         if version == 2 {
-            // The decoded state of earlier versions is not stored. The restarted coordinator must compute the same
-            // state again.
+            // The coordinator does not store the decoded state of earlier versions. After a restart, it must compute
+            // the same state again.
             deployment.kill().await;
             deployment.restart().await;
         }
@@ -78,8 +78,8 @@ async fn who_was_there_before_fetches_only_what_changed() {
             let squares = left.iter().zip(right).map(|(left, right)| f64::from(left - right).powi(2));
             squares.sum::<f64>().sqrt()
         };
-        // The maximum error is half a step: 1/14 of the largest value of a block for a change with 4 bits, and 1/254
-        // for a full version with 8 bits.
+        // The maximum error is half a quantisation step. That is 1/14 of a block's largest value for a change with 4
+        // bits, and 1/254 for a full version with 8 bits.
         let moved =
             if parts.len() > 1 { 0.1 * distance(&exact, &before) } else { 0.01 * distance(&exact, &zero) };
         assert!(distance(&near, &exact) < moved, "version {version}: {} {moved}", distance(&near, &exact));

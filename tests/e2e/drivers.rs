@@ -1,4 +1,4 @@
-//! Drivers that panic in a running coordinator.
+//! Tests drivers that panic in a running coordinator.
 
 use std::{
     sync::{
@@ -16,7 +16,7 @@ use tokio::{
     net::TcpStream,
 };
 
-/// Waits until `/readyz` returns this status, and returns the response.
+/// Waits until `/readyz` returns this status. Returns that response.
 async fn await_ready(host: &Host, status: &str) -> String {
     let asking = async {
         loop {

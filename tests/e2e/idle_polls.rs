@@ -1,4 +1,4 @@
-//! Many waiting clients. They use few resources and do not delay other clients.
+//! Tests many waiting clients. They must use few resources and must not delay other clients.
 
 use folkmoot_protocol::messages::CheckInResponse;
 use folkmoot_tests::{

@@ -1,4 +1,4 @@
-//! A coordinator without sockets. The test advances its clock and runs its drivers.
+//! A coordinator without sockets. The test advances the coordinator's clock and runs its drivers.
 
 use std::sync::Arc;
 
@@ -28,9 +28,9 @@ use rand_chacha::ChaCha20Rng;
 use serde_json::{Value, json};
 
 const START: Timestamp = Timestamp(1_700_000_000_000);
-/// The lifetime of an assignment, in seconds.
+/// The time, in seconds, from an assignment to its deadline.
 pub const REPORTING_SECONDS: u64 = 60;
-/// The maximum number of steps until the drivers must be idle.
+/// The maximum number of steps after which the drivers must be idle.
 const STEPS_MAX: usize = 100;
 
 /// A coordinator with one task and its clients.
@@ -43,7 +43,7 @@ pub struct InProcess {
     now: Timestamp,
 }
 
-/// A selected client.
+/// A client that was selected for a round.
 pub struct Drawn {
     /// The client.
     pub client: ClientRecord,
@@ -52,7 +52,8 @@ pub struct Drawn {
 }
 
 impl InProcess {
-    /// Creates a coordinator with `storage` and a task that trains a small model. `combination` has keys of the task.
+    /// Creates a coordinator with `storage` and a task that trains a small model. The keys in `combination` are added
+    /// to the task's description.
     pub async fn new(storage: impl Into<Storage>, clients: u8, combination: Value) -> Self {
         let (blobs, chance) = (BlobStore::in_memory(), ChaCha20Rng::seed_from_u64(1));
         let coordinator = Coordinator::new(storage, blobs, RoundLog::in_memory(), chance);
@@ -97,7 +98,7 @@ impl InProcess {
         Self { coordinator: Arc::new(coordinator), task, clients: enrolled, now: START }
     }
 
-    /// Enrols `clients` more clients with one additional token. They continue the numbering of the existing clients.
+    /// Enrols `clients` more clients with one additional token. Their numbers continue those of the existing clients.
     pub async fn enrol_by(&mut self, token_id: &str, clients: u8) {
         let storage = &self.coordinator.storage;
         let first = storage.token("token").await.expect("it was made").expect("it was made");
@@ -121,7 +122,7 @@ impl InProcess {
         self.now = self.now.plus_seconds(seconds);
     }
 
-    /// Runs the drivers until there is nothing more to do.
+    /// Runs the drivers until they have nothing more to do.
     ///
     /// # Errors
     /// If a step fails.
@@ -223,7 +224,7 @@ impl InProcess {
         rounds
     }
 
-    /// Deletes the bytes of an accepted update from the round log, like a broken disk.
+    /// Deletes the bytes of an accepted update from the round log, as a broken disk would.
     pub fn lose(&self, assignment: &Assignment) {
         let (round, id): (_, AssignmentId) = (assignment.round_id, assignment.assignment_id);
         self.coordinator.ingest.forget_assignment(round, id).expect("it is in memory");

@@ -1,5 +1,5 @@
-//! Complete deployments over real sockets: coordinators and clients that are killed, unreliable clients, and hostile
-//! clients.
+//! Tests complete deployments over real sockets, with coordinators and clients that are killed, unreliable clients, and
+//! hostile clients.
 
 mod any_messages;
 mod asked;
@@ -27,7 +27,7 @@ mod tokens;
 mod unreliable_clients;
 mod users;
 
-/// The coordinator's program.
+/// The path of the coordinator program.
 const COORDINATOR: &str = env!("CARGO_BIN_EXE_folkmoot-test-coordinator");
-/// The client's program.
+/// The path of the client program.
 const CLIENT: &str = env!("CARGO_BIN_EXE_folkmoot-test-client");

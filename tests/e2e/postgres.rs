@@ -1,4 +1,5 @@
-//! The complete coordinator with PostgreSQL, over real sockets: the administrative API, and real clients that train.
+//! Tests the complete coordinator with PostgreSQL, over real sockets, with the administrative API and real clients that
+//! train.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +23,7 @@ fn digits(name: &str) -> PathBuf {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn real_clients_train_over_postgresql() {
-    // If PostgreSQL is missing, `start` has printed that the test is skipped.
+    // If PostgreSQL is not installed, `start` has already printed that the test is skipped.
     let Some(postgres) = TestPostgres::start() else { return };
     let folder = tempfile::tempdir().unwrap();
     let mut config = HostConfig::loopback(folder.path().join("coordinator"));
@@ -64,7 +65,7 @@ async fn real_clients_train_over_postgresql() {
         assert_eq!(ended.unwrap().unwrap().accepted_rounds, ROUNDS);
     }
 
-    // The clients get the last acknowledgement before the last commit.
+    // The clients receive their last acknowledgement before the last commit.
     let all = async {
         loop {
             let versions = api.versions(task, Page { limit: 10, before: None }).await.unwrap();
@@ -79,7 +80,7 @@ async fn real_clients_train_over_postgresql() {
     host.stop().await.unwrap();
 }
 
-/// Two coordinators share a database. Together, they accept each signed request only once.
+/// Two coordinators share a database. Between them, they must accept each signed request only once.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_that_one_process_took_is_refused_by_the_other() {
     let Some(postgres) = TestPostgres::start() else { return };

@@ -1,5 +1,5 @@
-//! Differential privacy over real sockets with a real database: refused updates, added noise, charges, and the end of
-//! the budget.
+//! Tests differential privacy over real sockets with a real database: refused updates, added noise, charges, and the
+//! end of the budget.
 
 mod withheld;
 
@@ -32,7 +32,7 @@ const GOAL: u64 = 4;
 const NORM: f64 = 0.5;
 const MULTIPLIER: f64 = 2.0;
 
-/// Returns a task whose budget allows this many versions. Each version costs the rho of one participation, 1 / (2 ·
+/// Returns a task whose budget allows `versions` versions. Each version costs the rho of one participation, 1 / (2 ·
 /// 2²).
 fn spec(versions: u32) -> TaskSpec {
     spec_with(f64::from(versions) / 8.0, json!({ "kind": "independent" }))
@@ -74,7 +74,8 @@ async fn weights(deployment: &Deployment, storage: &SqlStorage, number: u64) -> 
     bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
 }
 
-/// Asserts that every version is charged exactly once, and that the ledger's hash chain is intact. Returns the entries.
+/// Asserts that every version is charged exactly once, and that the ledger's hash chain is intact. Returns the ledger's
+/// entries.
 async fn assert_charged(deployment: &Deployment, storage: &SqlStorage) -> Vec<Entry> {
     let task = &deployment.task;
     let entries = storage
@@ -120,7 +121,7 @@ async fn a_task_ends_before_it_spends_more_than_it_may() {
         let mut members = draw(&deployment, &clients).await;
         assert!(members.iter().all(|member| member.assignment.clipping_norm == Some(1 << 27)), "0.5 · 2^28");
         members.iter_mut().for_each(|member| scale(member, 0.999));
-        // The coordinator does not trust a client's clipping. It leaves out this update, whose norm is too large.
+        // The coordinator does not rely on a client's clipping. It must reject this update, whose norm is too large.
         let mut last = members.pop().unwrap();
         scale(&mut last, 1.01);
         assert_eq!(last.upload().await.code(), Some(ErrorCode::UpdateNormTooLarge));
@@ -146,7 +147,7 @@ async fn a_task_ends_before_it_spends_more_than_it_may() {
         moves.zip(sum).map(|(moved, sum)| moved - sum / GOAL as f64).collect()
     };
     let draws = [noise(&before, &first, &sums[0]), noise(&first, &second, &sums[1])];
-    // The standard deviation of the noise on the mean is multiplier · norm / goal, however many clients report.
+    // The standard deviation of the noise on the mean is multiplier · norm / goal, for any number of reports.
     let wanted = MULTIPLIER * NORM / GOAL as f64;
     for draw in &draws {
         let deviation = (draw.iter().map(|one| one * one).sum::<f64>() / draw.len() as f64).sqrt();
@@ -160,8 +161,8 @@ async fn a_task_ends_before_it_spends_more_than_it_may() {
     deployment.stop().await;
 }
 
-/// Checks a stream of noise. The noise on each version has the variance of the mechanism, the stream is charged once,
-/// and the data that could remove the noise is deleted with the end of the task.
+/// Tests a stream of correlated noise. The noise on each version must have the variance of the mechanism, the stream
+/// must be charged once, and the data that could remove the noise must be deleted when the task ends.
 async fn a_stream_of_noise_is_added(noise: Value, prefix_variances: impl Fn(u64) -> Vec<f64>) {
     const VERSIONS: u64 = 6;
     let spec = TaskSpec { rounds: VERSIONS, ..spec_with(1.0 / 8.0, noise) };
@@ -238,7 +239,8 @@ async fn buffered_noise_is_taken_off_in_later_versions() {
     a_stream_of_noise_is_added(json!({ "kind": "blt", "separation": 1 }), |versions| {
         let (matrix, _) = BufferedToeplitz::chosen_for(versions as usize, pattern);
         let squared = matrix.toeplitz(versions as usize).sensitivity(pattern).powi(2);
-        // The noise on a prefix sum weights the draw s steps before by the sum of C⁻¹'s first s + 1 entries.
+        // In the noise on a prefix sum, the draw s steps earlier has as its weight the sum of the first s + 1 entries
+        // of C⁻¹.
         let mut prefix = 0.0;
         let weights = matrix.inverse(versions as usize).into_iter().map(|entry| {
             prefix += entry;
@@ -261,7 +263,7 @@ async fn a_killed_coordinator_never_releases_without_its_charge() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_of_noise_goes_on_after_a_kill() {
-    // The coordinator keeps only one state of the noise: the state after the newest version.
+    // The coordinator keeps only one state of the noise, which is the state after the newest version.
     kill_around_commits(&spec_with(0.125, json!({ "kind": "tree", "separation": 1 })), 1).await;
 }
 
@@ -270,11 +272,11 @@ async fn a_stream_of_noise_goes_on_after_a_kill() {
 enum Moment {
     /// One update is missing.
     Reporting,
-    /// The updates are not combined yet.
+    /// All updates are accepted, but they are not combined yet.
     Aggregating,
-    /// The noisy version is stored, and neither released nor charged.
+    /// The noisy version is stored, but neither released nor charged.
     Made,
-    /// The version is released and charged, and its updates are not deleted yet.
+    /// The version is released and charged, but its updates are not deleted yet.
     Committed,
     /// The next round is open.
     NextRound,
@@ -284,7 +286,7 @@ const MOMENTS: [Moment; 5] =
     [Moment::Reporting, Moment::Aggregating, Moment::Made, Moment::Committed, Moment::NextRound];
 
 impl Moment {
-    /// Returns the point at which the process halts, if this moment needs one.
+    /// Returns the point at which the process halts; `None` if this moment needs no halt.
     fn halt(self, round: u64) -> Option<Halt> {
         match self {
             Moment::Reporting => None,
@@ -301,7 +303,8 @@ impl Moment {
 }
 
 async fn kill_around_commits(spec: &TaskSpec, states: usize) {
-    // Each moment occurs twice, so that it also follows versions that survived a kill. The first moment needs no halt.
+    // Each moment occurs twice, so that it also occurs after versions that survived a kill. The first moment needs no
+    // halt.
     const KILLS: usize = 2 * MOMENTS.len();
     let mut deployment = Deployment::start(COORDINATOR, spec, |_| {}).await;
     let clients = enrol(&deployment, GOAL as usize).await;
@@ -315,7 +318,7 @@ async fn kill_around_commits(spec: &TaskSpec, states: usize) {
         if moment != Moment::Reporting {
             let last = members[0].clone();
             let sent = tokio::spawn(async move {
-                // The response may be lost with the process.
+                // The kill may prevent the response.
                 let request = last.client.upload(last.id(), &last.update.bytes()).sign(&last.client.key);
                 let _ = last.client.endpoint.try_send(&request).await;
             });
@@ -336,7 +339,7 @@ async fn kill_around_commits(spec: &TaskSpec, states: usize) {
     let entries = assert_charged(&deployment, &storage).await;
     assert_eq!(entries.len(), KILLS, "every round made one version");
     let names = blob_files(&deployment);
-    // The blobs are the model, its plan, and the weights of every version. No uncharged noisy version may remain.
+    // The blobs are the model, its plan, and the weights of every version. No uncharged noisy version may be left.
     assert_eq!(names.len(), 2 + 1 + KILLS + states, "{names:?}");
     storage.close().await;
     deployment.stop().await;

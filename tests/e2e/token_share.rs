@@ -1,4 +1,4 @@
-//! The maximum share of a round from one enrolment token, with a complete coordinator, in rounds and in a flow.
+//! Tests the maximum share of one enrolment token in a round, with a complete coordinator, in rounds and in a flow.
 
 use folkmoot_coordinator::round::Phase;
 use folkmoot_storage::{AssignmentRepository, MemoryStorage, SqlOptions, SqlStorage, Storage};
@@ -12,7 +12,7 @@ async fn databases() -> Vec<Storage> {
     vec![MemoryStorage::new().into(), sqlite.into()]
 }
 
-/// Creates a coordinator with thirty clients of one stolen token, and one client of each of nine other tokens.
+/// Creates a coordinator with thirty clients of one stolen token, and nine clients with a different token each.
 async fn world(storage: impl Into<Storage>, combination: Value) -> InProcess {
     let mut world = InProcess::new(storage, 30, combination).await;
     for token in 1..=9 {
@@ -50,8 +50,8 @@ async fn without_a_share_one_token_is_most_of_a_cohort() {
     assert!(of_the_stolen(&drawn) > 2, "thirty of thirty-nine come by it");
 }
 
-/// Clients above their token's share do not count as waiting. The round waits for others, and at its deadline it draws
-/// only as many clients as the share allows.
+/// Clients above their token's share must not be regarded as waiting. The round waits for other clients. At its
+/// deadline, it draws only as many clients as the share allows.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_round_waits_for_clients_of_other_tokens() {
     for storage in databases().await {
@@ -66,7 +66,8 @@ async fn a_round_waits_for_clients_of_other_tokens() {
     }
 }
 
-/// Clients in training and received updates count together, so that no commit contains more than the share of a token.
+/// The share of a token is computed over clients in training and received updates together. So no commit contains more
+/// than the share.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flow_has_no_more_of_a_token_than_its_share() {
     for storage in databases().await {

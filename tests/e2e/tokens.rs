@@ -1,4 +1,4 @@
-//! Enrolment with tokens that are unknown, expired, revoked or used up, and concurrent use of the same token.
+//! Tests enrolment with tokens that are unknown, expired, revoked or used up, and concurrent use of one token.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 
 use crate::COORDINATOR;
 
-/// Enrols a new client and returns the error code if it is refused.
+/// Enrols a new client and returns the error code; `None` if the client was enrolled.
 async fn code_of(deployment: &Deployment, token: &str) -> Option<ErrorCode> {
     let client = RawClient::new(&deployment.endpoint);
     client.send(&client.enrolment(token)).await.code()
@@ -63,7 +63,7 @@ async fn only_a_valid_token_enrols() {
     deployment.assert_unharmed().await;
 }
 
-/// Enrols with keys that are invalid, weak, or in use by another client.
+/// Tries to enrol with keys that are invalid, weak, or in use by another client.
 async fn with_bad_keys(deployment: &Deployment) {
     let client = RawClient::new(&deployment.endpoint);
     let mut neutral = vec![b'A'; 43];
@@ -111,8 +111,8 @@ async fn clients_that_race_for_the_last_uses_do_not_all_get_one() {
         }
     }
     assert_eq!((ids.len(), enrolled.len(), exhausted), (USES, USES, 12 - USES));
-    // A client may repeat an enrolment after a lost response. The same key gets the same id without using the token
-    // again.
+    // A client may repeat an enrolment whose response was lost. The same key must get the same id without using the
+    // token again.
     for client in &enrolled {
         let again: EnrolResponse = client.send(&client.enrolment(&token)).await.json();
         assert!(ids.contains(&again.client_id));
@@ -121,7 +121,7 @@ async fn clients_that_race_for_the_last_uses_do_not_all_get_one() {
     deployment.assert_unharmed().await;
 }
 
-/// Creates an admin's API key, and a client of the administrative API that uses it.
+/// Creates an admin's API key. Returns a client of the administrative API with this key.
 async fn admin(deployment: &Deployment, storage: &SqlStorage) -> AdminClient {
     let key = Credential::from_random_bytes(random_bytes(), random_bytes());
     let record = ApiKeyRecord {
@@ -138,7 +138,7 @@ async fn admin(deployment: &Deployment, storage: &SqlStorage) -> AdminClient {
     AdminClient::new(&deployment.url(), &key.to_string(), certificate).expect("its address is one")
 }
 
-/// Regression test: a device with a revoked key could enrol again with a new key and its old token.
+/// Regression test: a device whose key was revoked could enrol again with a new key and its old token.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_revoked_device_does_not_come_back_by_its_token() {
     let spec = TaskSpec::synthetic(&[6, 8, 3], 2, 1);
@@ -171,7 +171,7 @@ async fn a_revoked_device_does_not_come_back_by_its_token() {
     assert_eq!(device.send(&device.enrolment(&own)).await.code(), Some(ClientRevoked), "with its old key");
     assert_eq!(neighbour.send(&neighbour.check_in(1)).await.code(), None, "others go on");
     assert_eq!(neighbour.send(&neighbour.enrolment(&own)).await.code(), None, "a lost answer is repeated");
-    // A device with a second token can still enrol, as the threat model says.
+    // A device with another token can still enrol, as the threat model says.
     assert_eq!(code_of(&deployment, &other).await, None);
 
     let all = admin.revoke_token_and_clients(own_id).await.expect("it can be revoked");

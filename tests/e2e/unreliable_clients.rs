@@ -1,5 +1,5 @@
-//! Clients that vanish, stall, disconnect, repeat requests, or are too late. The round commits with the other clients
-//! or is abandoned with a reason, and the next round begins.
+//! Tests clients that vanish, stall, disconnect, repeat requests, or are too late. The round must commit with the other
+//! clients or be abandoned with a reason, and the next round must begin.
 
 use std::time::Duration;
 
@@ -26,12 +26,12 @@ use crate::{
 
 const WIDTHS: [usize; 3] = [20, 40, 10];
 
-/// Stops the coordinator's clock, so that no deadline passes before the test has finished its preparations.
+/// Stops the coordinator's clock, so that no deadline passes during the preparations of the test.
 fn hold_clock(config: &mut CoordinatorConfig) {
     config.is_clock_held = true;
 }
 
-/// Sends the head of an upload and half of its bytes, and returns the open connection.
+/// Sends the head and half of the bytes of an upload, and returns the open connection.
 async fn stall(member: &Member) -> Connection {
     let update = member.update.bytes();
     let request = member.client.upload(member.id(), &update).sign(&member.client.key);
@@ -43,8 +43,8 @@ async fn stall(member: &Member) -> Connection {
     connection
 }
 
-/// Sends the rest of an upload that [`stall`] began. Returns `None` if the coordinator closed the connection without a
-/// response.
+/// Sends the rest of an upload that [`stall`] began. Returns the response; `None` if the coordinator closed the
+/// connection without one.
 async fn go_on(member: &Member, mut connection: Connection) -> Option<Answer> {
     let update = member.update.bytes();
     let _ = connection.write_all(&update[update.len() / 2..]).await;
@@ -63,7 +63,7 @@ async fn await_half(member: &Member) {
     patiently("half of an update", arrived).await;
 }
 
-/// Sends the same update four times at once, and asserts that it is accepted.
+/// Sends the same update four times concurrently, and asserts that it is accepted.
 async fn upload_four_times(member: &Member) {
     let mut uploads = JoinSet::new();
     for _ in 0..4 {
@@ -126,7 +126,7 @@ async fn a_round_commits_at_its_deadline_with_those_that_were_in_time() {
     if let Some(answer) = go_on(stalled, connection).await {
         assert_too_late(&answer);
     }
-    // After the round has closed, an accepted update is still reported as accepted.
+    // An accepted update must still be reported as accepted after the round has closed.
     assert_accepted(&good.upload().await);
 
     let second = draw(&deployment, &clients).await;
@@ -149,19 +149,19 @@ async fn a_round_that_too_few_answer_is_abandoned_and_the_next_begins() {
     let mut deployment = Deployment::start(COORDINATOR, &spec, hold_clock).await;
     let clients = enrol(&deployment, 3).await;
 
-    // No client is waiting for the open round, so its selection ends without a cohort.
+    // No client is waiting for the open round, so its selection must end without a cohort.
     let opened = deployment.log.wait_for(0, |line| fields_of(line, "round opened"));
     patiently("the first round", opened).await;
     deployment.advance(Duration::from_secs(1)).await;
     await_abandoned(&deployment, 0).await;
-    // All clients are drawn and two give up. The third alone is below the minimum cohort.
+    // All clients are drawn, and two give up. The third client alone is fewer than the minimum cohort.
     let silent = draw(&deployment, &clients).await;
     let line = deployment.log.len();
     give_up(&silent[0]).await;
     give_up(&silent[1]).await;
     await_abandoned(&deployment, line).await;
     assert_too_late(&silent[2].upload().await);
-    // All clients are drawn and none reports, so the deadline ends the round.
+    // All clients are drawn, but none reports. So the deadline must end the round.
     let silent = draw(&deployment, &clients).await;
     let line = deployment.log.len();
     drop(stall(&silent[0]).await);

@@ -1,4 +1,4 @@
-//! With the user as the unit of privacy, the complete coordinator treats all devices of a user as one.
+//! Tests the complete coordinator with the user as the unit of privacy: it must treat all devices of a user as one.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -25,10 +25,10 @@ use crate::{
 
 const USERS: [&str; 2] = ["ann", "bob"];
 const DEVICES: usize = 2;
-/// The maximum number of versions that contain an update of the same user.
+/// The maximum number of versions to which one user may contribute.
 const MOST: u64 = 2;
 
-/// Returns a task that needs both users in every round.
+/// Returns a task whose rounds each need both users.
 fn spec() -> TaskSpec {
     TaskSpec::synthetic(&[4, 3], USERS.len() as u64, 1000)
         .with_scheduling("over_selection_factor", 1.0)
@@ -85,7 +85,7 @@ async fn all_devices_of_a_user_spend_one_budget() {
         }
         await_version(&deployment, version).await;
     }
-    // All four devices wait. Each user has reached the maximum number of versions, counted over its devices.
+    // All four devices wait. Each user has reached the maximum number of versions over all its devices.
     let all_wait = async {
         loop {
             let all =

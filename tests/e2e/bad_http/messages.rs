@@ -1,4 +1,4 @@
-//! Bodies that are not a valid message for their endpoint.
+//! Tests bodies that are not a valid message for their endpoint.
 
 use folkmoot_protocol::{
     ErrorCode::{self, *},
@@ -60,7 +60,7 @@ fn bodies() -> Vec<(&'static str, Vec<u8>, ErrorCode)> {
     ]
 }
 
-/// A name, the endpoint (abort or report), and the body.
+/// A name, the endpoint (`abort` or `report`), and the body.
 const OTHER_BODIES: &[(&str, &str, &str)] = &[
     ("no reason", "abort", "{}"),
     ("an unknown reason", "abort", "{\"reason\":\"tired\"}"),

@@ -1,4 +1,4 @@
-//! Requests that never complete.
+//! Tests requests that never become complete.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ async fn await_end(connection: &mut Connection) {
     let _ = patiently("the end of a connection", connection.read_to_end(&mut Vec::new())).await;
 }
 
-/// Sends single bytes slowly for as long as the coordinator reads, and returns the error code of its response.
+/// Sends the same byte slowly, for as long as the coordinator reads. Returns the error code of the response.
 async fn trickle(mut connection: Connection, byte: &[u8]) -> Option<ErrorCode> {
     let (mut reader, mut writer) = tokio::io::split(connection.get_mut());
     let trickling = async {
@@ -48,7 +48,7 @@ async fn trickle(mut connection: Connection, byte: &[u8]) -> Option<ErrorCode> {
     let mut text = Vec::new();
     let reading = async {
         let mut piece = [0; 1024];
-        // The response to an aborted request fits into one read.
+        // The response to an aborted request fits into a single read.
         let count = reader.read(&mut piece).await.unwrap_or(0);
         text.extend_from_slice(&piece[..count]);
     };
@@ -65,13 +65,13 @@ async fn slow_requests_end_by_themselves() {
     let (deployment, clients, members) = deployment().await;
     let (endpoint, client) = (&deployment.endpoint, &clients[0]);
 
-    // Connections that send nothing, part of a head, or nothing after a complete request.
+    // Connections that send nothing, a part of a head, or nothing more after a complete request.
     let mut silent_tcp = TcpStream::connect(endpoint.address).await.expect("the coordinator listens");
     let mut part_of_head = begin(endpoint, b"GET /healthz HTTP/1.1\r\nhost: a\r\n", b"").await;
     let mut kept_alive = begin(endpoint, b"GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n", b"").await;
     assert_eq!(answer_of(endpoint, &mut kept_alive).await.status, 200);
 
-    // Bodies that stop before their end.
+    // Bodies that stop before they are complete.
     let check_in = client.check_in(0).sign(&client.key);
     let mut control = begin(endpoint, &check_in.head(check_in.body.len() as u64), &check_in.body[..5]).await;
     let chunked = client.check_in(0).sign(&client.key).with("transfer-encoding", "chunked");
@@ -90,14 +90,15 @@ async fn slow_requests_end_by_themselves() {
     }
     let _ = patiently("the end of a silent socket", silent_tcp.read_to_end(&mut Vec::new())).await;
 
-    // Heads and bodies that trickle in. Every byte arrives in time, but the whole message never does.
+    // Heads and bodies that arrive slowly. Every byte arrives in time, but the whole message never does.
     let head = begin(endpoint, b"GET /healthz HTTP/1.1\r\nx: ", b"").await;
     let body = client.check_in(0).sign(&client.key);
     let body = begin(endpoint, &body.head(1000), b"").await;
     let (head, body) = tokio::join!(trickle(head, b"a"), trickle(body, b" "));
     assert_eq!((head, body), (None, Some(RequestTimeout)));
 
-    // The coordinator rejects a chunked body without an end at the size limit of a message.
+    // The coordinator must reject a chunked body without an end as soon as the body exceeds the size limit of a
+    // message.
     let endless = client.check_in(0).sign(&client.key).with("transfer-encoding", "chunked");
     let mut connection = begin(endpoint, &endless.head(0), b"").await;
     let chunk = [b"1000\r\n".as_slice(), &[b' '; 4096], b"\r\n"].concat();

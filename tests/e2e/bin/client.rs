@@ -1,5 +1,5 @@
-//! The real client as a program, for tests that kill it. It prints a line for every event, and runs until its
-//! standard input ends.
+//! A program that runs the real client, for tests that kill it. It prints a line for every event, and runs until its
+//! standard input is closed.
 
 use std::{error::Error, path::Path};
 
@@ -33,7 +33,7 @@ async fn run(config: ClientConfig) -> Result<(), Box<dyn Error>> {
         .state_directory(&config.state_directory)
         .examples(examples(&config)?)
         .wait_seconds(5)
-        // The tests compare the update with the oracle bit for bit.
+        // The tests compare the update with the oracle's bit for bit, so train on the CPU.
         .device(folkmoot_client::Device::Cpu)
         .host(fast_host(&config))
         .on_event(move |event| {
@@ -60,8 +60,8 @@ fn examples(config: &ClientConfig) -> Result<Examples, Box<dyn Error>> {
     Ok(all.subset(&part)?)
 }
 
-/// Returns a host whose time passes faster, so that a short training has checkpoints. The anchor is the same for
-/// every start, so that a restarted client's clock does not go back.
+/// Returns a host whose time passes faster, so that even a short training has checkpoints. The anchor is the same at
+/// every start, so that the clock of a restarted client does not go back.
 fn fast_host(config: &ClientConfig) -> Host {
     let (anchor, rate) = (config.clock_anchor, config.clock_rate);
     Host::new(move || Timestamp(anchor.0 + now().milliseconds_since(anchor) * rate), random_bytes())
@@ -81,7 +81,7 @@ fn is_at(moment: ClientMoment, event: &ClientEvent, assignments: &Path) -> bool 
     }
 }
 
-/// Blocks the calling thread, which does the client's work, until the process is killed.
+/// Blocks the calling thread until the process is killed. The client's work runs on this thread.
 fn stop_here() {
     loop {
         std::thread::park();

@@ -1,5 +1,5 @@
-//! A coordinator as a program, for tests that kill it. It serves until its standard input ends. Each line of the input
-//! is a number of milliseconds by which to advance a held clock.
+//! A program that runs a coordinator, for tests that kill it. It serves until its standard input is closed. Each input
+//! line is a number of milliseconds by which a held clock is advanced.
 
 use std::{
     error::Error,
@@ -22,7 +22,7 @@ use metrics_exporter_prometheus::PrometheusBuilder;
 fn main() -> Result<(), Box<dyn Error>> {
     let argument = std::env::args().nth(1).ok_or("the configuration is expected as JSON")?;
     let config: CoordinatorConfig = serde_json::from_str(&argument)?;
-    // The test reads these log lines to learn the phase of a round.
+    // The test derives the phase of a round from these log lines.
     let halt = Arc::new(config.halt.clone());
     let filter = if halt.is_some() { "info,folkmoot_rounds=debug" } else { "info" };
     let writer = move || LogWriter { halt: Arc::clone(&halt) };
@@ -51,7 +51,8 @@ fn held_clock(passed: &Arc<AtomicU64>) -> Clock {
     Arc::new(move || Timestamp(start.0 + passed.load(Ordering::Relaxed)))
 }
 
-/// Advances the clock by the milliseconds in each line of standard input, until the input ends.
+/// For each line of standard input, advances the clock by that number of milliseconds. Returns when the input is
+/// closed.
 fn obey(passed: &AtomicU64) -> io::Result<()> {
     for line in io::stdin().lock().lines() {
         let milliseconds = line?.trim().parse::<u64>().map_err(io::Error::other)?;
@@ -72,7 +73,7 @@ impl Write for LogWriter {
         if let Some(round) = halt.and_then(|halt| halt.is_at(std::str::from_utf8(line).ok()?)) {
             println!("{HALTED} {round}");
             io::stdout().flush()?;
-            // Move the other async tasks of this thread to another thread before blocking it.
+            // Before blocking this thread, move its other async tasks to another thread.
             tokio::task::block_in_place(stop_here);
         }
         Ok(line.len())

@@ -19,8 +19,8 @@ use tokio::{io::AsyncWriteExt, time::sleep};
 
 use super::ledger::Ledger;
 
-/// A client that uploads an update for every assignment, however often the coordinator is killed. Half of its uploads
-/// use the real transport; the other half are sent in pieces of random size.
+/// A client that uploads an update for every assignment, even if the coordinator is killed repeatedly. Half of its
+/// uploads use the real transport; the other half are sent in pieces of random size.
 pub struct CrashClient {
     transport: Transport,
     raw: RawClient,
@@ -72,7 +72,8 @@ impl CrashClient {
     async fn answer(&mut self, assignment: &Assignment) {
         let update = self.ledger.update(assignment);
         if self.rng.random_bool(0.2) {
-            // The transport verifies the digest of the bytes. An error is fine, because the coordinator may be killed.
+            // The transport verifies the digest of the bytes. Errors are ignored, because the coordinator may be killed
+            // at any time.
             let _ = self.transport.fetch_blob(assignment.weights).await;
         }
         loop {
@@ -115,7 +116,7 @@ impl CrashClient {
         }
     }
 
-    /// Sends the rest of an update in pieces. Reports the upload to the ledger after each piece except the last.
+    /// Sends the rest of an update in pieces. After each piece except the last, reports the upload to the ledger.
     async fn upload_in_pieces(
         &mut self,
         assignment: &Assignment,
@@ -141,7 +142,8 @@ impl CrashClient {
         patiently("the end of an upload", endpoint.read_answer(&mut connection)).await
     }
 
-    /// Returns the next action after a transport error. Panics if a restarted coordinator refuses the update for good.
+    /// Returns the next action after a transport error. Panics if a restarted coordinator permanently refuses the
+    /// update.
     fn next_after(&self, error: &TransportError) -> Next {
         error.code().map_or(Next::Again, after_code)
     }
@@ -160,10 +162,10 @@ fn after_status(status: UploadStatus) -> Next {
 
 fn after_code(code: ErrorCode) -> Next {
     match code {
-        // The goal was reached without this update.
+        // The round reached its goal without this update.
         ErrorCode::RoundClosed => Next::Drop,
         code if code.disposition() == Disposition::Retry => Next::Again,
-        // A body that the kill interrupted never gets a response, so every other code is a bug.
+        // A request that the kill interrupted gets no response. So every other code is a bug.
         code => panic!("a well-behaved client was refused: {code}"),
     }
 }

@@ -8,23 +8,24 @@ use folkmoot_protocol::{AssignmentId, RoundId, messages::Assignment};
 use folkmoot_tests::{task::TestTask, update::TestUpdate};
 use tokio::sync::watch;
 
-/// The shared records of all clients: every update's bytes, the uploads in progress, and the acknowledged updates.
+/// The records that all clients share: the bytes of every update, the uploads in progress, and the acknowledged
+/// updates.
 pub struct Ledger {
     /// The task.
     pub task: TestTask,
     state: Mutex<State>,
-    /// Counts the changes of `state`.
+    /// The number of changes of `state`.
     changes: watch::Sender<u64>,
-    /// The first round whose uploads stop half-way; `None` if no uploads stop.
+    /// The first round whose uploads are held half-way; `None` if no uploads are held.
     held_from: watch::Sender<Option<u64>>,
 }
 
 #[derive(Default)]
 struct State {
     sent: BTreeMap<AssignmentId, Bytes>,
-    /// Acknowledged updates, with the id and number of their round.
+    /// Acknowledged updates, each with the id and number of its round.
     acknowledged: BTreeMap<AssignmentId, (RoundId, u64)>,
-    /// Uploads in progress, with the number of their round.
+    /// Uploads in progress, each with the number of its round.
     in_flight: BTreeMap<AssignmentId, u64>,
 }
 
@@ -34,7 +35,7 @@ impl Ledger {
         Self { task, state: Mutex::default(), changes, held_from }
     }
 
-    /// Returns the bytes of an assignment's update. They are the same for every call.
+    /// Returns the bytes of an assignment's update. Every call returns the same bytes.
     pub fn update(&self, assignment: &Assignment) -> Bytes {
         let make = || Bytes::from(TestUpdate::of(&self.task, assignment).bytes());
         self.lock().sent.entry(assignment.assignment_id).or_insert_with(make).clone()
@@ -46,7 +47,8 @@ impl Ledger {
         self.changed();
     }
 
-    /// Records that an upload is in progress, until [`Ledger::landed`]. Waits while uploads of its round are held.
+    /// Records that an upload is in progress, until [`Ledger::landed`] is called. Waits while the uploads of its round
+    /// are held.
     pub async fn sending(&self, assignment: &Assignment) {
         self.lock().in_flight.insert(assignment.assignment_id, assignment.round_number);
         self.changed();
@@ -60,12 +62,12 @@ impl Ledger {
         self.lock().in_flight.remove(&assignment);
     }
 
-    /// Holds uploads of this round and later ones half-way, or releases all uploads if `round` is `None`.
+    /// Holds the uploads of this round and of later rounds half-way. With `None`, releases all uploads.
     pub fn hold_from(&self, round: Option<u64>) {
         self.held_from.send_replace(round);
     }
 
-    /// Returns `true` if an upload of this assignment must stop half-way.
+    /// Returns `true` if the upload of this assignment must stop half-way.
     pub fn holds(&self, assignment: &Assignment) -> bool {
         self.held_from.borrow().is_some_and(|round| assignment.round_number >= round)
     }

@@ -1,4 +1,4 @@
-//! A coordinator that is killed with SIGKILL many times, in every state of a round.
+//! Tests a coordinator that is killed with SIGKILL many times, in every state of a round.
 
 mod client;
 mod ledger;
@@ -26,16 +26,17 @@ use moment::Moment;
 
 const SEED: u64 = 20_261_120;
 const CLIENTS: u64 = 8;
-/// The report goal of a round.
+/// The report goal of the rounds.
 const GOAL: u64 = 6;
 /// The number of kills in each state.
 const HITS: u64 = 4;
-/// The maximum number of ledger changes before a kill at an arbitrary moment. A round needs at least one change for
-/// each update.
+/// The maximum number of ledger changes before a kill at an arbitrary moment. A round has at least one change for each
+/// update.
 const PROGRESS_MAX: u64 = 18;
-/// The number of committed rounds: enough for every kill to happen in a new round, and for some rounds without a kill.
+/// The number of committed rounds. It allows a separate round for every kill, and some rounds without a kill.
 const ROUNDS: u64 = HITS * (Moment::ALL.len() as u64 + PROGRESS_MAX / GOAL) + 4;
-/// Layer widths of about 130,000 parameters: four tiles of the running sum, and eight pieces of an upload.
+/// The widths of the layers, with about 130,000 parameters. That is four tiles of the running sum and eight pieces of
+/// an upload.
 const WIDTHS: [usize; 3] = [360, 350, 12];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -74,7 +75,7 @@ async fn kill_often(deployment: &mut Deployment, ledger: &Ledger) {
     moments.shuffle(&mut rng);
     deployment.kill().await;
     for moment in moments {
-        // The current round may already be past the moment.
+        // The current round may already be past the moment, so kill the coordinator in the next one.
         let next_round = observed(deployment).await.1 + 1;
         deployment.halt_at(moment.halt(next_round));
         ledger.hold_from((moment == Moment::Uploading).then_some(next_round));
@@ -104,7 +105,7 @@ async fn observed(deployment: &Deployment) -> (Option<Phase>, u64) {
     (open.map(|record| record.round.phase), newest.first().map_or(0, |record| record.round.number))
 }
 
-/// Waits until the task has ended. It reads the database, because a kill can lose the last log line.
+/// Waits until the task has ended. Also reads the database, because the last log line may be lost in a kill.
 async fn completion(deployment: &Deployment) {
     let is_last = |line: &str| {
         let version = fields_of(line, "round committed")?.get("version")?.as_u64()?;

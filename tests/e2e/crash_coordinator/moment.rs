@@ -9,17 +9,17 @@ use super::{GOAL, ledger::Ledger};
 pub enum Moment {
     /// The round waits for clients.
     Selecting,
-    /// The round is reporting, and at least one upload is half complete.
+    /// The round is reporting, and at least one upload is half-way.
     Uploading,
     /// An update has just been acknowledged.
     Acknowledged,
     /// The coordinator is about to combine the accepted updates.
     Aggregating,
-    /// The updates are combined, and the version is not released yet.
+    /// The updates are combined, but the version is not released yet.
     Made,
-    /// A version has just been released, and the next round is not open yet.
+    /// A version has just been released, but the next round is not open yet.
     Committed,
-    /// An arbitrary state.
+    /// Any state.
     Anything,
 }
 
@@ -34,8 +34,8 @@ impl Moment {
         Moment::Anything,
     ];
 
-    /// Returns the point at which the coordinator's driver halts: the moment itself, or a point at which only uploads
-    /// continue.
+    /// Returns the point at which the coordinator's driver halts. It is either the moment itself, or a point after
+    /// which only uploads continue.
     pub fn halt(self, from_round: u64) -> Option<Halt> {
         match self {
             Moment::Selecting => Some(Halt::at("round opened", from_round)),
@@ -47,7 +47,7 @@ impl Moment {
         }
     }
 
-    /// Waits until the clients have reached the moment, after the driver has halted in this round.
+    /// Waits until the clients have reached the moment. The driver must have halted in this round.
     pub async fn of_clients(self, round: u64, ledger: &Ledger, rng: &mut impl Rng) {
         match self {
             Moment::Uploading => ledger.upload_in(round).await,
@@ -56,7 +56,7 @@ impl Moment {
         }
     }
 
-    /// Returns `true` if the killed process's database may contain this phase. `None` means that no round was open.
+    /// Returns `true` if the killed process's database may contain this phase. `None` means that no round is open.
     pub fn is_of(self, phase: Option<&Phase>) -> bool {
         match self {
             Moment::Selecting => matches!(phase, Some(Phase::Selecting { .. })),

@@ -1,4 +1,4 @@
-//! Versions that are complete but may no longer be released.
+//! Tests versions that are complete but may no longer be released.
 
 use std::time::Duration;
 
@@ -68,8 +68,8 @@ async fn a_version_is_withheld_after(released: u64, spec: &TaskSpec) {
         "{withheld:?}"
     );
     assert_eq!(storage.unreleased(withheld.round.id).await.expect("the storage answers"), []);
-    // The blobs are the model, its plan and the weights of every version. No noisy version and no state of the noise
-    // may remain. A version without noise may also belong to another task, so it stays.
+    // The blobs are the model, its plan and the weights of every version. No noisy version and no noise state may be
+    // left. A version without noise is not deleted, because another task may have the same blob.
     let kept = 3 + released + u64::from(is_unprotected);
     patiently("the end of what was made for the round", async {
         while blob_files(&deployment).len() as u64 != kept {
