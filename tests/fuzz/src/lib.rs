@@ -1,7 +1,7 @@
 //! Shared parts of the fuzz targets: models and recipes chosen by the first bytes of an input, and a memory limit.
 //!
 //! `cargo xtask fuzz` builds and runs the targets. The seeds come from files in the repository: golden bytes of the
-//! codecs, models and tasks of the examples, and recorded messages. They therefore stay up to date.
+//! codecs, models and tasks of the examples, and recorded messages. So they stay up to date.
 
 #[path = "../../../client-sdk/data/tests/samples/mod.rs"]
 pub mod samples;
@@ -13,14 +13,14 @@ use std::panic;
 use cap::Cap;
 use folkmoot_protocol::{TensorSchema, TensorSpec, codec::Recipe};
 
-/// Counts all memory that a target allocates. An allocation above the limit fails, and the fuzzer keeps the input.
+/// Limits the memory that a target allocates. An allocation above the limit fails, and the fuzzer then keeps the input.
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
-/// Golden payloads. Each line is a codec's text followed by its bytes in hexadecimal.
+/// Golden payloads. Each line is the text of a codec, followed by the payload's bytes in hexadecimal.
 const GOLDEN: &str = include_str!("../../../client-sdk/update/fixtures/golden.txt");
 
-/// Tensor shapes of the models. The first is the model of the golden bytes.
+/// The tensor shapes of the models. The first model is that of the golden payloads.
 const SHAPES: [&[&[u64]]; 5] = [
     &[&[10, 15], &[]],
     &[&[300, 7], &[3], &[0], &[5, 4, 2]],
@@ -37,7 +37,7 @@ pub fn within<R>(bytes: usize, run: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Prepares a target: writes its seeds on request, and lifts the memory limit while a panic is reported.
+/// Prepares a target. Writes its seeds if they are requested, and removes the memory limit while a panic is reported.
 pub fn prepare(seeds: impl FnOnce() -> Vec<Vec<u8>>) {
     let tell_and_abort = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
@@ -47,14 +47,14 @@ pub fn prepare(seeds: impl FnOnce() -> Vec<Vec<u8>>) {
     seeds::write(seeds);
 }
 
-/// Returns the maximum number of bytes that a decoder of a model may allocate. The decoder needs a tile, the tile's
-/// encoded bytes and intermediate values, at most 32 bytes per element, and tables.
+/// Returns the maximum number of bytes that the decoder for a model may allocate. The decoder needs tables, and a tile
+/// with its encoded bytes and intermediate values, at most 32 bytes per element.
 pub fn decoder_bytes_max(schema: &TensorSchema) -> usize {
     let largest = schema.tensors.iter().filter_map(TensorSpec::element_count).max().unwrap_or(0);
     (192 << 10) + 32 * largest as usize
 }
 
-/// Returns the codecs of the golden bytes, each with its payload.
+/// Returns the codecs of the golden payloads, each with its payload.
 pub fn golden() -> impl Iterator<Item = (&'static str, Vec<u8>)> {
     let lines = GOLDEN.lines().filter_map(|line| line.split_once(' '));
     lines.filter(|(_, bytes)| !bytes.starts_with('=')).map(|(codec, bytes)| {
@@ -64,18 +64,18 @@ pub fn golden() -> impl Iterator<Item = (&'static str, Vec<u8>)> {
     })
 }
 
-/// The settings that the first bytes of an input choose.
+/// The settings that the first bytes of an input select.
 pub struct Choices {
     /// The tensors of the model.
     pub schema: TensorSchema,
-    /// The recipe that payloads must use, if any.
+    /// The recipe that payloads must use; `None` if they may use any.
     pub recipe: Option<Recipe>,
-    /// The number of bytes that arrive at a time.
+    /// The number of bytes in each piece that arrives.
     pub piece: usize,
 }
 
 impl Choices {
-    /// Reads three bytes: the model, the recipe (0 for none) and the piece.
+    /// Reads three bytes, which select the model, the recipe (0 for none) and the size of a piece.
     pub fn read(input: &[u8]) -> Option<(Self, &[u8])> {
         let ([model, recipe, piece], rest) = input.split_first_chunk()?;
         let shapes = SHAPES[usize::from(*model) % SHAPES.len()];

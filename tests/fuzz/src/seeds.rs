@@ -1,4 +1,4 @@
-//! The seeds: the golden bytes of every codec, in the input format of each target.
+//! Creates the seeds: the golden payloads of every codec, in the input format of each target.
 
 use std::path::Path;
 use std::{env, fs, io};
@@ -9,11 +9,11 @@ use folkmoot_protocol::update::{UpdateHeader, UpdateMetrics};
 
 use crate::golden;
 
-/// The environment variable with the folder into which a target writes its seeds at the start. `cargo xtask fuzz` sets
-/// it.
+/// The environment variable with the folder to which a target writes its seeds when it starts. `cargo xtask fuzz` sets
+/// the variable.
 const FOLDER: &str = "FOLKMOOT_FUZZ_SEEDS";
 
-/// Writes the seeds if the variable names a folder.
+/// Writes the seeds if the environment variable names a folder.
 pub fn write(make: impl FnOnce() -> Vec<Vec<u8>>) {
     let Some(folder) = env::var_os(FOLDER) else { return };
     try_write(Path::new(&folder), &make()).expect("the folder of the seeds can be written to");
@@ -27,15 +27,15 @@ fn try_write(folder: &Path, seeds: &[Vec<u8>]) -> io::Result<()> {
         .try_for_each(|(number, seed)| fs::write(folder.join(format!("{number:03}")), seed))
 }
 
-/// Calls `make` with each codec's text, number and golden payload, and returns all seeds.
+/// Calls `make` with the text, number and golden payload of each codec, and returns all seeds.
 pub fn of_codecs(make: impl Fn(&str, u8, &[u8]) -> Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     (0..).zip(golden()).flat_map(|(number, (codec, payload))| make(codec, number, &payload)).collect()
 }
 
-/// Returns the files whose names end in `ending`, from the repository's folder `folder` and its subfolders.
+/// Returns the files in the repository's folder `folder` and its subfolders whose names end in `ending`.
 ///
 /// # Panics
-/// If there is no such file. Otherwise, seeds could disappear unnoticed.
+/// Panics if there is no such file, so that seeds cannot disappear unnoticed.
 pub fn files(folder: &str, ending: &str) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder)];
@@ -58,12 +58,13 @@ pub fn files(folder: &str, ending: &str) -> Vec<(String, Vec<u8>)> {
     found
 }
 
-/// Returns two inputs from a payload for the model of the golden bytes: without a required recipe, and with its own.
+/// Returns two inputs from a payload for the model of the golden payloads: one without a required recipe, and one with
+/// the codec's own.
 pub fn payloads(number: u8, payload: &[u8]) -> Vec<Vec<u8>> {
     [0, number + 1].map(|recipe| [&[0, recipe, 40], payload].concat()).into()
 }
 
-/// Returns the inputs of [`payloads`] with an update header.
+/// Returns the inputs of [`payloads`], each with an update header.
 pub fn updates(number: u8, payload: &[u8]) -> Vec<Vec<u8>> {
     let header = header().encode();
     [0, number + 1].map(|recipe| [&[0, recipe, 90], header.as_slice(), payload].concat()).into()

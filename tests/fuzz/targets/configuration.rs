@@ -1,4 +1,4 @@
-//! Parses any text as a coordinator's configuration. A valid configuration must convert into the coordinator's
+//! Parses any text as a coordinator's configuration. A valid configuration must be convertible to the coordinator's
 //! settings.
 
 #![no_main]
@@ -9,7 +9,7 @@ use folkmoot_fuzz::prepare;
 use folkmoot_cli::settings::{Config, KEYS, toml_file};
 use libfuzzer_sys::fuzz_target;
 
-/// Returns each setting of the default configuration separately, and all of them together.
+/// Returns a seed for each setting of the default configuration, and one for all settings together.
 fn seeds() -> Vec<Vec<u8>> {
     let whole = toml::to_string(&Config::default()).expect("the defaults are TOML");
     let lines =

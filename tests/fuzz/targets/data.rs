@@ -1,4 +1,5 @@
-//! Reads a data set in which any bytes replace one file. Covers every format: tables, arrays, Parquet, images.
+//! Reads a data set in which any bytes replace the content of one file. Covers every format: tables, arrays, Parquet,
+//! images.
 
 #![no_main]
 
@@ -13,7 +14,7 @@ use folkmoot_fuzz::{
 use libfuzzer_sys::fuzz_target;
 use tempfile::TempDir;
 
-/// Limits so small that a decoder exceeds the memory limit if it trusts a claimed size before checking it.
+/// Limits that are so small that a decoder exceeds the memory limit if it trusts a claimed size without a check.
 const LIMITS: Limits = Limits {
     file_bytes_max: 1 << 20,
     inflated_bytes_max: 1 << 20,
@@ -40,7 +41,8 @@ fn laid_out(sample: Sample) -> (Sample, TempDir) {
     (sample, folder)
 }
 
-/// Returns one seed for each file of each sample: the index of the sample, the index of the file, and the content.
+/// Returns one seed for each file of each sample. A seed has the index of the sample, the index of the file, and the
+/// file's content.
 fn seeds() -> Vec<Vec<u8>> {
     let files = |(number, sample): (u8, Sample)| {
         let seed =

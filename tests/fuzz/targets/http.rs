@@ -1,4 +1,4 @@
-//! Sends any bytes on a connection to the coordinator's router with a real database. No response may be an internal
+//! Sends any bytes over a connection to the coordinator's router with a real database. No response may be an internal
 //! error.
 
 #![no_main]
@@ -24,9 +24,9 @@ use tokio::{
 };
 
 const NOW: folkmoot_protocol::Timestamp = folkmoot_protocol::Timestamp(1_700_000_000_000);
-/// The number of inputs after which the coordinator is replaced.
+/// The number of inputs after which a new coordinator replaces the old one.
 const INPUTS: u32 = 2_000;
-/// The time limit of a response. Long polls take longer, so the target ends them.
+/// The time limit for a response. Long polls would take longer; the target stops waiting for them.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A coordinator without drivers.
@@ -89,7 +89,7 @@ impl World {
         }
     }
 
-    /// Sends the bytes, closes the sending side, and returns the beginning of the response.
+    /// Sends the bytes, closes the sending side, and returns the first bytes of the response.
     fn answer(&mut self, bytes: &[u8]) -> Vec<u8> {
         let app = self.app.clone();
         self.runtime.block_on(async {
@@ -104,8 +104,8 @@ impl World {
                 let _ = near.shutdown().await;
                 let _ = near.take(1 << 16).read_to_end(&mut answer).await;
             };
-            // Run both to completion, so that the end of the response is not lost. The timeout stops streams that never
-            // end by themselves.
+            // Run both to completion, so that the end of the response is not lost. The timeout stops responses that
+            // would not end.
             let _ = timeout(PATIENCE, async { tokio::join!(served, asked) }).await;
             answer
         })

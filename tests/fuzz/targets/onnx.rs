@@ -6,7 +6,7 @@ use folkmoot_engine::{Model, onnx::ImportLimits};
 use folkmoot_fuzz::{prepare, seeds, within};
 use libfuzzer_sys::fuzz_target;
 
-/// Limits so small that the reader exceeds the memory limit if it trusts a claimed size before checking it.
+/// Limits that are so small that the reader exceeds the memory limit if it trusts a claimed size without a check.
 const LIMITS: ImportLimits = ImportLimits {
     model_bytes_max: 1 << 20,
     nodes_max: 1_000,

@@ -29,7 +29,7 @@ fuzz_target!(init: prepare(|| seeds::of_codecs(|_, number, payload| seeds::paylo
     });
     assert!(seen <= parameters);
     assert!(outcome != Ok(true) || seen == parameters);
-    // The dense vector, including spare capacity from growing.
+    // The decoded vector needs additional memory, including spare capacity from growing.
     let dense = within(most + 3 * 4 * parameters as usize, || decode(&schema, bytes));
     if outcome == Ok(true) {
         assert_eq!(dense.expect("it was complete").len() as u64, parameters);

@@ -7,7 +7,7 @@ use folkmoot_protocol::codec::{Codec, Recipe};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(init: prepare(|| seeds::of_codecs(|codec, _, _| seeds::recipes(codec))), |text: &str| {
-    // Thirty bytes of JSON can become a rule of a hundred bytes, and a list grows by doubling.
+    // Thirty bytes of JSON can become a rule of a hundred bytes in memory, and a list grows by doubling its capacity.
     let most = (64 << 10) + 32 * text.len();
     within(most, || {
         if let Ok(codec) = text.parse::<Codec>() {

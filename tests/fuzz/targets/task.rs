@@ -1,4 +1,4 @@
-//! Parses any text as a task file. Every error must have a place in the text; a valid task must survive a round trip
+//! Parses any text as a task file. Every error must have a position in the text. A valid task must survive a round trip
 //! through JSON.
 
 #![no_main]

@@ -1,4 +1,4 @@
-//! Decodes any bytes as a complete update with its header, for coordinators with and without support for codecs.
+//! Decodes any bytes as a complete update with its header, with and without support for codecs.
 
 #![no_main]
 
@@ -11,7 +11,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(init: prepare(|| seeds::of_codecs(|_, number, payload| seeds::updates(number, payload))), |input: &[u8]| {
     let Some((Choices { schema, recipe, piece }, bytes)) = Choices::read(input) else { return };
     let mut seen = 0;
-    // The callback also gets the pieces as bytes, which needs one more tile. Float32 keeps only a single value.
+    // The callback also gets the pieces as bytes, which needs memory for one more tile. Float32 updates need less.
     within(2 * decoder_bytes_max(&schema), || {
         let mut decoder = match &recipe {
             Some(recipe) => UpdateDecoder::with_recipe(&schema, recipe),

@@ -1,5 +1,5 @@
-//! Encodes any values with any codec and any outer products. If they are accepted, the decoded values must be finite.
-//! For the codec `weights`, they must also be close to the originals.
+//! Encodes any values with any codec and any outer products. If the encoder accepts the values, the decoded values must
+//! be finite. For the codec `weights`, they must also be close to the original values.
 
 #![no_main]
 
@@ -11,7 +11,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(init: prepare(|| seeds::of_codecs(|_, number, payload| seeds::payloads(number, payload))), |input: &[u8]| {
     let Some((choices, bytes)) = Choices::read(input) else { return };
     let values: Vec<f32> = bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
-    // A matrix if the number of values allows one, with a few outer products of the same values.
+    // Use a matrix if the number of values allows it, with a few outer products of the same values.
     let columns = if values.len() % 8 == 0 { 8 } else { 1 };
     let rows = values.len() / columns;
     let shape = if columns == 1 { vec![rows as u64] } else { vec![rows as u64, columns as u64] };
@@ -33,7 +33,8 @@ fuzz_target!(init: prepare(|| seeds::of_codecs(|_, number, payload| seeds::paylo
         let levels = f32::from((1u8 << (bits - 1)) - 1);
         for (values, decoded) in values.chunks(block as usize).zip(decoded.chunks(block as usize)) {
             let largest = values.iter().fold(0.0, |largest, value| value.abs().max(largest));
-            // The maximum error is half a step plus the rounding of the scale to 8 bits. Subnormal steps become 0.
+            // The maximum error is half a step, plus the error from rounding the scale to 8 bits. Subnormal steps
+            // become 0.
             let most = largest / levels * 0.505 + f32::MIN_POSITIVE * levels;
             for (value, decoded) in values.iter().zip(decoded) {
                 assert!((value - decoded).abs() <= most, "{value} {decoded} {largest}");
