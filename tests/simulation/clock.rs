@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Measures real time. No world sees it.
+/// Measures real time. The worlds do not see it.
 pub struct Stopwatch(Instant);
 
 impl Stopwatch {

@@ -1,9 +1,9 @@
-//! Counts the faults and events in the seeds. A simulation whose faults no longer occur fails.
+//! Counts the faults and events in the seeds. The test fails if faults no longer occur.
 
 use std::{collections::BTreeMap, fmt};
 
-/// The counted kinds, and the minimum count of each in two thousand seeds. In a quick run, a kind that is expected less
-/// than once may be missing.
+/// The kinds that are counted, and the minimum count of each in two thousand seeds. In a run with few seeds, the
+/// minimum is lower, in proportion, and may be 0.
 const KINDS: &[(&str, u64)] = &[
     ("events", 100_000),
     ("rounds committed", 1_000),
@@ -52,7 +52,7 @@ const KINDS: &[(&str, u64)] = &[
 pub struct Coverage(BTreeMap<&'static str, u64>);
 
 impl Coverage {
-    /// Adds one to the count of a kind.
+    /// Adds one event of a kind.
     pub fn count(&mut self, kind: &'static str) {
         debug_assert!(KINDS.iter().any(|(known, _)| *known == kind), "`{kind}` is listed above");
         *self.0.entry(kind).or_default() += 1;
@@ -65,7 +65,7 @@ impl Coverage {
         }
     }
 
-    /// Lists the kinds that occurred too rarely for this number of seeds.
+    /// Lists the kinds that occurred too rarely for a run with this number of seeds.
     pub fn missing(&self, seeds: u64) -> Vec<String> {
         let too_rare = |(kind, in_two_thousand): &(&'static str, u64)| {
             let (count, wanted) = (self.of(kind), in_two_thousand * seeds / 2000);

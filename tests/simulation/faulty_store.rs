@@ -15,14 +15,14 @@ use object_store::{
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, memory::InMemory, path::Path,
 };
 
-/// The kind of failure of the next call.
+/// The kind of failure that is injected into a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreFault {
     /// A read fails.
     Get,
     /// A write fails and stores nothing.
     Put,
-    /// A write succeeds but reports an error.
+    /// A write stores the data but reports an error.
     PutAnswer,
 }
 
@@ -37,12 +37,12 @@ pub struct FaultyStore {
 type Call<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
 
 impl FaultyStore {
-    /// Makes the next matching call fail once. `None` makes all calls succeed again.
+    /// Lets the next call of the matching kind fail, once. With `None`, all calls succeed.
     pub fn fail_next(&self, fault: Option<StoreFault>) {
         *self.next.lock().unwrap_or_else(PoisonError::into_inner) = fault;
     }
 
-    /// Makes all calls succeed again, and returns the pending fault.
+    /// Lets all calls succeed again. Returns the fault that has not occurred yet, if there is one.
     pub fn disarm(&self) -> Option<StoreFault> {
         self.next.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -73,7 +73,7 @@ impl fmt::Display for FaultyStore {
     }
 }
 
-// The signatures are those that `#[async_trait]` would generate.
+// These are the signatures that `#[async_trait]` would generate.
 impl ObjectStore for FaultyStore {
     fn put_opts<'s, 'p, 'a>(
         &'s self,

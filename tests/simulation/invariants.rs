@@ -1,4 +1,4 @@
-//! The invariants of every world. `world/check.rs` reads the facts that they need.
+//! The invariants of every world. `world/check.rs` gathers the facts that they need.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,14 +21,14 @@ use crate::oracle::RememberedUpdate;
 pub struct Broken {
     /// The name of the invariant.
     pub invariant: &'static str,
-    /// The facts that violate it.
+    /// The facts that show the violation.
     pub detail: String,
 }
 
 /// The result of checking an invariant.
 pub type Holds = Result<(), Broken>;
 
-/// The clients' records of the updates that they sent.
+/// The clients' records of the updates that they have sent.
 pub type Memory = BTreeMap<(AssignmentId, UpdateDigest), RememberedUpdate>;
 
 /// Creates the report of a violation.
@@ -52,7 +52,7 @@ impl From<StorageError> for Broken {
     }
 }
 
-/// Each round is consistent in itself, rounds are numbered without gaps, and at most one is open.
+/// Checks that each round is consistent, that rounds are numbered without gaps, and that at most one is open.
 pub fn rounds_are_in_order(rounds: &[Round]) -> Holds {
     for round in rounds {
         check_round(round, false)?;
@@ -65,12 +65,12 @@ pub fn rounds_are_in_order(rounds: &[Round]) -> Holds {
     holds("one_round_is_open_at_most", open <= 1, || format!("{open} are open"))
 }
 
-/// A round never returns to an earlier phase, and a final phase never changes.
+/// Checks that a round never returns to an earlier phase, and that a final phase never changes.
 pub fn a_round_only_goes_forward(before: &Phase, after: &Phase) -> Holds {
     let rank = |phase: &Phase| match phase {
         Phase::Selecting { .. } => 0,
         Phase::Reporting { asked: None, .. } | Phase::Collecting { .. } => 1,
-        // Clients are asked once.
+        // A round asks its clients only once.
         Phase::Reporting { asked: Some(_), .. } => 2,
         Phase::Aggregating { .. } => 3,
         Phase::Committed { .. } | Phase::Evaluated { .. } | Phase::Abandoned { .. } => 4,
@@ -81,7 +81,7 @@ pub fn a_round_only_goes_forward(before: &Phase, after: &Phase) -> Holds {
     holds("a_round_only_goes_forward", is_so, || format!("{before:?} became {after:?}"))
 }
 
-/// Model versions are numbered 0, 1, 2 … without gaps, in agreement with the committed rounds.
+/// Checks that model versions are numbered 0, 1, 2 … without gaps, and that they agree with the committed rounds.
 pub fn versions_have_no_gap(versions: &[ModelVersionRecord], rounds: &[Round]) -> Holds {
     let committed = rounds.iter().filter_map(|round| match round.phase {
         Phase::Committed { version, .. } => Some((Some(round.id), version)),
@@ -92,7 +92,7 @@ pub fn versions_have_no_gap(versions: &[ModelVersionRecord], rounds: &[Round]) -
     holds("versions_have_no_gap", expected == found, || format!("{found:?} instead of {expected:?}"))
 }
 
-/// The weights equal the oracle's result bit for bit.
+/// Checks that the weights equal the oracle's result bit for bit.
 pub fn weights_are_the_oracles(version: u64, found: &[u8], expected: &[f32]) -> Holds {
     let bytes: Vec<u8> = expected.iter().flat_map(|weight| weight.to_le_bytes()).collect();
     holds("weights_are_the_oracles", found == bytes, || {
@@ -104,7 +104,7 @@ pub fn weights_are_the_oracles(version: u64, found: &[u8], expected: &[f32]) -> 
     })
 }
 
-/// A client has sent each accepted update as a valid one, with the same weight.
+/// Checks that a client has sent each accepted update, as a valid update with the same weight.
 pub fn what_counts_was_sent<'a>(
     update: &AcceptedUpdate,
     memory: &'a Memory,
@@ -121,7 +121,7 @@ pub fn what_counts_was_sent<'a>(
     Ok(remembered)
 }
 
-/// The combined updates are exactly those of the accepted assignments, and no assignment occurs twice.
+/// Checks that the combined updates are exactly those of the accepted assignments, and that no assignment occurs twice.
 pub fn every_assignment_counts_once(updates: &[AcceptedUpdate], assignments: &[AssignmentRecord]) -> Holds {
     let counted: Vec<_> = updates.iter().map(|update| (update.assignment_id, update.digest)).collect();
     let accepted: Vec<_> = assignments.iter().filter_map(accepted_digest).collect();
@@ -137,13 +137,13 @@ fn accepted_digest(assignment: &AssignmentRecord) -> Option<(AssignmentId, Updat
     }
 }
 
-/// An accepted or dropped assignment never changes its status.
+/// Checks that an accepted or dropped assignment never changes its status.
 pub fn an_end_is_an_end(before: &AssignmentStatus, after: &AssignmentRecord) -> Holds {
     let is_so = matches!(before, AssignmentStatus::Outstanding) || *before == after.status;
     holds("an_end_is_an_end", is_so, || format!("{} was {before:?} and is {:?}", after.id, after.status))
 }
 
-/// A combined update belongs to an accepted assignment and is in no other round.
+/// Checks that a combined update belongs to an accepted assignment and that no other round combined it.
 pub fn an_update_counts_in_one_round(
     update: &AcceptedUpdate,
     status: &AssignmentStatus,
@@ -157,7 +157,7 @@ pub fn an_update_counts_in_one_round(
     })
 }
 
-/// A commit stays within the limits of its policy: the staleness of each update, and the number of updates.
+/// Checks that a commit stays within the limits of its policy: the staleness of each update, and the number of updates.
 pub fn a_commit_keeps_its_bounds(
     description: &TaskDescription,
     round: &Round,
@@ -177,7 +177,7 @@ pub fn a_commit_keeps_its_bounds(
     Ok(())
 }
 
-/// No client has two outstanding assignments.
+/// Checks that no client has two outstanding assignments.
 pub fn a_client_has_one_assignment(outstanding: impl Iterator<Item = ClientId>) -> Holds {
     let mut clients: BTreeSet<ClientId> = BTreeSet::new();
     for client in outstanding {
@@ -187,14 +187,14 @@ pub fn a_client_has_one_assignment(outstanding: impl Iterator<Item = ClientId>) 
     Ok(())
 }
 
-/// An ended round has no outstanding assignment, and a committed round had enough updates.
+/// Checks that a closed round has no outstanding assignment, and that a committed round had enough updates.
 pub fn a_closed_round_waits_for_nobody(round: &Round, assignments: &[AssignmentRecord]) -> Holds {
     let is_closed = round.phase.is_final() || matches!(round.phase, Phase::Aggregating { .. });
     let waits = assignments.iter().any(|assignment| assignment.status == AssignmentStatus::Outstanding);
     holds("a_closed_round_waits_for_nobody", !(is_closed && waits), || format!("round {} does", round.number))
 }
 
-/// An acknowledged update is stored as accepted.
+/// Checks that an acknowledged update is stored as accepted.
 pub fn what_was_answered_is_stored(
     state: UploadState,
     status: &AssignmentStatus,
@@ -211,18 +211,18 @@ pub fn what_was_answered_is_stored(
     holds("what_was_answered_is_stored", is_so, || format!("accepted was said, {status:?} is stored"))
 }
 
-/// A session never uploads two different digests for one assignment.
+/// Checks that a session never uploads two updates with different digests for one assignment.
 pub fn a_session_shows_one_digest(before: Option<UpdateDigest>, shown: UpdateDigest) -> Holds {
     let is_so = before.is_none_or(|before| before == shown);
     holds("a_session_shows_one_digest", is_so, || format!("{before:?}, then {shown}"))
 }
 
-/// Reports a session that rejected an event. A session must handle every event that can happen.
+/// Reports a session that rejected an event. A session must handle every event that can occur.
 pub fn no_session_refuses(error: InvalidTransitionError) -> Broken {
     broken("no_session_refuses", error.to_string())
 }
 
-/// A session never gets stuck: it either awaits a response or has an alarm within a bounded time.
+/// Checks that a session is never stuck: it either awaits a response or has an alarm within a bounded time.
 pub fn a_session_waits_for_something(session: &Session, alarm: Option<u64>) -> Holds {
     let (state, alarm) = (session.state(), alarm.unwrap_or(u64::MAX));
     let is_so = match state.wake_at() {
@@ -232,13 +232,13 @@ pub fn a_session_waits_for_something(session: &Session, alarm: Option<u64>) -> H
     holds("a_session_waits_for_something", is_so, || format!("the alarm is {alarm}, the state {state:?}"))
 }
 
-/// No request causes an internal error while the disks work.
+/// Checks that a request causes an internal error only if a disk has failed.
 pub fn no_request_fails_inside(refusal: &Refusal, was_a_disk: bool) -> Holds {
     let is_so = was_a_disk || refusal.code() != folkmoot_protocol::ErrorCode::Internal;
     holds("no_request_fails_inside", is_so, || refusal.to_string())
 }
 
-/// No step of a driver fails while the disks work and no other process writes.
+/// Checks that no step of a driver fails while the disks work and no other process writes.
 pub fn no_step_fails(error: &DriveError, was_a_disk: bool) -> Holds {
     holds("no_step_fails", was_a_disk, || format!("{error:?}"))
 }

@@ -1,7 +1,7 @@
 //! The seeded simulation: a real coordinator, real sessions and a real database in one process, with a virtual clock
 //! that only events advance. Each seed is a world. Requests and responses are lost, duplicated, delayed and reordered.
 //! Processes crash between any two steps, clocks jump, disks fail, and some clients lie. The invariants are checked
-//! after every step. At some point the faults stop, the world becomes calm, and every task must then end.
+//! after every step. At some point, the faults stop, and every task must then end.
 //!
 //! The first 300 seeds always run, and must show every fault. New seeds follow, from `FOLKMOOT_FIRST_SEED` on:
 //!
@@ -33,7 +33,7 @@ use std::time::Duration;
 use run::{Stage, run_seeds};
 use scenario::Sabotage;
 
-/// The number of seeds with which every run begins: enough to check that every fault occurs often enough.
+/// The number of seeds with which every run begins. They are enough to check that every fault occurs often enough.
 const FIXED_SEEDS: u64 = 300;
 
 fn number(variable: &str) -> Option<u64> {
@@ -65,7 +65,8 @@ fn every_world_keeps_the_invariants() {
     run(first..first.saturating_add(seeds), seconds.map(Duration::from_secs));
 }
 
-/// A replayed seed runs alone on a new stage. Its trace must equal that of a run after other worlds in one database.
+/// A replayed seed runs alone on a new stage. Its trace must equal the trace of the same seed after other worlds in one
+/// database.
 #[test]
 fn the_same_seed_gives_the_same_trace() {
     let mut shared = Stage::new();
@@ -77,7 +78,7 @@ fn the_same_seed_gives_the_same_trace() {
     }
 }
 
-/// Runs worlds with a deliberate mistake until an invariant is violated, and returns the invariant.
+/// Runs worlds with a deliberate mistake until an invariant is violated. Returns the name of the invariant.
 fn found_by(sabotage: Sabotage) -> &'static str {
     let failure =
         run_seeds(0..500, Some(sabotage), None).expect_err("the simulation must find a deliberate mistake");
@@ -109,8 +110,8 @@ fn a_world_that_stands_still_is_found() {
     assert_eq!(found_by(Sabotage::NobodyDrives), "a_kind_world_comes_to_its_end");
 }
 
-/// The response to an accepted update was lost, and the client gave up its assignment. The coordinator removed the
-/// update's bytes before its flow committed.
+/// The response to an accepted update was lost, and the client gave up its assignment. The coordinator then removed the
+/// update's bytes before its flow had committed.
 #[test]
 fn seed_274_an_accepted_update_is_given_up() {
     holds(274);
@@ -123,7 +124,7 @@ fn seed_8_a_flow_ends_with_assignments_under_way() {
 }
 
 /// A client gave up an update that was already in the running sum, and another task's round was abandoned. The clean-up
-/// removed the bytes that were needed to subtract the update from the sum.
+/// then removed the bytes that were needed to subtract the update from the sum.
 #[test]
 fn seed_3238_a_clean_up_beside_a_running_sum() {
     holds(3238);
@@ -134,15 +135,15 @@ fn holds(seed: u64) {
     Stage::new().run(seed, None, false).unwrap_or_else(|failure| panic!("{failure}"));
 }
 
-/// After a broken connection, a client requested how much of its update had arrived, and always got status 500. The
-/// request opened the segment that the broken upload still held.
+/// After a broken connection, a client asked how much of its update had arrived, and always got status 500. The request
+/// tried to open the segment that the broken upload still held.
 #[test]
 fn seed_5_a_broken_upload_is_asked_about() {
     holds(5);
 }
 
 /// The last byte of an update arrived after its round had been abandoned, and the response was status 500. The folder
-/// to be synced had been removed with the round.
+/// that should be synced had been removed with the round.
 #[test]
 fn seed_71_an_upload_outlives_its_round() {
     holds(71);

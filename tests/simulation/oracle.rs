@@ -1,10 +1,10 @@
-//! Computes the next weights from the definition, differently than the coordinator: with exact 128-bit integers, one
-//! update after the other, on one thread, without a log.
+//! Computes the next weights directly from the definition, in another way than the coordinator: with exact 128-bit
+//! integers, one update after the other, on one thread, without a log.
 
 use folkmoot_coordinator::scheduling::Correction;
 use folkmoot_protocol::ValueGrid;
 
-/// A client's record of an update that it sent.
+/// A client's record of an update that it has sent.
 #[derive(Clone, Debug)]
 pub struct RememberedUpdate {
     /// The update's weight.
@@ -13,14 +13,15 @@ pub struct RememberedUpdate {
     pub values: Vec<f32>,
     /// The number of examples that the update claims.
     pub example_count: u64,
-    /// Set if the coordinator must never accept the update.
+    /// True if the coordinator must never accept the update.
     pub is_garbage: bool,
 }
 
-/// Computes Σ wᵢ·Δᵢ / Σ wᵢ, with every wᵢ·Δᵢ rounded to the grid first.
+/// Computes Σ wᵢ·Δᵢ / Σ wᵢ. Every wᵢ·Δᵢ is first rounded to the grid.
 pub fn exact_means(updates: &[&RememberedUpdate], grid: &ValueGrid, parameters: usize) -> Vec<f64> {
     let weights: u64 = updates.iter().map(|update| update.weight).sum();
-    // Both factors and their product are exact: the weight has fewer than 53 bits, and the other is a power of 2.
+    // Both factors and their product are exact: the weight has fewer than 53 bits, and the other factor is a power of
+    // 2.
     let divisor = weights as f64 * 2f64.powi(grid.fraction_bits as i32);
     let mean = |index: usize| {
         let on_grid =
@@ -32,8 +33,8 @@ pub fn exact_means(updates: &[&RememberedUpdate], grid: &ValueGrid, parameters: 
 }
 
 /// Computes the bounded mean Σ wᵢ·sᵢ·Δᵢ / Σ wᵢ, in which no update has much more influence than the others. The weights
-/// wᵢ are capped at √influence times their lower median. The scale sᵢ caps the L2 norm and the largest element of an
-/// update in the same way.
+/// wᵢ are capped at √influence times their lower median. The factor sᵢ scales an update down so that its L2 norm and
+/// its largest element are capped in the same way.
 pub fn bounded_means(
     updates: &[&RememberedUpdate],
     influence: f64,
@@ -68,7 +69,7 @@ pub fn bounded_means(
     (0..parameters).map(mean).collect()
 }
 
-/// Caps sizes at √influence times their lower median.
+/// Caps each of `sizes` at √influence times their lower median.
 fn cut(sizes: Vec<f64>, influence: f64) -> Vec<f64> {
     let mut sorted = sizes.clone();
     sorted.sort_by(f64::total_cmp);
@@ -76,20 +77,20 @@ fn cut(sizes: Vec<f64>, influence: f64) -> Vec<f64> {
     sizes.into_iter().map(|size| size.min(most)).collect()
 }
 
-/// An accepted update of a flow.
+/// An accepted update of a flow, with the data for its staleness correction.
 pub struct StaleUpdate {
-    /// The weights from which its training started.
+    /// The weights from which the update's training started.
     pub base: Vec<f32>,
-    /// Set if `base` is not the newest version.
+    /// True if `base` is not the newest version.
     pub is_stale: bool,
-    /// The factor that the update's staleness applies to it.
+    /// The factor by which the update is multiplied because of its staleness.
     pub attenuation: f64,
     /// The update as the client sent it.
     pub sent: RememberedUpdate,
 }
 
-/// Computes Σ aᵢ·wᵢ·Δ'ᵢ / Σ wᵢ for each parameter, in the order of the updates. Δ' is Δ after the correction for
-/// staleness.
+/// Computes Σ aᵢ·wᵢ·Δ'ᵢ / Σ wᵢ for each parameter, in the order of the updates. aᵢ is the attenuation, and Δ'ᵢ is Δᵢ
+/// after the correction for staleness.
 pub fn stale_means(updates: &[StaleUpdate], newest: &[f32], correction: Correction) -> Vec<f64> {
     let divisor: f64 = updates.iter().map(|update| update.sent.weight as f64).sum();
     let mean = |(index, newest): (usize, &f32)| {
@@ -112,12 +113,12 @@ pub fn stale_means(updates: &[StaleUpdate], newest: &[f32], correction: Correcti
     newest.iter().enumerate().map(mean).collect()
 }
 
-/// Computes w + η·m.
+/// Computes w + η·m, with the weights w, the means m and the rate η.
 pub fn averaged(weights: &[f32], means: &[f64], rate: f64) -> Vec<f32> {
     weights.iter().zip(means).map(|(weight, mean)| (f64::from(*weight) + rate * mean) as f32).collect()
 }
 
-/// Computes v ← β·v + m and w ← w + η·v, and returns the weights and the velocities.
+/// Computes v ← β·v + m and w ← w + η·v. Returns the weights w and the velocities v.
 pub fn with_momentum(
     weights: &[f32],
     means: &[f64],
@@ -130,12 +131,12 @@ pub fn with_momentum(
     (averaged(weights, &velocities, rate), velocities.into_iter().map(|velocity| velocity as f32).collect())
 }
 
-/// Returns the integer nearest to `value · weight · 2^fraction_bits`, ties to even.
+/// Returns the integer nearest to `value · weight · 2^fraction_bits`. Ties are rounded to even.
 fn on_grid(value: f32, weight: u64, fraction_bits: u32) -> i128 {
     let bits = value.to_bits();
     let exponent = (bits >> 23 & 0xff) as i32;
     let fraction = i128::from(bits & 0x007f_ffff);
-    // |value| = significand · 2^power.
+    // The absolute value of `value` is significand · 2^power.
     let (significand, power) =
         if exponent == 0 { (fraction, -149) } else { (fraction | 1 << 23, exponent - 150) };
     let product = significand * i128::from(weight);
@@ -144,7 +145,7 @@ fn on_grid(value: f32, weight: u64, fraction_bits: u32) -> i128 {
     if value.is_sign_negative() { -magnitude } else { magnitude }
 }
 
-/// Divides by 2^power and rounds to the nearest integer, ties to even.
+/// Divides by 2^power and rounds to the nearest integer. Ties are rounded to even.
 fn divided_by_power(product: i128, power: u32) -> i128 {
     if power > 100 {
         return 0;

@@ -1,4 +1,4 @@
-//! Runs seeds, one world at a time on each core.
+//! Runs seeds on all cores, one world at a time on each core.
 
 use std::{
     any::Any,
@@ -27,8 +27,8 @@ use crate::{
     world::World,
 };
 
-/// The number of worlds that share a database, each with its own organisation. Creating a database takes longer than a
-/// world.
+/// The number of worlds that share a database. Each world has its own organisation. Creating a database takes longer
+/// than running a world.
 const WORLDS_IN_A_DATABASE: u32 = 100;
 
 /// A seed whose world violated an invariant.
@@ -53,12 +53,12 @@ impl fmt::Display for SeedFailure {
     }
 }
 
-/// The result of a world.
+/// The result of running a world.
 #[derive(Debug)]
 pub struct Ran {
-    /// The counts of its events.
+    /// The counts of the world's events.
     pub coverage: Coverage,
-    /// The hash of its trace.
+    /// The hash of the world's trace.
     pub trace_hash: u64,
 }
 
@@ -67,7 +67,7 @@ pub struct Ran {
 pub struct Total {
     /// The number of worlds.
     pub worlds: u64,
-    /// The counts of their events.
+    /// The counts of all worlds' events.
     pub coverage: Coverage,
 }
 
@@ -96,7 +96,7 @@ impl Stage {
     /// Runs the world of a seed.
     ///
     /// # Errors
-    /// The invariant that it violated, or its panic.
+    /// The invariant that the world violated, or its panic.
     pub fn run(
         &mut self,
         seed: u64,
@@ -141,10 +141,10 @@ pub fn panic_message(panic: &(dyn Any + Send)) -> String {
         .unwrap_or_else(|| "a panic without a text".into())
 }
 
-/// Runs seeds on all cores, up to the first failure or until the time budget is used up.
+/// Runs seeds on all cores until the first failure or until the time budget is used up.
 ///
 /// # Errors
-/// The failure of the smallest seed that was found to fail.
+/// The failure of the smallest seed that failed.
 pub fn run_seeds(
     seeds: Range<u64>,
     sabotage: Option<Sabotage>,

@@ -1,4 +1,4 @@
-//! The scenario of a seed: the tasks, the clients with their natures, and the rates of the faults.
+//! The scenario of a seed: the tasks, the clients with their behaviour, and the rates of the faults.
 
 use folkmoot_aggregation::{
     AggregatorChoice, BoundedMean,
@@ -28,7 +28,7 @@ pub struct Scenario {
     pub faults: Faults,
     /// The number of events after which the faults stop.
     pub fault_events: u64,
-    /// A deliberate mistake.
+    /// A deliberate mistake; `None` for no mistake.
     pub sabotage: Option<Sabotage>,
 }
 
@@ -43,13 +43,13 @@ pub struct TaskScenario {
 /// The behaviour of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nature {
-    /// It behaves like the SDK.
+    /// The client behaves like the SDK.
     Honest,
-    /// It is honest until it disappears forever.
+    /// The client is honest until it disappears forever.
     Vanishing,
-    /// Its training never ends.
+    /// The client's training never ends.
     Stalling,
-    /// It sends updates that the coordinator must refuse.
+    /// The client sends updates that the coordinator must refuse.
     Hostile(Garbage),
 }
 
@@ -69,7 +69,7 @@ pub enum Garbage {
     ImpossibleMetrics,
     NoUpdate,
     OtherDigest,
-    /// Two different valid updates for one assignment. At most one may be accepted.
+    /// Two different valid updates for one assignment. The coordinator may accept at most one of them.
     TwoUpdates,
 }
 
@@ -93,41 +93,41 @@ const GARBAGE: [Garbage; 14] = [
 /// Deliberate mistakes that the simulation must find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sabotage {
-    /// The oracle omits one update, like a coordinator that lost one.
+    /// The oracle omits one update, like a coordinator that lost an update.
     AnUpdateIsLost,
-    /// A client with a broken connection gets the response that its update was accepted.
+    /// A client whose connection broke gets the response that its update was accepted.
     AnAnswerIsForged,
     /// A restarted client produces a different update for the same assignment.
     AClientAnswersTwice,
-    /// The clients' memory records hostile updates as honest ones, and honest updates as hostile ones.
+    /// The records of the clients' updates mark hostile updates as honest, and honest updates as hostile.
     GarbageCounts,
     /// The drivers stop working when the faults stop.
     NobodyDrives,
 }
 
-/// The rates of faults, each in thousandths unless stated otherwise.
+/// The rates of the faults, in thousandths unless stated otherwise.
 #[derive(Clone, Copy, Default)]
 pub struct Faults {
-    /// A message is lost.
+    /// The rate at which a message is lost.
     pub dropped: u64,
-    /// A message arrives twice.
+    /// The rate at which a message arrives twice.
     pub doubled: u64,
-    /// A message arrives long after its successors.
+    /// The rate at which a message arrives long after later messages.
     pub delayed: u64,
-    /// A connection breaks, at each part of an upload.
+    /// The rate at which the connection breaks, for each part of an upload.
     pub broken: u64,
-    /// A bit flips, at each part of an upload.
+    /// The rate at which a bit flips, for each part of an upload.
     pub damaged: u64,
-    /// The coordinator crashes, at each place where it can.
+    /// The rate at which the coordinator crashes, at each place where it can crash.
     pub crash_points: u64,
-    /// A client is killed, at each of its steps.
+    /// The rate at which a client is killed, for each of its steps.
     pub client_kills: u64,
     /// The relative frequencies of environment events: coordinator crash, client crash, jump of the coordinator's
     /// clock, jump of a client's clock, operator action, client stopped, blob failure.
     pub environment: [u64; 7],
     /// The largest jump of a clock, in milliseconds.
     pub jump_milliseconds_max: u64,
-    /// Set if an operator may cancel a task.
+    /// True if an operator may cancel a task.
     pub may_cancel: bool,
 }
 
@@ -148,14 +148,15 @@ impl Scenario {
     }
 }
 
-/// The random stream that chooses aggregators. It is separate, so that the rest of each existing seed did not change.
+/// The random stream that chooses aggregators. It is separate, so that adding it did not change the rest of existing
+/// seeds.
 const AGGREGATORS: u64 = 100;
 
-/// The random stream that chooses rounds that ask their stragglers. It is separate, so that the rest of each existing
-/// seed did not change.
+/// The random stream that chooses rounds that ask their stragglers. It is separate, so that adding it did not change
+/// the rest of existing seeds.
 const ASKING: u64 = 99;
 
-/// Makes some of the synchronous tasks ask their stragglers.
+/// Lets some of the synchronous tasks ask their stragglers for partial updates.
 fn asking(tasks: Vec<TaskScenario>, chance: &mut Chance) -> Vec<TaskScenario> {
     let with = |mut task: TaskScenario| {
         let (asks, grace_seconds) = (chance.happens(300), chance.within(1..=20));
@@ -223,7 +224,7 @@ fn task(chance: &mut Chance, honest: u64, clients: u64) -> TaskScenario {
         grid,
         finalizer,
         prefetch: grid.fraction_bits.is_multiple_of(2),
-        // Hostile clients may spoil many rounds in a row, until the faults end.
+        // Hostile clients may spoil many rounds in a row, until the faults stop.
         abandoned_rounds_max: 1_000_000,
         ..TaskDescription::new("a simulated task", population(), plan, scheduling, stop)
     };
@@ -320,7 +321,7 @@ pub fn population() -> PopulationName {
     "simulated".parse().expect("it is a plain word")
 }
 
-/// Chooses each kind of fault independently, because a world with a single kind of fault finds bugs that a mixture
+/// Chooses the rate of each kind of fault independently. A world with a single kind of fault finds bugs that a mixture
 /// hides.
 fn faults(chance: &mut Chance) -> Faults {
     let is_still = chance.happens(250);

@@ -6,10 +6,10 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// The number of lines in a failure's report.
+/// The maximum number of lines in a failure's report.
 const LINES_MAX: usize = 30;
 
-/// A world's trace. Clones share it, so that it outlives a panic of the world.
+/// The trace of a world. Clones share it, so that it outlives a panic of the world.
 #[derive(Clone, Default)]
 pub struct Trace(Arc<Mutex<Inner>>);
 
@@ -24,11 +24,11 @@ struct Inner {
 impl Trace {
     /// Creates an empty trace. A verbose trace also prints its lines to stderr.
     pub fn new(is_verbose: bool) -> Self {
-        // FNV-1a's offset basis.
+        // This is the offset basis of FNV-1a.
         Self(Arc::new(Mutex::new(Inner { is_verbose, hash: 0xcbf2_9ce4_8422_2325, ..Inner::default() })))
     }
 
-    /// Adds a line, with the virtual time in seconds.
+    /// Adds a line that begins with the virtual time in seconds.
     pub fn note(&self, milliseconds: u64, what: fmt::Arguments<'_>) {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut line =
@@ -46,12 +46,12 @@ impl Trace {
         inner.lines.push_back(line);
     }
 
-    /// Returns the hash of every line so far.
+    /// Returns the hash of all lines so far.
     pub fn hash(&self) -> u64 {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).hash
     }
 
-    /// Returns the last lines.
+    /// Returns the last lines, at most `LINES_MAX`.
     pub fn last_lines(&self) -> Vec<String> {
         let inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         inner.lines.iter().cloned().collect()

@@ -15,23 +15,23 @@ use crate::{
 
 /// An update before it is sent.
 pub struct Trained {
-    /// The encoded update, whose digest and length the client announces.
+    /// The encoded update. The client announces its digest and length.
     pub bytes: Vec<u8>,
     /// The client's record of the update.
     pub remembered: RememberedUpdate,
 }
 
-/// The facts of a task that a training needs.
+/// The properties of a task that a training needs.
 pub struct Lesson<'a> {
-    /// The grid.
+    /// The grid on which updates are summed.
     pub grid: &'a ValueGrid,
-    /// The schema's digest.
+    /// The digest of the model's schema.
     pub schema_digest: [u8; 32],
-    /// The model's parameters.
+    /// The number of the model's parameters.
     pub parameter_count: usize,
 }
 
-/// Simulates a training. Another attempt at the same assignment gives different values.
+/// Simulates a training. Another attempt at the same assignment gives other values.
 pub fn train(
     seed: u64,
     client: usize,
@@ -77,7 +77,7 @@ pub fn train(
 }
 
 impl Nature {
-    /// Returns `true` if the client behaves differently than the SDK.
+    /// Returns `true` if the client does not behave like the SDK.
     pub fn is_hostile(self) -> bool {
         matches!(self, Nature::Hostile(_))
     }
@@ -88,7 +88,8 @@ impl Nature {
     }
 }
 
-/// Returns a random value within the grid's range. Extremes and ties are more frequent than in a uniform distribution.
+/// Returns a random value within the grid's range. Extreme values and ties are more frequent than in a uniform
+/// distribution.
 fn value(chance: &mut Chance, grid: &ValueGrid, weight: u64) -> f32 {
     let step = 1.0 / (2f64.powi(grid.fraction_bits as i32) * weight as f64);
     let sign = if chance.happens(500) { 1.0 } else { -1.0 };

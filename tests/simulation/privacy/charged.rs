@@ -1,4 +1,4 @@
-//! Reads the charges from the ledger, and forges them to test that the simulation finds missing charges.
+//! Reads the charges from the ledger. Can also forge them, to test that the simulation finds missing charges.
 
 use std::collections::BTreeMap;
 
@@ -14,22 +14,22 @@ use folkmoot_storage::{Ancestor, LedgerRepository, ModelVersionRepository};
 use super::world::World;
 use crate::invariants::{Broken, broken};
 
-/// A way to charge too little. The simulation must find each within a few seeds.
+/// A way of charging too little. The simulation must find each of them within a few seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forgery {
     /// Sampled rounds are charged at half the sampling rate.
     RatesAreHalved,
-    /// Clients may take part in one version more than is charged.
+    /// Clients may take part in one more version than is charged.
     AParticipationIsMissed,
     /// The last version of each task is not charged.
     TheLastReleaseIsMissed,
-    /// Versions before a rollback are not charged.
+    /// The versions before a rollback are not charged.
     RolledBackVersionsAreMissed,
     /// Cancelled tasks are not charged.
     CancelledTasksAreForgiven,
-    /// Only the last task of the population is charged to the population.
+    /// Only the last task of the population is charged.
     ClonesBeginAnew,
-    /// Local noise is charged only when the first version is released.
+    /// Local noise is charged only after the first version was released.
     CollectionsWaitForAVersion,
     /// The versions from which a task descends are not charged.
     AncestorsAreForgotten,
@@ -85,7 +85,7 @@ impl Charged {
         spent(self.totals(Some(task)).spent(delta))
     }
 
-    /// Returns the privacy loss charged to a task together with the versions from which it descends.
+    /// Returns the privacy loss charged to a task and to the versions from which it descends.
     pub fn by_lineage(&self, task: TaskId, delta: Delta, world: &World) -> Result<Spent, Broken> {
         let mut totals = self.totals(Some(task));
         if self.forgery != Some(Forgery::AncestorsAreForgotten) {
@@ -94,7 +94,7 @@ impl Charged {
         spent(totals.spent(delta))
     }
 
-    /// Returns the privacy loss charged to all tasks together.
+    /// Returns the total privacy loss charged to all tasks.
     pub fn by_population(&self, delta: Delta) -> Result<Spent, Broken> {
         let last = self.events.iter().rev().filter_map(Event::charged).map(|(task, _)| task).next();
         let only = last.filter(|_| self.forgery == Some(Forgery::ClonesBeginAnew));

@@ -1,11 +1,11 @@
-//! Counts the mechanisms and events in the seeds. A simulation in which they no longer occur fails.
+//! Counts the mechanisms and events in the seeds. The test fails if they no longer occur.
 
 use std::{collections::BTreeMap, fmt};
 
 use super::script::Mechanism;
 
-/// The kinds that are counted besides the mechanisms, and the minimum count of each in a thousand seeds. The numbers
-/// are far below the actual rates, so that any 300 seeds reach them.
+/// The kinds that are counted in addition to the mechanisms, and the minimum count of each in a thousand seeds. The
+/// minimums are far below the actual counts, so that any 300 seeds reach them.
 const KINDS: &[(&str, u64)] = &[
     ("worlds over SQLite", 20),
     ("versions released", 1_000),
@@ -23,7 +23,7 @@ const KINDS: &[(&str, u64)] = &[
     ("clones", 20),
     ("tasks that descend", 30),
     ("roll-backs", 20),
-    ("clients enrolled anew", 50),
+    ("clients enrolled again", 50),
     ("budgets set", 20),
     ("restarts of the coordinator", 300),
     ("steps that failed", 10),
@@ -63,7 +63,7 @@ impl Coverage {
         other.tasks.iter().for_each(|(kind, count)| *self.tasks.entry(*kind).or_default() += count);
     }
 
-    /// Lists the kinds that occurred too rarely for this number of seeds.
+    /// Lists the kinds that occurred too rarely for a run with this number of seeds.
     pub fn missing(&self, seeds: u64) -> Vec<String> {
         let all = self.counts().into_iter();
         let too_rare = all.filter(|(_, count, thousand)| *count < thousand * seeds / 1000);

@@ -1,15 +1,15 @@
-//! The exact privacy of the Gaussian mechanism, by Balle and Wang 2018, "Improving the Gaussian mechanism for
-//! differential privacy", theorem 8. This module shares no code with `server/privacy`.
+//! Computes the exact privacy of the Gaussian mechanism (Balle and Wang 2018, "Improving the Gaussian mechanism for
+//! differential privacy", theorem 8). This module shares no code with `server/privacy`.
 
 use std::f64::consts::{PI, SQRT_2};
 
-/// Below this argument, the logarithm of the distribution function comes from its asymptotic series, because the
-/// function itself underflows in float64.
+/// Below this argument, the logarithm of the distribution function is computed from its asymptotic series, because the
+/// function underflows in float64.
 const FAR: f64 = -30.0;
 /// The number of bisection steps in the search for epsilon.
 const HALVINGS: u32 = 60;
 
-/// Returns the cumulative distribution function of the normal distribution.
+/// Returns the cumulative distribution function of the standard normal distribution.
 pub fn normal(x: f64) -> f64 {
     0.5 * libm::erfc(-x / SQRT_2)
 }
@@ -23,7 +23,7 @@ fn log_normal(x: f64) -> f64 {
     -square / 2.0 - (-x).ln() - (2.0 * PI).ln() / 2.0 + (-1.0 / square + 2.5 / (square * square)).ln_1p()
 }
 
-/// Returns delta for `epsilon`, if one unit shifts the mean of the Gaussian by `shift` standard deviations.
+/// Returns delta at `epsilon`, for a Gaussian whose mean is shifted by `shift` standard deviations by one unit.
 pub fn delta(shift: f64, epsilon: f64) -> f64 {
     if shift <= 0.0 {
         return 0.0;
@@ -32,13 +32,13 @@ pub fn delta(shift: f64, epsilon: f64) -> f64 {
     normal(shift / 2.0 - far) - (epsilon + log_normal(-shift / 2.0 - far)).exp()
 }
 
-/// Returns epsilon for delta `at`, if one unit shifts the mean of the Gaussian by `shift` standard deviations.
+/// Returns epsilon at the delta `at`, for a Gaussian whose mean is shifted by `shift` standard deviations by one unit.
 pub fn epsilon(shift: f64, at: f64) -> f64 {
     largest(|epsilon| delta(shift, epsilon) > at)
 }
 
-/// Returns the largest number from 0 on for which `is_so` is true. `is_so` must be true up to that number and false
-/// above.
+/// Returns the largest number, at least 0, for which `is_so` is true. `is_so` must be true up to that number and false
+/// above it.
 pub fn largest(is_so: impl Fn(f64) -> bool) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     if !is_so(0.0) {
@@ -58,7 +58,8 @@ pub fn largest(is_so: impl Fn(f64) -> bool) -> f64 {
 mod tests {
     use super::*;
 
-    /// Published values: (noise multiplier, releases, delta, epsilon), from the exact analysis in dp-accounting 0.6.0.
+    /// Compares with published values (noise multiplier, releases, delta, epsilon) from the exact analysis in
+    /// dp-accounting 0.6.0.
     #[test]
     fn it_is_the_published_epsilon() {
         for (multiplier, releases, at, published) in [
@@ -73,7 +74,7 @@ mod tests {
         }
     }
 
-    /// Published values of Balle and Wang 2018: the smallest noise for one release.
+    /// Compares with published values of Balle and Wang 2018: the smallest noise for one release.
     #[test]
     fn it_is_the_published_noise() {
         for (epsilon_of, at, multiplier) in [

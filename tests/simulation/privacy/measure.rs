@@ -1,6 +1,6 @@
-//! Measures the amount of noise. The bounds hold with a stated probability, no matter how the noise was generated.
+//! Measures the amount of noise. Each bound holds with a stated probability for noise from any generator.
 
-/// The negative logarithm of the probability that a bound fails, which is one in a billion.
+/// The negative logarithm of the probability with which a bound may fail, which is one in a billion.
 const CERTAINTY: f64 = 20.72;
 const HALVINGS: u32 = 60;
 
@@ -10,13 +10,14 @@ pub fn low_share(count: usize) -> f64 {
     share(count, 1e-12, 1.0)
 }
 
-/// Returns the upper bound that corresponds to [`low_share`]. The mean exceeds it with a probability of one in a
+/// Returns an upper bound, the counterpart of [`low_share`]. The mean exceeds it with a probability of one in a
 /// billion.
 pub fn high_share(count: usize) -> f64 {
     share(count, 1.0 + 100.0 * CERTAINTY / count as f64 + 10.0, 1.0)
 }
 
-/// Searches between `strict`, where the bound's probability is small enough, and `loose`, where it is not.
+/// Searches for the bound between `strict`, at which its probability of failure is small enough, and `loose`, at which
+/// it is not.
 fn share(count: usize, mut strict: f64, mut loose: f64) -> f64 {
     for _ in 0..HALVINGS {
         let middle = (strict + loose) / 2.0;
@@ -26,15 +27,15 @@ fn share(count: usize, mut strict: f64, mut loose: f64) -> f64 {
     strict
 }
 
-/// Returns `true` if this many heads in `tossed` coins with probability `rate` have a chance below one in a billion
-/// (Chernoff bound with the divergence of two coins).
+/// Returns `true` if this number of heads in `tossed` coins with the probability `rate` has a probability below one in
+/// a billion. Uses the Chernoff bound with the divergence of two coins.
 pub fn too_many(tossed: u64, heads: u64, rate: f64) -> bool {
     let share = heads as f64 / tossed.max(1) as f64;
     let term = |of: f64, by: f64| if of > 0.0 { of * (of / by).ln() } else { 0.0 };
     share > rate && tossed as f64 * (term(share, rate) + term(1.0 - share, 1.0 - rate)) > CERTAINTY
 }
 
-/// The sum of squares of noise values that should have the same standard deviation.
+/// The sum of squares of noise values that should all have the same standard deviation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Energy {
     pub squares: f64,
@@ -49,7 +50,7 @@ impl Energy {
         }
     }
 
-    /// Returns an upper bound on the standard deviation, which fails with a probability of one in a billion.
+    /// Returns an upper bound on the standard deviation. It fails with a probability of one in a billion.
     pub fn deviation_max(&self) -> f64 {
         (self.squares / (self.count as f64 * low_share(self.count))).sqrt()
     }
@@ -61,8 +62,8 @@ impl Energy {
     }
 }
 
-/// Noise that is correlated between versions and independent between parameters: the sums of products of each two
-/// versions.
+/// Noise that is correlated between versions and independent between parameters. It is stored as the matrix S of sums,
+/// over the parameters, of the products of each two versions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scatter {
     sums: Vec<Vec<f64>>,
@@ -70,7 +71,7 @@ pub struct Scatter {
 }
 
 impl Scatter {
-    /// Adds the noise of all versions in order, divided by `scale`.
+    /// Adds the noise of all versions, in order. Each value is divided by `scale`.
     pub fn add(&mut self, versions: &[Vec<f64>], scale: f64) {
         self.sums.resize(versions.len(), vec![0.0; versions.len()]);
         self.parameters += versions.first().map_or(0, Vec::len);
@@ -89,22 +90,23 @@ impl Scatter {
         }
     }
 
-    /// Returns a lower bound on the squared shift of all versions together by a unit, in standard deviations of the
-    /// noise. The squared shift is sᵀ Σ⁻¹ s for the unit's moves s. For a Wishart matrix S of d parameters and n
-    /// versions, sᵀ Σ⁻¹ s / sᵀ S⁻¹ s is χ² with d − n + 1 degrees of freedom (Muirhead 1982, theorem 3.2.12), for any
-    /// covariance Σ.
+    /// Returns a lower bound on the squared shift that a unit causes in all versions. It fails with a probability of
+    /// one in a billion.
+    ///
+    /// The squared shift is sᵀ Σ⁻¹ s: the vector s has the unit's shift in each version, and Σ is the covariance of the
+    /// noise between versions. S is Wishart distributed, from d parameters and n versions. So sᵀ Σ⁻¹ s / sᵀ S⁻¹ s is χ²
+    /// distributed with d − n + 1 degrees of freedom, for any Σ (Muirhead 1982, theorem 3.2.12).
     pub fn square_min(&self, moves: &[f64]) -> f64 {
         let free = self.parameters + 1 - moves.len();
         self.inverse_product(moves) * free as f64 * low_share(free)
     }
 
-    /// Solves S y = s by elimination and returns sᵀ y.
+    /// Solves S y = s by elimination and returns sᵀ y, which is sᵀ S⁻¹ s.
     fn inverse_product(&self, moves: &[f64]) -> f64 {
         let (mut matrix, mut right) = (self.sums.clone(), moves.to_vec());
         let mut product = 0.0;
         for pivot in 0..right.len() {
-            // No pivoting is needed, because the matrix is positive definite. The L D Lᵀ factors give the product as
-            // well.
+            // The matrix is positive definite, so no pivoting is needed. The product follows from the L D Lᵀ factors.
             product += right[pivot] * right[pivot] / matrix[pivot][pivot];
             let of_pivot = matrix[pivot].clone();
             for row in pivot + 1..right.len() {

@@ -1,10 +1,10 @@
-//! The simulation of all privacy mechanisms. It checks that the ledger charges at least the actual privacy loss.
+//! Simulates all privacy mechanisms, and checks that the ledger charges at least the actual privacy loss.
 //!
-//! A seed is a world: one population with some clients, and private tasks that use every mechanism of the product
-//! through the real drivers. Clients drop work, are late, send updates twice or too large, and enrol again. Operators
-//! pause, cancel, clone and roll back tasks, create descendants, and change budgets. The coordinator restarts between
-//! any two steps, and its disk fails. A recorder notes at the source which clients were drawn, sent updates and were
-//! accepted. The noise is the difference between the released weights and the sum of all updates.
+//! Each seed defines a world: one population with some clients, and private tasks. The tasks use every mechanism of the
+//! product through the real drivers. Clients drop work, are late, send updates twice or too large, and enrol again.
+//! Operators pause, cancel, clone and roll back tasks, create descendants, and change budgets. The coordinator restarts
+//! between any two steps, and its disk fails. A recorder notes, where it happens, which clients were drawn, sent
+//! updates and were accepted. The noise is the difference between the released weights and the sum of all updates.
 //!
 //! From these records, an independent accountant computes a lower bound on the privacy loss of each client or user
 //! ([`gaussian`], [`sampled`], [`measure`]). The bound must not exceed the ledger's charge.
@@ -37,7 +37,7 @@ use crate::{clock::Stopwatch, number};
 
 /// The default number of seeds.
 const SEEDS: u64 = 300;
-/// The number of seeds within which the simulation must find each deliberate mistake.
+/// The number of seeds within which the simulation must find each of the deliberate mistakes.
 const SEEDS_TO_FIND: u64 = 250;
 
 #[test]
@@ -55,7 +55,7 @@ fn every_charge_covers_what_happened() {
     let total = run_seeds(first..first.saturating_add(count), Wrong::default());
     let total = total.unwrap_or_else(|failure| panic!("{failure}"));
     println!("in {:.1?} {total}", stopwatch.elapsed());
-    // A run with few seeds need not reach the expected counts.
+    // A run with few seeds may miss the expected counts.
     let missing = total.coverage.missing(if count < SEEDS { 0 } else { count });
     assert!(missing.is_empty(), "these mechanisms and events occur too rarely:\n  {}", missing.join("\n  "));
 }

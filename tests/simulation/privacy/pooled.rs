@@ -1,5 +1,5 @@
-//! Statistics over all worlds, for facts that no single world shows with certainty: the amount of noise relative to the
-//! charge, and the outcomes of coins.
+//! Collects statistics over all worlds, for facts that no single world shows with certainty: the amount of noise
+//! relative to the charge, and the results of coins.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -13,21 +13,23 @@ use super::{
 };
 use crate::invariants::{Holds, broken};
 
-/// A kind of stream: its mechanism, its number of versions, its maximum number of participations, and its separation.
+/// The properties of a stream: its mechanism, its number of versions, its maximum number of participations, and its
+/// separation.
 type Stream = (Mechanism, u64, u64, u64);
 
 /// Sums over all worlds.
 #[derive(Clone, Debug, Default)]
 pub struct Pooled {
-    /// The noise, relative to the charged noise.
+    /// The noise of each mechanism, relative to the charged noise.
     noise: BTreeMap<Mechanism, Energy>,
-    /// The noise on counts of short updates, relative to its published deviation.
+    /// The noise on the counts of short updates, relative to its published standard deviation.
     counts: Energy,
-    /// The noise of complete streams relative to the charged noise, and the moves of units.
+    /// For each kind of stream, the noise relative to the charged noise, and the shifts that units cause in the
+    /// versions.
     streams: BTreeMap<Stream, (Scatter, Vec<Vec<f64>>)>,
-    /// The coins of sampled rounds, by the charged rate in millionths.
+    /// The coins of sampled rounds. The key is the charged rate in millionths.
     coins: BTreeMap<u64, Coins>,
-    /// The smallest difference between the charged and the actual epsilon of any task.
+    /// For each mechanism, the smallest difference between the charged and the actual epsilon of any task.
     margins: BTreeMap<Mechanism, f64>,
 }
 
@@ -61,7 +63,7 @@ impl Pooled {
         let Participation::Poisson { rate } = charge.participation else { return };
         if truth.script.description.privacy.limits().is_some_and(|limits| limits.participations_max.is_some())
         {
-            // A unit that has reached its maximum number of participations waits without a coin.
+            // A unit that has reached its maximum number of participations waits, but has no coin.
             return;
         }
         let coins = self.coins.entry((rate.get() * 1e6).round() as u64).or_default();
@@ -84,8 +86,8 @@ impl Pooled {
         scatter.add(&noise, multiplier);
         let releases: Vec<&Release> = truth.releases.iter().collect();
         for moves in moves(record, &releases).into_values() {
-            // Clipping changes the norm by up to a billionth. Rounding down makes equal patterns equal, and each is
-            // kept once.
+            // Clipping changes the norm by up to a billionth. Round down, so that equal patterns become equal and each
+            // is stored only once.
             let rounded: Vec<f64> = moves.iter().map(|one| (one * 1e6).floor() / 1e6).collect();
             if !patterns.contains(&rounded) {
                 patterns.push(rounded);
@@ -115,10 +117,10 @@ impl Pooled {
         other.margins.iter().for_each(|(mechanism, margin)| self.margin(*mechanism, Some(*margin)));
     }
 
-    /// Checks the statistics.
+    /// Checks the statistics of all worlds.
     ///
     /// # Errors
-    /// The first invariant that they show to be violated.
+    /// The first invariant that the statistics show to be violated.
     pub fn judge(&self) -> Holds {
         for (mechanism, energy) in
             self.noise.iter().map(|(one, energy)| (one.name(), energy)).chain([("count", &self.counts)])
@@ -136,7 +138,7 @@ impl Pooled {
         }
         for (stream, (scatter, patterns)) in &self.streams {
             for moves in patterns {
-                // The charge is for a shift by one standard deviation.
+                // The charge covers a shift by one standard deviation.
                 let square = scatter.square_min(moves);
                 if square > 1.0 {
                     let detail = format!("{stream:?}: {moves:?} is a move by {}", square.sqrt());

@@ -1,5 +1,5 @@
-//! A record of the actual events, noted at their source: by the clients that send, at the draw, and from released
-//! weights. It uses neither the ledger nor a plan.
+//! Records the actual events where they happen: at the clients that send, at the draw, and in the released weights.
+//! Uses neither the ledger nor a plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,25 +7,25 @@ use folkmoot_protocol::{AssignmentId, RoundId, TaskId};
 
 use super::measure::Energy;
 
-/// An update of a client that has arrived completely or in part.
+/// A client's update that has arrived, completely or in part.
 #[derive(Clone, Debug)]
 pub struct Sent {
     pub task: TaskId,
     pub round: RoundId,
-    /// The protected unit, a client or a user, by number.
+    /// The number of the protected unit, which is a client or a user.
     pub unit: usize,
-    /// The L2 norm of the received part, before any noise added by the client.
+    /// The L2 norm of the received values, before any noise that the client added.
     pub norm: f64,
     /// The received values.
     pub values: Vec<f32>,
-    /// Set if the coordinator acknowledged the update as accepted.
+    /// True if the coordinator acknowledged the update as accepted.
     pub is_accepted: bool,
 }
 
 /// The draw of a sampled round.
 #[derive(Clone, Debug)]
 pub struct Draw {
-    /// The units that waited and must each have had a coin.
+    /// The units that waited. Each of them must have had a coin.
     pub waiting: BTreeSet<usize>,
     /// The units that got an assignment.
     pub drawn: BTreeSet<usize>,
@@ -38,11 +38,11 @@ pub struct Record {
     pub draws: BTreeMap<RoundId, Draw>,
     /// Rounds that an operator ended early.
     pub stopped: BTreeSet<RoundId>,
-    /// Rounds that rejected an update of a client that was in time.
+    /// Rounds that rejected a client's update although it was in time.
     pub cut_off: BTreeSet<RoundId>,
-    /// The noise that clients of a local task added, relative to the clipping norm.
+    /// For each local task, the noise that its clients added, relative to the clipping norm.
     pub local_noise: BTreeMap<TaskId, Energy>,
-    /// The distance that each unit moves every round for which it is drawn, in clipping norms.
+    /// The distance by which each unit shifts the sum of every round for which it is drawn, in clipping norms.
     pub lengths: BTreeMap<usize, f64>,
 }
 

@@ -1,4 +1,4 @@
-//! Runs seeds, one world at a time on each core.
+//! Runs seeds on all cores, one world at a time on each core.
 
 use std::{
     fmt,
@@ -22,19 +22,19 @@ use crate::{
     trace::Trace,
 };
 
-/// One of this many worlds uses SQLite; the others use memory, which is faster.
+/// One in this number of worlds uses SQLite. The others use memory, which is faster.
 const WORLDS_TO_ONE_OVER_SQLITE: u64 = 25;
 
 /// A deliberate mistake that the simulation must find.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wrong {
-    /// A mistake of the coordinator.
+    /// A fault of the coordinator; `None` for no fault.
     pub sabotage: Option<Sabotage>,
-    /// A charge that is missing from the ledger.
+    /// A forgery of the ledger's charges; `None` for no forgery.
     pub forgery: Option<Forgery>,
 }
 
-/// One seed whose world violated an invariant, or several seeds whose statistics together show a violation.
+/// A seed whose world violated an invariant, or several seeds whose joint statistics show a violation.
 #[derive(Debug)]
 pub struct Failure {
     /// The failing seed, or all seeds of the run.
@@ -58,7 +58,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The combined results of worlds.
+/// The combined results of all worlds.
 #[derive(Debug, Default)]
 pub struct Total {
     pub worlds: u64,
@@ -88,7 +88,7 @@ impl Stage {
     /// Runs the world of a seed.
     ///
     /// # Errors
-    /// The invariant that it violated, or its panic.
+    /// The invariant that the world violated, or its panic.
     pub fn run(&mut self, seed: u64, wrong: Wrong, is_verbose: bool) -> Result<Total, Box<Failure>> {
         let trace = Trace::new(is_verbose);
         let is_sqlite = seed.is_multiple_of(WORLDS_TO_ONE_OVER_SQLITE);
@@ -113,10 +113,10 @@ impl Stage {
     }
 }
 
-/// Runs seeds on all cores up to the first failure, and checks the statistics over all of them.
+/// Runs seeds on all cores until the first failure, and checks the statistics over all of them.
 ///
 /// # Errors
-/// The failure of the smallest seed that was found to fail, or a violation that the statistics show.
+/// The failure of the smallest seed that failed, or a violation that the statistics show.
 pub fn run_seeds(seeds: Range<u64>, wrong: Wrong) -> Result<Total, Box<Failure>> {
     let next = AtomicU64::new(seeds.start);
     let (total, failure) = (Mutex::new(Total::default()), Mutex::new(None::<Box<Failure>>));

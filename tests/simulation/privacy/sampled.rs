@@ -1,33 +1,34 @@
-//! A lower bound on the epsilon of releases that include a unit by a secret coin, together with releases that certainly
-//! include it.
+//! Computes a lower bound on epsilon for two kinds of releases together: releases that include a unit by a secret coin,
+//! and releases that certainly include it.
 //!
 //! The bound quantises the observations. Of each release, the observer sees only the bin of its privacy loss, and of
 //! all releases only the sum of the bins' numbers. Less information never raises epsilon, and the probabilities of the
-//! sum are known exactly with and without the unit. The result is therefore a lower bound; its error is proportional to
-//! the square of the bins' width. This module shares no code with `server/privacy`.
+//! sum are known exactly, with and without the unit. So the result is a lower bound. Its error is proportional to the
+//! square of the bins' width. This module shares no code with `server/privacy`.
 
 use super::gaussian::{self, largest, normal};
 
 /// The number of bins for the release with the widest range of losses.
 pub const BINS: usize = 96;
-/// All outcomes beyond this many standard deviations share one bin.
+/// All outcomes beyond this number of standard deviations share one bin.
 const REACH: f64 = 6.5;
-/// At the ends of a distribution, bins that are rarer than this with and without the unit are merged.
+/// At the ends of a distribution, bins are merged if their probability is below this number both with and without the
+/// unit.
 const RARE: f64 = 1e-14;
 
-/// Releases that include a unit with the same probability.
+/// Releases that each include a unit with the same probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampled {
     /// The probability that a release includes the unit.
     pub rate: f64,
-    /// The distance that the unit moves the sum, in standard deviations of the noise.
+    /// The distance by which the unit shifts the sum, in standard deviations of the noise.
     pub shift: f64,
     /// The number of releases.
     pub releases: u64,
 }
 
-/// Returns a lower bound on epsilon at `delta`, for releases with coins and for certain releases that together move by
-/// `certain` standard deviations.
+/// Returns a lower bound on epsilon at `delta`, for the releases `coins` and for releases that certainly include the
+/// unit. The latter together shift the unit by `certain` standard deviations.
 pub fn epsilon_below(coins: &[Sampled], certain: f64, delta: f64, bins: usize) -> f64 {
     let coins: Vec<Sampled> =
         coins.iter().copied().filter(|one| one.releases > 0 && one.shift > 0.0).collect();
@@ -51,7 +52,7 @@ impl Sampled {
         (1.0 - self.rate + self.rate * ratio).ln()
     }
 
-    /// Returns the outcome with this loss; `None` if no outcome has such a low loss.
+    /// Returns the outcome with this privacy loss; `None` if the loss of every outcome is higher.
     fn outcome(self, loss: f64) -> Option<f64> {
         let ratio = (loss.exp() - 1.0 + self.rate) / self.rate;
         (ratio > 0.0).then(|| ratio.ln() / self.shift + self.shift / 2.0)
@@ -66,7 +67,7 @@ impl Sampled {
     }
 }
 
-/// The probabilities of the bins with the unit, and without it.
+/// The probabilities of the bins with the unit, and those without the unit.
 struct Pair {
     inside: Vec<f64>,
     outside: Vec<f64>,
@@ -89,7 +90,7 @@ impl Pair {
         pair
     }
 
-    /// Composes two pairs, and merges rare bins at the ends.
+    /// Composes two pairs, and merges the rare bins at the ends.
     fn with(&self, other: &Self) -> Self {
         let inside = convolved(&self.inside, &other.inside);
         let outside = convolved(&self.outside, &other.outside);
@@ -129,7 +130,7 @@ impl Pair {
         self
     }
 
-    /// Returns delta at `epsilon`, the larger of the two directions.
+    /// Returns delta at `epsilon`, which is the larger delta of the two directions.
     fn delta(&self, epsilon: f64) -> f64 {
         let factor = epsilon.exp();
         let of = |more: &[f64], less: &[f64]| -> f64 {
@@ -139,7 +140,8 @@ impl Pair {
     }
 }
 
-/// Returns the probability of an interval under the normal distribution, accurate also in the upper tail.
+/// Returns the probability of an interval under the standard normal distribution. It is also accurate in the upper
+/// tail.
 fn between(from: f64, to: f64) -> f64 {
     if from > 0.0 { normal(-from) - normal(-to) } else { normal(to) - normal(from) }
 }
@@ -158,8 +160,8 @@ fn convolved(one: &[f64], other: &[f64]) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// Published values: (rate, noise multiplier, releases, delta, epsilon), from the privacy loss distribution in
-    /// dp-accounting 0.6.0. prv_accountant 0.2.0 confirms them within 1 %.
+    /// Published values (rate, noise multiplier, releases, delta, epsilon) from the privacy loss distribution in
+    /// dp-accounting 0.6.0. prv_accountant 0.2.0 confirms them to 1 %.
     const PUBLISHED: [(f64, f64, u64, f64, f64); 4] = [
         (0.02, 0.7, 10, 1e-5, 2.359_900_110_455_997),
         (0.02, 0.7, 10, 1e-7, 3.799_920_598_811_339),

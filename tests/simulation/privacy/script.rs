@@ -1,16 +1,16 @@
-//! The script of a seed: the unit of privacy, the clients, and the tasks.
+//! Generates the script of a seed: the unit of privacy, the clients, and the tasks.
 
 use folkmoot_coordinator::task::TaskDescription;
 use serde_json::{Value, json};
 
 use crate::chance::Chance;
 
-/// The maximum number of clients at the beginning of a world. Devices that enrol again add a few more. Sampled rounds
-/// need more clients.
+/// The maximum number of clients when a world begins. Devices that enrol again add a few more. Sampled rounds need more
+/// clients.
 const CLIENTS_MAX: u64 = 12;
 const SAMPLED_CLIENTS_MAX: u64 = 18;
 
-/// The privacy mechanism of a task. The coverage counts each by its name.
+/// The privacy mechanism of a task. The coverage has a count for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mechanism {
     Fixed,
@@ -40,23 +40,23 @@ impl Mechanism {
 /// The behaviour of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nature {
-    /// It is always available, and the norm of its updates is the clipping norm.
+    /// The client is always available, and its updates have exactly the clipping norm.
     Steady,
-    /// The norm of its updates is below the clipping norm.
+    /// The norm of the client's updates is below the clipping norm.
     Short,
-    /// It is often absent, drops its work, or is too late.
+    /// The client is often absent, drops its work, or is too late.
     Flaky,
-    /// The norm of its updates exceeds the clipping norm.
+    /// The norm of the client's updates exceeds the clipping norm.
     Long,
-    /// It sends every update twice, and then a different update for the same assignment.
+    /// The client sends every update twice, and then a different update for the same assignment.
     Doubling,
-    /// Its connections break during uploads.
+    /// The client's connections break during uploads.
     Breaking,
 }
 
 impl Nature {
-    /// Returns the distance that the client certainly moves each round for which it is drawn, in clipping norms; 0 for
-    /// clients that may not deliver.
+    /// Returns the distance by which the client certainly shifts each round for which it is drawn, in clipping norms; 0
+    /// for clients that may not deliver.
     pub fn certain_length(self) -> f64 {
         match self {
             Self::Steady | Self::Short | Self::Doubling => self.length(),
@@ -74,14 +74,14 @@ impl Nature {
     }
 }
 
-/// A task as its operator describes it.
+/// A task in the form in which its operator describes it.
 #[derive(Clone, Debug)]
 pub struct TaskScript {
     pub mechanism: Mechanism,
     pub description: TaskDescription,
-    /// The noise multiplier that the task sets; `None` if it follows from epsilon.
+    /// The noise multiplier that the task sets; `None` if it is computed from epsilon.
     pub multiplier: Option<f64>,
-    /// The sampling probability, if rounds are sampled.
+    /// The sampling probability. Used only for sampled rounds.
     pub rate: f64,
     pub participations_max: u64,
     pub report_goal: u64,
@@ -90,17 +90,17 @@ pub struct TaskScript {
 /// All random choices that are made before a world begins.
 #[derive(Clone, Debug)]
 pub struct Script {
-    /// Set if the unit of privacy is the user with all devices, not the client.
+    /// True if the unit of privacy is the user with all devices; false if it is the client.
     pub protects_users: bool,
-    /// The initial budget of all tasks together, as epsilon and delta, if there is one.
+    /// The initial budget of all tasks together, as epsilon and delta; `None` without a budget.
     pub budget: Option<(f64, f64)>,
-    /// The nature and the user of each client.
+    /// The behaviour and the user of each client.
     pub clients: Vec<(Nature, usize)>,
-    /// The initial tasks. The operator clones them or creates descendants later.
+    /// The initial tasks. Later, the operator clones them or creates descendants.
     pub tasks: Vec<TaskScript>,
-    /// Set if tasks run one after the other, which sampled rounds need.
+    /// True if the tasks run one after the other, as sampled rounds require.
     pub one_by_one: bool,
-    /// The number of operator actions in a thousand ticks.
+    /// The average number of operator actions in a thousand ticks.
     pub unrest: u64,
 }
 
@@ -154,7 +154,7 @@ fn nature(chance: &mut Chance, index: usize) -> Nature {
     }
 }
 
-/// Returns the user of a device. Every third device belongs to the same user as the device before.
+/// Returns the number of a device's user. About every third device belongs to the same user as the previous device.
 fn user(chance: &mut Chance, index: usize) -> usize {
     if index > 0 && chance.happens(300) { index - 1 } else { index }
 }
@@ -164,8 +164,8 @@ fn task(mechanism: Mechanism, clients: u64, chance: &mut Chance) -> TaskScript {
     let rounds = if is_sampled { chance.within(3..=8) } else { chance.within(1..=5) };
     let is_capped = chance.happens(if is_sampled { 250 } else { 600 });
     let participations_max = if is_capped { chance.within(1..=rounds) } else { rounds };
-    // The noise on the count takes a part of the budget, which grows as the report goal falls. With a small goal, it
-    // would take the whole budget.
+    // The noise on the count uses a part of the budget. The part is larger for smaller report goals, and a very small
+    // goal would use up the whole budget.
     let report_goal = match mechanism {
         Mechanism::Adaptive => chance.within(10..=clients.max(10)),
         Mechanism::Local => chance.within(clients.div_ceil(2)..=clients),
@@ -236,7 +236,7 @@ fn described(
     if mechanism == Mechanism::Poisson {
         description["selection"] = json!({ "kind": "poisson", "sampling_rate": rate });
         description["scheduling"]["minimum_cohort"] = json!(chance.within(1..=4));
-        // Long enough for every client that is not absent.
+        // The deadline is long enough for every client that is not absent.
         description["scheduling"]["reporting_deadline_seconds"] = json!(chance.within(45..=60));
     }
     if mechanism == Mechanism::Local {

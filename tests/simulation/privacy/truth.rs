@@ -1,5 +1,5 @@
-//! Computes how much a world's releases actually revealed about each unit, from the record and the released weights
-//! alone.
+//! Computes how much a world's releases actually revealed about each unit, only from the record and the released
+//! weights.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,15 +16,15 @@ use super::{
 };
 use crate::invariants::{Broken, broken};
 
-/// An update counts as short if its norm is below this share of the clipping norm.
+/// An update is short if its norm is below this share of the clipping norm.
 const SHORT_SHARE: f64 = 1.0 - 1.0 / 1024.0;
 
-/// The exposure of one unit by releases.
+/// The exposure of one unit by a set of releases.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Exposure {
     /// The squared shift of the releases that certainly include the unit, in standard deviations of the noise.
     pub square: f64,
-    /// The releases that include the unit by a coin.
+    /// The releases that include the unit only if its coin decides so.
     pub coins: Vec<Sampled>,
 }
 
@@ -47,16 +47,18 @@ pub struct Truth {
     pub id: TaskId,
     pub script: TaskScript,
     pub releases: Vec<Release>,
-    /// The noise relative to the clipping norm; `None` for a stream, or if no update was sent.
+    /// The standard deviation of the noise relative to the clipping norm; `None` for a stream, or if no update was
+    /// sent.
     deviation: Option<f64>,
-    /// All noise with the same standard deviation.
+    /// All noise values, which have the same standard deviation.
     pub energy: Energy,
-    /// Whether the noise agrees with the task's noise multiplier; `None` if the multiplier follows from epsilon.
+    /// Whether the noise agrees with the noise multiplier that the task sets; `None` if the multiplier is computed from
+    /// epsilon.
     pub is_as_asked: Option<bool>,
 }
 
 impl Truth {
-    /// Reads a task's released weights and subtracts its clients' updates. The remainder is the noise.
+    /// Reads a task's released weights and subtracts its clients' updates. The rest is the noise.
     pub async fn of(world: &World, index: usize) -> Result<Self, Broken> {
         let (id, script) = (world.tasks[index].id, world.tasks[index].script.clone());
         let mut versions = world.storage.model_versions(id, 1000, None).await?;
@@ -96,7 +98,7 @@ impl Truth {
     fn summed(&self, record: &Record, releases: &[&Release]) -> BTreeMap<usize, Exposure> {
         let mut exposures: BTreeMap<usize, Exposure> = BTreeMap::new();
         let Some(deviation) = self.deviation else { return exposures };
-        // Counting a unit as short or not moves the count by one half.
+        // Whether a unit is short moves the count by one half.
         let of_count = self.script.count_deviation().map_or(0.0, |count| 0.5 / count);
         for release in releases {
             for (unit, length) in lengths(record, release) {
@@ -113,7 +115,7 @@ impl Truth {
         let mut counts: BTreeMap<usize, u64> = BTreeMap::new();
         draws.flat_map(|draw| &draw.waiting).for_each(|unit| *counts.entry(*unit).or_default() += 1);
         let exposure = |(unit, count): (usize, u64)| {
-            // A draw can skip a unit only after it has reached its maximum number of participations.
+            // A draw skips a unit only if the unit has reached its maximum number of participations.
             let releases = count.min(self.script.participations_max);
             let shift = record.lengths.get(&unit).copied().unwrap_or_default() / deviation;
             let coins = vec![Sampled { rate: self.script.rate, shift, releases }];
@@ -149,7 +151,7 @@ impl Truth {
     }
 }
 
-/// Returns the distances that each unit moved the releases, in clipping norms.
+/// Returns the distances by which each unit shifted the releases, in clipping norms.
 pub fn moves(record: &Record, releases: &[&Release]) -> BTreeMap<usize, Vec<f64>> {
     let mut moves: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
     for (place, release) in releases.iter().enumerate() {
@@ -160,8 +162,8 @@ pub fn moves(record: &Record, releases: &[&Release]) -> BTreeMap<usize, Vec<f64>
     moves
 }
 
-/// Returns the distance that each unit moved a release. All updates of a unit have the same direction, so their norms
-/// add up.
+/// Returns the distance by which each unit shifted a release, in clipping norms. All updates of a unit have the same
+/// direction, so their norms add up.
 fn lengths(record: &Record, release: &Release) -> BTreeMap<usize, f64> {
     let mut lengths = BTreeMap::new();
     for sent in record.accepted(release.round) {
@@ -188,7 +190,7 @@ async fn release(
     noise.iter_mut().for_each(|value| *value /= told);
     let count_noise = script.count_deviation().map(|deviation| {
         let Some(Clipping::Adaptive { quantile, rate, .. }) = script.clipping() else { return 0.0 };
-        // Andrew et al. 2021: the norm becomes norm · e^(−rate · (share − quantile)).
+        // The adaptive norm becomes norm · e^(−rate · (share − quantile)) (Andrew et al. 2021).
         let next = after.making.clipping_norm.unwrap_or(norm);
         let share = quantile - (next / norm).ln() / rate;
         let halves: f64 = world
@@ -220,20 +222,20 @@ impl TaskScript {
         local.or(central).unwrap_or(1.0)
     }
 
-    /// Returns the published deviation of the noise on the count of short updates: 1/20 of the goal (Andrew et al.
-    /// 2021).
+    /// Returns the published standard deviation of the noise on the count of short updates: 1/20 of the report goal
+    /// (Andrew et al. 2021).
     pub fn count_deviation(&self) -> Option<f64> {
         (self.mechanism == Mechanism::Adaptive).then_some(self.report_goal as f64 / 20.0)
     }
 
-    /// Returns the noise multiplier of the updates that the task sets, after deducting the share for the count.
+    /// Returns the noise multiplier of the updates, computed from the one that the task sets; `None` if it sets none.
     fn asked(&self) -> Option<f64> {
         let asked = self.multiplier?;
         Some(self.of_updates(asked))
     }
 
-    /// Returns the noise multiplier of the updates, if `multiplier` also covers the count (Andrew et al. 2021, theorem
-    /// 1).
+    /// Returns the noise multiplier of the updates if `multiplier` covers both the updates and the count (Andrew et al.
+    /// 2021, theorem 1).
     pub fn of_updates(&self, multiplier: f64) -> f64 {
         let count = self.count_deviation().map_or(0.0, |count| (2.0 * count).powi(-2));
         (multiplier.powi(-2) - count).powf(-0.5)

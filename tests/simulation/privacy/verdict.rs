@@ -1,4 +1,5 @@
-//! Compares the charges with the actual privacy loss of every unit, by task, descent and population.
+//! Compares the charges with the actual privacy loss of every unit: for each task, for each task with its ancestors,
+//! and for the population.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,13 +22,13 @@ use super::{
 };
 use crate::invariants::{Broken, Holds, broken};
 
-/// The tolerated ratio. The privacy loss of discrete noise and rounded scales can differ this much from the continuous
-/// limit.
+/// The tolerated ratio of the actual loss to the charge. Discrete noise and rounded scales can make the loss differ by
+/// this much from the continuous limit.
 const ROUNDING: f64 = 1.0 + 1e-6;
 
 type Exposures = BTreeMap<usize, Exposure>;
 
-/// Compares the charges of a world with its record, and returns its statistics for the sums over all worlds.
+/// Compares the charges of a world with its record. Returns the world's statistics, to be added to those of all worlds.
 ///
 /// # Errors
 /// The first invariant that is violated.
@@ -55,7 +56,7 @@ pub async fn judge(world: &mut World, forgery: Option<Forgery>) -> Result<Pooled
     Ok(pooled)
 }
 
-/// Compares the charges of one task with the privacy loss in its releases, and returns the exposure of each unit.
+/// Compares the charges of one task with the privacy loss of its releases. Returns the exposure of each unit.
 fn judge_task(
     world: &World,
     index: usize,
@@ -106,10 +107,9 @@ fn limits(world: &World, index: usize) -> (Delta, f64) {
     (Delta::new(limits.delta).expect("it is a delta"), limits.epsilon)
 }
 
-/// Returns the difference between the charged epsilon and the epsilon of the most exposed unit. Fails if the charge is
-/// too small.
+/// Returns the charged epsilon minus the epsilon of the most exposed unit. Fails if the charge is too small.
 fn covers(whose: &str, exposures: &Exposures, spent: &Spent, delta: Delta) -> Result<Option<f64>, Broken> {
-    // Under the relation "replace one", a unit moves the sum twice as far.
+    // Under the relation "replace one", a unit shifts the sum twice as far.
     let factor = if spent.relation == Relation::ReplaceOne { 2.0f64 } else { 1.0 };
     let mut worst: BTreeMap<String, (f64, &Exposure)> = BTreeMap::new();
     for exposure in exposures.values() {
@@ -146,7 +146,7 @@ fn is_within(whose: &str, spent: &Spent, limit: f64) -> Holds {
     Err(broken("a_budget_is_kept", format!("{whose} has spent {} of {limit}", spent.epsilon)))
 }
 
-/// Checks that a task has the noise that it sets, even if the charge would cover less noise.
+/// Checks that a task has the noise that it sets, even if the charge would allow less noise.
 fn is_measured(index: usize, truth: &Truth) -> Holds {
     if truth.is_as_asked != Some(false) {
         return Ok(());
@@ -155,7 +155,7 @@ fn is_measured(index: usize, truth: &Truth) -> Holds {
     Err(broken("the_noise_is_what_was_asked_for", detail))
 }
 
-/// Adds the exposure by the versions from which a task descends.
+/// Adds the exposure by the versions from which a task descends to the exposure by its own versions.
 fn lineage(charged: &Charged, truths: &[Truth], truth: &Truth, own: &Exposures, world: &World) -> Exposures {
     let mut all = own.clone();
     for ancestor in charged.ancestors(truth.id) {
@@ -173,8 +173,8 @@ fn extend(all: &mut Exposures, others: Exposures) {
     }
 }
 
-/// Checks that each drawn sample leads to a version, or is withheld because of the budget. No sample may be drawn
-/// again.
+/// Checks that each sample that was drawn leads to a version, or is withheld because of the budget. No sample may be
+/// drawn again.
 async fn samples_are_kept(world: &World, truths: &[Truth]) -> Holds {
     let released: BTreeSet<_> =
         truths.iter().flat_map(|truth| &truth.releases).map(|release| release.round).collect();
@@ -186,7 +186,7 @@ async fn samples_are_kept(world: &World, truths: &[Truth]) -> Holds {
             if is_drawn && !is_withheld && !released.contains(&record.round.id) {
                 return Err(broken("a_sample_is_kept", format!("{:?}", record.round)));
             }
-            // Keeping only the fastest clients would be a different mechanism.
+            // If the round used only the fastest clients, it would be a different mechanism.
             let cut_off = world.record.cut_off.contains(&record.round.id);
             if is_drawn && cut_off && !world.record.stopped.contains(&record.round.id) {
                 return Err(broken("a_sample_is_waited_for", format!("{:?}", record.round)));
@@ -196,8 +196,9 @@ async fn samples_are_kept(world: &World, truths: &[Truth]) -> Holds {
     Ok(())
 }
 
-/// Checks that only released versions are left in the blobs, because two noisy copies of one sum reveal more than is
-/// charged. With local noise, computing a version again gives the same result, so a withheld version may remain.
+/// Checks that the blobs contain no unreleased version, because two noisy copies of one sum reveal more than is
+/// charged. With local noise, computing a version again gives the same result, so the blob of a withheld version may
+/// remain.
 async fn no_copy_is_left(world: &World) -> Holds {
     if world.tasks.iter().any(|task| task.script.mechanism == Mechanism::Local) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Reads the facts and checks the invariants. After a step, it checks only facts that the step can have changed.
+//! Reads the facts and checks the invariants. After a step, checks only the facts that the step can have changed.
 
 use bytes::Bytes;
 use folkmoot_aggregation::{AggregatorChoice, finalizer::FinalizerChoice};
@@ -16,12 +16,12 @@ use crate::{
     scenario::Sabotage,
 };
 
-/// The status of an assignment whose client has fallen too far behind.
+/// The status of an assignment whose work became too stale.
 const LEFT_BEHIND: AssignmentStatus = AssignmentStatus::Dropped { reason: DropReason::LeftBehind };
-/// The number of newest rounds that are checked after a step. Earlier rounds have ended, and are checked again at the
-/// end.
+/// The number of newest rounds that are checked after a step. Earlier rounds have ended; they are checked again at the
+/// end of the world.
 const RECENT_ROUNDS: u32 = 2;
-/// The maximum number of rounds to read, more than any simulated task has.
+/// The maximum number of rounds to read. It is more than any simulated task has.
 const ALL_ROUNDS: u32 = 100_000;
 
 impl World {
@@ -124,7 +124,7 @@ impl World {
         self.check_weights(task, round.base_version, version, &means).await
     }
 
-    /// Checks a round of a flow, which may include assignments of earlier rounds.
+    /// Checks the round of a flow. Its updates may belong to assignments of earlier rounds.
     async fn check_flow(&mut self, task: usize, round: &Round) -> Holds {
         for assignment in self.storage.assignments(round.id).await? {
             self.check_status(&assignment)?;
@@ -170,7 +170,7 @@ impl World {
         self.check_weights(task, round.base_version, version, &means).await
     }
 
-    /// Checks a version against the means of its updates, using the definition of the server optimizer.
+    /// Checks that a version equals the result of the server optimizer's definition for these means.
     async fn check_weights(&mut self, task: usize, base: u64, version: u64, means: &[f64]) -> Holds {
         let weights = floats(&self.weights(task, base).await?);
         let expected = match self.tasks[task].description.finalizer {
@@ -191,7 +191,7 @@ impl World {
         invariants::weights_are_the_oracles(version, &self.weights(task, version).await?, &expected)
     }
 
-    /// Reads the server optimizer's state of a version.
+    /// Reads the server optimizer's state that was stored with a version.
     async fn finalizer_state(&self, task: usize, version: u64) -> Result<Option<Bytes>, Broken> {
         let record = self.storage.model_version(self.tasks[task].id, version).await?;
         match record.and_then(|record| record.making.finalizer_state) {
@@ -200,7 +200,7 @@ impl World {
         }
     }
 
-    /// Reads the weights of a version from the store, bypassing every cache.
+    /// Reads the weights of a version from the store, without any cache.
     async fn weights(&self, task: usize, version: u64) -> Result<Bytes, Broken> {
         let record = self.storage.model_version(self.tasks[task].id, version).await?;
         let record =
@@ -209,7 +209,7 @@ impl World {
     }
 
     async fn blob(&self, digest: BlobDigest) -> Result<Bytes, Broken> {
-        // The pending fault is meant for the coordinator, not for this check.
+        // The pending fault must occur in the coordinator, not in this check.
         let armed = self.server.store.disarm();
         let found = BlobStore::new(self.server.store.clone()).get(digest).await;
         self.server.store.fail_next(armed);
@@ -232,7 +232,7 @@ impl World {
         }
     }
 
-    /// Checks that a response to a client about its update is true.
+    /// Checks that the coordinator's response about an update is true.
     pub(super) async fn check_answer(
         &mut self,
         id: AssignmentId,

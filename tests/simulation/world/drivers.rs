@@ -1,4 +1,4 @@
-//! The drivers. They do the same as `drivers::run` in a turn, with possible crashes between any two steps.
+//! The drivers. In a turn, they do the same as `drivers::run`, but the coordinator may crash between any two steps.
 
 use folkmoot_coordinator::round::Phase;
 use folkmoot_rounds::drivers::drive_task;

@@ -1,4 +1,4 @@
-//! The faults of the environment, and their end.
+//! The faults of the environment. They stop when the world becomes calm.
 
 use folkmoot_coordinator::task::TaskInput;
 use folkmoot_protocol::{
@@ -16,9 +16,9 @@ use crate::{
     training::{Lesson, train},
 };
 
-/// The maximum error of a clock, in milliseconds: ten minutes.
+/// The maximum offset of a clock, in milliseconds: ten minutes.
 const OFFSET_MILLISECONDS_MAX: i64 = 10 * 60 * 1000;
-/// The offset that is added to the number of an attempt to get a different update.
+/// The number that is added to an attempt's number to get a different update.
 const SECOND_UPDATE: u64 = 1 << 16;
 
 impl World {
@@ -121,7 +121,7 @@ impl World {
         self.meet(index, incarnation, event)
     }
 
-    /// Stops all faults. Removes the clients that never deliver a valid update, and starts all others.
+    /// Stops all faults. Removes the clients that never send a valid update, and starts all others.
     pub(super) async fn calm_down(&mut self) -> Holds {
         self.note(format_args!("the world becomes kind"));
         self.is_calm = true;
@@ -145,7 +145,7 @@ impl World {
         Ok(())
     }
 
-    /// Encodes the trained update, and stores it before the client announces it.
+    /// Encodes the trained update and stores it, before the client announces it.
     pub(super) fn prepare(&mut self, index: usize, request_id: RequestId, assignment: &Assignment) {
         let id: AssignmentId = assignment.assignment_id;
         let client = &self.clients[index];

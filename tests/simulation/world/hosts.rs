@@ -24,22 +24,22 @@ pub struct SimClient {
     pub index: usize,
     pub record: ClientRecord,
     pub nature: Nature,
-    /// The error of its clock, in milliseconds.
+    /// The offset of the client's clock, in milliseconds.
     pub clock_offset: i64,
-    /// The number of its current process. Messages to earlier processes are lost.
+    /// The number of the client's current process. Messages to earlier processes are lost.
     pub incarnation: u32,
-    /// The session in memory; `None` while the process does not run.
+    /// The session in memory; `None` while the process is not running.
     pub session: Option<Session>,
-    /// Set if the client never comes back.
+    /// True if the client never comes back.
     pub is_gone: bool,
-    /// The time of its alarm, by its own clock.
+    /// The time of the client's alarm, by its own clock.
     pub alarm_at: Option<Timestamp>,
     pub alarm: u64,
-    /// On disk: the session as it was last stored.
+    /// On disk: the session in the state in which it was last stored.
     stored: Option<String>,
     /// On disk: encoded updates.
     pub updates: BTreeMap<AssignmentId, Arc<Vec<u8>>>,
-    /// Second updates for the same assignments, if the client is hostile in this way.
+    /// Different updates for the same assignments, if the client sends two updates.
     pub second_updates: BTreeMap<AssignmentId, Arc<Vec<u8>>>,
     /// On disk: the digests of fetched blobs.
     pub cached: BTreeSet<BlobDigest>,
@@ -181,7 +181,7 @@ impl World {
         self.note(format_args!("client {index} is lost for good"));
     }
 
-    /// Schedules the alarm again after a change of the clock or the alarm.
+    /// Schedules the alarm again after the clock or the alarm has changed.
     pub(super) fn set_alarm(&mut self, index: usize) {
         let client = &mut self.clients[index];
         client.alarm += 1;
@@ -268,7 +268,7 @@ impl World {
         Ok(())
     }
 
-    /// Announces and sends an update. A hostile client sends something else.
+    /// Announces and sends an update. A hostile client sends its own kind of upload instead.
     fn upload(
         &mut self,
         index: usize,

@@ -33,16 +33,16 @@ use crate::{
     trace::Trace,
 };
 
-/// The virtual Unix time at which a world begins, in milliseconds: an arbitrary time in 2023.
+/// The virtual Unix time at which a world begins, in milliseconds. The choice is arbitrary.
 const BEGINNING: u64 = 1_700_000_000_000;
-/// The maximum number of events until a calm world must have ended.
+/// The maximum number of events after which a calm world must have ended.
 const CALM_EVENTS_MAX: u64 = 20_000;
-/// The maximum virtual time until a calm world must have ended, in milliseconds: two hours.
+/// The maximum virtual time, in milliseconds, after which a calm world must have ended: two hours.
 const CALM_MILLISECONDS_MAX: u64 = 2 * 60 * 60 * 1000;
-/// The number of further events after all tasks have ended, to check that late messages change nothing.
+/// The number of events that still run after all tasks have ended, to check that late messages change nothing.
 const EVENTS_AFTER_THE_END: u64 = 30;
 
-/// A task, and the facts of the last check.
+/// A task, with the facts that the last check read.
 struct SimTask {
     id: TaskId,
     description: TaskDescription,
@@ -51,10 +51,10 @@ struct SimTask {
     rounds: BTreeMap<u64, Round>,
 }
 
-/// Facts of earlier checks that must stay true.
+/// Facts of earlier checks. They must stay true.
 #[derive(Default)]
 struct Ledger {
-    /// The updates that clients sent.
+    /// The updates that the clients have sent.
     memory: Memory,
     /// The round that combined each update.
     counted: BTreeMap<AssignmentId, RoundId>,
@@ -62,7 +62,7 @@ struct Ledger {
     statuses: BTreeMap<AssignmentId, AssignmentStatus>,
     /// The digest that each client's session has announced for each assignment.
     shown: BTreeMap<(usize, AssignmentId), UpdateDigest>,
-    /// The newest assignment, and the client that got it.
+    /// The newest assignment and its client.
     newest: Option<(usize, AssignmentId)>,
 }
 
@@ -90,7 +90,7 @@ impl World {
     /// Runs the world of a seed to its end, and returns the counts of its events.
     ///
     /// # Errors
-    /// The first invariant that it violated.
+    /// The first invariant that the world violated.
     pub async fn run(
         seed: u64,
         sabotage: Option<Sabotage>,
@@ -147,7 +147,7 @@ impl World {
         })
     }
 
-    /// Returns the coordinator's time.
+    /// Returns the time of the coordinator's clock.
     fn server_now(&self) -> Timestamp {
         Timestamp(self.now.saturating_add_signed(self.server.clock_offset))
     }

@@ -14,9 +14,9 @@ use super::{Event, World};
 /// A request in transit.
 #[derive(Clone)]
 pub struct Message {
-    /// The client that sent it.
+    /// The client that sent the message.
     pub client: usize,
-    /// The number of the client's process that sent it.
+    /// The number of the client's process that sent the message.
     pub incarnation: u32,
     /// The id that the response repeats.
     pub request_id: RequestId,
@@ -50,7 +50,7 @@ impl Request {
         }
     }
 
-    /// Creates the response for a failure of this request.
+    /// Creates the response that reports a failure of this request.
     pub fn failed(&self, failure: Failure) -> Answer {
         match self {
             Request::CheckIn { .. } => Answer::CheckIn(Err(failure)),
@@ -62,7 +62,7 @@ impl Request {
         }
     }
 
-    /// Returns the timeout after which a client considers the request lost, in milliseconds.
+    /// Returns the timeout in milliseconds, after which the client treats the request as lost.
     fn timeout(&self) -> u64 {
         match self {
             Request::CheckIn { wait_seconds, .. } | Request::Ask { wait_seconds, .. } => {
@@ -74,7 +74,7 @@ impl Request {
     }
 }
 
-/// The fault rates of one message.
+/// The names under which the coverage counts a message and its faults.
 struct Fates {
     sent: &'static str,
     dropped: &'static str,
@@ -118,13 +118,14 @@ impl World {
         }
     }
 
-    /// Reports a broken connection to the client, unless the report is lost too.
+    /// Reports a broken connection to the client. The report may be lost, too.
     pub(super) fn fail(&mut self, message: &Message) {
         let answer = message.request.failed(Failure::network());
         self.respond(message, answer);
     }
 
-    /// Returns the delays with which a message arrives: none if it is lost, and two if it is duplicated.
+    /// Returns the delay of each copy of a message. There is no copy if the message is lost, and two if it is
+    /// duplicated.
     fn delays(&mut self, fates: &Fates) -> Vec<u64> {
         self.coverage.count(fates.sent);
         if self.chance.happens(self.faults.dropped) {

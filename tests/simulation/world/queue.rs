@@ -1,4 +1,4 @@
-//! The queue of future events, in the order of virtual time.
+//! The queue of future events, ordered by virtual time.
 
 use std::{cmp::Ordering, collections::BinaryHeap};
 
@@ -10,15 +10,15 @@ use super::network::Message;
 pub enum Event {
     /// A client's process starts.
     ClientStarts { client: usize },
-    /// A client's session gets an event, if the process is still the same.
+    /// A client's session receives an event, if the process is still the same.
     ClientMeets { client: usize, incarnation: u32, event: SessionEvent },
-    /// A client's alarm rings, if the alarm is still the same.
+    /// A client's alarm goes off, if it was not set again.
     AlarmRings { client: usize, alarm: u64 },
     /// A request arrives at the coordinator.
     RequestArrives { message: Message },
     /// The next bytes of an upload arrive.
     BytesArrive { connection: u64 },
-    /// A held check-in has reached its maximum wait.
+    /// A held check-in has waited for its maximum time.
     WaitEnds { poll: u64 },
     /// The drivers were woken.
     DriversWake,
@@ -37,7 +37,7 @@ struct Entry {
 }
 
 impl Ord for Entry {
-    /// Orders the earliest event as the greatest, because the heap pops the greatest first.
+    /// Orders events in reverse, so that the heap, which pops the greatest entry, pops the earliest event.
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.sequence).cmp(&(self.at, self.sequence))
     }
@@ -57,7 +57,7 @@ impl PartialEq for Entry {
 
 impl Eq for Entry {}
 
-/// The future events. Events with the same time keep their order of insertion.
+/// The future events. Events at the same time keep the order in which they were added.
 #[derive(Default)]
 pub struct Queue {
     entries: BinaryHeap<Entry>,

@@ -1,4 +1,4 @@
-//! Handles requests in the coordinator like the HTTP handlers, but without HTTP.
+//! Handles requests as the HTTP handlers do, but without HTTP.
 
 use std::sync::Arc;
 
@@ -23,7 +23,8 @@ use super::{
 };
 use crate::invariants::{Holds, broken, no_request_fails_inside};
 
-/// A long poll: a check-in that waits for an assignment, or a training client that waits to be asked for its update.
+/// A long poll: a check-in that waits for an assignment, or the request of a training client that waits until the
+/// coordinator asks for its update.
 pub struct HeldPoll {
     /// The request.
     pub message: Message,
@@ -50,7 +51,7 @@ impl World {
         Ok(())
     }
 
-    /// Handles a request. Returns `None` if the response follows later.
+    /// Handles a request and returns the response. Returns `None` if the response follows later.
     async fn answer(
         &mut self,
         coordinator: &Arc<Coordinator>,
@@ -153,7 +154,7 @@ impl World {
         Answer::CheckIn(Ok(answered))
     }
 
-    /// Answers the held check-ins whose clients were selected.
+    /// Answers the held polls whose clients were selected or asked.
     pub(super) async fn wake_polls(&mut self) -> Holds {
         let woken =
             self.server.polls.iter().filter(|(_, poll)| poll.waiter.notified().now_or_never().is_some());

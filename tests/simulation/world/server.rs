@@ -23,19 +23,19 @@ pub struct SimServer {
     pub store: Arc<FaultyStore>,
     /// The round log's folder, which survives a crash.
     pub folder: PathBuf,
-    /// The error of the clock, in milliseconds.
+    /// The offset of the machine's clock, in milliseconds.
     pub clock_offset: i64,
-    /// Set if the last crash was a power loss of the machine.
+    /// True if the last crash was a power loss of the machine.
     pub has_lost_power: bool,
-    /// The number of starts of the process.
+    /// The number of times that the process was started.
     pub starts: u64,
-    /// Set if a wake-up of the drivers is scheduled.
+    /// True if a wake-up of the drivers is scheduled.
     pub is_woken: bool,
     /// Uploads in progress.
     pub connections: BTreeMap<u64, Connection>,
     /// Held long polls.
     pub polls: BTreeMap<u64, HeldPoll>,
-    /// The last number given to a connection or poll.
+    /// The number that was given to the newest connection or poll.
     pub last_number: u64,
 }
 
@@ -69,7 +69,7 @@ impl SimServer {
     }
 }
 
-/// Reports an error of the real disk on the test's machine, which is not a bug in the coordinator.
+/// Reports an error of the real disk on the machine that runs the test. Such an error is not a bug in the coordinator.
 pub fn disk(error: impl std::fmt::Display) -> Broken {
     broken("the_test_has_a_disk", error.to_string())
 }
@@ -79,7 +79,7 @@ impl World {
         if self.server.coordinator.is_some() {
             return Ok(());
         }
-        // The segments can be opened only now, when the crashed process holds none of them.
+        // Only now can the segments be opened, because the crashed process no longer holds them.
         if std::mem::take(&mut self.server.has_lost_power) {
             self.lose_power().await?;
         }
@@ -120,8 +120,7 @@ impl World {
         Ok(())
     }
 
-    /// Removes data from the log that a disk may lose without power: bytes that no response has acknowledged as
-    /// durable.
+    /// Removes the bytes from the log that a disk may lose in a power loss: those that no response has acknowledged.
     async fn lose_power(&mut self) -> Holds {
         let log = RoundLog::local(&self.server.folder).map_err(disk)?;
         for round in log.rounds().map_err(disk)? {
@@ -150,7 +149,7 @@ impl World {
         Ok(())
     }
 
-    /// Wakes the drivers if a fact was recorded, like `drivers::run`.
+    /// Wakes the drivers if a fact was recorded, as `drivers::run` does.
     pub(super) fn listen(&mut self) {
         let Some(coordinator) = &self.server.coordinator else { return };
         let is_notified = coordinator.facts.notified().now_or_never().is_some();
@@ -161,7 +160,7 @@ impl World {
         }
     }
 
-    /// Copies a round's log. Restoring the copy simulates a crash before the removal of the log.
+    /// Copies a round's log. If the copy is restored later, this simulates a crash before the log was removed.
     pub(super) fn copy_log(&self, round: RoundId) -> Result<Option<LogCopy>, Broken> {
         let folder = self.server.folder.join(round.to_string());
         if !folder.exists() {

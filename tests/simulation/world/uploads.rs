@@ -139,7 +139,7 @@ impl World {
         let now = self.server_now();
         let upload = connection.guard.as_mut().expect("whoever sends has begun");
         if upload.is_whole() && self.chance.happens(self.faults.crash_points) {
-            // The update is in the log, but not in the database.
+            // At this point, the update is in the log but not in the database.
             let _ = upload.finish(&coordinator.ingest, now);
             if self.chance.happens(500) {
                 self.note(format_args!("client {} leaves before the acceptance", connection.message.client));

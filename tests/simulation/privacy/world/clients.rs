@@ -1,4 +1,4 @@
-//! The clients. They check in, get assignments, and send updates, each according to its nature.
+//! The clients. Each checks in, gets assignments and sends updates, according to its behaviour.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ const WAIT_MILLISECONDS: u64 = 30_000;
 /// A device.
 pub struct Client {
     pub record: ClientRecord,
-    /// The unit that its updates expose, by number.
+    /// The number of the unit that the client's updates expose.
     pub unit: usize,
     pub user: usize,
     pub nature: Nature,
@@ -37,9 +37,9 @@ pub struct Client {
 pub struct Work {
     pub assignment: Assignment,
     pub update: Update,
-    /// The time at which the training is complete.
+    /// The time at which the training is complete, in virtual milliseconds.
     pub due: u64,
-    /// The number of bytes that have arrived.
+    /// The number of the update's bytes that have arrived.
     pub sent: usize,
 }
 
@@ -62,7 +62,7 @@ impl World {
         Ok(())
     }
 
-    /// Lets a client check in, and start on an assignment if it gets one.
+    /// Lets a client check in. If it gets an assignment, it starts to work on it.
     async fn offer(&mut self, index: usize) -> Holds {
         let request = CheckInRequest {
             sdk_version: "1.0.0".into(),
@@ -91,8 +91,8 @@ impl World {
         Ok(())
     }
 
-    /// Lets clients with a complete training send their updates. Clients that were just drawn first fetch their
-    /// assignment.
+    /// Lets the clients whose training is complete send their updates. Clients that were just drawn fetch their
+    /// assignment first.
     pub(super) async fn send(&mut self) -> Holds {
         for index in 0..self.clients.len() {
             if self.clients[index].work.is_none() && !self.clients[index].is_gone {
@@ -110,7 +110,7 @@ impl World {
         Ok(())
     }
 
-    /// Sends an update or a part of it. Returns `true` if there is more to send.
+    /// Sends an update or a part of an update. Returns `true` if the client has more to send.
     async fn send_one(&mut self, index: usize, work: &mut Work) -> Result<bool, Broken> {
         let nature = self.clients[index].nature;
         let length = work.update.bytes.len();
@@ -138,7 +138,7 @@ impl World {
         Ok(false)
     }
 
-    /// Sends an update's bytes up to a given position. Returns `None` if the coordinator refuses them.
+    /// Sends the bytes of an update up to a given position. Returns `None` if the coordinator refuses them.
     async fn upload(
         &mut self,
         index: usize,

@@ -1,4 +1,4 @@
-//! Runs the drivers step by step, with possible restarts between any two steps, and records the draws of sampled
+//! Runs the drivers step by step. The coordinator may restart between any two steps. Also records the draws of sampled
 //! rounds.
 
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use crate::{
     privacy::{record::Draw, script::Mechanism},
 };
 
-/// The maximum number of steps of a task in one turn, more than a task needs.
+/// The maximum number of steps of a task in one turn. It is more than a task needs.
 const STEPS_MAX: usize = 64;
 
 impl World {
@@ -57,7 +57,7 @@ impl World {
         Ok(())
     }
 
-    /// Lists the clients for which a sampled round would toss coins now.
+    /// Lists the clients for which a sampled round would toss a coin if it drew now.
     async fn pool(&self, index: usize) -> Result<Vec<ClientId>, Broken> {
         let task = &self.tasks[index];
         if task.script.mechanism != Mechanism::Poisson {

@@ -1,4 +1,4 @@
-//! Checks in every tick that each charge is written together with its release, not later.
+//! Checks in every tick that each charge is written together with its release.
 
 use std::collections::BTreeMap;
 

@@ -41,7 +41,7 @@ pub struct Task {
 /// A world.
 pub struct World {
     pub script: Script,
-    /// Set while the population's budget is still that of the script.
+    /// True while the population's budget is the one in the script.
     pub is_budget_as_scripted: bool,
     pub storage: Storage,
     pub coordinator: Arc<Coordinator>,
@@ -55,14 +55,14 @@ pub struct World {
     chance: Chance,
     trace: Trace,
     clients: Vec<Client>,
-    /// Tasks that are still to be created, in reverse order.
+    /// Tasks that are not created yet, in reverse order.
     planned: Vec<TaskScript>,
     plans: BTreeMap<BlobDigest, Arc<Plan>>,
     model: BlobDigest,
     pub store: Arc<FaultyStore>,
     log: RoundLog,
     sabotage: Option<Sabotage>,
-    /// The fault of a driver's next call of the blob store.
+    /// The fault that occurs in a driver's next call of the blob store.
     fault: Option<StoreFault>,
     starts: u64,
     enrolments: u64,
@@ -73,7 +73,7 @@ impl World {
     /// Runs a world to its end.
     ///
     /// # Errors
-    /// The violated invariant.
+    /// The invariant that was violated.
     pub async fn run(
         seed: u64,
         sabotage: Option<Sabotage>,
@@ -82,7 +82,8 @@ impl World {
     ) -> Result<Self, Broken> {
         let mut world = Self::set_up(seed, sabotage, storage, trace).await?;
         for _ in 0..TICKS_MAX {
-            // Sampled rounds follow the clock, and it takes many of them to use up a budget.
+            // Sampled rounds depend on the clock, and many of them are needed to use up a budget, so let more time
+            // pass.
             let seconds = if world.script.one_by_one { 8..=16 } else { 3..=12 };
             world.now += world.chance.within(seconds) * 1000;
             world.make_planned().await?;

@@ -1,4 +1,4 @@
-//! Operators' actions on tasks, in the same way as the API's handlers.
+//! The operators' actions on tasks. They do the same as the API's handlers.
 
 use folkmoot_api::tasks::CreateTaskRequest;
 use folkmoot_coordinator::task::{TaskInput, TaskState, WarmStart};
@@ -21,7 +21,7 @@ use crate::{
 const TASKS_MAX: usize = 4;
 
 impl World {
-    /// Creates the next planned task when its time has come.
+    /// Creates the next planned task, if no other task must end first and a random choice allows it.
     pub(super) async fn make_planned(&mut self) -> Holds {
         let waits = self.script.one_by_one && !self.all_are_final().await?;
         if waits || self.planned.is_empty() || !self.tasks.is_empty() && self.chance.happens(500) {
@@ -118,7 +118,7 @@ impl World {
         }
     }
 
-    /// Clones a task, or creates a descendant that starts with the weights of one of its versions.
+    /// Clones a task, or creates a descendant that starts from the weights of one of its versions.
     async fn make_another(&mut self, index: usize) -> Holds {
         let waits = self.script.one_by_one && !self.all_are_final().await?;
         if waits || self.tasks.len() >= TASKS_MAX {
@@ -161,10 +161,10 @@ impl World {
             let (id, now) = (self.clients[index].record.id, self.now());
             self.storage.revoke_client(self.organisation, id, TokenAfter::Closed, now).await?;
             self.clients[index].is_gone = true;
-            // A coin may still draw the old client, but it will not deliver.
+            // A coin may still select the old client, but this client sends no update.
             self.record.lengths.insert(self.clients[index].unit, 0.0);
         }
-        self.coverage.count("clients enrolled anew");
+        self.coverage.count("clients enrolled again");
         self.add_client(nature, user).await
     }
 

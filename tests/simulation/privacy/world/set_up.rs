@@ -88,7 +88,7 @@ impl World {
         Ok(world)
     }
 
-    /// Sets the budget of all tasks together. Returns `false` if the coordinator refuses it.
+    /// Sets the common budget of all tasks. Returns `false` if the coordinator refuses it.
     pub(super) async fn set_budget(
         &mut self,
         budget: Option<(f64, f64)>,
@@ -141,7 +141,7 @@ impl World {
     /// Stops the coordinator's process, and starts a new one with the same storage.
     pub(super) async fn restart(&mut self) -> Result<(), Broken> {
         self.coverage.count("restarts of the coordinator");
-        self.note(format_args!("the coordinator starts anew"));
+        self.note(format_args!("the coordinator starts again"));
         self.starts += 1;
         self.coordinator =
             process(&self.storage, &self.store, &self.log, self.seed, self.starts, self.sabotage);

@@ -1,4 +1,4 @@
-//! The clients' updates. Each unit has its own direction, and moves in it as far as the clipping allows.
+//! The clients' updates. Each unit has a different direction and shifts the sum in it as far as the clipping allows.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ impl Update {
 }
 
 impl World {
-    /// Creates the update of a client for an assignment.
+    /// Creates a client's update for an assignment.
     pub(super) async fn update(&mut self, index: usize, assignment: &Assignment) -> Result<Update, Broken> {
         let plan = self.plan(assignment).await?;
         let client = &self.clients[index];
