@@ -17,15 +17,15 @@ use tokio::{
     net::{TcpListener, TcpStream, tcp::OwnedReadHalf, tcp::OwnedWriteHalf},
 };
 
-/// The number of bytes that a connection carries before it is reset.
+/// The range of the number of bytes that a connection carries before it is reset.
 const LIFETIME_BYTES: std::ops::Range<u64> = 300_000..900_000;
-/// The number of bytes to forward at once. A random delay precedes each piece, which limits a connection to about 10
-/// MB/s.
+/// The maximum number of bytes that are forwarded at once. A random delay before each piece limits a connection to
+/// about 10 MB/s.
 const PIECE_BYTES: usize = 16 * 1024;
 const DELAY: std::ops::Range<u64> = 0..3;
-/// Out of this many connections, on average one is refused and one stalls after its first bytes.
+/// On average, one in this number of connections is refused, and another one stalls after its first bytes.
 const ONE_OF: u32 = 12;
-/// The time that a stalled connection hangs before it is reset.
+/// The time for which a stalled connection hangs before it is reset.
 const SILENCE: Duration = Duration::from_secs(2);
 
 /// A local port that forwards to another port over the bad network.
@@ -43,7 +43,7 @@ struct Counts {
     resets: AtomicU64,
 }
 
-/// The faults planned for a connection.
+/// The faults that are planned for a connection.
 struct Fate {
     lifetime: u64,
     is_refused: bool,
@@ -94,7 +94,7 @@ async fn carry(client: TcpStream, target: u16, counts: Arc<Counts>, chance: Arc<
             is_silent: chance.random_range(0..ONE_OF) == 0,
         }
     };
-    // With zero linger, closing the socket sends a reset instead of an orderly end.
+    // With zero linger, closing the socket sends a reset instead of a regular end.
     if client.set_zero_linger().is_err() || fate.is_refused {
         counts.resets.fetch_add(1, Ordering::Relaxed);
         return;
@@ -117,11 +117,12 @@ async fn carry(client: TcpStream, target: u16, counts: Arc<Counts>, chance: Arc<
             tokio::time::sleep(SILENCE).await;
         }
     }
-    // Drop the halves together: dropping a single half would send an orderly end.
+    // Drop both halves of each connection together: dropping a single half would send a regular end.
     drop((from_client.reunite(to_client), from_server.reunite(to_server)));
 }
 
-/// Forwards bytes until the connection has reached its lifetime or ends. Returns `true` if it reached its lifetime.
+/// Forwards bytes until the connection ends or has carried the bytes of its lifetime. Returns `true` in the second
+/// case.
 async fn pipe(
     from: &mut OwnedReadHalf,
     to: &mut OwnedWriteHalf,

@@ -8,7 +8,7 @@ use tokio::process::{Child, ChildStdin, Command};
 
 use crate::{halt::HALTED, log::Log};
 
-/// Configuration of the process, passed as JSON in its only argument.
+/// The configuration of the process, passed as JSON in its only argument.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ClientConfig {
     /// The coordinator's address.
@@ -19,15 +19,15 @@ pub struct ClientConfig {
     pub token: String,
     /// The client's state directory.
     pub state_directory: PathBuf,
-    /// A CSV file with the examples of all clients. This client holds one of its parts.
+    /// A CSV file with the examples of all clients. This client trains on one part of the file.
     pub examples: PathBuf,
     /// The index of this client's part, from 0.
     pub part: usize,
-    /// The number of parts of the file.
+    /// The number of parts into which the file is divided.
     pub parts: usize,
     /// The time at which the client's clock equals the real time.
     pub clock_anchor: Timestamp,
-    /// The speed of the client's clock, as a multiple of the real time.
+    /// The speed of the client's clock, as a multiple of real time.
     pub clock_rate: u64,
     /// The moment at which the process halts, so that a test can kill it there.
     pub halt_at: Option<ClientMoment>,
@@ -40,7 +40,7 @@ pub enum ClientMoment {
     TrainingBegins,
     /// The training is running, and a checkpoint is stored.
     TrainingGoesOn,
-    /// The training is complete, and its update is not encoded yet.
+    /// The training is complete, but its update is not encoded yet.
     Trained,
     /// The update is stored, and its upload has begun.
     Uploading,
@@ -50,9 +50,9 @@ pub enum ClientMoment {
 
 /// A client that can be killed and restarted with the same state directory.
 pub struct ClientProcess {
-    /// The events of all its processes, one per line.
+    /// The events of all the client's processes, one on each line.
     pub events: Log,
-    /// The log lines of all its processes.
+    /// The log lines of all the client's processes.
     pub log: Log,
     /// The configuration of the next process.
     pub config: ClientConfig,
@@ -69,7 +69,7 @@ impl ClientProcess {
         client
     }
 
-    /// Waits until the process has halted at [`ClientConfig::halt_at`]. Looks only at events from `line` on.
+    /// Waits until the process has halted at [`ClientConfig::halt_at`]. Only events from `line` on are searched.
     pub async fn halted(&self, line: usize) {
         self.events.wait_for(line, |line| (line == HALTED).then_some(())).await;
     }
@@ -77,7 +77,7 @@ impl ClientProcess {
     /// Kills the process with SIGKILL.
     ///
     /// # Panics
-    /// If the system cannot kill it.
+    /// If the system cannot kill the process.
     pub async fn kill(&mut self) {
         if let Some((mut child, _stdin)) = self.running.take() {
             child.kill().await.expect("a child can be killed");

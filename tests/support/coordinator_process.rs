@@ -18,22 +18,22 @@ use crate::{
 /// The time limit for starting or stopping a process, long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Configuration of the process, passed as JSON in its only argument.
+/// The configuration of the process, passed as JSON in its only argument.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CoordinatorConfig {
     /// The data folder.
     pub data: PathBuf,
-    /// The port, on loopback.
+    /// The port on loopback on which the process listens.
     pub port: u16,
-    /// Interval between checks of deadlines.
+    /// The interval between checks of deadlines, in milliseconds.
     pub tick_milliseconds: u64,
-    /// Time limit for receiving the head of a request.
+    /// The time limit for receiving the head of a request, in milliseconds.
     pub head_milliseconds: u64,
-    /// Time limit for receiving a control message.
+    /// The time limit for receiving a control message, in milliseconds.
     pub control_milliseconds: u64,
-    /// Time limit between two pieces of an upload.
+    /// The time limit between two pieces of an upload, in milliseconds.
     pub upload_idle_milliseconds: u64,
-    /// If set, the clock stands still, and only [`CoordinatorProcess::advance`] moves it.
+    /// If true, the clock stands still, and only [`CoordinatorProcess::advance`] moves it.
     pub is_clock_held: bool,
     /// The point at which the process halts, so that a test can kill it there.
     pub halt: Option<Halt>,
@@ -68,7 +68,7 @@ impl CoordinatorConfig {
     }
 }
 
-/// A running process. It is killed when this value is dropped, and it ends with the test's process.
+/// A running process. It is killed when this value is dropped or when the test's process ends.
 pub struct CoordinatorProcess {
     child: Child,
     stdin: ChildStdin,
@@ -112,7 +112,7 @@ impl CoordinatorProcess {
         self.stdin.flush().await.expect("the coordinator reads");
     }
 
-    /// Waits until the process has halted at [`CoordinatorConfig::halt`], and returns the round's number.
+    /// Waits until the process has halted at [`CoordinatorConfig::halt`]. Returns the number of the round.
     pub async fn halted(&self) -> u64 {
         self.said.wait_for(0, |line| line.strip_prefix(HALTED)?.trim().parse().ok()).await
     }
@@ -120,7 +120,7 @@ impl CoordinatorProcess {
     /// Sends SIGKILL and waits until the process has exited.
     ///
     /// # Panics
-    /// If the system cannot kill it.
+    /// If the system cannot kill the process.
     pub async fn kill(mut self) {
         self.child.kill().await.expect("a child can be killed");
     }

@@ -20,9 +20,9 @@ use crate::{
 pub struct Deployment {
     /// The task.
     pub task: TestTask,
-    /// The log lines of all its processes.
+    /// The log lines of all the coordinator's processes.
     pub log: Log,
-    /// The address, for tests that write raw requests.
+    /// The coordinator's address, for tests that write raw requests.
     pub endpoint: Endpoint,
     folder: TempDir,
     program: String,
@@ -82,12 +82,12 @@ impl Deployment {
         self.process = Some(CoordinatorProcess::start(&self.program, &self.config, &self.log).await);
     }
 
-    /// Sets the point at which processes started from now on will halt.
+    /// Sets the point at which processes that are started from now on will halt.
     pub fn halt_at(&mut self, halt: Option<Halt>) {
         self.config.halt = halt;
     }
 
-    /// Waits until the process has halted at its point, and returns the round's number.
+    /// Waits until the process has halted at its point. Returns the number of the round.
     ///
     /// # Panics
     /// If no process runs.
@@ -117,8 +117,8 @@ impl Deployment {
         open_storage(self.data()).await
     }
 
-    /// Opens a copy of the database as a killed process left it. The original is unchanged, so that the next process
-    /// does the recovery.
+    /// Opens a copy of the database in the state in which a killed process left it. The original does not change, so
+    /// that the next process does the recovery.
     ///
     /// # Panics
     /// If the files cannot be copied.
@@ -142,8 +142,8 @@ impl Deployment {
         BlobStore::local(self.data().join("blobs")).expect("the folder is there")
     }
 
-    /// Asserts that the coordinator still answers and has not panicked, and that its metrics count exactly the
-    /// refusals received through [`Deployment::endpoint`].
+    /// Asserts that the coordinator still answers and has not panicked. Also asserts that its metrics have exactly the
+    /// refusals that were received through [`Deployment::endpoint`].
     ///
     /// # Panics
     /// If one of the assertions fails.
@@ -194,8 +194,9 @@ fn certificate(data: &Path) -> Vec<u8> {
     std::fs::read(data.join("ca.pem")).expect("a coordinator that listens has made its certificate")
 }
 
-/// Reserves a free port for the lifetime of the socket. The system will not choose it for another socket or an outgoing
-/// connection. A coordinator can still listen on it, because both set `SO_REUSEADDR` and this socket does not listen.
+/// Reserves a free port while the returned socket exists. The system does not choose the port for another socket or an
+/// outgoing connection. A coordinator can still listen on it, because both sockets set `SO_REUSEADDR` and this one does
+/// not listen.
 fn reserve_port() -> io::Result<(TcpSocket, u16)> {
     let socket = TcpSocket::new_v4()?;
     socket.set_reuseaddr(true)?;

@@ -7,29 +7,29 @@ use crate::log::fields_of;
 /// The word that a process writes to its standard output when it has halted.
 pub const HALTED: &str = "halted";
 
-/// A line of the coordinator's log that halts it. The async task that writes the line blocks there; the others
-/// continue.
+/// A line of the coordinator's log at which the coordinator halts. The async task that writes the line is blocked
+/// there; other tasks continue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Halt {
     message: String,
-    /// The phase that the line must report, if any.
+    /// The phase that the line must report; `None` for any line with the message.
     to: Option<String>,
     /// The first round for which to halt.
     from_round: u64,
 }
 
 impl Halt {
-    /// Halts when the coordinator logs `message` for this round or a later one.
+    /// Creates a halt at the line `message` for this round or a later one.
     pub fn at(message: &str, from_round: u64) -> Self {
         Self { message: message.to_owned(), to: None, from_round }
     }
 
-    /// Halts when this round or a later one enters `phase`.
+    /// Creates a halt at the line that reports `phase` for this round or a later one.
     pub fn at_phase(phase: &str, from_round: u64) -> Self {
         Self { to: Some(phase.to_owned()), ..Self::at("round advanced", from_round) }
     }
 
-    /// Returns the round's number if the process must halt at this line of the log.
+    /// Returns the round's number if the process must halt at this line of the log; otherwise `None`.
     pub fn is_at(&self, line: &str) -> Option<u64> {
         let fields = fields_of(line, &self.message)?;
         let round = fields.get("round")?.as_u64()?;

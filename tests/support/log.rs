@@ -1,4 +1,4 @@
-//! The lines that a child process wrote, kept across restarts.
+//! The lines that a child process has written, kept across restarts.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -70,7 +70,7 @@ impl Log {
     /// Asserts that no process panicked.
     ///
     /// # Panics
-    /// With the end of the log, if a process panicked.
+    /// If a process panicked. The message contains the end of the log.
     pub fn assert_no_panic(&self) {
         let lines = self.since(0);
         let panic = lines.iter().position(|line| line.contains("panicked"));
@@ -78,7 +78,7 @@ impl Log {
     }
 }
 
-/// Returns the fields of a coordinator's log line if its message is `message`.
+/// Returns the fields of a line of the coordinator's log, if the line's message is `message`.
 pub fn fields_of(line: &str, message: &str) -> Option<Value> {
     let mut line: Value = serde_json::from_str(line).ok()?;
     let fields = line.get_mut("fields")?.take();

@@ -2,7 +2,7 @@
 
 use folkmoot_protocol::ValueGrid;
 
-/// Rounds `value · weight · 2^fraction_bits` to the nearest integer, ties to even, in exact arithmetic.
+/// Rounds `value · weight · 2^fraction_bits` to the nearest integer in exact arithmetic. Ties are rounded to even.
 ///
 /// # Panics
 /// If the value is not finite.
@@ -19,7 +19,7 @@ pub fn to_grid(value: f32, weight: u64, fraction_bits: u32) -> i128 {
     if value.is_sign_negative() { -magnitude } else { magnitude }
 }
 
-/// Divides by `2^bits` and rounds, ties to even.
+/// Divides by `2^bits` and rounds to the nearest integer. Ties are rounded to even.
 fn halved_to_even(product: i128, bits: u32) -> i128 {
     if bits >= 127 {
         return 0;

@@ -1,4 +1,4 @@
-//! The time limit for everything that a test awaits.
+//! The time limit for all events for which a test waits.
 
 use std::time::Duration;
 

@@ -20,10 +20,10 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 
 use crate::patience::patiently;
 
-/// A connection of a test.
+/// A TLS connection that a test controls.
 pub type Connection = BufReader<TlsStream<TcpStream>>;
 
-/// A coordinator's address. It counts the refusals that the coordinator has returned. Clones share the counts.
+/// A coordinator's address, with counts of the refusals that the coordinator has returned. Clones share the counts.
 #[derive(Clone)]
 pub struct Endpoint {
     /// The address.
@@ -34,7 +34,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Creates the endpoint of a port on loopback. `certificate` is the root certificate to trust, in PEM.
+    /// Creates the endpoint of a port on loopback. `certificate` is the trusted root certificate in PEM.
     ///
     /// # Panics
     /// If the certificate is invalid.
@@ -48,10 +48,10 @@ impl Endpoint {
         Self { address, roots, connector, refusals: Arc::default() }
     }
 
-    /// Connects for HTTP/1.1.
+    /// Connects with TLS for HTTP/1.1.
     ///
     /// # Errors
-    /// If no process listens.
+    /// If no process listens, or the handshake fails.
     pub async fn connect(&self) -> io::Result<Connection> {
         self.connect_by(&self.connector).await
     }
@@ -92,7 +92,7 @@ impl Endpoint {
     pub async fn try_send(&self, request: &RawRequest) -> io::Result<Answer> {
         let mut connection = self.connect().await?;
         connection.write_all(&request.head(request.body.len() as u64)).await?;
-        // The coordinator may reject the body before it has read all of it. It sends a response even then.
+        // The coordinator may reject the body before it has read the whole body. Even then, it sends a response.
         if connection.write_all(&request.body).await.is_ok() {
             let _ = connection.flush().await;
         }
@@ -112,7 +112,7 @@ impl Endpoint {
         Ok(answer)
     }
 
-    /// Returns the number of refusals by error code.
+    /// Returns the number of refusals for each error code.
     pub fn refusals(&self) -> BTreeMap<String, u64> {
         self.refusals.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -132,7 +132,7 @@ fn connector(
     TlsConnector::from(Arc::new(config))
 }
 
-/// An HTTP request whose parts a test sets one by one. The parts may be invalid.
+/// An HTTP request whose parts are set by the test. The parts may be invalid.
 #[derive(Clone, Debug)]
 pub struct RawRequest {
     /// The method.
@@ -151,13 +151,13 @@ impl RawRequest {
         Self { method: method.into(), path: path.into(), headers: Vec::new(), body: Vec::new() }
     }
 
-    /// Sets a header, replacing earlier values.
+    /// Sets a header. Earlier values are removed.
     #[must_use]
     pub fn with(self, name: &str, value: impl ToString) -> Self {
         self.without(name).and(name, value)
     }
 
-    /// Adds a header, keeping earlier values.
+    /// Adds a header. Earlier values are kept.
     #[must_use]
     pub fn and(mut self, name: &str, value: impl ToString) -> Self {
         self.headers.push((name.into(), value.to_string()));
@@ -207,14 +207,14 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Returns the problem document if the body is one.
+    /// Returns the problem document; `None` if the body is something else.
     pub fn problem(&self) -> Option<Problem> {
         let is_problem =
             self.headers.get("content-type").is_some_and(|kind| kind == "application/problem+json");
         is_problem.then(|| serde_json::from_slice(&self.body).expect("a problem document can be read"))
     }
 
-    /// Returns the stable error code if the response is a refusal.
+    /// Returns the error code of a refusal; `None` for any other response.
     pub fn code(&self) -> Option<ErrorCode> {
         self.problem().and_then(|problem| problem.code.known())
     }

@@ -1,4 +1,4 @@
-//! A client that signs any request. The test can alter the request before or after signing.
+//! A client that signs any request. A test can change a request before or after it is signed.
 
 use ed25519_dalek::SigningKey;
 use folkmoot_protocol::{
@@ -43,7 +43,7 @@ pub struct Unsigned {
     pub nonce: String,
     /// The announced digest of the content.
     pub content: UpdateDigest,
-    /// Offset and total length of an upload, in bytes.
+    /// The offset of the part and the total length of an upload, in bytes.
     pub upload: Option<(u64, u64)>,
     /// The content type.
     pub content_type: Option<&'static str>,
@@ -85,7 +85,7 @@ impl Unsigned {
 }
 
 impl RawClient {
-    /// Creates a client with a new key that is not enrolled.
+    /// Creates a client with a new key, without enrolling it.
     pub fn new(endpoint: &Endpoint) -> Self {
         let key = SigningKey::from_bytes(&random_bytes());
         let check_in = CheckInRequest {
@@ -125,7 +125,7 @@ impl RawClient {
         }
     }
 
-    /// Prepares a request whose content type is JSON. The body may be anything.
+    /// Prepares a request with the content type JSON. The body may be invalid.
     pub fn post(&self, path: &str, body: impl Into<Vec<u8>>) -> Unsigned {
         let body = body.into();
         let content = UpdateDigest::of(&body);
@@ -136,7 +136,7 @@ impl RawClient {
     /// Prepares a request with a message as its JSON body.
     ///
     /// # Panics
-    /// Never: messages are plain data.
+    /// Never, because messages are plain data.
     pub fn message(&self, path: &str, message: &impl Serialize) -> Unsigned {
         self.post(path, serde_json::to_vec(message).expect("a message is plain data"))
     }
@@ -191,7 +191,7 @@ impl RawClient {
         }
     }
 
-    /// Requests how much of an update has arrived.
+    /// Asks how many bytes of an update have arrived.
     ///
     /// # Panics
     /// If the coordinator refuses the request.

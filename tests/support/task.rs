@@ -23,21 +23,21 @@ use serde_json::{Value, json};
 pub struct TaskSpec {
     /// The model.
     pub onnx: Vec<u8>,
-    /// The part `plan` of the task's description.
+    /// The table `plan` of the task's description.
     pub plan: Value,
-    /// The part `scheduling` of the task's description, without its kind.
+    /// The table `scheduling` of the task's description, without the key `kind`.
     pub scheduling: Value,
     /// The server's learning rate.
     pub server_learning_rate: f64,
     /// The number of committed rounds after which the task is complete.
     pub rounds: u64,
-    /// Other parts of the description, by name.
+    /// Further keys of the description.
     pub parts: Value,
 }
 
 impl TaskSpec {
-    /// Describes rounds without over-selection, for a perceptron with these layer widths. Tests send invented updates
-    /// and do not train it.
+    /// Returns a task with rounds without over-selection and a perceptron with these layer widths. Tests send updates
+    /// with random values for it, without training.
     pub fn synthetic(widths: &[usize], report_goal: u64, rounds: u64) -> Self {
         Self {
             onnx: mlp(widths, 7),
@@ -55,14 +55,14 @@ impl TaskSpec {
         }
     }
 
-    /// Sets a field of the scheduling.
+    /// Sets a key of `scheduling`.
     #[must_use]
     pub fn with_scheduling(mut self, field: &str, value: impl Into<Value>) -> Self {
         self.scheduling[field] = value.into();
         self
     }
 
-    /// Sets a part of the description.
+    /// Sets a further key of the description.
     #[must_use]
     pub fn with_part(mut self, name: &str, part: Value) -> Self {
         self.parts[name] = part;
@@ -77,7 +77,7 @@ impl TaskSpec {
             "population": population,
             "plan": self.plan,
             "scheduling": scheduling,
-            // The aggregator that the tests' oracle implements.
+            // The tests' oracle implements this aggregator.
             "aggregator": { "kind": "weighted_mean" },
             "finalizer": { "kind": "fed_avg", "server_learning_rate": self.server_learning_rate },
             "stop": { "rounds": self.rounds },
@@ -94,9 +94,9 @@ impl TaskSpec {
 pub struct TestTask {
     /// The task's id.
     pub id: TaskId,
-    /// Its organisation.
+    /// The task's organisation.
     pub organisation: OrganisationId,
-    /// Its population.
+    /// The task's population.
     pub population: PopulationName,
     /// A token that enrols any number of clients.
     pub token: String,
@@ -202,7 +202,7 @@ async fn store_task(
     TestTask { id, organisation, population, token, schema, grid, server_learning_rate, initial_weights }
 }
 
-/// Creates an enrolment token and returns its text. `alter` can change its record.
+/// Creates an enrolment token and returns its text. `alter` may change the token's record.
 ///
 /// # Panics
 /// If the database cannot be used.
@@ -225,7 +225,7 @@ pub async fn create_token(
 /// Opens the database of a data folder.
 ///
 /// # Panics
-/// If it cannot be used.
+/// If the database cannot be used.
 pub async fn open_storage(data: &Path) -> SqlStorage {
     let url = format!("sqlite://{}?mode=rwc", data.join("folkmoot.db").display());
     SqlStorage::connect(&url, Default::default()).await.expect("a test's database can be opened")

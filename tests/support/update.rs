@@ -44,7 +44,7 @@ impl TestUpdate {
         Self { header, values }
     }
 
-    /// Encodes the update. The element count is that of the header, even if it is wrong.
+    /// Encodes the update. The element count comes from the header, even if it is wrong.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = self.header.encode().to_vec();
         bytes.extend(self.values.iter().flat_map(|value| value.to_le_bytes()));
@@ -52,10 +52,10 @@ impl TestUpdate {
     }
 }
 
-/// Decodes the bytes of an update of `task` into its weight and its values.
+/// Decodes the bytes of an update for `task`. Returns its weight and its values.
 ///
 /// # Panics
-/// If the bytes are not such an update.
+/// If the bytes are not a valid update for `task`.
 pub fn read_update(task: &TestTask, bytes: &[u8]) -> (u64, Vec<f32>) {
     let header = bytes.first_chunk::<HEADER_BYTES>().expect("an update has a header");
     let header = UpdateHeader::decode(header).expect("what was accepted can be read");

@@ -1,4 +1,4 @@
-//! Verifies the rounds of a task in the database and the blobs, given the updates that a test has sent.
+//! Verifies the rounds of a task, given the updates that a test has sent. Reads the database and the blob store.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,15 +24,15 @@ pub struct EndedRound {
     pub number: u64,
     /// The assignments whose updates were accepted.
     pub accepted: BTreeSet<AssignmentId>,
-    /// The reason if the round was abandoned.
+    /// The reason why the round was abandoned; `None` if it committed.
     pub abandoned: Option<AbandonReason>,
 }
 
 /// Verifies every round that has ended against the updates that the test has sent. Each accepted update must have been
-/// sent, with at most one per client. Each model version must equal the oracle's result bit for bit.
+/// sent, and each client has at most one. Each model version must equal the oracle's result bit for bit.
 ///
 /// # Panics
-/// With the round and the difference, if the verification fails.
+/// If the verification fails. The message names the round and the difference.
 pub async fn verify_rounds(
     storage: &SqlStorage,
     blobs: &BlobStore,
