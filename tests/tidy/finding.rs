@@ -5,11 +5,11 @@ use std::fmt;
 /// One violation, with its place and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
-    /// Path from the root of the repository.
+    /// The path, relative to the root of the repository.
     pub path: String,
-    /// Line, from 1; 0 means the file as a whole.
+    /// The line, from 1; 0 for the file as a whole.
     pub line: usize,
-    /// The violation and the remedy.
+    /// A description of the violation and its remedy.
     pub message: String,
 }
 

@@ -10,11 +10,11 @@ const DEPENDENCY_TABLES: [&str; 3] = ["dependencies", "dev-dependencies", "build
 #[derive(Debug)]
 pub struct Package {
     pub name: String,
-    /// Path of the manifest from the root of the repository.
+    /// The path of the manifest, relative to the root of the repository.
     pub manifest: String,
-    /// Folder of the manifest, without a trailing slash.
+    /// The manifest's folder, without a trailing slash.
     pub folder: String,
-    /// Names of all normal, development and build dependencies, with renames resolved.
+    /// The names of all normal, development and build dependencies, with renames resolved.
     pub dependencies: Vec<String>,
     /// The root file of the library, or of the program if there is no library. The path starts at the repository's
     /// root.
@@ -59,7 +59,7 @@ fn entry(manifest: &Table, folder: &str, repository: &Repository) -> String {
     if repository.file(&library).is_some() { library } else { within("src/main.rs") }
 }
 
-/// Finds the same root files as Cargo, except those of tests, examples and benchmarks.
+/// Finds the same root files as Cargo does, except those of tests, examples and benchmarks.
 fn roots(manifest: &Table, folder: &str, repository: &Repository) -> Vec<String> {
     let programs = manifest.get("bin").and_then(Value::as_array).into_iter().flatten();
     let targets = manifest.get("lib").into_iter().chain(programs);

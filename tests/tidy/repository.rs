@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::{LazyLock, OnceLock};
 use std::{env, fs};
 
-/// Folders without sources. Git ignores them too, but a source archive has no git.
+/// Folders without sources. Git ignores them, too, but a source archive has no information from git.
 const SKIPPED_FOLDERS: [&str; 6] = [".git", "target", "node_modules", "folkmoot-data", "demo-output", "pkg"];
 
 /// The largest file that rules read, in bytes. A larger text is data, not source.
@@ -16,7 +16,7 @@ const TEXT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 #[derive(Debug, Clone)]
 pub struct File {
     pub path: String,
-    /// `None` for a binary file or one above [`TEXT_BYTES_MAX`].
+    /// `None` for a binary file or a file above [`TEXT_BYTES_MAX`].
     pub text: Option<String>,
     /// The Rust tokens of the text, computed on first use.
     tokens: OnceLock<Result<Vec<Token>, String>>,
@@ -60,7 +60,7 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// Returns the repository that contains this package. All rules share one reading of it.
+    /// Returns the repository that contains this package. It is read once and shared by all rules.
     pub fn open() -> &'static Self {
         static OPENED: LazyLock<Repository> = LazyLock::new(Repository::read);
         &OPENED
@@ -68,8 +68,7 @@ impl Repository {
 
     /// Reads the repository that contains this package.
     ///
-    /// Gets the list of files from git, which skips ignored build output. Walks the folders if git
-    /// is missing.
+    /// Gets the list of files from git, which leaves out ignored build output. If git is missing, walks the folders.
     fn read() -> Self {
         let root = root();
         let mut paths = list_with_git(&root).unwrap_or_else(|| walk(&root));
@@ -122,7 +121,7 @@ fn list_with_git(root: &Path) -> Option<Vec<String>> {
         .ok()?;
     let listed = String::from_utf8(output.stdout).ok()?;
     let paths: Vec<String> = listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect();
-    // A source archive may be unpacked inside another repository, where git ignores or does not track it.
+    // A source archive may be unpacked inside another repository. Git then ignores or does not track its files.
     (output.status.success() && paths.iter().any(|path| path == "Cargo.toml")).then_some(paths)
 }
 
@@ -147,7 +146,7 @@ fn relative(root: &Path, path: &Path) -> Option<String> {
     Some(path.strip_prefix(root).ok()?.to_string_lossy().replace('\\', "/"))
 }
 
-/// Reads one file. Returns `None` if it does not exist: git also lists files whose deletion is not committed.
+/// Reads one file. Returns `None` if it does not exist, because git also lists files whose deletion is not committed.
 fn read(root: &Path, path: String) -> Option<File> {
     let full = root.join(&path);
     let metadata = fs::symlink_metadata(&full).ok().filter(fs::Metadata::is_file)?;

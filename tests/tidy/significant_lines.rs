@@ -1,22 +1,23 @@
-//! The lines of a source that count when two sources are compared: no blank lines, comments or imports.
+//! The significant lines of a source, which are compared between sources: all lines except blank lines, comments and
+//! imports.
 
 use crate::repository::File;
 
-/// A line that counts, without the white space around it, and its number from 1.
+/// A significant line, without the white space around it, and its number from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line<'a> {
     pub number: usize,
     pub text: &'a str,
 }
 
-/// How far a comment or an import goes.
+/// The extent of a blank line, a comment or an import.
 enum Skipped {
     Line,
-    /// To the first line that contains this text.
+    /// The comment or import extends to the first line that contains this text.
     Until(&'static str),
 }
 
-/// Returns the lines of a Rust, TypeScript, Kotlin, Swift or Python file that count.
+/// Returns the significant lines of a Rust, TypeScript, Kotlin, Swift or Python file.
 pub fn significant_lines(file: &File) -> Vec<Line<'_>> {
     let mut lines = Vec::new();
     let mut until: Option<&str> = None;
@@ -34,7 +35,7 @@ pub fn significant_lines(file: &File) -> Vec<Line<'_>> {
     lines
 }
 
-/// Returns what a line begins that does not count; `None` for a line that counts.
+/// Returns the extent of the blank line, comment or import that begins at a line; `None` for a significant line.
 fn skipped(file: &File, text: &str) -> Option<Skipped> {
     let to = |end: &'static str| Some(if text.contains(end) { Skipped::Line } else { Skipped::Until(end) });
     if text.is_empty() {

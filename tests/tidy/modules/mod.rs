@@ -1,9 +1,9 @@
 //! The modules of a package and their imports of each other.
 //!
-//! Both come from the tokens of the sources. `mod` declarations give the tree. Paths that begin with
-//! `crate`, `super`, `self`, a child or an imported name give the imports, here called arrows. Code
-//! behind `#[cfg(test)]` is ignored. A dependency through a method call or a trait implementation
-//! alone stays invisible, because it names no module.
+//! The rules derive both from the tokens of the sources. `mod` declarations give the module tree. Paths that begin with
+//! `crate`, `super`, `self`, a child or an imported name give the imports, which are called arrows here. Code behind
+//! `#[cfg(test)]` is ignored. A dependency that uses only a method call or a trait implementation is not found, because
+//! it names no module.
 
 mod declared;
 mod references;
@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A module's index in [`Tree::modules`].
 pub type Index = usize;
 
-/// Every module that one root file declares. The root is the first.
+/// All modules that one root file declares. The root module is the first.
 #[derive(Debug, Default)]
 pub struct Tree {
     pub modules: Vec<Module>,
@@ -33,12 +33,12 @@ pub struct Module {
     pub name: String,
     /// The parent module; `None` for the root.
     pub parent: Option<Index>,
-    /// The file that holds its code.
+    /// The file that contains the module's code.
     pub file: String,
-    /// The folder that holds its children, from the root of the repository.
+    /// The folder that contains the module's children, relative to the root of the repository.
     pub folder: String,
     pub children: BTreeMap<String, Index>,
-    /// Names imported by `use`, each with the path it stands for.
+    /// The names that `use` imports, each with its full path.
     aliases: BTreeMap<String, Vec<String>>,
     /// Paths of `use …::*`.
     globs: Vec<Vec<String>>,

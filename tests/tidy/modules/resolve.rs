@@ -3,7 +3,7 @@
 use super::{Arrow, Index, Module, Tree};
 use std::collections::BTreeMap;
 
-/// The longest chain of re-exports that is followed. rustc itself rejects a cycle of re-exports.
+/// The maximum length of a chain of re-exports that is followed. A cycle of re-exports does not compile.
 const FOLLOWED_MAX: usize = 16;
 
 /// Finds every arrow between two sibling modules, with the place of its first occurrence.
@@ -26,9 +26,9 @@ pub fn arrows(tree: &Tree) -> Vec<Arrow> {
 }
 
 impl Tree {
-    /// Follows a path from a module and adds every module on the way to `visited`.
+    /// Follows a path from a module. Adds every module on the way to `visited`.
     ///
-    /// Returns the module that the whole path names, if it names one.
+    /// Returns the module that the whole path names; `None` if it names none.
     fn resolve(&self, at: Index, path: &[String], visited: &mut Vec<Index>, left: usize) -> Option<Index> {
         let (first, rest) = path.split_first()?;
         let mut current = match first.as_str() {
@@ -65,7 +65,7 @@ impl Tree {
         None
     }
 
-    /// Returns the module behind `use path::*` if it contains the name.
+    /// Returns the module that `use path::*` imports, if that module contains `name`.
     fn offers(&self, at: Index, path: &[String], name: &str, left: usize) -> Option<Index> {
         let source = self.resolve(at, path, &mut Vec::new(), left)?;
         let has = |module: &Module| {

@@ -43,7 +43,7 @@ fn is_test_attribute(tokens: &[Token]) -> bool {
     is_cfg && (ident(4) == "test" || (ident(4) == "all" && ident(6) == "test"))
 }
 
-/// Counts the tokens of the attributes and of the item, field or arm to which they belong.
+/// Returns the number of tokens of the attributes and of the item, field or arm to which they belong.
 fn item_length(tokens: &[Token]) -> usize {
     let mut start = 0;
     while tokens.get(start).is_some_and(|token| token.is_punct('#')) {
@@ -78,7 +78,7 @@ fn is_item(tokens: &[Token]) -> bool {
     tokens.get(start).and_then(Token::ident).is_some_and(|word| ITEM_WORDS.contains(&word))
 }
 
-/// Counts the tokens from an opening bracket to its closing bracket, including both.
+/// Returns the number of tokens from an opening bracket to its closing bracket, including both.
 pub fn group_length(tokens: &[Token]) -> usize {
     let mut depth = 0_usize;
     for (index, token) in tokens.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Sibling modules do not import each other in a ring.
 //!
-//! No module of a ring can be understood without all the others. The fix is nearly always to move a
-//! shared type into a lower module.
+//! A module in a ring can only be understood together with all the others. The fix is nearly always to move a shared
+//! type into a lower module.
 
 use crate::finding::Finding;
 use crate::manifest::packages;

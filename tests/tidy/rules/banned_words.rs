@@ -5,10 +5,10 @@ use crate::repository::{File, Repository};
 use crate::rust_source::Token;
 use std::collections::BTreeSet;
 
-/// Rejected words, each with its replacement. They have no other legitimate meaning in this code.
+/// The rejected words, each with its replacement. They have no legitimate meaning in this code.
 ///
-/// The list leaves out words that have one: node (of a graph), peer (of a socket), group, project,
-/// iteration, script, batch, gradient, result, payload, snapshot, strength, encryption.
+/// These words of the glossary are not rejected, because they have another legitimate meaning: node (of a graph), peer
+/// (of a socket), group, project, iteration, script, batch, gradient, result, payload, snapshot, strength, encryption.
 const BANNED: [(&str, &str); 11] = [
     ("fleet", "population"),
     ("participant", "client"),

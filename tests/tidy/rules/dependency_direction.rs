@@ -23,10 +23,10 @@ const LAYERS: [&[&str]; 11] = [
     /* command   */ &["folkmoot-cli"],
 ];
 
-/// Top-level folders of code that runs on devices. It may never depend on `server`.
+/// Top-level folders with code that runs on devices. It may never depend on `server`.
 const DEVICE_ROOMS: [&str; 3] = ["client-sdk", "mobile-bindings", "wasm"];
 
-/// Top-level folders that may depend on every package. No package outside may depend on theirs.
+/// Top-level folders whose packages may depend on every package. Other packages may not depend on them.
 const LEAF_ROOMS: [&str; 2] = ["tests", "examples"];
 
 /// Finds every dependency between the repository's packages that does not point to a lower layer.
@@ -77,7 +77,7 @@ fn layer(name: &str) -> Option<usize> {
     LAYERS.iter().position(|layer| layer.contains(&name))
 }
 
-/// Returns the top folder of the package.
+/// Returns the top-level folder of the package.
 fn room(package: &Package) -> &str {
     package.folder.split('/').next().unwrap_or_default()
 }

@@ -1,6 +1,7 @@
 //! Every GPU entry point has a twin on the CPU and a test that compares the two.
 //!
-//! `tests/tidy/kernels.toml` maps them. It uses file names without folders, so that a file can move.
+//! `tests/tidy/kernels.toml` maps each entry point to its twins and tests. It uses file names without folders, so that
+//! files can move.
 
 use crate::{
     finding::Finding,
@@ -12,8 +13,7 @@ use toml::{Table, Value};
 
 const KERNELS: &str = "tests/tidy/kernels.toml";
 
-/// Texts that mark an entry point: `@compute` itself, or a function that a template with `@compute` calls for
-/// each element.
+/// Texts that mark an entry point: `@compute`, or a function that a template with `@compute` calls for each element.
 const ENTRIES: [&str; 2] = ["@compute", "fn element("];
 
 /// Finds entry points without a mapping, and mappings that name a missing entry point, twin or test.
@@ -54,7 +54,7 @@ fn kernels(repository: &Repository) -> BTreeMap<&str, &File> {
     shaders.chain(builders).map(|file| (stem(file), file)).collect()
 }
 
-/// Returns `true` for a doc comment, whose literal begins with a space. It may mention entry points.
+/// Returns `true` for the text of a doc comment, which begins with a space. It may mention entry points.
 fn is_prose(literal: &str) -> bool {
     literal.starts_with("\" ")
 }
@@ -81,7 +81,7 @@ fn faults(repository: &Repository, entry: &Value) -> impl Iterator<Item = String
     faults.into_iter()
 }
 
-/// Returns `true` if one of the files defines `file::name`.
+/// Returns `true` if a file for which `is_right` is true defines `path`, which is `file::name`.
 fn has(repository: &Repository, path: &str, is_right: impl Fn(&File) -> bool) -> bool {
     let Some((file_name, name)) = path.split_once("::") else { return false };
     let files = repository.rust_files().filter(|file| stem(file) == file_name && is_right(file));

@@ -23,8 +23,8 @@ const PUBLIC_HOSTS: [&str; 16] = [
     "sh.rustup.rs",
 ];
 
-/// Files in which package managers keep addresses, and the words that mark a line with an address.
-/// An empty list of words selects every line.
+/// Files in which package managers store addresses, each with the words that mark a line with an address. An empty list
+/// of words selects every line.
 const PLACES: [(&str, &[&str]); 16] = [
     ("Cargo.lock", &["source"]),
     (".cargo/config.toml", &["registry", "index", "source"]),

@@ -1,8 +1,8 @@
-//! Code that stands word for word in two places becomes one piece, or says why it is two.
+//! Identical code in two places must be shared, or there must be a reason why it is not.
 //!
-//! A repetition is a run of ten or more consecutive significant lines, without blank lines, comments and
-//! imports. `tests/tidy/repetitions.toml` lists the accepted ones, each with its reason. Files that only look
-//! alike, with other names, are listed there for readers; the rule cannot find them.
+//! A repetition is a run of ten or more consecutive significant lines: blank lines, comments and imports are left out.
+//! `tests/tidy/repetitions.toml` lists the accepted repetitions, each with its reason. For readers, it also lists files
+//! whose code differs only in names; the rule cannot find them.
 
 use crate::finding::Finding;
 use crate::repository::{File, Repository};
@@ -22,23 +22,24 @@ const LINES_MIN: usize = 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Run {
     lines: usize,
-    /// The numbers of its first line in both places.
+    /// The number of the run's first line in each of the two places.
     starts: [usize; 2],
 }
 
-/// Every pair of files with a repetition. The paths of a pair are in order, and equal for a repetition within one file.
+/// All pairs of files with a repetition. The two paths of a pair are in order; they are equal for a repetition within
+/// one file.
 type Runs<'a> = BTreeMap<[&'a str; 2], Run>;
 
-/// Accepted repetitions between any two of these files, or within the only one.
+/// Accepted repetitions between any two of these files, or within the file if there is only one.
 #[derive(Debug)]
 struct Entry {
     files: Vec<String>,
-    /// The length of the longest run among them, so that it cannot grow unseen. 0 for files that only look alike.
+    /// The length of the longest run, so that it cannot grow unnoticed. 0 for files that are only alike.
     lines: usize,
     reason: String,
 }
 
-/// Finds repetitions that are not listed, and entries that are not right any more.
+/// Finds repetitions that are not listed, and entries that are out of date.
 pub fn check(repository: &Repository) -> Vec<Finding> {
     let list = repository.file(LIST).map(File::text).unwrap_or_default();
     let list: Table = list.parse().expect("tests/tidy/repetitions.toml is TOML");
@@ -73,7 +74,7 @@ fn entries(list: &Table, section: &str) -> Vec<Entry> {
     listed.map(entry).collect()
 }
 
-/// Finds the longest run of every pair of files that has one.
+/// Finds the longest run of each pair of files that has one.
 fn runs<'a>(sources: &[&'a File]) -> Runs<'a> {
     let lines: Vec<Vec<Line<'_>>> = sources.iter().map(|file| significant_lines(file)).collect();
     let texts: Vec<Vec<&str>> =
@@ -109,8 +110,8 @@ fn flip<T>([first, second]: [T; 2]) -> [T; 2] {
     [second, first]
 }
 
-/// Returns the length in lines and the start of the longest run. `starts` holds where windows of [`LINES_MIN`] lines
-/// are equal; windows that follow each other in both places are one run.
+/// Returns the length and the start of the longest run. `starts` contains the starts of all equal windows of
+/// [`LINES_MIN`] lines. Windows that follow each other in both places belong to one run.
 fn longest(starts: &BTreeSet<[usize; 2]>) -> Option<(usize, [usize; 2])> {
     let follows = |[first, second]: [usize; 2], by: usize| starts.contains(&[first + by, second + by]);
     let begins = |[first, second]: &[usize; 2]| {
@@ -144,7 +145,7 @@ fn unlisted(runs: &Runs<'_>, repeated: &[Entry]) -> Vec<Finding> {
         .collect()
 }
 
-/// Returns what is not right about an entry any more.
+/// Returns a finding if an entry is out of date; otherwise `None`.
 fn outdated(runs: &Runs<'_>, entry: &Entry) -> Option<Finding> {
     let covered: Vec<_> = runs.iter().filter(|(paths, _)| entry.covers(paths)).collect();
     let takes_part = |file: &&String| covered.iter().any(|(paths, _)| paths.contains(&file.as_str()));

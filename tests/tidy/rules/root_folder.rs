@@ -4,7 +4,7 @@ use crate::finding::Finding;
 use crate::repository::Repository;
 use std::collections::BTreeMap;
 
-/// The allowed folders: those of the sources and those of tools.
+/// The allowed folders, for sources and for tools.
 const FOLDERS: [&str; 11] = [
     "server",
     "client-sdk",
@@ -19,7 +19,7 @@ const FOLDERS: [&str; 11] = [
     ".github",
 ];
 
-/// The allowed files. A file whose name begins with a dot belongs to a tool and is allowed too.
+/// The allowed files. Files whose names begin with a dot belong to tools and are always allowed.
 const FILES: [&str; 6] =
     ["Cargo.toml", "Cargo.lock", "README.md", "LICENSE-MIT", "LICENSE-APACHE", "rust-toolchain.toml"];
 
@@ -29,7 +29,7 @@ const REQUIRED: [&str; 4] = ["Cargo.toml", "Cargo.lock", "LICENSE-MIT", "LICENSE
 /// Finds files and folders that do not belong at the root, and required files that are missing.
 pub fn check(repository: &Repository) -> Vec<Finding> {
     let paths = repository.files.iter().map(|file| file.path.as_str());
-    // The map gives one finding for a folder, not one for each of its files.
+    // Use a map, so that a folder gives one finding instead of one for each of its files.
     let tops: BTreeMap<&str, bool> =
         paths.map(|path| path.split_once('/').map_or((path, false), |(folder, _)| (folder, true))).collect();
     let strangers = tops.iter().filter(|(name, is_folder)| !belongs(name, **is_folder));

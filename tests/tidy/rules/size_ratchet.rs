@@ -1,8 +1,8 @@
-//! Files, functions, folders and packages stay small. Those above the limit may only shrink.
+//! Files, functions, folders and packages must stay small. Those above the limit may only shrink.
 //!
-//! `tests/tidy/ratchet.toml` holds the limits and the exceptions. `TIDY_BLESS=1` replaces the
-//! exceptions with the measured sizes, so the diff shows a reviewer which have grown. A package
-//! has no exceptions, because a package that is too large has to be split.
+//! `tests/tidy/ratchet.toml` contains the limits and the exceptions. `TIDY_BLESS=1` replaces the exceptions with the
+//! measured sizes, so that the diff shows which have grown. A package has no exceptions: one that is too large must be
+//! split.
 
 use crate::finding::Finding;
 use crate::manifest::packages;
@@ -19,7 +19,7 @@ const RATCHET: &str = "tests/tidy/ratchet.toml";
 const EXTENSIONS: [&str; 14] =
     ["rs", "wgsl", "sql", "ts", "tsx", "js", "mjs", "css", "html", "kt", "kts", "swift", "py", "sh"];
 
-/// A listed exception must be lowered if the measured size is less than this percentage of it.
+/// An exception must be lowered if the measured size is less than this percentage of it.
 const SLACK_PERCENT: usize = 90;
 
 /// A kind of thing with a size limit: its name, its section and key in the ratchet, and its unit.
@@ -56,11 +56,11 @@ const KINDS: [Kind; 4] = [
     },
 ];
 
-/// Sizes by name. Files (`path`), functions (`path::function`) and packages (their folder) are measured in lines,
-/// folders in files.
+/// Sizes by name. The size of a file (`path`), a function (`path::function`) or a package (its folder) is in lines, and
+/// the size of a folder is in files.
 type Sizes = BTreeMap<String, usize>;
 
-/// One limit, and the exceptions from it.
+/// A limit and its exceptions.
 #[derive(Debug, PartialEq, Eq)]
 struct Limit {
     most: usize,
@@ -117,7 +117,7 @@ fn measure(repository: &Repository) -> [Sizes; 4] {
     [files, functions, folders, packages.collect()]
 }
 
-/// Measures the functions of a file. If several have the same name, the longest counts.
+/// Measures the functions of a file. If several have the same name, the longest one is measured.
 fn measure_functions(file: &File, lines: &mut Sizes) {
     for function in functions(file.tokens().unwrap_or_default()) {
         let longest = lines.entry(format!("{}::{}", file.path, function.name)).or_default();
@@ -150,7 +150,7 @@ impl Limit {
         self.exceptions.get(name).copied().unwrap_or(self.most)
     }
 
-    /// Returns advice on tightening a listed exception; `None` if the exception still fits.
+    /// Returns advice on lowering a listed exception; `None` if the exception still fits.
     fn advice(&self, kind: &Kind, measured: Option<&usize>, listed: usize) -> Option<String> {
         match measured {
             None => Some(format!("no longer exists. Remove its exception from {RATCHET}")),
@@ -241,7 +241,7 @@ mod tests {
                 ("a/src/lib.rs", &lines(10)),
                 ("a/src/b/c.rs", &lines(10)),
                 ("a/src/d.rs", &lines(last)),
-                // Neither tests nor other languages count, nor does a package with a similar name.
+                // Tests, other languages, and packages with a similar name must not be counted.
                 ("a/tests/e.rs", &lines(10)),
                 ("a/src/f.py", &lines(10)),
                 ("ab/src/g.rs", &lines(10)),

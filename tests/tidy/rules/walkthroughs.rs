@@ -1,4 +1,5 @@
-//! The walkthroughs link to definitions in files. Every link must be valid, and the walk of an update must stay short.
+//! The walkthroughs link to definitions in files. Every link must be valid, and the walk of an update must go through
+//! few files.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +7,7 @@ use crate::finding::Finding;
 use crate::repository::Repository;
 
 const PAGE: &str = "docs/walkthroughs.md";
-/// Heading of the walk that may name at most [`FILES_MAX`] different files.
+/// The heading of the walk that may name at most [`FILES_MAX`] different files.
 const COUNTED: &str = "## An update, from the socket to the published version";
 const FILES_MAX: usize = 11;
 
@@ -57,7 +58,7 @@ fn links(line: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// Returns `true` if the source defines `name`. For `Type::method`, it looks only for the method.
+/// Returns `true` if the source defines `name`. For `Type::method`, only the method is searched.
 fn defines(source: &str, name: &str) -> bool {
     let last = name.rsplit("::").next().unwrap_or(name);
     ["fn ", "struct ", "enum ", "trait "].iter().any(|kind| {
