@@ -13,7 +13,7 @@ use std::process::Command;
 
 /// The task whose privacy guarantee is audited.
 const AUDITED: &str = "examples/digits/private-task.toml";
-/// Size and confidence of the audit. At this confidence, one in a thousand audits rejects a correct build by chance.
+/// The size and confidence of the audit. One in a thousand audits rejects a correct build by chance.
 const AUDIT: [&str; 6] = ["--canaries", "5000", "--rounds", "20", "--confidence", "0.999"];
 
 /// The extent of the campaign.
@@ -39,7 +39,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// One part of the campaign. If it fails, the others still run, and the summary names it.
+/// One part of the campaign. If a part fails, the others still run, and the summary names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Part {
     /// Simulates a coordinator and its clients under faults
@@ -112,7 +112,7 @@ fn simulation(test: &str, arguments: &Arguments) -> Result<Outcome, Failure> {
     let mut settings = Settings { names: vec![test.to_owned()], is_told: true, ..Settings::default() };
     let seeds = [("FOLKMOOT_SEEDS", arguments.seeds), ("FOLKMOOT_FIRST_SEED", arguments.first_seed)];
     settings.environment.extend(seeds.map(|(name, value)| (name.to_owned(), value.to_string())));
-    // 100,000 seeds take hours on two cores.
+    // 100,000 seeds take hours on two cores, so the limit is long.
     settings.limit = std::time::Duration::from_hours(12);
     let simulation = programs()?.into_iter().filter(|program| program.name.ends_with(" simulation"));
     run_programs(&simulation.collect::<Vec<_>>(), &settings)

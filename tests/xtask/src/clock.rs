@@ -1,4 +1,4 @@
-//! The only place where these commands read the clock. They use it to report how long a stage took.
+//! The only place where these commands read the clock. They use it to measure how long a stage takes.
 
 use std::time::Instant;
 

@@ -8,7 +8,7 @@ use std::process::Stdio;
 /// A committed document.
 #[derive(Debug)]
 pub struct Document {
-    /// The path from the workspace's root.
+    /// The document's path, relative to the root of the workspace.
     pub path: &'static str,
     /// The arguments with which the `folkmoot` program prints the document.
     pub question: &'static [&'static str],
@@ -20,7 +20,8 @@ impl Document {
     /// Writes the document, or compares it with the committed one.
     ///
     /// # Errors
-    /// Fails if the document cannot be generated or written. A comparison names the first line that differs.
+    /// Fails if the document cannot be generated or written, or if the committed one differs. The error names the first
+    /// line that differs.
     pub fn write_or_check(&self, is_check: bool) -> Result<(), Failure> {
         let generated = self.generate()?;
         let path = root().join(self.path);

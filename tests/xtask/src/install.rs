@@ -13,18 +13,18 @@ use std::{env, fs};
 
 /// A tool that cargo cannot install.
 struct Requirement {
-    /// Its packages on Debian and Ubuntu.
+    /// The tool's packages on Debian and Ubuntu.
     apt_packages: &'static [&'static str],
-    /// Its name and purpose, and how to install it without apt.
+    /// The tool's name and purpose, and the commands that install it without apt.
     advice: &'static str,
-    /// Set if the tests can run without it. Tests that need it are then skipped, with a message.
+    /// True if the tests can run without the tool. Tests that need it are then skipped, with a message.
     optional: bool,
     is_present: fn() -> bool,
 }
 
 const REQUIREMENTS: [Requirement; 13] = [
     Requirement {
-        // gcc cannot link without the headers, but only recommends their package.
+        // gcc cannot link without these headers, but its package only recommends them.
         apt_packages: &["gcc", "libc6-dev"],
         advice: "a C compiler: Xcode's command line tools, `dnf install gcc`, `pacman -S gcc`",
         optional: false,
@@ -152,7 +152,7 @@ fn apt_get() -> Option<Vec<&'static str>> {
     let as_root = vec!["env", "DEBIAN_FRONTEND=noninteractive", "apt-get"];
     match is_root() {
         true => Some(as_root),
-        // sudo works if a person can type the password, or if it needs none.
+        // sudo works if a person can type the password, or if no password is needed.
         false
             if in_path("sudo")
                 && (stdin().is_terminal() || succeeds(Command::new("sudo").args(["-n", "true"]))) =>
@@ -222,7 +222,8 @@ fn has_postgres() -> bool {
     path_folders().iter().chain(&postgres_folders()).any(|folder| has_both(folder))
 }
 
-/// Returns the folders of PostgreSQL's server programs. Debian has one for each version, none of them in the path.
+/// Returns the folders of PostgreSQL's server programs. Debian has one folder for each version, and none of them is in
+/// the path.
 fn postgres_folders() -> Vec<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     versions.map(|version| version.path().join("bin")).collect()

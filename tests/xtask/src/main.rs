@@ -1,5 +1,4 @@
-//! The project's own commands: `cargo xtask test`, `cargo xtask campaign`, `cargo xtask openapi`, `cargo xtask schema`, `cargo xtask bench`,
-//! `cargo xtask wasm`, `cargo xtask console`, `cargo xtask python`, `cargo xtask reproduce`, `cargo xtask fuzz`.
+//! The project's own commands for tests, benchmarks, generated files and packages. `cargo xtask --help` lists them.
 //!
 //! # How to add a command
 //! Write `<command>.rs` with a struct `Arguments` and a function `run`, and add a variant to [`Command`].
@@ -44,7 +43,7 @@ enum Command {
     Test(suite::Arguments),
     /// Runs the tests that take too long for every commit: simulations, fuzzing, audits, memory, mutants
     Campaign(campaign::Arguments),
-    /// Repeats tests beside busy threads, to find flaky tests
+    /// Repeats tests while other threads keep the processor busy, to find flaky tests
     Repeat(repeat::Arguments),
     /// Writes server/api/openapi.json from the code, or checks that it is up to date
     Openapi(openapi::Arguments),

@@ -18,7 +18,8 @@ pub struct Arguments {
 /// Writes the document, or compares it with the committed one.
 ///
 /// # Errors
-/// Fails if the document cannot be generated or written. A comparison names the first line that differs.
+/// Fails if the document cannot be generated or written, or if the committed one differs. The error names the first
+/// line that differs.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     DOCUMENT.write_or_check(arguments.check)
 }

@@ -1,4 +1,4 @@
-//! The outcome of a stage that does not fail.
+//! The outcome of a stage that did not fail.
 
 use crate::workspace::{Failure, is_build_server};
 use std::time::Duration;
@@ -6,13 +6,13 @@ use std::time::Duration;
 /// The outcome of a stage.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Tests that passed.
+    /// The number of tests that passed.
     pub passed: usize,
     /// Skipped tests, each with its reason.
     pub skipped: Vec<Skipped>,
     /// The reason why the whole stage did not run; `None` if it ran.
     pub left_out: Option<String>,
-    /// Durations of single tests, in no particular order.
+    /// The durations of single tests, in no particular order.
     pub durations: Vec<(Duration, String)>,
 }
 
@@ -43,20 +43,21 @@ impl Outcome {
         Ok(Self::unavailable(stage, why))
     }
 
-    /// Creates the outcome of a stage that a build server may skip too, because its tools do not exist on every system.
+    /// Creates the outcome of a stage that even a build server may skip, because the stage's tools do not exist on
+    /// every system.
     pub fn unavailable(stage: &str, why: String) -> Self {
         println!("xtask: {stage}: SKIPPED: {why}");
         Self { left_out: Some(why), ..Self::default() }
     }
 
-    /// Adds the tests of another part of the stage.
+    /// Adds the results of another part of the stage.
     pub fn add(&mut self, other: Self) {
         self.passed += other.passed;
         self.skipped.extend(other.skipped);
         self.durations.extend(other.durations);
     }
 
-    /// Prints the skipped tests, and rejects them on a build server, where every tool is available.
+    /// Prints the skipped tests. Fails if there are any on a build server, where every tool must be available.
     ///
     /// # Errors
     /// Returns the number of skipped tests on a build server.

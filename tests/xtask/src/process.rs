@@ -1,4 +1,4 @@
-//! Starts and watches other programs, and kills each with all its child processes.
+//! Starts and watches other programs. Kills a program together with all its child processes.
 
 use crate::workspace::{Failure, root};
 use std::io::{BufRead, BufReader};
@@ -11,8 +11,8 @@ use std::{iter, thread};
 
 use crate::clock;
 
-/// The time limit of a program without its own limit. It exists to kill a program that hangs, so it is several times
-/// the duration of the slowest program on a slow machine.
+/// The time limit of a program that has no limit of its own. Its only purpose is to kill programs that hang, so it is
+/// several times the duration of the slowest program on a slow machine.
 const LIMIT: Duration = Duration::from_secs(45 * 60);
 
 /// The time limit for a server to become ready.
@@ -54,7 +54,7 @@ pub fn run(command: &mut Command) -> Result<(), Failure> {
 /// Runs a command like [`run`], with a different time limit.
 ///
 /// # Errors
-/// The errors of [`run`].
+/// As for [`run`].
 pub fn run_within(command: &mut Command, limit: Duration) -> Result<(), Failure> {
     let mut running = Running::start(command)?;
     let started = clock::now();
@@ -72,7 +72,7 @@ pub fn run_within(command: &mut Command, limit: Duration) -> Result<(), Failure>
 /// Runs a command like [`run`], prints its standard output, and calls `read` with each line.
 ///
 /// # Errors
-/// The errors of [`run`].
+/// As for [`run`].
 pub fn run_reading(command: &mut Command, mut read: impl FnMut(&str)) -> Result<(), Failure> {
     follow(command, LIMIT, |line| {
         println!("{line}");
@@ -85,7 +85,7 @@ pub fn run_reading(command: &mut Command, mut read: impl FnMut(&str)) -> Result<
 /// line.
 ///
 /// # Errors
-/// Fails if the command fails, a line comes too late, or `read` fails.
+/// Fails if the command cannot start, it fails, a line comes too late, or `read` fails.
 pub fn follow(
     command: &mut Command,
     first: Duration,

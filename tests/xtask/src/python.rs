@@ -15,7 +15,7 @@ pub fn is_present() -> bool {
     succeeds(Command::new("python3").args(["-c", "import venv, ensurepip"]))
 }
 
-/// Returns the interpreter with the packages, if it is installed.
+/// Returns the interpreter that has the packages; `None` if it is not installed.
 pub fn interpreter() -> Option<PathBuf> {
     let python = environment().join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
     has_packages(&python).then_some(python)

@@ -1,4 +1,4 @@
-//! `cargo xtask repeat`: repeats tests beside busy threads, to find flaky tests.
+//! `cargo xtask repeat`: repeats tests while other threads keep the processor busy, to find flaky tests.
 
 use crate::process::run_reading;
 use crate::stages::browser;
@@ -13,7 +13,7 @@ use std::thread;
 /// The tests to repeat, and the number of repetitions.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Parts of test names; without any, all tests of the programs run
+    /// Parts of test names; by default, all tests of the programs run
     names: Vec<String>,
     /// Run only test programs whose name contains this text, such as `e2e`
     #[arg(long, value_name = "NAME")]
@@ -32,7 +32,7 @@ pub struct Arguments {
 /// Repeats the tests until one fails.
 ///
 /// # Errors
-/// Returns the failure and the number of the repetition.
+/// Returns the failure and the number of the repetition in which it occurred.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let repetition = repetition(arguments)?;
     let is_over = AtomicBool::new(false);
@@ -71,7 +71,7 @@ fn repetition(arguments: &Arguments) -> Result<Box<dyn Fn() -> Result<(), Failur
     settings.environment.extend(vulkan::variables()?);
     Ok(Box::new(move || {
         let outcome = run_programs(&programs, &settings)?;
-        // Without this check, a misspelt name would pass every repetition.
+        // Without this check, every repetition with a misspelt name would pass.
         match outcome.passed {
             0 => {
                 Err(Failure("no test ran: no test name contains the given text. Check the names".to_owned()))

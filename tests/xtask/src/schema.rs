@@ -24,7 +24,8 @@ pub struct Arguments {
 /// Writes the schema and the page of all keys, or compares them with the committed files.
 ///
 /// # Errors
-/// Fails if a document cannot be generated or written. A comparison names the first line that differs.
+/// Fails if a document cannot be generated or written, or if a committed one differs. The error names the first line
+/// that differs.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     DOCUMENTS.iter().try_for_each(|document| document.write_or_check(arguments.check))
 }

@@ -1,6 +1,6 @@
 //! The random seed of a test run, used by property tests and the simulation.
 //!
-//! It is derived from the commit. Every commit tests new cases, and every run can be repeated exactly.
+//! The seed is derived from the commit. So every commit tests new cases, and every run can be repeated exactly.
 
 use crate::process::output;
 use crate::workspace::root;
@@ -33,7 +33,7 @@ impl Seed {
     }
 
     fn of(commit: &str) -> Self {
-        // 48 bits, which every JSON reader represents exactly.
+        // Use 48 bits, because every JSON reader represents them exactly.
         match commit.get(..12).and_then(|digits| u64::from_str_radix(digits, 16).ok()) {
             Some(number) => Self { number, origin: format!("commit {}", &commit[..12]) },
             None => Self { number: WITHOUT_COMMIT, origin: "no commit".to_owned() },

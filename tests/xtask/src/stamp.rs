@@ -1,4 +1,4 @@
-//! Remembers the inputs of a slow step that succeeded, so that it does not run again for the same content.
+//! Records the inputs of a slow step that succeeded, so that the step does not run again for the same content.
 
 use crate::workspace::{Failure, target};
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ impl Stamp {
     /// Reads the files, and all files in the folders, for a step with this name.
     ///
     /// # Errors
-    /// Names the file that cannot be read. A missing path is recorded as missing and is no error.
+    /// Names the file that cannot be read. A missing path is recorded as missing; it is not an error.
     pub fn of(step: &str, paths: &[PathBuf]) -> Result<Self, Failure> {
         let mut files = BTreeSet::new();
         paths.iter().try_for_each(|path| collect(path, &mut files))?;

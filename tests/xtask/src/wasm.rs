@@ -1,4 +1,4 @@
-//! `cargo xtask bench codec-wasm`: measures the codecs as WebAssembly, in Node.js in place of a browser.
+//! `cargo xtask bench codec-wasm`: measures the codecs as WebAssembly, in Node.js instead of a browser.
 
 use crate::process::{run, succeeds};
 use crate::workspace::{Failure, cargo, root, target};

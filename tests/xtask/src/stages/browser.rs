@@ -56,7 +56,7 @@ pub fn run() -> Result<Outcome, Failure> {
 /// Measures the memory of a page over 200 rounds.
 ///
 /// # Errors
-/// The errors of [`run`].
+/// As for [`run`].
 pub fn campaign() -> Result<Outcome, Failure> {
     if let Some(missing) = missing() {
         return Outcome::left_out(

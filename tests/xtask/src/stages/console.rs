@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const FOLDER: &str = "server/console";
-/// The folder of the built files, within [`FOLDER`].
+/// The folder of the built files, relative to [`FOLDER`].
 const BUILT: &str = "dist/app";
 /// The sources of the built files.
 const SOURCES: [&str; 7] = [
@@ -47,7 +47,7 @@ pub fn run() -> Result<(), Failure> {
 /// Builds the console in a separate folder, and compares it with the committed files.
 ///
 /// # Errors
-/// The errors of [`run`], and the first committed file that differs from the build.
+/// As for [`run`]. Also fails if a committed file differs from the build, and names the first such file.
 pub fn test() -> Result<Outcome, Failure> {
     if !tools::has_node() {
         return Outcome::left_out("console", "Node.js is missing. Run `cargo xtask test --only install`");

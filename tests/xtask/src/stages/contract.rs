@@ -11,7 +11,7 @@ use std::process::Command;
 use std::{env, fs};
 
 const CONFIG: &str = "tests/contract/schemathesis.toml";
-/// The number of random requests for each operation, in addition to the requests that cover each part of its schema.
+/// The number of random requests for each operation. Further requests cover each part of the operation's schema.
 const EXAMPLES: &str = "20";
 
 /// Starts a coordinator and runs the comparison.
@@ -23,7 +23,7 @@ pub fn test() -> Result<Outcome, Failure> {
         let why = "Python or its packages are missing. Run `cargo xtask test --only install`";
         return Outcome::left_out("contract", why);
     };
-    // The same arguments as for Kotlin and Python, so that nothing is compiled twice.
+    // Use the same arguments as the stages for Kotlin and Python, so that nothing is compiled twice.
     let mut build = cargo(&["build", "--workspace", "--lib", "--test", "tidy"]);
     build.args(["--bin", "uniffi-bindgen", "--bin", "folkmoot"]);
     println!("xtask: contract: {}", spelled(&build));
@@ -61,7 +61,7 @@ pub fn test() -> Result<Outcome, Failure> {
     outcome.complete()
 }
 
-/// Runs a small demo and returns its coordinator's data folder, which contains a task with rounds and model versions.
+/// Runs a small demo. Returns the data folder of its coordinator, which contains a task with rounds and model versions.
 fn trained(folder: &Path) -> Result<PathBuf, Failure> {
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder)

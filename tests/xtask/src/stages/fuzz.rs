@@ -1,8 +1,8 @@
 //! `cargo xtask fuzz`: searches for bytes that make a decoder panic or exceed its memory limit.
 //!
-//! The targets of `tests/fuzz` are built with the coverage that libFuzzer needs and run one after the other. A few
-//! flags of the stable compiler do the work of cargo-fuzz here. The inputs of findings stay in `fuzz/<target>/found` in
-//! the target folder; run one again with `cargo xtask fuzz --input FILE <target>`.
+//! The targets of `tests/fuzz` are built with the coverage that libFuzzer needs, and run one after the other. Flags of
+//! the stable compiler replace cargo-fuzz. The inputs of findings are kept in `fuzz/<target>/found` in the target
+//! folder. To run one again, use `cargo xtask fuzz --input FILE <target>`.
 
 use crate::process::{run as run_command, spelled};
 use crate::workspace::{Failure, cargo, target as target_folder};
@@ -31,17 +31,17 @@ const COVERAGE: [&str; 6] = [
 ];
 /// The environment variable with the folder into which a target writes its seeds at the start.
 const SEEDS_VARIABLE: &str = "FOLKMOOT_FUZZ_SEEDS";
-/// The longest input: about twice the longest seed of most targets.
+/// The maximum length of an input, in bytes: about twice the longest seed of most targets.
 const INPUT_BYTES_MAX: u32 = 16 << 10;
-/// The memory limit of a target with all its inputs. Each single input has a much smaller limit.
+/// The memory limit of a target for all its inputs, in MiB. Each input has a much smaller limit.
 const MEMORY_MEBIBYTES_MAX: u32 = 1024;
-/// The time limit of one input. An input that takes longer is a finding.
+/// The time limit for one input, in seconds. An input that takes longer is a finding.
 const INPUT_SECONDS_MAX: u32 = 10;
 
 /// The targets to run, and their run time.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Target to run; without it, all targets run except the coordinator's
+    /// Target to run; by default, all targets except the coordinator's
     #[arg(value_parser = every_target())]
     target: Option<String>,
     /// Also run the coordinator's targets
@@ -83,7 +83,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let host = host()?;
     let folder = target_folder().join("fuzz");
     let mut build = cargo(&["build", "--locked", "--release", "--manifest-path", MANIFEST]);
-    // With an explicit target, cargo does not pass the coverage flags to build scripts, which link no fuzzer.
+    // With an explicit target, cargo does not use the coverage flags for build scripts, which are not linked with a
+    // fuzzer.
     build.args(["--target", &host]).arg("--target-dir").arg(&folder).env("RUSTFLAGS", COVERAGE.join(" "));
     let targets: Vec<&str> = every_target().into_iter().filter(|target| arguments.names(target)).collect();
     build.args(targets.iter().flat_map(|target| ["--bin", target]));
@@ -91,7 +92,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         build.args(["--features", "coordinator"]);
     }
     if arguments.seconds <= BRIEF_SECONDS {
-        // Optimising takes longer than a brief run gains from it.
+        // In a brief run, optimising would take longer than it saves.
         build.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
     }
     println!("xtask: fuzz: {}", spelled(&build));
@@ -111,10 +112,10 @@ fn every_target() -> Vec<&'static str> {
     [&TARGETS[..], &COORDINATOR_TARGETS[..]].concat()
 }
 
-/// Runs one target. Its folder keeps the corpus, the inputs that reached new code, from run to run.
+/// Runs one target. Its folder keeps the corpus between runs: the inputs that reached new code.
 fn search(target: &str, program: &Path, folder: &Path, seconds: u32) -> Result<(), Failure> {
     let [seeds, corpus, found] = ["seeds", "corpus", "found"].map(|name| folder.join(name));
-    // Remove seeds of earlier versions: an outdated format only costs time.
+    // Remove the seeds of earlier versions, because an outdated format only costs time.
     let _ = fs::remove_dir_all(&seeds);
     for folder in [&seeds, &corpus, &found] {
         fs::create_dir_all(folder)
@@ -134,7 +135,7 @@ fn search(target: &str, program: &Path, folder: &Path, seconds: u32) -> Result<(
     let mut command = Command::new(program);
     command.args(limits).arg("-print_final_stats=1").args([&corpus, &seeds]);
     let outcome = run_command(command.env(SEEDS_VARIABLE, &seeds).stderr(file));
-    // The fuzzer also logs every input that reached new code, in lines that begin with `#`.
+    // The fuzzer also logs every input that reached new code. These lines begin with `#`.
     let is_told = |line: &&str| outcome.is_err() && !line.starts_with('#') || line.starts_with("stat::");
     let log = fs::read(&log).unwrap_or_default();
     String::from_utf8_lossy(&log).lines().filter(is_told).for_each(|line| println!("{line}"));

@@ -1,4 +1,4 @@
-//! The Kotlin package: the native library, the generated Kotlin sources, and the tests on the JVM.
+//! Builds and tests the Kotlin package: the native library, the generated Kotlin sources, and the tests on the JVM.
 
 use crate::outcome::{Outcome, Skipped};
 use crate::process::{run as run_command, run_reading, spelled, succeeds};
@@ -26,7 +26,7 @@ pub fn test() -> Result<Outcome, Failure> {
             "Java 17 or Maven is missing. Run `cargo xtask test --only install`",
         );
     }
-    // The same arguments as for Python, so that nothing is compiled twice.
+    // Use the same arguments as the stage for Python, so that nothing is compiled twice.
     let mut build = cargo(&["build", "--workspace", "--lib", "--test", "tidy"]);
     build.args(["--bin", "uniffi-bindgen", "--bin", "folkmoot"]);
     println!("xtask: kotlin: {}", spelled(&build));

@@ -1,4 +1,4 @@
-//! One test with clients in all languages, built by the stages before, in the same rounds.
+//! Runs one test in which clients in all languages take part in the same rounds. Earlier stages must have built them.
 
 use super::{browser, kotlin, wheel};
 use crate::outcome::Outcome;

@@ -1,5 +1,5 @@
-//! Linters for shell scripts, TypeScript and JavaScript. The Python linter runs in the stage `python`, because it needs
-//! that stage's environment.
+//! Runs linters for shell scripts, TypeScript and JavaScript. The Python linter runs in the stage `python`, because it
+//! needs the environment of that stage.
 
 use crate::outcome::{Outcome, Skipped};
 use crate::process::{run as run_command, spelled, succeeds};

@@ -1,4 +1,4 @@
-//! Type-checks the client for iOS and Android, so that every commit compiles there.
+//! Type-checks the client for iOS and Android, so that every commit compiles for both.
 //!
 //! This stage generates no machine code and links nothing, because linking needs Apple's and Google's tools
 //! (`build-xcframework.sh`, `build-native.sh`). `cargo xtask campaign` also generates machine code.
@@ -11,7 +11,7 @@ use std::process::Command;
 
 const TARGETS: [&str; 2] = ["aarch64-apple-ios", "aarch64-linux-android"];
 const CHECK: [&str; 5] = ["check", "--locked", "--package", "folkmoot-mobile", "--lib"];
-/// The cargo argument of the slim variant. The packages' build scripts pass it to cargo for `--slim`.
+/// The cargo argument for the slim variant. The packages' build scripts pass it for `--slim`.
 const SLIM: &str = "--no-default-features";
 /// Flags for clang without an SDK. The C code of two dependencies needs few system headers.
 const C_FLAGS: &str = "-ffreestanding -DRING_CORE_NOSTDLIBINC=1";
@@ -29,12 +29,12 @@ pub fn is_present() -> bool {
 pub fn test() -> Result<Outcome, Failure> {
     write_swift()?;
     compile(&CHECK, &TARGETS)?;
-    // One target is enough: the slim variant removes the same code on every system, and most of its crates are
+    // One target is enough for the slim variant: it removes the same code on every system, and most of its crates are
     // already checked.
     compile(&[&CHECK[..], &[SLIM]].concat(), &TARGETS[1..])
 }
 
-/// Also generates machine code, like a release of the packages.
+/// Generates machine code, too, like a release of the packages.
 ///
 /// # Errors
 /// Fails if the library does not compile.
@@ -83,8 +83,8 @@ fn add_target(target: &str) -> bool {
     succeeds(&mut add)
 }
 
-/// Generates the Swift sources. The Swift generator is the strictest about the facade, and runs without a Swift
-/// compiler.
+/// Generates the Swift sources. Of all generators, the Swift one is the strictest about the facade, and it needs no
+/// Swift compiler.
 fn write_swift() -> Result<(), Failure> {
     let mut build = cargo(&["build", "--workspace", "--lib", "--test", "tidy"]);
     run_command(build.args(["--bin", "uniffi-bindgen", "--bin", "folkmoot"]))?;
@@ -100,7 +100,8 @@ fn write_swift() -> Result<(), Failure> {
 mod tests {
     use super::*;
 
-    /// Shell functions in place of the tools. `cargo` prints its arguments and stops the script before it writes files.
+    /// Shell functions that replace the tools. `cargo` prints its arguments and stops the script before it writes
+    /// files.
     const STUBS: &str = r#"
         cargo() {
             echo "cargo $*" >&2

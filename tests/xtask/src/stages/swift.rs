@@ -1,4 +1,4 @@
-//! The Swift package: the generated sources, and the tests on Linux or macOS.
+//! Builds and tests the Swift package: the generated sources, and the tests on Linux or macOS.
 
 mod debian;
 
@@ -26,7 +26,7 @@ pub fn test() -> Result<Outcome, Failure> {
         Ok(swift) => swift,
         Err(Failure(why)) => return Ok(Outcome::unavailable("swift", why)),
     };
-    // The same packages as for Python, so that nothing is compiled twice.
+    // Use the same packages as the stage for Python, so that nothing is compiled twice.
     let mut build = cargo(&["build", "--locked", "--workspace", "--lib", "--test", "tidy"]);
     build.args(["--bin", "uniffi-bindgen", "--bin", "folkmoot"]);
     println!("xtask: swift: {}", spelled(&build));

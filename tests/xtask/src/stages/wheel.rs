@@ -1,4 +1,4 @@
-//! The Python package: the native library, the generated module, the wheel with both, and the tests.
+//! Builds and tests the Python package: the native library, the generated module, the wheel with both, and the tests.
 
 pub mod torch;
 
@@ -92,8 +92,8 @@ pub fn test() -> Result<Outcome, Failure> {
         println!("xtask: python: {}", spelled(&lint));
         run_command(&mut lint)?;
     }
-    // Builds the coordinator too. With a test target on the command line, cargo selects the same features as for all
-    // targets.
+    // This also builds the coordinator. With a test target on the command line, cargo selects the same features as for
+    // all targets.
     let mut build = cargo(&["build", "--workspace", "--lib", "--test", "tidy"]);
     build.args(["--bin", "uniffi-bindgen", "--bin", "folkmoot"]);
     let wheel = make(&mut build, "debug")?;
@@ -122,7 +122,7 @@ pub fn test() -> Result<Outcome, Failure> {
             outcome.add(ran);
             outcome.complete()
         }
-        // Without Debian's PyTorch, these tests stay skipped: PyPI's package has several gigabytes.
+        // Without Debian's PyTorch, these tests are skipped: PyPI's package has a size of several gigabytes.
         None => Ok(outcome),
     }
 }
@@ -176,7 +176,8 @@ fn make(build: &mut Command, profile: &str) -> Result<PathBuf, Failure> {
     let copied = native.join(self::library());
     fs::copy(&library, &copied).map_err(|error| Failure(format!("{}: {error}", copied.display())))?;
     if profile == OPTIMISED {
-        // Strip only now, because the generator reads the symbols. If it fails, the library is larger but works.
+        // Strip the library only now, because the generator reads its symbols. If stripping fails, the library is
+        // larger but works.
         succeeds(
             Command::new("strip")
                 .arg(if cfg!(target_os = "macos") { "-x" } else { "--strip-unneeded" })

@@ -32,7 +32,8 @@ pub fn doc() -> Result<Outcome, Failure> {
     call("doc", doc)
 }
 
-/// Builds everything. `-p folkmoot-cli` would have fewer features than the tests and would compile crates twice.
+/// Builds everything. A build with `-p folkmoot-cli` would select fewer features than the tests and would compile
+/// crates twice.
 pub fn build() -> Result<Outcome, Failure> {
     call("build", cargo(&["build", "--locked", "--workspace", "--all-targets"]))
 }

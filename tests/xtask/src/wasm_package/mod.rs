@@ -33,7 +33,7 @@ pub struct Arguments {
 /// The number of lines in each list of `--explain`.
 const EXPLAINED: usize = 40;
 
-/// One of the two modules. The package chooses in the browser which of them to load.
+/// One of the two modules. In the browser, the package chooses which of them to load.
 #[derive(Debug, Clone, Copy)]
 struct Build {
     name: &'static str,
@@ -78,7 +78,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// Builds the package, unless the last build had the same sources.
 ///
 /// # Errors
-/// The errors of [`run`].
+/// As for [`run`].
 pub fn run_if_changed() -> Result<(), Failure> {
     // The build results are part of the stamp, because they may have been removed or built without wasm-opt.
     const PATHS: [&str; 9] = [

@@ -17,7 +17,8 @@ pub fn bytes_by_crate(functions: &[(String, u64)]) -> BTreeMap<String, u64> {
     by_crate
 }
 
-/// Returns the name and size in bytes of each function of a module. Returns none if the module cannot be parsed.
+/// Returns the name and the size in bytes of each function of a module. The list is empty if the module cannot be
+/// parsed.
 pub fn functions(module: &[u8]) -> Vec<(String, u64)> {
     let mut found = Found::default();
     let mut reader = Reader(module.get(8..).unwrap_or_default());

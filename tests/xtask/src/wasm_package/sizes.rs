@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 pub struct Size {
     pub name: &'static str,
     pub bytes: u64,
-    /// Bytes after gzip, as a server sends the module.
+    /// The number of bytes after gzip, as a server sends the module.
     pub compressed: u64,
     pub bytes_max: u64,
-    /// Bytes of code by crate, before wasm-opt.
+    /// The number of bytes of code for each crate, before wasm-opt.
     pub by_crate: BTreeMap<String, u64>,
 }
 

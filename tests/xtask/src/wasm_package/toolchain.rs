@@ -1,6 +1,6 @@
-//! Finds a compiler for WebAssembly: the one in the system's packages if it is installed, else rustup's.
+//! Finds a compiler for WebAssembly: the system's if it is installed, otherwise rustup's.
 //!
-//! The standard library is compiled too, without panic messages and for size rather than speed.
+//! The standard library is compiled, too, without panic messages and optimised for size instead of speed.
 
 use crate::process::{announce, run, spelled, succeeds};
 use crate::workspace::{Failure, cargo, root, target};

@@ -9,7 +9,7 @@ use std::process::Command;
 /// The version of the program. It must equal the version of the crate `wasm-bindgen` in the workspace's manifest.
 const WASM_BINDGEN_VERSION: &str = "0.2.130";
 
-/// The oldest major version of Node that Playwright supports. Debian 12 has an older one.
+/// The oldest major version of Node that Playwright supports. Debian 12 has an older version.
 const NODE_MAJOR_MIN: u32 = 20;
 /// The major version of Node that is installed with npm.
 const NODE_MAJOR: u32 = 22;
@@ -42,10 +42,11 @@ pub fn has_node() -> bool {
     succeeds(Command::new("node").arg("--version")) && succeeds(Command::new("npm").arg("--version"))
 }
 
-/// Returns a Node that can drive a browser. If the system's is too old, npm installs one into the target folder.
+/// Returns the path of a Node that can drive a browser. If the system's Node is too old, npm installs one into the
+/// target folder.
 ///
 /// # Errors
-/// Fails if npm cannot install it.
+/// Fails if npm cannot install Node.
 pub fn node_for_browsers() -> Result<PathBuf, Failure> {
     let version = Command::new("node").arg("--version").output();
     let version = version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
@@ -65,7 +66,7 @@ pub fn node_for_browsers() -> Result<PathBuf, Failure> {
     Ok(program)
 }
 
-/// Returns the 20 of `v20.1.0`, or 0 if the text is not a version.
+/// Returns the major version, such as 20 for `v20.1.0`; 0 if the text is not a version.
 fn major(version: &str) -> u32 {
     let digits = version.trim().strip_prefix('v').and_then(|version| version.split('.').next());
     digits.and_then(|digits| digits.parse().ok()).unwrap_or_default()

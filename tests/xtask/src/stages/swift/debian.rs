@@ -1,7 +1,7 @@
 //! Debian's Swift compiler, in a separate Debian system in the target folder.
 //!
-//! Most Linux systems have no package for Swift; Debian 13 has one. Each call has its own mount and process namespaces.
-//! Its mounts are visible only to its processes, and all of them end with the call.
+//! Most Linux systems have no package for Swift, but Debian 13 has one. Each call has its own mount and process
+//! namespaces. Its mounts are visible only to its processes, and all of these end with the call.
 
 use crate::process::{output, run as run_command, succeeds};
 use crate::workspace::{Failure, root, target};
@@ -97,7 +97,7 @@ impl Debian {
     }
 }
 
-/// Prepares a call in new mount and process namespaces, which end with it.
+/// Prepares a call in new mount and process namespaces. The namespaces end with the call.
 fn namespace() -> Command {
     let mut command = Command::new("unshare");
     command.args(["--mount", "--pid", "--fork", "--kill-child"]);

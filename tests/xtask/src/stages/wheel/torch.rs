@@ -6,11 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The skip reason of a test that needs PyTorch.
+/// The reason that a test prints if it is skipped because it needs PyTorch.
 pub const MISSING: &str = "PyTorch is not installed";
 /// The Python for which Debian's packages are built.
 const PYTHON: &str = "/usr/bin/python3";
-/// Packages to install in addition to Debian's. Debian's PyTorch was compiled for NumPy 1.
+/// Packages to install in addition to Debian's. NumPy is an older version, because Debian's PyTorch was compiled for
+/// NumPy 1.
 const PACKAGES: [&str; 4] = ["pytest==9.2.0", "numpy==1.26.4", "onnx==1.23.2", "scikit-learn==1.9.1"];
 
 /// Returns `true` if Debian's PyTorch is installed.

@@ -7,11 +7,11 @@ use serde_json::Value;
 pub enum Event {
     /// A test began.
     Started { name: String },
-    /// A test ended. An ignored test would count as passed, but the workspace has none.
+    /// A test has ended. An ignored test would be reported as passed, but the workspace has none.
     Ended { name: String, passed: bool, seconds: f64, printed: String },
     /// All tests have ended.
     AllEnded { passed: u64 },
-    /// Anything else.
+    /// Any other line.
     Other,
 }
 

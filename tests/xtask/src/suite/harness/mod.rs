@@ -1,8 +1,8 @@
 //! Runs the workspace's test programs with a time limit for each test. Reports the durations and the skipped tests.
 //!
-//! `cargo test` waits forever for a test that hangs, and it counts a test as passed that returned early because a tool
-//! is missing. cargo-nextest has time limits. But without a prebuilt binary, it takes five minutes of processor time to
-//! install, and it starts a process per test, so every GPU test would have to open its adapter again.
+//! `cargo test` waits forever for a test that hangs. It also reports a test as passed that returned early because a
+//! tool is missing. cargo-nextest has time limits, but without a prebuilt binary it takes five minutes of processor
+//! time to install. It also starts a process for each test, so every GPU test would have to open its adapter again.
 //!
 //! A test that cannot run on this system prints `SKIPPED: ` with the reason, and returns.
 
@@ -22,12 +22,12 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The time limit of a test, for tests that hang. The slowest test takes half a minute on two idle cores.
+/// The time limit of a test. It exists for tests that hang: the slowest test takes half a minute on two idle cores.
 pub const TEST_LIMIT: Duration = Duration::from_secs(600);
-/// The number of programs that run at the same time. Some tests wait for clients, retries or timers, and then the other
-/// program uses the cores.
+/// The number of programs that run at the same time. Some tests wait for clients, retries or timers; meanwhile the
+/// other program uses the cores.
 const AT_A_TIME: usize = 2;
-/// The prefix that a test prints before its reason if it cannot run on this system.
+/// The text that a test prints before the reason if it cannot run on this system.
 const SKIPPED: &str = "SKIPPED: ";
 
 /// Settings for the test programs.
@@ -35,13 +35,13 @@ const SKIPPED: &str = "SKIPPED: ";
 pub struct Settings {
     /// Environment variables.
     pub environment: BTreeMap<String, String>,
-    /// Runs only the tests whose name contains one of these texts; all tests if empty.
+    /// The texts of which a test's name must contain at least one; empty for all tests.
     pub names: Vec<String>,
     /// The environment variables that repeat a test with the same random numbers, as a prefix for a shell command.
     pub replay: String,
     /// The time limit of each test.
     pub limit: Duration,
-    /// Also shows the output of tests that passed.
+    /// Whether the output of tests that passed is shown, too.
     pub is_told: bool,
 }
 
@@ -115,7 +115,7 @@ fn run_program(program: &Program, settings: &Settings) -> Result<Ran, Failure> {
     let mut command = Command::new(&program.executable);
     forget_own_package(&mut command);
     command.args(&settings.names).current_dir(&program.folder).envs(&settings.environment);
-    // `cargo test` sets this variable too.
+    // `cargo test` also sets this variable.
     command.env("CARGO_MANIFEST_DIR", &program.folder);
     // Only libtest's unstable JSON format has durations and the output of passed tests. RUSTC_BOOTSTRAP enables it on a
     // stable compiler.
@@ -127,7 +127,7 @@ fn run_program(program: &Program, settings: &Settings) -> Result<Ran, Failure> {
     let name = spelled(&command);
     let ran = state.end();
     match ended {
-        // The failed tests say more than the exit status.
+        // The failed tests are more informative than the exit status.
         Err(_) if told && !ran.failed.is_empty() => Ok(ran),
         Err(Failure(failure)) => {
             Err(Failure(format!("{}: {failure}; {}", program.name, ran.failed.join("; "))))
@@ -212,7 +212,7 @@ impl<'a> State<'a> {
         format!("{replay}cargo test {} -- --exact {name}", self.program.selection)
     }
 
-    /// Counts every test that is still running as failed.
+    /// Treats every test that is still running as failed.
     fn end(mut self) -> Ran {
         for (name, started) in std::mem::take(&mut self.running) {
             let (again, seconds) = (self.again(&name), started.elapsed().as_secs());
