@@ -1,8 +1,8 @@
-//! The style as a test.
+//! Tests of the style rules.
 //!
 //! `cargo test -p folkmoot-tidy` reads every file of the repository and checks the rules that a
 //! machine can check: the direction of dependencies, import cycles between modules, impure code in
-//! pure packages, words that the glossary rejects, the size of files, functions, folders and packages,
+//! pure packages, words that the glossary rejects, phrases that readers stumble over, the size of files, functions, folders and packages,
 //! repetitions, unfinished work, and the contents of the root folder.
 //!
 //! # How to add another rule
@@ -16,6 +16,7 @@ mod repository;
 mod rules;
 mod rust_source;
 mod significant_lines;
+mod words;
 
 use finding::Finding;
 use repository::Repository;
@@ -38,6 +39,7 @@ rules!(
     crate_readme,
     dependency_direction,
     kernel_twins,
+    plain_english,
     provenance,
     purity,
     registries,

@@ -116,7 +116,7 @@ fn check(name: &str, onnx: &[u8]) {
     assert_eq!(
         fs::read(folder.join("plan.json")).expect("a test has what it needs"),
         plan,
-        "FOLKMOOT_BLESS=1 writes it anew"
+        "FOLKMOOT_BLESS=1 writes it again"
     );
     let kept = fs::read(folder.join("update.bin")).expect("a test has what it needs");
     assert_eq!(kept.len(), bytes.len());

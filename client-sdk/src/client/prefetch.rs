@@ -82,7 +82,7 @@ mod tests {
         prefetch.end_unless(Some(digest("a")));
         prefetch.forget_ended();
         assert!(prefetch.take(digest("b")).is_none() && is_there(&fetch).await);
-        let handle = prefetch.take(digest("a")).expect("it is under way");
+        let handle = prefetch.take(digest("a")).expect("it is in progress");
         assert!(is_there(&fetch).await && prefetch.take(digest("a")).is_none());
         drop(handle);
         assert!(!is_there(&fetch).await);

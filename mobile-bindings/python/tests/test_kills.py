@@ -173,4 +173,4 @@ def test_a_process_that_is_killed_goes_on(coordinator, tmp_path, wanted):
     trained = [line.split()[1] for line in said if line.startswith("training")]
     assert accepted <= set(trained)
     if wanted != "aborting":
-        assert len(set(trained)) == 1, "it goes on with the same assignment"
+        assert len(set(trained)) == 1, "it continues the same assignment"

@@ -186,7 +186,7 @@ def test_a_process_that_is_killed_while_it_trains_loses_and_doubles_nothing(coor
     output, _ = child(0).communicate(timeout=120)
     lines += [line.split() for line in output.splitlines()]
     assert [word for word, _ in lines] == ["training", "training", "training", "accepted"]
-    assert len({assignment for _, assignment in lines}) == 1, "it goes on with the same assignment"
+    assert len({assignment for _, assignment in lines}) == 1, "it continues the same assignment"
     rounds = coordinator.committed(task, 1)
     assert [(one["cohort"], one["accepted"], one["phase"]) for one in rounds] == [(1, 1, "committed")]
     error = x @ np.full((3, 1), 0.5) - 0.25 - y

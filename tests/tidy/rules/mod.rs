@@ -5,6 +5,7 @@ pub mod banned_words;
 pub mod crate_readme;
 pub mod dependency_direction;
 pub mod kernel_twins;
+pub mod plain_english;
 pub mod provenance;
 pub mod purity;
 pub mod registries;

@@ -1,13 +1,14 @@
-//! Committed code is finished. Open work belongs in an issue, not in a marker.
+//! Committed code must be finished. Unfinished work belongs in an issue, not behind a marker.
 
 use crate::finding::Finding;
 use crate::repository::{File, Repository};
 use crate::rust_source::{Kind, Token};
+use crate::words::contains_words;
 
 /// Markers, split so that this rule does not match its own source.
 const MARKERS: [(&str, &str); 4] = [("TO", "DO"), ("FIX", "ME"), ("XX", "X"), ("HA", "CK")];
 
-/// Macros that stand in for missing code.
+/// Macros that are placeholders for missing code.
 const UNFINISHED_MACROS: [&str; 2] = ["todo", "unimplemented"];
 
 /// Extensions of the files that are searched for markers.
@@ -39,7 +40,7 @@ fn markers(file: &File) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (index, line) in file.text().lines().enumerate() {
         for marker in MARKERS.map(|(first, second)| format!("{first}{second}")) {
-            if has_word(line, &marker) {
+            if contains_words(line, &marker) {
                 findings.push(Finding::at(
                     &file.path,
                     index + 1,
@@ -51,16 +52,6 @@ fn markers(file: &File) -> Vec<Finding> {
         }
     }
     findings
-}
-
-fn has_word(line: &str, word: &str) -> bool {
-    let is_letter =
-        |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
-    line.match_indices(word).any(|(start, _)| {
-        let before = line[..start].chars().next_back();
-        let after = line[start + word.len()..].chars().next();
-        !is_letter(before) && !is_letter(after)
-    })
 }
 
 fn unfinished_code(path: &str, tokens: &[Token]) -> Vec<Finding> {

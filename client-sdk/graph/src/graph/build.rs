@@ -155,7 +155,7 @@ impl Graph {
         self.push(Op::ScatterAdd { axis }, vec![values, positions], shape.to_vec())
     }
 
-    /// Appends uniform random numbers in [0, 1), drawn anew in each step.
+    /// Appends uniform random numbers in [0, 1), drawn again in each step.
     pub fn random(&mut self, shape: &[usize]) -> ValueId {
         let stream = self.nodes.len() as u64;
         self.push(Op::Random { stream }, vec![], shape.to_vec())

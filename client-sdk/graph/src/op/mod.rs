@@ -139,7 +139,7 @@ pub enum Op {
         /// See [`Op::AveragePool`].
         counted_padding: Option<[usize; 2]>,
     },
-    /// Uniform random numbers in [0, 1), drawn anew in each step.
+    /// Uniform random numbers in [0, 1), drawn again in each step.
     Random {
         /// The random stream, which distinguishes the random nodes of a graph.
         stream: u64,

@@ -55,7 +55,7 @@ class CareTest {
     }
 
     @Test
-    fun `it pauses without a charger and goes on with one`(): Unit = runBlocking {
+    fun `it pauses without a charger and continues with one`(): Unit = runBlocking {
         val task = coordinator.task("charging", rounds = 1)
         connect("charging", DevicePolicy(requiresCharging = true)).use { client ->
             client.setConditions(DeviceConditions(isCharging = false))

@@ -74,7 +74,7 @@ class RoundsTest {
     private fun best(outputs: FloatArray) = outputs.indices.maxBy { outputs[it] }
 
     @Test
-    fun `a run that is cancelled is gone on with by the next`(): Unit = runBlocking {
+    fun `the next run continues a cancelled one`(): Unit = runBlocking {
         val task = coordinator.task("cancelled", rounds = 1) { it.replace("epochs = 1", "epochs = 100") }
         connect(coordinator.token("cancelled")).use { client ->
             Digits.read().addTo(client)
