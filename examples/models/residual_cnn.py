@@ -30,6 +30,6 @@ def add_network(model, normalize):
 
 
 def add_normalized_convolution(model, normalize, name, value, inputs):
-    """A convolution without a bias, which the normalization's bias would hide."""
+    """Adds a convolution without a bias, because the normalization would cancel it."""
     convolved = model.convolution(f"{name}.convolution", value, inputs, CHANNELS, kernel=3)
     return normalize(f"{name}.normalization", convolved)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes residual_cnn_batch_norm.onnx: a small residual network with BatchNormalization, for digits.
 
-The running means and variances are initializers too: training updates them, no optimizer does.
+The running means and variances are initializers too. Training updates them, but not with the optimizer.
 """
 
 import numpy as np

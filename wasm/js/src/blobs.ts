@@ -72,7 +72,7 @@ export class Blobs {
   /** Makes sure that a blob is present, and returns the number of bytes fetched. Resumes an interrupted download. */
   async fetch(artifact: Artifact, signal: AbortSignal, traffic: Traffic): Promise<number> {
     if (artifact.bytes > BYTES_MAX) {
-      throw new TooLargeError(`the blob has ${artifact.bytes} bytes and does not fit into the cache`);
+      throw new TooLargeError(`the blob has ${artifact.bytes} bytes, which is more than the cache may hold`);
     }
     const held = await this.read(artifact.digest);
     if (held !== undefined) {

@@ -13,7 +13,9 @@ interface Used {
   /** The number of days since 1970-01-01 (UTC). */
   day: number;
   bytes: number;
-  /** The day counts as used up even if the limit is not reached, because an assignment needed more than was left. */
+  /**
+   * Whether the day is treated as used up before its limit is reached, because an assignment needed more than was left.
+   */
   isSpent: boolean;
 }
 
@@ -71,7 +73,7 @@ export class DayBytes {
   }
 
   /**
-   * Returns whether the day's limit has room for this many bytes. If not, the day counts as used up, because the next
+   * Returns whether the day's limit has room for this many bytes. If not, marks the day as used up, because the next
    * assignment would need about as many bytes.
    */
   async allows(bytes: number): Promise<boolean> {
@@ -97,7 +99,7 @@ export class DayBytes {
   }
 }
 
-/** The traffic of one request. Bytes also count for the day. A failed request counts as if all of it was sent. */
+/** The traffic of one request, which is added to the day's. A failed request is counted as if it was sent whole. */
 export class Traffic {
   sent = 0;
   received = 0;

@@ -183,13 +183,13 @@ export class Folkmoot {
     this.listeners.get(event.name)?.forEach((listener) => listener(event.value as never));
   }
 
-  /** An exception in the app's function counts as no. */
+  /** Asks the app. If its function throws, the answer is no. */
   private async answerQuestion(id: number, assignment: AssignmentOffer): Promise<void> {
     let agreed = false;
     try {
       agreed = (await this.options.askBefore?.(assignment)) === true;
     } catch (error) {
-      console.warn('folkmoot: askBefore failed, which counts as no', error);
+      console.warn('folkmoot: askBefore failed, so the assignment is declined', error);
     }
     this.post({ kind: 'asked', id, agreed });
   }

@@ -18,13 +18,13 @@ const PREFETCH_MILLISECONDS_MAX = 60_000;
 const NEW_DAY_MILLISECONDS = 30 * 60 * 1000;
 
 export class Requests {
-  /** Finished work that is not an update yet. After a reload, the last steps are trained again. */
+  /** Finished work whose update is not stored yet. After a reload, the steps since the last checkpoint are repeated. */
   private finished: AssignedWork | null = null;
 
   /** An interrupted upload. The coordinator's next answer shows how much of it arrived. */
   private broken: { assignmentId: string; offset: number; written: Written } | null = null;
 
-  /** Ends the current training after its next step, with what it has. */
+  /** Ends the current training after its next step. The update then contains the weights so far. */
   private asked = new AbortController();
 
   private prefetching: { digest: string; controller: AbortController; ended: Promise<void> } | null = null;
@@ -210,7 +210,7 @@ export class Requests {
   async prepare(assignment: Assignment): Promise<Answer> {
     const { storage } = this.host;
     if (this.finished === null) {
-      const detail = 'the result of the training or evaluation is gone';
+      const detail = 'the result of the training or evaluation was lost';
       throw new AnswerError({ work_failed: { reason: 'state_lost', detail } });
     }
     const update = this.finished.update(await loadMemory(storage, assignment.task_id));

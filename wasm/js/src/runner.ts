@@ -149,7 +149,7 @@ export class Runner {
     }
   }
 
-  /** An answer that the session cannot parse does not come from a coordinator. It counts as a network failure. */
+  /** An answer that the session cannot parse does not come from a coordinator. It is treated as a network failure. */
   private stepSession(event: SessionEvent): string {
     try {
       return this.session.step(JSON.stringify(event), Date.now(), this.detail);
@@ -202,7 +202,7 @@ export class Runner {
     }
   }
 
-  /** Returns the request of an effect, and the name of its answer if that is a result. */
+  /** Returns the request of an effect, and the name of its answer if the answer is a result. */
   private request({ effect, value }: Effect): [string, (signal: AbortSignal) => Promise<unknown>] {
     const { work } = this;
     switch (effect) {

@@ -239,7 +239,7 @@ export class Transport {
     return new Blob(parts as BlobPart[]).text();
   }
 
-  /** Returns an error that counts as a network failure. */
+  /** Returns an error that the session treats as a network failure. */
   broken(message: string): RequestError {
     return new RequestError(JSON.parse(this.engine.failureOf(undefined)) as Refusal, message);
   }

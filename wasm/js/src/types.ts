@@ -72,7 +72,7 @@ export interface Policy {
 /** Limits on traffic, training time and the cost of assignments. */
 export interface Limits {
   /**
-   * The maximum number of bytes per day (UTC), both directions together: the bodies of requests, blobs and updates. An
+   * The maximum number of bytes per day (UTC), sent and received: the bodies of requests, blobs and updates. An
    * assignment that would exceed it is declined, and the client asks for the next one when the new day begins. Default:
    * no limit.
    */
@@ -93,8 +93,9 @@ export interface Limits {
   /** The maximum number of operations in a model's graph. Default: 200,000. */
   operationsMax?: number;
   /**
-   * The minimum number of clients whose updates a released version must combine, as stated by the coordinator. Default:
-   * any number.
+   * The minimum number of clients whose updates a released version must combine. The client compares it with the number
+   * that the coordinator states for the assignment, and declines an assignment without such a number. Default: 0, which
+   * accepts every assignment.
    */
   cohortMin?: number;
   /**

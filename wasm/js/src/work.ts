@@ -50,7 +50,7 @@ interface Done {
 
 /**
  * Runs the work to its end and returns it, ready to build an update. `signal` cancels it. `asked` ends a training after
- * the current step, with what it has.
+ * the current step. The update then contains the weights so far.
  */
 export async function work(host: WorkHost, assignment: Assignment, signal: AbortSignal, asked: AbortSignal): Promise<Done> {
   const task = await begin(host, assignment);
