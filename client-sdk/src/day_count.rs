@@ -38,18 +38,19 @@ struct Used {
     /// The number of days since 1970-01-01 (UTC).
     day: u64,
     amount: u64,
-    /// The day counts as used up even if the limit is not reached, because an assignment needed more than was left.
+    /// Whether the day is treated as used up before its limit is reached, because an assignment needed more than was
+    /// left.
     #[serde(default)]
     is_spent: bool,
 }
 
 impl DayCount {
-    /// Counts in memory only.
+    /// Creates a counter that is kept in memory only.
     pub fn in_memory(host: Host) -> Self {
         Self { host, path: None, saved_every: u64::MAX, state: Mutex::default() }
     }
 
-    /// Continues the count in a file. An unreadable file counts as empty.
+    /// Creates a counter that continues from the amount stored in a file. An unreadable file is treated as empty.
     pub fn open(host: Host, path: PathBuf, saved_every: u64) -> Self {
         let bytes = read_if_present(&path).ok().flatten().unwrap_or_default();
         let used = serde_json::from_slice(&bytes).unwrap_or_default();

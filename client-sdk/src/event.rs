@@ -78,7 +78,7 @@ pub enum ClientEvent {
         assignment_id: AssignmentId,
         /// The round's number in its task.
         round_number: u64,
-        /// The report that the client sends.
+        /// The report on duration and size that the client sends next.
         report: ReportRequest,
     },
     /// The client gave up the assignment.

@@ -23,7 +23,7 @@ const BURST: Duration = Duration::from_millis(100);
 /// overhead, a few percent more, do not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrafficLimits {
-    /// The limit per day (UTC), both directions together. An assignment that would exceed it is declined, and the
+    /// The limit per day (UTC) on the sum of both directions. An assignment that would exceed it is declined, and the
     /// client asks for the next one when the new day begins.
     pub bytes_per_day: Option<u64>,
     /// The limit per second, for each direction. At least [`BYTES_PER_SECOND_MIN`].
@@ -50,12 +50,12 @@ pub(crate) enum Way {
 }
 
 impl Traffic {
-    /// Sets no limits.
+    /// Creates a counter without limits.
     pub fn unlimited(host: Host) -> Self {
         Self::new(TrafficLimits::default(), host.clone(), DayCount::in_memory(host))
     }
 
-    /// Continues the count in a file, if there is a daily limit.
+    /// Creates a counter. If there is a daily limit, the counter continues from the amount stored in a file.
     pub fn open(limits: TrafficLimits, host: Host, path: PathBuf) -> Self {
         let bytes = match limits.bytes_per_day {
             Some(_) => DayCount::open(host.clone(), path, SAVED_EVERY),
@@ -68,7 +68,7 @@ impl Traffic {
         Self { limits, host, bytes, free_at: Mutex::default() }
     }
 
-    /// Counts these bytes and waits until more may be sent.
+    /// Counts these bytes and waits until the next bytes may pass in this direction.
     pub async fn pass(&self, way: Way, bytes: u64) {
         let wait = self.count(way, bytes);
         if !wait.is_zero() {
@@ -109,8 +109,8 @@ impl Traffic {
         self.limits.bytes_per_day.is_none_or(|limit| self.bytes.amount().saturating_add(bytes) <= limit)
     }
 
-    /// Returns whether the day's limit has room for this many bytes. If not, the day counts as used up, because the
-    /// next assignment would need about as many bytes.
+    /// Returns whether the day's limit has room for this many bytes. If not, marks the day as used up, because the next
+    /// assignment would need about as many bytes.
     pub fn allows(&self, bytes: u64) -> bool {
         if self.has_room_for(bytes) {
             return true;

@@ -39,7 +39,7 @@ pub enum LogAction {
     Sent,
     /// The duration and size of an accepted update were reported.
     Reported,
-    /// An assignment exceeded a limit of the app's, which the entry names. The coordinator does not learn it.
+    /// An assignment exceeded one of the app's limits, which the entry names. The coordinator does not learn it.
     Declined,
     /// An assignment was given up.
     GaveUp,

@@ -21,9 +21,9 @@ pub use over::OverBudget;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Budget {
-    /// The maximum memory that a training or an evaluation may use, in bytes. Default: 2 GiB. The client counts the
-    /// model and the weights before it fetches them. The engine checks the rest before it allocates, and again whenever
-    /// the batch size changes.
+    /// The maximum memory that a training or an evaluation may use, in bytes. Default: 2 GiB. The client checks the
+    /// size of the model and the weights before it fetches them. The engine checks all other memory before it allocates
+    /// it, and again whenever the batch size changes.
     pub memory_bytes_max: u64,
     /// The maximum number of bytes of model and weights to fetch for one assignment. Default: 1 GiB.
     pub model_bytes_max: u64,
@@ -151,8 +151,8 @@ fn fetched_bytes(assignment: &Assignment) -> u64 {
 
 /// Returns the protection that this client applies itself, or that the coordinator promises.
 ///
-/// Local noise counts because it is in the plan, not because the coordinator says so. A promise of central noise counts
-/// only with a clipping norm: without one, noise hides nobody.
+/// Local noise must be in the plan; the coordinator's statement alone is ignored. A promise of central noise is
+/// accepted only if the assignment has a clipping norm: without one, noise hides nobody.
 fn protection_of(assignment: &Assignment, plan: &Plan) -> ProtectionLevel {
     let is_promised = assignment.protection_level == Some(ProtectionLevel::Central);
     if plan.local_noise.is_some() {

@@ -55,6 +55,6 @@ pub enum OverBudget {
 fn cohort(told: Option<u64>) -> String {
     match told {
         Some(told) => format!("a version of this task may combine the updates of only {told} clients"),
-        None => "the coordinator does not say how many updates a version combines".to_owned(),
+        None => "the coordinator does not state how many updates a version combines".to_owned(),
     }
 }

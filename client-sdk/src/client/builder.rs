@@ -140,13 +140,13 @@ impl ClientBuilder {
         self
     }
 
-    /// Accepts an assignment only if this function returns `true`. By default, the client accepts all whose device
-    /// rules hold.
+    /// Accepts an assignment only if this function returns `true`. By default, the client accepts every assignment
+    /// whose device rules hold.
     ///
-    /// The client calls it once the plan has arrived and before it fetches the model and the weights. After a restart
-    /// in between, it calls it again. It is not called if the plan's device rules do not hold. It runs on its own
-    /// thread and should return at once: only by its duration could the coordinator distinguish the app's refusal from
-    /// a rule that does not hold.
+    /// The client calls the function after the plan has arrived and before it fetches the model and the weights. If the
+    /// client restarts before the weights have arrived, it calls the function again. It does not call the function if
+    /// the plan's device rules do not hold. The function runs on its own thread and should return at once. A long call
+    /// would let the coordinator distinguish the app's refusal from a device rule that does not hold.
     pub fn consent(mut self, ask: impl Fn(&Assignment, &Plan) -> bool + Send + Sync + 'static) -> Self {
         self.consent = Some(Arc::new(ask));
         self
@@ -171,8 +171,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Limits the memory of a training to this many bytes, even if its plan asks for more. Default: 2 GiB. An
-    /// assignment that needs more is declined before the memory is allocated.
+    /// Limits the memory of a training or an evaluation to this many bytes, even if its plan asks for more. Default: 2
+    /// GiB. An assignment that needs more is declined before the memory is allocated.
     pub fn memory_bytes_max(mut self, bytes: u64) -> Self {
         self.budget.memory_bytes_max = bytes;
         self
@@ -218,8 +218,8 @@ impl ClientBuilder {
     }
 
     /// Limits training to this many seconds a day (UTC) while [`Client::care`] does not report that the device is
-    /// charging. When the time is used up, training pauses until the device charges. The policy limits how long the
-    /// assignment waits.
+    /// charging. When the time is used up, training pauses until the device charges. If the pause is longer than the
+    /// policy's `give_up_after_seconds`, the client gives up the assignment.
     pub fn battery_seconds_per_day(mut self, seconds: u64) -> Self {
         self.battery_seconds_per_day = Some(seconds);
         self
@@ -240,7 +240,8 @@ impl ClientBuilder {
     /// Builds the client: opens and locks the state directory, and generates a key if there is none.
     ///
     /// # Errors
-    /// [`ClientError`] if a setting is missing, exceeds its limit or cannot be used.
+    /// [`ClientError`] if a setting is missing, exceeds its limit or cannot be used, if the state directory cannot be
+    /// opened or another client uses it, or if the operating system provides no random bytes.
     pub fn build(self) -> Result<Client, ClientError> {
         self.check_limits()?;
         let directory = self.state_directory.ok_or_else(|| missing("a state directory"))?;
@@ -307,7 +308,7 @@ impl ClientBuilder {
             self.attributes.iter().find(|(name, value)| too_long(name) || too_long(value))
         {
             let text = format!(
-                "attribute `{name}`: name or value has more than {ATTRIBUTE_BYTES_MAX} bytes; shorten it"
+                "attribute `{name}`: the name or the value has more than {ATTRIBUTE_BYTES_MAX} bytes; shorten it"
             );
             return Err(ClientError::Builder(text));
         }
@@ -323,7 +324,9 @@ impl ClientBuilder {
             return Err(ClientError::Builder(text));
         }
         if self.traffic_limits.bytes_per_second.is_some_and(|rate| rate < BYTES_PER_SECOND_MIN) {
-            let text = format!("bytes_per_second is below {BYTES_PER_SECOND_MIN}; raise it, or leave it out");
+            let text = format!(
+                "bytes_per_second is below the minimum, {BYTES_PER_SECOND_MIN}; set it higher, or leave it out"
+            );
             return Err(ClientError::Builder(text));
         }
         self.budget.validate().map_err(ClientError::Builder)?;
@@ -336,7 +339,7 @@ impl ClientBuilder {
         }
         if self.wait_seconds > LONG_POLL_SECONDS_MAX {
             let text = format!(
-                "wait_seconds is too large; a check-in waits at most {LONG_POLL_SECONDS_MAX} seconds"
+                "wait_seconds is above {LONG_POLL_SECONDS_MAX}, the maximum wait of a check-in; lower it"
             );
             return Err(ClientError::Builder(text));
         }

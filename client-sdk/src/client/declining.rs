@@ -14,7 +14,7 @@ pub(super) struct Declining {
 }
 
 impl Declining {
-    /// Turns an error into the session's answer that the work cannot be done.
+    /// Converts an error to the answer that tells the session that the work failed.
     ///
     /// If the assignment is declined, the task's compression residual is deleted too, because it was computed from the
     /// same examples. The transparency log names the exceeded limit; the coordinator does not learn it.

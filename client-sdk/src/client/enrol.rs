@@ -24,7 +24,8 @@ impl Client {
         self.enrol(shutdown).await
     }
 
-    /// Enrols, and retries while the coordinator cannot be reached.
+    /// Enrols, even if the client has an id. Retries as long as the error's disposition is to retry. Returns `false` if
+    /// `shutdown` came first.
     pub(super) async fn enrol(&self, shutdown: &mut BoxFuture<'_, ()>) -> Result<bool, ClientError> {
         let token = self.token.as_deref().ok_or(ClientError::NoEnrolmentToken)?;
         tokio::select! {

@@ -4,7 +4,8 @@ use tokio::task::spawn_blocking;
 
 use crate::{Host, LogAction, TransparencyLog, Transport, TransportError, storage::BlobCache};
 
-/// Makes sure that a blob is in the cache. The second value is the error text, if fetching failed.
+/// Fetches a blob into the cache, unless it is there already. The second value of the result is the error text, if the
+/// coordinator refused or could not be reached.
 pub(super) async fn fetch(
     transport: Transport,
     blobs: BlobCache,
@@ -12,14 +13,14 @@ pub(super) async fn fetch(
     artifact: Artifact,
 ) -> (Answer, Option<String>) {
     if artifact.bytes > blobs.bytes_max() {
-        let detail = format!("the blob has {} bytes and does not fit into the cache", artifact.bytes);
+        let detail = format!("the blob has {} bytes, which is more than the cache may hold", artifact.bytes);
         return (Answer::WorkFailed { reason: AbortReason::FetchFailed, detail }, None);
     }
     let mut came = 0;
     match fetch_missing(&transport, blobs, &host, artifact, &mut came).await {
         Ok(bytes) => (Answer::Fetch(Ok(bytes)), None),
         Err(error) => {
-            // Damaged bytes are deleted, so they do not count as transferred.
+            // Damaged bytes are deleted, so they are not counted as transferred.
             let stays = matches!(error, TransportError::Network(_) | TransportError::Silence(_));
             let failure =
                 Failure { transferred_bytes: if stays { came } else { 0 }, ..Failure::from(&error) };
@@ -28,8 +29,8 @@ pub(super) async fn fetch(
     }
 }
 
-/// Fetches weights into the cache before an assignment needs them. A failure has no consequence: they are fetched
-/// later.
+/// Fetches weights into the cache before an assignment needs them. A failure has no consequence, because the assignment
+/// fetches missing weights itself.
 pub(super) async fn prefetch(
     transport: Transport,
     blobs: BlobCache,

@@ -127,7 +127,8 @@ impl Client {
     /// The client enrols first if necessary. If a run is dropped or killed, the next one continues where it stopped.
     ///
     /// # Errors
-    /// [`ClientError`] if the coordinator tells the client to give up, or the state directory cannot be used.
+    /// [`ClientError`] if the client is not enrolled and has no token, if the coordinator refuses the enrolment or
+    /// tells the client to give up, or if the state directory cannot be used.
     pub fn run<'a>(
         &'a mut self,
         shutdown: impl Future<Output = ()> + Send + 'a,
@@ -147,8 +148,8 @@ impl Client {
         self.run_for(Some(rounds), Box::pin(shutdown))
     }
 
-    /// Boxed and not generic, so that this crate contains the compiled code once instead of every program that runs a
-    /// client.
+    /// The future is boxed and the function is not generic, so that its code is compiled once, in this crate, and not
+    /// again in every program that runs a client.
     fn run_for<'a>(
         &'a mut self,
         rounds: Option<u64>,

@@ -26,7 +26,7 @@ use crate::{
 };
 
 impl Runner<'_> {
-    /// Performs an effect, or starts it.
+    /// Performs an effect that needs no answer. Starts an effect that needs one; the answer comes as a later event.
     pub(super) async fn perform(&mut self, effect: Effect) -> Result<(), ClientError> {
         let transport = self.client.transport.clone();
         let Some(request_id) = effect.request_id() else { return self.perform_at_once(effect).await };
@@ -183,8 +183,8 @@ impl Runner<'_> {
             match spawn_blocking(screened).await {
                 Ok(Ok(())) => fetched,
                 Ok(Err(error)) => declining.failed(error),
-                // A panic in the app's callback counts as a refusal. Its text is dropped, because it may reveal private
-                // attributes.
+                // A panic in the app's callback is treated as a refusal. Its text is dropped, because it may reveal
+                // private attributes.
                 Err(_) => declining.failed(WorkError::declined()),
             }
         });
@@ -244,7 +244,7 @@ impl Runner<'_> {
             let Some(work) = work.filter(|work| work.assignment.assignment_id == assignment_id) else {
                 return work_failed(WorkError::new(
                     AbortReason::StateLost,
-                    "the result of the training or evaluation is gone",
+                    "the result of the training or evaluation was lost",
                 ));
             };
             match spawn_blocking(move || prepare(&work, &store)).await {

@@ -42,7 +42,8 @@ pub(super) struct Runner<'a> {
     pub(super) alarm: Option<Timestamp>,
     /// The last training that was started, and the flag that asks it to end early.
     pub(super) asked: Option<(RequestId, Arc<AtomicBool>)>,
-    /// Finished work that is not prepared yet. After a crash, the last steps are trained again.
+    /// Finished work whose update is not built and stored yet. It is only in memory, so after a crash the client
+    /// repeats the steps since the last checkpoint.
     pub(super) finished: Arc<Mutex<Option<FinishedWork>>>,
     detail: String,
     accepted_rounds: u64,
@@ -67,8 +68,8 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Runs until the session stops, `shutdown` completes or the device must no longer train, and carries out the
-    /// consequences.
+    /// Runs until the session stops, `shutdown` completes, or a pause of the device is too long. In the last two cases,
+    /// ends the session and notifies the coordinator.
     pub async fn run(&mut self, shutdown: &mut BoxFuture<'_, ()>) -> Result<End, ClientError> {
         if self.rounds == Some(0) {
             return Ok(self.end(StopCause::Requested));
@@ -97,8 +98,8 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Ends the session and tells the coordinator, within a time limit. Otherwise the coordinator's deadline ends the
-    /// assignment.
+    /// Ends the session and notifies the coordinator. Waits at most [`SHUTDOWN_SECONDS_MAX`] for its answer. Without
+    /// the notice, the assignment ends at its deadline.
     async fn shut_down(&mut self, event: Event, cause: StopCause) -> Result<End, ClientError> {
         self.prefetch.end_unless(None);
         self.step(event).await?;

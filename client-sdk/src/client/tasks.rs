@@ -14,7 +14,7 @@ use crate::training::WorkError;
 /// An answer, and the error text if something failed.
 pub(super) type Outcome = (Answer, Option<String>);
 
-/// Returns the answer that the work cannot be done.
+/// Returns the answer that tells the session that the work failed.
 pub(super) fn work_failed(error: WorkError) -> Outcome {
     let WorkError { reason, detail, .. } = error;
     (Answer::WorkFailed { reason, detail }, None)

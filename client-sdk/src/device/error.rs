@@ -7,7 +7,10 @@ pub enum DeviceError {
     #[error(transparent)]
     Train(#[from] TrainError),
     /// The adapter failed recently.
-    #[error("{adapter} failed and is not used for {days} days or until its driver changes: {detail}")]
+    #[error(
+        "the adapter {adapter} failed: {detail}; it is not used for {days} days or until its driver changes; \
+         choose another device until then"
+    )]
     LeftAlone {
         /// The adapter's name.
         adapter: String,

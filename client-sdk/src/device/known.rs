@@ -6,7 +6,8 @@ use std::{
 use super::{Device, DeviceMemory, DeviceStore};
 use crate::Host;
 
-/// The devices of this machine, as far as a client knows them. Copies share their knowledge.
+/// The graphics adapters of this machine, with the faults, tunings and measurements that the client has recorded for
+/// them. Clones share these records.
 #[derive(Clone)]
 pub struct Devices {
     pub(super) wanted: Device,
@@ -15,8 +16,8 @@ pub struct Devices {
     pub(super) known: Arc<Mutex<Known>>,
 }
 
-/// The stored memory, the adapters and the open device. Adapters are enumerated once and again after a failure. The
-/// device stays open from one training to the next.
+/// The stored records, the enumerated adapters and the open adapter. Adapters are enumerated once, and again after a
+/// failure. The adapter stays open from one training to the next.
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) memory: DeviceMemory,

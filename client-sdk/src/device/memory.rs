@@ -9,20 +9,21 @@ const VERSION: u32 = 1;
 /// The number of days for which an adapter is not used after a failure.
 pub(crate) const LEFT_ALONE_DAYS: u64 = 7;
 const DAY_MILLISECONDS: u64 = 24 * 60 * 60 * 1000;
-/// The maximum number of adapters that are remembered, and also the maximum number of plans.
+/// The maximum number of adapters whose records are kept.
 const ADAPTERS_MAX: usize = 32;
+/// The maximum number of plans whose records are kept.
 const PLANS_MAX: usize = 128;
 /// The maximum number of characters of a fault's text that are stored.
 const DETAIL_CHARS_MAX: usize = 500;
 
-/// Identifies an adapter. The same adapter with another driver counts as a different one.
+/// Identifies an adapter. The same adapter with another driver is treated as a different adapter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AdapterId {
     pub name: String,
     pub driver: String,
 }
 
-/// Faults, tunings, and which device was faster for a plan.
+/// The records of a machine's adapters: their faults, their tunings, and the faster device for each plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DeviceMemory {
     version: u32,
@@ -132,7 +133,7 @@ impl DeviceMemory {
     }
 }
 
-/// Returns the key of a training plan for a model.
+/// Returns the key of a plan's record: a digest of the model and the training plan.
 pub(crate) fn plan_digest(model: BlobDigest, plan: &TrainingPlan) -> String {
     let mut bytes = model.to_string().into_bytes();
     bytes.extend(serde_json::to_vec(plan).expect("a plan is plain data"));

@@ -1,4 +1,4 @@
-//! Chooses and opens an adapter, and learns from the outcome.
+//! Chooses and opens an adapter, and records failures and measurements.
 
 use std::sync::{MutexGuard, PoisonError};
 
@@ -191,7 +191,7 @@ impl Devices {
         result
     }
 
-    /// Records and reports a fault if the adapter caused it.
+    /// If the adapter caused this error, records a fault and closes the adapter. Returns whether it did.
     fn learn(&self, known: &mut Known, id: &AdapterId, error: &GpuError) -> bool {
         if error.is_adapters_fault() {
             (known.gpu, known.adapters) = (None, None);

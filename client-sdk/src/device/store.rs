@@ -14,7 +14,7 @@ impl DeviceStore {
         Self { path }
     }
 
-    /// Reads the file. An unreadable file counts as empty, because everything in it can be measured again.
+    /// Reads the file. An unreadable file is treated as empty, because everything in it can be measured again.
     pub fn load(&self) -> DeviceMemory {
         let bytes = match read_if_present(&self.path) {
             Ok(bytes) => bytes.unwrap_or_default(),

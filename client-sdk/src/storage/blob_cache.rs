@@ -61,7 +61,7 @@ impl BlobCache {
         fs::metadata(self.path(artifact.digest)).is_ok_and(|metadata| metadata.len() == artifact.bytes)
     }
 
-    /// Reads and verifies a blob. A damaged blob is deleted and counts as missing.
+    /// Reads and verifies a blob. A damaged blob is deleted and treated as missing.
     pub fn read(&self, artifact: Artifact, now: Timestamp) -> io::Result<Option<Vec<u8>>> {
         let path = self.path(artifact.digest);
         let bytes = match fs::read(&path) {
@@ -80,7 +80,8 @@ impl BlobCache {
         Ok(Some(bytes))
     }
 
-    /// Continues or begins a blob after making room for it. Fails if another [`PartialBlob`] for it exists.
+    /// Starts or resumes a download, after making room for the blob. Fails if another [`PartialBlob`] for the same blob
+    /// exists.
     pub fn begin(&self, artifact: Artifact) -> io::Result<PartialBlob> {
         let whole_path = self.path(artifact.digest);
         let path = whole_path.with_added_extension("partial");

@@ -31,7 +31,8 @@ impl MemoryStore {
         Ok(Self { directory: directory.into() })
     }
 
-    /// Moves the file of a memory into the store. Older memories may be deleted to make room.
+    /// Moves the file of a memory into the store. If the store then exceeds a limit, deletes the oldest memories; a
+    /// memory above [`BYTES_MAX`] is deleted too.
     pub fn keep(&self, task: TaskId, file: &Path) -> Result<(), StorageError> {
         let kept = self.path(task);
         fs::rename(file, &kept).map_err(|error| StorageError::at(&kept, error))?;

@@ -15,12 +15,14 @@ pub enum PrivateFolder {
     /// The folder was not private but is now. Lists the folders and files whose modes were changed, including the
     /// folder itself.
     Mended(Vec<PathBuf>),
-    /// Others may read the folder, and it holds files that are not ours. It was left unchanged.
+    /// Other users may read the folder. It is not empty and has no marker, so it may belong to another program and was
+    /// left unchanged.
     Shared,
 }
 
-/// Creates a folder that only its owner can read. An existing folder is made private if it is empty, or if `marker`
-/// shows that it is ours. Links and their targets are left unchanged. Does nothing on systems without file modes.
+/// Creates a folder that only its owner can read. An existing folder is made private if it is empty, or if it contains
+/// a file with the name `marker`. Links and their targets are left unchanged. Does nothing on systems without file
+/// modes.
 ///
 /// # Errors
 /// An I/O error if the folder cannot be created, read or changed.

@@ -73,7 +73,8 @@ impl StateStore {
         self.directory.join("client.key")
     }
 
-    /// Reads the enrolment at this coordinator, if there is one.
+    /// Reads the stored enrolment. Returns `None` if there is none or it is from another coordinator. An unreadable
+    /// file is renamed to `*.damaged` and treated as missing.
     pub fn load_enrolment(&self, coordinator: &str) -> Result<Option<Enrolment>, StorageError> {
         let path = self.directory.join("enrolment.json");
         let Some(bytes) = read_if_present(&path)? else { return Ok(None) };
@@ -92,7 +93,7 @@ impl StateStore {
         write_private(&self.directory.join("enrolment.json"), &json)
     }
 
-    /// Reads the session, if there is one. An unreadable session is set aside.
+    /// Reads the stored session. An unreadable file is renamed to `*.damaged` and treated as missing.
     pub fn load_session(&self) -> Result<Option<Session>, StorageError> {
         let path = self.session_path();
         let Some(bytes) = read_if_present(&path)? else { return Ok(None) };

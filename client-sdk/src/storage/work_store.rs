@@ -52,7 +52,8 @@ impl WorkStore {
         self.pending_memories(id)?.iter().try_for_each(|(task, path)| self.memories.keep(*task, path))
     }
 
-    /// Deletes the memory of a task if it is unknown whether the update was accepted: parts of it may have arrived.
+    /// Deletes the memory of the assignment's task. Call this if it is unknown whether the update was accepted: the
+    /// memory may repeat what the coordinator has already received.
     pub fn forget_memory(&self, id: AssignmentId) -> Result<(), StorageError> {
         self.pending_memories(id)?.iter().try_for_each(|(task, _)| self.memories.forget(*task))
     }

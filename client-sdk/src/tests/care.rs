@@ -37,14 +37,14 @@ fn patient() -> DevicePolicy {
     DevicePolicy { give_up_after_seconds: u32::MAX, ..DevicePolicy::default() }
 }
 
-/// A host whose clock advances by 200 ms at each reading. A chunk of the training is then one step, and each is
+/// A host whose clock advances by 200 ms at each reading. A chunk of the training is then one step, and each step is
 /// reported.
 fn host() -> Host {
     let now = AtomicU64::new(1_000_000);
     Host::new(move || Timestamp(now.fetch_add(200, Ordering::Relaxed)), [5; 32])
 }
 
-/// Makes the builder report events. Returns the events, and the number of the newest step.
+/// Returns the builder with a callback for events, the events, and the number of the newest step.
 fn heard(builder: ClientBuilder) -> (ClientBuilder, UnboundedReceiver<ClientEvent>, Arc<AtomicU64>) {
     let (sender, events) = unbounded_channel();
     let newest = Arc::new(AtomicU64::new(0));

@@ -17,7 +17,7 @@ use crate::ClientBuilder;
 const NAME: &str = "favourite-city";
 const VALUE: &str = "Ghent-on-Lys";
 
-/// A coordinator whose plan is for clients that like a city.
+/// Returns a coordinator whose plan accepts only clients with this favourite city.
 fn fake(city: &str) -> Fake {
     let mut fake = Fake::new(1, Trouble::default());
     let rule = |condition| DeviceRule { attribute: NAME.into(), condition };

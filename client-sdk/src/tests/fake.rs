@@ -36,10 +36,11 @@ pub struct Trouble {
     pub client_forgotten: bool,
     /// The refusal of the first check-in.
     pub refused: Option<Problem>,
-    /// The first check-in gets a wait, and the second is held.
+    /// The first check-in is answered with `Wait`.
     pub waits: bool,
+    /// A check-in is answered only after 700 ms.
     pub holds: bool,
-    /// While this is set, check-ins get a wait and are offered these weights.
+    /// While this is set, check-ins are answered with `Wait` and an offer of these weights.
     pub offers: Option<Artifact>,
     /// The remaining weights are sent when this becomes true.
     pub weights_gate: Option<watch::Receiver<bool>>,

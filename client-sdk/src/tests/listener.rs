@@ -28,7 +28,7 @@ use super::until;
 
 pub type Body = BoxBody<Bytes, io::Error>;
 
-/// A response of a test coordinator.
+/// The responses of a test coordinator.
 pub trait Answers: Send + Sync + 'static {
     fn answer(&self, head: &hyper::http::request::Parts, body: &[u8]) -> Response<Body>;
 }

@@ -42,8 +42,8 @@ pub(super) fn partial(directory: &Path, artifact: Artifact) -> PathBuf {
     cached(directory, artifact).with_added_extension("partial")
 }
 
-/// Runs a client that is assigned its round when `is_time`, and returns the failures that it reported. If there is a
-/// `gate` for the weights, it is opened when the assignment requests them.
+/// Runs a client that is assigned its round once `is_time` returns `true`, and returns the failures that it reported.
+/// If there is a `gate` for the weights, it is opened when the assignment requests them.
 async fn run_round(
     fake: &Arc<Fake>,
     directory: &Path,

@@ -7,8 +7,8 @@ use super::{Evaluation, Inputs, LocalWork, WorkError, WorkNews, news::PROGRESS_M
 /// Sums the loss and the correct predictions over all examples. Returns `None` if it was stopped.
 ///
 /// # Errors
-/// [`WorkError`] if the plan or the examples do not allow it, there are no examples, the time is up, or the loss is not
-/// finite.
+/// [`WorkError`] if the plan forbids the evaluation, there are no examples or they do not fit the model, the memory
+/// does not suffice, the time is up, or the loss is not finite.
 pub(super) fn evaluate(
     local: &LocalWork,
     inputs: &Inputs,

@@ -35,7 +35,7 @@ impl Evaluation {
     /// Starts an evaluation within the budget's time and the plan's memory limit.
     ///
     /// # Errors
-    /// [`WorkError`] if the plan does not allow it, or there are no examples.
+    /// [`WorkError`] if the plan is invalid or forbids an evaluation, or there are no examples.
     pub fn begin(inputs: &Inputs, examples: &Examples, budget: &Budget) -> Result<Self, WorkError> {
         let plan = &inputs.plan.training;
         plan.validate().map_err(|error| WorkError::new(AbortReason::PlanUnsupported, error))?;
@@ -59,7 +59,7 @@ impl Evaluation {
         })
     }
 
-    /// Measures the next batch. Returns whether this was the last batch. Time between two calls does not count.
+    /// Measures the next batch. Returns whether this was the last batch. The time between two calls is not counted.
     ///
     /// # Errors
     /// [`WorkError`] if the examples do not fit the model, the evaluation needs too much memory, or the time is up
@@ -110,7 +110,8 @@ fn batch_size(model: &Model, loss: Loss) -> usize {
     // Only the forward cost of one example is needed, so the optimizer does not matter.
     let plan = TrainingPlan { batch_size: 1, ..TrainingPlan::new(loss, LocalOptimizer::sgd(1.0)) };
     let cost = Inspection::for_examples(model, &plan, 1).map(|inspection| inspection.forward.flops);
-    // A model that cannot be trained can still be evaluated. It needs at least two operations per parameter.
+    // The cost of a model that cannot be trained is unknown, but such a model can still be evaluated. An evaluation
+    // needs at least two operations per parameter.
     let flops = cost.unwrap_or(2 * model.parameter_count() as u64);
     usize::try_from(BATCH_FLOPS_MAX / flops.max(1)).unwrap_or(usize::MAX).clamp(1, BATCH_EXAMPLES_MAX)
 }

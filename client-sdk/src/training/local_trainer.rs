@@ -19,7 +19,8 @@ pub trait LocalTrainer: Send + Sync {
     /// Trains from the weights of `work` until it is done or [`StopSignal::is_stopped`] returns `true`.
     ///
     /// # Errors
-    /// [`TrainerError`] gives up the assignment. The coordinator learns only that training failed.
+    /// [`TrainerError`] if training failed. The client then gives up the assignment, and the coordinator learns only
+    /// that training failed.
     fn train(&self, work: &TrainerWork<'_>) -> Result<Trained, TrainerError>;
 
     /// Measures the weights of `work` without training. Return `None` to let the engine evaluate the client's examples.

@@ -21,7 +21,7 @@ pub struct Made {
 }
 
 /// Builds the update from a finished training or evaluation: clip, weigh, add noise, compress, check. `stored` is the
-/// task's memory from earlier updates; an unreadable one counts as missing.
+/// task's memory from earlier updates; an unreadable memory is ignored.
 ///
 /// # Errors
 /// [`AbortReason::TrainingFailed`] if a value is not finite or outside the plan's grid, or no random bytes are

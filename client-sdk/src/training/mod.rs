@@ -86,7 +86,8 @@ impl WorkError {
 }
 
 impl From<OverBudget> for WorkError {
-    /// Sends no more than any other refusal does.
+    /// Converts the error to a declined assignment. The coordinator cannot distinguish it from any other declined
+    /// assignment.
     fn from(over: OverBudget) -> Self {
         Self { over_budget: Some(over), ..Self::declined() }
     }

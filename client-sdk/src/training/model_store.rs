@@ -37,7 +37,7 @@ struct Known {
     loaded: Option<Arc<NewestModel>>,
 }
 
-/// The newest model on this device: that of the last assignment. Copies share their state.
+/// The newest model on this device, which is the model of the last assignment. Clones share their state.
 #[derive(Clone)]
 pub struct ModelStore {
     path: PathBuf,
@@ -70,8 +70,8 @@ impl NewestModel {
 }
 
 impl ModelStore {
-    /// Reads the record of the newest model. An unreadable record counts as missing, because the next assignment brings
-    /// a new one.
+    /// Reads the record of the newest model. An unreadable record is treated as missing, because the next assignment
+    /// brings a new one.
     pub(crate) fn open(path: PathBuf, blobs: BlobCache, host: Host) -> Result<Self, StorageError> {
         let bytes = read_if_present(&path)?.unwrap_or_default();
         let record = serde_json::from_slice::<Record>(&bytes).ok();
@@ -92,7 +92,8 @@ impl ModelStore {
         Ok(known.loaded.clone())
     }
 
-    /// Records an assignment's model. If the record cannot be written, the model is unknown after a restart.
+    /// Records an assignment's model as the newest one. If the record cannot be written, logs a warning; the model is
+    /// then unknown after a restart.
     pub(crate) fn note(&self, assignment: &Assignment, inputs: &Inputs) {
         let record = Record {
             version: RECORD_VERSION,
@@ -137,7 +138,7 @@ impl ModelStore {
         let Ok(part) = parse_plan(&plan).and_then(|plan| trained_part(&plan, &model)) else {
             return Ok(None);
         };
-        // A missing blob counts as no model.
+        // If a blob is missing, there is no model.
         let read = |artifact: Artifact| {
             let missing =
                 || WorkError::new(AbortReason::FetchFailed, "a blob of the model is no longer in the cache");

@@ -22,7 +22,7 @@ pub(crate) enum WorkNews {
 }
 
 impl WorkNews {
-    /// Converts it to the event that the app receives.
+    /// Converts this to the event that the app receives.
     pub fn event(self, assignment_id: AssignmentId) -> ClientEvent {
         match self {
             Self::Placed(Placement { device, energy_class, .. }) => {

@@ -37,7 +37,8 @@ impl Training {
     /// a restarted training produces a different one.
     ///
     /// # Errors
-    /// [`WorkError`] if the plan or the examples do not allow it, or no random bytes are available for example privacy.
+    /// [`WorkError`] if the plan cannot be carried out, the examples do not fit the model, or no random bytes are
+    /// available for example privacy.
     pub fn begin(
         inputs: &Inputs,
         assignment: &Assignment,
@@ -164,7 +165,8 @@ fn failed(error: TrainError) -> WorkError {
     WorkError::new(AbortReason::TrainingFailed, error)
 }
 
-/// Only a plan with mixed precision fails because of a device. Any other continues on the CPU.
+/// Returns whether the error comes from the device. Such an error ends only plans with mixed precision, because all
+/// other plans continue on the CPU.
 fn is_about_precision(error: &TrainError) -> bool {
     #[cfg(feature = "gpu")]
     if matches!(error, TrainError::Gpu(_)) {

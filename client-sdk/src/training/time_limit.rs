@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use folkmoot_protocol::TrainingPlan;
 
-/// The time limit of a training. All times come from one stopwatch, which this type does not read itself.
+/// The time limit of a training. The caller reads all times from one stopwatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TimeLimit {
     /// `None` if the plan sets no limit.

@@ -16,7 +16,7 @@ const CHECKPOINT_MILLISECONDS: u64 = 5000;
 /// recorded it. Pauses do not count.
 ///
 /// # Errors
-/// [`WorkError`] if the plan or the examples do not allow it, or the loss is no longer finite.
+/// [`WorkError`] if the plan cannot be carried out, the examples do not fit the model, or the loss is no longer finite.
 pub(super) fn train(
     training: &LocalWork,
     inputs: &Inputs,

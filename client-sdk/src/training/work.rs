@@ -13,8 +13,9 @@ use super::{
 /// Carries out the plan's work to the end. Returns `None` if it was stopped.
 ///
 /// # Errors
-/// [`WorkError`] if the plan's device rules do not hold, if the blobs, the plan or the examples do not allow the work,
-/// or if the loss is not finite.
+/// [`WorkError`] if the plan's device rules do not hold, if a blob is missing or does not match the assignment, if the
+/// assignment exceeds the budget, if the plan cannot be carried out, if the examples do not fit the model, or if the
+/// loss is not finite.
 pub(crate) fn work(local: &LocalWork, on_news: impl Fn(WorkNews)) -> Result<Option<FinishedWork>, WorkError> {
     let inputs = Inputs::load(&local.assignment, &local.blobs, &local.budget, local.host.now())?;
     let _kept = local.care.keep_to(local.assignment.assignment_id, &inputs.plan.device_rules);

@@ -18,7 +18,7 @@ const UPLOAD_BYTES_PER_SECOND_MIN: u64 = 8 * 1024;
 const UPLOAD_SECONDS_MIN: u64 = 60;
 
 impl Transport {
-    /// Sends an update, starting at `offset`. `digest` is that of the whole update.
+    /// Sends an update, starting at `offset`. `digest` is the digest of the whole update.
     ///
     /// # Errors
     /// [`TransportError`] if the coordinator refuses or cannot be reached, or the source is shorter than `length`.

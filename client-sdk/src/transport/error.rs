@@ -10,7 +10,9 @@ pub enum TransportError {
     #[error("`{0}` is not a coordinator's address; use https://host[:port] (http:// for this machine only)")]
     Address(String),
     /// The trusted certificate cannot be parsed.
-    #[error("the certificate cannot be used: {0:?}; give it in PEM, as the coordinator wrote it")]
+    #[error(
+        "the certificate cannot be used: {0:?}; use a file in PEM format, such as the coordinator's `ca.pem`"
+    )]
     Certificate(#[source] reqwest::Error),
     /// The PEM contains no certificate.
     #[error(

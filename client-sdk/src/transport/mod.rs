@@ -43,7 +43,8 @@ impl Transport {
     /// Creates a transport with its own connections.
     ///
     /// # Errors
-    /// [`TransportError::Address`] or [`TransportError::Certificate`] if the address or the certificate cannot be used.
+    /// [`TransportError::Address`] if the address is invalid, and [`TransportError::NoCertificate`] or
+    /// [`TransportError::Certificate`] if the certificate cannot be used.
     pub fn new(
         settings: &HttpSettings,
         coordinator: &str,

@@ -78,7 +78,8 @@ fn a_few_small_batches_are_sent_as_their_outer_products() {
     let codec = Some("sufficient_factors:8,error=0.0");
     let floats = bytes(1, None);
     let (one_step, two_steps, many) = (bytes(1, codec), bytes(2, codec), bytes(5, codec));
-    // The first layer, 48 by 64, has 4 and 8 products. Five steps give twenty, but the recipe allows eight.
+    // The first layer has 48 by 64 weights. A batch of four examples gives 4 products in one step and 8 in two steps.
+    // Five steps give 20, but the recipe allows only 8.
     assert!(one_step + 4 * (48 * 64 - 4 * (48 + 64)) <= floats + 64, "{one_step} of {floats}");
     assert!(
         two_steps > one_step && two_steps + 4 * (48 * 64 - 8 * (48 + 64)) <= floats + 64,
@@ -93,7 +94,7 @@ fn nothing_is_recorded_that_is_not_sent() {
     assert_eq!(
         recorded(&train(1, codec, |_, _| {}).outcome),
         1,
-        "of the second layer four products are no gain"
+        "four products are no shorter than the second layer"
     );
     for other in [None, Some("eden:4"), Some("low_rank:4")] {
         assert_eq!(recorded(&train(1, other, |_, _| {}).outcome), 0, "{other:?}");
