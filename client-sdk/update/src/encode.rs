@@ -37,7 +37,7 @@ pub fn encode_update(header: &UpdateHeader, values: &[f32]) -> Vec<u8> {
 /// delta that cannot be sent is then replaced by zeros. `rng` must be seeded by the operating system.
 ///
 /// # Errors
-/// The first value that is not finite or outside the grid, or an error from adding noise.
+/// [`MakeError`] for the first value that is not finite or outside the grid, or if adding noise or compressing fails.
 pub fn make_update(
     mut header: UpdateHeader,
     delta: &[f32],
@@ -60,7 +60,7 @@ pub fn make_update(
         add_noise(delta.to_mut(), grid, noise.scale, rng)?;
         (header.weight, header.metrics) = (1, UpdateMetrics::default());
     }
-    // Clipping and noise change the delta but not the products, so these can no longer be used.
+    // Clipping and noise change the delta but not the recorded products, so the products can no longer be used.
     let how = match &delta {
         Cow::Borrowed(_) => how,
         Cow::Owned(_) => Compression { products: &[], ..how },

@@ -49,7 +49,7 @@ pub fn norm_steps(norm: f64, grid: &ValueGrid) -> u64 {
 }
 
 /// Scales an update so that its L2 norm over all tensors, measured on the grid, is at most `steps`. A shorter update is
-/// unchanged. Non-finite values stay; the later check of values finds them.
+/// unchanged. Non-finite values are not changed; [`check_values`](crate::check_values) refuses them later.
 ///
 /// The elements of a scaled update are rounded towards zero to the grid, so that rounding never increases the norm.
 /// (Abadi et al. 2016, "Deep learning with differential privacy", section 3.1, applied to the update as in McMahan et
@@ -71,7 +71,7 @@ pub fn clip_norm(delta: &mut [f32], grid: &ValueGrid, steps: u64) {
     debug_assert!(squares(delta, grid).is_within(steps), "what was rounded towards zero is shorter");
 }
 
-/// Returns the squared norm of an update. Values outside the grid count as the grid's largest value.
+/// Returns the squared norm of an update. Values outside the grid are clamped to it. NaN is skipped.
 pub(crate) fn squares(delta: &[f32], grid: &ValueGrid) -> SquaredNorm {
     let mut squares = SquaredNorm::default();
     for value in delta.iter().filter(|value| !value.is_nan()) {

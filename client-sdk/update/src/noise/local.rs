@@ -4,7 +4,8 @@ use rand::CryptoRng;
 use super::{DiscreteGaussian, ScaleError};
 use crate::grid::{scale, to_grid};
 
-/// The maximum scale of the noise, in steps of the grid. 64 times this value fits into an i64 with room for a value.
+/// The maximum scale of the noise, in steps of the grid. The sum of 64 times this scale and a value on the grid fits
+/// into an i64.
 const SCALE_STEPS_MAX: u64 = 1 << 52;
 
 /// The upper bound of magnitudes on a grid, in steps. Below it, float64 is exact and [`to_grid`] may be used.
@@ -28,9 +29,10 @@ pub enum NoiseError {
         /// The grid's maximum magnitude.
         value_max: f32,
     },
-    /// The grid has no step within its range, or more than 2^51.
+    /// The grid has no step from 0 to its maximum magnitude, or more than 2^51 steps.
     #[error(
-        "the grid to ±{value_max} with {fraction_bits} fraction bits cannot take noise; choose 1 to 2^51 steps"
+        "the grid to ±{value_max} with {fraction_bits} fraction bits does not have 1 to 2^51 steps, which noise needs; \
+         change `fraction_bits` or `value_max`"
     )]
     Grid {
         /// The grid's fraction bits.
@@ -48,7 +50,7 @@ pub enum NoiseError {
 /// Compared with an update of zeros, the result is Δ²/(2·scale_steps²)-zCDP. Two updates of one client can be 2Δ apart,
 /// which costs four times as much.
 ///
-/// 1. Every value becomes an integer number of steps, the same that [`SquaredNorm`](crate::SquaredNorm) counted.
+/// 1. Every value becomes an integer number of steps, with the same rounding as in [`SquaredNorm`](crate::SquaredNorm).
 /// 2. A scale above 2^28 is too large for the sampler. The unit is then 2^shift steps, with the smallest shift for
 ///    which the scale, rounded up, is at most 2^28. The shift depends only on the scale, not on the update. The
 ///    integers sᵢ become tᵢ = sᵢ / 2^shift, rounded **towards zero**. Then |tᵢ| ≤ |sᵢ| / 2^shift for every i, and
@@ -61,8 +63,8 @@ pub enum NoiseError {
 /// The generator must be ChaCha20 with a seed from the operating system; see the [module](crate::noise).
 ///
 /// # Errors
-/// [`NoiseError`] if the scale is out of range, the grid has too many steps, or a value is not finite or outside the
-/// grid. The update is then unchanged.
+/// [`NoiseError`] if the scale is out of range, the grid has no or too many steps, or a value is not finite or outside
+/// the grid. The update is then unchanged.
 pub fn add_noise(
     delta: &mut [f32],
     grid: &ValueGrid,

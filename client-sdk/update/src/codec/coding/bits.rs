@@ -79,7 +79,7 @@ fn split<const WIDTH: usize>(packed: [u8; WIDTH]) -> [u8; 8] {
     open(open(word, 2 * WIDTH, 16), WIDTH, 8).to_le_bytes()
 }
 
-/// Moves the lowest `bits` bits of each second lane next to those of the lane below it.
+/// Moves the lowest `bits` bits of every second lane next to the lowest `bits` bits of the lane below.
 #[inline(always)]
 const fn close(word: u64, bits: usize, lane: usize) -> u64 {
     let even = spread(bits, 2 * lane);

@@ -73,7 +73,7 @@ impl<'a> Coding<'a> {
     }
 }
 
-/// The number of bits of a coded symbol, by the symbol's frequency. Frequency 0 counts as 1.
+/// The number of bits of a coded symbol, by the symbol's frequency. Frequency 0 is treated as 1.
 static COSTS: LazyLock<[f64; TOTAL as usize + 1]> = LazyLock::new(|| {
     std::array::from_fn(|frequency| f64::from(PRECISION) - binary_logarithm(frequency.max(1) as u64))
 });
@@ -216,7 +216,7 @@ pub(crate) fn decode(bytes: &[u8], alphabet: usize, symbols: &mut [u8]) -> Resul
 }
 
 /// Reads the states and the words, and decodes the groups. Words past the end read as 0. At the end, `at` shows whether
-/// any of those was used.
+/// any of these words was used.
 fn decode_groups<const STATES: usize>(
     bytes: &[u8],
     table: &[u32; TOTAL as usize],
@@ -246,7 +246,8 @@ fn decode_groups<const STATES: usize>(
             // The frequency minus 1, and the distance from the symbol's start, in 12 bits each.
             let (frequency, distance) = ((entry >> 8 & 0xfff) + 1, entry >> 20);
             let next = frequency * (*state >> PRECISION) + distance;
-            // Without a branch, which would be unpredictable: nothing is shifted in if the state is large enough.
+            // A branch would be unpredictable, so this code has none. If the state is large enough, no word is shifted
+            // in.
             let is_short = next < STATE_MIN;
             let word = u32::from(u16::from_le_bytes(window[taken % STATES]));
             *state = select_unpredictable(is_short, next << 16 | word, next);
@@ -279,14 +280,15 @@ fn read_frequencies(mut bytes: &[u8], alphabet: usize) -> Result<(Vec<u16>, &[u8
         if frequency >= 128 {
             frequency = frequency & 0x7f | take()? << 7;
         }
-        left =
-            left.checked_sub(frequency).ok_or(Fault("the symbols' frequencies add up to more than 4096"))?;
+        left = left
+            .checked_sub(frequency)
+            .ok_or(Fault("the symbols' frequencies add up to more than 4096, their fixed sum"))?;
         frequencies.push(frequency);
     }
     if left == 0 {
         Ok((frequencies, bytes))
     } else {
-        Err(Fault("the symbols' frequencies add up to less than 4096"))
+        Err(Fault("the symbols' frequencies add up to less than 4096, their fixed sum"))
     }
 }
 

@@ -1,8 +1,8 @@
 //! Groups of small symbols, each coded as one symbol of the range coder.
 //!
-//! A group consists of the bits of its symbols, the first one in the lowest bits. Its frequency is derived from those
-//! of its symbols as if they were independent, so a table of 256 groups takes no bytes. An incomplete last group is
-//! filled up with its own symbols.
+//! A group consists of the bits of its symbols, the first one in the lowest bits. Its frequency is derived from the
+//! frequencies of its symbols as if the symbols were independent, so a table of 256 groups takes no bytes. An
+//! incomplete last group is filled up with its own symbols.
 
 use std::borrow::Cow;
 
@@ -34,7 +34,7 @@ impl Grouping {
         self.levels as u8
     }
 
-    /// Returns the grouping with this log2 of symbols per group, which must not exceed that of `self`.
+    /// Returns the grouping with 2^`levels` symbols per group, or `None` if that is more than in `self`.
     pub fn with_levels(self, levels: u8) -> Option<Self> {
         let levels = u32::from(levels);
         (levels <= self.levels).then_some(Self { levels, ..self })
@@ -145,7 +145,7 @@ fn split_pairs(groups: &[u8], width: u32, symbols: &mut [u8]) {
 }
 
 /// Converts up to 256 weights, not all 0, to frequencies that add up to 2^12. Each weight above 0 gets at least 1. The
-/// rest is distributed in proportion to the weights.
+/// remaining sum is distributed in proportion to the weights.
 pub(crate) fn share_out(weights: &[u64]) -> Vec<u16> {
     let total: u64 = weights.iter().sum();
     let whole = u64::from(TOTAL);

@@ -48,7 +48,7 @@ pub(crate) fn to_float16(value: f32) -> u16 {
     sign | if is_subnormal { subnormal } else { normal } as u16
 }
 
-/// Widens a binary16.
+/// Converts a binary16 to float32 without rounding.
 #[inline(always)]
 pub(crate) fn from_float16(bits: u16) -> f32 {
     let sign = u32::from(bits & 0x8000) << 16;
@@ -66,7 +66,7 @@ pub(crate) fn to_brain16(value: f32) -> u16 {
     ((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16
 }
 
-/// Widens a bfloat16.
+/// Converts a bfloat16 to float32 without rounding.
 #[inline(always)]
 pub(crate) fn from_brain16(bits: u16) -> f32 {
     f32::from_bits(u32::from(bits) << 16)
@@ -76,7 +76,7 @@ pub(crate) fn from_brain16(bits: u16) -> f32 {
 mod tests {
     use super::*;
 
-    /// A binary16 by its definition (IEEE 754-2019, section 3.4).
+    /// Computes the value of a binary16 from its definition (IEEE 754-2019, section 3.4).
     fn float16_by_definition(bits: u16) -> f64 {
         let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023));
         let magnitude = match exponent {

@@ -82,7 +82,7 @@ pub enum PayloadError<E> {
         first: u64,
     },
     /// There are bytes after the last tensor.
-    #[error("the payload is longer than its tensors")]
+    #[error("the payload has bytes after its last tensor")]
     TooLong,
     /// The visitor refused a tile.
     #[error("{0}")]
@@ -112,8 +112,8 @@ enum Stage {
 /// Decodes a compressed update as its bytes arrive, in pieces of any size, and passes on the tiles in order.
 ///
 /// The decoder keeps one tile in encoded and decoded form, and the bytes that are not processed yet: about 2 MiB. For a
-/// tensor of factors it also keeps `Q`, at most 16 MiB twice. It allocates memory for a length only once that length is
-/// known to be the model's, and for bytes only as they arrive.
+/// tensor of factors, it also keeps the factor `Q` in encoded and decoded form, at most 16 MiB each. It allocates
+/// memory for a length only once that length is known to be the model's, and for bytes only as they arrive.
 pub struct Decoder {
     tensors: Vec<Expected>,
     /// The recipes that may have written all tensors so far, as a bit set.
@@ -142,7 +142,8 @@ impl Decoder {
         Self::expecting_one_of(schema, std::slice::from_ref(recipe))
     }
 
-    /// Creates a decoder for one of at most 32 recipes, the same for all tensors. Without recipes: for any encoding.
+    /// Creates a decoder that accepts an update only if one of these recipes may have written all its tensors. Recipes
+    /// after the first 32 are ignored. Without recipes, any encoding is accepted.
     pub fn expecting_one_of(schema: &TensorSchema, recipes: &[Recipe]) -> Self {
         let recipes = &recipes[..recipes.len().min(RECIPES_MAX)];
         let codecs: Vec<Vec<Codec>> = recipes.iter().map(|recipe| recipe.codecs(schema)).collect();

@@ -72,8 +72,9 @@ pub fn encode(
     encode_recorded(schema, recipe, values, &[], seed, memory)
 }
 
-/// Encodes an update with recorded outer products. For each tensor, they must add up to `values`, up to the rounding of
-/// weights to float32; `None` means nothing was recorded. Products that do not match a tensor's shape are ignored.
+/// Encodes an update with recorded outer products. The products of a tensor must add up to its values, except for the
+/// rounding of weights to float32; `None` means that nothing was recorded. Products that do not match a tensor's shape
+/// are ignored.
 ///
 /// # Errors
 /// As [`encode()`].
@@ -121,7 +122,8 @@ pub fn encode_recorded(
     Ok(Encoded { bytes: encoder.bytes, memory })
 }
 
-/// Returns the norm over all tensors with deep gradient compression, which clips them together.
+/// Returns the L2 norm over all tensors with deep gradient compression. The codec clips all these tensors by the same
+/// factor.
 fn gradient_norm(schema: &TensorSchema, codecs: &[Codec], values: &[f32]) -> f64 {
     let (mut first, mut squares) = (0, 0.0);
     for (tensor, codec) in schema.tensors.iter().zip(codecs) {
@@ -155,7 +157,7 @@ struct Encoder<'a> {
 }
 
 impl Encoder<'_> {
-    /// Appends one tensor and stores what it leaves out in the memory.
+    /// Appends one tensor in its shortest form and stores its residual in the memory.
     fn tensor(
         &mut self,
         index: usize,
@@ -186,7 +188,7 @@ impl Encoder<'_> {
         Ok(())
     }
 
-    /// Appends a tensor in its codec's format or as factors, and keeps what it leaves out.
+    /// Appends a tensor in its codec's format or as factors, and stores its residual in the memory.
     fn write(
         &mut self,
         index: usize,
@@ -285,8 +287,8 @@ impl Encoder<'_> {
     }
 }
 
-/// Keeps the part of a tile that the decoder will not see. The momentum of sent elements is cleared (momentum factor
-/// masking).
+/// Stores the residual of a tile: the values minus the decoded values. The momentum of sent elements is cleared
+/// (momentum factor masking).
 fn leave(memory: &mut Memory, first: usize, values: &[f32], decoded: TileValues<'_>) {
     let residual = &mut memory.residual[first..first + values.len()];
     match decoded {

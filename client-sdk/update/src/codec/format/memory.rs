@@ -56,9 +56,9 @@ impl Memory {
         Self { task_id, schema_digest, recipe_digest, version, rounds: 0, residual, momentum, starts }
     }
 
-    /// Returns the memory for the next update: the stored one, or an empty one if that is stale. `None` if the recipe
-    /// needs no memory. If another recipe wrote the stored one, its residual is kept, except for tensors that need no
-    /// memory under this recipe. Its momentum and starting factors are dropped.
+    /// Returns the memory for the next update: the stored memory, or an empty one if there is none or it is stale.
+    /// `None` if the recipe needs no memory. If another recipe wrote the stored memory, its residual is kept, except
+    /// for tensors that need no memory under this recipe, and its momentum and starting factors are dropped.
     pub fn with_recipe(
         recipe: Option<&Recipe>,
         stored: Option<Self>,

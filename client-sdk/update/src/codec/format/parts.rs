@@ -1,8 +1,8 @@
 //! Weights in parts: a full version in few bits, then the deltas of later versions.
 //!
 //! Each part is a payload like an update's. The next delta starts from the reference, which is the client's state after
-//! the last part, and not from the exact weights. The next delta therefore corrects the rounding error of the one
-//! before, and errors do not accumulate (Tang et al. 2019, "DoubleSqueeze", which keeps the server's error in the same
+//! the last part, and not from the exact weights. The next delta therefore corrects the rounding error of the previous
+//! delta, and errors do not accumulate (Tang et al. 2019, "DoubleSqueeze", which keeps the server's error in the same
 //! way).
 
 use folkmoot_protocol::TensorSchema;

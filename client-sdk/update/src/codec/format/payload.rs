@@ -4,7 +4,7 @@
 //! |---|---|
 //! | 4 | `FMUC` |
 //! | 2 | format version, now 1 |
-//! | 4 | tensors |
+//! | 4 | number of tensors |
 //! | 8 | seed |
 //!
 //! and for each tensor, in the order of the schema:
@@ -13,7 +13,7 @@
 //! |---|---|
 //! | 1 | tag, see [`super::tag`] |
 //! | 0 to 8 | the tag's parameters |
-//! | 4 | elements |
+//! | 4 | number of elements |
 //! | | data before the tiles, for factors only |
 //! | 4, n | for each tile of 65,536 elements (the last one may be shorter): the length of its body, and the body |
 //!

@@ -1,9 +1,9 @@
 //! Factors from outer products that the engine recorded during training.
 //!
 //! A step of plain SGD subtracts a multiple of Xᵀ·dY from a dense layer's weights. An update is therefore the sum of
-//! one outer product per example and step (Xie et al. 2014; Zhang et al. 2017). Factors of a known sum need not be
-//! found in a difference of float32 weights, whose rounding errors have full rank. They are therefore found at any
-//! learning rate.
+//! one outer product per example and step (Xie et al. 2014; Zhang et al. 2017). A difference of float32 weights
+//! contains rounding errors of full rank, which hide the factors at small learning rates. Factors of the recorded
+//! products are found at any learning rate.
 
 use folkmoot_protocol::{Codec, OuterProducts, Plan, Recipe};
 

@@ -5,7 +5,7 @@
 //! | 0 | float32 | |
 //! | 1 | binary16 | |
 //! | 2 | bfloat16 | |
-//! | 3 | uniform | bits, 128 more where rotated; log2 of the block |
+//! | 3 | uniform | bits, plus 128 if rotated; log2 of the block |
 //! | 4 | levels | levels above zero; log2 of the bucket |
 //! | 5 | signs and two means | |
 //! | 6 | signs and one mean | |
@@ -38,8 +38,8 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// Returns the format of a codec, as far as its numbers determine it. The format of factors is known only after
-    /// they were computed.
+    /// Returns the format of a codec, as far as its numbers determine it. For a codec with factors, this is float32:
+    /// its rank is known only after the factors were computed.
     pub fn of(codec: &Codec) -> Self {
         match *codec {
             Codec::None | Codec::LowRank { .. } | Codec::SufficientFactors { .. } => {

@@ -1,4 +1,4 @@
-//! Low rank and sufficient factors: a matrix as the product of two thin ones.
+//! Low rank and sufficient factors: a matrix as the product of two thin matrices.
 //!
 //! PowerSGD (Vogels et al. 2019) aggregates `P` before it computes `Q`. Here a client sends its update once, so both
 //! factors are sent and the coordinator adds up the products. Sufficient-factor broadcasting (Xie et al. 2014): after
@@ -159,7 +159,7 @@ fn first_columns(left: &[f64], right: &[f64], width: usize, rank: usize) -> Fact
 }
 
 impl Factors {
-    /// Returns the squared L2 norm of the part of a matrix that a decoder will not read.
+    /// Returns the squared L2 norm of the difference between a matrix and the product of these factors.
     fn squared_error(&self, values: &[f32], sides: Sides) -> f64 {
         let mut row = vec![0.0; sides.columns];
         let mut sum = 0.0;

@@ -2,7 +2,7 @@
 //!
 //! 1-bit SGD (Seide et al. 2014) sends the mean of the non-negative values and the mean of the negative ones. The
 //! paper's columns correspond to tiles here. Scaled sign (Bernstein et al. 2018, with the scale of Karimireddy et al.
-//! 2019, algorithm 1, EF-signSGD) sends the mean magnitude. Zero counts as positive. Both are biased.
+//! 2019, algorithm 1, EF-signSGD) sends the mean magnitude. Zero is treated as positive. Both codecs are biased.
 //!
 //! A tile: the two means or the one scale as float32, then the signs, one bit each, 1 for negative.
 

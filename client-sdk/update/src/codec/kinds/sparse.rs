@@ -9,14 +9,14 @@ use crate::codec::coding::{
     rice,
 };
 
-/// Appends the chosen elements of a tile.
+/// Appends the elements of a tile at these positions, which must be increasing. All other elements will decode to 0.
 pub(crate) fn encode(kind: Float, positions: &[u32], values: &[f32], lossless: bool, out: &mut Vec<u8>) {
     rice::write(positions, out);
     let chosen: Vec<f32> = positions.iter().map(|position| values[*position as usize]).collect();
     floats::write(kind, &chosen, lossless, out);
 }
 
-/// Reads the chosen elements of a tile of `count`.
+/// Reads the elements that were sent of a tile of `count` elements: their positions and their values.
 pub(crate) fn decode(
     kind: Float,
     bytes: &mut Bytes<'_>,

@@ -87,8 +87,8 @@ fn hadamard_and_drive_follow_the_reference() {
         &numbers(&reference["drive"]["rotated"]),
     );
     let mut codes = [0; 4];
-    // The scale is for `D H q` with Lloyd-Max values; the reference's is for `D H sign / 2`. The sum of products is in
-    // float32: dyadic numbers times one that is not.
+    // `quantise` returns the scale for `D H q` with Lloyd-Max values, and the reference contains the scale for `D H
+    // sign / 2`. The tolerance allows for the rounding of the sum of products, which is computed in float32.
     for (unbiased, name) in [(true, "scale_unbiased"), (false, "scale_biased")] {
         let scale = quantise(Quantiser::of(ONE), unbiased, &rotated, &mut codes) * ONE[0] * 2.0;
         let expected = reference["drive"][name].as_f64().unwrap();
@@ -110,7 +110,7 @@ fn signs_follow_the_reference() {
 
 #[test]
 fn top_k_and_its_memory_follow_the_reference() {
-    // Three decimals: multiplied by a thousand, float32 is exact.
+    // The reference values have three decimals. Multiplied by a thousand, they are exact in float32.
     let schema = schema(&[&[8]]);
     let mut memory = memory(&schema);
     for round in reference()["topk_error_feedback_k2"].as_array().unwrap() {
@@ -140,7 +140,7 @@ fn scaled_sign_with_a_memory_follows_the_reference() {
         residual = wanted.iter().zip(&sent).map(|(value, sent)| value - sent).collect();
         assert_close(sent.iter().copied(), &numbers(&round["sent"]));
         assert_close(residual.iter().copied(), &numbers(&round["residual_after"]));
-        // The codec itself uses float32.
+        // The computation above is in float64. The codec uses float32, so its tolerance is larger.
         let encoded = encode_one("sign", &narrow(&update), 1, Some(&narrow_memory));
         narrow_memory = encoded.memory.unwrap().accepted();
         for (found, expected) in narrow_memory.residual.iter().zip(&residual) {
@@ -168,7 +168,8 @@ fn deep_gradient_compression_follows_the_reference() {
         mask(&sent, &mut u, &mut v);
         assert_close(u.iter().copied(), &numbers(&round["u_after"]));
         assert_close(v.iter().copied(), &numbers(&round["v_after"]));
-        // The codec itself selects elements in float32.
+        // The computation above is in float64. The codec uses float32, also to select elements, so its tolerance is
+        // larger.
         let encoded =
             encode_one("deep_gradient:0.25,clip=4,clients=4", &narrow(&gradient), 1, Some(&narrow_memory));
         narrow_memory = encoded.memory.unwrap().accepted();

@@ -68,8 +68,8 @@ fn errors_are_those_of_the_reference() {
             .collect();
         let mean = errors.iter().sum::<f64>() / runs as f64;
         let (expected, standard_error) = if is_random_k {
-            // A few elements dominate the log-normal vector. Thirty runs that miss them have a small error and a small
-            // standard error. The exact value is known.
+            // A few elements dominate the log-normal vector. In thirty runs that miss them, both the error and its
+            // standard error are too small. The exact error is therefore used instead of the reference's.
             let variance = errors.iter().map(|error| (error - mean).powi(2)).sum::<f64>() / (runs - 1) as f64;
             (row.exact.unwrap(), (variance / runs as f64).sqrt())
         } else {

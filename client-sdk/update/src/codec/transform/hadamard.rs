@@ -32,7 +32,7 @@ pub(crate) fn transform(values: &mut [f32]) {
     );
 }
 
-/// One stage.
+/// Computes one stage of the transform: the sums and differences of values that are `stride` apart.
 #[inline(always)]
 fn pairs(values: &mut [f32], stride: usize) {
     for chunk in values.chunks_exact_mut(2 * stride) {
@@ -43,7 +43,7 @@ fn pairs(values: &mut [f32], stride: usize) {
     }
 }
 
-/// Three stages at once, so that each value is loaded and stored only once for them.
+/// Computes three stages at once, so that each value is loaded and stored only once for all three.
 #[inline(always)]
 fn octets(values: &mut [f32], stride: usize) {
     for chunk in values.chunks_exact_mut(8 * stride) {
@@ -75,13 +75,14 @@ fn quarters(values: &mut [f32], stride: usize) -> Quarters<'_> {
     (first, second, third, &mut fourth[..stride])
 }
 
-/// All stages of 256 values, in the order that suits the CPU's vector width.
+/// Computes all stages of 256 values, in the order that suits the CPU's vector width.
 #[inline(always)]
 fn base(values: &mut [f32; BASE]) {
     if cfg!(target_family = "wasm") { base_in_place(values) } else { base_in_turns(values) }
 }
 
-/// Two stages at a time, in place. For vectors of four values, of which only the last two stages need single elements.
+/// Computes two stages at a time, in place. This suits CPUs whose vectors have four values: only the last two stages
+/// combine values within a vector.
 #[inline(always)]
 fn base_in_place(values: &mut [f32; BASE]) {
     fours::<64>(values);

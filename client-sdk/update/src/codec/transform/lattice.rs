@@ -22,7 +22,7 @@ impl Lattice {
     /// Rounds each value to an adjacent level and writes the symbols. With `chance` (one random number per value),
     /// rounding is stochastic, and its mean is the value up to 2^-16 of a step. Without it, rounding is to nearest.
     pub fn encode(self, values: &[f32], chance: Option<&[u16]>, symbols: &mut [u8]) {
-        // A step below the smallest normal number cannot be inverted. All symbols are then that of the base.
+        // A step below the smallest normal number cannot be inverted. All values then get the symbol of the base.
         let inverse = if self.step >= f32::MIN_POSITIVE { 1.0 / self.step } else { 0.0 };
         vectorised(
             #[inline(always)]
@@ -43,7 +43,7 @@ impl Lattice {
 
     #[inline(always)]
     fn symbol(self, value: f32, inverse: f32, shift: f32) -> u8 {
-        // Relative to the base, so that the base itself is exact for any shift.
+        // The level is relative to the base, so that the base is exact for any shift.
         let level = (value - self.base) * inverse + shift;
         let (lowest, highest) = (-f32::from(self.offset), f32::from(self.top - self.offset));
         // Comparisons instead of `f32::max`, which also handles NaN and takes many instructions on 128-bit vectors.
