@@ -78,8 +78,8 @@ pub enum ProtectionLevel {
 /// the client accepts. Days are UTC days. The first four fields are unlimited if left out; the others have defaults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, uniffi::Record)]
 pub struct Limits {
-    /// The maximum number of bytes per day, in the bodies of requests and responses, both directions together. An
-    /// assignment that would exceed it is declined.
+    /// The maximum number of bytes per day, sent and received, in the bodies of requests and responses. An assignment
+    /// that would exceed it is declined.
     #[uniffi(default = None)]
     pub bytes_per_day: Option<u64>,
     /// The maximum number of bytes per second in each direction, at least 32,768.
@@ -108,8 +108,9 @@ pub struct Limits {
     /// The maximum number of operations in a model's graph. Default: 200,000.
     #[uniffi(default = None)]
     pub operations_max: Option<u64>,
-    /// The minimum number of clients whose updates a released version must combine, as stated by the coordinator.
-    /// Default: any number.
+    /// The minimum number of clients whose updates a released version must combine. The client compares it with the
+    /// number that the coordinator states for the assignment, and declines an assignment without such a number.
+    /// Default: 0, which accepts every assignment.
     #[uniffi(default = None)]
     pub cohort_min: Option<u64>,
     /// The weakest protection by noise that the client accepts for its update. Default: none is required.
@@ -123,7 +124,7 @@ pub trait SecretStorage: Send + Sync {
     /// Returns the secret, or nothing if none was saved.
     fn load(&self) -> Result<Option<Vec<u8>>, CallbackError>;
 
-    /// Saves these 32 bytes. They must be durable when this returns.
+    /// Saves the secret, which has 32 bytes. It must be durable when this function returns.
     fn save(&self, secret: Vec<u8>) -> Result<(), CallbackError>;
 
     /// Deletes the secret, if there is one.

@@ -8,7 +8,8 @@ use crate::CallbackError;
 #[uniffi::export(with_foreign)]
 pub trait ConsentCallback: Send + Sync {
     /// Returns whether to accept this assignment. Called on its own thread after the plan has arrived and before
-    /// anything else is fetched. Return quickly. An error counts as no. The coordinator does not learn the reason.
+    /// anything else is fetched. Return quickly. An error declines the assignment. The coordinator does not learn the
+    /// reason.
     fn ask(&self, offer: AssignmentOffer) -> Result<bool, CallbackError>;
 }
 
@@ -35,7 +36,7 @@ pub(crate) fn ask(
 ) -> impl Fn(&Assignment, &Plan) -> bool + Send + Sync + 'static {
     move |assignment, plan| {
         callback.ask(AssignmentOffer::of(assignment, plan)).unwrap_or_else(|error| {
-            tracing::warn!(%error, "the app's consent callback failed, which counts as no");
+            tracing::warn!(%error, "the app's consent callback failed, so the assignment is declined");
             false
         })
     }

@@ -6,7 +6,7 @@ use crate::CallbackError;
 /// Receives the client's events. Implement this in the app.
 #[uniffi::export(with_foreign)]
 pub trait EventListener: Send + Sync {
-    /// Called for each event on one of the client's threads. It must not block.
+    /// Called for each event, on one of the client's threads. This function must not block.
     fn on_event(&self, event: ClientEvent) -> Result<(), CallbackError>;
 }
 

@@ -1,5 +1,5 @@
 #![doc = include_str!("../README.md")]
-// UniFFI's macros generate functions with `#[unsafe(no_mangle)]`, which count as unsafe code.
+// UniFFI's macros generate functions with `#[unsafe(no_mangle)]`, which the compiler treats as unsafe code.
 #![allow(unsafe_code, reason = "what the export macros write; this crate's own code has none")]
 
 mod buffer;

@@ -27,7 +27,7 @@ pub enum LogLevel {
 /// contain it.
 #[uniffi::export(with_foreign)]
 pub trait LogSink: Send + Sync {
-    /// Receives a line. `target` names the part of the client that wrote it. It must not block.
+    /// Receives a line. `target` names the part of the client that wrote the line. This function must not block.
     fn log(&self, level: LogLevel, target: String, line: String) -> Result<(), CallbackError>;
 }
 

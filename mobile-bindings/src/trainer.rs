@@ -13,7 +13,8 @@ pub trait Trainer: Send + Sync {
     /// Returns the number of examples available for training, which the client sends with its check-in.
     fn example_count(&self) -> Result<u64, CallbackError>;
 
-    /// Trains from the weights of `work`. Called on its own thread; it may block. An error gives up the assignment.
+    /// Trains from the weights of `work`. Called on its own thread; it may block. If it fails, the client gives up the
+    /// assignment.
     fn train(&self, work: Arc<TrainerWork>) -> Result<Trained, CallbackError>;
 
     /// Measures the weights of `work` without training. Return nothing to let the engine evaluate the client's
@@ -110,8 +111,8 @@ impl TrainerWork {
         self.stop.is_stopped()
     }
 
-    /// Returns whether the coordinator wants a partial update. Check it between steps. If so, return the weights so far
-    /// if you can.
+    /// Returns whether the coordinator wants a partial update. Check it between steps. If so, end early and return the
+    /// weights so far, if you can.
     pub fn is_asked(&self) -> bool {
         self.stop.is_asked()
     }
@@ -123,7 +124,7 @@ pub(crate) struct ForeignTrainer(pub Arc<dyn Trainer>);
 impl LocalTrainer for ForeignTrainer {
     fn example_count(&self) -> u64 {
         self.0.example_count().unwrap_or_else(|error| {
-            tracing::warn!(%error, "the trainer's example_count failed, which counts as 0 examples");
+            tracing::warn!(%error, "the trainer's example_count failed, so the client reports 0 examples");
             0
         })
     }

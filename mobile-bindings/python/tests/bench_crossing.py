@@ -3,7 +3,7 @@
 
     python3 tests/bench_crossing.py
 
-Copies are counted by the memory that is there in the middle: each is as large as the weights.
+Copies are counted from the memory in use in the middle of an update: each copy is as large as the weights.
 """
 
 import json

@@ -231,7 +231,7 @@ def test_refusals_say_what_where_and_what_to_do(coordinator, admin, tmp_path):
     assert isinstance(error, folkmoot.RefusedError) and error.code is folkmoot.ErrorCode.TASK_INVALID
     assert "report_goal" in error.detail and "stop" in error.detail, "all faults are listed"
     assert error.place == "POST /v1/admin/tasks" and error.status == error.code.http_status
-    assert str(error).endswith("change the description and create the task again")
+    assert str(error).endswith("fix the task description and create the task again")
     with pytest.raises(AdminRefusedError, match="task_unknown.*admin.tasks"):
         admin.task("../tasks")
     viewer = admin.create_api_key("sees", "viewer")["api_key"]

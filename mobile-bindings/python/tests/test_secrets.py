@@ -26,7 +26,7 @@ def files(folder):
 
 
 def trained(coordinator, tmp_path, token, generator, secrets):
-    """Returns the ids that it was enrolled under while it trained in a round."""
+    """Trains in one round, and returns the client ids of the enrolments in that time."""
     enrolled = []
     with connect(coordinator, tmp_path, token, secrets=secrets, device="cpu") as client:
         client.examples.add(*line(generator))

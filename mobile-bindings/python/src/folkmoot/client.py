@@ -301,7 +301,7 @@ class _Consent(native.ConsentCallback):
         try:
             return self._ask(AssignmentOffer.translated(offer)) is True
         except Exception:
-            _logger.exception("ask_before failed, which counts as no")
+            _logger.exception("ask_before failed, so the assignment is declined")
             return False
 
 

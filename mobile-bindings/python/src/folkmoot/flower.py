@@ -43,14 +43,15 @@ class FlowerTrainer(Trainer):
         node_config: Config | None = None,
         run_config: Config | None = None,
     ) -> None:
-        """Takes a `NumPyClient`, a `Client`, a `ClientApp`, or a function that makes a client from a `Context`.
+        """Creates a trainer from a `NumPyClient`, a `Client`, a `ClientApp`, or a function that makes a client from a
+        `Context`.
 
         `config` is passed to `fit` and `evaluate`, in addition to `server_round`. It may also be a function of the
         round's number, like `on_fit_config_fn`. `example_count` is sent with check-ins until the first round has
         reported the actual number. `node_config` and `run_config` are for a `ClientApp`; put `partition-id` into
         `node_config`.
 
-        Raises BadOptionError for anything else.
+        Raises BadOptionError for any other kind of client.
         """
         self._config = config
         self._order = None if order is None else list(order)
@@ -62,7 +63,7 @@ class FlowerTrainer(Trainer):
             self._client = _App(client, node_config or {}, run_config or {})
 
     def example_count(self) -> int:
-        """The number that the last round reported."""
+        """The number of examples that the last round reported; before the first round, the number given at creation."""
         return self._example_count
 
     def train(self, work: Work) -> Trained:
@@ -149,7 +150,7 @@ class _App:
         return _first(metrics, "loss", "eval_loss", "eval-loss"), count, metrics
 
     def _ask(self, kind: str, weights: dict[str, Any], config: dict[str, Any], arrays: str, configs: str) -> Any:
-        """Sends the records under the current names, or under those that a `client_fn` reads."""
+        """Sends the records under the current names, or under the names that a `client_fn` reads."""
         app, _, _ = _flower()
         record, settings = app.ArrayRecord(_arrays(app, weights)), app.ConfigRecord(config)
         if getattr(self._app, "_call", None) is None:

@@ -109,7 +109,9 @@ class Trainer:
         raise NotImplementedError
 
     def train(self, work: Work) -> Trained:
-        """Trains from `work.weights`. Called in its own thread. An exception gives up the assignment."""
+        """Trains from `work.weights`. Called in its own thread. If it raises an exception, the client gives up
+        the assignment.
+        """
         raise NotImplementedError
 
     def evaluate(self, work: Work) -> Evaluated | None:

@@ -2,7 +2,7 @@ import Foundation
 
 #if !canImport(Darwin)
 extension ProcessInfo {
-    /// A substitute for Foundation's type, which only Apple has.
+    /// A substitute for Foundation's type, which only Apple's systems have.
     enum ThermalState {
         case nominal
         case fair
@@ -35,8 +35,8 @@ struct DeviceReading: Equatable {
     var batteryLevel: Float = -1
     var link: Link?
     var thermalState = ProcessInfo.ThermalState.nominal
-    /// Whether nobody uses the device. Apps cannot find out, but a background task that the system started can assume
-    /// it.
+    /// Whether nobody uses the device. Apps cannot find out. A background task that the system started may set this to
+    /// true.
     var isIdle: Bool?
 
     /// Converts the reading to the client's conditions.
@@ -66,7 +66,7 @@ struct DeviceReading: Equatable {
 }
 
 extension Thermal {
-    /// Converts the system's state. A state that this version does not know counts as hotter than all others.
+    /// Converts the system's state. A state that a later system adds becomes `critical`, so that training pauses.
     init(_ state: ProcessInfo.ThermalState) {
         switch state {
         case .nominal: self = .nominal

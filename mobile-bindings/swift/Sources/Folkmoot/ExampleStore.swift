@@ -133,7 +133,7 @@ public actor ExampleStore {
         }
         let values = try labels.floats()
         guard LabelForm(of: labels) == form.labels, values.count == form.labels.perExample else {
-            throw FolkmootError.badExample("the labels are not those of one example with \(form.labels)")
+            throw FolkmootError.badExample("the labels must be those of one example, in the form \(form.labels)")
         }
         guard features.allSatisfy({ $0.isFinite }), values.allSatisfy({ $0.isFinite }) else {
             throw FolkmootError.badExample("a feature or label is not finite")
@@ -178,7 +178,8 @@ public actor ExampleStore {
         let valuesMax = limits.bytesMax / MemoryLayout<Float>.stride
         let rows = min(limits.examplesMax, valuesMax / valuesPerExample)
         guard rows > 0 else {
-            throw FolkmootError.badOption("the limits leave no room for one example of \(valuesPerExample) values; raise them")
+            throw FolkmootError.badOption(
+                "one example of \(valuesPerExample) values exceeds the limits; raise examplesMax or bytesMax")
         }
         return rows
     }

@@ -6,8 +6,8 @@ public protocol Trainer: AnyObject, Sendable {
     /// The number of examples available for training, which the client sends with its check-in.
     var exampleCount: Int { get }
 
-    /// Trains from the weights of `work`. Called on its own thread; it may block. An error gives up the assignment; its
-    /// text stays in this app's log.
+    /// Trains from the weights of `work`. Called on its own thread; it may block. If it throws an error, the client
+    /// gives up the assignment. The error's text stays in this app's log.
     func train(_ work: TrainerWork) throws -> Trained
 
     /// Measures the weights of `work` without training. Return nil to let the engine evaluate the client's examples.
@@ -104,8 +104,8 @@ public final class TrainerWork: @unchecked Sendable {
         native.isStopped()
     }
 
-    /// Whether the coordinator wants a partial update. Check it between steps. If so, return the weights so far if you
-    /// can.
+    /// Whether the coordinator wants a partial update. Check it between steps. If so, end early and return the weights
+    /// so far, if you can.
     public var isAsked: Bool {
         native.isAsked()
     }

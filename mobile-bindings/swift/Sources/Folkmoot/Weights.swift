@@ -39,7 +39,7 @@ public final class Weights: @unchecked Sendable {
         try withValues(of: name) { floats in
             guard values.count == floats.count else {
                 throw FolkmootError.badExample(
-                    "there are \(values.count) values for `\(name)`; it has \(floats.count)")
+                    "there are \(values.count) values for `\(name)`; the tensor has \(floats.count)")
             }
             _ = floats.initialize(from: values)
         }

@@ -1,4 +1,4 @@
-"""An operator's side of a coordinator, for notebooks and scripts: with Python's own library alone.
+"""The administrative API of a coordinator, for notebooks and scripts. It needs only Python's standard library.
 
 from folkmoot.admin import Admin
 

@@ -217,7 +217,9 @@ class Admin(Looking):
         no_budget: bool = False,
         weaken: str | None = None,
     ) -> views.PopulationView:
-        """Sets whom the privacy guarantees of a population protect, and the privacy budget of all its tasks together.
+        """Sets the unit that a population's privacy guarantees protect, and the privacy budget that its tasks share.
+
+        `unit` is `client`, or `user` for a person with all devices.
 
         Settings that you leave out are unchanged. Give `epsilon`, above 0 and at most 1000, and `delta`, between 0 and
         1, together. `no_budget` removes the budget. To raise or remove the budget, give a reason in `weaken`; it is

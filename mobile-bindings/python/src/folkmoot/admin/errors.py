@@ -8,26 +8,28 @@ from typing import Any
 from ..errors import Disposition, ErrorCode, RefusedError
 
 _REMEDIES = {
-    ErrorCode.API_KEY_MISSING: "give an API key of the form ID.SECRET; `folkmoot key create` creates one",
-    ErrorCode.API_KEY_INVALID: "give an API key of the form ID.SECRET; `folkmoot key create` creates one",
-    ErrorCode.ROLE_INSUFFICIENT: "ask an admin for a key with the required role",
-    ErrorCode.TASK_INVALID: "change the description and create the task again",
-    ErrorCode.TASK_UNKNOWN: "admin.tasks() lists the tasks",
-    ErrorCode.ROUND_UNKNOWN: "admin.rounds(task) lists a task's rounds",
-    ErrorCode.MODEL_VERSION_UNKNOWN: "admin.versions(task) lists a task's versions",
-    ErrorCode.TASK_STATE_CONFLICT: "admin.task(id) shows the task's state",
-    ErrorCode.MODEL_INVALID: "change the model as the detail says and export it again, for example with folkmoot.export",
+    ErrorCode.API_KEY_MISSING: "give an API key, ID.SECRET; an admin can create one with `folkmoot key create`",
+    ErrorCode.API_KEY_INVALID: "give an API key, ID.SECRET; an admin can create one with `folkmoot key create`",
+    ErrorCode.ROLE_INSUFFICIENT: "ask an admin for a key with the needed role",
+    ErrorCode.TASK_INVALID: "fix the task description and create the task again",
+    ErrorCode.TASK_UNKNOWN: "list the tasks with `admin.tasks()`",
+    ErrorCode.ROUND_UNKNOWN: "list the rounds of a task with `admin.rounds(task)`",
+    ErrorCode.MODEL_VERSION_UNKNOWN: "list the versions of a task with `admin.versions(task)`",
+    ErrorCode.TASK_STATE_CONFLICT: "show the state of the task with `admin.task(task)`",
+    ErrorCode.MODEL_INVALID: "change the model as described and export it again, for example with `folkmoot.export`",
     ErrorCode.PAYLOAD_TOO_LARGE: "send less, or raise the limit that the detail names in the coordinator's configuration",
 }
 
 
 class AdminRefusedError(RefusedError):
-    """The coordinator refused an operator's request. The text says what was refused, which request it was, and what to
-    do.
+    """The coordinator refused an operator's request. The text has the error code, the coordinator's explanation, the
+    request and, if there is one, a remedy.
     """
 
     def __init__(self, place: str, status: int, problem: Mapping[str, Any]) -> None:
-        """Takes the request's method and path, the HTTP status, and the fields of the problem document (RFC 9457)."""
+        """Creates the exception from the request's method and path, the HTTP status, and the fields of the problem
+        document (RFC 9457).
+        """
         self.place = place
         """The method and path of the request."""
         self.status = status
@@ -42,7 +44,7 @@ class AdminRefusedError(RefusedError):
         code = ErrorCode(self.code_text) if self.code_text in set(ErrorCode) else None
         given = problem.get("disposition")
         self.disposition = Disposition(given) if given in set(Disposition) else Disposition.GIVE_UP
-        """Whether to retry the same request."""
+        """The action to take: retry the same request, or give up."""
         self.remedy: str | None = None if code is None else _REMEDIES.get(code)
         """The advice on what to do about the refusal, if there is any."""
         if self.remedy is None and self.disposition is Disposition.RETRY:

@@ -96,5 +96,5 @@ def task_path(task: views.TaskLike) -> str:
 def segment(text: str) -> str:
     """Checks an id and returns it in a form that stays one segment of a path."""
     if not text or text.strip(".") == "":
-        raise BadOptionError(f"{text!r} is not an id")
+        raise BadOptionError(f"{text!r} is not an id; give an id that the coordinator returned")
     return urllib.parse.quote(text, safe="")

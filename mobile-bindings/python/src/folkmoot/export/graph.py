@@ -73,7 +73,7 @@ def needed(package: str, advice: str) -> Any:
     try:
         return importlib.import_module(package)
     except ImportError as error:
-        raise BadOptionError(f"this needs {package}, which cannot be imported ({error}): {advice}") from None
+        raise BadOptionError(f"this function needs {package}, which cannot be imported ({error}): {advice}") from None
 
 
 def onnx() -> Any:

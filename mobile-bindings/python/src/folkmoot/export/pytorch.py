@@ -25,10 +25,10 @@ BATCH = 2
 
 
 def to_onnx(module: Any, example_input: Any, path: str | os.PathLike[str], *, opset: int = 17) -> Exported:
-    """Exports a module as ONNX: parameters are initializers under their names, the batch is free, the first output is
-    trained.
+    """Exports a module as ONNX. Parameters become initializers with their names, the batch size is free, and the loss
+    is computed from the first output.
 
-    `example_input` is one tensor `[rows, ...]`, of which only the shape and type count. Parameters that require a
+    `example_input` is one tensor `[rows, ...]`, of which only the shape and type matter. Parameters that require a
     gradient are trained, and running statistics of batch normalisation are updated. Other parameters and buffers become
     constants. Dropout and batch normalisation stay in the graph and are active in training. The output must be logits:
     a softmax at the end is refused, because it belongs to the loss. The module is not changed.

@@ -21,9 +21,10 @@ def sklearn_to_onnx(estimator: Any, path: str | os.PathLike[str], *, scaler: Any
     output.
 
     Two classes give one output, with the loss `binary_cross_entropy` or `hinge`. More classes give one output each. The
-    graph contains no softmax, because it belongs to the loss. `scaler` is a fitted StandardScaler; one in front of the
-    estimator in a Pipeline is found by itself. Its means and deviations become constants, which are not trained. They
-    reveal something about the data they were fitted on, and are sent to all clients. Numbers are rounded to float32.
+    graph contains no softmax, because it belongs to the loss. `scaler` is a fitted StandardScaler; do not pass one that
+    is already in front of the estimator in a Pipeline. The scaler's means and deviations become constants, which are
+    not trained. They reveal something about the data they were fitted on, and are sent to all clients. Numbers are
+    rounded to float32.
 
     Raises ExportError if the estimator cannot be exported, and BadOptionError if a package is missing.
     """
@@ -120,8 +121,8 @@ def _kind(estimator: Any) -> str:
         return "linear"
     choices = ", ".join(CLASSIFIERS + REGRESSORS + PERCEPTRONS)
     raise ExportError(
-        f"{_name(estimator)} cannot be exported: {choices} can, also in a Pipeline behind a StandardScaler. "
-        "Trees and neighbours have no gradients"
+        f"{_name(estimator)} cannot be exported; use one of {choices}, alone or in a Pipeline after a StandardScaler. "
+        "Trees and nearest neighbours have no gradients"
     )
 
 
@@ -163,7 +164,9 @@ def _require_fitted(estimator: Any, attribute: str) -> None:
 
 
 def _is_a(thing: Any, names: tuple[str, ...]) -> bool:
-    """Returns whether it is of one of these scikit-learn classes. Compares names, so that nothing needs to be imported."""
+    """Returns whether `thing` is an instance of one of these scikit-learn classes. Compares names, so that nothing
+    needs to be imported.
+    """
     kinds = type(thing).__mro__
     return any(kind.__name__ in names and kind.__module__.startswith("sklearn.") for kind in kinds)
 

@@ -37,7 +37,7 @@ data class AssignmentOffer(
     val plan: String,
 )
 
-/** Accepts or declines assignments. An exception counts as no. The coordinator does not learn the reason. */
+/** Accepts or declines assignments. An exception declines. The coordinator does not learn the reason. */
 fun interface Consent {
     /**
      * Returns whether to accept this assignment. Called on its own thread, before the model and weights are downloaded.
@@ -69,7 +69,7 @@ class ClientOptions(
     val device: Device = Device.Auto,
     /** The app's own training loop. By default, the engine trains. */
     val trainer: Trainer? = null,
-    /** Called for each assignment. By default, all assignments are accepted. */
+    /** Called for each assignment. By default, all assignments whose device rules hold are accepted. */
     val askBefore: Consent? = null,
     /** Seconds that a check-in waits for an assignment, at most 60. Default: 30. */
     val waitSeconds: Int? = null,

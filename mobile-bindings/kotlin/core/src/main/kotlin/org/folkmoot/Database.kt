@@ -15,7 +15,7 @@ interface Database : AutoCloseable {
     fun <T> transaction(block: () -> T): T
 }
 
-/** A row of a result. Columns count from 0. */
+/** A row of a result. Columns are numbered from 0. */
 interface Row {
     fun long(column: Int): Long
 

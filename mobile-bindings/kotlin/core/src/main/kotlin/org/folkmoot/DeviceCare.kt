@@ -70,8 +70,7 @@ enum class ProtectionLevel {
  */
 data class Limits(
     /**
-     * The maximum number of bytes per day (UTC), both directions together. An assignment that would exceed it is
-     * declined.
+     * The maximum number of bytes per day (UTC), sent and received. An assignment that would exceed it is declined.
      */
     val bytesPerDay: Long? = null,
     /** The maximum number of bytes per second in each direction. */
@@ -95,8 +94,9 @@ data class Limits(
     /** The maximum number of operations in a model's graph. */
     val operationsMax: Long = 200_000,
     /**
-     * The minimum number of clients whose updates a released version must combine, as stated by the coordinator. 0
-     * accepts any number.
+     * The minimum number of clients whose updates a released version must combine. The client compares it with the
+     * number that the coordinator states for the assignment, and declines an assignment without such a number. 0
+     * accepts every assignment.
      */
     val cohortMin: Long = 0,
     /** The weakest protection by noise that the client accepts for its update. */

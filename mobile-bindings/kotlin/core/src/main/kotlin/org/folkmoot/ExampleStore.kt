@@ -110,9 +110,13 @@ class ExampleStore(
         if (labels is Labels.Classes != form.areClasses) {
             refuse("this store's labels must be ${if (form.areClasses) "classes" else "targets"}")
         }
-        if (labels.size != form.labelsPerExample) refuse("${labels.size} labels; an example has ${form.labelsPerExample}")
+        if (labels.size != form.labelsPerExample) {
+            refuse("there are ${labels.size} labels; this store's examples have ${form.labelsPerExample}")
+        }
         val numbers = values(labels)
-        if (!features.all(Float::isFinite) || !numbers.all(Float::isFinite)) refuse("a value is NaN or infinite")
+        if (!features.all(Float::isFinite) || !numbers.all(Float::isFinite)) {
+            refuse("a value is NaN or infinite; give only finite values")
+        }
         return numbers
     }
 
@@ -161,7 +165,7 @@ private fun check(form: ExampleForm, limits: StoreLimits, bytesPerExample: Long)
     if (form.labelsPerExample < 1) refuse("labelsPerExample is ${form.labelsPerExample}; it must be 1 or more")
     if (limits.countMax < 1) refuse("countMax is ${limits.countMax}; it must be 1 or more")
     if (limits.bytesMax < bytesPerExample) {
-        refuse("bytesMax is ${limits.bytesMax}; one example has $bytesPerExample bytes")
+        refuse("bytesMax is ${limits.bytesMax}; it must be at least $bytesPerExample, the bytes of one example")
     }
     if (limits.ageMax?.isPositive() == false) refuse("ageMax is ${limits.ageMax}; it must be positive")
 }

@@ -175,7 +175,7 @@ private class Asking(private val consent: Consent) : ConsentCallback {
         try {
             consent.ask(offered(offer))
         } catch (error: Throwable) {
-            Log.error("askBefore failed, which counts as no", error)
+            Log.error("askBefore failed, so the assignment is declined", error)
             false
         }
 

@@ -8,7 +8,7 @@ interface SecretStorage {
     /** Returns the secret, or null if none was saved. */
     fun load(): ByteArray?
 
-    /** Saves these 32 bytes. They must be durable when this returns. */
+    /** Saves the secret, which has 32 bytes. It must be durable when this function returns. */
     fun save(secret: ByteArray)
 
     /** Deletes the secret, if there is one. */

@@ -24,8 +24,8 @@ internal fun prepare(database: Database, form: ExampleForm) {
             null -> database.execute("INSERT INTO form (format, form) VALUES (?, ?)", own.first, own.second)
             own -> {}
             else -> throw FolkmootException.BadOption(
-                "this store has format ${first.first} and ${first.second}, but expected is format ${own.first} and " +
-                    "${own.second}; delete its file, or use another one",
+                "this store has format ${first.first} and ${first.second}, but the app expects format " +
+                    "${own.first} and ${own.second}; delete the store's file, or use another file",
             )
         }
     }

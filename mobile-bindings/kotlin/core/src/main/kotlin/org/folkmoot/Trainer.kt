@@ -18,7 +18,8 @@ interface Trainer {
     val exampleCount: Long
 
     /**
-     * Trains from the weights of [work]. Called on its own thread; it may block. An exception gives up the assignment.
+     * Trains from the weights of [work]. Called on its own thread; it may block. If it throws, the client gives up the
+     * assignment.
      */
     fun train(work: Work): Trained
 
@@ -60,8 +61,8 @@ class Work internal constructor(private val native: TrainerWorkInterface) {
     val isStopped: Boolean get() = native.isStopped()
 
     /**
-     * Whether the coordinator wants a partial update. Check it between steps. If so, return the weights so far if you
-     * can.
+     * Whether the coordinator wants a partial update. Check it between steps. If so, end early and return the weights
+     * so far, if you can.
      */
     val isAsked: Boolean get() = native.isAsked()
 

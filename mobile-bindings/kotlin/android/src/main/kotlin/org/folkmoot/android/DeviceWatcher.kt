@@ -60,7 +60,8 @@ class DeviceWatcher(private val context: Context) {
     private fun conditions(battery: Intent?) = DeviceConditions(
         isCharging = battery?.let(DeviceReadings::isCharging),
         isUnmetered = connectivity?.let { DeviceReadings.isUnmetered(it.getNetworkCapabilities(it.activeNetwork)) },
-        // A screen that is off counts as idle. Doze mode is not required, because it also cuts off the network.
+        // The device is treated as idle while its screen is off. Doze mode is not required, because it also disables
+        // the network.
         isIdle = power?.let { !it.isInteractive },
         batteryPercent = battery?.let(DeviceReadings::batteryPercent),
         thermal = power?.let { DeviceReadings.thermal(it.currentThermalStatus) },
