@@ -90,7 +90,7 @@ pub(crate) fn wanted(
     let mut files = entries(path, limits)?;
     files.retain(|file| file.is_file() && is_wanted(&name(file)));
     if files.is_empty() {
-        let fault = Fault::new(format!("the folder has no {kind}"), "choose the folder that contains them");
+        let fault = Fault::new(format!("the folder has no {kind}"), "choose a folder that has at least one");
         return Err(DataError::invalid(path, fault));
     }
     Ok(files)

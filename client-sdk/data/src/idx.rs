@@ -103,8 +103,7 @@ fn labels_path(images: &Path) -> Result<PathBuf, DataError> {
         DataError::Options { path: images.to_owned(), fault }
     };
     if !name.contains("images") {
-        let reason =
-            "the name of the images file does not contain `images`, so that of the labels file is unknown";
+        let reason = "the images file has no `images` in its name, so the name of the labels file is unknown";
         return Err(unknown(reason.into()));
     }
     let labels = name.replace("images", "labels").replace("idx3", "idx1");

@@ -66,8 +66,8 @@ fn pair(names: &BTreeMap<String, usize>, labels: Option<&str>) -> Result<(String
     let Some(labels) = labels else {
         let known = PAIRS.iter().find(|(features, labels)| has(features) && has(labels));
         let (features, labels) = known.ok_or_else(|| {
-            let reason = format!("has no arrays x and y or other common names, but {}", listed());
-            Fault::new(reason, "give the name of the array of labels with --label-column")
+            let reason = format!("has no arrays with common names such as x and y, but {}", listed());
+            Fault::new(reason, "use --label-column with the name of the array that contains the labels")
         })?;
         return Ok(((*features).to_owned(), (*labels).to_owned()));
     };
@@ -183,7 +183,7 @@ mod tests {
     fn errors_name_the_member() {
         let members = [("spam.npy", features()), ("eggs.npy", labels([1, 2]))];
         let message = read_archive(&members, &ReadOptions::default()).unwrap_err();
-        assert!(message.contains("but eggs, spam; give the name of the array of labels"), "{message}");
+        assert!(message.contains("but eggs, spam; use --label-column with the name"), "{message}");
         assert!(read_archive(&members, &named("eggs")).is_ok(), "the only other one has the features");
         let members = [("x.npy", features()), ("y.npy", b"no".to_vec())];
         let message = read_archive(&members, &ReadOptions::default()).unwrap_err();

@@ -1,4 +1,5 @@
-//! Conversions between numbers that end at the nearest possible value instead of losing bits or a sign.
+//! Conversions between number types. A value out of range becomes the nearest possible value instead of losing bits or
+//! its sign.
 
 /// Returns a count as a length in memory; `usize::MAX` if it is larger.
 #[inline]
@@ -6,7 +7,7 @@ pub fn to_length(count: u64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }
 
-/// Returns the whole part of a number: 0 for NaN and negative numbers, `u64::MAX` for larger ones.
+/// Returns the whole part of a number: 0 for NaN and negative numbers, `u64::MAX` for numbers above it.
 #[inline]
 #[expect(
     clippy::cast_possible_truncation,
@@ -17,7 +18,7 @@ pub fn to_whole(number: f64) -> u64 {
     number as u64
 }
 
-/// Returns the nearest float32, ties to even: an infinity for numbers that are too large.
+/// Returns the nearest float32, ties to even. Numbers beyond the range of float32 become infinite.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "casting to a smaller float rounds")]
 pub fn to_float32(number: f64) -> f32 {

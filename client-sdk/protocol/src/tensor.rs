@@ -23,7 +23,7 @@ pub struct TensorSchema {
     pub tensors: Vec<TensorSpec>,
 }
 
-/// The schema exceeds a limit.
+/// The schema is empty or exceeds a limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
     /// There is nothing to train.
@@ -56,7 +56,7 @@ impl TensorSchema {
     /// Checks the schema against the limits and returns the number of parameters.
     ///
     /// # Errors
-    /// The first limit that is exceeded. Nothing has been allocated by then.
+    /// [`SchemaError`] for the first fault. Nothing has been allocated by then.
     pub fn validate(&self) -> Result<u64, SchemaError> {
         if self.tensors.is_empty() {
             return Err(SchemaError::Empty);

@@ -9,11 +9,11 @@
 //! | 24 | 32 | digest of the tensor schema |
 //! | 56 | 8 | model version on which it is based |
 //! | 64 | 8 | weight |
-//! | 72 | 8 | examples used |
+//! | 72 | 8 | number of examples used |
 //! | 80 | 8 | sum of the losses, float64 |
-//! | 88 | 8 | correct predictions |
-//! | 96 | 8 | local steps |
-//! | 104 | 8 | elements |
+//! | 88 | 8 | number of correct predictions |
+//! | 96 | 8 | number of local steps |
+//! | 104 | 8 | number of elements |
 //! | 112 | 4 · elements for float32; any number for a payload | float32 values, or the payload |
 //!
 //! All numbers are little-endian.

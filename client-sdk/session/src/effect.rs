@@ -73,8 +73,8 @@ pub enum Effect {
         /// The maximum time, in seconds, for which the coordinator may hold the request.
         wait_seconds: u32,
     },
-    /// End the training with what it has, after the current step and at least one step, because the round waits for it.
-    /// The answer is that of [`Effect::Train`]. A training that cannot end early continues.
+    /// End the training after the current step, but not before its first, and keep the weights so far, because the
+    /// round waits for the update. The answer is that of [`Effect::Train`]. A training that cannot end early continues.
     FinishEarly {
         /// The id of the training's request.
         request_id: RequestId,
@@ -137,7 +137,8 @@ pub enum Effect {
         /// The assignment.
         assignment_id: AssignmentId,
         /// Whether the coordinator accepted the assignment's update. If so, first make the update's residual the task's
-        /// memory. If `None`, this is unknown: delete the task's memory, because parts of the update may have arrived.
+        /// memory. `None` if this is unknown. Then delete the task's memory, because parts of the update may have
+        /// arrived.
         was_accepted: Option<bool>,
     },
 }

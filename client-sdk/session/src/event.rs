@@ -17,14 +17,14 @@ pub enum Event {
     Wake,
     /// A request was answered or failed.
     Answered {
-        /// The id of the effect.
+        /// The id of the request.
         request_id: RequestId,
         /// The answer.
         answer: Answer,
     },
-    /// The device no longer meets the conditions. Step [`Event::Started`] when it does again.
+    /// The device no longer meets the conditions. Step [`Event::Started`] when it meets them again.
     ConditionsEnded,
-    /// The app or its user wants to stop. [`Event::Started`] continues.
+    /// The app or its user wants to stop. To continue later, step [`Event::Started`].
     StopRequested,
 }
 

@@ -45,7 +45,7 @@ impl Session {
     /// Parses the output of [`Session::to_json`].
     ///
     /// # Errors
-    /// [`RestoreError`] if it is not a session, or has an unknown version. Start a new session then.
+    /// [`RestoreError`] if the bytes are not a stored session, or have an unknown version. Start a new session then.
     pub fn from_json(bytes: &[u8]) -> Result<Self, RestoreError> {
         let Version { version } = serde_json::from_slice(bytes)?;
         if version != PERSISTED_VERSION {

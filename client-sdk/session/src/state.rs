@@ -179,7 +179,7 @@ pub struct Uploading {
     pub training_milliseconds: u64,
     /// The number of bytes that have arrived so far, including bytes that were sent again.
     pub upload_bytes: u64,
-    /// The number of bytes that the coordinator last reported.
+    /// The number of received bytes that the coordinator last reported.
     #[serde(default)]
     pub acknowledged_bytes: u64,
     /// The number of times that the coordinator computed a digest that differs from the announced one.

@@ -108,7 +108,7 @@ impl Host {
         }
     }
 
-    /// Creates an answer to an effect. `luck` 0 always gives a good one.
+    /// Creates an answer to an effect. With `luck` 0, the request always succeeds.
     fn answer(&mut self, effect: &Effect, luck: u8) -> Answer {
         let failure = self.failure();
         let fails = luck % 4 == 3;

@@ -14,7 +14,7 @@ pub(super) fn number(letter: char) -> Result<u8, Fault> {
         let reason = format!("{letter:?} is not one of the 80 characters of LEAF's Shakespeare set");
         Fault::new(
             reason,
-            "of LEAF's text sets only Shakespeare is supported; convert others to numbers first",
+            "only Shakespeare is supported among LEAF's text sets; convert the texts of other sets to numbers",
         )
     })
 }

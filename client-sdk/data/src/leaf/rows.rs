@@ -13,7 +13,7 @@ use crate::{DataError, Fault, LabelKind, Place, ReadOptions, content::Content, d
 
 /// The remedy that lists the supported sets.
 const READ_SETS: &str =
-    "of LEAF's sets FEMNIST, Synthetic and Shakespeare are supported; convert other texts to numbers first";
+    "of LEAF, only FEMNIST, Synthetic and Shakespeare are supported; convert other texts to numbers";
 
 /// Signals that [`Rows`] has kept an error and reading must end.
 pub(super) struct Refused;

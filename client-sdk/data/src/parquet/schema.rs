@@ -78,7 +78,7 @@ impl Columns {
 }
 
 fn too_few(names: &str) -> Fault {
-    let remedy = "at least one column of features and one of labels are needed";
+    let remedy = "add columns until there are at least one column of features and one of labels";
     Fault::new(format!("has too few columns: {names}"), remedy)
 }
 

@@ -17,7 +17,8 @@ const ITERATIONS_MAX: u32 = 100;
 
 /// The encoding of a tensor's values.
 ///
-/// As text: the name, a colon and the first number, then the others after commas: `eden:4`, `qsgd:15,bucket=1024`.
+/// As text: the name, a colon and the first number, then the other settings as `,key=value`: `eden:4`,
+/// `qsgd:15,bucket=1024`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Codec {
@@ -38,8 +39,8 @@ pub enum Codec {
         #[serde(default)]
         rotated: bool,
     },
-    /// QSGD (Alistarh et al. 2017): signed levels of a bucket's norm, rounded stochastically and entropy-coded:
-    /// unbiased.
+    /// QSGD (Alistarh et al. 2017): each value becomes a signed multiple of its bucket's norm divided by `levels`,
+    /// rounded stochastically and entropy-coded. Unbiased.
     Qsgd {
         /// Levels above zero, from 1 to 127.
         levels: u8,
@@ -82,22 +83,23 @@ pub enum Codec {
         /// The momentum in the memory, from 0 to below 1.
         #[serde(default = "momentum")]
         momentum: f64,
-        /// The clipping norm for the updates of `clients` clients together, above 0.
+        /// The clipping norm for the sum of the updates of `clients` clients, above 0.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         clip: Option<f64>,
         /// The clients per round, at least 1. Each clips at `clip / sqrt(clients)`.
         #[serde(default = "one")]
         clients: u32,
-        /// Warm-up rounds, in which more is sent, at most 10,000. The first sends 25 %, and each further one a quarter
-        /// of the share before.
+        /// The number of warm-up rounds, at most 10,000. The first one sends 25 % of the elements, and each further one
+        /// sends a quarter of the share before, but never less than `share`.
         #[serde(default)]
         warmup_rounds: u32,
         /// Whether the values are sent as bfloat16.
         #[serde(default)]
         half_values: bool,
     },
-    /// Elements whose magnitude has reached a threshold. Smaller ones accumulate in the memory (Strom 2015, but with
-    /// the values themselves; eSGD, Tao and Li 2018, keeps small ones in the same way). Biased, so it needs a memory.
+    /// Elements whose magnitude has reached a threshold. Smaller elements accumulate in the memory, as in eSGD (Tao and
+    /// Li 2018). Strom 2015 sends only the signs of the selected elements; this codec sends their values. Biased, so it
+    /// needs a memory.
     Threshold {
         /// The magnitude, above 0.
         magnitude: f64,
@@ -171,8 +173,8 @@ fn iterations() -> u32 {
     2
 }
 
-/// The default lies between two rounding errors: that of float32 weights in an update a thousandth their size (3e-5),
-/// and that of bfloat16 (1.7e-3).
+/// The default lies between two relative rounding errors: 3e-5 for a difference of float32 weights that is a thousandth
+/// of their size, and 1.7e-3 for bfloat16.
 fn factor_error() -> f64 {
     1e-3
 }
@@ -190,8 +192,8 @@ fn weights_block() -> u32 {
 }
 
 impl Codec {
-    /// EDEN with 4 bits: an eighth of the bytes, with a normalised error of 0.0096 for any values. It is unbiased and
-    /// needs no memory; few clients return often enough to use one.
+    /// EDEN with 4 bits: an eighth of the bytes of float32, with a normalised error of 0.0096 for any values. It is
+    /// unbiased and needs no memory; few clients return often enough to use one.
     pub const EDEN_4: Self = Self::Eden { bits: 4, unbiased: true, block: ROTATION_BLOCK };
 
     /// Lists the invalid numbers; empty if the codec is valid.
@@ -272,7 +274,7 @@ impl Codec {
 
     /// Returns whether the decoded update equals the update on average over the seeds.
     ///
-    /// For rotated blocks, this holds only approximately: see [`Codec::Eden`].
+    /// For the rotated blocks of DRIVE and EDEN, this holds only approximately.
     pub fn is_unbiased(&self) -> bool {
         match self {
             Self::None | Self::Fixed { .. } | Self::Qsgd { .. } => true,
@@ -284,15 +286,15 @@ impl Codec {
         }
     }
 
-    /// Returns whether a memory keeps what was not sent. True for biased codecs. Unbiased codecs have none, because
-    /// their error can be larger than the update. Sufficient factors need none, because every update stays within their
-    /// error.
+    /// Returns whether the codec uses a memory, which keeps what was not sent. True for all biased codecs except two:
+    /// `Weights` does not encode updates, and the error of `SufficientFactors` is bounded in every update. Unbiased
+    /// codecs use none, because their error can be larger than the update.
     pub fn uses_memory(&self) -> bool {
         !self.is_unbiased() && !matches!(self, Self::Weights { .. } | Self::SufficientFactors { .. })
     }
 }
 
-/// Uses the only logarithm that a browser build contains anyway.
+/// Uses the natural logarithm, because a browser build contains no other logarithm.
 fn log2(number: f64) -> f64 {
     number.ln() / std::f64::consts::LN_2
 }

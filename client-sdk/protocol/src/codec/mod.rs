@@ -1,4 +1,4 @@
-//! The encodings of updates and weights: which codec each tensor gets. `folkmoot-update` implements the codecs.
+//! The choice of a codec for each tensor of an update or of weights. `folkmoot-update` implements the codecs.
 
 mod choice;
 mod fault;

@@ -37,7 +37,7 @@ pub struct Recipe {
     pub lossless: bool,
 }
 
-// Numbers are parsed from text and JSON, which cannot contain NaN.
+// Every value equals itself: the numbers are parsed from text and JSON, which cannot contain NaN.
 impl Eq for Recipe {}
 
 /// Sets the codec of the tensors whose name matches a pattern.
@@ -111,8 +111,8 @@ impl Recipe {
         codecs.chain(self.rules.iter().map(|rule| rule.codec)).any(|codec| codec.uses_memory())
     }
 
-    /// Returns the approximate size in bytes of an update with this schema. A tensor whose encoded size is not known in
-    /// advance counts as float32.
+    /// Returns the approximate size in bytes of an update with this schema. The size of a tensor whose encoded size is
+    /// not known in advance is that of float32 values.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

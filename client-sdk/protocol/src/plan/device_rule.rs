@@ -47,8 +47,8 @@ pub enum DeviceCondition {
 }
 
 impl DeviceRule {
-    /// Returns whether the rule holds. It does not hold if the attribute is absent, or must be a number and is not a
-    /// finite one.
+    /// Returns whether the rule holds. It does not hold if the attribute is absent, or if the condition compares
+    /// numbers and the value is not a finite number.
     pub fn holds(&self, attributes: &BTreeMap<String, String>) -> bool {
         let Some(value) = attributes.get(&self.attribute) else { return false };
         let number = || value.trim().parse::<f64>().ok().filter(|number| number.is_finite());
@@ -68,24 +68,20 @@ impl DeviceRule {
         let fault = |field, value, allowed| Err(PlanError { field, value, allowed });
         let name_bytes = self.attribute.len();
         if name_bytes == 0 || name_bytes > ATTRIBUTE_BYTES_MAX {
-            return fault("attribute", name_bytes as f64, "1 to 128 (the length of the name in bytes)");
+            return fault("attribute", name_bytes as f64, "1 to 128 bytes long");
         }
         match &self.condition {
-            DeviceCondition::Equals(value) if value.len() > ATTRIBUTE_BYTES_MAX => fault(
-                "condition.equals",
-                value.len() as f64,
-                "at most 128 (the length of the value in bytes)",
-            ),
+            DeviceCondition::Equals(value) if value.len() > ATTRIBUTE_BYTES_MAX => {
+                fault("condition.equals", value.len() as f64, "at most 128 bytes long")
+            }
             DeviceCondition::OneOf(values) if !(1..=DEVICE_RULE_VALUES_MAX).contains(&values.len()) => {
-                fault("condition.one_of", values.len() as f64, "1 to 64 (the number of values)")
+                fault("condition.one_of", values.len() as f64, "a list of 1 to 64 values")
             }
             DeviceCondition::OneOf(values) => {
                 match values.iter().find(|value| value.len() > ATTRIBUTE_BYTES_MAX) {
-                    Some(value) => fault(
-                        "condition.one_of",
-                        value.len() as f64,
-                        "at most 128 (the length of each value in bytes)",
-                    ),
+                    Some(value) => {
+                        fault("condition.one_of", value.len() as f64, "values of at most 128 bytes each")
+                    }
                     None => Ok(()),
                 }
             }

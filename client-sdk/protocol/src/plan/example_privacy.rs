@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{GradientClipping, fault::Faults};
 
-/// The maximum noise multiplier. With a larger one, nothing of a gradient would remain.
+/// The maximum noise multiplier. A larger one would hide the gradients completely.
 const NOISE_MULTIPLIER_MAX: f32 = 1000.0;
 
 /// Differential privacy for single examples of a client: DP-SGD (Abadi et al. 2016, "Deep learning with differential

@@ -177,12 +177,12 @@ impl TrainingPlan {
         }
         faults.expect_not_negative("proximal_term", self.proximal_term);
         if self.frozen.len() > FROZEN_PATTERNS_MAX {
-            faults.add("frozen", self.frozen.len() as f64, "at most 64 (the number of patterns)");
+            faults.add("frozen", self.frozen.len() as f64, "a list of at most 64 patterns");
         }
         for pattern in &self.frozen {
             let bytes = pattern.as_str().len();
             if bytes == 0 || bytes > TENSOR_NAME_BYTES_MAX {
-                faults.add("frozen", bytes as f64, "1 to 256 (the length of each pattern in bytes)");
+                faults.add("frozen", bytes as f64, "patterns of 1 to 256 bytes each");
             }
         }
         faults.expect_at_least_one("memory_bytes_max", self.memory_bytes_max.unwrap_or(u64::MAX));

@@ -11,7 +11,7 @@ use crate::{
 pub struct MetricBounds {
     /// The minimum number of examples.
     pub examples_min: u64,
-    /// The maximum number of examples. An example counts each time it is used.
+    /// The maximum number of examples. An example is counted each time it is used.
     pub examples_max: u64,
     /// The maximum number of local steps.
     pub steps_max: u64,

@@ -7,7 +7,7 @@ use crate::{
     turn::Turn,
 };
 
-/// The number of failures in a row after which a blob counts as unreachable.
+/// The number of failures in a row after which the client gives up a blob and its assignment.
 pub const FETCH_FAILURES_MAX: u32 = 10;
 
 /// Fetches one blob.

@@ -26,8 +26,8 @@ pub(super) fn woken(work: &Work, listening: Listening, turn: &mut Turn<'_>) -> L
     }
 }
 
-/// Processes the answer to a listening request. The training ends only if the assignment is gone, because its result
-/// would be useless.
+/// Processes the answer to a listening request. The training ends only if the assignment no longer exists, because the
+/// result of the training would be useless.
 pub(super) fn answered(
     result: Result<AskResponse, Failure>,
     failures: u32,

@@ -12,7 +12,8 @@ use crate::{
 
 /// The progress in bytes that restarts the failure count. A network that transfers less does not work.
 pub const PROGRESS_BYTES_MIN: u64 = 16 * 1024;
-/// The number of times that an update may arrive damaged before the stored bytes themselves count as damaged.
+/// The number of times that an update may arrive damaged. The client then assumes that its stored bytes are damaged,
+/// and gives up.
 pub const DIGEST_MISMATCHES_MAX: u32 = 3;
 
 /// Fixes the only update of this assignment and starts to send it.
