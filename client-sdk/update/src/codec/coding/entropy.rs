@@ -246,8 +246,7 @@ fn decode_groups<const STATES: usize>(
             // The frequency minus 1, and the distance from the symbol's start, in 12 bits each.
             let (frequency, distance) = ((entry >> 8 & 0xfff) + 1, entry >> 20);
             let next = frequency * (*state >> PRECISION) + distance;
-            // A branch would be unpredictable, so this code has none. If the state is large enough, no word is shifted
-            // in.
+            // There is no branch, because it would be unpredictable. A large state shifts no word in.
             let is_short = next < STATE_MIN;
             let word = u32::from(u16::from_le_bytes(window[taken % STATES]));
             *state = select_unpredictable(is_short, next << 16 | word, next);
@@ -280,9 +279,8 @@ fn read_frequencies(mut bytes: &[u8], alphabet: usize) -> Result<(Vec<u16>, &[u8
         if frequency >= 128 {
             frequency = frequency & 0x7f | take()? << 7;
         }
-        left = left
-            .checked_sub(frequency)
-            .ok_or(Fault("the symbols' frequencies add up to more than 4096, their fixed sum"))?;
+        let fault = Fault("the symbols' frequencies add up to more than 4096, their fixed sum");
+        left = left.checked_sub(frequency).ok_or(fault)?;
         frequencies.push(frequency);
     }
     if left == 0 {

@@ -142,8 +142,7 @@ impl Decoder {
         Self::expecting_one_of(schema, std::slice::from_ref(recipe))
     }
 
-    /// Creates a decoder that accepts an update only if one of these recipes may have written all its tensors. Recipes
-    /// after the first 32 are ignored. Without recipes, any encoding is accepted.
+    /// Creates a decoder of updates that one of the first 32 recipes wrote. Without recipes, accepts any encoding.
     pub fn expecting_one_of(schema: &TensorSchema, recipes: &[Recipe]) -> Self {
         let recipes = &recipes[..recipes.len().min(RECIPES_MAX)];
         let codecs: Vec<Vec<Codec>> = recipes.iter().map(|recipe| recipe.codecs(schema)).collect();
