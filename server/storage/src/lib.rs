@@ -11,7 +11,6 @@ mod blob;
 mod blob_cache;
 mod check_in;
 mod client;
-pub mod conformance;
 mod error;
 mod evaluation;
 mod lease;

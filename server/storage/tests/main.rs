@@ -3,6 +3,7 @@
 //! All tests are in one program, because linking several programs would take longer than running most of the tests.
 
 mod blob;
+mod conformance;
 mod memory;
 mod memory_as_database;
 mod postgres;

@@ -3,9 +3,9 @@
 #![cfg(unix)]
 
 use folkmoot_protocol::{OrganisationId, Timestamp};
-use folkmoot_storage::{
-    PopulationRepository, SqlOptions, SqlStorage, conformance, test_support::TestPostgres,
-};
+use folkmoot_storage::{PopulationRepository, SqlOptions, SqlStorage, test_support::TestPostgres};
+
+use crate::conformance;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn postgres_conforms() {

@@ -1,6 +1,8 @@
 //! Runs the conformance suite on SQLite in memory.
 
-use folkmoot_storage::{SqlOptions, SqlStorage, conformance};
+use folkmoot_storage::{SqlOptions, SqlStorage};
+
+use crate::conformance;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn sqlite_in_memory_conforms() {

@@ -3,8 +3,10 @@
 use folkmoot_protocol::{ClientId, OrganisationId, Timestamp};
 use folkmoot_storage::{
     ClientRepository, Durability, EnrolOutcome, PopulationRepository, SqlOptions, SqlStorage, StorageError,
-    TokenRecord, TokenRepository, conformance,
+    TokenRecord, TokenRepository,
 };
+
+use crate::conformance;
 
 fn url(folder: &tempfile::TempDir) -> String {
     format!("sqlite://{}?mode=rwc", folder.path().join("coordinator.sqlite").display())

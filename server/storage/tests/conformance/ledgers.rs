@@ -9,12 +9,12 @@ use folkmoot_privacy::{
     ledger::{Chain, Charge, Entry, Event, Participation, Totals},
 };
 use folkmoot_protocol::{BlobDigest, PopulationName};
-
-use super::fixture::{Fixture, NOW, aggregating, commit_of, committed, stored, version_of};
-use crate::{
+use folkmoot_storage::{
     CollectionCharge, Leave, LedgerRepository, ModelVersionRecord, ModelVersionRepository, PrivacyOutcome,
     Rest, RoundCommit, RoundRecord, RoundRepository, Storage, StorageError, TaskRepository,
 };
+
+use super::fixture::{Fixture, NOW, aggregating, commit_of, committed, stored, version_of};
 
 /// Returns a charge with a multiplier that would change if it were stored with too few digits.
 fn charge(participation: Participation) -> Charge {

@@ -1,13 +1,13 @@
 //! The token with which a client enrolled, and the effect of revoking either of the two on the other.
 
 use folkmoot_protocol::ClientId;
+use folkmoot_storage::{
+    CheckInRepository, ClientRepository, EnrolOutcome, Storage, StorageError, TokenAfter, TokenRepository,
+};
 
 use super::{
     fixture::{Fixture, NOW, fresh, fresh_name, later},
     races::{RUNNERS, RUNS, race},
-};
-use crate::{
-    CheckInRepository, ClientRepository, EnrolOutcome, Storage, StorageError, TokenAfter, TokenRepository,
 };
 
 /// Enrols a new key and returns the outcome.

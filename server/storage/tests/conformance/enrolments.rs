@@ -1,11 +1,11 @@
 //! Clients and their enrolment.
 
 use folkmoot_protocol::ClientId;
-
-use super::fixture::{Fixture, NOW, fresh, fresh_name, later};
-use crate::{
+use folkmoot_storage::{
     ClientRecord, ClientRepository, EnrolOutcome, Storage, StorageError, TokenAfter, TokenRepository,
 };
+
+use super::fixture::{Fixture, NOW, fresh, fresh_name, later};
 
 pub(super) async fn a_client_enrols_once_by_its_key(storage: &Storage) -> Result<(), StorageError> {
     let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];

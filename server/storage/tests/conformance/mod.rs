@@ -23,7 +23,7 @@ mod users;
 
 use std::{future::Future, pin::Pin};
 
-use crate::{Storage, StorageError};
+use folkmoot_storage::{Storage, StorageError};
 
 /// A test case for one behaviour. It panics if the backend does not have that behaviour. `Err` is an unexpected storage
 /// error.

@@ -7,13 +7,13 @@ use folkmoot_coordinator::{
 };
 use folkmoot_privacy::{Delta, Epsilon, Unit};
 use folkmoot_protocol::{ClientId, TaskId, UserKey};
-
-use super::fixture::{Fixture, NOW, change_of, fresh, fresh_name, stored, update_of, with_phase};
-use crate::{
+use folkmoot_storage::{
     AssignmentRepository, CheckInRepository, ClientRepository, EnrolOutcome, ParticipationRepository,
     PopulationRepository, PrivacyOutcome, RoundRepository, Storage, StorageError, TokenAfter, TokenRecord,
     TokenRepository,
 };
+
+use super::fixture::{Fixture, NOW, change_of, fresh, fresh_name, stored, update_of, with_phase};
 
 fn of_users() -> PopulationPrivacy {
     let budget = PopulationBudget {

@@ -1,7 +1,8 @@
 //! Leases.
 
+use folkmoot_storage::{LeaseRepository, Storage, StorageError};
+
 use super::fixture::{NOW, fresh_name, later};
-use crate::{LeaseRepository, Storage, StorageError};
 
 pub(super) async fn a_lease_has_one_holder(storage: &Storage) -> Result<(), StorageError> {
     let [name, other] = [fresh_name(), fresh_name()];

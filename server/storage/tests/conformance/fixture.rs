@@ -13,7 +13,7 @@ use folkmoot_protocol::{
     TensorSpec, Timestamp, UpdateDigest, messages::Artifact, update::UpdateMetrics,
 };
 
-use crate::{
+use folkmoot_storage::{
     AcceptedUpdate, AssignmentRecord, AssignmentStatus, CheckInRecord, CheckInRepository, ClientRepository,
     EnrolOutcome, ModelVersionRecord, PopulationRepository, PrivacyChange, PrivacyOutcome, RoundCommit,
     RoundRecord, RoundRepository, Storage, StorageError, TaskRecord, TaskRepository, TokenRecord,

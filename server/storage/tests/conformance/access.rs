@@ -1,14 +1,14 @@
 //! Organisations, populations, API keys and tokens.
 
 use folkmoot_protocol::{OrganisationId, Role, Timestamp, UserKey};
+use folkmoot_storage::{
+    ApiKeyRecord, ApiKeyRepository, PopulationRepository, SessionRecord, SessionRepository, Storage,
+    StorageError, TokenRecord, TokenRepository,
+};
 
 use super::{
     fixture::{Fixture, NOW, fresh, fresh_name, later},
     races::{RUNS, race},
-};
-use crate::{
-    ApiKeyRecord, ApiKeyRepository, PopulationRepository, SessionRecord, SessionRepository, Storage,
-    StorageError, TokenRecord, TokenRepository,
 };
 
 pub(super) async fn an_organisation_is_made_once(storage: &Storage) -> Result<(), StorageError> {

@@ -2,12 +2,11 @@
 
 use folkmoot_coordinator::participation::StartClocks;
 use folkmoot_protocol::{TaskId, update::UpdateMetrics};
-
-use super::fixture::{Fixture, aggregating, commit_of, committed, fresh, stored, version_of};
-use crate::{
+use folkmoot_storage::{
     ModelVersionRecord, ModelVersionRepository, Rest, RoundRepository, Storage, StorageError, TaskRepository,
-    conformance::fixture::{NOW, reporting},
 };
+
+use super::fixture::{Fixture, NOW, aggregating, commit_of, committed, fresh, reporting, stored, version_of};
 
 pub(super) async fn metrics_survive_bit_for_bit(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;

@@ -2,14 +2,14 @@
 
 use folkmoot_coordinator::participation::StartClocks;
 use folkmoot_protocol::{ClientId, UpdateDigest};
-use futures::future::join_all;
-
-use super::fixture::{Fixture, NOW, fresh, fresh_name, later, reporting, update_of};
-use crate::{
+use folkmoot_storage::{
     AcceptOutcome, AcceptedUpdate, AssignmentRepository, CheckInRepository, ClientRepository, EnrolOutcome,
     LeaseRepository, ParticipationRepository, RoundRepository, Storage, StorageError, TokenAfter,
     TokenRepository,
 };
+use futures::future::join_all;
+
+use super::fixture::{Fixture, NOW, fresh, fresh_name, later, reporting, update_of};
 
 /// The number of times that each race runs, because a critical interleaving does not occur every time.
 pub(super) const RUNS: usize = 8;

@@ -8,16 +8,16 @@ use folkmoot_coordinator::{
     scheduling::ReportCounts,
 };
 use folkmoot_protocol::{ClientId, RoundId};
-
-use super::fixture::{
-    Fixture, NOW, aggregating, commit_of, committed, fresh, later, reporting, stored, update_of, version_of,
-    with_phase,
-};
-use crate::{
+use folkmoot_storage::{
     AcceptOutcome, AcceptedUpdate, AssignmentRecord, AssignmentRepository, AssignmentStatus,
     CheckInRepository, DropReason, EvaluationRecord, EvaluationRepository, EvaluationSource,
     ModelVersionRecord, ModelVersionRepository, ParticipationRepository, Rest, RoundCommit, RoundRecord,
     RoundRepository, Storage, StorageError, TaskRepository,
+};
+
+use super::fixture::{
+    Fixture, NOW, aggregating, commit_of, committed, fresh, later, reporting, stored, update_of, version_of,
+    with_phase,
 };
 
 /// Opens a round that accepts at most two updates, with an assignment for each of three clients.

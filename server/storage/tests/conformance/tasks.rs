@@ -5,12 +5,12 @@ use folkmoot_coordinator::{
     task::{StopReason, TaskFilter, TaskState},
 };
 use folkmoot_protocol::{BlobDigest, OrganisationId, PopulationName, RoundId, TaskId};
-
-use super::fixture::{Fixture, NOW, fresh, later, schema, version_of, with_phase};
-use crate::{
+use folkmoot_storage::{
     ModelRecord, ModelRepository, ModelVersionRecord, ModelVersionRepository, RoundRepository, Storage,
     StorageError, TaskRecord, TaskRepository,
 };
+
+use super::fixture::{Fixture, NOW, fresh, later, schema, version_of, with_phase};
 
 pub(super) async fn a_model_is_stored_once(storage: &Storage) -> Result<(), StorageError> {
     let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];

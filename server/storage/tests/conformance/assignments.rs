@@ -5,12 +5,12 @@ use folkmoot_protocol::{
     limits::COUNT_MAX,
     messages::{AbortReason, ReportRequest},
 };
-
-use super::fixture::{Fixture, NOW, aggregating, fresh, later, update_of};
-use crate::{
+use folkmoot_storage::{
     AcceptOutcome, AcceptedUpdate, AssignmentRecord, AssignmentRepository, AssignmentStatus, CloseOutcome,
     DropReason, Rest, RoundRepository, Storage, StorageError, UpdateTraffic,
 };
+
+use super::fixture::{Fixture, NOW, aggregating, fresh, later, update_of};
 
 pub(super) async fn an_update_counts_once(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;

@@ -6,14 +6,14 @@ use folkmoot_coordinator::{
     task::TaskState,
 };
 use folkmoot_protocol::{Timestamp, messages::ReportRequest};
+use folkmoot_storage::{
+    AssignmentRepository, AssignmentStatus, ModelVersionRecord, Rest, RoundRepository, Storage, StorageError,
+    TaskRepository, VersionTraffic,
+};
 
 use super::fixture::{
     Fixture, NOW, aggregating, commit_of, committed, later, reporting, stored, update_of, version_of,
     with_phase,
-};
-use crate::{
-    AssignmentRepository, AssignmentStatus, ModelVersionRecord, Rest, RoundRepository, Storage, StorageError,
-    TaskRepository, VersionTraffic,
 };
 
 pub(super) async fn what_happened_is_counted(storage: &Storage) -> Result<(), StorageError> {

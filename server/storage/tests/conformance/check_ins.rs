@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use folkmoot_coordinator::task::Candidate;
 use folkmoot_protocol::{ClientId, PopulationName};
-
-use super::fixture::{Fixture, NOW, fresh, fresh_name, later};
-use crate::{
+use folkmoot_storage::{
     AssignmentRepository, CheckInRecord, CheckInRepository, ClientRepository, DropReason,
     ParticipationRepository, Storage, StorageError, TokenAfter,
 };
+
+use super::fixture::{Fixture, NOW, fresh, fresh_name, later};
 
 pub(super) async fn the_last_check_in_counts(storage: &Storage) -> Result<(), StorageError> {
     let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];

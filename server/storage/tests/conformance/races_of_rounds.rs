@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use folkmoot_coordinator::participation::StartClocks;
+use folkmoot_storage::{
+    AcceptOutcome, AcceptedUpdate, AssignmentRepository, Rest, RoundRecord, RoundRepository, Storage,
+    StorageError,
+};
 
 use super::{
     fixture::{Fixture, NOW, aggregating, reporting, update_of},
     races::{RUNNERS, RUNS, race},
-};
-use crate::{
-    AcceptOutcome, AcceptedUpdate, AssignmentRepository, Rest, RoundRecord, RoundRepository, Storage,
-    StorageError,
 };
 
 /// Returns the number of successes and of lost races. Any other result is an error.

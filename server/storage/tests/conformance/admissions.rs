@@ -6,12 +6,12 @@ use folkmoot_coordinator::{
 };
 use folkmoot_privacy::{Delta, Epsilon};
 use folkmoot_protocol::{PopulationName, TaskId};
-
-use super::fixture::{Fixture, version_of};
-use crate::{
+use folkmoot_storage::{
     Admission, LedgerRepository, ModelVersionRepository, PrivacyOutcome, Storage, StorageError, TaskRecord,
     TaskRepository,
 };
+
+use super::fixture::{Fixture, version_of};
 
 const NOTHING: Admission<'_> = Admission { privacy: WITHOUT_BUDGET, entries: 0, running: &[] };
 const WITHOUT_BUDGET: PopulationPrivacy =

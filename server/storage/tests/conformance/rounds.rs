@@ -6,15 +6,15 @@ use folkmoot_coordinator::{
     task::{StopReason, TaskState, abandoned_in_a_row},
 };
 use folkmoot_protocol::{AssignmentId, RoundId, TaskId};
+use folkmoot_storage::{
+    AssignmentRepository, AssignmentStatus, CheckInRepository, DropReason, ModelVersionRecord,
+    ModelVersionRepository, ParticipationRepository, Rest, RoundCommit, RoundRecord, RoundRepository,
+    Storage, StorageError, TaskRepository,
+};
 
 use super::fixture::{
     Fixture, NOW, aggregating, commit_of, committed, fresh, later, reporting, stored, update_of, version_of,
     with_phase,
-};
-use crate::{
-    AssignmentRepository, AssignmentStatus, CheckInRepository, DropReason, ModelVersionRecord,
-    ModelVersionRepository, ParticipationRepository, Rest, RoundCommit, RoundRecord, RoundRepository,
-    Storage, StorageError, TaskRepository,
 };
 
 pub(super) async fn a_task_has_one_open_round(storage: &Storage) -> Result<(), StorageError> {
