@@ -122,19 +122,24 @@ impl InferenceModel {
         Ok(output.try_as_plain_ram()?.as_slice::<f32>()?.to_vec())
     }
 
-    /// Sums the loss and the correct predictions over all examples. The loss is softmax cross-entropy for class
-    /// numbers, or binary cross-entropy if there is a single output; it is the mean squared error for targets.
+    /// Sums the [default loss](Self::default_loss) and the correct predictions over all examples.
     ///
     /// # Errors
     /// Returns an [`InferenceError`] if the examples do not match the model.
     pub fn evaluate(&self, examples: &Examples) -> Result<Metrics, InferenceError> {
+        let loss = self.default_loss(examples.labels());
+        self.evaluate_in_detail(examples, loss).map(|evaluation| evaluation.metrics)
+    }
+
+    /// Returns the usual loss for labels: softmax cross-entropy for class numbers, or binary cross-entropy if there is
+    /// a single output; the mean squared error for targets.
+    pub fn default_loss(&self, labels: &Labels) -> Loss {
         let is_single = self.output_shape.iter().product::<usize>() == 1;
-        let loss = match examples.labels() {
+        match labels {
             Labels::Classes(_) if is_single => Loss::BinaryCrossEntropy,
             Labels::Classes(_) | Labels::Sequences(..) => Loss::SoftmaxCrossEntropy,
             Labels::Targets(..) => Loss::MeanSquaredError,
-        };
-        self.evaluate_in_detail(examples, loss).map(|evaluation| evaluation.metrics)
+        }
     }
 
     /// Computes all metrics that a loss and the labels allow, over all examples.

@@ -14,6 +14,7 @@ pub mod headers;
 mod ids;
 pub mod limits;
 pub mod messages;
+mod metric;
 mod name_pattern;
 mod outer_products;
 mod plan;
@@ -33,6 +34,7 @@ pub use digest::{BlobDigest, DigestError, UpdateDigest, UserKey};
 pub use error_code::{Disposition, ErrorCode};
 pub use fault::Fault;
 pub use ids::{AssignmentId, ClientId, InvalidIdError, OrganisationId, PopulationName, RoundId, TaskId};
+pub use metric::{ClassMetrics, ClassReport, Metric, MetricValues};
 pub use name_pattern::NamePattern;
 pub use outer_products::OuterProducts;
 pub use plan::{

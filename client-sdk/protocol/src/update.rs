@@ -67,6 +67,23 @@ pub struct UpdateMetrics {
     pub step_count: u64,
 }
 
+impl UpdateMetrics {
+    /// Returns the mean loss. Returns `None` without examples or if the sum is not finite.
+    pub fn mean_loss(&self) -> Option<f64> {
+        self.mean(self.loss_sum)
+    }
+
+    /// Returns the share of correct predictions, in [0, 1], or `None` without examples.
+    pub fn accuracy(&self) -> Option<f64> {
+        self.mean(self.correct_count as f64)
+    }
+
+    fn mean(&self, sum: f64) -> Option<f64> {
+        let mean = sum / self.example_count as f64;
+        mean.is_finite().then_some(mean)
+    }
+}
+
 /// The header cannot be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderError {

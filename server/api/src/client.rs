@@ -16,7 +16,7 @@ use reqwest::{Method, Url};
 use crate::{
     api_keys::{ApiKeyView, CreatedApiKey},
     evaluation_data::EvaluationDataView,
-    evaluations::EvaluationView,
+    evaluations::{ClassEvaluationView, EvaluationView},
     models::ModelView,
     populations::{PopulationView, SetPrivacyRequest},
     privacy::EntryView,
@@ -226,6 +226,19 @@ impl AdminClient {
     /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn evaluations(&self, task: TaskId) -> Result<Vec<EvaluationView>, AdminError> {
         self.get(&format!("tasks/{task}/evaluations")).await
+    }
+
+    /// Lists the evaluations of a version, class by class. Without `number`, those of the newest version.
+    ///
+    /// # Errors
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
+    pub async fn class_evaluations(
+        &self,
+        task: TaskId,
+        number: Option<u64>,
+    ) -> Result<Vec<ClassEvaluationView>, AdminError> {
+        let number = number.map_or_else(|| "latest".to_owned(), |number| number.to_string());
+        self.get(&format!("tasks/{task}/evaluations/{number}")).await
     }
 
     /// Downloads a model version as ONNX. Without `number`, downloads the newest.

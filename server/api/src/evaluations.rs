@@ -1,6 +1,8 @@
 //! Evaluations of model versions.
 
-use folkmoot_protocol::Timestamp;
+use std::collections::BTreeMap;
+
+use folkmoot_protocol::{ClassReport, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -21,12 +23,26 @@ pub struct EvaluationView {
     /// The share of the evaluated examples that the version classified correctly, 0 to 1. Null for a federated
     /// evaluation of a task with `privacy`.
     pub accuracy: Option<f64>,
+    /// All metrics that were measured, by their names in task files, for example `f1_macro`. Clients measure only
+    /// `accuracy` and `loss`, which are left out for a task with `privacy`.
+    pub metrics: BTreeMap<String, f64>,
+    /// The task's metric, which decides the best version.
+    pub metric: String,
     /// True if no version evaluated by the same source scores better on the task's metric.
     pub is_best: bool,
     /// The same metrics for each slice of the clients. Slices with too few clients are omitted.
     pub slices: Vec<SliceView>,
     /// When the evaluation was recorded.
     pub created_at: Timestamp,
+}
+
+/// One evaluation of a version, class by class.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ClassEvaluationView {
+    /// The evaluation.
+    pub evaluation: EvaluationView,
+    /// The predictions of each class. Null for a federated evaluation, and if labels are not classes.
+    pub classes: Option<ClassReport>,
 }
 
 /// The evaluation results of the clients that have one value of an attribute.

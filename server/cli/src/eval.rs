@@ -1,12 +1,14 @@
 use std::path::PathBuf;
 
 use folkmoot_inference::InferenceModel;
+use folkmoot_protocol::{ClassReport, Metric, MetricValues};
 use serde::Serialize;
 
 use super::{
     CliError,
+    class_tables::{class_tables, number},
     examples_file::ExamplesArgs,
-    output::{OutputArgs, or_dash},
+    output::{OutputArgs, or_dash, table},
 };
 
 /// The flags of `folkmoot eval`.
@@ -27,9 +29,13 @@ struct Evaluation {
     mean_loss: Option<f64>,
     /// The accuracy, 0 to 1; `None` if labels are not class numbers.
     accuracy: Option<f64>,
+    /// All metrics that the labels allow.
+    metrics: MetricValues,
+    /// `None` if labels are not class numbers.
+    classes: Option<ClassReport>,
 }
 
-/// Evaluates a model's loss and accuracy on local data.
+/// Evaluates a model on local data: the loss, and every metric that the labels allow.
 ///
 /// # Errors
 /// If a file cannot be read, or the examples do not fit the model.
@@ -38,15 +44,7 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     let measured = tokio::task::spawn_blocking(move || evaluate(&model, &examples)).await;
     let evaluation =
         measured.map_err(|error| CliError::new(format!("the evaluation was interrupted: {error}")))??;
-    output.print(&evaluation, |evaluation| {
-        let accuracy = evaluation.accuracy.map(|accuracy| format!("{:.2} %", 100.0 * accuracy));
-        format!(
-            "examples   {}\nmean loss  {}\naccuracy   {}",
-            evaluation.example_count,
-            or_dash(evaluation.mean_loss.map(|loss| format!("{loss:.6}"))),
-            or_dash(accuracy)
-        )
-    })
+    output.print(&evaluation, text)
 }
 
 fn evaluate(path: &PathBuf, examples: &ExamplesArgs) -> Result<Evaluation, CliError> {
@@ -54,11 +52,28 @@ fn evaluate(path: &PathBuf, examples: &ExamplesArgs) -> Result<Evaluation, CliEr
     let failed = |error| CliError::new(format!("{}: {error}", path.display()));
     let model = InferenceModel::from_onnx(&onnx).map_err(failed)?;
     let examples = examples.read()?;
-    let metrics = model.evaluate(&examples).map_err(failed)?;
-    let has_classes = matches!(examples.labels(), folkmoot_engine::Labels::Classes(_));
+    let loss = model.default_loss(examples.labels());
+    let evaluation = model.evaluate_in_detail(&examples, loss).map_err(failed)?;
+    let metrics = evaluation.values();
     Ok(Evaluation {
-        example_count: metrics.example_count,
-        mean_loss: metrics.mean_loss(),
-        accuracy: metrics.accuracy().filter(|_| has_classes),
+        example_count: evaluation.metrics.example_count,
+        mean_loss: metrics.get(Metric::Loss),
+        accuracy: metrics.get(Metric::Accuracy),
+        metrics,
+        classes: evaluation.class_report(),
     })
+}
+
+fn text(evaluation: &Evaluation) -> String {
+    let accuracy = evaluation.accuracy.map(|accuracy| format!("{:.2} %", 100.0 * accuracy));
+    let known = [
+        ["examples".to_owned(), evaluation.example_count.to_string()],
+        ["mean loss".to_owned(), or_dash(evaluation.mean_loss.map(|loss| format!("{loss:.6}")))],
+        ["accuracy".to_owned(), or_dash(accuracy)],
+    ];
+    let has_row = |metric: Metric| matches!(metric, Metric::Loss | Metric::Accuracy);
+    let others = evaluation.metrics.iter().filter(|(metric, _)| !has_row(*metric));
+    let others = others.map(|(metric, value)| [metric.title().to_owned(), number(Some(value))]);
+    let classes = evaluation.classes.as_ref().map(class_tables).unwrap_or_default();
+    format!("{}{classes}", table(["METRIC", "VALUE"], known.into_iter().chain(others)))
 }

@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod beside_console;
 mod chart;
+mod class_tables;
 mod client;
 mod codec;
 mod completions;

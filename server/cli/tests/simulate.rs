@@ -187,11 +187,13 @@ async fn lost_messages_and_crashes_cost_time_and_nothing_else() {
 
 #[tokio::test]
 async fn a_target_ends_a_task_and_a_plateau_does() {
-    let stop = json!({ "rounds": 200, "target": 0.7 });
-    let outcome =
-        run(task(&json!({ "stop": stop, "evaluation": { "central": true } })), world(&json!({})), 2).await;
-    assert_eq!(outcome.state, TaskState::Completed { reason: StopReason::Target });
-    assert!(outcome.last_metric() >= Some(0.7) && outcome.version < 60, "{}", outcome.version);
+    for (metric, target) in [("accuracy", 0.7), ("f1_macro", 0.6), ("perplexity", 2.5)] {
+        let evaluation = json!({ "central": true, "metric": metric });
+        let changes = json!({ "stop": { "rounds": 200, "target": target }, "evaluation": evaluation });
+        let outcome = run(task(&changes), world(&json!({})), 2).await;
+        assert_eq!(outcome.state, TaskState::Completed { reason: StopReason::Target }, "{metric}");
+        assert_eq!(outcome.last_metric() >= Some(target), metric != "perplexity", "{metric}");
+    }
     let stop = json!({ "rounds": 500, "plateau": { "evaluations": 8, "improvement_min": 0.002 } });
     let outcome =
         run(task(&json!({ "stop": stop, "evaluation": { "central": true } })), world(&json!({})), 2).await;

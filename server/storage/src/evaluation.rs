@@ -1,5 +1,7 @@
 use async_trait::async_trait;
-use folkmoot_protocol::{OrganisationId, TaskId, Timestamp, update::UpdateMetrics};
+use folkmoot_protocol::{
+    ClassReport, Metric, MetricValues, OrganisationId, TaskId, Timestamp, update::UpdateMetrics,
+};
 
 use crate::{RoundRecord, StorageError};
 
@@ -20,8 +22,24 @@ pub struct EvaluationRecord {
     pub client_count: u64,
     /// The summed metrics.
     pub metrics: UpdateMetrics,
+    /// All metrics that were measured. Empty for a federated evaluation, whose clients report only `metrics`, and for
+    /// one that an older build stored.
+    pub values: MetricValues,
+    /// The metrics of each class. Only [`EvaluationRepository::evaluations_at`] reads them; lists leave them out.
+    pub classes: Option<ClassReport>,
     /// When the evaluation was stored.
     pub created_at: Timestamp,
+}
+
+impl EvaluationRecord {
+    /// Returns the value of a metric, or `None` if it was not measured.
+    pub fn value(&self, metric: Metric) -> Option<f64> {
+        match metric {
+            Metric::Accuracy if self.values.is_empty() => self.metrics.accuracy(),
+            Metric::Loss if self.values.is_empty() => self.metrics.mean_loss(),
+            _ => self.values.get(metric),
+        }
+    }
 }
 
 /// The party that evaluates a version, and on whose examples.
@@ -81,7 +99,7 @@ pub trait EvaluationRepository {
         source: EvaluationSource,
     ) -> Result<Option<u64>, StorageError>;
 
-    /// Lists a version's evaluations over all clients, `Central` before `Federated`.
+    /// Lists a version's evaluations over all clients, with their classes, `Central` before `Federated`.
     async fn evaluations_at(
         &self,
         task_id: TaskId,

@@ -1,5 +1,6 @@
 use std::ops::AddAssign;
 
+use folkmoot_protocol::{ClassMetrics, ClassReport};
 use serde::{Deserialize, Serialize};
 
 use super::{add_counts, share};
@@ -59,6 +60,36 @@ impl ClassCounts {
     /// Returns the mean F1 over all classes with labels or predictions.
     pub fn macro_f1(&self) -> Option<f64> {
         self.mean_over_classes(Self::f1)
+    }
+
+    /// Returns the mean F1 over the classes, each weighted by its number of labels. Returns `None` without labels.
+    pub fn weighted_f1(&self) -> Option<f64> {
+        let labels: u64 = self.actual.iter().sum();
+        let weighted = |class: usize| self.f1(class).unwrap_or_default() * self.actual[class] as f64;
+        (labels > 0).then(|| (0..self.actual.len()).map(weighted).sum::<f64>() / labels as f64)
+    }
+
+    /// Returns the report on each class. Leaves out what exceeds its limits.
+    pub fn report(&self) -> ClassReport {
+        let count = self.actual.len();
+        let classes = if count <= ClassReport::CLASSES_MAX { 0..count } else { 0..0 };
+        let has_confusion = count <= ClassReport::CONFUSION_CLASSES_MAX && !self.confusion.is_empty();
+        let rows = self.confusion.chunks(count.max(1)).filter(|_| has_confusion);
+        ClassReport {
+            classes: classes.map(|class| self.metrics_of(class)).collect(),
+            confusion: rows.map(<[u64]>::to_vec).collect(),
+        }
+    }
+
+    fn metrics_of(&self, class: usize) -> ClassMetrics {
+        ClassMetrics {
+            class: class as u64,
+            label_count: self.actual[class],
+            predicted_count: self.predicted[class],
+            precision: self.precision(class),
+            recall: self.recall(class),
+            f1: self.f1(class),
+        }
     }
 
     /// Returns precision, recall and F1 over all classes together. With one prediction per label, all three equal the

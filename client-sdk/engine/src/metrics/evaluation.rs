@@ -1,6 +1,6 @@
 use std::ops::AddAssign;
 
-use folkmoot_protocol::Loss;
+use folkmoot_protocol::{ClassReport, Loss, Metric, MetricValues};
 use serde::{Deserialize, Serialize};
 
 use super::score::rows;
@@ -24,6 +24,53 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
+    /// Returns the metrics that the examples allow.
+    pub fn values(&self) -> MetricValues {
+        MetricValues::new(Metric::ALL.map(|metric| (metric, self.value(metric))))
+    }
+
+    /// Returns the value of a metric. Returns `None` if the loss and the labels do not allow it, or if there are too
+    /// few examples.
+    pub fn value(&self, metric: Metric) -> Option<f64> {
+        let (classes, numbers) = (self.classification.as_ref(), self.regression.as_ref());
+        match metric {
+            Metric::Loss => self.metrics.mean_loss(),
+            Metric::Accuracy => classes.and_then(|_| self.metrics.accuracy()),
+            Metric::TopFiveAccuracy => classes?.ranks.top_k(5),
+            Metric::PrecisionMacro => classes?.classes.macro_precision(),
+            Metric::RecallMacro => classes?.classes.macro_recall(),
+            Metric::F1Macro => classes?.classes.macro_f1(),
+            Metric::F1Weighted => classes?.classes.weighted_f1(),
+            Metric::RocAuc => classes?.area_under_curve(),
+            Metric::Perplexity => classes?.perplexity(),
+            Metric::Rmse => numbers?.root_mean_squared_error(),
+            Metric::Mae => numbers?.mean_absolute_error(),
+            Metric::R2 => numbers?.r_squared(),
+        }
+    }
+
+    /// Returns whether the loss and the labels allow a metric, given enough examples.
+    pub fn allows(&self, metric: Metric) -> bool {
+        let classes = self.classification.as_ref();
+        match metric {
+            Metric::Loss => true,
+            Metric::RocAuc => classes.is_some_and(|sums| sums.scores.is_some()),
+            Metric::Perplexity => classes.is_some_and(|sums| sums.cross_entropy.is_some()),
+            Metric::Rmse | Metric::Mae | Metric::R2 => self.regression.is_some(),
+            Metric::Accuracy
+            | Metric::TopFiveAccuracy
+            | Metric::PrecisionMacro
+            | Metric::RecallMacro
+            | Metric::F1Macro
+            | Metric::F1Weighted => classes.is_some(),
+        }
+    }
+
+    /// Returns the report on each class, or `None` if the labels are not classes.
+    pub fn class_report(&self) -> Option<ClassReport> {
+        self.classification.as_ref().map(|sums| sums.classes.report())
+    }
+
     /// Measures the outputs of a batch; see [`score()`].
     pub(crate) fn of_batch(loss: Loss, layout: &Layout, outputs: &[f32], labels: &[f32]) -> Self {
         let mut evaluation = Self {

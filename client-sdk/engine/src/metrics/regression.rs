@@ -24,6 +24,11 @@ impl RegressionSums {
         self.mean(&self.squared_error)
     }
 
+    /// Returns the root of the mean squared error, in the unit of the targets.
+    pub fn root_mean_squared_error(&self) -> Option<f64> {
+        self.mean_squared_error().map(f64::sqrt)
+    }
+
     /// Returns the mean of |x − t| over examples and outputs.
     pub fn mean_absolute_error(&self) -> Option<f64> {
         self.mean(&self.absolute_error)

@@ -1,4 +1,4 @@
-use folkmoot_protocol::Loss;
+use folkmoot_protocol::{Loss, Metric};
 use proptest::prelude::*;
 
 use super::*;
@@ -60,6 +60,8 @@ fn classification_by_hand() {
         (counts.confused(2, 1), counts.confused(0, 0), counts.confused(0, 3)),
         (Some(1), Some(1), None)
     );
+    // Class 0 has two of the four labels.
+    assert_eq!(counts.weighted_f1(), Some((2.0 * (2.0 / 3.0) + 2.0 / 3.0) / 4.0));
     let mean = evaluation.metrics.mean_loss().unwrap();
     assert!((sums.perplexity().unwrap() - mean.exp()).abs() < 1e-12);
     assert_eq!(sums.area_under_curve(), None);
@@ -93,6 +95,28 @@ fn regression_by_hand() {
     // Σ (t − 2.5)² is 5.
     assert_eq!(sums.r_squared(), Some(0.6));
     assert_eq!(RegressionSums::default().r_squared(), None);
+}
+
+#[test]
+fn every_metric_that_is_allowed_has_a_value() {
+    let of = |loss, form, outputs: &[f32], labels: &[f32]| {
+        Evaluation::of_batch(loss, &Layout::new(&[2], form), outputs, labels)
+    };
+    let classes = of(SOFTMAX, LabelForm::Classes, &[1.0, 0.0, 0.0, 1.0], &[0.0, 1.0]);
+    let numbers = of(Loss::MeanSquaredError, LabelForm::Values, &[1.0, 2.0, 3.0, 5.0], &[1.0, 2.0, 3.0, 4.0]);
+    for evaluation in [&classes, &numbers] {
+        for metric in Metric::ALL {
+            assert_eq!(evaluation.allows(metric), evaluation.value(metric).is_some(), "{metric}");
+        }
+    }
+    assert_eq!(classes.values().iter().count(), 9);
+    assert_eq!(classes.values().get(Metric::RocAuc), Some(1.0));
+    let found: Vec<Metric> = numbers.values().iter().map(|(metric, _)| metric).collect();
+    assert_eq!(found, [Metric::Loss, Metric::Rmse, Metric::Mae, Metric::R2]);
+    assert_eq!((numbers.value(Metric::Rmse), numbers.value(Metric::Mae)), (Some(0.5), Some(0.25)));
+    let report = classes.class_report().expect("the labels are classes");
+    assert_eq!((report.classes.len(), report.confusion), (2, vec![vec![1, 0], vec![0, 1]]));
+    assert_eq!(numbers.class_report(), None);
 }
 
 #[test]

@@ -92,11 +92,11 @@ fn report(description: &TaskDescription, settings: &WorldSettings, outcome: &Out
         ("partition", json(&settings.partition)),
         ("seed", settings.seed.to_string()),
     ];
-    let metric = match description.evaluation.as_ref().map(|one| one.metric) {
-        Some(folkmoot_coordinator::task::Metric::Loss) => {
-            Metric { name: "loss".into(), is_share: false, is_larger_better: false }
-        }
-        _ => Metric::default(),
+    let metric = description.evaluation.as_ref().map(|one| one.metric).unwrap_or_default();
+    let metric = Metric {
+        name: metric.name().into(),
+        is_share: metric == folkmoot_protocol::Metric::Accuracy,
+        is_larger_better: metric.is_higher_better(),
     };
     Report {
         title: description.name.clone(),

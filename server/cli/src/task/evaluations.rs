@@ -1,22 +1,40 @@
-use folkmoot_api::evaluations::EvaluationView;
+use folkmoot_api::evaluations::{ClassEvaluationView, EvaluationView};
 
 use crate::{
     CliError,
+    class_tables::{class_tables, number},
     connection::TaskArgs,
     output::{moment, or_dash, table},
 };
 
-/// Lists the evaluations of a task's versions, oldest first, and marks the best.
+/// The flags of `folkmoot task evaluations`.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    task: TaskArgs,
+    /// Show every metric, the classes and the confusion matrix of this version.
+    #[arg(long)]
+    version: Option<u64>,
+}
+
+/// Lists the evaluations of a task's versions, oldest first, and marks the best. With `--version`, shows the
+/// evaluations of one version in detail.
 ///
 /// # Errors
 /// Fails if the coordinator cannot be reached or refuses the request.
-pub async fn run(args: TaskArgs) -> Result<(), CliError> {
-    let evaluations = args.connection.connect()?.evaluations(args.task).await?;
-    args.output.print(evaluations.as_slice(), text)
+pub async fn run(args: Args) -> Result<(), CliError> {
+    let Args { task: TaskArgs { task, connection, output }, version } = args;
+    let coordinator = connection.connect()?;
+    match version {
+        None => output.print(coordinator.evaluations(task).await?.as_slice(), list),
+        Some(_) => output.print(coordinator.class_evaluations(task, version).await?.as_slice(), details),
+    }
 }
 
-fn text(evaluations: &[EvaluationView]) -> String {
-    let number = |value: Option<f64>| or_dash(value.map(|value| format!("{value:.4}")));
+fn list(evaluations: &[EvaluationView]) -> String {
+    let named = ["loss", "accuracy"];
+    // The task's metric has a column of its own if it is neither of the two.
+    let metric = evaluations.first().map(|one| one.metric.as_str()).filter(|one| !named.contains(one));
     let rows = evaluations.iter().flat_map(|one| {
         let best = if one.is_best { "best" } else { "" };
         let whole = [
@@ -27,6 +45,7 @@ fn text(evaluations: &[EvaluationView]) -> String {
             or_dash(one.example_count),
             number(one.mean_loss),
             number(one.accuracy),
+            metric.map_or_else(String::new, |metric| number(one.metrics.get(metric).copied())),
             best.into(),
             moment(one.created_at),
         ];
@@ -41,9 +60,29 @@ fn text(evaluations: &[EvaluationView]) -> String {
                 number(slice.accuracy),
                 String::new(),
                 String::new(),
+                String::new(),
             ]
         });
         [whole].into_iter().chain(slices)
     });
-    table(["VERSION", "SOURCE", "SLICE", "CLIENTS", "EXAMPLES", "LOSS", "ACCURACY", "", "AT"], rows)
+    let metric = metric.map(str::to_uppercase).unwrap_or_default();
+    table(
+        ["VERSION", "SOURCE", "SLICE", "CLIENTS", "EXAMPLES", "LOSS", "ACCURACY", metric.as_str(), "", "AT"],
+        rows,
+    )
+}
+
+fn details(evaluations: &[ClassEvaluationView]) -> String {
+    if evaluations.is_empty() {
+        return "this version was not evaluated".into();
+    }
+    let parts = evaluations.iter().map(|ClassEvaluationView { evaluation, classes }| {
+        let examples = or_dash(evaluation.example_count);
+        let heading = format!("version {}, {}, {examples} examples", evaluation.version, evaluation.source);
+        let metrics = evaluation.metrics.iter().map(|(name, value)| [name.clone(), number(Some(*value))]);
+        let mut part = format!("{heading}\n\n{}", table(["METRIC", "VALUE"], metrics));
+        part.extend(classes.iter().map(class_tables));
+        part
+    });
+    parts.collect::<Vec<_>>().join("\n\n")
 }

@@ -56,7 +56,7 @@ pub enum Command {
     /// List the traffic of a task's rounds in bytes, by codec and network, newest first.
     Stats(TaskPageArgs),
     /// List the evaluations of a task's versions.
-    Evaluations(TaskArgs),
+    Evaluations(evaluations::Args),
 }
 
 impl Command {

@@ -16,7 +16,18 @@ pub const COMMANDS: &[Recorded] = &[
     ("task round", &["$ROUND", "$ROUND --json", "$UNKNOWN"]),
     ("task series", &["$DIGITS", "$DIGITS --json", "$PRIVATE", "$DIGITS --points 0"]),
     ("task stats", &["$DIGITS", "$DIGITS --limit 1 --json", "$PRIVATE", "$UNKNOWN"]),
-    ("task evaluations", &["$DIGITS", "$DIGITS --json", "$DRAFT", "$UNKNOWN"]),
+    (
+        "task evaluations",
+        &[
+            "$DIGITS",
+            "$DIGITS --json",
+            "$DIGITS --version 2",
+            "$DIGITS --version 2 --json",
+            "$DIGITS --version 9",
+            "$DRAFT",
+            "$UNKNOWN",
+        ],
+    ),
     (
         "task create",
         &[

@@ -1,4 +1,4 @@
-use folkmoot_protocol::{limits::ATTRIBUTES_MAX, update::UpdateMetrics};
+use folkmoot_protocol::{Metric, limits::ATTRIBUTES_MAX};
 use serde::{Deserialize, Serialize};
 
 use super::Fault;
@@ -13,7 +13,8 @@ pub struct Evaluation {
     #[serde(default = "one")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub every_versions: u64,
-    /// The metric that decides the best version, the stop target and rollbacks.
+    /// The metric that decides the best version, the stop target and rollbacks. Clients report only `accuracy` and
+    /// `loss`. Other metrics need `central = true`.
     #[serde(default)]
     pub metric: Metric,
     /// Evaluates on clients, in separate rounds.
@@ -60,18 +61,6 @@ pub struct FederatedEvaluation {
     pub minimum_group: u64,
 }
 
-/// The metric of an evaluation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Metric {
-    /// The share of correct predictions. Higher is better.
-    #[default]
-    Accuracy,
-    /// The mean loss. Lower is better.
-    Loss,
-}
-
 /// The measured metric of one model version.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
@@ -97,35 +86,6 @@ fn a_minute() -> u64 {
 
 fn five_minutes() -> u64 {
     300
-}
-
-impl Metric {
-    /// Returns whether `value` is better than `other` by more than `margin`.
-    pub fn is_better(self, value: f64, other: f64, margin: f64) -> bool {
-        match self {
-            Metric::Accuracy => value > other + margin,
-            Metric::Loss => value < other - margin,
-        }
-    }
-
-    /// Returns whether `value` is at least as good as `target`.
-    pub fn is_as_good(self, value: f64, target: f64) -> bool {
-        match self {
-            Metric::Accuracy => value >= target,
-            Metric::Loss => value <= target,
-        }
-    }
-
-    /// Computes the metric from sums over examples. Returns `None` if there are no examples or the result is not
-    /// finite.
-    pub fn of(self, metrics: &UpdateMetrics) -> Option<f64> {
-        let sum = match self {
-            Metric::Accuracy => metrics.correct_count as f64,
-            Metric::Loss => metrics.loss_sum,
-        };
-        let value = sum / metrics.example_count as f64;
-        value.is_finite().then_some(value)
-    }
 }
 
 impl Measured {
@@ -172,6 +132,11 @@ impl Evaluation {
         if self.federated.is_none() && !self.central {
             let remedy = "add [evaluation.federated], or set central = true and upload your own examples";
             faults.push(Fault::new("evaluation", "it has no source of examples", remedy));
+        }
+        if !(self.central || matches!(self.metric, Metric::Accuracy | Metric::Loss)) {
+            let message = format!("it is {}, but clients report only loss and accuracy", self.metric);
+            let remedy = "set central = true and upload your own examples, or choose metric = \"accuracy\" or \"loss\"";
+            faults.push(Fault::new("evaluation.metric", message, remedy));
         }
         if self.rollback_margin.is_some_and(|margin| !(margin.is_finite() && margin >= 0.0)) {
             faults.push(Fault::new(
@@ -227,5 +192,18 @@ mod tests {
         assert_eq!(loss.rollback(&measured(Metric::Loss, &[2.0, 1.0, 1.4])), None);
         assert_eq!(loss.rollback(&measured(Metric::Loss, &[2.0, 1.0, 1.6])), Some(1));
         assert_eq!([0, 1, 2, 3].map(|version| loss.is_due(version)), [true, false, true, false]);
+    }
+
+    #[test]
+    fn clients_report_only_loss_and_accuracy() {
+        let fields = |central: bool, metric| {
+            let federated = serde_json::from_value(serde_json::json!({ "report_goal": 5 })).unwrap();
+            let mut faults = Vec::new();
+            Evaluation { central, federated: Some(federated), ..evaluation(0.1, metric) }
+                .validate(&mut faults);
+            faults.into_iter().map(|fault| fault.field).collect::<Vec<_>>()
+        };
+        assert_eq!(fields(false, Metric::F1Macro), ["evaluation.metric"]);
+        assert!(fields(true, Metric::F1Macro).is_empty() && fields(false, Metric::Loss).is_empty());
     }
 }

@@ -25,7 +25,7 @@ pub use downstream::{Downstream, WHOLE_EVERY_MAX};
 pub use eligibility::{
     ALLOWED_VALUES_MAX, AllowedValues, Eligibility, Ineligible, ParticipationLimit, VersionRange,
 };
-pub use evaluation::{Evaluation, FederatedEvaluation, Measured, Metric};
+pub use evaluation::{Evaluation, FederatedEvaluation, Measured};
 pub use filter::TaskFilter;
 pub use folkmoot_protocol::Fault;
 pub use network_class::NetworkClass;

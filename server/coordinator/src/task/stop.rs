@@ -155,8 +155,9 @@ impl Plateau {
 
 #[cfg(test)]
 mod tests {
+    use folkmoot_protocol::Metric;
+
     use super::*;
-    use crate::task::Metric;
 
     fn measured(values: &[f64]) -> Vec<Measured> {
         let one = |(version, value): (usize, &f64)| Measured {

@@ -8,7 +8,7 @@ use folkmoot_coordinator::{
     round::{Purpose, RoundInput},
     task::{Evaluation, Measured},
 };
-use folkmoot_protocol::{Timestamp, update::UpdateMetrics};
+use folkmoot_protocol::{MetricValues, Timestamp, update::UpdateMetrics};
 use folkmoot_storage::{
     AcceptedUpdate, AssignmentRecord, AssignmentRepository, EvaluationRecord, EvaluationRepository,
     EvaluationSource, RoundRecord, RoundRepository, TaskRecord,
@@ -29,7 +29,7 @@ pub async fn measured(coordinator: &Coordinator, task: &TaskRecord) -> Result<Ve
     let Some(evaluation) = &task.description.evaluation else { return Ok(Vec::new()) };
     let mut by_version = BTreeMap::new();
     for record in coordinator.storage.evaluations(task.id).await? {
-        if let Some(value) = evaluation.metric.of(&record.metrics) {
+        if let Some(value) = record.value(evaluation.metric) {
             let measured = Measured { version: record.version, metric: evaluation.metric, value };
             // Central measurements come first in the list, so the first entry wins.
             by_version.entry(record.version).or_insert(measured);
@@ -83,20 +83,14 @@ pub async fn measure_centrally(
         (coordinator.blobs.get(task.model).await?, coordinator.blobs.get(version.weights).await?);
     let examples = coordinator.blobs.get(data).await?;
     let plan = task.description.plan.clone();
-    let measured = tokio::task::spawn_blocking(move || -> Result<UpdateMetrics, String> {
+    let measured = tokio::task::spawn_blocking(move || -> Result<folkmoot_engine::Evaluation, String> {
         let WholeVersion { model, weights, .. } =
             WholeVersion::read(&onnx, &weights, &plan).map_err(|error| error.to_string())?;
         let examples = evaluation_data::read(&examples).map_err(|error| error.to_string())?;
-        let metrics = folkmoot_engine::evaluate(&model, &weights, &examples, plan.loss);
-        let metrics = metrics.map_err(|error| error.to_string())?;
-        Ok(UpdateMetrics {
-            example_count: metrics.example_count,
-            loss_sum: metrics.loss_sum,
-            correct_count: metrics.correct_count,
-            step_count: 0,
-        })
+        folkmoot_engine::evaluate_in_detail(&model, &weights, &examples, plan.loss)
+            .map_err(|error| error.to_string())
     });
-    let metrics = measured.await?.map_err(|detail| failed(&detail))?;
+    let measured = measured.await?.map_err(|detail| failed(&detail))?;
     let record = EvaluationRecord {
         organisation_id: task.organisation_id,
         task_id: task.id,
@@ -104,12 +98,19 @@ pub async fn measure_centrally(
         source: EvaluationSource::Central,
         slice: String::new(),
         client_count: 0,
-        metrics,
+        metrics: UpdateMetrics {
+            example_count: measured.metrics.example_count,
+            loss_sum: measured.metrics.loss_sum,
+            correct_count: measured.metrics.correct_count,
+            step_count: 0,
+        },
+        values: measured.values(),
+        classes: measured.class_report(),
         created_at: now,
     };
     coordinator.storage.record_evaluation(&record).await?;
-    let value = evaluation.metric.of(&metrics);
-    tracing::info!(task = %task.id, version = version.number, ?value, metric = ?evaluation.metric, "version evaluated");
+    let value = record.value(evaluation.metric);
+    tracing::info!(task = %task.id, version = version.number, ?value, metric = %evaluation.metric, "version evaluated");
     Ok(true)
 }
 
@@ -135,6 +136,8 @@ pub async fn combine_reports(
             slice,
             client_count: metrics.len() as u64,
             metrics: sum_metrics(metrics),
+            values: MetricValues::default(),
+            classes: None,
             created_at: now,
         });
     }

@@ -2,7 +2,7 @@ use folkmoot_api::tasks::CreateTaskRequest;
 use folkmoot_coordinator::task::{Fault, TaskDescription, TaskInput, TaskState, WarmStart};
 use folkmoot_engine::{ImportLimits, Model};
 use folkmoot_protocol::{
-    Codec, OrganisationId, Plan, TaskId, Timestamp, Work, messages::Artifact, update::UpdateMetrics,
+    Codec, Metric, OrganisationId, Plan, TaskId, Timestamp, Work, messages::Artifact, update::UpdateMetrics,
 };
 use folkmoot_storage::{
     Ancestor, ModelRecord, ModelRepository, ModelVersionRecord, ModelVersionRepository, PopulationRepository,
@@ -228,10 +228,28 @@ fn data_fault(
     let first: Vec<usize> = (0..examples.len().min(1)).collect();
     let fits = examples.subset(&first).map_err(|error| error.to_string()).and_then(|example| {
         let loss = description.plan.loss;
-        let measured = folkmoot_engine::evaluate(model, &model.initial_weights(), &example, loss);
+        let measured = folkmoot_engine::evaluate_in_detail(model, &model.initial_weights(), &example, loss);
         measured.map_err(|error| error.to_string())
     });
-    fits.err().and_then(|error| fault(error, "upload examples that fit the model and the loss"))
+    match fits {
+        Ok(measured) => metric_fault(description, &measured),
+        Err(error) => fault(error, "upload examples that fit the model and the loss"),
+    }
+}
+
+/// Checks that the task's metric can be computed from the loss and the labels.
+fn metric_fault(description: &TaskDescription, measured: &folkmoot_engine::Evaluation) -> Option<Fault> {
+    let metric = description.evaluation.as_ref()?.metric;
+    if measured.allows(metric) {
+        return None;
+    }
+    let allowed: Vec<_> =
+        Metric::ALL.into_iter().filter(|one| measured.allows(*one)).map(Metric::name).collect();
+    let message = format!(
+        "{metric} cannot be computed for the loss {} and the labels of your examples",
+        description.plan.loss.name()
+    );
+    Some(Fault::new("evaluation.metric", message, format!("choose one of {}", allowed.join(", "))))
 }
 
 async fn keep_plan(
@@ -254,4 +272,42 @@ async fn keep_plan(
     let bytes = serde_json::to_vec(&plan).map_err(|error| Refusal::internal(&error))?;
     let length = bytes.len() as u64;
     Ok(Artifact { digest: coordinator.blobs.put(bytes.into()).await?, bytes: length })
+}
+
+#[cfg(test)]
+mod tests {
+    use folkmoot_engine::{Examples, Labels, evaluate_in_detail, onnx::build::mlp};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_metric_needs_fitting_labels() {
+        let model = Model::from_onnx(&mlp(&[2, 3], 1), &ImportLimits::default()).unwrap();
+        let examples = Examples::new(vec![0.5, 1.0], vec![2], Labels::Classes(vec![1])).unwrap();
+        let fault = |metric: &str| {
+            let description: TaskDescription = serde_json::from_value(json!({
+                "name": "digits",
+                "population": "digits",
+                "plan": { "loss": "softmax_cross_entropy", "optimizer": { "sgd": { "learning_rate": 0.1 } },
+                          "epochs": 1, "batch_size": 16 },
+                "scheduling": { "kind": "synchronous", "report_goal": 8 },
+                "evaluation": { "central": true, "metric": metric },
+                "stop": { "rounds": 30 },
+            }))
+            .unwrap();
+            let loss = description.plan.loss;
+            let measured = evaluate_in_detail(&model, &model.initial_weights(), &examples, loss).unwrap();
+            metric_fault(&description, &measured)
+        };
+        for metric in ["accuracy", "loss", "f1_macro", "top_5_accuracy", "perplexity"] {
+            assert_eq!(fault(metric), None);
+        }
+        // Three classes have no ROC curve, and class numbers are no quantities.
+        for metric in ["roc_auc", "rmse", "r2"] {
+            let fault = fault(metric).expect("there is a fault");
+            assert_eq!(fault.field, "evaluation.metric");
+            assert!(fault.message.starts_with(metric) && fault.remedy.contains("f1_macro"), "{fault:?}");
+        }
+    }
 }

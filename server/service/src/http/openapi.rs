@@ -44,6 +44,7 @@ use super::{App, admin};
         admin::models::graph::get_graph,
         admin::evaluation_data::create::create_evaluation_data,
         admin::evaluations::list::list_evaluations,
+        admin::evaluations::list::class_evaluations,
         admin::tasks::create::create_task,
         admin::tasks::check::check_task,
         admin::tasks::list::list_tasks,

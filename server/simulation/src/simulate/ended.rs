@@ -1,9 +1,6 @@
 //! Records the rounds that a driver's step has ended.
 
-use folkmoot_coordinator::{
-    round::{Phase, Purpose},
-    task::Metric,
-};
+use folkmoot_coordinator::round::{Phase, Purpose};
 use folkmoot_storage::{
     EvaluationRepository, EvaluationSource, ModelVersionRepository, RoundRecord, RoundRepository,
 };
@@ -58,8 +55,8 @@ impl World {
                 row.staleness_max = Some(made.making.staleness_max);
                 let base = self.storage.model_version(self.task, version.saturating_sub(1)).await?;
                 row.clipping_norm = base.and_then(|base| base.making.clipping_norm);
-                row.train_loss = Metric::Loss.of(&made.metrics);
-                row.train_accuracy = Metric::Accuracy.of(&made.metrics);
+                row.train_loss = made.metrics.mean_loss();
+                row.train_accuracy = made.metrics.accuracy();
             }
             Phase::Abandoned { reason, .. } => {
                 row.outcome = RoundOutcome::Abandoned;
@@ -81,7 +78,7 @@ impl World {
         let due = version - version % every;
         for record in self.storage.evaluations_at(self.task, due).await? {
             if is_central == (record.source == EvaluationSource::Central) {
-                self.recorder.measured(due, &record.metrics);
+                self.recorder.measured(due, &record);
             }
         }
         Ok(())

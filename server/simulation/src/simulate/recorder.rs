@@ -1,7 +1,8 @@
 //! Recording of the rounds.
 
-use folkmoot_coordinator::task::{Evaluation, Metric};
-use folkmoot_protocol::{Work, update::UpdateMetrics};
+use folkmoot_coordinator::task::Evaluation;
+use folkmoot_protocol::{Metric, Work};
+use folkmoot_storage::EvaluationRecord;
 
 use crate::record::RoundRow;
 
@@ -83,11 +84,11 @@ impl Recorder {
     }
 
     /// Adds the metrics of a version that was measured.
-    pub fn measured(&mut self, version: u64, metrics: &UpdateMetrics) {
+    pub fn measured(&mut self, version: u64, evaluation: &EvaluationRecord) {
         let metric = self.evaluation.as_ref().map_or(Metric::Accuracy, |one| one.metric);
         if let Some(row) = self.rows.iter_mut().rev().find(|row| row.version == Some(version)) {
-            row.held_out_loss = Metric::Loss.of(metrics);
-            row.held_out_metric = metric.of(metrics);
+            row.held_out_loss = evaluation.value(Metric::Loss);
+            row.held_out_metric = evaluation.value(metric);
         }
     }
 }

@@ -352,8 +352,8 @@ fn central_evaluation(
     description: &TaskDescription,
     every_versions: u64,
 ) -> folkmoot_coordinator::task::Evaluation {
-    use folkmoot_coordinator::task::{Evaluation, Metric};
-    use folkmoot_protocol::Loss;
+    use folkmoot_coordinator::task::Evaluation;
+    use folkmoot_protocol::{Loss, Metric};
     let metric = match description.plan.loss {
         Loss::SoftmaxCrossEntropy | Loss::BinaryCrossEntropy | Loss::Hinge => Metric::Accuracy,
         _ => Metric::Loss,

@@ -34,7 +34,7 @@ impl EvaluationRepository for MemoryStorage {
 
     async fn evaluations(&self, task_id: TaskId) -> Result<Vec<EvaluationRecord>, StorageError> {
         let state = self.lock();
-        Ok(state.evaluations_of(task_id).filter(|one| one.slice.is_empty()).cloned().collect())
+        Ok(state.evaluations_of(task_id).filter(|one| one.slice.is_empty()).map(without_classes).collect())
     }
 
     async fn last_evaluated(
@@ -60,7 +60,7 @@ impl EvaluationRepository for MemoryStorage {
     async fn evaluation_slices(&self, task_id: TaskId) -> Result<Vec<EvaluationRecord>, StorageError> {
         let state = self.lock();
         let of_slices = state.evaluations_of(task_id).filter(|one| !one.slice.is_empty());
-        let mut slices: Vec<EvaluationRecord> = of_slices.cloned().collect();
+        let mut slices: Vec<EvaluationRecord> = of_slices.map(without_classes).collect();
         // The slices are already ordered by version and source, and the stable sort keeps that order for equal keys.
         slices.sort_by(|one, other| (one.version, &one.slice).cmp(&(other.version, &other.slice)));
         Ok(slices)
@@ -97,6 +97,10 @@ impl State {
         let of_task = self.evaluations.entry(evaluation.task_id).or_default();
         of_task.entry(key_of(evaluation)).or_insert_with(|| evaluation.clone());
     }
+}
+
+fn without_classes(evaluation: &EvaluationRecord) -> EvaluationRecord {
+    EvaluationRecord { classes: None, ..evaluation.clone() }
 }
 
 fn key_of(evaluation: &EvaluationRecord) -> EvaluationKey {

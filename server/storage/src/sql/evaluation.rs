@@ -4,12 +4,20 @@ use sqlx::{AnyConnection, any::AnyRow};
 
 use super::{
     SqlStorage,
-    column::{Columns, integer, missing, moment},
+    column::{Columns, integer, json, missing, moment},
     metrics::{bind_metrics, metrics_of},
     rows::round::update_round,
     transaction::in_transaction,
 };
 use crate::{EvaluationRecord, EvaluationRepository, EvaluationSource, RoundRecord, StorageError};
+
+/// The columns of lists. They leave out `class_report`, which may be long.
+macro_rules! columns {
+    () => {
+        "task_id, version, source, slice, organisation_id, client_count, created_at, example_count, loss_sum_bits, \
+         correct_count, step_count, metric_values"
+    };
+}
 
 #[async_trait]
 impl EvaluationRepository for SqlStorage {
@@ -32,8 +40,11 @@ impl EvaluationRepository for SqlStorage {
     }
 
     async fn evaluations(&self, task_id: TaskId) -> Result<Vec<EvaluationRecord>, StorageError> {
-        const SELECT: &str =
-            "SELECT * FROM evaluations WHERE task_id = $1 AND slice = '' ORDER BY version, source";
+        const SELECT: &str = concat!(
+            "SELECT ",
+            columns!(),
+            " FROM evaluations WHERE task_id = $1 AND slice = '' ORDER BY version, source"
+        );
         let rows = sqlx::query(SELECT).bind(task_id.to_string()).fetch_all(&self.reader).await?;
         rows.iter().map(evaluation_of).collect()
     }
@@ -57,12 +68,20 @@ impl EvaluationRepository for SqlStorage {
         const SELECT: &str = "SELECT * FROM evaluations WHERE task_id = $1 AND version = $2 AND slice = '' \
              ORDER BY source";
         let query = sqlx::query(SELECT).bind(task_id.to_string()).bind(integer(version)?);
-        query.fetch_all(&self.reader).await?.iter().map(evaluation_of).collect()
+        let rows = query.fetch_all(&self.reader).await?;
+        let with_classes = |row: &AnyRow| {
+            let classes = Columns::new(row, "evaluation").optional_json("class_report")?;
+            Ok(EvaluationRecord { classes, ..evaluation_of(row)? })
+        };
+        rows.iter().map(with_classes).collect()
     }
 
     async fn evaluation_slices(&self, task_id: TaskId) -> Result<Vec<EvaluationRecord>, StorageError> {
-        const SELECT: &str =
-            "SELECT * FROM evaluations WHERE task_id = $1 AND slice <> '' ORDER BY version, slice, source";
+        const SELECT: &str = concat!(
+            "SELECT ",
+            columns!(),
+            " FROM evaluations WHERE task_id = $1 AND slice <> '' ORDER BY version, slice, source"
+        );
         let rows = sqlx::query(SELECT).bind(task_id.to_string()).fetch_all(&self.reader).await?;
         rows.iter().map(evaluation_of).collect()
     }
@@ -70,8 +89,9 @@ impl EvaluationRepository for SqlStorage {
 
 async fn insert(connection: &mut AnyConnection, evaluation: &EvaluationRecord) -> Result<(), StorageError> {
     const INSERT: &str = "INSERT INTO evaluations (task_id, version, source, slice, organisation_id, \
-         client_count, created_at, example_count, loss_sum_bits, correct_count, step_count) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING";
+         client_count, created_at, metric_values, class_report, example_count, loss_sum_bits, correct_count, step_count) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT DO NOTHING";
+    let values = Some(&evaluation.values).filter(|values| !values.is_empty()).map(json).transpose()?;
     let query = sqlx::query(INSERT)
         .bind(evaluation.task_id.to_string())
         .bind(integer(evaluation.version)?)
@@ -79,7 +99,9 @@ async fn insert(connection: &mut AnyConnection, evaluation: &EvaluationRecord) -
         .bind(&evaluation.slice)
         .bind(evaluation.organisation_id.to_string())
         .bind(integer(evaluation.client_count)?)
-        .bind(moment(evaluation.created_at)?);
+        .bind(moment(evaluation.created_at)?)
+        .bind(values)
+        .bind(evaluation.classes.as_ref().map(json).transpose()?);
     bind_metrics(query, &evaluation.metrics)?.execute(connection).await.map_err(missing("task"))?;
     Ok(())
 }
@@ -94,6 +116,8 @@ fn evaluation_of(row: &AnyRow) -> Result<EvaluationRecord, StorageError> {
         slice: columns.text("slice")?,
         client_count: columns.count("client_count")?,
         metrics: metrics_of(&columns)?,
+        values: columns.optional_json("metric_values")?.unwrap_or_default(),
+        classes: None,
         created_at: columns.moment("created_at")?,
     })
 }

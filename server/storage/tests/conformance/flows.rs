@@ -7,7 +7,7 @@ use folkmoot_coordinator::{
     round::{AbandonReason, Phase, Purpose},
     scheduling::ReportCounts,
 };
-use folkmoot_protocol::{ClientId, RoundId};
+use folkmoot_protocol::{ClassMetrics, ClassReport, ClientId, Metric, MetricValues, RoundId};
 use folkmoot_storage::{
     AcceptOutcome, AcceptedUpdate, AssignmentRecord, AssignmentRepository, AssignmentStatus,
     CheckInRepository, DropReason, EvaluationRecord, EvaluationRepository, EvaluationSource,
@@ -236,15 +236,31 @@ pub(super) async fn an_evaluation_runs_beside_a_training(storage: &Storage) -> R
         slice: slice.into(),
         client_count: clients,
         metrics: version_of(task_id, 3).metrics,
+        values: MetricValues::default(),
+        classes: None,
         created_at: NOW,
     };
     let evaluations = [of("", 1), of("os=linux", 1)];
     let ended = with_phase(stored(closed), Phase::Evaluated { at: NOW, cohort: 2, accepted: 1 });
     storage.end_evaluation(&ended, &evaluations).await?;
-    let central = EvaluationRecord { source: EvaluationSource::Central, ..of("", 0) };
+    let central = EvaluationRecord {
+        source: EvaluationSource::Central,
+        values: MetricValues::new([(Metric::F1Macro, Some(0.625)), (Metric::RocAuc, Some(0.75))]),
+        classes: Some(ClassReport {
+            classes: vec![ClassMetrics {
+                class: 0,
+                label_count: 3,
+                recall: Some(0.5),
+                ..ClassMetrics::default()
+            }],
+            confusion: vec![vec![3]],
+        }),
+        ..of("", 0)
+    };
     storage.record_evaluation(&central).await?;
     storage.record_evaluation(&EvaluationRecord { client_count: 7, ..central.clone() }).await?;
-    assert_eq!(storage.evaluations(task_id).await?, [central.clone(), evaluations[0].clone()]);
+    let listed = EvaluationRecord { classes: None, ..central.clone() };
+    assert_eq!(storage.evaluations(task_id).await?, [listed, evaluations[0].clone()]);
     assert_eq!(storage.evaluations_at(task_id, 0).await?, [central, evaluations[0].clone()]);
     assert_eq!(storage.evaluations_at(task_id, 1).await?, []);
     assert_eq!(storage.last_evaluated(task_id, EvaluationSource::Federated).await?, Some(0));

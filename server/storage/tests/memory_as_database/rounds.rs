@@ -5,7 +5,7 @@ use folkmoot_coordinator::{
     round::{AbandonReason, Phase, Purpose},
     task::{StopReason, TaskState},
 };
-use folkmoot_protocol::{AssignmentId, UpdateDigest};
+use folkmoot_protocol::{AssignmentId, ClassReport, Metric, MetricValues, UpdateDigest};
 use folkmoot_storage::{
     AcceptOutcome, AcceptedUpdate, AssignmentRecord, AssignmentRepository, AssignmentStatus,
     CheckInRepository, EvaluationRecord, EvaluationRepository, EvaluationSource, Rest, RoundCommit,
@@ -201,6 +201,8 @@ impl World {
             slice: slice.into(),
             client_count: self.chance.below(9),
             metrics: metrics(3),
+            values: MetricValues::new([(Metric::R2, self.chance.happens(50).then_some(0.375))]),
+            classes: self.chance.happens(50).then(ClassReport::default),
             created_at: self.now,
         }
     }

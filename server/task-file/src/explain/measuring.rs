@@ -1,6 +1,7 @@
 //! Explains the evaluation and the end of a task.
 
-use folkmoot_coordinator::task::{Evaluation, Metric, TaskDescription};
+use folkmoot_coordinator::task::{Evaluation, TaskDescription};
+use folkmoot_protocol::Metric;
 
 use super::quantity::{count, seconds};
 
@@ -44,11 +45,9 @@ pub(super) fn evaluation(evaluation: Option<&Evaluation>) -> Vec<String> {
     said
 }
 
-fn best(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Accuracy => "highest accuracy",
-        Metric::Loss => "lowest mean loss",
-    }
+fn best(metric: Metric) -> String {
+    let extreme = if metric.is_higher_better() { "highest" } else { "lowest" };
+    format!("{extreme} {}", metric.title())
 }
 
 /// Returns sentences about the conditions that end or pause the task.
@@ -60,10 +59,8 @@ pub(super) fn stop(description: &TaskDescription) -> Vec<String> {
         ends.push(format!("after {} that committed a version", count(rounds, "round")));
     }
     if let Some(target) = stop.target {
-        ends.push(match metric {
-            Metric::Accuracy => format!("when the accuracy is {target} or more"),
-            Metric::Loss => format!("when the mean loss is {target} or less"),
-        });
+        let side = if metric.is_higher_better() { "more" } else { "less" };
+        ends.push(format!("when the {} is {target} or {side}", metric.title()));
     }
     if let Some(plateau) = &stop.plateau {
         let by = match plateau.improvement_min {

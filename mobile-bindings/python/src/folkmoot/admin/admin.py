@@ -182,6 +182,11 @@ class Admin(Looking):
         """Lists the evaluations of a task's versions, the oldest first."""
         return self._listed(views.EvaluationView, f"{task_path(task)}/evaluations")
 
+    def class_evaluations(self, task: TaskLike, version: int | None = None) -> list[views.ClassEvaluationView]:
+        """Lists the evaluations of a version, class by class. By default, this is the newest version."""
+        number = "latest" if version is None else str(int(version))
+        return self._listed(views.ClassEvaluationView, f"{task_path(task)}/evaluations/{number}")
+
     def versions(self, task: TaskLike) -> Iterator[views.VersionView]:
         """Lists a task's model versions."""
         return self._paged(views.VersionView, f"{task_path(task)}/versions", "before", "number")

@@ -189,9 +189,40 @@ class EvaluationView(TypedDict):
     example_count: int | None
     mean_loss: float | None
     accuracy: float | None
+    metrics: dict[str, float]
+    metric: str
     is_best: bool
     slices: list[SliceView]
     created_at: int
+
+
+ClassMetrics = TypedDict(
+    "ClassMetrics",
+    {
+        "class": int,
+        "label_count": int,
+        "predicted_count": int,
+        "precision": float | None,
+        "recall": float | None,
+        "f1": float | None,
+    },
+)
+"""The predictions of one class. `class` is a keyword, so the fields are listed by name."""
+
+
+class ClassReport(TypedDict):
+    """The predictions of a classifier, class by class. Row `a`, column `b` of `confusion` counts the labels of class
+    `a` for which the model predicted class `b`."""
+
+    classes: list[ClassMetrics]
+    confusion: list[list[int]]
+
+
+class ClassEvaluationView(TypedDict):
+    """One evaluation of a version, class by class."""
+
+    evaluation: EvaluationView
+    classes: ClassReport | None
 
 
 class PopulationView(TypedDict):

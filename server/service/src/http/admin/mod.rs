@@ -92,6 +92,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(&get, "/rounds/{id}", Viewer, rounds::get::get_round),
         endpoint(&get, "/rounds/{id}/assignments", Viewer, rounds::assignments::list_assignments),
         endpoint(&get, "/tasks/{id}/evaluations", Viewer, evaluations::list::list_evaluations),
+        endpoint(&get, "/tasks/{id}/evaluations/{number}", Viewer, evaluations::list::class_evaluations),
         endpoint(&get, "/tasks/{id}/versions", Viewer, versions::list::list_versions),
         endpoint(&get, "/tasks/{id}/versions/{number}/model", Viewer, versions::download::download_model),
         endpoint(&get, "/populations", Viewer, populations::list::list_populations),

@@ -25,6 +25,7 @@ const SQLITE: &[(&str, &str)] = migrations!("sqlite":
     "0006_console",
     "0007_ledger_events",
     "0008_token_lineage",
+    "0009_evaluation_metrics",
 );
 
 const POSTGRES: &[(&str, &str)] = migrations!("postgres":
@@ -37,6 +38,7 @@ const POSTGRES: &[(&str, &str)] = migrations!("postgres":
     "0007_ledger_events",
     "0008_token_lineage",
     "0009_nonces",
+    "0010_evaluation_metrics",
 );
 
 /// Returns the migrations of a database, oldest first. The database stores the SHA-384 of each migration that it has

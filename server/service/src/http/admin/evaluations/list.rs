@@ -2,15 +2,15 @@ use axum::{
     Extension, Json,
     extract::{Path, State},
 };
-use folkmoot_api::evaluations::{EvaluationView, SliceView};
-use folkmoot_coordinator::task::{Measured, Metric};
-use folkmoot_protocol::Problem;
+use folkmoot_api::evaluations::{ClassEvaluationView, EvaluationView, SliceView};
+use folkmoot_coordinator::task::Measured;
+use folkmoot_protocol::{Metric, Problem};
 use folkmoot_rounds::refusal::Refusal;
 use folkmoot_storage::{EvaluationRecord, EvaluationRepository, EvaluationSource, TaskRecord};
 
 use crate::http::{
     App,
-    admin::{access::Caller, disclosure::Disclosure, read},
+    admin::{access::Caller, disclosure::Disclosure, read, versions::find},
     problem::Refused,
 };
 
@@ -45,6 +45,38 @@ pub async fn list_evaluations(
     Ok(Json(views))
 }
 
+/// Lists the evaluations of a version with the predictions of each class, `central` before `federated`. The list is
+/// empty if the version was not evaluated.
+#[utoipa::path(
+    get, path = "/v1/admin/tasks/{id}/evaluations/{number}", tag = "model versions",
+    security(("api_key" = ["viewer"])),
+    params(
+        ("id" = String, Path, description = "The task's id"),
+        ("number" = String, Path, description = "The version's number, or `latest`"),
+    ),
+    responses(
+        (status = 200, body = [ClassEvaluationView]),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
+    )
+)]
+pub async fn class_evaluations(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Path((id, number)): Path<(String, String)>,
+) -> Result<Json<Vec<ClassEvaluationView>>, Refused> {
+    let task = read::task(&app, &caller, &id).await?;
+    let version = find(&app, &task, &number).await?.number;
+    let disclosure = Disclosure::of_task(&app, &task).await?;
+    let mut views = evaluations(&app, &task, disclosure).await?;
+    views.retain(|view| view.version == version);
+    let records = app.coordinator.storage.evaluations_at(task.id, version).await?;
+    let with_classes = views.into_iter().map(|evaluation| {
+        let record = records.iter().find(|one| one.source.name() == evaluation.source);
+        ClassEvaluationView { classes: record.and_then(|one| one.classes.clone()), evaluation }
+    });
+    Ok(Json(with_classes.collect()))
+}
+
 /// Returns the evaluations of a task's versions, oldest first, without slices.
 ///
 /// # Errors
@@ -55,7 +87,7 @@ pub async fn evaluations(
     disclosure: Disclosure,
 ) -> Result<Vec<EvaluationView>, Refusal> {
     let records = app.coordinator.storage.evaluations(task.id).await?;
-    let metric = task.description.evaluation.as_ref().map_or(Metric::Accuracy, |one| one.metric);
+    let metric = task.description.evaluation.as_ref().map(|one| one.metric).unwrap_or_default();
     let best = [EvaluationSource::Central, EvaluationSource::Federated]
         .map(|source| (source, best(&records, source, metric)));
     let view = |record: &EvaluationRecord| EvaluationView {
@@ -65,6 +97,11 @@ pub async fn evaluations(
         example_count: example_count(record, disclosure),
         mean_loss: measured(record, Metric::Loss, disclosure),
         accuracy: measured(record, Metric::Accuracy, disclosure),
+        metrics: Metric::ALL
+            .into_iter()
+            .filter_map(|metric| Some((metric.name().to_owned(), measured(record, metric, disclosure)?)))
+            .collect(),
+        metric: metric.name().into(),
         is_best: best.contains(&(record.source, Some(record.version))),
         slices: Vec::new(),
         created_at: record.created_at,
@@ -76,7 +113,7 @@ pub async fn evaluations(
 fn best(records: &[EvaluationRecord], source: EvaluationSource, metric: Metric) -> Option<u64> {
     let of_source = records.iter().filter(|one| one.source == source);
     let measured: Vec<Measured> = of_source
-        .filter_map(|one| Some(Measured { version: one.version, metric, value: metric.of(&one.metrics)? }))
+        .filter_map(|one| Some(Measured { version: one.version, metric, value: one.value(metric)? }))
         .collect();
     Measured::best(&measured).map(|best| best.version)
 }
@@ -93,8 +130,8 @@ fn example_count(record: &EvaluationRecord, disclosure: Disclosure) -> Option<u6
 /// Returns the value of a metric; `None` if it is withheld or was not measured.
 fn measured(record: &EvaluationRecord, metric: Metric, disclosure: Disclosure) -> Option<f64> {
     match record.source {
-        EvaluationSource::Central => metric.of(&record.metrics),
-        EvaluationSource::Federated => disclosure.of_updates(metric.of(&record.metrics)).flatten(),
+        EvaluationSource::Central => record.value(metric),
+        EvaluationSource::Federated => disclosure.of_updates(record.value(metric)).flatten(),
     }
 }
 

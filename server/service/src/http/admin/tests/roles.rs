@@ -36,6 +36,7 @@ fn every_endpoint_has_the_role_that_is_wanted() {
             ("GET /tasks/{id}/series", "viewer"),
             ("GET /tasks/{id}/rounds", "viewer"),
             ("GET /tasks/{id}/evaluations", "viewer"),
+            ("GET /tasks/{id}/evaluations/{number}", "viewer"),
             ("GET /tasks/{id}/stats", "viewer"),
             ("GET /rounds/{id}", "viewer"),
             ("GET /rounds/{id}/assignments", "viewer"),

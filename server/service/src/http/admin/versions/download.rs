@@ -5,10 +5,10 @@ use axum::{
     http::{Response, header},
 };
 use folkmoot_api::Binary;
-use folkmoot_protocol::{Count, ErrorCode, Problem, TrainingPlan};
+use folkmoot_protocol::{Problem, TrainingPlan};
 use folkmoot_rounds::{refusal::Refusal, registry::WholeVersion};
-use folkmoot_storage::{ModelVersionRecord, ModelVersionRepository, TaskRecord};
 
+use super::find;
 use crate::http::{
     App,
     admin::{access::Caller, read},
@@ -51,25 +51,6 @@ pub async fn download_model(
         .header(VERSION_HEADER, version.number)
         .body(Body::from(onnx));
     Ok(response.map_err(|error| Refusal::internal(&error))?)
-}
-
-async fn find(app: &App, task: &TaskRecord, number: &str) -> Result<ModelVersionRecord, Refusal> {
-    let storage = &app.coordinator.storage;
-    // Text that is not a number, or too large a number, matches no version.
-    let counted = number.parse().ok().and_then(|number: u64| Count::try_from(number).ok());
-    let found = match (number, counted) {
-        ("latest", _) => storage.latest_model_version(task.id).await?,
-        (_, Some(number)) => storage.model_version(task.id, number.get()).await?,
-        (_, None) => None,
-    };
-    found.ok_or_else(|| {
-        let number: String = number.chars().take(20).collect();
-        let detail = format!(
-            "task {} has no model version {number}; request an existing version or `latest`",
-            task.id
-        );
-        Refusal::new(ErrorCode::ModelVersionUnknown, detail)
-    })
 }
 
 fn export(model: &[u8], weights: &[u8], plan: &TrainingPlan) -> Result<Vec<u8>, Refusal> {

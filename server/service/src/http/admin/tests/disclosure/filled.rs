@@ -6,8 +6,8 @@ use folkmoot_coordinator::{
     task::{Candidate, TaskDescription, TaskState},
 };
 use folkmoot_protocol::{
-    AssignmentId, ClientId, ErrorCode, PopulationName, RoundId, TaskId, Timestamp, UpdateDigest,
-    messages::ReportRequest, update::UpdateMetrics,
+    AssignmentId, ClassReport, ClientId, ErrorCode, MetricValues, PopulationName, RoundId, TaskId, Timestamp,
+    UpdateDigest, messages::ReportRequest, update::UpdateMetrics,
 };
 use folkmoot_rounds::clock::system_clock;
 use folkmoot_storage::{
@@ -207,6 +207,8 @@ async fn measure(running: &Running, task_id: TaskId, now: Timestamp) {
             slice: slice.into(),
             client_count: UPDATES,
             metrics: METRICS,
+            values: MetricValues::default(),
+            classes: (source == Central).then(ClassReport::default),
             created_at: now,
         };
         running.host.coordinator.storage.record_evaluation(&evaluation).await.unwrap();

@@ -120,6 +120,7 @@ async fn read(running: &Running, role: Role, filled: &[&Filled], population: &Po
                 _ => one.task.to_string(),
             };
             let path = path.replace("{id}", &id).replace("{population}", population.as_str());
+            let path = path.replace("{number}", "1");
             urls.insert(path.replace("{digest}", &digest));
         }
         for path in urls {
@@ -192,10 +193,18 @@ async fn figures_of_clients_are_withheld_where_a_task_with_privacy_has_run() {
         assert_eq!(told(&seen, Decision::Withheld), own_examples(&seen), "as {}", role.name());
         let still_told = told(&seen, Decision::OfPrivateTask);
         // The overview covers all populations, and the operator's own examples are not secret.
-        let allowed = ["EvaluationView.accuracy", "EvaluationView.mean_loss", "HourView.upload_bytes"];
+        let allowed = [
+            "EvaluationView.accuracy",
+            "EvaluationView.mean_loss",
+            "EvaluationView.metrics",
+            "HourView.upload_bytes",
+        ];
         assert_eq!(still_told, allowed.map(str::to_owned).into());
         let measured = &seen["EvaluationView.accuracy"];
         assert_eq!(measured.iter().filter(|value| !value.is_null()).count(), own_evaluations(&seen));
+        let measured = &seen["EvaluationView.metrics"];
+        let is_empty = |value: &&Value| value.as_object().is_some_and(serde_json::Map::is_empty);
+        assert_eq!(measured.len() - measured.iter().filter(is_empty).count(), own_evaluations(&seen));
         let bytes: u64 = seen["HourView.upload_bytes"].iter().filter_map(Value::as_u64).sum();
         assert_eq!(bytes, 2 * UPDATES * UPDATE_BYTES, "only the two tasks without privacy are counted");
     }

@@ -28,6 +28,11 @@ type Row = (&'static str, Decision, &'static [&'static str]);
 pub(super) const FIELDS: &[Row] = &[
     ("ApiKeyView", NotClients, &["created_at", "id", "name", "revoked_at", "role"]),
     ("CheckTaskView", NotClients, &["command", "description", "faults", "notes", "toml"]),
+    ("ClassEvaluationView", Clients, &["evaluation"]),
+    // Only the coordinator counts classes, on the operator's own examples.
+    ("ClassEvaluationView", Versions, &["classes"]),
+    ("ClassMetrics", Versions, &["class", "f1", "label_count", "precision", "predicted_count", "recall"]),
+    ("ClassReport", Versions, &["classes", "confusion"]),
     ("ClassTrafficView", OfPrivateTask, &["codec", "network"]),
     ("ClassTrafficView", Clients, &["traffic"]),
     ("ClientView", Shown, &["enrolled_at", "id", "population", "revoked_at", "token_id"]),
@@ -58,11 +63,11 @@ pub(super) const FIELDS: &[Row] = &[
     ),
     ("EvaluationDataView", NotClients, &["evaluation_data", "example_count"]),
     ("EvaluationView", Withheld, &["example_count"]),
-    ("EvaluationView", OfPrivateTask, &["accuracy", "mean_loss"]),
+    ("EvaluationView", OfPrivateTask, &["accuracy", "mean_loss", "metrics"]),
     ("EvaluationView", Clients, &["slices"]),
     ("EvaluationView", Shown, &["client_count"]),
     // A private task is evaluated on the operator's examples only.
-    ("EvaluationView", Versions, &["created_at", "is_best", "source", "version"]),
+    ("EvaluationView", Versions, &["created_at", "is_best", "metric", "source", "version"]),
     ("FaultView", NotClients, &["field", "line", "message", "remedy"]),
     ("HourView", Shown, &["abandoned", "committed", "since", "updates"]),
     ("HourView", OfPrivateTask, &["upload_bytes"]),
