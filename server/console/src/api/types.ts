@@ -6,6 +6,7 @@ type S = components['schemas'];
 
 export type ApiKey = S['ApiKeyView'];
 export type CheckTask = S['CheckTaskView'];
+export type ClassEvaluation = S['ClassEvaluationView'];
 export type Clients = S['ClientsView'];
 export type CreatedApiKey = S['CreatedApiKey'];
 export type CreatedToken = S['CreatedToken'];

@@ -4,8 +4,9 @@ import { get } from '../../api/client';
 import type { Evaluation, Series, SeriesPoint, Task } from '../../api/types';
 import { type Axis, Chart, type Line } from '../../charts/chart';
 import { Card, Empty, Facts, Loaded } from '../../components';
-import { count, number, percent } from '../../format';
+import { count, number, percent, words } from '../../format';
 import { useData } from '../../live';
+import { Classes } from './classes';
 
 const NO_METRICS = 'No metrics yet. Private tasks do not report client metrics; set evaluation.central to evaluate on your own data.';
 
@@ -18,6 +19,7 @@ export function Curves({ task }: { task: Task }) {
   const privacy = task.description['privacy'] as { kind?: string } | undefined;
   const isPrivate = privacy?.kind !== undefined && privacy.kind !== 'none';
   const best = data.data?.evaluations.filter((one) => one.is_best) ?? [];
+  const central = best.find((one) => one.source === 'central');
   return (
     <>
       <Card
@@ -56,13 +58,23 @@ export function Curves({ task }: { task: Task }) {
           <Facts
             facts={best.map((one): [string, string] => [
               `${one.source}: version ${one.version}`,
-              `${percent(one.accuracy)} correct, loss ${number(one.mean_loss)}, ${examples(one)}`,
+              `${named(one)}${percent(one.accuracy)} correct, loss ${number(one.mean_loss)}, ${examples(one)}`,
             ])}
           />
         </Card>
       )}
+      {central && <Classes task={task} version={central.version} />}
     </>
   );
+}
+
+/** The value of the task's metric, unless it is the accuracy or the loss, which are shown anyway. */
+function named(one: Evaluation): string {
+  return isShown(one.metric) ? '' : `${words(one.metric)} ${number(one.metrics[one.metric])}, `;
+}
+
+function isShown(metric: string): boolean {
+  return metric === 'accuracy' || metric === 'loss';
 }
 
 /** The number of evaluated examples, or the reason why it is withheld. */
@@ -89,6 +101,19 @@ function measured(series: Series, source: string, of: 'accuracy' | 'mean_loss'):
   return series.points.map((point) => values.get(point.version) ?? null);
 }
 
+/** The task's metric of each version, by source, if it is neither the accuracy nor the loss. */
+function ownMetric(series: Series): { name: string; lines: Line[] } | null {
+  const name = series.evaluations[0]?.metric;
+  if (name === undefined || isShown(name)) return null;
+  const sources = [...new Set(series.evaluations.filter((one) => one.metrics[name] !== undefined).map((one) => one.source))];
+  const lines = sources.map((source): Line => {
+    const of = series.evaluations.filter((one) => one.source === source);
+    const values = new Map(of.map((one) => [one.version, one.metrics[name] ?? null]));
+    return { label: `Evaluation, ${source}`, unit: '', values: series.points.map((point) => values.get(point.version) ?? null) };
+  });
+  return { name: words(name), lines };
+}
+
 function Charts({ series, over }: { series: Series; over: Over }) {
   const { points } = series;
   const x = axis(points, over);
@@ -101,6 +126,7 @@ function Charts({ series, over }: { series: Series; over: Over }) {
       values: measured(series, source, of === 'loss' ? 'mean_loss' : 'accuracy'),
     })),
   ];
+  const own = ownMetric(series);
   const hasStaleness = points.some((point) => point.staleness_max > 0);
   return (
     <>
@@ -108,6 +134,7 @@ function Charts({ series, over }: { series: Series; over: Over }) {
       <div class="columns">
         <Chart title="Accuracy" x={x} yUnit="Accuracy (share correct)" lines={lines('accuracy', 'share correct')} empty={NO_METRICS} />
         <Chart title="Loss" x={x} yUnit="Loss (mean)" lines={lines('loss', 'mean')} empty={NO_METRICS} />
+        {own && <Chart title={own.name} x={x} yUnit={own.name} lines={own.lines} empty={NO_METRICS} />}
         <Chart
           title="Updates combined"
           x={x}
