@@ -100,10 +100,10 @@ fn bytes_that_are_no_state_are_refused_by_name() {
     assert!(with(tree(8, true).to_bytes(), 0, 2).contains("the use of subtrees of a noise state is 2"));
     assert!(with(tree(8, true).to_bytes(), 1, 0).contains("leaves per tree"));
     assert!(with(tree(8, true).to_bytes(), 3, 201).contains("rounds done"));
-    assert!(with(tree(8, true).to_bytes(), 4, u64::MAX).contains("are needed"));
+    assert!(with(tree(8, true).to_bytes(), 4, u64::MAX).contains("but needs"));
     assert!(with(blt().to_bytes(), 0, 9).contains("number of buffers"));
     assert!(with(blt().to_bytes(), 1, 1 << 25).contains("rounds of a noise state is"));
-    assert!(with(blt().to_bytes(), 3, u64::MAX).contains("are needed"));
+    assert!(with(blt().to_bytes(), 3, u64::MAX).contains("but needs"));
     assert!(with(blt().to_bytes(), 4, 1 << 30).contains("a coefficient"));
     let state = tree(8, true).to_bytes();
     assert!(BltNoise::from_bytes(&state).is_err() && TreeNoise::from_bytes(&state).is_ok());
