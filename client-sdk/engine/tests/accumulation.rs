@@ -201,8 +201,8 @@ fn a_step_on_chosen_examples_is_accumulated_too() {
     assert!(distance(&found, &expected) < TOLERANCE, "{}", distance(&found, &expected));
 }
 
-/// Batch normalisation normalises each micro-batch separately. A step therefore gives the same running statistics as
-/// the same number of small steps that change no weight.
+/// Batch normalisation normalises each micro-batch separately. A step of n micro-batches
+/// therefore gives the same running statistics as n small steps that change no weight.
 #[test]
 fn running_statistics_move_with_each_micro_batch() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/models/residual_cnn_batch_norm.onnx");

@@ -156,7 +156,7 @@ fn steps_without_examples_are_noise_and_count() {
     let plan = TrainingPlan { batch_size: 10, ..private(plan, 0.5, 2.0) };
     // 39 is not below the batch size, so no example is drawn.
     let outcome = finish(trainer(&model, &plan, &examples, 1), Fixed { word: 39, noise: 1 });
-    // 4 steps of 2 · 0.5 / 10 in one direction.
+    // Each of the 4 steps subtracts noise multiplier · norm / batch size = 2 · 0.5 / 10 from every weight.
     assert!(outcome.delta.iter().all(|change| (change + 0.4).abs() < 1e-6), "{:?}", outcome.delta);
     assert_eq!(outcome.metrics, Metrics { step_count: 4, ..Metrics::default() });
 }

@@ -112,7 +112,8 @@ impl NoiseMultiplier {
         self.value * self.relation.sensitivity_per_clipping_norm()
     }
 
-    /// Returns the multiplier of the same noise, relative to another relation.
+    /// Returns the multiplier that describes the same noise under another relation: the noise's standard deviation
+    /// divided by that relation's sensitivity.
     pub fn under(self, relation: Relation) -> Self {
         let value = self.standard_deviation_per_clipping_norm() / relation.sensitivity_per_clipping_norm();
         Self { value, relation }

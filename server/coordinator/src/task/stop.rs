@@ -141,7 +141,8 @@ impl StopConditions {
 }
 
 impl Plateau {
-    /// Returns whether the last values are no better than the best value before them.
+    /// Returns whether none of the last values is better than the best value before them by more than
+    /// `improvement_min`.
     fn is_reached(&self, measured: &[Measured]) -> bool {
         let patience = to_length(self.evaluations);
         let Some(split) = measured.len().checked_sub(patience).filter(|split| *split > 0) else {

@@ -110,8 +110,9 @@ fn largest_prefix_variance(leaves: u64) -> f64 {
 /// estimates.
 ///
 /// Returns the number of leaves per tree and the loss, which is the sensitivity times the largest standard deviation of
-/// a prefix. Independent noise would have the loss √(rounds·k). A new tree avoids the upper nodes, which a client
-/// enters several times, but keeps the noise of the previous tree. The candidates are one tree over all rounds and
+/// a prefix. Independent noise would have the loss √(rounds·k), with k = `participations_max`. A new tree lowers
+/// the sensitivity, because a client no longer enters the same upper nodes several times. But the noise of all earlier
+/// trees remains in every later prefix. The candidates are one tree over all rounds and
 /// trees of 2^l rounds. Among candidates with equal loss, the larger tree is chosen.
 pub fn best_tree(rounds: u64, pattern: ParticipationPattern) -> (u64, f64) {
     let rounds = rounds.max(1);

@@ -25,7 +25,7 @@ pub enum ChainError {
         found: u64,
     },
     /// An entry belongs to another population's ledger.
-    #[error("entry {sequence} belongs to the population {found}")]
+    #[error("entry {sequence} belongs to the population {found}, not to this ledger's")]
     Population {
         /// The entry's sequence number.
         sequence: u64,

@@ -38,7 +38,7 @@ pub struct Spent {
     pub accountant: &'static str,
 }
 
-/// A release with Poisson sampling has a relation under which sampling cannot be accounted.
+/// The ledger contains a Poisson-sampled release whose relation does not allow sampling to be accounted.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error(
     "the ledger contains a Poisson-sampled release that cannot be accounted: its relation must be zero-out or add or remove one"

@@ -28,7 +28,7 @@ impl IntoResponse for Refused {
         let problem = *refusal.0;
         tracing::debug!(code = %problem.code, detail = %problem.detail, "refused");
         let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let body = serde_json::to_vec(&problem).expect("a problem is plain data");
+        let body = serde_json::to_vec(&problem).expect("a problem document always serialises to JSON");
         let mut response = Response::new(Body::from(body));
         *response.status_mut() = status;
         let headers = response.headers_mut();

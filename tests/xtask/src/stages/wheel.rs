@@ -92,7 +92,7 @@ pub fn test() -> Result<Outcome, Failure> {
         println!("xtask: python: {}", spelled(&lint));
         run_command(&mut lint)?;
     }
-    // This also builds the coordinator. With a test target on the command line, cargo selects the same features as for
+    // This also builds the coordinator. `--test tidy` is only there so that cargo selects the same features as for
     // all targets.
     let mut build = cargo(&["build", "--workspace", "--lib", "--test", "tidy"]);
     build.args(["--bin", "uniffi-bindgen", "--bin", "folkmoot"]);

@@ -142,7 +142,8 @@ impl Losses {
         all.map(|(loss, mass)| Point { x_per_z: 0.0, loss, mass }).collect()
     }
 
-    /// Puts the losses on a grid, from above.
+    /// Puts the losses on a grid. The distribution on the grid dominates the true one, so epsilon is never
+    /// underestimated.
     fn on_a_grid(&self, interval: f64) -> GridLoss {
         let largest = self.largest();
         let mut grid = GridLoss::empty(interval, -largest, largest);
