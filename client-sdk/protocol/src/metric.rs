@@ -75,7 +75,7 @@ impl Metric {
         }
     }
 
-    /// Returns the name in sentences, for example "the macro F1 score".
+    /// Returns the name in sentences, without an article: "macro F1 score".
     pub fn title(self) -> &'static str {
         match self {
             Self::Accuracy => "accuracy",

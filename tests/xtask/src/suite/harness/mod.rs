@@ -22,7 +22,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The time limit of a test. It exists for tests that hang: the slowest test takes half a minute on two idle cores.
+/// The time limit of a test. It exists for tests that hang: the slowest test takes three minutes on two idle cores.
 pub const TEST_LIMIT: Duration = Duration::from_secs(600);
 /// The number of programs that run at the same time. Some tests wait for clients, retries or timers; meanwhile the
 /// other program uses the cores.
