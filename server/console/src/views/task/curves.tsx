@@ -95,38 +95,23 @@ function axis(points: SeriesPoint[], over: Over): Axis {
   }
 }
 
-/** A metric of each version from one evaluation source, with gaps for versions that the source did not evaluate. */
-function measured(series: Series, source: string, of: 'accuracy' | 'mean_loss'): (number | null)[] {
-  const values = new Map(series.evaluations.filter((one) => one.source === source).map((one) => [one.version, one[of] ?? null]));
-  return series.points.map((point) => values.get(point.version) ?? null);
-}
-
-/** The task's metric of each version, by source, if it is neither the accuracy nor the loss. */
-function ownMetric(series: Series): { name: string; lines: Line[] } | null {
-  const name = series.evaluations[0]?.metric;
-  if (name === undefined || isShown(name)) return null;
-  const sources = [...new Set(series.evaluations.filter((one) => one.metrics[name] !== undefined).map((one) => one.source))];
-  const lines = sources.map((source): Line => {
-    const of = series.evaluations.filter((one) => one.source === source);
-    const values = new Map(of.map((one) => [one.version, one.metrics[name] ?? null]));
-    return { label: `Evaluation, ${source}`, unit: '', values: series.points.map((point) => values.get(point.version) ?? null) };
+/** A metric of each version, one line for each source that measured it, with gaps for versions that it did not evaluate. */
+function evaluated(series: Series, metric: string, unit: string): Line[] {
+  const measured = series.evaluations.filter((one) => one.metrics[metric] !== undefined);
+  return [...new Set(measured.map((one) => one.source))].map((source) => {
+    const values = new Map(measured.filter((one) => one.source === source).map((one) => [one.version, one.metrics[metric]]));
+    return { label: `Evaluation, ${source}`, unit, values: series.points.map((point) => values.get(point.version) ?? null) };
   });
-  return { name: words(name), lines };
 }
 
 function Charts({ series, over }: { series: Series; over: Over }) {
   const { points } = series;
   const x = axis(points, over);
-  const sources = [...new Set(series.evaluations.map((one) => one.source))];
   const lines = (of: 'accuracy' | 'loss', unit: string): Line[] => [
     { label: 'Training', unit, values: points.map((point) => point[of] ?? null) },
-    ...sources.map((source) => ({
-      label: `Evaluation, ${source}`,
-      unit,
-      values: measured(series, source, of === 'loss' ? 'mean_loss' : 'accuracy'),
-    })),
+    ...evaluated(series, of, unit),
   ];
-  const own = ownMetric(series);
+  const own = series.evaluations[0]?.metric;
   const hasStaleness = points.some((point) => point.staleness_max > 0);
   return (
     <>
@@ -134,7 +119,9 @@ function Charts({ series, over }: { series: Series; over: Over }) {
       <div class="columns">
         <Chart title="Accuracy" x={x} yUnit="Accuracy (share correct)" lines={lines('accuracy', 'share correct')} empty={NO_METRICS} />
         <Chart title="Loss" x={x} yUnit="Loss (mean)" lines={lines('loss', 'mean')} empty={NO_METRICS} />
-        {own && <Chart title={own.name} x={x} yUnit={own.name} lines={own.lines} empty={NO_METRICS} />}
+        {own && !isShown(own) && (
+          <Chart title={words(own)} x={x} yUnit={words(own)} lines={evaluated(series, own, '')} empty={NO_METRICS} />
+        )}
         <Chart
           title="Updates combined"
           x={x}
