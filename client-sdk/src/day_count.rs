@@ -38,7 +38,7 @@ struct Used {
     /// The number of days since 1970-01-01 (UTC).
     day: u64,
     amount: u64,
-    /// Whether the day is treated as used up before its limit is reached, because an assignment needed more than was
+    /// True if the day is treated as used up before its limit is reached, because an assignment needed more than was
     /// left.
     #[serde(default)]
     is_spent: bool,

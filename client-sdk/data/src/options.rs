@@ -23,7 +23,7 @@ pub struct ReadOptions {
     pub label_kind: LabelKind,
     /// IDX: swaps rows and columns of every image, because EMNIST stores images transposed.
     pub transposed: bool,
-    /// Whether to flatten the features of an example to one row, for a model whose input has one dimension.
+    /// True to flatten the features of an example to one row, for a model whose input has one dimension.
     pub flat: bool,
     /// The limits on the size of the data.
     pub limits: Limits,

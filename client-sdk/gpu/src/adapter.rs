@@ -18,11 +18,11 @@ pub struct AdapterReport {
     /// The energy use of a step compared with the CPU: `low` for an integrated adapter, `high` for a separate card,
     /// `processor` for an adapter that the CPU emulates.
     pub energy_class: &'static str,
-    /// Whether kernels can store 16-bit floats, which mixed precision needs.
+    /// True if kernels can store 16-bit floats, which mixed precision needs.
     pub half_precision: bool,
-    /// Whether invocations can exchange values without workgroup memory (subgroup operations).
+    /// True if invocations can exchange values without workgroup memory (subgroup operations).
     pub subgroups: bool,
-    /// Whether kernels can be timed with timestamps.
+    /// True if kernels can be timed with timestamps.
     pub timestamps: bool,
     /// The maximum size of a storage binding in bytes. Larger tensors are split.
     pub binding_bytes_max: u64,

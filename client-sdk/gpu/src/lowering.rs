@@ -27,7 +27,7 @@ pub(super) struct Kernel {
     pub(super) workgroups: [u32; 3],
     /// The number of floating-point operations.
     pub(super) flops: u64,
-    /// Whether the source reads the uniform `step`, the values that change in each step.
+    /// True if the source reads the uniform `step`, the values that change in each step.
     pub(super) reads_step: bool,
 }
 

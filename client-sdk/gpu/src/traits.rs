@@ -9,7 +9,7 @@ pub(super) const BINDINGS_MAX: usize = 8;
 pub(super) struct Traits {
     /// The adapter's name, for messages.
     pub(super) adapter: String,
-    /// Whether at least eight invocations can exchange values (subgroup operations).
+    /// True if at least eight invocations can exchange values (subgroup operations).
     pub(super) subgroups: bool,
     pub(super) binding_bytes_max: u64,
     pub(super) buffer_bytes_max: u64,

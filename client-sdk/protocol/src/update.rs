@@ -50,7 +50,7 @@ pub struct UpdateHeader {
     pub metrics: UpdateMetrics,
     /// The number of values that follow.
     pub element_count: u64,
-    /// Whether the values follow as a compressed payload instead of float32.
+    /// True if the values follow as a compressed payload instead of float32.
     pub is_compressed: bool,
 }
 

@@ -136,7 +136,7 @@ pub enum Effect {
     Forget {
         /// The assignment.
         assignment_id: AssignmentId,
-        /// Whether the coordinator accepted the assignment's update. If so, first make the update's residual the task's
+        /// True if the coordinator accepted the assignment's update. If so, first make the update's residual the task's
         /// memory. `None` if this is unknown. Then delete the task's memory, because parts of the update may have
         /// arrived.
         was_accepted: Option<bool>,

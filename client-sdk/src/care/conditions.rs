@@ -10,11 +10,11 @@ pub(crate) const PREFIX: &str = "device.";
 /// state. None of them is ever sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceConditions {
-    /// Whether the battery is charging. Also `true` for a device without a battery.
+    /// True if the battery is charging. Also `true` for a device without a battery.
     pub is_charging: Option<bool>,
-    /// Whether the network connection is unmetered, so that traffic costs the user nothing.
+    /// True if the network connection is unmetered, so that traffic costs the user nothing.
     pub is_unmetered: Option<bool>,
-    /// Whether nobody is using the device.
+    /// True if nobody is using the device.
     pub is_idle: Option<bool>,
     /// The battery level in percent, 0 to 100.
     pub battery_percent: Option<u8>,

@@ -71,7 +71,7 @@ pub struct Fake {
     pub plan: Plan,
     /// The compression of updates.
     pub recipe: Option<Recipe>,
-    /// Whether its assignments have `may_be_asked`.
+    /// True if its assignments have `may_be_asked`.
     pub asks: bool,
     /// The promised protection and cohort.
     pub cohort_min: Option<u64>,

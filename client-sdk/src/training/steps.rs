@@ -26,7 +26,7 @@ pub struct Training {
 pub struct Step {
     /// The engine's progress.
     pub progress: Progress,
-    /// Whether the training is done: all of the plan's steps, or at least one step and the time is up.
+    /// True if the training is done: all of the plan's steps, or at least one step and the time is up.
     pub is_over: bool,
 }
 

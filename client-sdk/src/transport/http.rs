@@ -11,7 +11,7 @@ const CONNECT_SECONDS_MAX: u64 = 10;
 pub struct HttpSettings {
     /// The only trusted certificates (PEM). If `None`, the system's certificates are trusted.
     pub certificate_pem: Option<Vec<u8>>,
-    /// Whether to use HTTP/1.1 only. With HTTP/2, many waiting clients in one process would share one connection, which
+    /// True to use HTTP/1.1 only. With HTTP/2, many waiting clients in one process would share one connection, which
     /// limits its number of streams.
     pub http1_only: bool,
 }

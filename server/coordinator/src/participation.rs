@@ -62,7 +62,7 @@ pub struct StartClocks {
 pub struct Push {
     /// When the assignment was given.
     pub started_at: Timestamp,
-    /// Whether the client was asked to send early. Its duration then says nothing about its speed.
+    /// True if the client was asked to send early. Its duration then says nothing about its speed.
     pub was_asked: bool,
     /// When the update was accepted.
     pub at: Timestamp,
@@ -107,7 +107,7 @@ pub struct User {
     pub key: UserKey,
     /// The participation of all the user's devices in the task.
     pub participated: Participated,
-    /// Whether one of the user's devices currently takes part in the task.
+    /// True if one of the user's devices currently takes part in the task.
     pub is_busy: bool,
 }
 

@@ -30,7 +30,7 @@ pub struct Intention {
     pub rounds: u64,
     /// The maximum number of rounds a client can be in. Ignored where Poisson sampling is claimed.
     pub participations_max: u64,
-    /// Whether to claim that each round draws every client independently with probability report goal / clients.
+    /// True to claim that each round draws every client independently with probability report goal / clients.
     pub is_poisson_claimed: bool,
     /// The epsilon that all rounds together may spend.
     pub epsilon: Epsilon,
@@ -95,7 +95,7 @@ pub enum Advice {
     RaiseReportGoal {
         /// A report goal at which the noise is harmless.
         report_goal: u64,
-        /// Whether the population can fill such rounds while every client keeps to its cap on participations.
+        /// True if the population can fill such rounds while every client keeps to its cap on participations.
         is_in_population: bool,
     },
     /// Lower the cap on each client's participations.

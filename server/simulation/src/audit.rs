@@ -78,9 +78,9 @@ pub struct AuditReport {
     pub keeping: Audit,
     /// The bounds from canaries whose updates exceeded the norm.
     pub longer: Audit,
-    /// Whether the noise is less than claimed.
+    /// True if the noise is less than claimed.
     pub noise_is_broken: bool,
-    /// Whether updates above the norm had more influence than claimed.
+    /// True if updates above the norm had more influence than claimed.
     pub clipping_is_broken: bool,
 }
 

@@ -52,7 +52,7 @@ pub struct Truth {
     deviation: Option<f64>,
     /// All noise values, which have the same standard deviation.
     pub energy: Energy,
-    /// Whether the noise agrees with the noise multiplier that the task sets; `None` if the multiplier is computed from
+    /// True if the noise agrees with the noise multiplier that the task sets; `None` if the multiplier is computed from
     /// epsilon.
     pub is_as_asked: Option<bool>,
 }

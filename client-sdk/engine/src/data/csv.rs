@@ -33,7 +33,7 @@ pub enum LabelKind {
 /// Options for reading a CSV file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CsvOptions {
-    /// Whether the first line is a header with column names.
+    /// True if the first line is a header with column names.
     pub has_header: bool,
     /// The column that contains the labels.
     pub label_column: LabelColumn,

@@ -21,7 +21,7 @@ pub(crate) struct Side {
     pub(crate) value: ValueId,
     /// The number of elements in a vector.
     pub(crate) length: usize,
-    /// Whether the vectors are the rows of the matrix; otherwise they are its columns.
+    /// True if the vectors are the rows of the matrix; otherwise they are its columns.
     pub(crate) are_rows: bool,
 }
 

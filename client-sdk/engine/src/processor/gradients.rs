@@ -46,7 +46,7 @@ pub(crate) struct Gradients {
     /// With gradient accumulation or example privacy: the number of examples in a micro-batch.
     micro_batch: Option<usize>,
     accumulator: Accumulator,
-    /// Whether the last step had several micro-batches.
+    /// True if the last step had several micro-batches.
     is_accumulated: bool,
     /// Programs for different batch sizes; the most recently used one is last.
     programs: Vec<BatchProgram>,

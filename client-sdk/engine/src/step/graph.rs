@@ -15,11 +15,11 @@ use crate::loss;
 pub(crate) struct StepForm {
     /// The number of examples in a batch.
     pub(crate) batch_size: usize,
-    /// Whether examples are weighted.
+    /// True if examples are weighted.
     pub(crate) has_shares: bool,
-    /// Whether the loss is scaled before differentiation.
+    /// True if the loss is scaled before differentiation.
     pub(crate) has_scale: bool,
-    /// Whether the graph counts correct predictions.
+    /// True if the graph counts correct predictions.
     pub(crate) has_right: bool,
 }
 

@@ -14,7 +14,7 @@ pub(crate) struct StepSource {
     pub(crate) parameters: Parameters,
     pub(crate) loss: Loss,
     pub(crate) layout: Layout,
-    /// Whether examples are weighted.
+    /// True if examples are weighted.
     pub(crate) has_shares: bool,
 }
 

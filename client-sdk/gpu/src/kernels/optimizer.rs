@@ -23,9 +23,9 @@ pub(crate) struct AdjustmentKind {
     pub(crate) clipping: Option<GradientClipping>,
     /// FedProx's mu, the weight of the proximal term.
     pub(crate) proximal_term: f32,
-    /// Whether SCAFFOLD's correction is added.
+    /// True if SCAFFOLD's correction is added.
     pub(crate) is_corrected: bool,
-    /// Whether the gradient belongs to a scaled loss, and steps that overflow are skipped (Micikevicius et al. 2018,
+    /// True if the gradient belongs to a scaled loss, and steps that overflow are skipped (Micikevicius et al. 2018,
     /// section 3.2).
     pub(crate) is_loss_scaled: bool,
 }

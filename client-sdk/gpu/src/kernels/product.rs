@@ -43,9 +43,9 @@ pub(super) struct Product {
     pub(super) elements: String,
     /// WGSL: `store_element(batch, row, column, value)`.
     pub(super) store: &'static str,
-    /// Whether neighbours in memory are neighbours along a row of A, not down a column.
+    /// True if neighbours in memory are neighbours along a row of A, not down a column.
     pub(super) a_along_k: bool,
-    /// Whether neighbours in memory are neighbours down a column of B, not along a row.
+    /// True if neighbours in memory are neighbours down a column of B, not along a row.
     pub(super) b_along_k: bool,
     /// The tensors that the functions read.
     pub(super) reads: [(&'static str, Tensor); 2],

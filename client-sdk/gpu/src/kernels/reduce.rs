@@ -126,7 +126,7 @@ pub(super) struct Tiles {
     length: usize,
     /// The number of invocations per output, a power of two.
     lanes: usize,
-    /// Whether neighbouring invocations work on neighbouring outputs, not on neighbouring elements of one output.
+    /// True if neighbouring invocations work on neighbouring outputs, not on neighbouring elements of one output.
     is_across: bool,
     /// The number of workgroups that share an output.
     pub(super) parts: usize,

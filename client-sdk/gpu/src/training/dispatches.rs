@@ -35,9 +35,9 @@ pub(super) struct StepSetting {
     pub(super) batch_size_max: usize,
     /// The rule by which weights are updated.
     pub(super) update: Update,
-    /// Whether activations are stored in 16 bits.
+    /// True if activations are stored in 16 bits.
     pub(super) is_mixed: bool,
-    /// Whether examples are weighted.
+    /// True if examples are weighted.
     pub(super) has_shares: bool,
 }
 

@@ -42,11 +42,11 @@ pub struct TrainingSetting<'a> {
     pub examples: usize,
     /// The numbers of features and labels per example.
     pub widths: [usize; 2],
-    /// Whether examples are weighted.
+    /// True if examples are weighted.
     pub has_shares: bool,
     /// The range of each parameter in a flat vector of weights.
     pub ranges: &'a [Range<usize>],
-    /// Whether a correction is added to every gradient.
+    /// True if a correction is added to every gradient.
     pub is_corrected: bool,
     /// The number of steps in the whole training run.
     pub steps_total: u64,

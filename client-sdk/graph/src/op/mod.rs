@@ -50,14 +50,14 @@ pub enum Op {
     ArgMaximum {
         /// The axis.
         axis: usize,
-        /// Whether the last of equal maxima counts instead of the first.
+        /// True if the last of equal maxima counts instead of the first.
         last: bool,
     },
     /// `op(A) op(B)` over the last two axes; the others broadcast.
     MatMul {
-        /// Whether A is read transposed.
+        /// True if A is read transposed.
         transpose_a: bool,
-        /// Whether B is read transposed.
+        /// True if B is read transposed.
         transpose_b: bool,
     },
     /// Reads `starts + i · steps` along each axis.

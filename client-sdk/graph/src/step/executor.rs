@@ -61,9 +61,9 @@ pub struct StepResult {
     pub correct_count: u64,
     /// The number of examples in the step.
     pub example_count: u64,
-    /// Whether all weights are finite after the update.
+    /// True if all weights are finite after the update.
     pub is_finite: bool,
-    /// Whether a gradient overflowed, so that the weights stayed unchanged. Only with mixed precision.
+    /// True if a gradient overflowed, so that the weights stayed unchanged. Only with mixed precision.
     pub is_left_out: bool,
 }
 

@@ -24,6 +24,6 @@ pub struct StepGraph {
     pub right: Option<ValueId>,
     /// The running statistics that are updated, each with its new value.
     pub statistics: Vec<(usize, ValueId)>,
-    /// Whether examples of a batch influence each other, as in batch normalisation.
+    /// True if examples of a batch influence each other, as in batch normalisation.
     pub mixes_examples: bool,
 }

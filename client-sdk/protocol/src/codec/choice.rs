@@ -35,7 +35,7 @@ pub enum Codec {
         /// Values per block: a power of two from 2 (if rotated, 64) to 65,536.
         #[serde(default = "rotation_block")]
         block: u32,
-        /// Whether blocks are rotated first, which bounds the error of values with a heavy tail.
+        /// True if blocks are rotated first, which bounds the error of values with a heavy tail.
         #[serde(default)]
         rotated: bool,
     },
@@ -64,7 +64,7 @@ pub enum Codec {
     RandomK {
         /// The share of the elements, above 0 and at most 1.
         share: f64,
-        /// Whether values are scaled up to make the result unbiased.
+        /// True if values are scaled up to make the result unbiased.
         #[serde(default = "yes")]
         unbiased: bool,
     },
@@ -72,7 +72,7 @@ pub enum Codec {
     TopK {
         /// The share of a tensor's elements, above 0 and at most 1.
         share: f64,
-        /// Whether the values are sent as bfloat16.
+        /// True if the values are sent as bfloat16.
         #[serde(default)]
         half_values: bool,
     },
@@ -93,7 +93,7 @@ pub enum Codec {
         /// sends a quarter of the share before, but never less than `share`.
         #[serde(default)]
         warmup_rounds: u32,
-        /// Whether the values are sent as bfloat16.
+        /// True if the values are sent as bfloat16.
         #[serde(default)]
         half_values: bool,
     },
@@ -103,7 +103,7 @@ pub enum Codec {
     Threshold {
         /// The magnitude, above 0.
         magnitude: f64,
-        /// Whether the values are sent as bfloat16.
+        /// True if the values are sent as bfloat16.
         #[serde(default)]
         half_values: bool,
     },
@@ -129,7 +129,7 @@ pub enum Codec {
     },
     /// DRIVE (Vargaftik et al. 2021): signs after rotation, and one scale per block.
     Drive {
-        /// Whether to use the unbiased scale.
+        /// True to use the unbiased scale.
         #[serde(default = "yes")]
         unbiased: bool,
         /// Values per block: a power of two from 64 to 65,536.
@@ -140,7 +140,7 @@ pub enum Codec {
     Eden {
         /// Bits per value, from 1 to 4.
         bits: u8,
-        /// Whether to use the unbiased scale.
+        /// True to use the unbiased scale.
         #[serde(default = "yes")]
         unbiased: bool,
         /// Values per block: a power of two from 64 to 65,536.

@@ -14,7 +14,7 @@ pub(crate) struct PrivacyContext<'a> {
     pub rounds: Option<u64>,
     /// The largest magnitude on the grid.
     pub value_max: f64,
-    /// Whether the task may roll back to an earlier version.
+    /// True if the task may roll back to an earlier version.
     pub rolls_back: bool,
 }
 

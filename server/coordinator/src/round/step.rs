@@ -35,7 +35,7 @@ pub enum RoundInput {
 pub struct Gathered {
     /// The eligible clients that wait.
     pub waiting: Vec<Waiting>,
-    /// Whether the population is large enough to be a crowd ([`SchedulingPolicy::crowd`]).
+    /// True if the population is large enough to be a crowd ([`SchedulingPolicy::crowd`]).
     pub is_crowd: bool,
 }
 

@@ -25,7 +25,7 @@ pub struct Facts<'a> {
     pub asked: Option<Timestamp>,
     /// The newest version, from which a client would start.
     pub version: u64,
-    /// Whether the population is at least as large as [`super::SchedulingPolicy::crowd`].
+    /// True if the population is at least as large as [`super::SchedulingPolicy::crowd`].
     pub is_crowd: bool,
     /// The counts of the round's assignments. In a flow, `outstanding` includes those of earlier rounds.
     pub counts: ReportCounts,

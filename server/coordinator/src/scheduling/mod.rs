@@ -85,7 +85,7 @@ pub struct Flow {
     /// Milliseconds after which a silent client no longer takes part, for policies that use the clients' clocks.
     /// `None` for other policies; [`Facts`] then needs no members.
     pub absence_milliseconds: Option<u64>,
-    /// Whether the policy needs [`Facts::changes`], because it bounds how far the model moved.
+    /// True if the policy needs [`Facts::changes`], because it bounds how far the model moved.
     pub needs_changes: bool,
 }
 

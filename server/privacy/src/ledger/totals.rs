@@ -21,7 +21,7 @@ struct Total {
     task_id: TaskId,
     charge: Charge,
     releases: u64,
-    /// Whether clients of the task have begun to send updates with noise of their own.
+    /// True if clients of the task have begun to send updates with noise of their own.
     is_begun: bool,
 }
 

@@ -9,7 +9,7 @@ use crate::chance::{Stream, standard_normal};
 pub struct GaussianNoise {
     /// The standard deviation of every value.
     pub standard_deviation: f64,
-    /// Whether the noise is added to the honest delta instead of replacing it.
+    /// True if the noise is added to the honest delta instead of replacing it.
     #[serde(default)]
     pub keeps_delta: bool,
 }

@@ -18,7 +18,7 @@ pub struct Column {
     pub name: &'static str,
     /// The kind of the column's values.
     pub kind: ColumnKind,
-    /// Whether a row may have no value in this column.
+    /// True if a row may have no value in this column.
     pub is_optional: bool,
 }
 

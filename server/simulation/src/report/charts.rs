@@ -31,7 +31,7 @@ type Count = fn(&RoundRow) -> u64;
 pub(super) struct Section {
     pub(super) title: &'static str,
     pub(super) figures: Vec<Figure>,
-    /// Whether each line is a run. If so, the legend of the runs is shown in this section.
+    /// True if each line is a run. If so, the legend of the runs is shown in this section.
     pub(super) is_by_run: bool,
 }
 

@@ -46,7 +46,7 @@ pub(super) struct Line {
     pub(super) points: Vec<(f64, f64)>,
     /// The number of the line's colour.
     pub(super) colour: usize,
-    /// Whether the line is thin and faint in the background. Used for an extreme that is shown beside its mean.
+    /// True if the line is thin and faint in the background. Used for an extreme that is shown beside its mean.
     pub(super) is_faint: bool,
 }
 

@@ -31,9 +31,9 @@ pub struct Run {
 pub struct Metric {
     /// The metric's name, for example "accuracy".
     pub name: String,
-    /// Whether the metric is a share from 0 to 1, which is shown in percent.
+    /// True if the metric is a share from 0 to 1, which is shown in percent.
     pub is_share: bool,
-    /// Whether larger values are better.
+    /// True if larger values are better.
     pub is_larger_better: bool,
 }
 

@@ -30,7 +30,7 @@ pub struct AlphaBeta {
     pub alpha: f64,
     /// The standard deviation of B_k, by which the clients' features differ, 0 or more.
     pub beta: f64,
-    /// Whether all clients share one model and one distribution of features. If so, `alpha` and `beta` are ignored.
+    /// True if all clients share one model and one distribution of features. If so, `alpha` and `beta` are ignored.
     pub iid: bool,
     /// The number of groups, one for each client.
     pub clients: usize,

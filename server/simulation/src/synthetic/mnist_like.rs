@@ -39,7 +39,7 @@ pub struct MnistLike {
     pub shift_pixels: usize,
     /// The standard deviation of the noise on every pixel.
     pub noise_deviation: f64,
-    /// Whether an example has the shape `[1, 28, 28]` of an image rather than `[784]`.
+    /// True if an example has the shape `[1, 28, 28]` of an image rather than `[784]`.
     pub image: bool,
 }
 

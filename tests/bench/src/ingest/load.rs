@@ -25,7 +25,7 @@ pub struct Cell {
     pub parameters: usize,
     /// The number of clients that upload at the same time.
     pub clients: usize,
-    /// Whether the connections use TLS 1.3.
+    /// True if the connections use TLS 1.3.
     pub tls: bool,
     /// The number of accepted updates.
     pub updates: u64,

@@ -26,7 +26,7 @@ pub struct Update {
     /// The values before the client adds noise.
     pub plain: Vec<f32>,
     pub norm: f64,
-    /// Whether the client added noise.
+    /// True if the client added noise.
     pub is_noised: bool,
 }
 

@@ -42,7 +42,7 @@ pub struct Progress {
     pub steps_total: u64,
     /// The mean loss of the last step's examples, before the update.
     pub loss: f64,
-    /// Whether all steps are done.
+    /// True if all steps are done.
     pub finished: bool,
 }
 

@@ -113,7 +113,7 @@ impl Direction {
 
 /// A gated recurrent unit. Gates in the order of the weights: update, reset, hidden.
 pub(super) struct Gru {
-    /// Whether to apply the reset gate after the matrix product instead of before.
+    /// True to apply the reset gate after the matrix product instead of before.
     linear_before_reset: bool,
 }
 

@@ -16,7 +16,7 @@ pub(super) struct Setting<'a> {
     pub(super) backwards: Vec<bool>,
     /// The activations of each direction.
     pub(super) activations: Vec<Vec<ElementOp>>,
-    /// Whether the batch is the first axis instead of the time.
+    /// True if the batch is the first axis instead of the time.
     pub(super) batch_first: bool,
 }
 

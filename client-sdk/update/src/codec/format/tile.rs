@@ -16,7 +16,7 @@ pub(crate) struct TileEncoder {
     pub codec: Codec,
     /// The format, as known to the decoder.
     pub format: Format,
-    /// Whether symbols may be entropy-coded.
+    /// True if symbols may be entropy-coded.
     pub lossless: bool,
     /// The elements to send, for a sparse format.
     pub selection: Option<Selection>,

@@ -23,7 +23,7 @@ pub(crate) struct Uniform {
     pub bits: u8,
     /// The number of values in a block, a power of two.
     pub block: usize,
-    /// Whether blocks are rotated first.
+    /// True if blocks are rotated first.
     pub rotated: bool,
 }
 

@@ -41,7 +41,7 @@ pub struct Settings {
     pub replay: String,
     /// The time limit of each test.
     pub limit: Duration,
-    /// Whether the output of tests that passed is shown, too.
+    /// True if the output of tests that passed is shown, too.
     pub is_told: bool,
 }
 
