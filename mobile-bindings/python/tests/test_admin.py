@@ -5,6 +5,7 @@ import json
 import re
 import threading
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import folkmoot
 import numpy as np
@@ -111,6 +112,8 @@ def test_every_endpoint_has_a_method_that_a_coordinator_answers(coordinator, adm
     assert [(lane["status"], lane["upload_bytes"] > 0) for lane in lanes] == [("accepted", True)]
     assert [point["clients"] for point in admin.series(task)["points"]] == [None, 1, 1]
     assert {row["version"] for row in admin.evaluations(task)} <= {0, 1, 2}
+    for one in admin.class_evaluations(task, 0):
+        assert (one["evaluation"]["source"], one["classes"]) == ("central", None), "a line has no classes"
 
     assert admin.download(task, tmp_path / "trained.onnx") == 2
     assert admin.download(task, tmp_path / "first.onnx", 0) == 0
@@ -161,8 +164,8 @@ def test_rows_have_the_fields_of_the_document():
     kinds = {name: kind for name, kind in (vars(views) | vars(looks)).items() if hasattr(kind, "__required_keys__")}
     assert len(kinds) > 40
     for name, kind in kinds.items():
-        fields, schema = kind.__annotations__, schemas[name]
-        optional = {field for field, hint in fields.items() if hint.__forward_arg__.endswith("| None")}
+        fields, schema = get_type_hints(kind), schemas[name]
+        optional = {field for field, hint in fields.items() if type(None) in get_args(hint)}
         assert set(fields) == set(schema["properties"]), name
         assert optional == set(fields) - set(schema["required"]), name
 
