@@ -52,6 +52,18 @@ fn shape_arithmetic_is_known() {
 }
 
 #[test]
+fn every_axis_of_a_tensor_of_the_highest_rank_can_be_repeated() {
+    let shape = vec![2; 8];
+    let x = tensor(&shape, &(0..256).map(f64::from).collect::<Vec<_>>());
+    let repeats = integers("repeats", &[2; 8]);
+    let nodes = || vec![node("Relu", &["x"], "r", vec![]), node("Tile", &["r", "repeats"], "t", vec![])];
+    let found = output(nodes(), vec![repeats], &[x]);
+    assert_eq!(found.shape, [4; 8]);
+    let expected = |index: usize| (0..8).map(|axis| (index >> (2 * axis) & 1) << axis).sum::<usize>() as f64;
+    assert!(found.elements.iter().enumerate().all(|(index, element)| *element == expected(index)));
+}
+
+#[test]
 fn a_shape_that_is_computed_from_features_is_refused() {
     let model = changed(|graph| {
         graph.node.insert(0, node("Reshape", &["input", "input"], "reshaped", vec![]));

@@ -4,9 +4,9 @@ use super::pool_pairs;
 use crate::cpu::element::Element;
 use crate::op::Window;
 
-/// The maximum width of an input or output row. Max pooling panics on wider rows, except for those that [`pool_pairs`]
-/// handles.
-pub(crate) const ROW_MAX: usize = 4096;
+/// The maximum width of an input or output row whose maxima are found one column at a time. Wider rows, such as long
+/// audio signals, do not fit the buffers on the stack; their windows are visited one by one.
+const ROW_MAX: usize = 4096;
 
 /// Pooling over planes of known size.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +35,11 @@ impl Pool {
         if self.is_in_pairs() {
             return pool_pairs::maximum(x, self.input, out);
         }
+        if self.is_wide() {
+            return self.each_window(x.len(), |index, plane, window| {
+                out[index] = self.largest(x, plane, window).0;
+            });
+        }
         let mut rows = out.chunks_exact_mut(self.output[1]);
         self.each_largest(x, |_, values, _| {
             let row = rows.next().expect("as many rows as windows");
@@ -49,6 +54,11 @@ impl Pool {
             return pool_pairs::maximum_gradient(x, gradient, self.input, out);
         }
         out.fill(E::ZERO);
+        if self.is_wide() {
+            return self.each_window(x.len(), |index, plane, window| {
+                out[plane + self.largest(x, plane, window).1] += gradient[index];
+            });
+        }
         let mut rows = gradient.chunks_exact(self.output[1]);
         self.each_largest(x, |plane, _, positions| {
             let row = rows.next().expect("as many rows as windows");
@@ -63,6 +73,25 @@ impl Pool {
     fn is_in_pairs(&self) -> bool {
         let squares = Window { kernel: [2, 2], strides: [2, 2], dilations: [1, 1], pads: [0, 0] };
         self.window == squares && self.output == self.input.map(|size| size / 2)
+    }
+
+    /// Returns whether a row is too wide for the buffers of [`Self::each_largest`].
+    #[inline]
+    fn is_wide(&self) -> bool {
+        self.input[1].max(self.output[1]) > ROW_MAX
+    }
+
+    /// Returns the maximum of one window and its position in the plane. On ties it takes the first.
+    fn largest<E: Element>(&self, x: &[E], plane: usize, window: [usize; 2]) -> (E, usize) {
+        let (mut value, mut found) = (E::LOWEST, None);
+        self.each_position(window, |position| {
+            let candidate = x[plane + position];
+            if candidate > value || (candidate == value && found.is_none()) {
+                (value, found) = (candidate, Some(position));
+            }
+        });
+        // A window of NaNs has no maximum; use position 0, which is inside the plane.
+        (value, found.unwrap_or(0))
     }
 
     pub(crate) fn average<E: Element>(&self, x: &[E], out: &mut [E]) {
@@ -210,6 +239,51 @@ mod tests {
                 }
             });
             assert_eq!(fast, general);
+        }
+    }
+
+    /// Compares the path for wide rows with the general one, with ties, overlaps, padding and dilation.
+    #[test]
+    fn wide_rows_are_pooled_like_narrow_ones() {
+        let windows = [
+            Window { kernel: [1, 3], strides: [1, 2], dilations: [1, 1], pads: [0, 1] },
+            Window { kernel: [2, 3], strides: [1, 1], dilations: [1, 2], pads: [1, 2] },
+        ];
+        for window in windows {
+            // Zeros at the end of the wide input are smaller than everything else.
+            let (narrow, wide) = (40, ROW_MAX + 100);
+            let pool = |width: usize| {
+                let outputs = |axis: usize, size: usize| {
+                    (size + 2 * window.pads[axis] - window.span(axis)) / window.strides[axis] + 1
+                };
+                let (input, output) = ([2, 3, width], [2, outputs(0, 3), outputs(1, width)]);
+                (Pool::new(window, &input, &output, None), output)
+            };
+            let value = |index: usize| (index * 7919 % 11) as f32 + 1.0;
+            let x: Vec<f32> = (0..2 * 3 * narrow).map(value).collect();
+            let widened: Vec<f32> = x
+                .chunks_exact(narrow)
+                .flat_map(|row| row.iter().copied().chain(std::iter::repeat_n(0.0, wide - narrow)))
+                .collect();
+            let ((small, shape), (large, large_shape)) = (pool(narrow), pool(wide));
+            assert!(!small.is_wide() && large.is_wide());
+            let volume = |shape: [usize; 3]| shape.iter().product::<usize>();
+            let (mut few, mut many) = (vec![0.0; volume(shape)], vec![0.0; volume(large_shape)]);
+            small.maximum(&x, &mut few);
+            large.maximum(&widened, &mut many);
+            let inner = shape[2] - 3;
+            for (few, many) in few.chunks_exact(shape[2]).zip(many.chunks_exact(large_shape[2])) {
+                assert_eq!(few[..inner], many[..inner]);
+            }
+            let gradient = |shape: [usize; 3]| -> Vec<f32> {
+                (0..volume(shape)).map(|index| if index % shape[2] < inner { 1.5 } else { 0.0 }).collect()
+            };
+            let (mut few, mut many) = (vec![9.0; x.len()], vec![9.0; widened.len()]);
+            small.maximum_gradient(&x, &gradient(shape), &mut few);
+            large.maximum_gradient(&widened, &gradient(large_shape), &mut many);
+            for (few, many) in few.chunks_exact(narrow).zip(many.chunks_exact(wide)) {
+                assert_eq!(*few, many[..narrow]);
+            }
         }
     }
 }
