@@ -145,8 +145,8 @@ fn every_device_rule() -> Vec<DeviceRule> {
     ]
 }
 
-/// Returns a plan that sets every field except the precision, because mixed precision cannot be combined with gradient
-/// accumulation.
+/// Returns a plan that sets every field except two: mixed precision cannot be combined with gradient accumulation, and
+/// explicit learning rates cannot be combined with a schedule.
 fn training_with_everything() -> TrainingPlan {
     let optimizer = LocalOptimizer::AdamW {
         learning_rate: 0.125,
@@ -158,11 +158,13 @@ fn training_with_everything() -> TrainingPlan {
     TrainingPlan {
         learning_rate_schedule: LearningRateSchedule::Cosine { final_factor: 0.125, steps: 100 },
         warmup_steps: 10,
+        warmup_from: Some(0.25),
         gradient_clipping: Some(GradientClipping::Norm(1.5)),
         steps_max: Some(100),
         time_limit_seconds: Some(2.5),
         accumulation_steps: 4,
         frozen: vec!["encoder.*".into(), "layer_?.bias".into()],
+        trained: vec!["encoder.head.*".into()],
         statistics: RunningStatistics::KeepLocal,
         memory_bytes_max: Some(100_000_000),
         ..TrainingPlan::new(Loss::Huber { delta: 0.5 }, optimizer)

@@ -24,7 +24,8 @@ pub use folkmoot_graph::op::ShapeError;
 pub use folkmoot_graph::program::ExecuteError;
 pub use folkmoot_graph::step::block_on;
 pub use folkmoot_onnx::{
-    self as onnx, ExportError, ImportError, ImportLimits, ModelNode, ParameterKind, ParameterSpec,
+    self as onnx, ExportError, FinalActivation, ImportError, ImportLimits, Lookup, Lookups, ModelNode,
+    ParameterKind, ParameterSpec, Remark,
 };
 pub use folkmoot_protocol::{
     ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, NamePattern, OuterProducts,
@@ -39,6 +40,6 @@ pub use step::SecretChance;
 #[cfg(feature = "gpu")]
 pub use train::Comparison;
 pub use train::{
-    CheckpointError, Cost, GradientCheck, InspectedParameter, Inspection, Progress, StepMemory, TrainError,
-    TrainedPart, Trainer, TrainingMemory, TrainingOutcome,
+    CheckpointError, Cost, GradientCheck, InspectedParameter, InspectedRemark, Inspection, Progress,
+    StepMemory, TrainError, TrainedPart, Trainer, TrainingMemory, TrainingOutcome,
 };

@@ -6,15 +6,17 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use folkmoot_onnx::{
-    ExportError, ImportError, ImportLimits, Lowered, Mode, ModelFile, ModelNode, ParameterSpec,
+    ExportError, FinalActivation, ImportError, ImportLimits, Lookups, Lowered, Mode, ModelFile, ModelNode,
+    ParameterSpec, Remark,
 };
 
 use crate::safetensors::{self, WeightsError};
 
 /// A model read from ONNX. Cloning is cheap: clones share the content.
 ///
-/// The weights are the float initializers that a node reads, including running statistics. Their order in
-/// `graph.initializer` is the schema order of every flat vector of weights. `Constant` nodes are frozen.
+/// The weights are the float initializers that a node reads as a value, including running statistics and single numbers
+/// that are not trained by default. Their order in `graph.initializer` is the schema order of every flat vector of
+/// weights. `Constant` nodes are frozen.
 #[derive(Clone)]
 pub struct Model(Arc<Content>);
 
@@ -96,6 +98,26 @@ impl Model {
         self.0.file.nodes()
     }
 
+    /// Returns the engine's decisions about tensors for which the file does not tell what its author wants.
+    pub fn remarks(&self) -> &[Remark] {
+        self.0.file.remarks()
+    }
+
+    /// Returns the function at the end of the model, if some losses contain it.
+    pub fn final_activation(&self) -> Option<FinalActivation> {
+        self.0.file.final_activation()
+    }
+
+    /// Returns the features by which the model looks up rows of tables, such as token ids.
+    pub fn lookups(&self) -> &Lookups {
+        self.0.file.lookups()
+    }
+
+    /// Returns for each batch normalisation its scale, bias, running mean and running variance, as parameter indices.
+    pub(crate) fn normalizations(&self) -> Vec<[Option<usize>; 4]> {
+        self.0.file.normalizations()
+    }
+
     /// Returns the range of each parameter in a flat vector of weights.
     pub(crate) fn parameter_ranges(&self) -> Vec<Range<usize>> {
         let mut start = 0;
@@ -113,6 +135,14 @@ impl Model {
     /// Returns an [`ImportError`] if the model cannot have this batch size or would exceed a limit.
     pub(crate) fn lower(&self, batch: usize, mode: Mode) -> Result<Lowered, ImportError> {
         self.0.file.lower(batch, mode)
+    }
+
+    /// Lowers the model for training with these frozen parameters; see [`ModelFile::lower_frozen`].
+    ///
+    /// # Errors
+    /// Returns the errors of [`Model::lower`].
+    pub(crate) fn lower_frozen(&self, batch: usize, frozen: &[bool]) -> Result<Lowered, ImportError> {
+        self.0.file.lower_frozen(batch, Mode::Training, frozen)
     }
 }
 

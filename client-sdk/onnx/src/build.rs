@@ -63,6 +63,22 @@ pub fn mlp_with_dropout(widths: &[usize], seed: u64) -> Vec<u8> {
     model.encode_to_vec()
 }
 
+/// Builds the perceptron of [`mlp`] with other operators behind the last layer, one after another, for example
+/// `["Softmax"]`. Each operator reads one tensor and needs no attribute.
+///
+/// # Panics
+/// Panics like [`mlp`].
+pub fn mlp_followed_by(widths: &[usize], seed: u64, operators: &[&str]) -> Vec<u8> {
+    let mut model = ModelProto::decode(&mlp(widths, seed)[..]).expect("what was written can be read");
+    let graph = model.graph.as_mut().expect("a model has a graph");
+    for (number, operator) in (1..).zip(operators) {
+        let output = format!("output_{number}");
+        graph.node.push(node(operator, &[&graph.output[0].name], &output, vec![]));
+        graph.output[0].name = output;
+    }
+    model.encode_to_vec()
+}
+
 /// Builds a model with one trainable tensor: `weights` `[1, parameter_count]`, all 0.
 ///
 /// Input `input` `[N, 1]`, output `output` `[N, parameter_count]`, the product of input and weights. For benchmarks in

@@ -1,6 +1,36 @@
 //! Errors of import and export.
 
+use std::fmt;
+
 use folkmoot_graph::op::ShapeError;
+
+/// An operator that the engine does not support, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnsupportedOperator {
+    /// The operator, with its domain unless that is ONNX's own.
+    pub operator: String,
+    /// The name of the first node with this operator.
+    pub node: String,
+    /// The number of nodes with this operator.
+    pub nodes: usize,
+    /// The advice to the model's author, as a clause.
+    pub advice: &'static str,
+}
+
+impl fmt::Display for UnsupportedOperator {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { operator, node, nodes, advice } = self;
+        match nodes {
+            1 => write!(formatter, "{operator} (node {node}): {advice}"),
+            _ => write!(formatter, "{operator} ({nodes} nodes, the first is {node}): {advice}"),
+        }
+    }
+}
+
+/// Lists operators, one a line.
+fn listed(operators: &[UnsupportedOperator]) -> String {
+    operators.iter().map(|operator| format!("\n- {operator}")).collect()
+}
 
 /// Why ONNX bytes could not be imported. The message says what the model's author should change.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -50,6 +80,34 @@ pub enum ImportError {
         /// The operator, with its domain unless that is ONNX's own.
         operator: String,
     },
+    /// The engine does not support some operators of the model.
+    #[error(
+        "the model uses operators that are not supported; docs/operators.md lists the supported ones:{}",
+        listed(operators)
+    )]
+    UnsupportedOperators {
+        /// The operators, each once.
+        operators: Vec<UnsupportedOperator>,
+    },
+    /// An entry of the file's metadata for this engine is invalid.
+    #[error("the metadata entry folkmoot.{entry} {reason}")]
+    Metadata {
+        /// The entry's name, without its prefix.
+        entry: String,
+        /// The fault, as a predicate.
+        reason: String,
+    },
+    /// A layer's weight or bias is an integer tensor.
+    #[error(
+        "tensor {tensor} is a weight of node {node}, but its elements are integers, so it cannot be trained; export the \
+         model with float32 weights"
+    )]
+    IntegerWeight {
+        /// The tensor's name.
+        tensor: String,
+        /// The node's name.
+        node: String,
+    },
     /// A node uses an operator in an unsupported way.
     #[error("node {node}: {operator} {reason}")]
     UnsupportedUse {
@@ -62,7 +120,8 @@ pub enum ImportError {
     },
     /// A tensor's elements are stored in another file.
     #[error(
-        "tensor {tensor} is stored in an external file, which is not supported; save the model as one file"
+        "tensor {tensor} is stored in an external file, which is not supported; save the model as one file: \
+         torch.onnx.export(..., external_data=False), or onnx.save(onnx.load(path), path)"
     )]
     ExternalData {
         /// The tensor's name.
@@ -173,7 +232,11 @@ pub enum ImportError {
         source: ShapeError,
     },
     /// No node reads a float initializer, so there is nothing to train.
-    #[error("the model has no float initializer that a node reads, so there is nothing to train")]
+    #[error(
+        "the model has no float32 initializer that a node reads as a weight, so there is nothing to train. Weights in \
+         Constant nodes and integer weights are not trained; export the model with its float32 parameters as \
+         initializers, for example with folkmoot.export.to_onnx"
+    )]
     NothingToTrain,
 }
 

@@ -7,10 +7,13 @@ use serde::Serialize;
 
 use super::attributes::operator_name;
 use super::decode::{Content, Decoded, Floats, decode};
+use super::lookup::{Lookups, lookups};
 use super::lowering::{Lowered, Lowering};
 use super::mode::Mode;
+use super::operators;
 use super::proto::{DimensionProto, DimensionValue, NodeProto, ValueInfoProto};
 use super::tensor::{self, ElementType};
+use super::weights::Remark;
 use super::{Chunks, ImportError, ImportLimits};
 use crate::parameter::{ParameterKind, ParameterSpec};
 
@@ -27,6 +30,15 @@ pub struct ModelNode {
     pub outputs: Vec<String>,
 }
 
+/// A function at the end of a model that some losses contain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FinalActivation {
+    /// `Softmax`.
+    Softmax,
+    /// `Sigmoid`.
+    Sigmoid,
+}
+
 /// An imported model, before it is lowered to a graph for a batch size.
 pub(crate) struct Imported {
     pub(crate) input_shape: Vec<usize>,
@@ -34,6 +46,10 @@ pub(crate) struct Imported {
     pub(crate) parameters: Vec<ParameterSpec>,
     /// The chunks of the file that hold each parameter's elements.
     pub(crate) places: Vec<Chunks>,
+    /// The decisions about the file's tensors that its author may not expect.
+    pub(crate) remarks: Vec<Remark>,
+    /// The features by which the model looks up rows of tables.
+    pub(crate) lookups: Lookups,
     input_type: ElementType,
     model: Decoded,
     limits: ImportLimits,
@@ -47,7 +63,11 @@ pub(crate) struct Imported {
 /// # Errors
 /// Returns an [`ImportError`] that names the fault or the exceeded limit.
 pub(crate) fn import(bytes: &Bytes, limits: &ImportLimits) -> Result<Imported, ImportError> {
-    let model = decode(bytes, limits, Floats::Trained)?;
+    let mut model = decode(bytes, limits, Floats::Trained)?;
+    let unsupported = operators::unsupported(&model.nodes);
+    if !unsupported.is_empty() {
+        return Err(ImportError::UnsupportedOperators { operators: unsupported });
+    }
     let [input] = &model.inputs[..] else {
         return Err(inputs_and_outputs(&model));
     };
@@ -64,13 +84,24 @@ pub(crate) fn import(bytes: &Bytes, limits: &ImportLimits) -> Result<Imported, I
     if count > limit {
         return Err(ImportError::TooMany { what: "parameters", count, limit });
     }
-    let (output_shape, limits) = (Vec::new(), limits.clone());
-    let mut imported = Imported { input_shape, output_shape, parameters, places, input_type, model, limits };
+    let (output_shape, limits, remarks) = (Vec::new(), limits.clone(), std::mem::take(&mut model.remarks));
+    let mut imported = Imported {
+        input_shape,
+        output_shape,
+        parameters,
+        places,
+        remarks,
+        lookups: Lookups::default(),
+        input_type,
+        model,
+        limits,
+    };
 
-    let [trained, used] = [imported.lower(2, Mode::Training)?, imported.lower(3, Mode::Inference)?];
+    let [trained, used] = [imported.lower(2, Mode::Training, &[])?, imported.lower(3, Mode::Inference, &[])?];
     for (parameter, _) in &trained.updates {
         imported.parameters[*parameter].kind = ParameterKind::Statistic;
     }
+    imported.lookups = lookups(&used.graph, imported.input_shape.iter().product());
     let shapes = [&trained, &used].map(|lowered| lowered.graph.shape(lowered.output));
     imported.output_shape = match shapes {
         [[2, rest @ ..], [3, others @ ..]] if rest == others => rest.to_vec(),
@@ -103,12 +134,53 @@ impl Imported {
         self.model.nodes.iter().map(node).collect()
     }
 
-    /// Lowers the model to the graph for this batch size.
+    /// Returns for each batch normalisation the parameters that are its scale, its bias, and its running mean and
+    /// variance, by index. `None` stands for a tensor that is not a parameter.
+    pub(crate) fn normalizations(&self) -> Vec<[Option<usize>; 4]> {
+        let parameters = self.parameters.iter().enumerate();
+        let mut positions: BTreeMap<&str, usize> =
+            parameters.map(|(index, parameter)| (parameter.name.as_str(), index)).collect();
+        let of_onnx = || self.model.nodes.iter().filter(|node| operators::is_of_onnx(node));
+        for node in of_onnx().filter(|node| node.op_type == "Identity") {
+            if let ([input], [output]) = (&node.input[..], &node.output[..])
+                && let Some(index) = positions.get(input.as_str()).copied()
+            {
+                positions.insert(output, index);
+            }
+        }
+        let nodes = of_onnx().filter(|node| node.op_type == "BatchNormalization");
+        let tensors = |node: &NodeProto| {
+            [1, 2, 3, 4].map(|input| positions.get(node.input.get(input)?.as_str()).copied())
+        };
+        nodes.map(tensors).collect()
+    }
+
+    /// Returns the function at the end of the model, if some losses contain it.
+    pub(crate) fn final_activation(&self) -> Option<FinalActivation> {
+        let mut name = &self.model.outputs[0];
+        for node in self.model.nodes.iter().rev().filter(|node| operators::is_of_onnx(node)) {
+            if node.output.first().is_none_or(|output| output != name) {
+                continue;
+            }
+            match node.op_type.as_str() {
+                "Softmax" => return Some(FinalActivation::Softmax),
+                "Sigmoid" => return Some(FinalActivation::Sigmoid),
+                "Cast" | "Flatten" | "Identity" | "Reshape" | "Squeeze" | "Transpose" | "Unsqueeze" => {
+                    name = node.input.first()?;
+                }
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// Lowers the model to the graph for this batch size. `frozen` says for each parameter whether it never changes;
+    /// without an entry, it may change.
     ///
     /// # Errors
     /// Returns an [`ImportError`] if the model cannot have this batch size or would exceed a limit.
-    pub(crate) fn lower(&self, batch: usize, mode: Mode) -> Result<Lowered, ImportError> {
-        let mut lowering = Lowering::new(self.model.opset, &self.limits, mode);
+    pub(crate) fn lower(&self, batch: usize, mode: Mode, frozen: &[bool]) -> Result<Lowered, ImportError> {
+        let mut lowering = Lowering::new(self.model.opset, &self.limits, mode, frozen);
         let name = &self.model.inputs[0].name;
         let shape = [&[batch], &self.input_shape[..]].concat();
         lowering.add_input(name, &shape, self.input_type)?;
@@ -127,9 +199,9 @@ fn inputs_and_outputs(model: &Decoded) -> ImportError {
 
 fn parameters(model: &Decoded) -> (Vec<ParameterSpec>, Vec<Chunks>) {
     let trained = model.initializers.iter().filter_map(|initializer| match &initializer.content {
-        Content::Trained(chunks) => {
+        Content::Trained(chunks, kind) => {
             let (name, shape) = (initializer.name.clone(), initializer.shape.clone());
-            Some((ParameterSpec { name, shape, kind: ParameterKind::Trained }, chunks.clone()))
+            Some((ParameterSpec { name, shape, kind: *kind }, chunks.clone()))
         }
         Content::Frozen(_) => None,
     });
@@ -151,11 +223,18 @@ fn example(input: &ValueInfoProto) -> Result<(Vec<usize>, ElementType), ImportEr
         return Err(invalid("has no dimensions"));
     };
     if matches!(batch.value, Some(DimensionValue::DimValue(size)) if size > 0) {
-        return Err(invalid("has a fixed batch size; export the model with a dynamic first dimension"));
+        return Err(invalid(
+            "has a fixed batch size; export the model with a dynamic first dimension: torch.onnx.export(..., \
+             dynamic_shapes=({0: torch.export.Dim(\"batch\")},)), or dynamic_axes={\"input\": {0: \"batch\"}} with the \
+             older exporter",
+        ));
     }
     let size = |dim: &DimensionProto| match dim.value {
         Some(DimensionValue::DimValue(size)) => Ok(size),
-        _ => Err(invalid("has a free dimension after the first; only the batch may be free")),
+        _ => Err(invalid(
+            "has a free dimension after the first; only the batch may be free: export with examples of one length, and \
+             name only dimension 0 in dynamic_shapes or dynamic_axes",
+        )),
     };
     let sizes: Vec<i64> = rest.iter().map(size).collect::<Result<_, _>>()?;
     Ok((tensor::checked_dims(&input.name, &sizes)?, element_type))

@@ -9,6 +9,7 @@ mod export;
 mod import;
 mod limits;
 mod locate;
+mod lookup;
 mod lowering;
 mod mode;
 mod model_file;
@@ -18,18 +19,21 @@ mod operators;
 mod parameter;
 mod proto;
 mod tensor;
+mod weights;
 mod wire;
 
-pub use error::{ExportError, ImportError};
+pub use error::{ExportError, ImportError, UnsupportedOperator};
 use export::with_weights;
-pub use import::ModelNode;
+pub use import::{FinalActivation, ModelNode};
 pub use limits::ImportLimits;
 use locate::Chunks;
+pub use lookup::{Lookup, Lookups};
 pub use lowering::Lowered;
 pub use mode::Mode;
 pub use model_file::ModelFile;
 pub use operators::SUPPORTED_OPERATORS;
 pub use parameter::{ParameterKind, ParameterSpec};
+pub use weights::Remark;
 
 #[cfg(test)]
 mod tests;

@@ -34,12 +34,14 @@ pub(super) struct Lowering<'a> {
     budget: Budget,
     opset: i64,
     mode: Mode,
+    /// `true` for each frozen parameter. A parameter without an entry is not frozen.
+    frozen: &'a [bool],
 }
 
 impl<'a> Lowering<'a> {
-    pub(super) fn new(opset: i64, limits: &ImportLimits, mode: Mode) -> Self {
+    pub(super) fn new(opset: i64, limits: &ImportLimits, mode: Mode, frozen: &'a [bool]) -> Self {
         let (graph, updates, names) = (Graph::default(), Vec::new(), BTreeMap::new());
-        Self { graph, updates, names, budget: Budget::new(limits), opset, mode }
+        Self { graph, updates, names, budget: Budget::new(limits), opset, mode, frozen }
     }
 
     /// Adds the features, or another input that each run supplies.
@@ -68,7 +70,7 @@ impl<'a> Lowering<'a> {
         for Initializer { name, shape, content } in &model.initializers {
             match content {
                 Content::Frozen(constant) => self.add_constant(name, constant)?,
-                Content::Trained(_) => {
+                Content::Trained(..) => {
                     let value = self.graph.add_parameter(parameters, shape);
                     self.names.insert(name, Tensor { value, element_type: ElementType::Float });
                     parameters += 1;
@@ -97,6 +99,7 @@ impl<'a> Lowering<'a> {
             budget: &mut self.budget,
             opset: self.opset,
             mode: self.mode,
+            frozen: self.frozen,
         })?;
         self.budget.check(&self.graph)?;
         self.bind(node, &outputs)

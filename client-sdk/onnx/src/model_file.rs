@@ -5,10 +5,12 @@ use std::fmt;
 
 use prost::bytes::Bytes;
 
-use super::import::{Imported, ModelNode, import};
+use super::import::{FinalActivation, Imported, ModelNode, import};
 use super::locate::elements;
 use super::{ExportError, ImportError, ImportLimits, Lowered, Mode, with_weights};
+use crate::lookup::Lookups;
 use crate::parameter::ParameterSpec;
+use crate::weights::{Remark, separated};
 
 /// A trainable ONNX file.
 pub struct ModelFile {
@@ -17,7 +19,8 @@ pub struct ModelFile {
 }
 
 impl ModelFile {
-    /// Reads ONNX bytes and keeps one copy of them.
+    /// Reads ONNX bytes and keeps one copy of them. If an exporter merged tensors that were equal, the copy has one for
+    /// each layer; see [`ModelFile::remarks`].
     ///
     /// # Errors
     /// Returns an [`ImportError`] if the bytes are not an ONNX model, exceed a limit, or use something unsupported.
@@ -25,8 +28,12 @@ impl ModelFile {
         if bytes.len() > limits.model_bytes_max {
             return Err(ImportError::ModelTooLarge { bytes: bytes.len(), limit: limits.model_bytes_max });
         }
-        let bytes = Bytes::copy_from_slice(bytes);
-        let imported = import(&bytes, limits)?;
+        let (bytes, remarks) = separated(&Bytes::copy_from_slice(bytes), limits)?;
+        // The separate tensors were checked against the limit on parameters.
+        let limits =
+            ImportLimits { model_bytes_max: limits.model_bytes_max.max(bytes.len()), ..limits.clone() };
+        let mut imported = import(&bytes, &limits)?;
+        imported.remarks.splice(..0, remarks);
         Ok(Self { bytes, imported })
     }
 
@@ -59,12 +66,34 @@ impl ModelFile {
         &self.imported.output_shape
     }
 
-    /// Returns a copy of the file with these weights, given flat in schema order. Nothing else changes.
+    /// Returns a copy of the file with these weights, given flat in schema order. Nothing else changes, except that
+    /// each layer has its own copy of a tensor that an exporter merged.
     ///
     /// # Errors
     /// Returns an [`ExportError`] if the number of weights is wrong or a weight is not finite.
     pub fn export_onnx(&self, weights: &[f32]) -> Result<Vec<u8>, ExportError> {
         with_weights(&self.bytes, &self.imported.places, weights)
+    }
+
+    /// Returns the importer's decisions about tensors for which the file does not tell what its author wants.
+    pub fn remarks(&self) -> &[Remark] {
+        &self.imported.remarks
+    }
+
+    /// Returns for each batch normalisation the parameters that are its scale, its bias, and its running mean and
+    /// variance, by index. `None` stands for a tensor that is not a parameter.
+    pub fn normalizations(&self) -> Vec<[Option<usize>; 4]> {
+        self.imported.normalizations()
+    }
+
+    /// Returns the function at the end of the model, if some losses contain it.
+    pub fn final_activation(&self) -> Option<FinalActivation> {
+        self.imported.final_activation()
+    }
+
+    /// Returns the features by which the model looks up rows of tables, such as token ids.
+    pub fn lookups(&self) -> &Lookups {
+        &self.imported.lookups
     }
 
     /// Returns the ONNX operators of the file, with the number of nodes for each.
@@ -82,7 +111,16 @@ impl ModelFile {
     /// # Errors
     /// Returns an [`ImportError`] if the model cannot have this batch size or would exceed a limit.
     pub fn lower(&self, batch: usize, mode: Mode) -> Result<Lowered, ImportError> {
-        self.imported.lower(batch, mode)
+        self.imported.lower(batch, mode, &[])
+    }
+
+    /// Lowers the model to the graph for this batch size. `frozen` says for each parameter whether it never changes. A
+    /// batch normalisation with frozen running statistics uses them in training too.
+    ///
+    /// # Errors
+    /// Returns the errors of [`ModelFile::lower`].
+    pub fn lower_frozen(&self, batch: usize, mode: Mode, frozen: &[bool]) -> Result<Lowered, ImportError> {
+        self.imported.lower(batch, mode, frozen)
     }
 }
 

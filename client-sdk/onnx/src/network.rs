@@ -99,7 +99,7 @@ impl Network {
 
     /// Lowers the network for these inputs.
     fn lower<'a>(&self, inputs: &'a [NetworkTensor]) -> Result<Lowered<'a>, NetworkError> {
-        let mut lowering = Lowering::new(self.model.opset, &self.limits, Mode::AsWritten);
+        let mut lowering = Lowering::new(self.model.opset, &self.limits, Mode::AsWritten, &[]);
         let settings = names_of_settings(&self.model.nodes);
         let mut fed: Vec<&[f64]> = Vec::new();
         if inputs.len() != self.model.inputs.len() {

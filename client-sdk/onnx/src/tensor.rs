@@ -52,6 +52,14 @@ pub(super) fn dims(tensor: &TensorProto, limits: &ImportLimits) -> Result<(Vec<u
     Ok((dims, elements))
 }
 
+/// Returns the number of elements that a tensor's dimensions need.
+///
+/// # Errors
+/// Returns an [`ImportError`] for external data, a negative dimension, or more elements than the limit.
+pub(super) fn volume_of(tensor: &TensorProto, limits: &ImportLimits) -> Result<usize, ImportError> {
+    Ok(dims_or_empty(tensor, limits)?.1)
+}
+
 fn dims_or_empty(tensor: &TensorProto, limits: &ImportLimits) -> Result<(Vec<usize>, usize), ImportError> {
     if tensor.data_location == EXTERNAL {
         return Err(ImportError::ExternalData { tensor: tensor.name.clone() });

@@ -8,7 +8,9 @@ pub const TENSORS_MAX: usize = 10_000;
 pub const DIMENSIONS_MAX: usize = 8;
 /// The maximum number of bytes in a tensor's name.
 pub const TENSOR_NAME_BYTES_MAX: usize = 256;
-/// The maximum number of patterns of frozen tensors in a plan.
+/// The maximum number of explicit learning-rate factors in a plan.
+pub const LEARNING_RATE_FACTORS_MAX: usize = 4096;
+/// The maximum number of patterns of frozen tensors in a plan, and of trained tensors.
 pub const FROZEN_PATTERNS_MAX: usize = 64;
 /// The maximum number of bytes in a control message (JSON).
 pub const CONTROL_BYTES_MAX: usize = 64 * 1024;

@@ -11,7 +11,7 @@ use folkmoot_protocol::Loss;
 use forward::{BATCH_SIZE, Forward};
 
 use crate::examples::Examples;
-use crate::fit::{FitError, check_examples, check_weights};
+use crate::fit::{FitError, check_examples, check_fit, check_weights};
 use crate::loss::Layout;
 use crate::metrics::{Evaluation, Metrics, score};
 use crate::model::Model;
@@ -75,7 +75,7 @@ impl Evaluator {
     ) -> Result<(), EvaluateError> {
         let model = self.forward.model();
         check_weights(model, weights)?;
-        let layout = check_examples(model.input_shape(), model.output_shape(), examples, self.loss)?;
+        let layout = check_fit(model, examples, self.loss)?;
         for (rows, features) in batches(examples) {
             let outputs = self.forward.run(weights, features, rows.len())?;
             examples.labels().numbers_of(rows, &mut self.labels);

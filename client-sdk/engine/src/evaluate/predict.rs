@@ -2,7 +2,7 @@
 
 use super::EvaluateError;
 use super::forward::{BATCH_SIZE, Forward};
-use crate::fit::{FitError, check_weights};
+use crate::fit::{FitError, check_lookups, check_weights};
 use crate::model::Model;
 
 impl Model {
@@ -11,7 +11,8 @@ impl Model {
     /// Dropout is off and batch normalisation uses its running statistics.
     ///
     /// # Errors
-    /// Returns an [`EvaluateError`] if the number of weights or features is wrong.
+    /// Returns an [`EvaluateError`] if the number of weights or features is wrong, or a feature stands for no
+    /// row of a table.
     pub fn predict(&self, weights: &[f32], features: &[f32], rows: usize) -> Result<Vec<f32>, EvaluateError> {
         check_weights(self, weights)?;
         let width: usize = self.input_shape().iter().product();
@@ -19,6 +20,7 @@ impl Model {
             let found = vec![features.len() / rows.max(1)];
             return Err(FitError::FeatureShape { expected: self.input_shape().to_vec(), found }.into());
         }
+        check_lookups(self, features)?;
         let mut outputs = Vec::with_capacity(rows * self.output_shape().iter().product::<usize>());
         let mut forward = Forward::new(self);
         for features in features.chunks(width * BATCH_SIZE) {

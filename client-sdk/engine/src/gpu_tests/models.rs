@@ -33,7 +33,7 @@ fn models() -> Vec<(String, Model)> {
 fn step(model: &Model) -> (StepGraph, Vec<Vec<f32>>) {
     let source = StepSource {
         model: model.clone(),
-        parameters: Parameters::new(model, &[]).expect("nothing is frozen"),
+        parameters: Parameters::new(model, &[], &[]).expect("nothing is frozen"),
         loss: Loss::MeanSquaredError,
         layout: Layout::new(model.output_shape(), LabelForm::Values),
         has_shares: false,

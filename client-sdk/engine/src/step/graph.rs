@@ -4,7 +4,6 @@ use folkmoot_graph::autodiff::gradients;
 use folkmoot_graph::op::ElementOp;
 use folkmoot_graph::step::StepGraph;
 use folkmoot_graph::{Graph, Source, ValueId};
-use folkmoot_onnx::Mode;
 
 use super::{Parameters, Role, StepError, StepSource};
 use crate::fit::FitError;
@@ -29,7 +28,7 @@ pub(crate) struct StepForm {
 /// Returns a [`StepError`] if the model does not allow this batch size, or the loss depends on no trained weight.
 pub(crate) fn step_graph(source: &StepSource, form: StepForm) -> Result<StepGraph, StepError> {
     let StepSource { model, parameters, layout, .. } = source;
-    let lowered = model.lower(form.batch_size, Mode::Training)?;
+    let lowered = model.lower_frozen(form.batch_size, &parameters.frozen())?;
     let (mut graph, output) = (lowered.graph, lowered.output);
     let labels = graph.add_input(&layout.label_shape(form.batch_size));
     let shares = form.has_shares.then(|| graph.add_input(&[form.batch_size]));

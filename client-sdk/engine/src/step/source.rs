@@ -1,9 +1,9 @@
 //! The source of a step's graph: model, parameters, loss and layout.
 
-use folkmoot_protocol::{Loss, NamePattern};
+use folkmoot_protocol::{Loss, TrainingPlan};
 
 use super::Parameters;
-use crate::fit::FitError;
+use crate::fit::{FitError, check_loss};
 use crate::loss::{LabelForm, Layout};
 use crate::model::Model;
 
@@ -23,19 +23,17 @@ impl StepSource {
     /// and one number per output for other losses.
     ///
     /// # Errors
-    /// Returns a [`FitError`] if a frozen pattern matches no parameter.
-    pub(crate) fn without_examples(
-        model: &Model,
-        loss: Loss,
-        frozen: &[NamePattern],
-    ) -> Result<Self, FitError> {
+    /// Returns a [`FitError`] if a pattern matches no parameter, or the model ends with a part of the loss.
+    pub(crate) fn without_examples(model: &Model, plan: &TrainingPlan) -> Result<Self, FitError> {
+        let loss = plan.loss;
+        check_loss(model, loss)?;
         let form = match loss {
             Loss::SoftmaxCrossEntropy => LabelForm::Classes,
             _ => LabelForm::Values,
         };
         Ok(Self {
             model: model.clone(),
-            parameters: Parameters::new(model, frozen)?,
+            parameters: Parameters::new(model, &plan.frozen, &plan.trained)?,
             loss,
             layout: Layout::new(model.output_shape(), form),
             has_shares: false,

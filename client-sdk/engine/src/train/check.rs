@@ -1,5 +1,6 @@
 //! Checks a model's gradients against finite differences in double precision, along random directions.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use folkmoot_graph::autodiff::slope_differences;
@@ -12,7 +13,7 @@ use super::TrainError;
 use crate::loss::{LabelForm, Layout};
 use crate::model::Model;
 use crate::processor::{BatchProgram, BatchSource};
-use crate::step::StepSource;
+use crate::step::{Role, StepSource};
 
 /// The number of random directions.
 const DIRECTIONS: usize = 8;
@@ -20,13 +21,17 @@ const DIRECTIONS: usize = 8;
 const BATCH_SIZE: usize = 4;
 
 /// The difference between gradients and finite differences.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct GradientCheck {
     /// The number of random directions in the space of the weights.
     pub directions: usize,
     /// The largest difference between a derivative and its prediction from the gradient. It is relative to the largest
     /// of both derivatives and 1e-6 times the gradient's norm. Infinite if a derivative is NaN.
     pub largest_difference: f64,
+    /// The number of trained elements with a gradient. All of these gradients are compared.
+    pub trained_elements: usize,
+    /// Tensors that the plan trains, but on which the loss does not depend. They never change.
+    pub without_gradient: Vec<String>,
 }
 
 impl GradientCheck {
@@ -37,11 +42,13 @@ impl GradientCheck {
     /// Returns a [`TrainError`] if the plan does not match the model, or the step cannot be compiled.
     pub fn new(model: &Model, plan: &TrainingPlan, seed: u64) -> Result<Self, TrainError> {
         let mut rng = ChaCha20Rng::seed_from_u64(seed);
-        let source = StepSource::without_examples(model, plan.loss, &plan.frozen)?;
+        let source = StepSource::without_examples(model, plan)?;
         let source = BatchSource::new(source);
         let mut step = BatchProgram::<f64>::compile(&source, BATCH_SIZE, false)?;
         step.reserve()?;
-        let (features, labels) = made_up(model, &source.step.layout, &mut rng);
+        let features =
+            model.made_up_features(BATCH_SIZE, &mut rng).into_iter().map(f64::from).collect::<Vec<_>>();
+        let labels = made_up_labels(&source.step.layout);
         let mut weights: Vec<f64> = model.initial_weights().into_iter().map(f64::from).collect();
         step.run_inputs(&weights, &[&features, &labels], seed);
         let slopes =
@@ -57,23 +64,51 @@ impl GradientCheck {
         // Count a NaN derivative as an infinite error.
         let worst =
             |largest: f64, found: f64| if found.is_nan() { f64::INFINITY } else { largest.max(found) };
-        Ok(Self { directions: DIRECTIONS, largest_difference: differences.into_iter().fold(0.0, worst) })
+        let trained_elements = gradient.len();
+        let with_gradient: BTreeSet<usize> = step.trained().iter().map(|range| range.start).collect();
+        let parameters = &source.step.parameters;
+        let tensors = model.parameters().iter().zip(parameters.roles.iter().zip(&parameters.ranges));
+        let without = tensors
+            .filter(|(_, (role, range))| **role == Role::Trained && !with_gradient.contains(&range.start));
+        let without_gradient = without.map(|(spec, _)| spec.name.clone()).collect();
+        let largest_difference = differences.into_iter().fold(0.0, worst);
+        Ok(Self { directions: DIRECTIONS, largest_difference, trained_elements, without_gradient })
     }
 }
 
-/// Returns features and labels for a few synthetic examples. Features are row numbers where the model looks up rows of
-/// a table.
-fn made_up(model: &Model, layout: &Layout, rng: &mut ChaCha20Rng) -> (Vec<f64>, Vec<f64>) {
-    let count = BATCH_SIZE * model.input_shape().iter().product::<usize>();
-    let looks_up = model.operators().contains_key("Gather");
-    let features = (0..count).map(|index| match looks_up {
-        true => (index * 7 % 5) as f64,
-        false => standard_normal(rng),
-    });
-    let features = features.collect();
+impl Model {
+    /// Returns features for synthetic examples, row-major: random numbers, and row numbers where the model looks up rows
+    /// of a table.
+    pub fn synthetic_features(&self, rows: usize, seed: u64) -> Vec<f32> {
+        self.made_up_features(rows, &mut ChaCha20Rng::seed_from_u64(seed))
+    }
+
+    fn made_up_features(&self, rows: usize, rng: &mut ChaCha20Rng) -> Vec<f32> {
+        let width: usize = self.input_shape().iter().product();
+        let lookups = self.lookups();
+        let mut features: Vec<f32> = (0..rows * width)
+            .map(|index| match lookups.has_unchecked {
+                true => (index * 7 % 5) as f32,
+                false => standard_normal(rng) as f32,
+            })
+            .collect();
+        // The smallest table comes last, so that its rows are valid for all tables that read the feature.
+        let mut checked = lookups.checked.clone();
+        checked.sort_by_key(|lookup| std::cmp::Reverse(lookup.rows));
+        for (row, features) in features.chunks_exact_mut(width).enumerate() {
+            for (number, lookup) in checked.iter().enumerate() {
+                let position = (7 * row + 3 * number) % lookup.rows;
+                features[lookup.column] = ((position as f64 - lookup.offset) / lookup.scale) as f32;
+            }
+        }
+        features
+    }
+}
+
+fn made_up_labels(layout: &Layout) -> Vec<f64> {
     let labels = (0..BATCH_SIZE * layout.labels_per_example()).map(|index| match layout.form {
         LabelForm::Classes => (index * 3 % layout.classes) as f64,
         LabelForm::Values => (index % 2) as f64,
     });
-    (features, labels.collect())
+    labels.collect()
 }

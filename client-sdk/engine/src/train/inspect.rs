@@ -1,9 +1,9 @@
 //! Computes the cost of training a model under a plan, without running a step.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use folkmoot_graph::program::Program;
-use folkmoot_onnx::{Mode, ParameterKind, ParameterSpec};
+use folkmoot_onnx::{Mode, ParameterKind, ParameterSpec, Remark};
 use folkmoot_protocol::TrainingPlan;
 use serde::Serialize;
 
@@ -24,6 +24,10 @@ pub struct Inspection {
     pub operators: BTreeMap<String, usize>,
     /// The tensors of the weights, in schema order.
     pub parameters: Vec<InspectedParameter>,
+    /// The number of elements that this plan trains, without running statistics.
+    pub trained_elements: usize,
+    /// The decisions about the file's tensors that its author may not expect.
+    pub remarks: Vec<InspectedRemark>,
     /// The number of examples in a step.
     pub batch_size: usize,
     /// The cost of the forward pass alone.
@@ -41,8 +45,25 @@ pub struct InspectedParameter {
     pub name: String,
     /// The tensor's dimensions.
     pub shape: Vec<usize>,
-    /// `trained`, `statistic` or `frozen`.
+    /// `trained`, `statistic`, `frozen`, or `constant`, which is a single number that is not trained by default.
     pub role: &'static str,
+}
+
+/// Something about a tensor of the file that its author may not expect.
+#[derive(Debug, Clone, Serialize)]
+pub struct InspectedRemark {
+    /// A word for programs, for example `separated`.
+    pub kind: &'static str,
+    /// The tensor's name.
+    pub tensor: String,
+    /// A sentence that tells what the engine does and how to change it.
+    pub text: String,
+}
+
+impl From<&Remark> for InspectedRemark {
+    fn from(remark: &Remark) -> Self {
+        Self { kind: remark.kind(), tensor: remark.tensor().to_owned(), text: remark.to_string() }
+    }
 }
 
 /// The computations of a pass.
@@ -101,7 +122,7 @@ impl Inspection {
     pub fn for_examples(model: &Model, plan: &TrainingPlan, examples: usize) -> Result<Self, TrainError> {
         plan.validate()?;
         let batch_size = full_batch(plan.batch_size as usize, examples.max(1));
-        let source = StepSource::without_examples(model, plan.loss, &plan.frozen)?;
+        let source = StepSource::without_examples(model, plan)?;
         let lowered = model.lower(batch_size, Mode::Inference)?;
         let forward = Program::<f32>::plan(&lowered.graph, &[lowered.output], &source.parameters.ranges, 1);
         let source = BatchSource::new(source);
@@ -117,6 +138,8 @@ impl Inspection {
             output_shape: model.output_shape().to_vec(),
             operators: model.operators(),
             parameters: inspected(model, parameters),
+            trained_elements: trained_elements(parameters),
+            remarks: remarks(model, parameters),
             batch_size,
             forward: Cost { flops: forward.flops(), kernels: forward.kernels() },
             step: Cost { flops: step.flops(), kernels: step.kernels() },
@@ -132,15 +155,31 @@ impl Inspection {
     }
 }
 
+fn trained_elements(parameters: &Parameters) -> usize {
+    let roles = parameters.roles.iter().zip(&parameters.ranges);
+    roles.filter(|(role, _)| **role == Role::Trained).map(|(_, range)| range.len()).sum()
+}
+
+/// Returns the remarks about the file, without those that the plan has settled.
+fn remarks(model: &Model, parameters: &Parameters) -> Vec<InspectedRemark> {
+    let specs = model.parameters().iter().zip(&parameters.roles);
+    let chosen: BTreeSet<&str> = specs
+        .filter(|(spec, role)| spec.kind == ParameterKind::Constant && **role == Role::Trained)
+        .map(|(spec, _)| spec.name.as_str())
+        .collect();
+    model.remarks().iter().filter(|remark| !chosen.contains(remark.tensor())).map(Into::into).collect()
+}
+
 fn inspected(model: &Model, parameters: &Parameters) -> Vec<InspectedParameter> {
     let roles = model.parameters().iter().zip(&parameters.roles);
     let inspect = |(spec, role): (&ParameterSpec, &Role)| InspectedParameter {
         name: spec.name.clone(),
         shape: spec.shape.clone(),
         role: match (role, spec.kind) {
+            (Role::Frozen, ParameterKind::Constant) => "constant",
             (Role::Frozen, _) => "frozen",
-            (_, ParameterKind::Statistic) => "statistic",
-            (_, ParameterKind::Trained) => "trained",
+            (Role::Statistic, _) => "statistic",
+            (Role::Trained, _) => "trained",
         },
     };
     roles.map(inspect).collect()

@@ -5,7 +5,7 @@ use folkmoot_protocol::{RunningStatistics, TensorSchema, TensorSpec, TrainingPla
 
 use crate::fit::FitError;
 use crate::model::Model;
-use crate::step::Parameters;
+use crate::step::{Parameters, Role};
 
 /// The tensors of a model that a plan can change in the shared model. Frozen tensors do not belong to it, nor do
 /// running statistics that stay on each client.
@@ -17,22 +17,44 @@ pub struct TrainedPart {
     model: Model,
     /// For each tensor of the part, its index among the parameters and its range in a flat vector of all weights.
     tensors: Vec<(usize, Range<usize>)>,
+    normalizes_batches: bool,
 }
 
 impl TrainedPart {
     /// Finds the tensors of `model` that `plan` can change.
     ///
     /// # Errors
-    /// Returns [`FitError::FrozenPattern`] if a pattern of the plan matches no parameter.
+    /// Returns [`FitError::FrozenPattern`] or [`FitError::TrainedPattern`] if a pattern of the plan matches no parameter.
     pub fn of(model: &Model, plan: &TrainingPlan) -> Result<Self, FitError> {
-        Ok(Self::new(model, &Parameters::new(model, &plan.frozen)?, plan.statistics))
+        Ok(Self::new(model, &Parameters::new(model, &plan.frozen, &plan.trained)?, plan.statistics))
     }
 
     pub(crate) fn new(model: &Model, parameters: &Parameters, statistics: RunningStatistics) -> Self {
         let travels = parameters.travelling(statistics).zip(&parameters.ranges).enumerate();
         let tensors = travels.filter(|(_, (travels, _))| *travels);
         let tensors = tensors.map(|(position, (_, range))| (position, range.clone()));
-        Self { model: model.clone(), tensors: tensors.collect() }
+        let normalizes_batches = parameters.roles.contains(&Role::Statistic);
+        Self { model: model.clone(), tensors: tensors.collect(), normalizes_batches }
+    }
+
+    /// Returns whether training normalizes with the statistics of a batch, which mixes its examples.
+    pub fn normalizes_batches(&self) -> bool {
+        self.normalizes_batches
+    }
+
+    /// Returns the first difference between the schema of this part and another one, in words; `None` if they are equal.
+    pub fn difference_from(&self, schema: &TensorSchema) -> Option<String> {
+        let own = self.schema();
+        let pairs = own.tensors.iter().zip(&schema.tensors).enumerate();
+        let differing = pairs.filter(|(_, (own, other))| own != other).map(|(index, (own, other))| {
+            format!(
+                "tensor {index} is {} {:?} here and {} {:?} there",
+                own.name, own.shape, other.name, other.shape
+            )
+        });
+        let (found, wanted) = (own.tensors.len(), schema.tensors.len());
+        let lengths = (found != wanted).then(|| format!("there are {found} tensors here and {wanted} there"));
+        differing.into_iter().next().or(lengths)
     }
 
     /// Returns the tensors, in order.
@@ -130,6 +152,20 @@ mod tests {
         let part = part(&["*.weight"]);
         assert_eq!(part.fill(vec![0.0; 17]), Err(FitError::WeightCount { expected: 5, found: 17 }));
         assert_eq!(part.pick(&[0.0; 5]), Err(FitError::WeightCount { expected: 17, found: 5 }));
+    }
+
+    #[test]
+    fn a_schema_of_other_tensors_is_told_apart() {
+        let (part, whole) = (part(&["*.weight"]), part(&[]));
+        assert_eq!(part.difference_from(&part.schema()), None);
+        let difference = part.difference_from(&whole.schema()).unwrap();
+        assert!(
+            difference.starts_with("tensor 0 is layer_1.bias [3] here and layer_1.weight"),
+            "{difference}"
+        );
+        let mut shorter = part.schema();
+        shorter.tensors.pop();
+        assert_eq!(part.difference_from(&shorter).unwrap(), "there are 2 tensors here and 1 there");
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub(super) struct NodeLowering<'a> {
     pub(super) budget: &'a mut Budget,
     pub(super) opset: i64,
     pub(super) mode: Mode,
+    /// `true` for each frozen parameter. A parameter without an entry is not frozen.
+    pub(super) frozen: &'a [bool],
 }
 
 impl<'a> NodeLowering<'a> {

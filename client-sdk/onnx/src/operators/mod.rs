@@ -1,6 +1,7 @@
 //! Lowers ONNX nodes to graph operators, with one function for each ONNX operator.
 
 mod activation;
+mod advice;
 mod arithmetic;
 mod cast;
 mod constant;
@@ -22,6 +23,8 @@ mod table;
 
 use std::collections::BTreeSet;
 
+use super::attributes::{node_name, operator_name};
+use super::error::UnsupportedOperator;
 use super::node::{NodeLowering, Outputs};
 use super::proto::NodeProto;
 
@@ -39,7 +42,7 @@ pub(super) struct Operator {
 impl Operator {
     /// Returns whether the input at this position is a setting, such as a shape, and not a tensor to compute with.
     /// Settings must be constant, so a float initializer that is only a setting is not a weight.
-    fn is_setting(&self, position: usize) -> bool {
+    pub(super) fn is_setting(&self, position: usize) -> bool {
         self.settings.contains(&position)
     }
 
@@ -49,29 +52,42 @@ impl Operator {
     }
 }
 
+/// Returns whether the operator of a node is ONNX's own.
+pub(super) fn is_of_onnx(node: &NodeProto) -> bool {
+    matches!(node.domain.as_str(), "" | "ai.onnx")
+}
+
 /// Returns the operator of a node, if it is supported.
 pub(super) fn find(node: &NodeProto) -> Option<&'static Operator> {
-    if !matches!(node.domain.as_str(), "" | "ai.onnx") {
+    if !is_of_onnx(node) {
         return None;
     }
     let position = SUPPORTED_OPERATORS.binary_search(&node.op_type.as_str()).ok()?;
     Some(&table::OPERATORS[position])
 }
 
-/// Returns the names of the values that nodes compute with.
-pub(super) fn names_of_values(nodes: &[NodeProto]) -> BTreeSet<&str> {
-    names(nodes, false)
+/// Lists the operators of the nodes that are not supported, each once, in the order of their first nodes.
+pub(super) fn unsupported(nodes: &[NodeProto]) -> Vec<UnsupportedOperator> {
+    let mut unsupported: Vec<UnsupportedOperator> = Vec::new();
+    for node in nodes.iter().filter(|node| find(node).is_none()) {
+        let operator = operator_name(node);
+        match unsupported.iter_mut().find(|one| one.operator == operator) {
+            Some(one) => one.nodes += 1,
+            None => unsupported.push(UnsupportedOperator {
+                node: node_name(node),
+                nodes: 1,
+                advice: advice::advice(node),
+                operator,
+            }),
+        }
+    }
+    unsupported
 }
 
 /// Returns the names of the values that nodes read as settings.
 pub(super) fn names_of_settings(nodes: &[NodeProto]) -> BTreeSet<&str> {
-    names(nodes, true)
-}
-
-fn names(nodes: &[NodeProto], of_settings: bool) -> BTreeSet<&str> {
-    let is_wanted = |node: &NodeProto, position: usize| {
-        find(node).is_some_and(|operator| operator.is_setting(position)) == of_settings
-    };
+    let is_wanted =
+        |node: &NodeProto, position: usize| find(node).is_some_and(|operator| operator.is_setting(position));
     let read = nodes.iter().flat_map(|node| {
         let inputs = node.input.iter().enumerate();
         inputs.filter(move |(position, _)| is_wanted(node, *position)).map(|(_, name)| name.as_str())

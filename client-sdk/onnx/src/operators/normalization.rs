@@ -18,7 +18,7 @@ struct Moments {
 /// `BatchNormalization` (Ioffe and Szegedy 2015) of `[N, C, …]`.
 ///
 /// Training normalizes with the batch's own statistics and moves the running statistics towards them. If the running
-/// statistics are not initializers, they cannot be updated, so they normalize in training too.
+/// statistics are frozen or are not initializers, they cannot be updated, so they normalize in training too.
 pub(super) fn batch(node: &mut NodeLowering<'_>) -> Outputs {
     let attributes = node.attributes(&["epsilon", "momentum", "training_mode", "spatial"])?;
     let (epsilon, momentum) = (attributes.float("epsilon", 1e-5)?, attributes.float("momentum", 0.9)?);
@@ -41,7 +41,9 @@ pub(super) fn batch(node: &mut NodeLowering<'_>) -> Outputs {
     let [scale, bias, running_mean, running_variance] = inputs;
     let running = [node.value(3)?, node.value(4)?];
     let uses_batch = match node.mode {
-        Mode::Training => running.iter().all(|value| parameter(node, *value).is_some()),
+        Mode::Training => running.iter().all(|value| {
+            parameter(node, *value).is_some_and(|index| !node.frozen.get(index).is_some_and(|frozen| *frozen))
+        }),
         Mode::Inference => false,
         Mode::AsWritten => is_written,
     };

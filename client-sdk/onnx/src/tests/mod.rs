@@ -8,6 +8,7 @@ mod operators;
 mod recurrent;
 mod refusals;
 mod shapes;
+mod weights;
 
 use prost::Message;
 

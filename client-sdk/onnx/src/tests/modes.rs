@@ -49,14 +49,14 @@ fn running_statistics_are_told_from_weights_and_settings_are_neither() {
 #[test]
 fn training_updates_statistics_and_drops_and_use_does_not() {
     let imported = imported(&normalized());
-    let training = imported.lower(8, Mode::Training).unwrap();
+    let training = imported.lower(8, Mode::Training, &[]).unwrap();
     let updated: Vec<usize> = training.updates.iter().map(|(parameter, _)| *parameter).collect();
     assert_eq!(updated, [6, 7]);
     for (_, value) in &training.updates {
         assert_eq!(training.graph.shape(*value), [3]);
     }
     assert_eq!(random_nodes(&training), 1);
-    let inference = imported.lower(8, Mode::Inference).unwrap();
+    let inference = imported.lower(8, Mode::Inference, &[]).unwrap();
     assert!(inference.updates.is_empty());
     assert_eq!(random_nodes(&inference), 0);
     let features = inference.graph.values.iter().find(|value| value.source == Source::Input(0)).unwrap();
@@ -91,9 +91,26 @@ fn batch_normalization_by_hand() {
 }
 
 #[test]
+fn frozen_statistics_are_used_in_training_and_do_not_change() {
+    let imported = imported(&normalized());
+    assert_eq!(imported.normalizations(), [[Some(4), Some(5), Some(6), Some(7)]]);
+    for frozen in [6, 7] {
+        let frozen: Vec<bool> = (0..imported.parameters.len()).map(|index| index == frozen).collect();
+        let training = imported.lower(8, Mode::Training, &frozen).unwrap();
+        assert!(training.updates.is_empty());
+        let over_batch = |node: &folkmoot_graph::Node| {
+            matches!(&node.op, Op::Reduce { .. }) && training.graph.shape(node.inputs[0])[0] == 8
+        };
+        assert!(!training.graph.nodes.iter().any(over_batch), "a mean over the batch");
+    }
+}
+
+#[test]
 fn shared_running_statistics_are_refused() {
     let mut model = normalized();
     let graph = model.graph.as_mut().unwrap();
+    // Statistics of data, not the equal ones of a new model, which are separated.
+    graph.initializer[6].float_data = vec![0.5, 0.25, 1.0];
     graph.node.insert(
         2,
         node("BatchNormalization", &["normalized", "scale", "bias", "mean", "variance"], "again", vec![]),
@@ -111,6 +128,6 @@ fn integers_may_be_features() {
         graph.node[1].input[0] = "numbers".into();
     });
     let imported = imported(&model);
-    let lowered = imported.lower(1, Mode::Inference).unwrap();
+    let lowered = imported.lower(1, Mode::Inference, &[]).unwrap();
     assert!(!lowered.graph.nodes.iter().any(|node| node.op == Op::Element(ElementOp::Truncate)));
 }

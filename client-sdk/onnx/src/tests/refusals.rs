@@ -4,21 +4,57 @@ use prost::bytes::Bytes;
 
 use super::super::proto::{AttributeProto, DimensionProto, DimensionValue, NodeProto, OperatorSetIdProto};
 use super::*;
+use crate::Remark;
 
 #[test]
 fn an_unsupported_operator_is_named_with_its_node_and_the_page_of_supported_ones() {
     let error = refusal(|graph| {
-        graph.node[1].op_type = "Resize".into();
+        graph.node[1].op_type = "NonMaxSuppression".into();
         graph.node[1].name = "middle".into();
     });
     let message = error.to_string();
-    let expected =
-        "node middle: operator Resize is not supported; see docs/operators.md for what is supported";
-    assert_eq!(message, expected);
-    let error = refusal(|graph| graph.node[1].domain = "com.example".into());
     assert!(
-        matches!(error, ImportError::UnsupportedOperator { operator, .. } if operator == "com.example.Relu")
+        message.contains("docs/operators.md lists the supported ones:\n- NonMaxSuppression (node middle): "),
+        "{message}"
     );
+    let error = refusal(|graph| graph.node[1].domain = "com.example".into());
+    assert!(error.to_string().contains("- com.example.Relu (node "), "{error}");
+}
+
+#[test]
+fn all_unsupported_operators_are_listed_with_advice_before_anything_else() {
+    let error = refusal(|graph| {
+        graph.node[0].op_type = "DequantizeLinear".into();
+        graph.node[1].op_type = "If".into();
+        graph.node[2].op_type = "If".into();
+        graph.initializer.clear();
+        graph.node.iter_mut().for_each(|node| node.input.truncate(1));
+    });
+    let ImportError::UnsupportedOperators { operators } = &error else { panic!("{error}") };
+    let counts: Vec<(&str, usize)> = operators.iter().map(|one| (one.operator.as_str(), one.nodes)).collect();
+    assert_eq!(counts, [("DequantizeLinear", 1), ("If", 2)]);
+    let message = error.to_string();
+    assert!(
+        message.contains("float32 model before it is quantized") && message.contains("2 nodes"),
+        "{message}"
+    );
+}
+
+#[test]
+fn an_integer_weight_is_refused_and_not_silently_frozen() {
+    let mut whole = integers("layer_1.weight", &[1, 2, 3, 4, 5, 6]);
+    whole.dims = vec![3, 2];
+    let error = refusal(|graph| graph.initializer[0] = whole.clone());
+    let layer = "Gemm to layer_1.sum".to_owned();
+    assert_eq!(error, ImportError::IntegerWeight { tensor: "layer_1.weight".into(), node: layer.clone() });
+    // A weight that is computed from integers, as by hand-made quantization, is allowed and reported.
+    let model = changed(|graph| {
+        whole.name = "whole".into();
+        graph.initializer[0] = whole.clone();
+        graph.node.insert(0, node("Cast", &["whole"], "layer_1.weight", vec![integer("to", 1)]));
+    });
+    let expected = Remark::IntegerWeight { tensor: "whole".into(), node: layer };
+    assert_eq!(import(&model).unwrap().remarks(), [expected]);
 }
 
 #[test]

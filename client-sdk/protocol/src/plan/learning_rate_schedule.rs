@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::fault::Faults;
+use crate::limits::LEARNING_RATE_FACTORS_MAX;
 
 /// The factor of the learning rate in local step `s`, counted from 0 after the plan's warm-up.
 ///
@@ -54,6 +55,18 @@ impl LearningRateSchedule {
         *self == Self::Constant
     }
 
+    /// Lists the faults of explicit factors, which replace a schedule and a warm-up.
+    pub(super) fn list_factor_faults(&self, factors: &[f32], has_warmup: bool, faults: &mut Faults) {
+        let (field, count) = ("learning_rate_factors", factors.len() as f64);
+        if factors.len() > LEARNING_RATE_FACTORS_MAX {
+            faults.add(field, count, "at most 4096 (the number of factors)");
+        }
+        factors.iter().for_each(|factor| faults.expect_not_negative(field, *factor));
+        if !factors.is_empty() && (has_warmup || !self.is_constant()) {
+            faults.add(field, count, "empty with warmup_steps or a learning_rate_schedule");
+        }
+    }
+
     pub(super) fn list_faults(&self, faults: &mut Faults) {
         match *self {
             Self::Constant => {}
@@ -73,5 +86,15 @@ impl LearningRateSchedule {
                 faults.expect_positive("learning_rate_schedule.exponential.factor", factor);
             }
         }
+    }
+}
+
+/// Lists the faults of the first factor of a warm-up.
+pub(super) fn list_warmup_faults(steps: u32, from: Option<f32>, faults: &mut Faults) {
+    let Some(from) = from else { return };
+    if !(0.0..=1.0).contains(&from) {
+        faults.add("warmup_from", from.into(), "0 to 1");
+    } else if steps == 0 {
+        faults.add("warmup_from", from.into(), "absent without warmup_steps");
     }
 }

@@ -3,6 +3,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss,
     fault::{Faults, PlanError},
+    learning_rate_schedule::list_warmup_faults,
 };
 use crate::{
     NamePattern,
@@ -33,6 +34,18 @@ pub struct TrainingPlan {
     #[serde(default, skip_serializing_if = "is_zero")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = 0)))]
     pub warmup_steps: u32,
+    /// The factor of step 0 of the warm-up, from 0 to 1. The factor of step `s` is `warmup_from` + (1 −
+    /// `warmup_from`)·s / `warmup_steps`, so the first step after the warm-up is the first with the full learning rate. To
+    /// warm up as optax and Hugging Face's schedules do, set 0; as PyTorch's `LinearLR` does, set its `start_factor`. If it
+    /// is absent, the last step of the warm-up has the full learning rate already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "maximum" = 1, "examples" = [0.0])))]
+    pub warmup_from: Option<f32>,
+    /// The factor of the learning rate in each step, instead of a schedule and a warm-up. Use it for a schedule that you
+    /// compute yourself. The last factor applies to all later steps. Each factor is 0 or more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 4096), extend("default" = [], "examples" = [[0.1, 1.0, 0.5]])))]
+    pub learning_rate_factors: Vec<f32>,
     /// A limit on the gradient.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "norm": 1.0 }])))]
@@ -74,6 +87,11 @@ pub struct TrainingPlan {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = 64), extend("default" = [], "examples" = [["embedding.*"]])))]
     pub frozen: Vec<NamePattern>,
+    /// Patterns of tensor names. A tensor whose name matches one is trained, even if it matches `frozen` too, or is a
+    /// single number that is not trained by default. Each pattern must match at least one tensor.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 64), extend("default" = [], "examples" = [["head.*"]])))]
+    pub trained: Vec<NamePattern>,
     /// The treatment of the running statistics of batch normalisation.
     #[serde(default, skip_serializing_if = "RunningStatistics::is_default")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = "aggregate")))]
@@ -130,6 +148,8 @@ impl TrainingPlan {
             optimizer,
             learning_rate_schedule: LearningRateSchedule::Constant,
             warmup_steps: 0,
+            warmup_from: None,
+            learning_rate_factors: Vec::new(),
             gradient_clipping: None,
             example_privacy: None,
             epochs: 1,
@@ -139,6 +159,7 @@ impl TrainingPlan {
             accumulation_steps: 1,
             proximal_term: 0.0,
             frozen: Vec::new(),
+            trained: Vec::new(),
             statistics: RunningStatistics::Aggregate,
             precision: Precision::Single,
             memory_bytes_max: None,
@@ -164,6 +185,9 @@ impl TrainingPlan {
         self.loss.list_faults(&mut faults);
         self.optimizer.list_faults(&mut faults);
         self.learning_rate_schedule.list_faults(&mut faults);
+        list_warmup_faults(self.warmup_steps, self.warmup_from, &mut faults);
+        let has_warmup = self.warmup_steps > 0;
+        self.learning_rate_schedule.list_factor_faults(&self.learning_rate_factors, has_warmup, &mut faults);
         if let Some(clipping) = &self.gradient_clipping {
             clipping.list_faults(&mut faults);
         }
@@ -176,13 +200,15 @@ impl TrainingPlan {
             faults.add("gradient_clipping.per_example_norm", bound.into(), "absent with mixed precision");
         }
         faults.expect_not_negative("proximal_term", self.proximal_term);
-        if self.frozen.len() > FROZEN_PATTERNS_MAX {
-            faults.add("frozen", self.frozen.len() as f64, "a list of at most 64 patterns");
-        }
-        for pattern in &self.frozen {
-            let bytes = pattern.as_str().len();
-            if bytes == 0 || bytes > TENSOR_NAME_BYTES_MAX {
-                faults.add("frozen", bytes as f64, "patterns of 1 to 256 bytes each");
+        for (field, patterns) in [("frozen", &self.frozen), ("trained", &self.trained)] {
+            if patterns.len() > FROZEN_PATTERNS_MAX {
+                faults.add(field, patterns.len() as f64, "a list of at most 64 patterns");
+            }
+            for pattern in patterns {
+                let bytes = pattern.as_str().len();
+                if bytes == 0 || bytes > TENSOR_NAME_BYTES_MAX {
+                    faults.add(field, bytes as f64, "patterns of 1 to 256 bytes each");
+                }
             }
         }
         faults.expect_at_least_one("memory_bytes_max", self.memory_bytes_max.unwrap_or(u64::MAX));
@@ -334,6 +360,24 @@ mod tests {
             let plan = TrainingPlan { time_limit_seconds: Some(seconds), ..plan.clone() };
             assert_eq!(plan.validate().is_ok(), is_allowed, "{seconds}");
         }
+    }
+
+    #[test]
+    fn explicit_learning_rates_stand_alone_and_a_warmup_begins_somewhere_below_its_end() {
+        let plan = TrainingPlan::new(Loss::Hinge, LocalOptimizer::sgd(0.5));
+        let fields = |change: fn(&mut TrainingPlan)| -> Vec<&str> {
+            let mut plan = plan.clone();
+            change(&mut plan);
+            plan.faults().iter().map(|fault| fault.field).collect()
+        };
+        assert!(fields(|plan| plan.learning_rate_factors = vec![0.0, 1.0, 2.5]).is_empty());
+        assert_eq!(fields(|plan| plan.learning_rate_factors = vec![1.0, -0.5]), ["learning_rate_factors"]);
+        assert_eq!(fields(|plan| plan.learning_rate_factors = vec![1.0; 4097]), ["learning_rate_factors"]);
+        let both = |plan: &mut TrainingPlan| (plan.learning_rate_factors, plan.warmup_steps) = (vec![1.0], 2);
+        assert_eq!(fields(both), ["learning_rate_factors"]);
+        assert!(fields(|plan| (plan.warmup_from, plan.warmup_steps) = (Some(0.0), 2)).is_empty());
+        assert_eq!(fields(|plan| (plan.warmup_from, plan.warmup_steps) = (Some(1.5), 2)), ["warmup_from"]);
+        assert_eq!(fields(|plan| plan.warmup_from = Some(0.5)), ["warmup_from"]);
     }
 
     #[test]

@@ -39,6 +39,8 @@ fn text(inspection: &Inspection) -> String {
         String::new(),
         table(["TENSOR", "SHAPE", "ROLE", "ELEMENTS"], inspection.parameters.iter().map(row)),
         String::new(),
+        format!("trained     {} elements", inspection.trained_elements),
+        inspection.remarks.iter().map(|remark| format!("note        {}\n", remark.text)).collect(),
         format!("a step of {} examples", inspection.batch_size),
         format!("  forward   {}", cost(&inspection.forward)),
         format!("  training  {}", cost(&inspection.step)),

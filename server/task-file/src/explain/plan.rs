@@ -27,7 +27,14 @@ pub(super) fn training(plan: &TrainingPlan) -> Vec<String> {
             .map(|text| format!("The learning rate {text} within an assignment.")),
     );
     if plan.warmup_steps > 0 {
-        said.push(format!("Before that, it rises over {}.", count(plan.warmup_steps.into(), "step")));
+        let from = plan.warmup_from.map(|from| format!(" from {from} times its value")).unwrap_or_default();
+        said.push(format!("Before that, it rises{from} over {}.", count(plan.warmup_steps.into(), "step")));
+    }
+    if let Some(last) = plan.learning_rate_factors.last() {
+        let steps = count(plan.learning_rate_factors.len() as u64, "step");
+        said.push(format!(
+            "The first {steps} of an assignment each have a factor of the learning rate; later ones have {last}."
+        ));
     }
     said.extend(plan.gradient_clipping.map(|one| clipping(one, plan.example_privacy)));
     if plan.proximal_term > 0.0 {
@@ -45,6 +52,10 @@ pub(super) fn training(plan: &TrainingPlan) -> Vec<String> {
     if !plan.frozen.is_empty() {
         let patterns: Vec<&str> = plan.frozen.iter().map(|pattern| pattern.as_str()).collect();
         said.push(format!("Tensors named {} keep their values and are not sent.", patterns.join(", ")));
+    }
+    if !plan.trained.is_empty() {
+        let patterns: Vec<&str> = plan.trained.iter().map(|pattern| pattern.as_str()).collect();
+        said.push(format!("Tensors named {} are trained in any case.", patterns.join(", ")));
     }
     said.extend(match plan.statistics {
         RunningStatistics::Aggregate => None,

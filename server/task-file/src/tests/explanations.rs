@@ -39,6 +39,22 @@ fn a_synchronous_task_is_told_with_its_numbers() {
 }
 
 #[test]
+fn explicit_choices_of_tensors_and_rates_are_told() {
+    let text = explained(&TASK.replace(
+        "epochs = 1",
+        "epochs = 1\nfrozen = [\"*\"]\ntrained = [\"head.*\"]\nlearning_rate_factors = [0.5, 1.0, 0.25]",
+    ));
+    for sentence in [
+        "Tensors named head.* are trained in any case.",
+        "The first 3 steps of an assignment each have a factor of the learning rate; later ones have 0.25.",
+    ] {
+        assert!(text.contains(sentence), "{sentence}\n\n{text}");
+    }
+    let text = explained(&TASK.replace("epochs = 1", "epochs = 1\nwarmup_steps = 4\nwarmup_from = 0.0"));
+    assert!(text.contains("Before that, it rises from 0 times its value over 4 steps."), "{text}");
+}
+
+#[test]
 fn what_is_frozen_does_not_travel() {
     let size = ModelSize { parameters: 1000, trained: 100, model_bytes: 5000 };
     let paragraphs = explain::explain(&described(TASK), Some(size));

@@ -18,6 +18,8 @@ fn descriptions() -> Vec<Value> {
             let mut value = sample::of_form(&task, 0);
             value[section] = sample::of_form(&Form::Kinds(vec![kind.clone()]), 0);
             value["stop"] = json!({ "rounds": 1 });
+            // `warmup_from` needs a warm-up.
+            value["plan"]["warmup_steps"] = json!(1);
             found.push(value);
         }
     }

@@ -3,7 +3,7 @@
 
 use super::{Trainer, write_starting_state};
 use crate::examples::Examples;
-use crate::fit::{check_examples, check_weights};
+use crate::fit::{check_fit, check_weights};
 use crate::metrics::Metrics;
 use crate::train::TrainError;
 use crate::train::batches::full_batch;
@@ -26,7 +26,7 @@ impl Trainer {
     ) -> Result<(), TrainError> {
         let model = &self.processor.source().model;
         check_weights(model, starting_weights)?;
-        let layout = check_examples(model.input_shape(), model.output_shape(), examples, self.plan.loss)?;
+        let layout = check_fit(model, examples, self.plan.loss)?;
         if examples.is_empty() {
             return Err(TrainError::NoExamples);
         }

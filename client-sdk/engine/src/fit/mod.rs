@@ -1,7 +1,10 @@
 //! Checks whether examples and weights match a model and a loss.
 
+mod error;
+
+pub use error::FitError;
 use folkmoot_graph::vectorised;
-use folkmoot_onnx::ParameterSpec;
+use folkmoot_onnx::{FinalActivation, ParameterSpec};
 use folkmoot_protocol::{Loss, NamePattern};
 
 use crate::examples::{Examples, Labels};
@@ -11,90 +14,73 @@ use crate::model::Model;
 /// The maximum deviation from 1 of the sum of a target distribution. Files often round the shares to a few digits.
 const DISTRIBUTION_TOLERANCE: f32 = 1e-3;
 
-/// Why examples or weights do not match a model and a plan.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum FitError {
-    /// The number of weights differs from the number of the model's parameters.
-    #[error("the model has {expected} parameters, but {found} weights were given")]
-    WeightCount {
-        /// [`Model::parameter_count`].
-        expected: usize,
-        /// The number of weights given.
-        found: usize,
-    },
-    /// A weight is NaN or infinite.
-    #[error("weight {index} is NaN or infinite")]
-    WeightNotFinite {
-        /// The weight's position in schema order.
-        index: usize,
-    },
-    /// The features do not have the shape of the model's input.
-    #[error(
-        "the model expects features of shape {expected:?} (or flattened), but the examples have shape {found:?}"
-    )]
-    FeatureShape {
-        /// [`Model::input_shape`].
-        expected: Vec<usize>,
-        /// [`Examples::feature_shape`].
-        found: Vec<usize>,
-    },
-    /// The loss needs another kind of labels.
-    #[error("{loss} needs {needed}")]
-    LabelKind {
-        /// The name of the loss in a plan.
-        loss: &'static str,
-        /// The required kind of labels.
-        needed: &'static str,
-    },
-    /// The loss cannot compare the model's output with the labels, because their shapes differ.
-    #[error("the model's output has shape {output:?}, which does not match {labels}")]
-    OutputShape {
-        /// [`Model::output_shape`].
-        output: Vec<usize>,
-        /// A description of the labels.
-        labels: String,
-    },
-    /// A class number is too large.
-    #[error("example {row} has class {class}, but the model's classes are 0 to {class_max}")]
-    ClassOutOfRange {
-        /// The example, counted from 0.
-        row: usize,
-        /// The example's class number.
-        class: u32,
-        /// The maximum class number.
-        class_max: usize,
-    },
-    /// A target is outside the range that the loss allows.
-    #[error("example {row} has the target {value}; {loss} needs {needed}")]
-    TargetOutOfRange {
-        /// The example, counted from 0.
-        row: usize,
-        /// The target value. If the targets should be a distribution but do not add up to 1, their sum.
-        value: f32,
-        /// The name of the loss in a plan.
-        loss: &'static str,
-        /// The allowed targets.
-        needed: &'static str,
-    },
-    /// A pattern of frozen tensors matches no parameter.
-    #[error("no parameter's name matches the frozen pattern `{pattern}`; the nearest is `{nearest}`")]
-    FrozenPattern {
-        /// The pattern.
-        pattern: String,
-        /// The most similar parameter name.
-        nearest: String,
-    },
-    /// Every tensor is frozen, or the loss depends on none.
-    #[error("there is nothing to train: the loss does not depend on any parameter that is not frozen")]
-    NothingToTrain,
-    /// The plan requires per-example clipping, but the model has batch normalisation, through which the examples of a
-    /// batch influence each other.
-    #[error(
-        "gradient_clipping.per_example_norm cannot be used with batch normalisation, which mixes the examples of a \
-         batch"
-    )]
-    MixedExamples,
+impl Model {
+    /// Checks that the model does not end with a function that the loss contains, such as a softmax.
+    ///
+    /// # Errors
+    /// Returns [`FitError::FinalActivation`].
+    pub fn check_loss(&self, loss: Loss) -> Result<(), FitError> {
+        check_loss(self, loss)
+    }
+
+    /// Checks that examples and a loss match the model, as every training and evaluation does.
+    ///
+    /// # Errors
+    /// Returns a [`FitError`] that names the mismatch.
+    pub fn check_examples(&self, examples: &Examples, loss: Loss) -> Result<(), FitError> {
+        check_fit(self, examples, loss).map(|_| ())
+    }
+}
+
+/// Checks that a loss and examples match a model, and returns how to read the labels.
+///
+/// # Errors
+/// Returns a [`FitError`] that names the mismatch.
+pub(crate) fn check_fit(model: &Model, examples: &Examples, loss: Loss) -> Result<Layout, FitError> {
+    check_loss(model, loss)?;
+    let layout = check_examples(model.input_shape(), model.output_shape(), examples, loss)?;
+    check_lookups(model, examples.features())?;
+    Ok(layout)
+}
+
+/// Checks that a model does not end with a function that the loss contains.
+///
+/// # Errors
+/// Returns [`FitError::FinalActivation`].
+pub(crate) fn check_loss(model: &Model, loss: Loss) -> Result<(), FitError> {
+    let contains_softmax = matches!(loss, Loss::SoftmaxCrossEntropy | Loss::KlDivergence);
+    let activation = match model.final_activation() {
+        Some(FinalActivation::Softmax) if contains_softmax || loss == Loss::BinaryCrossEntropy => "Softmax",
+        Some(FinalActivation::Sigmoid) if loss == Loss::BinaryCrossEntropy => "Sigmoid",
+        _ => return Ok(()),
+    };
+    Err(FitError::FinalActivation { activation, loss: loss.name() })
+}
+
+/// Checks that features by which a model looks up rows of a table stand for rows. `features` are row-major.
+///
+/// # Errors
+/// Returns [`FitError::NoSuchRow`] for the first feature that does not.
+pub(crate) fn check_lookups(model: &Model, features: &[f32]) -> Result<(), FitError> {
+    let lookups = &model.lookups().checked;
+    if lookups.is_empty() {
+        return Ok(());
+    }
+    for (row, features) in features.chunks_exact(model.input_shape().iter().product()).enumerate() {
+        if let Some(lookup) = lookups.iter().find(|lookup| lookup.row(features[lookup.column]).is_none()) {
+            let last = lookup.rows - 1;
+            let needed = match (lookup.scale == 1.0, lookup.offset) {
+                (true, 0.0) => format!("a whole number from 0 to {last}"),
+                _ => format!(
+                    "such that {} times it, plus {}, is a whole number from 0 to {last}",
+                    lookup.scale, lookup.offset
+                ),
+            };
+            let column = lookup.column;
+            return Err(FitError::NoSuchRow { row, column, value: features[column], needed });
+        }
+    }
+    Ok(())
 }
 
 /// Checks that examples match the shapes of a model and a loss, and returns how to read the labels.
@@ -219,7 +205,7 @@ pub(crate) fn check_weights(model: &Model, weights: &[f32]) -> Result<(), FitErr
     Err(FitError::WeightNotFinite { index })
 }
 
-/// Returns for each parameter whether one of the patterns matches its name.
+/// Returns for each parameter whether one of the patterns of frozen tensors matches its name.
 ///
 /// # Errors
 /// Returns [`FitError::FrozenPattern`] for a pattern without a match, with the most similar name.
@@ -227,17 +213,35 @@ pub(crate) fn frozen_parameters(
     parameters: &[ParameterSpec],
     patterns: &[NamePattern],
 ) -> Result<Vec<bool>, FitError> {
+    matching(parameters, patterns, |pattern, nearest| FitError::FrozenPattern { pattern, nearest })
+}
+
+/// Returns for each parameter whether one of the patterns of trained tensors matches its name.
+///
+/// # Errors
+/// Returns [`FitError::TrainedPattern`] for a pattern without a match, with the most similar name.
+pub(crate) fn trained_parameters(
+    parameters: &[ParameterSpec],
+    patterns: &[NamePattern],
+) -> Result<Vec<bool>, FitError> {
+    matching(parameters, patterns, |pattern, nearest| FitError::TrainedPattern { pattern, nearest })
+}
+
+fn matching(
+    parameters: &[ParameterSpec],
+    patterns: &[NamePattern],
+    unmatched: impl Fn(String, String) -> FitError,
+) -> Result<Vec<bool>, FitError> {
     for pattern in patterns {
         if !parameters.iter().any(|spec| pattern.matches(&spec.name)) {
             let likeness = |name: &str| strsim::jaro_winkler(pattern.as_str(), name);
             let names = parameters.iter().map(|spec| spec.name.as_str());
             let nearest = names.max_by(|a, b| likeness(a).total_cmp(&likeness(b))).unwrap_or_default();
-            let (pattern, nearest) = (pattern.as_str().to_owned(), nearest.to_owned());
-            return Err(FitError::FrozenPattern { pattern, nearest });
+            return Err(unmatched(pattern.as_str().to_owned(), nearest.to_owned()));
         }
     }
-    let is_frozen = |spec: &ParameterSpec| patterns.iter().any(|pattern| pattern.matches(&spec.name));
-    Ok(parameters.iter().map(is_frozen).collect())
+    let is_matched = |spec: &ParameterSpec| patterns.iter().any(|pattern| pattern.matches(&spec.name));
+    Ok(parameters.iter().map(is_matched).collect())
 }
 
 #[cfg(test)]

@@ -1,0 +1,121 @@
+//! The mismatches of examples, weights, models and plans.
+
+/// Why examples or weights do not match a model and a plan.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FitError {
+    /// The number of weights differs from the number of the model's parameters.
+    #[error("the model has {expected} parameters, but {found} weights were given")]
+    WeightCount {
+        /// [`Model::parameter_count`](crate::Model::parameter_count).
+        expected: usize,
+        /// The number of weights given.
+        found: usize,
+    },
+    /// A weight is NaN or infinite.
+    #[error("weight {index} is NaN or infinite")]
+    WeightNotFinite {
+        /// The weight's position in schema order.
+        index: usize,
+    },
+    /// The features do not have the shape of the model's input.
+    #[error(
+        "the model expects features of shape {expected:?} (or flattened), but the examples have shape {found:?}"
+    )]
+    FeatureShape {
+        /// [`Model::input_shape`](crate::Model::input_shape).
+        expected: Vec<usize>,
+        /// [`Examples::feature_shape`](crate::Examples::feature_shape).
+        found: Vec<usize>,
+    },
+    /// The loss needs another kind of labels.
+    #[error("{loss} needs {needed}")]
+    LabelKind {
+        /// The name of the loss in a plan.
+        loss: &'static str,
+        /// The required kind of labels.
+        needed: &'static str,
+    },
+    /// The loss cannot compare the model's output with the labels, because their shapes differ.
+    #[error("the model's output has shape {output:?}, which does not match {labels}")]
+    OutputShape {
+        /// [`Model::output_shape`](crate::Model::output_shape).
+        output: Vec<usize>,
+        /// A description of the labels.
+        labels: String,
+    },
+    /// A class number is too large.
+    #[error("example {row} has class {class}, but the model's classes are 0 to {class_max}")]
+    ClassOutOfRange {
+        /// The example, counted from 0.
+        row: usize,
+        /// The example's class number.
+        class: u32,
+        /// The maximum class number.
+        class_max: usize,
+    },
+    /// A target is outside the range that the loss allows.
+    #[error("example {row} has the target {value}; {loss} needs {needed}")]
+    TargetOutOfRange {
+        /// The example, counted from 0.
+        row: usize,
+        /// The target value. If the targets should be a distribution but do not add up to 1, their sum.
+        value: f32,
+        /// The name of the loss in a plan.
+        loss: &'static str,
+        /// The allowed targets.
+        needed: &'static str,
+    },
+    /// A pattern of frozen tensors matches no parameter.
+    #[error("no parameter's name matches the frozen pattern `{pattern}`; the nearest is `{nearest}`")]
+    FrozenPattern {
+        /// The pattern.
+        pattern: String,
+        /// The most similar parameter name.
+        nearest: String,
+    },
+    /// A pattern of trained tensors matches no parameter.
+    #[error("no parameter's name matches the trained pattern `{pattern}`; the nearest is `{nearest}`")]
+    TrainedPattern {
+        /// The pattern.
+        pattern: String,
+        /// The most similar parameter name.
+        nearest: String,
+    },
+    /// The model ends with a function that the loss contains.
+    #[error(
+        "the model ends with {activation}, and the loss {loss} contains its own: it would be applied twice. Remove the \
+         {activation} from the end of the model, so that its output are logits"
+    )]
+    FinalActivation {
+        /// The operator.
+        activation: &'static str,
+        /// The name of the loss in a plan.
+        loss: &'static str,
+    },
+    /// A feature by which the model looks up a row of a table is no position of a row.
+    #[error(
+        "example {row} has {value} in feature column {column}, but the model looks up a row of a table with it: it must \
+         be {needed}"
+    )]
+    NoSuchRow {
+        /// The example, counted from 0.
+        row: usize,
+        /// The feature's position in the flat example, counted from 0.
+        column: usize,
+        /// The feature.
+        value: f32,
+        /// The allowed values.
+        needed: String,
+    },
+    /// Every tensor is frozen, or the loss depends on none.
+    #[error("there is nothing to train: the loss does not depend on any parameter that is not frozen")]
+    NothingToTrain,
+    /// The plan requires per-example clipping, but the model has batch normalisation, through which the examples of a
+    /// batch influence each other.
+    #[error(
+        "gradient_clipping.per_example_norm cannot be used with batch normalisation, which mixes the examples of a \
+         batch"
+    )]
+    MixedExamples,
+}
