@@ -12,6 +12,7 @@ mod example_privacy;
 mod export;
 mod fuzz;
 mod gpu;
+mod meant;
 mod memory;
 mod onnx_backend;
 mod outer_products;

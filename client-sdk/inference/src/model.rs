@@ -60,7 +60,7 @@ impl InferenceModel {
     }
 
     fn load(bytes: &[u8]) -> TractResult<Self> {
-        let model = onnx().model_for_read(&mut &bytes[..])?;
+        let model = reader().model_for_read(&mut &bytes[..])?;
         let input_shape = fixed_dims(model.input_fact(0)?)?;
         if model.nodes().iter().any(|node| RECURRENT.contains(&&*node.op.name())) {
             let (runnable, output_shape) = compile(model, &input_shape, Some(1))?;
@@ -81,7 +81,7 @@ impl InferenceModel {
         if let Some((_, runnable)) = kept.iter().find(|(size, _)| *size == rows) {
             return Ok(runnable.clone());
         }
-        let model = onnx().model_for_read(&mut &onnx_bytes[..])?;
+        let model = reader().model_for_read(&mut &onnx_bytes[..])?;
         let (runnable, _) = compile(model, &self.input_shape, Some(rows))?;
         if kept.len() == BATCH_SIZES_KEPT {
             kept.remove(0);
@@ -150,6 +150,12 @@ impl InferenceModel {
         let (inputs, outputs) = (&self.input_shape, &self.output_shape);
         evaluate_predictions(inputs, outputs, examples, loss, |features, rows| self.predict(features, rows))
     }
+}
+
+/// Returns tract's reader. It infers all shapes from the input's: those that an exporter wrote name the batch in its own
+/// way, for example `batch`, which contradicts the size that the model is compiled for.
+fn reader() -> tract_onnx::model::Onnx {
+    onnx().with_ignore_value_info(true).with_ignore_output_shapes(true)
 }
 
 /// Optimises a model for one batch size or for any. Returns it with the shape of one example's output.

@@ -95,3 +95,23 @@ fn a_model_can_be_shared_between_threads() {
     is_shared::<InferenceModel>();
     is_shared::<InferenceError>();
 }
+
+#[test]
+fn a_batch_with_any_name_is_read_before_and_after_training() {
+    for name in ["normalised", "named_batch"] {
+        let path = format!("{}/../../tests/engine/exported/{name}.onnx", env!("CARGO_MANIFEST_DIR"));
+        let onnx = std::fs::read(path).unwrap();
+        let model = Model::from_onnx(&onnx, &ImportLimits::default()).unwrap();
+        let weights: Vec<f32> = model.initial_weights().iter().map(|weight| weight + 0.125).collect();
+        let width = model.input_shape()[0];
+        let features: Vec<f32> = (0..3 * width).map(|index| (index % 5) as f32 - 2.0).collect();
+        let trained = model.export_onnx(&weights).unwrap();
+        for (onnx, weights) in [(onnx, model.initial_weights()), (trained, weights)] {
+            let theirs = InferenceModel::from_onnx(&onnx).unwrap().predict(&features, 3).unwrap();
+            let ours = model.predict(&weights, &features, 3).unwrap();
+            for (ours, theirs) in ours.iter().zip(&theirs) {
+                assert!((ours - theirs).abs() < 1e-4 * theirs.abs().max(1.0), "{name}: {ours} and {theirs}");
+            }
+        }
+    }
+}

@@ -123,10 +123,14 @@ fn check_device_rules(rules: &[DeviceRule]) -> Result<(), String> {
 pub fn trained_part(plan: &Plan, model: &Model) -> Result<TrainedPart, WorkError> {
     let unsupported = |detail: String| WorkError::new(AbortReason::PlanUnsupported, detail);
     let part = TrainedPart::of(model, &plan.training).map_err(|error| unsupported(error.to_string()))?;
-    if part.schema() == plan.schema {
-        return Ok(part);
+    match part.difference_from(&plan.schema) {
+        None => Ok(part),
+        // Versions may differ in what they train, for example in constants that an exporter wrote as weights.
+        Some(difference) => Err(unsupported(format!(
+            "the plan's schema does not match the tensors that this version of the client would train: {difference}; \
+             update the client or create the task again"
+        ))),
     }
-    Err(unsupported("the plan's schema does not match the tensors that it trains".to_owned()))
 }
 
 /// Reads the weights, or the parts that replace them, and completes them to the weights of the whole model.

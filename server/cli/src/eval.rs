@@ -1,5 +1,6 @@
 use std::path::PathBuf;
 
+use folkmoot_engine::{ImportLimits, Model};
 use folkmoot_inference::InferenceModel;
 use folkmoot_protocol::{ClassReport, Metric, MetricValues};
 use serde::Serialize;
@@ -53,6 +54,12 @@ fn evaluate(path: &PathBuf, examples: &ExamplesArgs) -> Result<Evaluation, CliEr
     let model = InferenceModel::from_onnx(&onnx).map_err(failed)?;
     let examples = examples.read()?;
     let loss = model.default_loss(examples.labels());
+    // tract reads more models than the engine, but does not look for a softmax that the loss repeats, or for an id that
+    // is no row of a table.
+    if let Ok(own) = Model::from_onnx(&onnx, &ImportLimits::default()) {
+        own.check_examples(&examples, loss)
+            .map_err(|error| CliError::new(format!("{}: {error}", path.display())))?;
+    }
     let evaluation = model.evaluate_in_detail(&examples, loss).map_err(failed)?;
     let metrics = evaluation.values();
     Ok(Evaluation {

@@ -120,6 +120,78 @@ fn every_example_model_passes_its_check() {
     }
 }
 
+/// Returns the path of a model that other programs wrote.
+fn exported(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/engine/exported").join(name);
+    path.to_str().expect("the path of the repository is text").to_owned()
+}
+
+#[test]
+fn a_check_passes_only_what_it_compared() {
+    // A dynamic batch with a name, and tensors that the exporter merged.
+    let checked = json(&["check", &exported("normalised.onnx")]);
+    assert_eq!((&checked["verdict"], &checked["passed"]), (&"passed".into(), &true.into()), "{checked}");
+    assert_eq!(checked["gradient"]["trained_elements"], 300);
+    let kinds: Vec<&str> = checked["remarks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|remark| remark["kind"].as_str().unwrap())
+        .collect();
+    assert!(!kinds.is_empty() && kinds.iter().all(|kind| *kind == "separated"), "{kinds:?}");
+    // Rows at positions that are computed from the features are not looked for.
+    let checked = json(&["check", &exported("positions.onnx")]);
+    assert_eq!(
+        (&checked["verdict"], &checked["passed"]),
+        (&"not_checked".into(), &false.into()),
+        "{checked}"
+    );
+    let text = engine(&["check", &exported("positions.onnx")]).stdout;
+    let text = String::from_utf8_lossy(&text).into_owned();
+    assert!(text.contains("not checked: the rows") && text.contains("NOT CHECKED in full"), "{text}");
+    // A threshold is no weight.
+    let output = engine(&["check", &exported("threshold.onnx")]);
+    let (text, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains("the plan trains threshold, but the loss does not depend on it"), "{text}");
+    assert!(!output.status.success() && error.contains("the check failed"), "{error}");
+}
+
+#[test]
+fn neither_a_check_nor_an_evaluation_accepts_a_softmax_that_the_loss_repeats() {
+    let folder = tempfile::tempdir().unwrap();
+    let (model, data) = (folder.path().join("softmax.onnx"), folder.path().join("data.csv"));
+    let onnx = folkmoot_engine::onnx::build::mlp_followed_by(&[2, 3], 1, &["Softmax"]);
+    std::fs::write(&model, onnx).unwrap();
+    std::fs::write(&data, "a,b,label\n0.5,1.5,2\n").unwrap();
+    let [model, data] = [&model, &data].map(|path| path.to_str().unwrap());
+    let expected = "the model ends with Softmax, and the loss softmax_cross_entropy contains its own";
+    for command in [&["check"][..], &["inspect"], &["train"]] {
+        let data: &[&str] = if command == ["train"] { &["--data", data] } else { &[] };
+        let message = refusal(&[command, &[model], data].concat());
+        assert!(message.contains(expected), "{command:?}: {message}");
+    }
+    let message = evaluation_refusal(model, data);
+    assert!(message.contains(expected), "{message}");
+}
+
+#[test]
+fn an_evaluation_refuses_an_id_that_is_no_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data.csv");
+    std::fs::write(&data, "user,item,label\n0,0,1\n0,2.5,0\n").unwrap();
+    let model = example("models/recommender.onnx");
+    let message = evaluation_refusal(model.to_str().unwrap(), data.to_str().unwrap());
+    assert!(message.contains("example 1 has 2.5 in feature column 1"), "{message}");
+}
+
+fn evaluation_refusal(model: &str, data: &str) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_folkmoot"));
+    let output =
+        command.args(["eval", model, "--data", data]).output().expect("the binary was built for this test");
+    assert!(!output.status.success());
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
 #[test]
 fn a_model_is_trained_and_written() {
     let folder = tempfile::tempdir().unwrap();

@@ -18,7 +18,9 @@ pub fn render(cases: &[Case], version: &str) -> String {
          operator tests (Python package `onnx` {version}): {passed} pass and {} are refused. A passed test\n\
          counts for every operator in it, a refused test only for the operator that caused the refusal.\n\
          \n\
-         If a model uses anything else, the import fails and names the node. The executor decides the\n\
+         If a model uses anything else, the import fails and lists all such operators, each with what to do\n\
+         about it. The [README of `folkmoot-onnx`](../client-sdk/onnx/README.md#what-is-trained) says which\n\
+         tensors of a model are trained, and `folkmoot engine inspect` shows it. The executor decides the\n\
          precision of numbers, whatever type the model names: half-precision floats are not rounded to half\n\
          precision, and integers do not wrap around. Settings (shapes, axes, starts, padding, repetitions, the\n\
          bounds of `Range`) must be known when the batch size is known. They may be computed from `Shape`.\n\

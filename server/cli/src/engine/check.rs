@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use folkmoot_engine::{GradientCheck, Model};
+use folkmoot_engine::{GradientCheck, InspectedRemark, Inspection, Model};
 use folkmoot_inference::InferenceModel;
 use serde::Serialize;
 
@@ -29,14 +29,32 @@ pub struct Args {
     output: OutputArgs,
 }
 
+/// The result of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Verdict {
+    /// Everything was compared, and all differences are small.
+    Passed,
+    /// A difference is too large, or a trained tensor has no gradient.
+    Failed,
+    /// No difference is too large, but something could not be compared.
+    NotChecked,
+}
+
 #[derive(Serialize)]
 struct Checked {
     /// The largest difference between the outputs of the engine and of tract, relative to the largest output. `None`
-    /// if tract cannot read the model.
+    /// if they could not be compared.
     output_difference: Option<f64>,
-    /// The reason why tract cannot read the model.
+    /// The reason why tract cannot read or run the model.
     tract: Option<String>,
     gradient: GradientCheck,
+    /// The decisions about the model's tensors that its author may not expect.
+    remarks: Vec<InspectedRemark>,
+    /// The parts of the model that the comparisons do not cover.
+    not_checked: Vec<String>,
+    verdict: Verdict,
+    /// `true` if the verdict is `passed`.
     passed: bool,
 }
 
@@ -48,44 +66,117 @@ pub fn run(args: &Args) -> Result<(), CliError> {
     let (onnx, model) = read_model(&args.model)?;
     let plan = args.plan.read(&model)?;
     let gradient = GradientCheck::new(&model, &plan, args.seed).map_err(failed(&args.model))?;
-    let (output_difference, tract) = match InferenceModel::from_onnx(&onnx) {
-        Ok(inference) => (Some(compare(&model, &inference).map_err(failed(&args.model))?), None),
-        Err(error) => (None, Some(error.to_string())),
-    };
-    let passed = gradient.largest_difference <= GRADIENT_TOLERANCE
-        && output_difference.is_none_or(|difference| difference <= OUTPUT_TOLERANCE);
-    let checked = Checked { output_difference, tract, gradient, passed };
+    let inspection = Inspection::new(&model, &plan).map_err(failed(&args.model))?;
+    let inference = InferenceModel::from_onnx(&onnx).map_err(|error| error.to_string());
+    let (output_difference, tract) =
+        match inference.and_then(|inference| compare(&model, &inference, args.seed)) {
+            Ok(difference) => (Some(difference), None),
+            Err(reason) => (None, Some(reason)),
+        };
+    let not_checked = not_checked(&model, tract.as_deref());
+    let verdict = verdict(&gradient, output_difference, &not_checked);
+    let (remarks, passed) = (inspection.remarks, verdict == Verdict::Passed);
+    let checked = Checked { output_difference, tract, gradient, remarks, not_checked, verdict, passed };
     args.output.print(&checked, text)?;
-    match checked.passed {
-        true => Ok(()),
-        false => Err(CliError::new(format!("{}: the check failed", args.model.display()))),
+    match checked.verdict {
+        Verdict::Failed => Err(CliError::new(format!("{}: the check failed", args.model.display()))),
+        Verdict::Passed | Verdict::NotChecked => Ok(()),
     }
 }
 
+fn verdict(gradient: &GradientCheck, output_difference: Option<f64>, not_checked: &[String]) -> Verdict {
+    let is_wrong = gradient.largest_difference > GRADIENT_TOLERANCE
+        || !gradient.without_gradient.is_empty()
+        || output_difference.is_some_and(|difference| difference > OUTPUT_TOLERANCE);
+    match (is_wrong, not_checked.is_empty()) {
+        (true, _) => Verdict::Failed,
+        (false, true) => Verdict::Passed,
+        (false, false) => Verdict::NotChecked,
+    }
+}
+
+/// Lists what the comparisons do not cover.
+fn not_checked(model: &Model, tract: Option<&str>) -> Vec<String> {
+    let mut not_checked = Vec::new();
+    not_checked.extend(tract.map(|reason| format!("the output, because tract cannot compute it: {reason}")));
+    if model.lookups().has_unchecked {
+        let text = "the rows that the model looks up at positions that it computes from the features; a position out of \
+                    range reads the nearest row";
+        not_checked.push(text.to_owned());
+    }
+    not_checked
+}
+
 /// Runs both implementations on synthetic examples and returns the largest relative difference.
-fn compare(model: &Model, inference: &InferenceModel) -> Result<f64, String> {
-    let width: usize = model.input_shape().iter().product();
-    // Small whole numbers are valid as pixels, measurements and table rows.
-    let features: Vec<f32> = (0..ROWS * width).map(|index| (index * 7 % 5) as f32).collect();
+fn compare(model: &Model, inference: &InferenceModel, seed: u64) -> Result<f64, String> {
+    let features = model.synthetic_features(ROWS, seed);
     let own = model.predict(&model.initial_weights(), &features, ROWS).map_err(|error| error.to_string())?;
     let theirs = inference.predict(&features, ROWS).map_err(|error| error.to_string())?;
+    if own.len() != theirs.len() {
+        return Err(format!("tract computes {} outputs instead of {}", theirs.len(), own.len()));
+    }
     let largest = theirs.iter().fold(1e-12f64, |largest, y| largest.max(f64::from(y.abs())));
     let differences = own.iter().zip(&theirs).map(|(own, theirs)| f64::from((own - theirs).abs()) / largest);
-    Ok(differences.fold(0.0, f64::max))
+    // A number that is NaN counts as the largest possible difference.
+    let worst = |largest: f64, found: f64| if found.is_nan() { f64::INFINITY } else { largest.max(found) };
+    Ok(differences.fold(0.0, worst))
 }
 
 fn text(checked: &Checked) -> String {
-    let output = match (checked.output_difference, &checked.tract) {
-        (Some(difference), _) => format!("{difference:.1e} of the largest output"),
-        (None, Some(reason)) => format!("not compared: {reason}"),
-        (None, None) => "not compared".into(),
+    let output = match checked.output_difference {
+        Some(difference) => format!("{difference:.1e} of the largest output"),
+        None => "not checked".into(),
     };
+    let gradient = &checked.gradient;
+    let still = gradient.without_gradient.iter().map(|name| {
+        format!(
+            "fault  the plan trains {name}, but the loss does not depend on it; add its name to `frozen`\n"
+        )
+    });
+    let notes = checked.remarks.iter().map(|remark| format!("note   {}\n", remark.text));
+    let open = checked.not_checked.iter().map(|what| format!("open   not checked: {what}\n"));
     format!(
         "output against tract                  {output}\n\
-         gradient against finite differences   {:.1e} along {} directions\n\
-         {}",
-        checked.gradient.largest_difference,
-        checked.gradient.directions,
-        if checked.passed { "passed" } else { "FAILED" }
+         gradient against finite differences   {:.1e} along {} directions of {} trained elements\n{}{}",
+        gradient.largest_difference,
+        gradient.directions,
+        gradient.trained_elements,
+        still.chain(notes).chain(open).collect::<String>(),
+        match checked.verdict {
+            Verdict::Passed => "passed",
+            Verdict::Failed => "FAILED",
+            Verdict::NotChecked => "NOT CHECKED in full; what was compared agrees",
+        }
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use folkmoot_engine::{ImportLimits, onnx::build::mlp};
+
+    use super::*;
+
+    #[test]
+    fn only_a_complete_comparison_without_a_difference_passes() {
+        let gradient = |largest_difference| GradientCheck {
+            directions: 8,
+            largest_difference,
+            trained_elements: 9,
+            without_gradient: Vec::new(),
+        };
+        let good = gradient(GRADIENT_TOLERANCE / 2.0);
+        let model = Model::from_onnx(&mlp(&[2, 3], 1), &ImportLimits::default()).unwrap();
+        let complete = not_checked(&model, None);
+        assert_eq!(verdict(&good, Some(0.0), &complete), Verdict::Passed);
+        let without_tract = not_checked(&model, Some("no such operator"));
+        assert_eq!(verdict(&good, None, &without_tract), Verdict::NotChecked);
+        for wrong in [
+            verdict(&gradient(f64::INFINITY), Some(0.0), &complete),
+            verdict(&gradient(2.0 * GRADIENT_TOLERANCE), None, &without_tract),
+            verdict(&good, Some(f64::INFINITY), &complete),
+            verdict(&GradientCheck { without_gradient: vec!["mask".into()], ..good }, Some(0.0), &complete),
+        ] {
+            assert_eq!(wrong, Verdict::Failed);
+        }
+    }
 }

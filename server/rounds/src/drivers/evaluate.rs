@@ -82,10 +82,10 @@ pub async fn measure_centrally(
     let (onnx, weights) =
         (coordinator.blobs.get(task.model).await?, coordinator.blobs.get(version.weights).await?);
     let examples = coordinator.blobs.get(data).await?;
-    let plan = task.description.plan.clone();
+    let (plan, schema) = (task.description.plan.clone(), task.schema.clone());
     let measured = tokio::task::spawn_blocking(move || -> Result<folkmoot_engine::Evaluation, String> {
         let WholeVersion { model, weights, .. } =
-            WholeVersion::read(&onnx, &weights, &plan).map_err(|error| error.to_string())?;
+            WholeVersion::read(&onnx, &weights, &plan, &schema).map_err(|error| error.to_string())?;
         let examples = evaluation_data::read(&examples).map_err(|error| error.to_string())?;
         folkmoot_engine::evaluate_in_detail(&model, &weights, &examples, plan.loss)
             .map_err(|error| error.to_string())

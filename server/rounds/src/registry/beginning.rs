@@ -25,6 +25,14 @@ pub struct Beginning {
     pub weights: BlobDigest,
 }
 
+/// A version of another task, as stored.
+struct Stored {
+    onnx: Bytes,
+    weights: Bytes,
+    plan: TrainingPlan,
+    schema: TensorSchema,
+}
+
 /// The initial state of a task, before it is stored.
 struct Computed {
     schema: TensorSchema,
@@ -52,7 +60,7 @@ pub async fn begin(
     let from = match from {
         Some(WarmStartFrom { task, version }) => {
             let (onnx, weights) = (blobs.get(task.model).await?, blobs.get(version.weights).await?);
-            Some((onnx, weights, task.description.plan))
+            Some(Stored { onnx, weights, plan: task.description.plan, schema: task.schema })
         }
         None => None,
     };
@@ -70,17 +78,13 @@ pub async fn begin(
     Ok(Beginning { model, schema, weights })
 }
 
-fn compute(
-    onnx: &[u8],
-    plan: &TrainingPlan,
-    from: Option<(Bytes, Bytes, TrainingPlan)>,
-) -> Result<Computed, Refusal> {
+fn compute(onnx: &[u8], plan: &TrainingPlan, from: Option<Stored>) -> Result<Computed, Refusal> {
     let limits = ImportLimits { model_bytes_max: onnx.len(), ..ImportLimits::default() };
     let model = Model::from_onnx(onnx, &limits).map_err(|error| Refusal::internal(&error))?;
     let part = TrainedPart::of(&model, plan).map_err(|error| Refusal::internal(&error))?;
     let weights = match from {
-        Some((onnx, weights, plan)) => {
-            WholeVersion::read(&onnx, &weights, &plan).map_err(|error| Refusal::internal(&error))?.weights
+        Some(Stored { onnx, weights, plan, schema }) => {
+            WholeVersion::read(&onnx, &weights, &plan, &schema)?.weights
         }
         None => model.initial_weights(),
     };

@@ -1,5 +1,5 @@
 use folkmoot_coordinator::task::{Fault, TaskDescription};
-use folkmoot_engine::{Model, ParameterKind, TrainedPart};
+use folkmoot_engine::{FitError, Model, ParameterKind, TrainedPart};
 use folkmoot_protocol::{GradientClipping, Loss};
 
 /// Lists the conflicts between a description and its model.
@@ -7,22 +7,28 @@ pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
     let plan = &description.plan;
     let mut faults = Vec::new();
     faults.extend(loss_fault(plan.loss, model.output_shape()));
+    if let Err(error) = model.check_loss(plan.loss) {
+        let remedy = "export the model without it; folkmoot.export.to_onnx does";
+        faults.push(Fault::new("plan.loss", error.to_string(), remedy));
+    }
+    let mut has_statistics = false;
     match TrainedPart::of(model, plan) {
         Err(error) => {
-            faults.push(Fault::new(
-                "plan.frozen",
-                error.to_string(),
-                "name tensors of the model; * matches any characters, ? matches one",
-            ));
+            let field = match error {
+                FitError::TrainedPattern { .. } => "plan.trained",
+                _ => "plan.frozen",
+            };
+            let remedy = "name tensors of the model; * matches any characters, ? matches one";
+            faults.push(Fault::new(field, error.to_string(), remedy));
         }
         Ok(part) => {
-            if !part.tensors().any(|tensor| tensor.kind == ParameterKind::Trained) {
+            has_statistics = part.normalizes_batches();
+            if !part.tensors().any(|tensor| tensor.kind != ParameterKind::Statistic) {
                 let remedy = "change the patterns so that at least one tensor matches none of them";
                 faults.push(Fault::new("plan.frozen", "every tensor is frozen", remedy));
             }
         }
     }
-    let has_statistics = model.parameters().iter().any(|spec| spec.kind == ParameterKind::Statistic);
     if matches!(plan.gradient_clipping, Some(GradientClipping::PerExampleNorm(_))) && has_statistics {
         let message = "batch normalisation mixes examples, so single examples have no gradient of their own";
         let remedy = "use a model with group or layer normalisation, or clip by norm";
@@ -57,7 +63,10 @@ fn loss_fault(loss: Loss, output: &[usize]) -> Option<Fault> {
 
 #[cfg(test)]
 mod tests {
-    use folkmoot_engine::{ImportLimits, onnx::build::mlp};
+    use folkmoot_engine::{
+        ImportLimits,
+        onnx::build::{mlp, mlp_followed_by},
+    };
 
     use super::*;
 
@@ -66,6 +75,10 @@ mod tests {
     }
 
     fn fields_with(loss: &str, widths: &[usize], alter: impl FnOnce(&mut TaskDescription)) -> Vec<String> {
+        fields_of(&mlp(widths, 1), loss, alter)
+    }
+
+    fn fields_of(onnx: &[u8], loss: &str, alter: impl FnOnce(&mut TaskDescription)) -> Vec<String> {
         let mut description: TaskDescription = serde_json::from_value(serde_json::json!({
             "name": "digits",
             "population": "digits",
@@ -75,7 +88,7 @@ mod tests {
         }))
         .unwrap();
         alter(&mut description);
-        let model = Model::from_onnx(&mlp(widths, 1), &ImportLimits::default()).unwrap();
+        let model = Model::from_onnx(onnx, &ImportLimits::default()).unwrap();
         faults(&description, &model).into_iter().map(|fault| fault.field).collect()
     }
 
@@ -91,6 +104,13 @@ mod tests {
     }
 
     #[test]
+    fn a_softmax_is_refused_before_the_loss_that_contains_it() {
+        let softmax = mlp_followed_by(&[4, 3], 1, &["Softmax"]);
+        assert_eq!(fields_of(&softmax, "softmax_cross_entropy", |_| {}), ["plan.loss"]);
+        assert!(fields_of(&softmax, "mean_squared_error", |_| {}).is_empty());
+    }
+
+    #[test]
     fn frozen_patterns_must_match_and_leave_something() {
         let with = |pattern: &'static str| {
             fields_with("hinge", &[4, 1], |description| description.plan.frozen = vec![pattern.into()])
@@ -98,5 +118,12 @@ mod tests {
         assert!(with("*.bias").is_empty());
         assert_eq!(with("*.bais"), ["plan.frozen"]);
         assert_eq!(with("*"), ["plan.frozen"]);
+        let trained = fields_with("hinge", &[4, 1], |description| {
+            description.plan.frozen = vec!["*".into()];
+            description.plan.trained = vec!["*.weight".into()];
+        });
+        assert!(trained.is_empty());
+        let wrong = |description: &mut TaskDescription| description.plan.trained = vec!["head.*".into()];
+        assert_eq!(fields_with("hinge", &[4, 1], wrong), ["plan.trained"]);
     }
 }

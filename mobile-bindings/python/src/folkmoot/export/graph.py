@@ -122,6 +122,8 @@ def written(model: Any, path: str | os.PathLike[str]) -> tuple[Path, dict[str, t
     train.
     """
     package = onnx()
+    # Every float initializer is a weight, and shared where the module shares it. Without this, the engine would decide.
+    package.helper.set_model_props(model, {"folkmoot.weights": "explicit"})
     for node in model.graph.node:
         operator = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
         if operator not in OPERATORS:

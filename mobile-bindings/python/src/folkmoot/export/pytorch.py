@@ -31,7 +31,8 @@ def to_onnx(module: Any, example_input: Any, path: str | os.PathLike[str], *, op
     `example_input` is one tensor `[rows, ...]`, of which only the shape and type matter. Parameters that require a
     gradient are trained, and running statistics of batch normalisation are updated. Other parameters and buffers become
     constants. Dropout and batch normalisation stay in the graph and are active in training. The output must be logits:
-    a softmax at the end is refused, because it belongs to the loss. The module is not changed.
+    a softmax at the end is refused, because it belongs to the loss. The row of an embedding's `padding_idx` keeps its
+    value: looking it up reads a constant. The module is not changed.
 
     Raises ExportError if the module cannot be exported, and BadOptionError if a package is missing.
     """
@@ -48,6 +49,7 @@ def to_onnx(module: Any, example_input: Any, path: str | os.PathLike[str], *, op
     _compute_constants(onnx, model)
     _remove_unread(model)
     _refuse_softmax(model)
+    _keep_padding(torch, onnx, module, model)
     _place_weights(torch, onnx, module, model)
     target, parameters = graph.written(model, path)
     return Exported(target, parameters)
@@ -143,6 +145,55 @@ def _remove_unread(model: Any) -> None:
     unread = [node for node in model.graph.node if node.op_type == "Constant" and not read.intersection(node.output)]
     for node in unread:
         model.graph.node.remove(node)
+
+
+def _keep_padding(torch: Any, onnx: Any, module: Any, model: Any) -> None:
+    """Lets a lookup of an embedding's `padding_idx` read a constant, so that the row is not trained.
+
+    Raises ExportError if the table has other readers, which would train the row.
+    """
+    state = module.state_dict(keep_vars=True)
+    for name, part in module.named_modules():
+        if not isinstance(part, torch.nn.Embedding) or part.padding_idx is None or not part.weight.requires_grad:
+            continue
+        names = {other for other, tensor in state.items() if tensor is part.weight}
+        for index, node in reversed(list(enumerate(model.graph.node))):
+            if not names.intersection(node.input):
+                continue
+            if node.op_type != "Gather" or node.input[0] not in names:
+                raise ExportError(
+                    f"the embedding {name} has padding_idx={part.padding_idx}, but node {node.name} ({node.op_type}) "
+                    "also reads its weight, so the row cannot be kept from training; set padding_idx=None to train it"
+                )
+            _insert_padding(onnx, model, index, part)
+
+
+def _insert_padding(onnx: Any, model: Any, index: int, embedding: Any) -> None:
+    """Inserts nodes behind a Gather node that replace the rows of `padding_idx` by a constant."""
+    gather = model.graph.node[index]
+    output, padding = gather.output[0], embedding.padding_idx
+    rows, ids, wanted, mask, row, axis = (
+        f"{output}.{word}" for word in ("rows", "ids", "padding_idx", "is_padding", "padding_row", "axis")
+    )
+    gather.output[0] = rows
+    numpy_helper, make_node = onnx.numpy_helper, onnx.helper.make_node
+    values = embedding.weight.detach().cpu().float().numpy()
+    nodes = [
+        graph.constant(wanted, numpy_helper.from_array(_int64(padding, ()), wanted)),
+        graph.constant(axis, numpy_helper.from_array(_int64(-1, (1,)), axis)),
+        graph.constant(row, numpy_helper.from_array(values[padding].copy(), row)),
+        make_node("Cast", [gather.input[1]], [ids], ids, to=onnx.TensorProto.INT64),
+        make_node("Equal", [ids, wanted], [f"{mask}.of_id"], f"{mask}.of_id"),
+        make_node("Unsqueeze", [f"{mask}.of_id", axis], [mask], mask),
+        make_node("Where", [mask, row, rows], [output], output),
+    ]
+    for offset, node in enumerate(nodes):
+        model.graph.node.insert(index + 1 + offset, node)
+
+
+def _int64(value: int, shape: tuple[int, ...]) -> Any:
+    numpy = graph.needed("numpy", "pip install numpy")
+    return numpy.full(shape, value, numpy.int64)
 
 
 def _refuse_softmax(model: Any) -> None:

@@ -5,7 +5,7 @@ use axum::{
     http::{Response, header},
 };
 use folkmoot_api::Binary;
-use folkmoot_protocol::{Problem, TrainingPlan};
+use folkmoot_protocol::Problem;
 use folkmoot_rounds::{refusal::Refusal, registry::WholeVersion};
 
 use super::find;
@@ -41,8 +41,12 @@ pub async fn download_model(
     let version = find(&app, &task, &number).await?;
     let model = app.coordinator.blobs.get(task.model).await?;
     let weights = app.coordinator.blobs.get(version.weights).await?;
-    let plan = task.description.plan.clone();
-    let exported = tokio::task::spawn_blocking(move || export(&model, &weights, &plan)).await;
+    let (plan, schema) = (task.description.plan.clone(), task.schema.clone());
+    let export = move || -> Result<Vec<u8>, Refusal> {
+        let WholeVersion { model, weights, .. } = WholeVersion::read(&model, &weights, &plan, &schema)?;
+        model.export_onnx(&weights).map_err(|error| Refusal::internal(&error))
+    };
+    let exported = tokio::task::spawn_blocking(export).await;
     let onnx = exported.map_err(|error| Refusal::internal(&error))??;
     let file = format!("attachment; filename=\"{}-{}.onnx\"", task.id, version.number);
     let response = Response::builder()
@@ -51,10 +55,4 @@ pub async fn download_model(
         .header(VERSION_HEADER, version.number)
         .body(Body::from(onnx));
     Ok(response.map_err(|error| Refusal::internal(&error))?)
-}
-
-fn export(model: &[u8], weights: &[u8], plan: &TrainingPlan) -> Result<Vec<u8>, Refusal> {
-    let WholeVersion { model, weights, .. } =
-        WholeVersion::read(model, weights, plan).map_err(|error| Refusal::internal(&error))?;
-    model.export_onnx(&weights).map_err(|error| Refusal::internal(&error))
 }
