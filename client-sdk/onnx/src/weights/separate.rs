@@ -199,7 +199,7 @@ impl<'a> Grouping<'a> {
         }
         let is_single = element_count(&self.chunks[initializer]) == 1;
         let is_uniform = self.is_uniform(initializer);
-        // How many uses were found behind each node of a layer.
+        // The number of uses found behind each node of a layer.
         let mut behind: BTreeMap<usize, usize> = BTreeMap::new();
         let keyed = uses.iter().map(|one| {
             let is_accident = match one.slot {

@@ -59,11 +59,11 @@ impl LearningRateSchedule {
     pub(super) fn list_factor_faults(&self, factors: &[f32], has_warmup: bool, faults: &mut Faults) {
         let (field, count) = ("learning_rate_factors", factors.len() as f64);
         if factors.len() > LEARNING_RATE_FACTORS_MAX {
-            faults.add(field, count, "at most 4096 (the number of factors)");
+            faults.add(field, count, "a list of at most 4096 factors");
         }
         factors.iter().for_each(|factor| faults.expect_not_negative(field, *factor));
         if !factors.is_empty() && (has_warmup || !self.is_constant()) {
-            faults.add(field, count, "empty with warmup_steps or a learning_rate_schedule");
+            faults.add(field, count, "an empty list with warmup_steps or a learning_rate_schedule");
         }
     }
 
