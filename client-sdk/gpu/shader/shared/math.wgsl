@@ -154,6 +154,65 @@ fn error_function(x: f32) -> f32 {
     return select(select(far, near, magnitude < 0.5), x, is_nan(x));
 }
 
+/// An angle as `n π/2 + r` with |r| up to about π/4; n is an integer modulo 4.
+struct Angle {
+    n: i32,
+    r: f32,
+}
+
+/// Splits an angle.
+///
+/// π/2 is the sum of four parts of twelve bits, and n of two parts of at most twelve, so every product is exact. The
+/// larger products are subtracted first, exactly. This is accurate for angles up to 2^22; the neighbours of larger
+/// numbers are half a radian and more apart.
+fn angle(x: f32) -> Angle {
+    let n = round(x * 0.63661977);
+    let high = round(n * 0.00024414062) * 4096.0;
+    let low = n - high;
+    var r = x - high * 1.5703125;
+    r = r - low * 1.5703125;
+    r = r - high * 4.83751297e-4;
+    r = r - low * 4.83751297e-4;
+    r = r - high * 7.54953362e-8;
+    r = r - low * 7.54953362e-8;
+    r = r - n * 2.56328292e-12;
+    return Angle(i32(n) & 3, clamp(r, -1.0, 1.0));
+}
+
+/// `sin r` for |r| up to π/4 (Cephes, `sinf`).
+fn sine_near_0(r: f32) -> f32 {
+    let z = r * r;
+    var series = -1.9515296e-4;
+    series = series * z + 8.3321609e-3;
+    series = series * z - 0.16666655;
+    return series * z * r + r;
+}
+
+/// `cos r` for |r| up to π/4 (Cephes, `cosf`).
+fn cosine_near_0(r: f32) -> f32 {
+    let z = r * r;
+    var series = 2.4433157e-5;
+    series = series * z - 1.3887316e-3;
+    series = series * z + 4.1666646e-2;
+    return series * z * z - 0.5 * z + 1.0;
+}
+
+/// `sin (n π/2 + r)`
+fn sine_of(n: i32, r: f32) -> f32 {
+    let magnitude = select(sine_near_0(r), cosine_near_0(r), (n & 1) != 0);
+    return select(magnitude, -magnitude, (n & 2) != 0);
+}
+
+fn sine(x: f32) -> f32 {
+    let parts = angle(x);
+    return select(not_a_number(), sine_of(parts.n, parts.r), is_finite(x));
+}
+
+fn cosine(x: f32) -> f32 {
+    let parts = angle(x);
+    return select(not_a_number(), sine_of(parts.n + 1, parts.r), is_finite(x));
+}
+
 /// `x^y` for finite x above 0, to about two units in the last place.
 ///
 /// The logarithm must be accurate to 31 bits, because its error is multiplied by up to 128. It is kept in two parts,
@@ -250,6 +309,10 @@ fn truncate(x: f32) -> f32 {
 
 fn logical_not(x: f32) -> f32 {
     return truth(!is_true(x));
+}
+
+fn is_not_a_number(x: f32) -> f32 {
+    return truth(is_nan(x));
 }
 
 fn detach(x: f32) -> f32 {

@@ -1,6 +1,8 @@
 //! Element types of the CPU executor: `f32` for training, `f64` for gradient checks and constant folding.
 #![allow(clippy::excessive_precision, reason = "coefficients keep all published digits")]
 
+mod trigonometry;
+
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
 
@@ -44,6 +46,10 @@ pub trait Element:
     fn hyperbolic_tangent(self) -> Self;
     /// `erf x`
     fn error_function(self) -> Self;
+    /// `sin x`
+    fn sine(self) -> Self;
+    /// `cos x`
+    fn cosine(self) -> Self;
     /// The largest integer less than or equal to this number.
     fn floor(self) -> Self;
     /// Rounds towards 0.
@@ -96,6 +102,14 @@ impl Element for f64 {
     }
     fn error_function(self) -> Self {
         erf_by_series(self)
+    }
+    #[inline(always)]
+    fn sine(self) -> Self {
+        self.sin()
+    }
+    #[inline(always)]
+    fn cosine(self) -> Self {
+        self.cos()
     }
     #[inline(always)]
     fn floor(self) -> Self {
@@ -152,6 +166,14 @@ impl Element for f32 {
     #[inline(always)]
     fn error_function(self) -> Self {
         erf_f32(self)
+    }
+    #[inline(always)]
+    fn sine(self) -> Self {
+        trigonometry::sine(self)
+    }
+    #[inline(always)]
+    fn cosine(self) -> Self {
+        trigonometry::cosine(self)
     }
     #[inline(always)]
     fn floor(self) -> Self {

@@ -23,6 +23,10 @@ pub enum ElementOp {
     Sigmoid,
     /// The error function.
     Erf,
+    /// The sine of an angle in radians.
+    Sine,
+    /// The cosine of an angle in radians.
+    Cosine,
     /// `max(x, 0)`, with derivative 0 at 0.
     Relu,
     /// The largest integer less than or equal to `x`.
@@ -31,6 +35,8 @@ pub enum ElementOp {
     Truncate,
     /// 1 where `x` is 0, else 0.
     Not,
+    /// 1 where `x` is NaN.
+    IsNan,
     /// `x` as a constant: its gradient is 0.
     Detach,
     /// `a + b`
@@ -63,7 +69,7 @@ pub enum ElementOp {
 
 impl ElementOp {
     /// All operators.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 30] = [
         Self::Negate,
         Self::Absolute,
         Self::Sign,
@@ -73,10 +79,13 @@ impl ElementOp {
         Self::Tanh,
         Self::Sigmoid,
         Self::Erf,
+        Self::Sine,
+        Self::Cosine,
         Self::Relu,
         Self::Floor,
         Self::Truncate,
         Self::Not,
+        Self::IsNan,
         Self::Detach,
         Self::Add,
         Self::Subtract,
@@ -105,10 +114,13 @@ impl ElementOp {
             | Self::Tanh
             | Self::Sigmoid
             | Self::Erf
+            | Self::Sine
+            | Self::Cosine
             | Self::Relu
             | Self::Floor
             | Self::Truncate
             | Self::Not
+            | Self::IsNan
             | Self::Detach => 1,
             Self::Select => 3,
             _ => 2,

@@ -3,9 +3,9 @@
 use crate::graph::{Graph, Node, ValueId};
 use crate::op::{ElementOp, ShapeError};
 use ElementOp::{
-    Absolute, Add, And, Detach, Divide, Equal, Erf, Exponential, Floor, Less, LessOrEqual, Logarithm,
-    Maximum, Minimum, Multiply, Negate, Not, Or, Power, Relu, Select, Sigmoid, Sign, SquareRoot, Subtract,
-    Tanh, Truncate,
+    Absolute, Add, And, Cosine, Detach, Divide, Equal, Erf, Exponential, Floor, IsNan, Less, LessOrEqual,
+    Logarithm, Maximum, Minimum, Multiply, Negate, Not, Or, Power, Relu, Select, Sigmoid, Sign, Sine,
+    SquareRoot, Subtract, Tanh, Truncate,
 };
 
 /// Returns the gradient of the input at `position`; `None` for step functions, whose derivative is 0 almost everywhere.
@@ -64,6 +64,15 @@ fn of_one(
             let bell = graph.element_with(Multiply, bell, std::f64::consts::FRAC_2_SQRT_PI)?;
             graph.element(Multiply, &[gradient, bell])?
         }
+        Sine => {
+            let cosine = graph.element(Cosine, &[x])?;
+            graph.element(Multiply, &[gradient, cosine])?
+        }
+        Cosine => {
+            let sine = graph.element(Sine, &[x])?;
+            let product = graph.element(Multiply, &[gradient, sine])?;
+            graph.element(Negate, &[product])?
+        }
         Relu => {
             let zero = graph.add_scalar(0.0);
             let is_positive = graph.element(Less, &[zero, y])?;
@@ -115,8 +124,8 @@ fn of_two(
         (Minimum, _) => of_extreme(graph, [b, a], position, gradient)?,
         (Equal | Less | LessOrEqual | And | Or, _) => return Ok(None),
         (
-            Negate | Absolute | Sign | Exponential | Logarithm | SquareRoot | Tanh | Sigmoid | Erf | Relu
-            | Floor | Truncate | Not | Detach | Select,
+            Negate | Absolute | Sign | Exponential | Logarithm | SquareRoot | Tanh | Sigmoid | Erf | Sine
+            | Cosine | Relu | Floor | Truncate | Not | IsNan | Detach | Select,
             _,
         ) => unreachable!("{op:?} does not have two inputs"),
     };

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const UNARY: [ElementOp; 10] = [
+const UNARY: [ElementOp; 12] = [
     ElementOp::Negate,
     ElementOp::Absolute,
     ElementOp::Exponential,
@@ -11,6 +11,8 @@ const UNARY: [ElementOp; 10] = [
     ElementOp::Tanh,
     ElementOp::Sigmoid,
     ElementOp::Erf,
+    ElementOp::Sine,
+    ElementOp::Cosine,
     ElementOp::Relu,
     ElementOp::Sign,
 ];

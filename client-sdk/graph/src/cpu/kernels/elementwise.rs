@@ -272,11 +272,16 @@ fn unary<E: Element>(op: ElementOp, x: &[E], out: &mut [E]) {
         ElementOp::Tanh => map(x, out, E::hyperbolic_tangent),
         ElementOp::Sigmoid => map(x, out, E::sigmoid),
         ElementOp::Erf => map(x, out, E::error_function),
+        ElementOp::Sine => map(x, out, E::sine),
+        ElementOp::Cosine => map(x, out, E::cosine),
         // NaN stays NaN, so that diverging training is noticed.
         ElementOp::Relu => map(x, out, |x| if x < E::ZERO { E::ZERO } else { x }),
         ElementOp::Floor => map(x, out, E::floor),
         ElementOp::Truncate => map(x, out, E::truncate),
         ElementOp::Not => map(x, out, |x| truth(x == E::ZERO)),
+        // Only NaN differs from itself.
+        #[allow(clippy::eq_op, reason = "NaN is the only number for which this is false")]
+        ElementOp::IsNan => map(x, out, |x| truth(x != x)),
         ElementOp::Detach => out.copy_from_slice(x),
         _ => unreachable!("{op:?} has more than one operand"),
     }
