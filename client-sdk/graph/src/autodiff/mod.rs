@@ -10,8 +10,8 @@ pub use differences::slope_differences;
 
 use std::collections::BTreeMap;
 
-use crate::graph::{Graph, Source, ValueId};
-use crate::op::ShapeError;
+use crate::graph::{Graph, Node, Source, ValueId};
+use crate::op::{ElementOp, Op, ShapeError};
 
 /// Appends the gradients of `loss`, a value of one element, with respect to each value in `of`. An entry is `None` if
 /// the loss does not depend on that value.
@@ -54,13 +54,16 @@ pub fn gradients(
         .collect()
 }
 
-/// Returns for each value whether it depends on one of the values in `of`. Only these values get gradients.
+/// Returns for each value whether it depends on one of the values in `of`. Only these values get gradients. Detached
+/// values count as constants, because their gradients would be computed and never used.
 fn values_that_depend_on(graph: &Graph, of: &[ValueId]) -> Vec<bool> {
     let mut leads = vec![false; graph.values.len()];
     of.iter().for_each(|id| leads[id.0] = true);
     for (index, value) in graph.values.iter().enumerate() {
         if let Source::Node(node) = value.source {
-            leads[index] = leads[index] || graph.nodes[node].inputs.iter().any(|input| leads[input.0]);
+            let Node { op, inputs, .. } = &graph.nodes[node];
+            let is_detached = *op == Op::Element(ElementOp::Detach);
+            leads[index] |= !is_detached && inputs.iter().any(|input| leads[input.0]);
         }
     }
     leads

@@ -30,6 +30,27 @@ fn positive(number: f64) -> f64 {
     number + 1.5
 }
 
+/// Their gradients would be sums of what cancels, computed and never used.
+#[test]
+fn detached_values_are_constants() {
+    let appended = |is_detached: bool| {
+        let mut graph = Graph::default();
+        let x = graph.add_parameter(0, &[3]);
+        let factor = if is_detached {
+            let exponential = graph.element(ElementOp::Exponential, &[x]).unwrap();
+            graph.element(ElementOp::Detach, &[exponential]).unwrap()
+        } else {
+            graph.add_input(&[3])
+        };
+        let product = graph.element(ElementOp::Multiply, &[x, factor]).unwrap();
+        let loss = graph.reduce(Reduction::Sum, product, &[0]);
+        let before = graph.nodes.len();
+        gradients(&mut graph, loss, &[x]).unwrap();
+        graph.nodes.len() - before
+    };
+    assert_eq!(appended(true), appended(false));
+}
+
 proptest! {
     #![proptest_config(config())]
 
