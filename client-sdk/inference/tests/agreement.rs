@@ -80,6 +80,30 @@ fn tract_agrees_on_every_operator() {
     }
 }
 
+/// Models of the importer's test data that tract reads.
+const READ_BY_TRACT: [&str; 1] = ["volumes"];
+
+#[test]
+fn tract_agrees_on_the_models_of_the_importer() {
+    for name in READ_BY_TRACT {
+        let path = format!("{}/../onnx/tests/data/{name}.onnx", env!("CARGO_MANIFEST_DIR"));
+        let onnx = std::fs::read(path).unwrap();
+        let model = Model::from_onnx(&onnx, &ImportLimits::default()).unwrap();
+        let rows = 3;
+        let count = rows * model.input_shape().iter().product::<usize>();
+        let features: Vec<f32> = (0..count).map(|index| (index * 37 % 101) as f32 / 50.0 - 1.0).collect();
+        let ours = model.predict(&model.initial_weights(), &features, rows).unwrap();
+        let inference = InferenceModel::from_onnx(&onnx).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let theirs = inference.predict(&features, rows).unwrap();
+        assert_eq!(ours.len(), theirs.len(), "{name}");
+        let largest = theirs.iter().fold(0f32, |largest, y| largest.max(y.abs()));
+        for (index, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
+            let is_close = (ours - theirs).abs() <= OUTPUT_TOLERANCE * largest;
+            assert!(is_close, "{name}: element {index} is {ours}, tract says {theirs}");
+        }
+    }
+}
+
 #[test]
 fn predictions_have_a_row_for_each_example() {
     let inference = InferenceModel::from_onnx(&onnx::build::mlp(&[3, 4, 2], 5)).unwrap();

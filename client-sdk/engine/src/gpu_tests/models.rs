@@ -1,4 +1,5 @@
-//! The step of every example model, once with all possible fusion and once with every value stored.
+//! The step of every example model, and of every model in the importer's test data, once with all possible fusion and
+//! once with every value stored.
 
 use std::path::Path;
 
@@ -14,10 +15,12 @@ use crate::{ImportLimits, Model};
 
 const BATCH_SIZE: usize = 3;
 
-/// The names and models of the examples.
+/// The names and models.
 fn models() -> Vec<(String, Model)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/models");
-    let files = std::fs::read_dir(folder).expect("the models are in the repository");
+    let files = ["../../examples/models", "../onnx/tests/data"].iter().flat_map(|folder| {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+        std::fs::read_dir(folder).expect("the models are in the repository")
+    });
     let mut paths: Vec<_> = files.map(|file| file.expect("the folder can be read").path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "onnx"));
     paths.sort();

@@ -2,10 +2,7 @@
 
 /// Prefixes of test names, and why these tests are refused.
 const REFUSALS: &[(&str, &str)] = &[
-    ("test_averagepool_3d", THREE_DIMENSIONS),
-    ("test_convtranspose_3d", THREE_DIMENSIONS),
     ("test_einsum_batch_diagonal", "an index twice in one term, a diagonal"),
-    ("test_maxpool_3d", THREE_DIMENSIONS),
     ("test_maxpool_with_argmax", "the positions of the maxima as a second output"),
     ("test_not_", "opset 1"),
     (
@@ -16,8 +13,6 @@ const REFUSALS: &[(&str, &str)] = &[
 
 /// The exception: this name starts with the prefix of a refused test.
 const SUPPORTED: &str = "test_training_dropout_zero_ratio";
-
-const THREE_DIMENSIONS: &str = "three spatial dimensions";
 
 /// Returns why the test is refused, if it is listed.
 pub fn reason(name: &str) -> Option<&'static str> {
@@ -31,6 +26,7 @@ pub fn reason(name: &str) -> Option<&'static str> {
 const KINKS: &[&str] = &[
     "test_elu_example",
     "test_leakyrelu_example",
+    "test_maxpool_3d_dilations",
     "test_reduce_min_default_axes_keepdims_example",
     "test_selu_example",
     "test_thresholdedrelu_example",

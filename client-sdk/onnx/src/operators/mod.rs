@@ -5,21 +5,19 @@ mod advice;
 mod arithmetic;
 mod cast;
 mod constant;
-mod convolution;
 mod dropout;
 mod einsum;
 mod gather;
-mod geometry;
 mod matrix;
 mod normalization;
 mod pad;
-mod pooling;
 mod recurrent;
 mod reduction;
 mod repeat;
 mod reshape;
 mod slice;
 mod table;
+mod windows;
 
 use std::collections::BTreeSet;
 

@@ -1,8 +1,9 @@
 //! The table of supported operators, by name.
 
+use super::windows::{convolution, pooling};
 use super::{
-    Operator, activation, arithmetic, cast, constant, convolution, dropout, einsum, gather, matrix,
-    normalization, pad, pooling, recurrent, reduction, repeat, reshape, slice,
+    Operator, activation, arithmetic, cast, constant, dropout, einsum, gather, matrix, normalization, pad,
+    recurrent, reduction, repeat, reshape, slice,
 };
 use crate::node::{NodeLowering, Outputs};
 use folkmoot_graph::op::{ElementOp, Reduction};

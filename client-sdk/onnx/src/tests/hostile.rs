@@ -56,11 +56,15 @@ fn two_graphs_are_refused() {
     assert_eq!(error, ImportError::Malformed { reason: "the model has two graphs".into() });
 }
 
-/// The committed example models, which cover most operators.
+/// The committed example models and test models, which cover most operators.
 fn examples() -> Vec<Vec<u8>> {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/models");
-    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let mut paths: Vec<_> = paths.filter(|path| path.extension().is_some_and(|end| end == "onnx")).collect();
+    let folder = |name| std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+    let folders = ["../../examples/models", "tests/data"].map(folder);
+    let files = folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
+    let mut paths: Vec<_> = files
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|end| end == "onnx"))
+        .collect();
     paths.sort();
     paths.iter().map(|path| std::fs::read(path).unwrap()).collect()
 }
@@ -73,7 +77,7 @@ fn the_example_models_are_imported() {
     }
 }
 
-/// Returns a decoded example model with other numbers in its attributes and shapes.
+/// Returns a decoded example model with other numbers in its attributes, shapes and settings.
 fn distorted(bytes: &[u8], index: prop::sample::Index, numbers: &[i64]) -> ModelProto {
     let mut model = ModelProto::decode(bytes).unwrap();
     let graph = model.graph.as_mut().unwrap();
@@ -85,6 +89,7 @@ fn distorted(bytes: &[u8], index: prop::sample::Index, numbers: &[i64]) -> Model
             attribute.t.iter_mut().flat_map(|tensor| tensor.dims.iter_mut().chain(&mut tensor.int64_data)),
         );
     }
+    places.extend(graph.initializer.iter_mut().flat_map(|tensor| &mut tensor.int64_data));
     let count = places.len();
     for (offset, number) in numbers.iter().enumerate() {
         if let Some(place) = places.get_mut((index.index(count.max(1)) + offset) % count.max(1)) {

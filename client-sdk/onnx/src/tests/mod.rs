@@ -1,6 +1,8 @@
 //! Import of valid models, and the errors for everything else.
 
+mod composed;
 mod encodings;
+mod families;
 mod hostile;
 mod modes;
 mod network;

@@ -1,4 +1,6 @@
-//! The geometry shared by convolution and pooling: windows, padding, one or two spatial dimensions.
+//! The geometry shared by convolution and pooling: windows, padding, one to three spatial dimensions.
+
+use std::ops::Range;
 
 use super::NodeLowering;
 use crate::ImportError;
@@ -26,9 +28,58 @@ pub(super) struct Geometry {
     pub(super) padding: Padding,
 }
 
+/// The attributes of a window, with one number for each spatial dimension.
+struct Extents {
+    kernel: Vec<usize>,
+    strides: Vec<usize>,
+    dilations: Vec<usize>,
+    pads: Vec<usize>,
+    /// Whether padding follows from the input's size, and where an odd element of it goes.
+    odd_before: Option<bool>,
+}
+
 impl Geometry {
-    /// Reads the attributes. `kernel` is the size of the filter, if there is one.
+    /// Reads the attributes for one or two dimensions. `kernel` is the size of the filter, if there is one.
     pub(super) fn new(
+        node: &NodeLowering<'_>,
+        attributes: &Attributes<'_>,
+        dimensions: usize,
+        kernel: Option<&[usize]>,
+    ) -> Result<Self, ImportError> {
+        Ok(Extents::new(node, attributes, dimensions, kernel)?.part(0..dimensions, pair))
+    }
+
+    /// Reads the attributes for three dimensions. Returns the geometry of the depth, which is the first axis of a
+    /// window of width 1, and that of each plane.
+    pub(super) fn of_volume(
+        node: &NodeLowering<'_>,
+        attributes: &Attributes<'_>,
+        kernel: Option<&[usize]>,
+    ) -> Result<[Self; 2], ImportError> {
+        let extents = Extents::new(node, attributes, 3, kernel)?;
+        Ok([extents.part(0..1, |depth, missing| [depth[0], missing]), extents.part(1..3, pair)])
+    }
+
+    /// Returns the window over an input of this size, and the padding after the input.
+    pub(super) fn window(&self, size: [usize; 2]) -> (Window, [usize; 2]) {
+        let window =
+            |pads| Window { kernel: self.kernel, strides: self.strides, dilations: self.dilations, pads };
+        let odd_before = match self.padding {
+            Padding::Explicit([before, after]) => return (window(before), after),
+            Padding::Same { odd_before } => odd_before,
+        };
+        let total = |axis: usize| {
+            let stride = self.strides[axis];
+            let reach = (size[axis].div_ceil(stride) - 1) * stride + window([0; 2]).span(axis);
+            reach.saturating_sub(size[axis])
+        };
+        let halves = [total(0), total(1)].map(|total| split(total, odd_before));
+        (window(halves.map(|half| half[0])), halves.map(|half| half[1]))
+    }
+}
+
+impl Extents {
+    fn new(
         node: &NodeLowering<'_>,
         attributes: &Attributes<'_>,
         dimensions: usize,
@@ -64,40 +115,38 @@ impl Geometry {
             (None, None) => return Err(node.refuse("lacks kernel_shape")),
         };
         let ones = || vec![1; dimensions];
-        let pads = extents("pads", 0, 2 * dimensions)?.unwrap_or_else(|| vec![0; 2 * dimensions]);
-        let padding = match attributes.text("auto_pad")?.unwrap_or("NOTSET") {
-            "NOTSET" | "" => {
-                let (before, after) = pads.split_at(dimensions);
-                Padding::Explicit([pair(before, 0), pair(after, 0)])
-            }
-            "VALID" => Padding::Explicit([[0; 2]; 2]),
-            "SAME_UPPER" => Padding::Same { odd_before: false },
-            "SAME_LOWER" => Padding::Same { odd_before: true },
+        let zeros = || vec![0; 2 * dimensions];
+        let pads = extents("pads", 0, 2 * dimensions)?.unwrap_or_else(zeros);
+        let (pads, odd_before) = match attributes.text("auto_pad")?.unwrap_or("NOTSET") {
+            "NOTSET" | "" => (pads, None),
+            "VALID" => (zeros(), None),
+            "SAME_UPPER" => (pads, Some(false)),
+            "SAME_LOWER" => (pads, Some(true)),
             other => return Err(node.refuse(&format!("has the unknown auto_pad {other}"))),
         };
         Ok(Self {
-            kernel: pair(&kernel, 1),
-            strides: pair(&extents("strides", 1, dimensions)?.unwrap_or_else(ones), 1),
-            dilations: pair(&extents("dilations", 1, dimensions)?.unwrap_or_else(ones), 1),
-            padding,
+            kernel,
+            strides: extents("strides", 1, dimensions)?.unwrap_or_else(ones),
+            dilations: extents("dilations", 1, dimensions)?.unwrap_or_else(ones),
+            pads,
+            odd_before,
         })
     }
 
-    /// Returns the window over an input of this size, and the padding after the input.
-    pub(super) fn window(&self, size: [usize; 2]) -> (Window, [usize; 2]) {
-        let window =
-            |pads| Window { kernel: self.kernel, strides: self.strides, dilations: self.dilations, pads };
-        let odd_before = match self.padding {
-            Padding::Explicit([before, after]) => return (window(before), after),
-            Padding::Same { odd_before } => odd_before,
+    /// Returns the geometry of some dimensions. `two` makes a pair of their numbers and a number for a missing
+    /// dimension.
+    fn part(&self, dimensions: Range<usize>, two: fn(&[usize], usize) -> [usize; 2]) -> Geometry {
+        let (before, after) = self.pads.split_at(self.kernel.len());
+        let padding = match self.odd_before {
+            Some(odd_before) => Padding::Same { odd_before },
+            None => Padding::Explicit([before, after].map(|pads| two(&pads[dimensions.clone()], 0))),
         };
-        let total = |axis: usize| {
-            let stride = self.strides[axis];
-            let reach = (size[axis].div_ceil(stride) - 1) * stride + window([0; 2]).span(axis);
-            reach.saturating_sub(size[axis])
-        };
-        let halves = [total(0), total(1)].map(|total| split(total, odd_before));
-        (window(halves.map(|half| half[0])), halves.map(|half| half[1]))
+        Geometry {
+            kernel: two(&self.kernel[dimensions.clone()], 1),
+            strides: two(&self.strides[dimensions.clone()], 1),
+            dilations: two(&self.dilations[dimensions], 1),
+            padding,
+        }
     }
 }
 
@@ -116,14 +165,13 @@ pub(super) fn pair(extents: &[usize], missing: usize) -> [usize; 2] {
     }
 }
 
-/// Returns the number of spatial dimensions of a tensor `[N, C, …]`, 1 or 2.
+/// Returns the number of spatial dimensions of a tensor `[N, C, …]`, from 1 to 3.
 pub(super) fn spatial_dimensions(node: &NodeLowering<'_>, value: ValueId) -> Result<usize, ImportError> {
     match node.graph.shape(value).len() {
-        3 => Ok(1),
-        4 => Ok(2),
+        rank @ 3..=5 => Ok(rank - 2),
         rank => {
             let spatial = rank.saturating_sub(2);
-            Err(node.refuse(&format!("has {spatial} spatial dimensions; 1 and 2 are supported")))
+            Err(node.refuse(&format!("has {spatial} spatial dimensions; 1, 2 and 3 are supported")))
         }
     }
 }
