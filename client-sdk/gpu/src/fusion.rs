@@ -33,7 +33,7 @@ pub(super) struct Cluster {
     pub(super) stored: Vec<ValueId>,
 }
 
-/// Decides which groups of operators run together in one dispatch. An index in execution order names each group.
+/// The dispatches of a graph, by the indexes of their groups.
 pub(super) struct Fusion<'a> {
     graph: &'a Graph,
     groups: &'a [Group],

@@ -1,7 +1,7 @@
 //! Reads the attributes of a node and rejects unknown ones.
 
 use super::ImportError;
-use super::proto::{AttributeProto, NodeProto, TensorProto, attribute_type};
+use super::proto::{AttributeProto, GraphProto, NodeProto, TensorProto, attribute_type};
 
 /// The attributes of one node.
 pub(super) struct Attributes<'a> {
@@ -48,6 +48,11 @@ impl<'a> Attributes<'a> {
         Ok(self.typed(name, attribute_type::INTS)?.map(|attribute| &attribute.ints[..]))
     }
 
+    /// Returns the floats, if the attribute is present.
+    pub(super) fn floats(&self, name: &str) -> Result<Option<&'a [f32]>, ImportError> {
+        Ok(self.typed(name, attribute_type::FLOATS)?.map(|attribute| &attribute.floats[..]))
+    }
+
     /// Returns the text, if the attribute is present.
     pub(super) fn text(&self, name: &str) -> Result<Option<&'a str>, ImportError> {
         let attribute = self.typed(name, attribute_type::STRING)?;
@@ -64,6 +69,11 @@ impl<'a> Attributes<'a> {
     /// Returns the tensor, if the attribute is present.
     pub(super) fn tensor(&self, name: &str) -> Result<Option<&'a TensorProto>, ImportError> {
         Ok(self.typed(name, attribute_type::TENSOR)?.and_then(|attribute| attribute.t.as_ref()))
+    }
+
+    /// Returns the graph, if the attribute is present.
+    pub(super) fn graph(&self, name: &str) -> Result<Option<&'a GraphProto>, ImportError> {
+        Ok(self.typed(name, attribute_type::GRAPH)?.and_then(|attribute| attribute.g.as_deref()))
     }
 
     /// Returns whether the attribute is present, with any type.

@@ -117,6 +117,7 @@ fn model(
         producer_name: "folkmoot".into(),
         graph: Some(graph),
         opset_import: vec![OperatorSetIdProto { domain: String::new(), version: OPSET }],
+        functions: Vec::new(),
     }
     .encode_to_vec()
 }

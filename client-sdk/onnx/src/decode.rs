@@ -6,8 +6,10 @@ use prost::Message;
 use prost::bytes::Bytes;
 
 use super::attributes::node_name;
+use super::functions;
 use super::limits::{OPSET_MAX, OPSET_MIN};
 use super::locate::{element_count, elements, initializer_chunks};
+use super::operators;
 use super::parameter::ParameterKind;
 use super::proto::{FLOAT, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto};
 use super::tensor::{self, Constant, ElementType};
@@ -62,10 +64,11 @@ pub(super) fn decode(bytes: &Bytes, limits: &ImportLimits, floats: Floats) -> Re
         return Err(ImportError::ModelTooLarge { bytes: bytes.len(), limit: limits.model_bytes_max });
     }
     let chunks = initializer_chunks(bytes, limits)?;
-    let model = ModelProto::decode(bytes.clone())
+    let mut model = ModelProto::decode(bytes.clone())
         .map_err(|error| ImportError::Malformed { reason: error.to_string() })?;
     let opset = checked_opset(&model)?;
-    let proto = model.graph.unwrap_or_default();
+    let nodes = functions::inlined(&mut model, opset, limits)?;
+    let proto = GraphProto { node: nodes, ..model.graph.unwrap_or_default() };
     let (initializers, remarks) = match floats {
         Floats::Trained => weights(&proto, bytes, chunks, limits)?,
         Floats::Frozen => (constants(&proto, limits)?, Vec::new()),
@@ -104,6 +107,7 @@ fn weights(
     limits: &ImportLimits,
 ) -> Result<(Vec<Initializer>, Vec<Remark>), ImportError> {
     let (uses, metadata, known) = (Uses::new(proto), Metadata::read(bytes)?, known_values(proto));
+    let read = operators::names_read(&proto.node);
     let mut count = FrozenCount { elements: 0, limit: limits.constant_elements_max };
     let (mut initializers, mut remarks) = (Vec::new(), Vec::new());
     for (tensor, chunks) in proto.initializer.iter().zip(chunks) {
@@ -114,7 +118,7 @@ fn weights(
             initializers.push(count.constant(tensor, limits)?);
             continue;
         }
-        if uses.of(name).is_empty() {
+        if !read.contains(name) {
             continue;
         }
         let elements = tensor::volume_of(tensor, limits)?;

@@ -9,6 +9,9 @@ const MODEL_GRAPH: u64 = 7;
 const GRAPH_NODE: u64 = 1;
 const GRAPH_INITIALIZER: u64 = 5;
 const NODE_ATTRIBUTE: u64 = 5;
+const ATTRIBUTE_GRAPH: u64 = 6;
+const MODEL_FUNCTION: u64 = 25;
+const FUNCTION_NODE: u64 = 7;
 const TENSOR_FLOAT_DATA: u64 = 4;
 const TENSOR_RAW_DATA: u64 = 9;
 const FLOAT_BYTES: usize = 4;
@@ -23,25 +26,73 @@ pub(crate) type Chunks = Vec<Range<usize>>;
 /// exceeded.
 pub(super) fn initializer_chunks(bytes: &[u8], limits: &ImportLimits) -> Result<Vec<Chunks>, ImportError> {
     let graph = only_graph(bytes)?;
+    let mut counts = Counts { bytes, limits, nodes: 0, attributes: 0, initializers: 0 };
     let mut initializers = Vec::new();
-    let (mut nodes, mut attributes) = (0, 0);
     for field in fields(bytes, graph) {
         let field = field?;
-        match field.number {
-            GRAPH_NODE => {
-                nodes += 1;
-                attributes += count(bytes, &field, NODE_ATTRIBUTE)?;
-                within("nodes", nodes, limits.nodes_max)?;
-                within("attributes", attributes, limits.attributes_max)?;
+        counts.add(&field, GRAPH_NODE, 0)?;
+        if field.number == GRAPH_INITIALIZER {
+            initializers.push(tensor_chunks(bytes, field)?);
+        }
+    }
+    for function in fields(bytes, 0..bytes.len()) {
+        let function = function?;
+        if function.number == MODEL_FUNCTION {
+            for field in fields(bytes, function.content) {
+                counts.add(&field?, FUNCTION_NODE, 0)?;
             }
-            GRAPH_INITIALIZER => {
-                initializers.push(tensor_chunks(bytes, field)?);
-                within("initializers", initializers.len(), limits.initializers_max)?;
-            }
-            _ => {}
         }
     }
     Ok(initializers)
+}
+
+/// The most graphs inside of each other, as branches of `If`.
+const GRAPHS_MAX: usize = 16;
+
+/// Everything that is counted in all graphs and functions together.
+struct Counts<'a> {
+    bytes: &'a [u8],
+    limits: &'a ImportLimits,
+    nodes: usize,
+    attributes: usize,
+    initializers: usize,
+}
+
+impl Counts<'_> {
+    /// Counts a field of a graph or of a function, whose nodes have this field number.
+    fn add(&mut self, field: &Field, node: u64, depth: usize) -> Result<(), ImportError> {
+        if field.number == node {
+            self.nodes += 1;
+            within("nodes", self.nodes, self.limits.nodes_max)?;
+            for part in fields(self.bytes, field.content.clone()) {
+                let part = part?;
+                if part.number == NODE_ATTRIBUTE {
+                    self.attributes += 1;
+                    within("attributes", self.attributes, self.limits.attributes_max)?;
+                    self.add_graphs(&part, depth)?;
+                }
+            }
+        } else if field.number == GRAPH_INITIALIZER && node == GRAPH_NODE {
+            self.initializers += 1;
+            within("initializers", self.initializers, self.limits.initializers_max)?;
+        }
+        Ok(())
+    }
+
+    /// Counts the graphs in an attribute.
+    fn add_graphs(&mut self, attribute: &Field, depth: usize) -> Result<(), ImportError> {
+        for part in fields(self.bytes, attribute.content.clone()) {
+            let part = part?;
+            if part.number != ATTRIBUTE_GRAPH {
+                continue;
+            }
+            within("graphs inside of each other", depth + 1, GRAPHS_MAX)?;
+            for field in fields(self.bytes, part.content) {
+                self.add(&field?, GRAPH_NODE, depth + 1)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 fn only_graph(bytes: &[u8]) -> Result<Range<usize>, ImportError> {
@@ -53,14 +104,6 @@ fn only_graph(bytes: &[u8]) -> Result<Range<usize>, ImportError> {
         }
     }
     graph.ok_or(ImportError::Malformed { reason: "the model has no graph".into() })
-}
-
-fn count(bytes: &[u8], message: &Field, number: u64) -> Result<usize, ImportError> {
-    let mut count = 0;
-    for field in fields(bytes, message.content.clone()) {
-        count += usize::from(field?.number == number);
-    }
-    Ok(count)
 }
 
 fn within(what: &'static str, count: usize, limit: usize) -> Result<(), ImportError> {

@@ -7,7 +7,7 @@ use prost::bytes::Bytes;
 
 use super::import::{FinalActivation, Imported, ModelNode, import};
 use super::locate::elements;
-use super::{ExportError, ImportError, ImportLimits, Lowered, Mode, with_weights};
+use super::{ExportError, ImportError, ImportLimits, Lowered, Mode, precision, with_weights};
 use crate::lookup::Lookups;
 use crate::parameter::ParameterSpec;
 use crate::weights::{Remark, separated};
@@ -19,8 +19,8 @@ pub struct ModelFile {
 }
 
 impl ModelFile {
-    /// Reads ONNX bytes and keeps one copy of them. If an exporter merged tensors that were equal, the copy has one for
-    /// each layer; see [`ModelFile::remarks`].
+    /// Reads ONNX bytes and keeps one copy of them. Weights of half or double precision become float32 in the copy. If an
+    /// exporter merged tensors that were equal, the copy has one for each layer; see [`ModelFile::remarks`].
     ///
     /// # Errors
     /// Returns an [`ImportError`] if the bytes are not an ONNX model, exceed a limit, or use something unsupported.
@@ -28,7 +28,9 @@ impl ModelFile {
         if bytes.len() > limits.model_bytes_max {
             return Err(ImportError::ModelTooLarge { bytes: bytes.len(), limit: limits.model_bytes_max });
         }
-        let (bytes, remarks) = separated(&Bytes::copy_from_slice(bytes), limits)?;
+        let bytes = Bytes::copy_from_slice(bytes);
+        let bytes = precision::single(&bytes, limits)?.map_or(bytes, Bytes::from);
+        let (bytes, remarks) = separated(&bytes, limits)?;
         // The separate tensors were checked against the limit on parameters.
         let limits =
             ImportLimits { model_bytes_max: limits.model_bytes_max.max(bytes.len()), ..limits.clone() };

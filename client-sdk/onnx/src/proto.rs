@@ -33,6 +33,8 @@ pub(super) mod attribute_type {
     pub(crate) const INT: i32 = 2;
     pub(crate) const STRING: i32 = 3;
     pub(crate) const TENSOR: i32 = 4;
+    pub(crate) const GRAPH: i32 = 5;
+    pub(crate) const FLOATS: i32 = 6;
     pub(crate) const INTS: i32 = 7;
     pub(crate) const STRINGS: i32 = 8;
 }
@@ -47,6 +49,28 @@ pub(super) struct ModelProto {
     pub(super) graph: Option<GraphProto>,
     #[prost(message, repeated, tag = "8")]
     pub(super) opset_import: Vec<OperatorSetIdProto>,
+    #[prost(message, repeated, tag = "25")]
+    pub(super) functions: Vec<FunctionProto>,
+}
+
+/// A function of the model itself, which nodes call as an operator.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct FunctionProto {
+    #[prost(string, tag = "1")]
+    pub(super) name: String,
+    #[prost(string, repeated, tag = "4")]
+    pub(super) input: Vec<String>,
+    #[prost(string, repeated, tag = "5")]
+    pub(super) output: Vec<String>,
+    #[prost(message, repeated, tag = "7")]
+    pub(super) node: Vec<NodeProto>,
+    #[prost(message, repeated, tag = "9")]
+    pub(super) opset_import: Vec<OperatorSetIdProto>,
+    #[prost(string, tag = "10")]
+    pub(super) domain: String,
+    /// The default values of attributes.
+    #[prost(message, repeated, tag = "11")]
+    pub(super) attribute_proto: Vec<AttributeProto>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -99,6 +123,9 @@ pub(super) struct AttributeProto {
     pub(super) s: Bytes,
     #[prost(message, optional, tag = "5")]
     pub(super) t: Option<TensorProto>,
+    /// A branch of `If`.
+    #[prost(message, optional, boxed, tag = "6")]
+    pub(super) g: Option<Box<GraphProto>>,
     #[prost(float, repeated, tag = "7")]
     pub(super) floats: Vec<f32>,
     #[prost(int64, repeated, tag = "8")]
@@ -107,6 +134,9 @@ pub(super) struct AttributeProto {
     pub(super) strings: Vec<Bytes>,
     #[prost(int32, tag = "20")]
     pub(super) r#type: i32,
+    /// In a function: the attribute of the call that gives the value.
+    #[prost(string, tag = "21")]
+    pub(super) ref_attr_name: String,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]

@@ -5,6 +5,11 @@ const REFUSALS: &[(&str, &str)] = &[
     ("test_einsum_batch_diagonal", "an index twice in one term, a diagonal"),
     ("test_maxpool_with_argmax", "the positions of the maxima as a second output"),
     ("test_not_", "opset 1"),
+    ("test_resize_downsample_scales_cubic_antialias", ANTIALIAS),
+    ("test_resize_downsample_scales_linear_antialias", ANTIALIAS),
+    ("test_resize_downsample_sizes_cubic_antialias", ANTIALIAS),
+    ("test_resize_downsample_sizes_linear_antialias", ANTIALIAS),
+    ("test_resize_tf_crop_and_resize", "the coordinates tf_crop_and_resize"),
     (
         "test_training_dropout",
         "the expected result has NumPy's random numbers; dropout does work in training",
@@ -13,6 +18,8 @@ const REFUSALS: &[(&str, &str)] = &[
 
 /// The exception: this name starts with the prefix of a refused test.
 const SUPPORTED: &str = "test_training_dropout_zero_ratio";
+
+const ANTIALIAS: &str = "antialias";
 
 /// Returns why the test is refused, if it is listed.
 pub fn reason(name: &str) -> Option<&'static str> {

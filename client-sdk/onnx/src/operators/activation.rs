@@ -91,19 +91,45 @@ pub(super) fn hard_swish(node: &mut NodeLowering<'_>) -> Outputs {
     Ok(vec![x.with(node.binary(ElementOp::Multiply, x.value, gate)?)])
 }
 
-/// `log(1 + e^x)`, computed as `m + log(e^(x - m) + e^-m)` with `m = max(x, 0)`. Nothing overflows. The gradient is the
-/// sigmoid everywhere, because the gradients through `m` cancel.
+/// `log(1 + e^x)`
 pub(super) fn softplus(node: &mut NodeLowering<'_>) -> Outputs {
     node.attributes(&[])?;
     let x = only_input(node)?;
-    let largest = node.with_number(ElementOp::Maximum, x.value, 0.0)?;
-    let shifted = node.binary(ElementOp::Subtract, x.value, largest)?;
+    Ok(vec![x.with(logarithm_of_one_plus_exponential(node, x.value)?)])
+}
+
+/// `x tanh(softplus(x))` (Misra 2019).
+pub(super) fn mish(node: &mut NodeLowering<'_>) -> Outputs {
+    node.attributes(&[])?;
+    let x = only_input(node)?;
+    let softplus = logarithm_of_one_plus_exponential(node, x.value)?;
+    let gate = node.unary(ElementOp::Tanh, softplus)?;
+    Ok(vec![x.with(node.binary(ElementOp::Multiply, x.value, gate)?)])
+}
+
+/// `x sigmoid(alpha x)` (Ramachandran et al. 2017).
+pub(super) fn swish(node: &mut NodeLowering<'_>) -> Outputs {
+    let alpha = node.attributes(&["alpha"])?.float("alpha", 1.0)?;
+    let x = only_input(node)?;
+    let scaled = node.with_number(ElementOp::Multiply, x.value, alpha.into())?;
+    let gate = node.unary(ElementOp::Sigmoid, scaled)?;
+    Ok(vec![x.with(node.binary(ElementOp::Multiply, x.value, gate)?)])
+}
+
+/// `log(1 + e^x)`, computed as `m + log(e^(x - m) + e^-m)` with `m = max(x, 0)`. Nothing overflows. The gradient is the
+/// sigmoid everywhere, because the gradients through `m` cancel.
+fn logarithm_of_one_plus_exponential(
+    node: &mut NodeLowering<'_>,
+    x: ValueId,
+) -> Result<ValueId, ImportError> {
+    let largest = node.with_number(ElementOp::Maximum, x, 0.0)?;
+    let shifted = node.binary(ElementOp::Subtract, x, largest)?;
     let shifted = node.unary(ElementOp::Exponential, shifted)?;
     let rest = node.unary(ElementOp::Negate, largest)?;
     let rest = node.unary(ElementOp::Exponential, rest)?;
     let sum = node.binary(ElementOp::Add, shifted, rest)?;
     let logarithm = node.unary(ElementOp::Logarithm, sum)?;
-    Ok(vec![x.with(node.binary(ElementOp::Add, largest, logarithm)?)])
+    node.binary(ElementOp::Add, largest, logarithm)
 }
 
 /// `Clip`. The bounds are inputs or, in old files, attributes. If they cross, the upper bound wins.

@@ -9,35 +9,22 @@ pub(super) fn advice(node: &NodeProto) -> &'static str {
         return by_domain(&node.domain);
     }
     match node.op_type.as_str() {
-        "If" | "Loop" | "Scan" => {
-            "export with example inputs of the shape that you train on, so that the exporter can decide it, or rewrite \
+        "Loop" | "Scan" => {
+            "export with example inputs of the shape that you train on, so that the exporter can unroll it, or rewrite \
              that part of the model without control flow"
         }
-        "DequantizeLinear"
-        | "QuantizeLinear"
+        "QuantizeLinear"
         | "DynamicQuantizeLinear"
         | "MatMulInteger"
         | "ConvInteger"
         | "QLinearMatMul"
         | "QLinearConv" => "export the float32 model before it is quantized",
-        "Attention" => "export with opset 17, where attention is written with MatMul and Softmax",
-        "RMSNormalization" | "RotaryEmbedding" | "Swish" | "TensorScatter" => {
-            "export with opset 17, where it is written with simpler operators"
+        "TensorScatter" => "export the model without a cache of keys and values",
+        "EyeLike" => {
+            "compute constant masks in advance and store them as buffers, or export with folkmoot.export.to_onnx, which \
+             folds them"
         }
-        "Mish" => "export with opset 17, or write it as x * tanh(softplus(x))",
-        "Trilu" | "Mod" | "CumSum" | "OneHot" | "EyeLike" => {
-            "compute constant masks and positions in advance and store them as buffers, or export with \
-             folkmoot.export.to_onnx, which folds them"
-        }
-        "Sin" | "Cos" => "compute positions in advance and store them as a buffer",
-        "IsNaN" | "IsInf" => {
-            "export with attn_implementation=\"eager\" (Hugging Face), or remove the check for NaN from the model"
-        }
-        "Resize" | "Upsample" => "use ConvTranspose, or Expand and Reshape for nearest neighbours",
-        "DepthToSpace" | "SpaceToDepth" => "write it with Reshape and Transpose",
-        "ReduceL2" | "ReduceSumSquare" => "write it as the square root of ReduceSum of x * x",
-        "LayerNormalization" => "export with opset 17 or newer",
-        "GatherElements" | "GatherND" | "ScatterND" | "ScatterElements" | "TopK" | "NonZero" | "Unique" => {
+        "ScatterND" | "ScatterElements" | "TopK" | "NonZero" | "Unique" => {
             "rewrite that part of the model with Gather, Where or ReduceMax"
         }
         "RandomNormal" | "RandomNormalLike" | "RandomUniform" | "RandomUniformLike" | "Bernoulli"
@@ -59,8 +46,8 @@ fn by_domain(domain: &str) -> &'static str {
         }
         "com.microsoft" => "export again without ONNX Runtime's optimizer, which fuses operators",
         _ => {
-            "it belongs to another operator set or is a function of the file; inline functions \
-              (onnx.inliner.inline_local_functions), or rewrite that part of the model"
+            "it belongs to another operator set, and the file has no function of this name; rewrite that part of the \
+             model with supported operators"
         }
     }
 }

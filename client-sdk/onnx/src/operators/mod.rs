@@ -3,6 +3,7 @@
 mod activation;
 mod advice;
 mod arithmetic;
+mod attention;
 mod cast;
 mod constant;
 mod dropout;
@@ -11,10 +12,14 @@ mod gather;
 mod matrix;
 mod normalization;
 mod pad;
+mod quantization;
 mod recurrent;
 mod reduction;
 mod repeat;
 mod reshape;
+mod resize;
+mod rounding;
+mod scan;
 mod slice;
 mod table;
 mod windows;
@@ -24,7 +29,7 @@ use std::collections::BTreeSet;
 use super::attributes::{node_name, operator_name};
 use super::error::UnsupportedOperator;
 use super::node::{NodeLowering, Outputs};
-use super::proto::NodeProto;
+use super::proto::{GraphProto, NodeProto};
 
 /// The ONNX operators that can be imported.
 pub const SUPPORTED_OPERATORS: &[&str] = &table::NAMES;
@@ -84,11 +89,46 @@ pub(super) fn unsupported(nodes: &[NodeProto]) -> Vec<UnsupportedOperator> {
 
 /// Returns the names of the values that nodes read as settings.
 pub(super) fn names_of_settings(nodes: &[NodeProto]) -> BTreeSet<&str> {
-    let is_wanted =
-        |node: &NodeProto, position: usize| find(node).is_some_and(|operator| operator.is_setting(position));
-    let read = nodes.iter().flat_map(|node| {
+    names(nodes, |operator, position| operator.is_some_and(|operator| operator.is_setting(position)))
+}
+
+/// Returns the names of all values that nodes read.
+pub(super) fn names_read(nodes: &[NodeProto]) -> BTreeSet<&str> {
+    names(nodes, |_, _| true)
+}
+
+/// Returns the wanted names that nodes read, including those in branches.
+fn names(nodes: &[NodeProto], is_wanted: fn(Option<&Operator>, usize) -> bool) -> BTreeSet<&str> {
+    let mut found = BTreeSet::new();
+    for node in with_branches(nodes) {
+        let operator = find(node);
         let inputs = node.input.iter().enumerate();
-        inputs.filter(move |(position, _)| is_wanted(node, *position)).map(|(_, name)| name.as_str())
-    });
-    read.collect()
+        found.extend(
+            inputs.filter(|(position, _)| is_wanted(operator, *position)).map(|(_, name)| name.as_str()),
+        );
+        found.extend(branch_outputs(node).filter(|_| is_wanted(None, 0)));
+    }
+    found
+}
+
+/// Returns the nodes and those in their branches. The nodes of a branch come before the node that has it, so that each
+/// value comes before its readers.
+pub(super) fn with_branches(nodes: &[NodeProto]) -> Vec<&NodeProto> {
+    let mut found = Vec::new();
+    let mut rest: Vec<&NodeProto> = nodes.iter().collect();
+    while let Some(node) = rest.pop() {
+        found.push(node);
+        rest.extend(branches(node).flat_map(|graph| &graph.node));
+    }
+    found.reverse();
+    found
+}
+
+/// Returns the names of the values that the branches of a node return, which may be values of the graph around them.
+pub(super) fn branch_outputs(node: &NodeProto) -> impl Iterator<Item = &str> {
+    branches(node).flat_map(|graph| &graph.output).map(|output| output.name.as_str())
+}
+
+fn branches(node: &NodeProto) -> impl Iterator<Item = &GraphProto> {
+    node.attribute.iter().filter_map(|attribute| attribute.g.as_deref())
 }

@@ -153,6 +153,25 @@ pub(super) fn layer(node: &mut NodeLowering<'_>) -> Outputs {
     Ok([result, moments.mean, moments.inverse_deviation].map(Tensor::float).to_vec())
 }
 
+/// `RMSNormalization` (Zhang and Sennrich 2019): divides by the root of the mean square over the axes from `axis` on.
+pub(super) fn root_mean_square(node: &mut NodeLowering<'_>) -> Outputs {
+    let attributes = node.attributes(&["axis", "epsilon", "stash_type"])?;
+    let (epsilon, axis) = (attributes.float("epsilon", 1e-5)?, attributes.integer("axis", -1)?);
+    node.expect_inputs(2..=2)?;
+    let (x, scale) = (node.input(0)?, node.value(1)?);
+    let shape = node.shape(x.value);
+    let axes: Vec<usize> = (node.axis(axis, shape.len())?..shape.len()).collect();
+    let squares = node.binary(ElementOp::Multiply, x.value, x.value)?;
+    let mean = node.mean(squares, &axes)?;
+    let inverse = inverse_deviation(node, mean, epsilon.into())?;
+    let normalized = node.binary(ElementOp::Multiply, x.value, inverse)?;
+    let result = node.binary(ElementOp::Multiply, normalized, scale)?;
+    if node.shape(result) != shape {
+        return Err(node.refuse("has a scale that does not broadcast to the input's shape"));
+    }
+    Ok(vec![x.with(result)])
+}
+
 fn moments(
     node: &mut NodeLowering<'_>,
     x: ValueId,

@@ -36,6 +36,119 @@ pub(super) fn mean(node: &mut NodeLowering<'_>) -> Outputs {
     finish(node, &over, result)
 }
 
+/// `ReduceL1`: the sum of absolute values.
+pub(super) fn absolute_sum(node: &mut NodeLowering<'_>) -> Outputs {
+    let over = over(node)?;
+    let magnitudes = node.unary(ElementOp::Absolute, over.input.value)?;
+    let sum = sum(node, &over, magnitudes)?;
+    finish(node, &over, sum)
+}
+
+/// `ReduceSumSquare`
+pub(super) fn square_sum(node: &mut NodeLowering<'_>) -> Outputs {
+    let over = over(node)?;
+    let sum = sum_of_squares(node, &over)?;
+    finish(node, &over, sum)
+}
+
+/// `ReduceL2`: the Euclidean norm. Its gradient at 0 is 0.
+pub(super) fn norm(node: &mut NodeLowering<'_>) -> Outputs {
+    let over = over(node)?;
+    let squares = sum_of_squares(node, &over)?;
+    // The root of 1 instead of 0, whose derivative is infinite.
+    let is_zero = node.unary(ElementOp::Not, squares)?;
+    let positive = node.binary(ElementOp::Add, squares, is_zero)?;
+    let root = node.unary(ElementOp::SquareRoot, positive)?;
+    let zero = node.graph.add_scalar(0.0);
+    let mut norm = node.select(is_zero, zero, root)?;
+    if over.input.element_type == ElementType::Integer {
+        norm = node.unary(ElementOp::Truncate, norm)?;
+    }
+    finish(node, &over, norm)
+}
+
+/// `ReduceLogSum`: the logarithm of the sum.
+pub(super) fn logarithm_of_sum(node: &mut NodeLowering<'_>) -> Outputs {
+    let over = over(node)?;
+    let sum = sum(node, &over, over.input.value)?;
+    let logarithm = node.unary(ElementOp::Logarithm, sum)?;
+    finish(node, &over, logarithm)
+}
+
+/// `ReduceLogSumExp`: the logarithm of the sum of exponentials, relative to the maximum so that nothing overflows.
+pub(super) fn logarithm_of_exponentials(node: &mut NodeLowering<'_>) -> Outputs {
+    let over = over(node)?;
+    let x = over.input.value;
+    if node.graph.shape(x).contains(&0) {
+        let sum = sum(node, &over, x)?;
+        let logarithm = node.unary(ElementOp::Logarithm, sum)?;
+        return finish(node, &over, logarithm);
+    }
+    let largest = node.reduce(Reduction::Maximum, x, &over.axes);
+    let magnitude = node.unary(ElementOp::Absolute, largest)?;
+    let is_infinite = node.with_number(ElementOp::Equal, magnitude, f64::INFINITY)?;
+    let zero = node.graph.add_scalar(0.0);
+    let shift = node.select(is_infinite, zero, largest)?;
+    // The gradients through the shift cancel.
+    let shift = node.unary(ElementOp::Detach, shift)?;
+    let shifted = node.binary(ElementOp::Subtract, x, shift)?;
+    let exponentials = node.unary(ElementOp::Exponential, shifted)?;
+    let sum = node.reduce(Reduction::Sum, exponentials, &over.axes);
+    let logarithm = node.unary(ElementOp::Logarithm, sum)?;
+    let result = node.binary(ElementOp::Add, logarithm, shift)?;
+    finish(node, &over, result)
+}
+
+/// `ReduceProd`: multiplies the halves of each axis until one element is left, so the gradient is right at 0 too.
+pub(super) fn product(node: &mut NodeLowering<'_>) -> Outputs {
+    let over = over(node)?;
+    let mut result = over.input.value;
+    let mut shape = node.shape(result);
+    if shape.contains(&0) {
+        over.axes.iter().for_each(|axis| shape[*axis] = 1);
+        result = match shape.contains(&0) {
+            true => node.empty(&shape),
+            false => {
+                let one = node.graph.add_scalar(1.0);
+                node.broadcast_to(one, &shape)?
+            }
+        };
+        return finish(node, &over, result);
+    }
+    for axis in &over.axes {
+        let mut size = shape[*axis];
+        while size > 1 {
+            let half = size / 2;
+            let first = node.slice_axis(result, *axis, 0, half)?;
+            let second = node.slice_axis(result, *axis, half, half)?;
+            let multiplied = node.binary(ElementOp::Multiply, first, second)?;
+            result = match size % 2 {
+                0 => multiplied,
+                _ => {
+                    let last = node.slice_axis(result, *axis, size - 1, 1)?;
+                    node.concat(&[multiplied, last], *axis)?
+                }
+            };
+            size = size.div_ceil(2);
+        }
+    }
+    finish(node, &over, result)
+}
+
+fn sum_of_squares(node: &mut NodeLowering<'_>, over: &Over) -> Result<ValueId, ImportError> {
+    let squares = node.binary(ElementOp::Multiply, over.input.value, over.input.value)?;
+    sum(node, over, squares)
+}
+
+/// Sums over the axes; the sum of no elements is 0.
+fn sum(node: &mut NodeLowering<'_>, over: &Over, value: ValueId) -> Result<ValueId, ImportError> {
+    let shape = node.shape(value);
+    if shape.contains(&0) {
+        return of_nothing(node, Reduction::Sum, over, shape);
+    }
+    Ok(node.reduce(Reduction::Sum, value, &over.axes))
+}
+
 fn over(node: &NodeLowering<'_>) -> Result<Over, ImportError> {
     let attributes = node.attributes(&["axes", "keepdims", "noop_with_empty_axes"])?;
     node.expect_inputs(1..=2)?;

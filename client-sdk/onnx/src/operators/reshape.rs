@@ -161,3 +161,60 @@ pub(super) fn concat(node: &mut NodeLowering<'_>) -> Outputs {
     }
     Ok(vec![first.with(node.concat(&parts, axis)?)])
 }
+
+/// `DepthToSpace`: moves channels into blocks of positions. In mode DCR, the channels of `[N, C, H, W]` are
+/// `[block, block, C / block²]`; in mode CRD they are `[C / block², block, block]`.
+pub(super) fn depth_to_space(node: &mut NodeLowering<'_>) -> Outputs {
+    let attributes = node.attributes(&["blocksize", "mode"])?;
+    let block = block_size(node, attributes.integer("blocksize", 0)?)?;
+    let (input, [n, channels, height, width]) = image(node)?;
+    if !channels.is_multiple_of(block * block) {
+        return Err(node.refuse(&format!("divides {channels} channels into blocks of {block} by {block}")));
+    }
+    let left = channels / (block * block);
+    let (split, axes) = match attributes.text("mode")?.unwrap_or("DCR") {
+        "DCR" => ([n, block, block, left, height, width], [0, 3, 4, 1, 5, 2]),
+        "CRD" => ([n, left, block, block, height, width], [0, 1, 4, 2, 5, 3]),
+        other => return Err(node.refuse(&format!("has the mode {other}; DCR and CRD are supported"))),
+    };
+    let value = node.reshape(input.value, &split)?;
+    let value = node.transpose(value, &axes)?;
+    Ok(vec![input.with(node.reshape(value, &[n, left, height * block, width * block])?)])
+}
+
+/// `SpaceToDepth`: moves the positions of each block into channels. They are `[block, block, C]` in mode DCR and
+/// `[C, block, block]` in mode CRD.
+pub(super) fn space_to_depth(node: &mut NodeLowering<'_>) -> Outputs {
+    let attributes = node.attributes(&["blocksize", "mode"])?;
+    let block = block_size(node, attributes.integer("blocksize", 0)?)?;
+    let (input, [n, channels, height, width]) = image(node)?;
+    if !height.is_multiple_of(block) || !width.is_multiple_of(block) {
+        return Err(node.refuse(&format!("divides {height} by {width} positions into blocks of {block}")));
+    }
+    let axes = match attributes.text("mode")?.unwrap_or("DCR") {
+        "DCR" => [0, 3, 5, 1, 2, 4],
+        "CRD" => [0, 1, 3, 5, 2, 4],
+        other => return Err(node.refuse(&format!("has the mode {other}; DCR and CRD are supported"))),
+    };
+    let [rows, columns] = [height / block, width / block];
+    let value = node.reshape(input.value, &[n, channels, rows, block, columns, block])?;
+    let value = node.transpose(value, &axes)?;
+    Ok(vec![input.with(node.reshape(value, &[n, channels * block * block, rows, columns])?)])
+}
+
+/// Checks a block size. Its square does not overflow.
+fn block_size(node: &NodeLowering<'_>, size: i64) -> Result<usize, ImportError> {
+    let size = usize::try_from(size).ok().filter(|size| (1..=1 << 15).contains(size));
+    size.ok_or_else(|| node.refuse("has an invalid blocksize; it must be from 1 to 32768"))
+}
+
+/// Returns the only input, `[N, C, H, W]`.
+fn image(node: &NodeLowering<'_>) -> Result<(Tensor, [usize; 4]), ImportError> {
+    node.expect_inputs(1..=1)?;
+    let input = node.input(0)?;
+    let shape = <[usize; 4]>::try_from(node.shape(input.value));
+    let shape = shape.map_err(|shape| {
+        node.refuse(&format!("reads a tensor with {} dimensions; it must have 4", shape.len()))
+    })?;
+    Ok((input, shape))
+}

@@ -2,8 +2,8 @@
 
 use super::windows::{convolution, pooling};
 use super::{
-    Operator, activation, arithmetic, cast, constant, dropout, einsum, gather, matrix, normalization, pad,
-    recurrent, reduction, repeat, reshape, slice,
+    Operator, activation, arithmetic, attention, cast, constant, dropout, einsum, gather, matrix,
+    normalization, pad, quantization, recurrent, reduction, repeat, reshape, resize, rounding, scan, slice,
 };
 use crate::node::{NodeLowering, Outputs};
 use folkmoot_graph::op::{ElementOp, Reduction};
@@ -15,16 +15,22 @@ pub(super) const OPERATORS: [Operator; COUNT] = [
     operator("And", |node| arithmetic::logic(node, ElementOp::And)).reading_empty(),
     operator("ArgMax", |node| reduction::argument(node, Reduction::Maximum)),
     operator("ArgMin", |node| reduction::argument(node, Reduction::Minimum)),
+    operator("Attention", attention::attention),
     operator("AveragePool", pooling::average),
     operator("BatchNormalization", normalization::batch),
     operator("Cast", cast::cast).reading_empty(),
     operator("CastLike", cast::cast_like).reading_empty(),
+    operator("Ceil", rounding::ceiling).reading_empty(),
     operator("Clip", activation::clip).with_settings(&[1, 2]),
     operator("Concat", reshape::concat).reading_empty(),
     operator("Constant", constant::constant),
     operator("ConstantOfShape", constant::of_shape).with_settings(&[0]),
     operator("Conv", convolution::convolution),
     operator("ConvTranspose", convolution::transposed),
+    operator("Cos", |node| arithmetic::unary(node, ElementOp::Cosine)).reading_empty(),
+    operator("CumSum", scan::running_sum).with_settings(&[1]),
+    operator("DepthToSpace", reshape::depth_to_space),
+    operator("DequantizeLinear", quantization::dequantize).with_settings(&[1, 2]),
     operator("Div", |node| arithmetic::binary(node, ElementOp::Divide)).reading_empty(),
     operator("Dropout", dropout::dropout).with_settings(&[1, 2]),
     operator("Einsum", einsum::einsum),
@@ -37,6 +43,8 @@ pub(super) const OPERATORS: [Operator; COUNT] = [
     operator("Floor", |node| arithmetic::unary(node, ElementOp::Floor)).reading_empty(),
     operator("GRU", recurrent::gru).with_settings(&[4]),
     operator("Gather", gather::gather),
+    operator("GatherElements", gather::gather_elements),
+    operator("GatherND", gather::gather_nd),
     operator("Gelu", activation::gelu),
     operator("Gemm", matrix::gemm),
     operator("GlobalAveragePool", pooling::global_average),
@@ -48,7 +56,11 @@ pub(super) const OPERATORS: [Operator; COUNT] = [
     operator("HardSigmoid", activation::hard_sigmoid),
     operator("HardSwish", activation::hard_swish),
     operator("Identity", reshape::identity).reading_empty(),
+    // The lowering adds the nodes of the chosen branch.
+    operator("If", |node| Err(node.refuse("is lowered with its branch"))).with_settings(&[0]),
     operator("InstanceNormalization", normalization::instance),
+    operator("IsInf", rounding::is_infinite).reading_empty(),
+    operator("IsNaN", rounding::is_nan).reading_empty(),
     operator("LSTM", recurrent::lstm).with_settings(&[4]),
     operator("LayerNormalization", normalization::layer),
     operator("LeakyRelu", activation::leaky_relu),
@@ -61,16 +73,24 @@ pub(super) const OPERATORS: [Operator; COUNT] = [
     operator("MaxPool", pooling::maximum),
     operator("Mean", arithmetic::mean).reading_empty(),
     operator("Min", |node| arithmetic::variadic(node, ElementOp::Minimum)).reading_empty(),
+    operator("Mish", activation::mish),
+    operator("Mod", rounding::modulo).reading_empty(),
     operator("Mul", |node| arithmetic::binary(node, ElementOp::Multiply)).reading_empty(),
     operator("Neg", |node| arithmetic::unary(node, ElementOp::Negate)).reading_empty(),
     operator("Not", arithmetic::not).reading_empty(),
+    operator("OneHot", gather::one_hot).with_settings(&[1, 2]),
     operator("Or", |node| arithmetic::logic(node, ElementOp::Or)).reading_empty(),
     operator("PRelu", activation::parametric_relu),
     operator("Pad", pad::pad).with_settings(&[1, 2, 3]),
     operator("Pow", arithmetic::power).reading_empty(),
+    operator("RMSNormalization", normalization::root_mean_square),
     operator("RNN", recurrent::rnn).with_settings(&[4]),
     operator("Range", constant::range).with_settings(&[0, 1, 2]),
     operator("Reciprocal", arithmetic::reciprocal).reading_empty(),
+    operator("ReduceL1", reduction::absolute_sum).with_settings(&[1]).reading_empty(),
+    operator("ReduceL2", reduction::norm).with_settings(&[1]).reading_empty(),
+    operator("ReduceLogSum", reduction::logarithm_of_sum).with_settings(&[1]).reading_empty(),
+    operator("ReduceLogSumExp", reduction::logarithm_of_exponentials).with_settings(&[1]).reading_empty(),
     operator("ReduceMax", |node| reduction::reduce(node, Reduction::Maximum))
         .with_settings(&[1])
         .reading_empty(),
@@ -78,31 +98,41 @@ pub(super) const OPERATORS: [Operator; COUNT] = [
     operator("ReduceMin", |node| reduction::reduce(node, Reduction::Minimum))
         .with_settings(&[1])
         .reading_empty(),
+    operator("ReduceProd", reduction::product).with_settings(&[1]).reading_empty(),
     operator("ReduceSum", |node| reduction::reduce(node, Reduction::Sum)).with_settings(&[1]).reading_empty(),
+    operator("ReduceSumSquare", reduction::square_sum).with_settings(&[1]).reading_empty(),
     operator("Relu", |node| arithmetic::unary(node, ElementOp::Relu)).reading_empty(),
     operator("Reshape", reshape::reshape).with_settings(&[1]).reading_empty(),
+    operator("Resize", resize::resize).with_settings(&[1, 2, 3]),
+    operator("RotaryEmbedding", attention::rotary::embedding).with_settings(&[1, 2, 3]),
+    operator("Round", rounding::round).reading_empty(),
     operator("Selu", activation::selu),
     operator("Shape", constant::shape).reading_empty(),
     operator("Sigmoid", |node| arithmetic::unary(node, ElementOp::Sigmoid)).reading_empty(),
     operator("Sign", |node| arithmetic::unary(node, ElementOp::Sign)).reading_empty(),
+    operator("Sin", |node| arithmetic::unary(node, ElementOp::Sine)).reading_empty(),
     operator("Size", constant::size).reading_empty(),
     operator("Slice", slice::slice).with_settings(&[1, 2, 3, 4]).reading_empty(),
     operator("Softmax", activation::softmax),
     operator("Softplus", activation::softplus),
+    operator("SpaceToDepth", reshape::space_to_depth),
     operator("Split", slice::split).with_settings(&[1]).reading_empty(),
     operator("Sqrt", |node| arithmetic::unary(node, ElementOp::SquareRoot)).reading_empty(),
     operator("Squeeze", reshape::squeeze).with_settings(&[1]),
     operator("Sub", |node| arithmetic::binary(node, ElementOp::Subtract)).reading_empty(),
     operator("Sum", |node| arithmetic::variadic(node, ElementOp::Add)).reading_empty(),
+    operator("Swish", activation::swish),
     operator("Tanh", |node| arithmetic::unary(node, ElementOp::Tanh)).reading_empty(),
     operator("Tile", repeat::tile).with_settings(&[1]),
     operator("Transpose", reshape::transpose),
+    operator("Trilu", scan::triangle).with_settings(&[1]).reading_empty(),
     operator("Unsqueeze", reshape::unsqueeze).with_settings(&[1]),
+    operator("Upsample", resize::upsample).with_settings(&[1]),
     operator("Where", arithmetic::select).reading_empty(),
     operator("Xor", arithmetic::exclusive_or).reading_empty(),
 ];
 
-const COUNT: usize = 85;
+const COUNT: usize = 114;
 
 /// The names of [`OPERATORS`].
 pub(super) const NAMES: [&str; COUNT] = {

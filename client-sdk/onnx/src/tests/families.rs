@@ -1,17 +1,29 @@
 //! Small models that together use every operator that came after the first example models. `folkmoot-inference` compares
 //! them with tract, and `folkmoot-engine` compares their training step on the GPU with that on the CPU.
 
+mod attention;
+mod elements;
+mod functions;
+mod images;
+mod positions;
 mod volumes;
 
 use std::path::Path;
 
 use super::*;
 use crate::Mode;
-use crate::proto::{DimensionProto, DimensionValue, TensorShapeProto};
+use crate::proto::{DimensionProto, DimensionValue, FunctionProto, TensorShapeProto};
 
 /// The models by file name, without extension.
 fn models() -> Vec<(&'static str, ModelProto)> {
-    vec![("volumes", volumes::model())]
+    vec![
+        ("attention", attention::model()),
+        ("elements", elements::model()),
+        ("functions", functions::model()),
+        ("images", images::model()),
+        ("positions", positions::model()),
+        ("volumes", volumes::model()),
+    ]
 }
 
 /// A model with the input `x` of `[N, …]` and one output, that of the last node.
@@ -44,6 +56,39 @@ fn weights(name: &str, dims: &[i64]) -> TensorProto {
     floats(name, dims, &elements)
 }
 
+/// `If` between two branches that compute with the constant `two` or with `three`. A branch returns its last node's
+/// output.
+pub(super) fn choice(condition: &str, output: &str, branch: impl Fn(&str) -> Vec<NodeProto>) -> NodeProto {
+    let graph = |name: &str, factor: &str| {
+        let nodes = branch(factor);
+        let last = nodes.last().unwrap().output[0].clone();
+        let graph = GraphProto {
+            node: nodes,
+            name: "branch".into(),
+            initializer: vec![floats("two", &[], &[2.0]), floats("three", &[], &[3.0])],
+            output: vec![ValueInfoProto { name: last, r#type: None }],
+            ..Default::default()
+        };
+        let (name, g) = (name.into(), Some(Box::new(graph)));
+        AttributeProto { name, g, r#type: attribute_type::GRAPH, ..Default::default() }
+    };
+    node("If", &[condition], output, vec![graph("then_branch", "two"), graph("else_branch", "three")])
+}
+
+fn graph(model: &mut ModelProto) -> &mut GraphProto {
+    model.graph.as_mut().unwrap()
+}
+
+/// The error of the changed model.
+fn refusal_of(mut model: ModelProto, change: impl FnOnce(&mut ModelProto)) -> String {
+    change(&mut model);
+    import(&model).unwrap_err().to_string()
+}
+
+fn integers_of(name: &str, dims: &[i64], elements: &[i64]) -> TensorProto {
+    TensorProto { dims: dims.to_vec(), ..integers(name, elements) }
+}
+
 #[test]
 fn every_model_is_imported_in_both_modes() {
     for (name, model) in models() {
@@ -55,7 +100,7 @@ fn every_model_is_imported_in_both_modes() {
     }
 }
 
-/// `FOLKMOOT_BLESS=1` writes the files anew.
+/// `FOLKMOOT_BLESS=1` writes the files again.
 #[test]
 fn the_files_are_these_models() {
     for (name, model) in models() {

@@ -7,6 +7,7 @@ mod hostile;
 mod modes;
 mod network;
 mod operators;
+mod precision;
 mod recurrent;
 mod refusals;
 mod shapes;

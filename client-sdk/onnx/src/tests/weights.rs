@@ -1,8 +1,9 @@
 //! Tests of the rules that tell weights from constants and separate merged tensors.
 
+use super::families::choice;
 use super::*;
 use crate::ParameterKind;
-use crate::proto::data_type::DOUBLE;
+use crate::proto::data_type::{DOUBLE, UINT8};
 
 fn kinds(file: &ModelFile) -> Vec<(&str, ParameterKind)> {
     file.parameters().iter().map(|one| (one.name.as_str(), one.kind)).collect()
@@ -112,6 +113,49 @@ fn masks_and_what_feeds_settings_are_part_of_the_graph() {
     let file = import(&model).unwrap();
     assert_eq!(names(&file), ["layer_1.weight", "layer_1.bias", "layer_2.weight", "layer_2.bias"]);
     assert_eq!(words(&file), [("infinite", "mask"), ("setting", "size"), ("setting", "rows")]);
+}
+
+#[test]
+fn branches_read_weights_and_settings_too() {
+    let model = changed(|graph| {
+        graph.initializer.extend([
+            floats("gain", &[3], &[0.5, 1.0, 2.0]),
+            floats("rows", &[3], &[2.0, 0.0, 1.0]),
+            TensorProto { dims: vec![], ..integers("yes", &[1]) },
+        ]);
+        let branch = |factor: &str| {
+            vec![
+                node("Mul", &["layer_1.sum", "gain"], "gained", vec![]),
+                node("Gather", &["gained", "positions"], "mixed", vec![integer("axis", 1)]),
+                node("Mul", &["mixed", factor], "scaled", vec![]),
+            ]
+        };
+        let positions = node("Cast", &["rows"], "positions", vec![integer("to", 7)]);
+        graph.node.splice(1..1, [positions, choice("yes", "chosen", branch)]);
+        graph.node[3].input[0] = "chosen".into();
+    });
+    let file = import(&model).unwrap();
+    assert_eq!(kinds(&file)[4..], [("gain", ParameterKind::Trained)]);
+    assert_eq!(words(&file), [("setting", "rows")]);
+}
+
+#[test]
+fn a_quantized_weight_is_reported_once_and_its_scale_not_at_all() {
+    let model = changed(|graph| {
+        let byte = |name: &str, dims: &[i64], elements: &[i32]| TensorProto {
+            data_type: UINT8,
+            int32_data: elements.to_vec(),
+            ..floats(name, dims, &[])
+        };
+        graph.initializer[0] = byte("bytes", &[3, 2], &[1, 2, 3, 4, 5, 6]);
+        graph.initializer.extend([floats("step", &[3], &[0.5, 1.0, 2.0]), byte("zero", &[3], &[1, 2, 3])]);
+        let inputs = ["bytes", "step", "zero"];
+        let axis = vec![integer("axis", 0)];
+        graph.node.insert(0, node("DequantizeLinear", &inputs, "layer_1.weight", axis));
+    });
+    let file = import(&model).unwrap();
+    assert_eq!(names(&file), ["layer_1.bias", "layer_2.weight", "layer_2.bias"]);
+    assert_eq!(words(&file), [("integer_weight", "bytes")]);
 }
 
 /// Three layers of equal width with normalizations behind the first two. All biases are one tensor, and so are the
@@ -236,7 +280,7 @@ fn a_separated_tensor_has_the_name_that_an_identity_gave_it() {
     assert!(!file.operators().contains_key("Identity"));
     let written = read(&file.export_onnx(&file.initial_weights()).unwrap()).unwrap();
     assert_eq!(names(&written), expected);
-    // What is kept together is still known as the bias of a layer.
+    // A shared tensor is still known as the bias of a layer.
     let file = read(&with_metadata(&model, "folkmoot.shared", "*")).unwrap();
     assert_eq!(words(&file), [("shared", "a.bias"), ("shared", "n.weight")]);
 }

@@ -8,13 +8,13 @@ use crate::proto::{GraphProto, NodeProto};
 /// Returns the names of all values from which a setting is computed, or an index that does not depend on the features.
 /// The dimensions of a value are known without the value, so the search ends at `Shape` and `Size`.
 pub(crate) fn known_values(graph: &GraphProto) -> BTreeSet<&str> {
-    let varying = varying(graph);
+    let nodes = operators::with_branches(&graph.node);
+    let varying = varying(graph, &nodes);
     let mut known = operators::names_of_settings(&graph.node);
-    known.extend(graph.node.iter().filter_map(index).filter(|name| !varying.contains(name)));
-    for node in graph.node.iter().rev() {
-        let is_wanted = node.output.iter().any(|name| !name.is_empty() && known.contains(name.as_str()));
-        if is_wanted && !matches!(node.op_type.as_str(), "Shape" | "Size") {
-            known.extend(node.input.iter().map(String::as_str));
+    known.extend(nodes.iter().filter_map(|node| index(node)).filter(|name| !varying.contains(name)));
+    for node in nodes.iter().rev().filter(|node| reads_elements(node)) {
+        if node.output.iter().any(|name| !name.is_empty() && known.contains(name.as_str())) {
+            known.extend(read(node));
         }
     }
     known.remove("");
@@ -22,17 +22,26 @@ pub(crate) fn known_values(graph: &GraphProto) -> BTreeSet<&str> {
 }
 
 /// Returns the names of the values that depend on the elements of the graph's inputs.
-fn varying(graph: &GraphProto) -> BTreeSet<&str> {
+fn varying<'a>(graph: &'a GraphProto, nodes: &[&'a NodeProto]) -> BTreeSet<&'a str> {
     let stored: BTreeSet<&str> = graph.initializer.iter().map(|tensor| tensor.name.as_str()).collect();
     let inputs = graph.input.iter().map(|input| input.name.as_str());
     let mut varying: BTreeSet<&str> = inputs.filter(|name| !stored.contains(name)).collect();
-    for node in &graph.node {
-        let depends = node.input.iter().any(|name| varying.contains(name.as_str()));
-        if depends && !matches!(node.op_type.as_str(), "Shape" | "Size") {
+    for node in nodes.iter().filter(|node| reads_elements(node)) {
+        if read(node).any(|name| varying.contains(name)) {
             varying.extend(node.output.iter().map(String::as_str));
         }
     }
     varying
+}
+
+/// Returns whether a node reads the elements of its inputs, and not only their dimensions.
+fn reads_elements(node: &NodeProto) -> bool {
+    !matches!(node.op_type.as_str(), "Shape" | "Size")
+}
+
+/// Returns the names of the values that a node or the results of its branches read.
+fn read(node: &NodeProto) -> impl Iterator<Item = &str> {
+    node.input.iter().map(String::as_str).chain(operators::branch_outputs(node))
 }
 
 /// Returns the value by which a node chooses elements.

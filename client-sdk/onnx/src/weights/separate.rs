@@ -9,6 +9,7 @@ use super::rewrite::{Copied, rewritten};
 use super::uses::{Slot, Use, Uses};
 use super::{Metadata, Remark};
 use crate::locate::{element_count, elements, initializer_chunks};
+use crate::operators::with_branches;
 use crate::proto::{FLOAT, GraphProto, ModelProto, NodeProto};
 use crate::{Chunks, ImportError, ImportLimits};
 
@@ -71,7 +72,8 @@ pub(crate) fn separated(bytes: &Bytes, limits: &ImportLimits) -> Result<(Bytes, 
 fn names(graph: &GraphProto) -> BTreeSet<String> {
     let tensors = graph.initializer.iter().map(|tensor| &tensor.name);
     let inputs = graph.input.iter().map(|input| &input.name);
-    let outputs = graph.node.iter().flat_map(|node| &node.output);
+    let nodes = with_branches(&graph.node);
+    let outputs = nodes.into_iter().flat_map(|node| &node.output);
     tensors.chain(inputs).chain(outputs).cloned().collect()
 }
 

@@ -171,7 +171,7 @@ impl<'a> Uses<'a> {
                 if by_operator(node, position) == Slot::Weight {
                     return Some(node_name(node));
                 }
-                if is_reshaping(node) && position == 0 || is_scaling(node) {
+                if is_reshaping(node) && position == 0 || is_scaling(node, position) {
                     found.extend(node.output.first().map(String::as_str));
                 }
             }
@@ -243,9 +243,13 @@ fn is_reshaping(node: &NodeProto) -> bool {
     is_of_onnx(node) && RESHAPING.contains(&node.op_type.as_str())
 }
 
-/// Returns whether a node scales or shifts its first input, as the dequantization of a weight does.
-fn is_scaling(node: &NodeProto) -> bool {
-    is_of_onnx(node) && matches!(node.op_type.as_str(), "Mul" | "Sub" | "Div")
+/// Returns whether a node scales or shifts the input at this position, as the dequantization of a weight does.
+fn is_scaling(node: &NodeProto, position: usize) -> bool {
+    match node.op_type.as_str() {
+        "Mul" | "Sub" | "Div" => is_of_onnx(node),
+        "DequantizeLinear" => is_of_onnx(node) && position == 0,
+        _ => false,
+    }
 }
 
 /// Returns whether a `Constant` node has a tensor of several floats.
