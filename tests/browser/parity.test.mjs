@@ -37,13 +37,24 @@ function values(bytes) {
   return new Float32Array(new Uint8Array(bytes.subarray(HEADER_BYTES)).buffer);
 }
 
-for (const name of ['mlp', 'cnn']) {
-  for (const [build, onDevice] of [
-    ['cpu', false],
-    ['gpu', false],
-    ['gpu', true],
-  ]) {
-    const where = onDevice ? 'WebGPU' : `WebAssembly (${build})`;
+/** The modules that read each model, and where they train it. */
+const SMALL = [
+  ['cpu', false],
+  ['gpu', false],
+  ['gpu', true],
+];
+const COMPLETE = [
+  ['complete', false],
+  ['complete', true],
+];
+
+for (const [name, builds] of [
+  ['mlp', SMALL],
+  ['cnn', SMALL],
+  ['scaled', COMPLETE],
+]) {
+  for (const [build, onDevice] of builds) {
+    const where = onDevice ? `WebGPU (${build})` : `WebAssembly (${build})`;
     test(`${name}: ${where} makes a native client's update`, { timeout: 120_000 }, async () => {
       const made = await page.evaluate((argument) => engine('update', argument), { build, name, onDevice });
       assert.equal(made.fault, null);

@@ -59,6 +59,22 @@ test('updates and versions travel compressed where the task says so', { timeout:
   await page.close();
 });
 
+test('a model that the small module does not read is trained and predicts in the complete one', { timeout: 60_000 }, async () => {
+  const { coordinator } = world;
+  const page = await world.page();
+  await page.evaluate(() => client.start());
+  const small = await coordinator.task({ rounds: 1 });
+  await page.evaluate(() => heard('round'));
+  await until(async () => ((await coordinator.rounds(small.id)).length === 1 ? true : null));
+  const task = await coordinator.task({ rounds: 2 }, '../../tests/engine/exported/scaled_digits.onnx');
+  await page.evaluate(() => heard('round', 2));
+  await until(async () => ((await coordinator.rounds(task.id)).length === 2 ? true : null));
+  const outputs = await page.evaluate(async () => (await client.predict(new Float32Array(64))).outputs.length);
+  assert.equal(outputs, 10);
+  await page.evaluate(() => client.forget());
+  await page.close();
+});
+
 test('the newest model predicts, and the log says what left the device', { timeout: 60_000 }, async () => {
   const { coordinator } = world;
   const page = await world.page({ count: 600 });

@@ -14,7 +14,7 @@ mod work;
 #[cfg(feature = "gpu")]
 pub use device::Device;
 pub use examples::ExampleSet;
-pub use model::TrainedModel;
+pub use model::{TrainedModel, needs_complete_importer};
 pub use screen::{check_budget, over_budget, screen};
 pub use session::BrowserSession;
 pub use work::{AssignedWork, Update};

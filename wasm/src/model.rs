@@ -4,6 +4,12 @@ use wasm_bindgen::{JsError, prelude::wasm_bindgen};
 
 use crate::error::{thrown, work_failed};
 
+/// Returns whether a page must load the module with the complete importer for this ONNX model.
+#[wasm_bindgen(js_name = needsCompleteImporter)]
+pub fn needs_complete_importer(onnx: &[u8]) -> bool {
+    Model::needs_complete(onnx, &ImportLimits::default())
+}
+
 /// A model and its weights, for predictions.
 #[wasm_bindgen]
 pub struct TrainedModel {

@@ -5,12 +5,12 @@ use std::{env, fs, path::PathBuf, time::Duration};
 
 use folkmoot_client::parts::{Budget, FinishedWork, Inputs, Training, WorkError, make, parse_plan};
 use folkmoot_engine::{
-    Examples, ImportLimits, Labels, Model, block_on,
+    Examples, ImportLimits, Labels, Model, TrainedPart, block_on,
     data::{CsvOptions, read_csv},
 };
 use folkmoot_protocol::{
-    AssignmentId, BlobDigest, Codec, LocalOptimizer, Loss, Plan, Protection, RoundId, TaskId, TensorSchema,
-    TensorSpec, Timestamp, TrainingPlan, ValueGrid, Work,
+    AssignmentId, BlobDigest, Codec, LocalOptimizer, Loss, Plan, Protection, RoundId, TaskId, Timestamp,
+    TrainingPlan, ValueGrid, Work,
     messages::{Artifact, Assignment},
 };
 
@@ -26,15 +26,12 @@ fn folder(name: &str) -> PathBuf {
 }
 
 fn plan(onnx: &[u8], model: &Model) -> Plan {
-    let tensors = model.parameters().iter().map(|parameter| TensorSpec {
-        name: parameter.name.clone(),
-        shape: parameter.shape.iter().map(|&size| size as u64).collect(),
-    });
     let optimizer = LocalOptimizer::sgd(0.05);
     let training = TrainingPlan { batch_size: 32, ..TrainingPlan::new(Loss::SoftmaxCrossEntropy, optimizer) };
+    let part = TrainedPart::of(model, &training).expect("a test has what it needs");
     Plan {
         model: BlobDigest::of(onnx),
-        schema: TensorSchema { tensors: tensors.collect() },
+        schema: part.schema(),
         work: Work::Training,
         device_rules: Vec::new(),
         training,
@@ -87,8 +84,11 @@ fn update(assignment: &Assignment, plan: &[u8], onnx: &[u8], weights: &[u8]) -> 
 
 fn check(name: &str, onnx: &[u8]) {
     let model = Model::from_onnx(onnx, &ImportLimits::default()).expect("a test has what it needs");
-    let weights: Vec<u8> = model.initial_weights().into_iter().flat_map(f32::to_le_bytes).collect();
-    let plan = serde_json::to_vec_pretty(&plan(onnx, &model)).expect("a test has what it needs");
+    let plan = plan(onnx, &model);
+    let part = TrainedPart::of(&model, &plan.training).expect("a test has what it needs");
+    let weights = part.pick(&model.initial_weights()).expect("a test has what it needs");
+    let weights: Vec<u8> = weights.into_iter().flat_map(f32::to_le_bytes).collect();
+    let plan = serde_json::to_vec_pretty(&plan).expect("a test has what it needs");
     let assignment = assignment(&plan, onnx, &weights);
     let bytes = update(&assignment, &plan, onnx, &weights).expect("a test has what it needs");
     let folder = folder(name);
@@ -131,6 +131,11 @@ fn check(name: &str, onnx: &[u8]) {
 #[test]
 fn a_perceptrons_update_is_the_one_that_browsers_compare_with() {
     check("mlp", include_bytes!("../../examples/digits/model.onnx"));
+}
+
+#[test]
+fn the_update_of_a_model_for_the_complete_importer_is_the_one_that_browsers_compare_with() {
+    check("scaled", include_bytes!("../../tests/engine/exported/scaled_digits.onnx"));
 }
 
 #[test]

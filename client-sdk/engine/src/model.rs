@@ -37,6 +37,12 @@ impl Model {
         Ok(Self(Arc::new(Content { file, parameter_count })))
     }
 
+    /// Returns whether this build cannot read the file, but one with the feature `complete` may. Returns `false` for files
+    /// that no build reads.
+    pub fn needs_complete(bytes: &[u8], limits: &ImportLimits) -> bool {
+        ModelFile::needs_complete(bytes, limits)
+    }
+
     /// Returns the trainable tensors in schema order.
     pub fn parameters(&self) -> &[ParameterSpec] {
         self.0.file.parameters()

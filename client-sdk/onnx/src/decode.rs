@@ -6,15 +6,12 @@ use prost::Message;
 use prost::bytes::Bytes;
 
 use super::attributes::node_name;
-use super::functions;
+use super::initializer::{FrozenCount, Initializer};
 use super::limits::{OPSET_MAX, OPSET_MIN};
-use super::locate::{element_count, elements, initializer_chunks};
-use super::operators;
-use super::parameter::ParameterKind;
-use super::proto::{FLOAT, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto};
-use super::tensor::{self, Constant, ElementType};
-use super::weights::{Metadata, Remark, Slot, Treatment, Uses, known_values, treatment};
-use super::{Chunks, ImportError, ImportLimits};
+use super::locate::initializer_chunks;
+use super::proto::{GraphProto, ModelProto, NodeProto, ValueInfoProto};
+use super::weights::{Remark, weights};
+use super::{ImportError, ImportLimits, prepare};
 
 /// A decoded model. Its nodes are in execution order and read only existing values. The operators of the nodes are not
 /// checked yet.
@@ -28,22 +25,6 @@ pub(super) struct Decoded {
     pub(super) outputs: Vec<String>,
     /// The decisions about tensors that the author may not expect.
     pub(super) remarks: Vec<Remark>,
-}
-
-/// A tensor stored in the file.
-pub(super) struct Initializer {
-    pub(super) name: String,
-    pub(super) shape: Vec<usize>,
-    pub(super) content: Content,
-}
-
-/// The elements of an initializer.
-pub(super) enum Content {
-    /// The elements of a tensor that is part of the weights: the chunks of the file that hold them, and into which
-    /// weights are written. The kind is `Trained` or `Constant`.
-    Trained(Chunks, ParameterKind),
-    /// The decoded elements of a frozen tensor.
-    Frozen(Constant),
 }
 
 /// The treatment of float initializers.
@@ -67,7 +48,7 @@ pub(super) fn decode(bytes: &Bytes, limits: &ImportLimits, floats: Floats) -> Re
     let mut model = ModelProto::decode(bytes.clone())
         .map_err(|error| ImportError::Malformed { reason: error.to_string() })?;
     let opset = checked_opset(&model)?;
-    let nodes = functions::inlined(&mut model, opset, limits)?;
+    let nodes = prepare::nodes(&mut model, opset, limits)?;
     let proto = GraphProto { node: nodes, ..model.graph.unwrap_or_default() };
     let (initializers, remarks) = match floats {
         Floats::Trained => weights(&proto, bytes, chunks, limits)?,
@@ -95,132 +76,8 @@ fn checked_opset(model: &ModelProto) -> Result<i64, ImportError> {
 
 /// Reads all initializers as constants, in the order of the file.
 fn constants(proto: &GraphProto, limits: &ImportLimits) -> Result<Vec<Initializer>, ImportError> {
-    let mut count = FrozenCount { elements: 0, limit: limits.constant_elements_max };
+    let mut count = FrozenCount::new(limits);
     proto.initializer.iter().map(|tensor| count.constant(tensor, limits)).collect()
-}
-
-/// Reads the initializers, of which some are weights. Their order in the file is the order of the schema.
-fn weights(
-    proto: &GraphProto,
-    bytes: &[u8],
-    chunks: Vec<Chunks>,
-    limits: &ImportLimits,
-) -> Result<(Vec<Initializer>, Vec<Remark>), ImportError> {
-    let (uses, metadata, known) = (Uses::new(proto), Metadata::read(bytes)?, known_values(proto));
-    let read = operators::names_read(&proto.node);
-    let mut count = FrozenCount { elements: 0, limit: limits.constant_elements_max };
-    let (mut initializers, mut remarks) = (Vec::new(), Vec::new());
-    for (tensor, chunks) in proto.initializer.iter().zip(chunks) {
-        let name = tensor.name.as_str();
-        let is_float = ElementType::of(tensor.data_type).is_none_or(|kind| kind == ElementType::Float);
-        if !is_float {
-            remarks.extend(integer_weight(tensor, proto, &uses)?);
-            initializers.push(count.constant(tensor, limits)?);
-            continue;
-        }
-        if !read.contains(name) {
-            continue;
-        }
-        let elements = tensor::volume_of(tensor, limits)?;
-        let is_mask = || is_mask(bytes, &chunks);
-        match treatment(tensor, elements, is_mask, &uses, &metadata, known.contains(name)) {
-            Treatment::Known(remark) => {
-                // Settings that no node computes with are never mistaken for weights.
-                let is_obvious = uses.is_only_setting(name);
-                remarks.extend(Some(remark).filter(|_| !is_obvious));
-                initializers.push(count.constant(tensor, limits)?);
-            }
-            // A single number of another precision is a constant of the graph.
-            Treatment::Constant if tensor.data_type != FLOAT => {
-                initializers.push(count.constant(tensor, limits)?);
-            }
-            kind => {
-                let shape = parameter_shape(tensor, bytes, &chunks, limits)?;
-                let kind = match kind {
-                    Treatment::Constant => {
-                        remarks.push(Remark::OneElement { tensor: name.to_owned() });
-                        ParameterKind::Constant
-                    }
-                    kind => {
-                        let is_named = kind == Treatment::Named;
-                        remarks.extend(is_named.then(|| Remark::NamedWeight { tensor: name.to_owned() }));
-                        remarks.extend(uses.shared(name));
-                        ParameterKind::Trained
-                    }
-                };
-                let (name, content) = (name.to_owned(), Content::Trained(chunks, kind));
-                initializers.push(Initializer { name, shape, content });
-            }
-        }
-    }
-    remarks.extend(uses.constant_weights());
-    Ok((initializers, remarks))
-}
-
-/// Counts the elements of constants.
-struct FrozenCount {
-    elements: usize,
-    limit: usize,
-}
-
-impl FrozenCount {
-    fn constant(&mut self, tensor: &TensorProto, limits: &ImportLimits) -> Result<Initializer, ImportError> {
-        let constant = tensor::constant(tensor, limits)?;
-        self.elements += constant.elements.len();
-        if self.elements > self.limit {
-            let what = "elements in frozen tensors";
-            return Err(ImportError::TooMany { what, count: self.elements, limit: self.limit });
-        }
-        let (name, shape) = (tensor.name.clone(), constant.shape.clone());
-        Ok(Initializer { name, shape, content: Content::Frozen(constant) })
-    }
-}
-
-/// Returns whether all elements are 0, 1 or infinite, and one is infinite.
-fn is_mask(bytes: &[u8], chunks: &Chunks) -> bool {
-    let mut has_infinite = false;
-    let fits = elements(bytes, chunks).all(|element| {
-        has_infinite |= element.is_infinite();
-        element.is_infinite() || element == 0.0 || element == 1.0
-    });
-    fits && has_infinite
-}
-
-/// Returns a remark about an integer tensor from which a weight is computed.
-///
-/// # Errors
-/// Returns [`ImportError::IntegerWeight`] if a layer reads the tensor itself as its weight or bias.
-fn integer_weight(
-    tensor: &TensorProto,
-    proto: &GraphProto,
-    uses: &Uses<'_>,
-) -> Result<Option<Remark>, ImportError> {
-    let is_weight = |slot: Slot| matches!(slot, Slot::Weight | Slot::Bias | Slot::Vector);
-    if let Some(one) = uses.of(&tensor.name).iter().find(|one| is_weight(one.slot)) {
-        let (tensor, node) = (tensor.name.clone(), node_name(&proto.node[one.node]));
-        return Err(ImportError::IntegerWeight { tensor, node });
-    }
-    Ok(uses.weight_from(&tensor.name).map(|node| Remark::IntegerWeight { tensor: tensor.name.clone(), node }))
-}
-
-/// Checks a trainable tensor without copying it, and returns its shape.
-fn parameter_shape(
-    initializer: &TensorProto,
-    bytes: &[u8],
-    chunks: &Chunks,
-    limits: &ImportLimits,
-) -> Result<Vec<usize>, ImportError> {
-    let tensor = initializer.name.clone();
-    if initializer.data_type != FLOAT {
-        return Err(ImportError::UnsupportedElementType { tensor, element_type: initializer.data_type });
-    }
-    let (shape, expected) = tensor::dims(initializer, limits)?;
-    let found = element_count(chunks);
-    if found != expected {
-        return Err(ImportError::WrongLength { tensor, expected, found });
-    }
-    tensor::expect_finite(&initializer.name, elements(bytes, chunks))?;
-    Ok(shape)
 }
 
 /// Checks that names are unique, and that each value is defined before it is read.

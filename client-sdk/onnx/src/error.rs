@@ -89,6 +89,15 @@ pub enum ImportError {
         /// The operators, each once.
         operators: Vec<UnsupportedOperator>,
     },
+    /// The small importer reads only files whose weights are obvious.
+    #[error(
+        "{what} needs the complete importer, which is not part of this build; enable the feature `complete` of \
+         folkmoot-onnx"
+    )]
+    NotObvious {
+        /// The part of the file that needs a decision.
+        what: String,
+    },
     /// An entry of the file's metadata for this engine is invalid.
     #[error("the metadata entry folkmoot.{entry} {reason}")]
     Metadata {

@@ -6,7 +6,8 @@ use prost::bytes::Bytes;
 use serde::Serialize;
 
 use super::attributes::operator_name;
-use super::decode::{Content, Decoded, Floats, decode};
+use super::decode::{Decoded, Floats, decode};
+use super::initializer::Content;
 use super::lookup::{Lookups, lookups};
 use super::lowering::{Lowered, Lowering};
 use super::mode::Mode;
@@ -111,6 +112,21 @@ pub(crate) fn import(bytes: &Bytes, limits: &ImportLimits) -> Result<Imported, I
         }
     };
     Ok(imported)
+}
+
+/// Returns whether the file has operators or tensors that only the complete importer reads, and this is the small one.
+#[cfg(not(feature = "complete"))]
+pub(crate) fn needs_complete(bytes: &[u8], limits: &ImportLimits) -> bool {
+    match decode(&Bytes::copy_from_slice(bytes), limits, Floats::Trained) {
+        Ok(model) => !operators::unsupported(&model.nodes).is_empty(),
+        Err(error) => matches!(error, ImportError::NotObvious { .. }),
+    }
+}
+
+/// The complete importer reads whatever can be read.
+#[cfg(feature = "complete")]
+pub(crate) fn needs_complete(_: &[u8], _: &ImportLimits) -> bool {
+    false
 }
 
 impl Imported {

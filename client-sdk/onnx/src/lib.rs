@@ -1,4 +1,8 @@
 #![doc = include_str!("../README.md")]
+#![cfg_attr(
+    not(feature = "complete"),
+    allow(dead_code, reason = "some functions serve only the complete importer")
+)]
 
 mod attributes;
 mod budget;
@@ -6,8 +10,10 @@ pub mod build;
 mod decode;
 mod error;
 mod export;
+#[cfg(feature = "complete")]
 mod functions;
 mod import;
+mod initializer;
 mod limits;
 mod locate;
 mod lookup;
@@ -18,7 +24,9 @@ pub mod network;
 mod node;
 mod operators;
 mod parameter;
+#[cfg(feature = "complete")]
 mod precision;
+mod prepare;
 mod proto;
 mod tensor;
 mod weights;

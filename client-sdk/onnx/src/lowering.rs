@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use super::attributes::{Attributes, node_name, operator_name, unsupported_use};
 use super::budget::Budget;
-use super::decode::{Content, Decoded, Initializer};
+use super::decode::Decoded;
+use super::initializer::{Content, Initializer};
 use super::limits::RANK_MAX;
 use super::mode::Mode;
 use super::node::{NodeLowering, Tensor};

@@ -5,12 +5,12 @@ use std::fmt;
 
 use prost::bytes::Bytes;
 
-use super::import::{FinalActivation, Imported, ModelNode, import};
+use super::import::{FinalActivation, Imported, ModelNode, import, needs_complete};
 use super::locate::elements;
-use super::{ExportError, ImportError, ImportLimits, Lowered, Mode, precision, with_weights};
+use super::{ExportError, ImportError, ImportLimits, Lowered, Mode, prepare, with_weights};
 use crate::lookup::Lookups;
 use crate::parameter::ParameterSpec;
-use crate::weights::{Remark, separated};
+use crate::weights::Remark;
 
 /// A trainable ONNX file.
 pub struct ModelFile {
@@ -28,15 +28,19 @@ impl ModelFile {
         if bytes.len() > limits.model_bytes_max {
             return Err(ImportError::ModelTooLarge { bytes: bytes.len(), limit: limits.model_bytes_max });
         }
-        let bytes = Bytes::copy_from_slice(bytes);
-        let bytes = precision::single(&bytes, limits)?.map_or(bytes, Bytes::from);
-        let (bytes, remarks) = separated(&bytes, limits)?;
+        let (bytes, remarks) = prepare::file(Bytes::copy_from_slice(bytes), limits)?;
         // The separate tensors were checked against the limit on parameters.
         let limits =
             ImportLimits { model_bytes_max: limits.model_bytes_max.max(bytes.len()), ..limits.clone() };
         let mut imported = import(&bytes, &limits)?;
         imported.remarks.splice(..0, remarks);
         Ok(Self { bytes, imported })
+    }
+
+    /// Returns whether this build cannot read the file, but one with the feature `complete` may. Returns `false` for files
+    /// that no build reads.
+    pub fn needs_complete(bytes: &[u8], limits: &ImportLimits) -> bool {
+        needs_complete(bytes, limits)
     }
 
     /// Returns the trainable tensors in schema order.

@@ -1,4 +1,5 @@
-"""Writes small models: two that `folkmoot engine check` does not pass, and one with a batch that has a name.
+"""Writes small models: two that `folkmoot engine check` does not pass, one with a batch that has a name, and one for the
+digits that only the complete importer reads.
 
 Run with an interpreter that has onnx: python make_small.py. Tests of the engine, of inference and of the command read
 the files.
@@ -19,9 +20,9 @@ def floats(name, dims, values):
 WEIGHT = floats("weight", [2, 3], [0.5, -0.25, 1.0, 0.75, 0.125, -1.0])
 
 
-def write(name, nodes, tensors, known=()):
-    inputs = [helper.make_tensor_value_info("input", TensorProto.FLOAT, ["batch", 2])]
-    outputs = [helper.make_tensor_value_info("output", TensorProto.FLOAT, ["batch", 3])]
+def write(name, nodes, tensors, known=(), sizes=(2, 3)):
+    inputs = [helper.make_tensor_value_info("input", TensorProto.FLOAT, ["batch", sizes[0]])]
+    outputs = [helper.make_tensor_value_info("output", TensorProto.FLOAT, ["batch", sizes[1]])]
     graph = helper.make_graph(nodes, name, inputs, outputs, tensors, value_info=known)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.checker.check_model(model)
@@ -49,6 +50,14 @@ def main():
         helper.make_node("Relu", ["sum"], ["output"]),
     ]
     write("named_batch", named, [WEIGHT], [helper.make_tensor_value_info("sum", TensorProto.FLOAT, ["batch", 3])])
+    # A number that is not a weight, and an operator that the small importer does not have.
+    scaled = [
+        helper.make_node("Mul", ["input", "sixteenth"], ["scaled"]),
+        helper.make_node("Einsum", ["scaled", "weight"], ["output"], equation="bi,io->bo"),
+    ]
+    weight = [(index * 37 % 101 - 50) / 500 for index in range(640)]
+    tensors = [floats("sixteenth", [], [0.0625]), floats("weight", [64, 10], weight)]
+    write("scaled_digits", scaled, tensors, sizes=(64, 10))
 
 
 main()

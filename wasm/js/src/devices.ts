@@ -19,22 +19,23 @@ const PLANS_MAX = 64;
 
 export class Devices {
   private device: Device | null = null;
+  /** The module of `device`. */
+  private engine: Engine | null = null;
   private isLost = false;
   private running: string | null = null;
 
   constructor(
-    private readonly engine: Engine,
     private readonly storage: Storage,
     private readonly wanted: 'auto' | 'cpu' | 'webgpu',
     private readonly emit: (event: ClientEvent) => void,
   ) {}
 
-  /** Moves a training to its device. If anything goes wrong with an adapter, the CPU is used. */
-  async place(task: AssignedWork, assignment: Assignment): Promise<void> {
+  /** Moves a training, which runs in this module, to its device. If anything goes wrong with an adapter, the CPU is used. */
+  async place(engine: Engine, task: AssignedWork, assignment: Assignment): Promise<void> {
     let fault: string | undefined;
     this.running = null;
     try {
-      const device = await this.open();
+      const device = await this.open(engine);
       if (device !== null && (await this.isWanted(task, device, assignment))) {
         task.useDevice(device);
         this.running = this.name(device);
@@ -65,17 +66,25 @@ export class Devices {
 
   private lose(): void {
     this.isLost = true;
+    this.close();
+  }
+
+  private close(): void {
     this.device?.free();
     this.device = null;
   }
 
-  private async open(): Promise<Device | null> {
-    if (this.wanted === 'cpu' || this.isLost || !('Device' in this.engine) || !('gpu' in navigator)) {
+  private async open(engine: Engine): Promise<Device | null> {
+    if (this.wanted === 'cpu' || this.isLost || !('Device' in engine) || !('gpu' in navigator)) {
       return null;
+    }
+    if (this.engine !== engine) {
+      this.close();
+      this.engine = engine;
     }
     if (this.device === null) {
       const memory = await this.remembered();
-      this.device = await this.engine.Device.find(memory?.tuning);
+      this.device = await engine.Device.find(memory?.tuning);
       const adapter = this.name(this.device);
       if (memory?.adapter !== adapter) {
         await this.remember({ adapter, tuning: this.device.tuning(), plans: {} });

@@ -5,7 +5,7 @@ import { type Budget, budgetOf } from './budget.js';
 import { DayBytes, Traffic } from './day_bytes.js';
 import { Devices } from './devices.js';
 import { type Newest, type RunnerHost, weightsOf } from './effects.js';
-import { type Engine, loadEngine } from './engine.js';
+import { type Engine, engineFor, loadEngine } from './engine.js';
 import { Examples } from './examples.js';
 import type { TrainedModel } from './gpu/folkmoot.js';
 import { ClientKey } from './key.js';
@@ -74,7 +74,7 @@ export class Trainer {
     const key = await navigator.locks.request(`${databaseName(name)}.key`, () => ClientKey.loadOrGenerate(storage));
     const transport = new Transport(options.coordinator, engine, key);
     const blobs = new Blobs(storage, engine, transport);
-    const devices = new Devices(engine, storage, options.device ?? 'auto', emit);
+    const devices = new Devices(storage, options.device ?? 'auto', emit);
     const log = new Log(storage);
     const day = new DayBytes(storage, options.limits?.bytesPerDay);
     const parts = { engine, storage, key, transport, blobs, examples, devices, log, day, budget };
@@ -192,8 +192,9 @@ export class Trainer {
       throw new FolkmootError('no_model', 'the model is no longer stored; take part in a round first');
     }
     const partBytes = Uint32Array.from(newest.weights_parts ?? [], (part) => part.bytes);
+    const reader = await engineFor(engine, onnx);
     this.model?.model.free();
-    this.model = { of, model: new engine.TrainedModel(plan, onnx, weights, partBytes) };
+    this.model = { of, model: new reader.TrainedModel(plan, onnx, weights, partBytes) };
     return this.model.model;
   }
 

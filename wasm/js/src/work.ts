@@ -4,7 +4,7 @@ import type { Blobs } from './blobs.js';
 import type { Budget } from './budget.js';
 import type { Devices } from './devices.js';
 import { type Assignment, weightsOf } from './effects.js';
-import type { Engine } from './engine.js';
+import { type Engine, engineFor } from './engine.js';
 import type { Examples } from './examples.js';
 import type { AssignedWork } from './gpu/folkmoot.js';
 import type { ClientEvent } from './messages.js';
@@ -53,9 +53,9 @@ interface Done {
  * the current step. The update then contains the weights so far.
  */
 export async function work(host: WorkHost, assignment: Assignment, signal: AbortSignal, asked: AbortSignal): Promise<Done> {
-  const task = await begin(host, assignment);
+  const { task, reader } = await begin(host, assignment);
   try {
-    await host.devices.place(task, assignment);
+    await host.devices.place(reader, task, assignment);
     const kind = await advanceToEnd(host, task, assignment.assignment_id, signal, asked);
     await task.finish();
     return { task, kind };
@@ -65,7 +65,8 @@ export async function work(host: WorkHost, assignment: Assignment, signal: Abort
   }
 }
 
-async function begin(host: WorkHost, assignment: Assignment): Promise<AssignedWork> {
+/** Begins the work in the module that reads the model. */
+async function begin(host: WorkHost, assignment: Assignment): Promise<{ task: AssignedWork; reader: Engine }> {
   const { engine, storage, blobs } = host;
   const read = [assignment.plan, assignment.model].map((artifact) => blobs.read(artifact.digest));
   const [plan, model, weights] = await Promise.all([...read, blobs.readAll(weightsOf(assignment))]);
@@ -77,9 +78,11 @@ async function begin(host: WorkHost, assignment: Assignment): Promise<AssignedWo
   const described = JSON.stringify(assignment);
   engine.screen(plan, host.privateAttributes, described);
   const checkpoint = await storage.get<Uint8Array>('work', `${assignment.assignment_id}.checkpoint`).catch(() => undefined);
-  const examples = await host.examples.load(engine);
+  const reader = await engineFor(engine, model);
+  const examples = await host.examples.load(reader);
   try {
-    return engine.AssignedWork.begin(described, plan, model, weights, examples, checkpoint, host.budget.json, CHUNK_MILLISECONDS);
+    const task = reader.AssignedWork.begin(described, plan, model, weights, examples, checkpoint, host.budget.json, CHUNK_MILLISECONDS);
+    return { task, reader };
   } finally {
     examples.free();
   }

@@ -3,22 +3,27 @@
 mod activation;
 mod advice;
 mod arithmetic;
+#[cfg(feature = "complete")]
 mod attention;
 mod cast;
 mod constant;
 mod dropout;
+#[cfg(feature = "complete")]
 mod einsum;
 mod gather;
 mod matrix;
 mod normalization;
 mod pad;
+#[cfg(feature = "complete")]
 mod quantization;
 mod recurrent;
 mod reduction;
 mod repeat;
 mod reshape;
+#[cfg(feature = "complete")]
 mod resize;
 mod rounding;
+#[cfg(feature = "complete")]
 mod scan;
 mod slice;
 mod table;

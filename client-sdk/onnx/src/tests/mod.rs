@@ -6,6 +6,8 @@ mod families;
 mod hostile;
 mod modes;
 mod network;
+#[cfg(feature = "complete")]
+mod obvious;
 mod operators;
 mod precision;
 mod recurrent;

@@ -6,8 +6,8 @@ use prost::Message;
 use prost::bytes::Bytes;
 
 use super::rewrite::{Copied, rewritten};
-use super::uses::{Slot, Use, Uses};
-use super::{Metadata, Remark};
+use super::uses::{Use, Uses};
+use super::{Metadata, Remark, Slot};
 use crate::locate::{element_count, elements, initializer_chunks};
 use crate::operators::with_branches;
 use crate::proto::{FLOAT, GraphProto, ModelProto, NodeProto};

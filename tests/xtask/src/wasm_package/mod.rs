@@ -33,7 +33,8 @@ pub struct Arguments {
 /// The number of lines in each list of `--explain`.
 const EXPLAINED: usize = 40;
 
-/// One of the two modules. In the browser, the package chooses which of them to load.
+/// One of the modules. In the browser, the package chooses which of them to load: one of the first two at the start, and
+/// the last if a model needs its importer.
 #[derive(Debug, Clone, Copy)]
 struct Build {
     name: &'static str,
@@ -42,12 +43,13 @@ struct Build {
     bytes_max: u64,
 }
 
-const BUILDS: [Build; 2] = [
+const BUILDS: [Build; 3] = [
     Build { name: "cpu", features: "cpu", bytes_max: 450_000 },
     Build { name: "gpu", features: "gpu", bytes_max: 600_000 },
+    Build { name: "complete", features: "complete,gpu", bytes_max: 700_000 },
 ];
 
-/// Builds both modules and their TypeScript into `wasm/js/dist`.
+/// Builds all modules and their TypeScript into `wasm/js/dist`.
 ///
 /// # Errors
 /// Fails if a tool is missing, a build fails, or a module is too large.

@@ -1,0 +1,49 @@
+//! Prepares files of any exporter: float32 weights, one tensor for each layer, and no calls of functions. The small
+//! importer reads only files that need no preparation.
+
+use prost::bytes::Bytes;
+
+use super::proto::{ModelProto, NodeProto};
+use super::weights::Remark;
+use super::{ImportError, ImportLimits};
+
+/// Returns the file in single precision and with separate weights, and what was separated.
+///
+/// # Errors
+/// Returns an [`ImportError`] for malformed bytes and exceeded limits.
+#[cfg(feature = "complete")]
+pub(super) fn file(bytes: Bytes, limits: &ImportLimits) -> Result<(Bytes, Vec<Remark>), ImportError> {
+    let bytes = super::precision::single(&bytes, limits)?.map_or(bytes, Bytes::from);
+    super::weights::separated(&bytes, limits)
+}
+
+/// Returns the file as it is.
+#[cfg(not(feature = "complete"))]
+pub(super) fn file(bytes: Bytes, _: &ImportLimits) -> Result<(Bytes, Vec<Remark>), ImportError> {
+    Ok((bytes, Vec::new()))
+}
+
+/// Takes the nodes of the graph, without calls of functions.
+///
+/// # Errors
+/// Returns an [`ImportError`] for functions that cannot be replaced by their nodes.
+#[cfg(feature = "complete")]
+pub(super) fn nodes(
+    model: &mut ModelProto,
+    opset: i64,
+    limits: &ImportLimits,
+) -> Result<Vec<NodeProto>, ImportError> {
+    super::functions::inlined(model, opset, limits)
+}
+
+/// Takes the nodes of the graph.
+///
+/// # Errors
+/// Returns [`ImportError::NotObvious`] if the file has functions.
+#[cfg(not(feature = "complete"))]
+pub(super) fn nodes(model: &mut ModelProto, _: i64, _: &ImportLimits) -> Result<Vec<NodeProto>, ImportError> {
+    match model.functions.is_empty() {
+        true => Ok(model.graph.as_mut().map(|graph| std::mem::take(&mut graph.node)).unwrap_or_default()),
+        false => Err(ImportError::NotObvious { what: "a function".into() }),
+    }
+}
