@@ -1,7 +1,8 @@
 use std::{fmt, io, path::Path};
 
 use folkmoot_api::{AdminError, client::with_causes};
-use folkmoot_service::{host::HostError, http::ServeError, telemetry::TelemetryError};
+use folkmoot_edge::ServeError;
+use folkmoot_service::{host::HostError, telemetry::TelemetryError};
 
 use crate::settings::{ConfigError, toml_file::TomlFileError};
 

@@ -1,9 +1,9 @@
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
+use folkmoot_edge::tls::Reload;
 use folkmoot_rounds::clock::{system_chance, system_clock};
 use folkmoot_service::{
     host::{Host, HostConfig},
-    http::tls::Reload,
     telemetry::{self, LogFormat},
 };
 use serde::Serialize;

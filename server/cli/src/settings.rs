@@ -13,11 +13,8 @@ use std::{
 };
 
 pub use error::ConfigError;
-use folkmoot_service::{
-    host::HostConfig,
-    http::{HttpLimits, cors, edge::Proxies},
-    telemetry::LogConfig,
-};
+use folkmoot_edge::{HttpLimits, Proxies};
+use folkmoot_service::{host::HostConfig, http::cors, telemetry::LogConfig};
 pub use limits::LimitsConfig;
 use serde::{Deserialize, Serialize};
 pub use server::{DatabaseConfig, ServerConfig, TlsChoice};

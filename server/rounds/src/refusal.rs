@@ -56,6 +56,12 @@ impl Refusal {
     }
 }
 
+impl From<Box<Problem>> for Refusal {
+    fn from(problem: Box<Problem>) -> Self {
+        Self(problem)
+    }
+}
+
 impl From<StorageError> for Refusal {
     fn from(error: StorageError) -> Self {
         match error {

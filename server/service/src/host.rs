@@ -8,6 +8,10 @@ use std::{
     time::Duration,
 };
 
+use folkmoot_edge::{
+    Edge, HttpLimits, Listener, ServeError, serve,
+    tls::{self, CertificateFiles, LiveCertificate, Reload},
+};
 use folkmoot_protocol::{OrganisationId, Role, Timestamp};
 use folkmoot_rounds::{
     clock::Clock,
@@ -27,11 +31,7 @@ use tokio::{sync::watch, task::JoinHandle};
 
 use crate::{
     data_folder::{DataFolder, DataFolderError},
-    http::{
-        self, App, FirstRun, HttpLimits, Listener, ServeError,
-        edge::Edge,
-        tls::{self, CertificateFiles, LiveCertificate, Reload},
-    },
+    http::{self, App, FirstRun},
 };
 
 /// The name of the only organisation of a single-tenant coordinator.
@@ -215,7 +215,7 @@ impl Host {
             let _ = closed.wait_for(|is_closing| *is_closing).await;
         };
         let server_end = until_closed(closed.clone());
-        let server = tokio::spawn(async move { http::serve(listener, router, &limits, server_end).await });
+        let server = tokio::spawn(async move { serve(listener, router, &limits, server_end).await });
         let shared = coordinator.clone();
         let time = clock.clone();
         let driver_config = DriverConfig { holder, tick: config.tick };

@@ -7,7 +7,8 @@ use std::{cell::RefCell, sync::Arc, time::Duration};
 
 use folkmoot_fuzz::prepare;
 use folkmoot_rounds::{coordinator::Coordinator, credential::Credential, device::Authenticator};
-use folkmoot_service::http::{self, App, HttpLimits, edge::Edge, openapi};
+use folkmoot_edge::{Edge, HttpLimits};
+use folkmoot_service::http::{self, App, openapi};
 use folkmoot_protocol::Role;
 use folkmoot_storage::{ApiKeyRecord, ApiKeyRepository, BlobStore, PopulationRepository, RoundLog, SqlOptions, SqlStorage};
 use hyper_util::{

@@ -15,7 +15,7 @@ const LAYERS: [&[&str]; 11] = [
     /* aggregate */ &["folkmoot-aggregation"],
     /* decisions */
     &["folkmoot-session", "folkmoot-data", "folkmoot-inference", "folkmoot-coordinator"],
-    /* parts     */ &["folkmoot-client", "folkmoot-storage", "folkmoot-task-file"],
+    /* parts     */ &["folkmoot-client", "folkmoot-edge", "folkmoot-storage", "folkmoot-task-file"],
     /* surface   */ &["folkmoot-api"],
     /* drivers   */ &["folkmoot-rounds"],
     /* hosts     */

@@ -4,8 +4,9 @@ use std::{io, net::SocketAddr, path::PathBuf};
 
 use folkmoot_api::{AdminError, client::with_causes};
 use folkmoot_client::{ClientError, TransportError};
+use folkmoot_edge::ServeError;
 use folkmoot_inference::InferenceError;
-use folkmoot_service::{host::HostError, http::ServeError, telemetry::TelemetryError};
+use folkmoot_service::{host::HostError, telemetry::TelemetryError};
 
 use crate::{CliError, chart::ChartError};
 

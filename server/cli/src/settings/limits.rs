@@ -1,7 +1,7 @@
 use std::time::Duration;
 
+use folkmoot_edge::HttpLimits;
 use folkmoot_protocol::limits::LONG_POLL_SECONDS_MAX;
-use folkmoot_service::http::HttpLimits;
 use serde::{Deserialize, Serialize};
 
 use super::ConfigError;

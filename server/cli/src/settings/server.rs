@@ -1,7 +1,7 @@
 use std::{net::SocketAddr, path::PathBuf, str::FromStr};
 
 use clap::ValueEnum;
-use folkmoot_service::http::tls::CertificateFiles;
+use folkmoot_edge::tls::CertificateFiles;
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, setting::choice};

@@ -5,14 +5,12 @@ use axum::{
     http::{HeaderMap, header},
 };
 use bytes::{Bytes, BytesMut};
+use folkmoot_edge::{Budget, Lent};
 use folkmoot_protocol::ErrorCode;
 use folkmoot_rounds::refusal::Refusal;
 use http_body_util::BodyExt;
 
-use super::{
-    App,
-    edge::{Budget, Lent},
-};
+use super::App;
 
 /// Rejects a body whose type is not `expected`, and compressed bodies, which could expand to many bytes.
 pub fn check_type(headers: &HeaderMap, expected: &str) -> Result<(), Refusal> {

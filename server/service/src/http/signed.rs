@@ -2,6 +2,7 @@ use axum::{
     body::Body,
     http::{HeaderMap, Request, request::Parts},
 };
+use folkmoot_edge::Budget;
 use folkmoot_protocol::{
     ErrorCode, Timestamp, UpdateDigest, headers, limits::CONTROL_BYTES_MAX, signing::SignedParts,
 };
@@ -12,7 +13,6 @@ use serde::de::DeserializeOwned;
 use super::{
     App,
     body::{self, Held},
-    edge::Budget,
 };
 
 /// An authenticated client's request, with its body.

@@ -85,7 +85,7 @@ pub struct Outcome {
 
 /// Runs the flood until standard input is closed, and then prints its counts.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    folkmoot_service::http::edge::raise_open_files(usize::MAX);
+    folkmoot_edge::raise_open_files(usize::MAX);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let outcome = runtime.block_on(async {
         let mut target = Target::new(arguments)?;

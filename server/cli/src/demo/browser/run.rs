@@ -2,12 +2,12 @@ use std::{net::SocketAddr, time::Duration};
 
 use folkmoot_api::AdminClient;
 use folkmoot_coordinator::task::TaskDescription;
+use folkmoot_edge::{HttpLimits, Listener, ServeError, serve};
 use folkmoot_engine::Examples;
 use folkmoot_protocol::{Recipe, TaskId};
 use folkmoot_rounds::clock::{system_chance, system_clock};
 use folkmoot_service::{
     host::{Host, HostConfig},
-    http::{self, HttpLimits, Listener, ServeError},
     telemetry::{self, LogConfig},
 };
 use tokio::{sync::oneshot, time::sleep};
@@ -112,7 +112,7 @@ impl Run {
         let (close, closed) = oneshot::channel::<()>();
         let mut site = tokio::spawn(async move {
             let until_closed = async { drop(closed.await) };
-            http::serve(listener, router, &HttpLimits::default(), until_closed).await
+            serve(listener, router, &HttpLimits::default(), until_closed).await
         });
         let meeting = Meeting { url: url.clone(), certificate_pem: None, token };
         let mut clients = Clients::start(&meeting, data.parts, &self.output, &Traffic::default())?;

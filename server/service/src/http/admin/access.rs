@@ -67,7 +67,7 @@ pub async fn throttled<T>(
 ) -> Result<T, Refusal> {
     let sender = app.edge.sender(&parts.headers, &parts.extensions);
     look_up.await.map_err(|refusal| match refusal.code() {
-        ErrorCode::ApiKeyInvalid => app.edge.failed(sender, refusal, (app.clock)()),
+        ErrorCode::ApiKeyInvalid => app.edge.failed(sender, (app.clock)()).err().map_or(refusal, Refusal),
         _ => refusal,
     })
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use folkmoot_protocol::ErrorCode;
 use folkmoot_rounds::refusal::Refusal;
 
-use crate::http::edge::{Edge, warn_of};
+use folkmoot_edge::{Edge, warn_of};
 
 /// The maximum time that a request waits for its turn.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -38,7 +38,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
-    use crate::http::HttpLimits;
+    use folkmoot_edge::HttpLimits;
 
     static AT_ONCE: AtomicUsize = AtomicUsize::new(0);
     static MOST: AtomicUsize = AtomicUsize::new(0);

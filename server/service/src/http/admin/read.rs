@@ -13,7 +13,9 @@ use folkmoot_storage::{StorageError, TaskRecord, TaskRepository};
 use serde::de::DeserializeOwned;
 
 use super::access::Caller;
-use crate::http::{App, body, edge::Budget};
+use folkmoot_edge::Budget;
+
+use crate::http::{App, body};
 
 /// The default number of rows per page.
 const PAGE_ROWS: u32 = 20;

@@ -25,7 +25,7 @@ pub async fn enrol(State(app): State<App>, request: Request<Body>) -> Result<Jso
         Err(refusal)
             if matches!(refusal.code(), ErrorCode::EnrolmentTokenInvalid | ErrorCode::SignatureInvalid) =>
         {
-            Err(app.edge.failed(sender, refusal, (app.clock)()).into())
+            Err(app.edge.failed(sender, (app.clock)()).err().map_or(refusal, Refusal).into())
         }
         enrolled => Ok(Json(enrolled?)),
     }

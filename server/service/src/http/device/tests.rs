@@ -40,7 +40,9 @@ use rand_chacha::ChaCha20Rng;
 use serde_json::json;
 use tower::ServiceExt;
 
-use crate::http::{self, App, HttpLimits};
+use folkmoot_edge::HttpLimits;
+
+use crate::http::{self, App};
 
 const START: Timestamp = Timestamp(1_700_000_000_000);
 
@@ -49,7 +51,7 @@ struct Edge {
     coordinator: Arc<Coordinator>,
     organisation: OrganisationId,
     router: Router,
-    shared: Arc<http::edge::Edge>,
+    shared: Arc<folkmoot_edge::Edge>,
     clock: Arc<AtomicU64>,
     key: SigningKey,
     client: ClientId,
@@ -74,7 +76,7 @@ impl Edge {
         assert!(matches!(enrolled, EnrolOutcome::Enrolled(_)), "{enrolled:?}");
 
         let clock = Arc::new(AtomicU64::new(START.0));
-        let (moment, shared) = (clock.clone(), Arc::new(http::edge::Edge::new(&HttpLimits::default())));
+        let (moment, shared) = (clock.clone(), Arc::new(folkmoot_edge::Edge::new(&HttpLimits::default())));
         let app = App {
             coordinator: coordinator.clone(),
             authenticator: Arc::new(Authenticator::default()),

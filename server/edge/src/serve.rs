@@ -10,7 +10,8 @@ use hyper_util::rt::TokioTimer;
 
 use super::{
     HttpLimits,
-    edge::{Connections, Guarded, raise_open_files},
+    connections::{Connections, Guarded},
+    files::raise_open_files,
     tls::LiveCertificate,
 };
 

@@ -3,8 +3,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use folkmoot_protocol::{ErrorCode, Timestamp};
-use folkmoot_rounds::refusal::Refusal;
+use folkmoot_protocol::{ErrorCode, Problem, Timestamp};
 
 use super::{Peer, warn_of};
 
@@ -55,11 +54,12 @@ impl Throttle {
     ///
     /// # Errors
     /// [`ErrorCode::RateLimited`] if the address exceeds its rate.
-    pub fn check(&self, peer: Peer, now: Timestamp, detail: &str) -> Result<(), Refusal> {
+    pub fn check(&self, peer: Peer, now: Timestamp, detail: &str) -> Result<(), Box<Problem>> {
         if self.take(peer, now) {
             return Ok(());
         }
-        Err(Refusal::new(ErrorCode::RateLimited, detail).retry_after(1_000))
+        let problem = Problem::new(ErrorCode::RateLimited, detail);
+        Err(Box::new(Problem { retry_after_milliseconds: Some(1_000), ..problem }))
     }
 
     fn filled(&self, (left, at): (f64, Timestamp), now: Timestamp) -> f64 {
@@ -79,7 +79,7 @@ mod tests {
         let [one, other] = [1, 2].map(|last| Peer::from(IpAddr::from([192, 0, 2, last])));
         let start = Timestamp(1_000_000);
         assert_eq!((0..1000).filter(|_| throttle.take(one, start)).count(), 100);
-        assert_eq!(throttle.check(one, start, "").unwrap_err().code(), ErrorCode::RateLimited);
+        assert_eq!(throttle.check(one, start, "").unwrap_err().code.known(), Some(ErrorCode::RateLimited));
         assert!(throttle.take(other, start));
         assert_eq!((0..10).filter(|_| throttle.take(one, start.plus_seconds(1))).count(), 5);
     }

@@ -1,7 +1,6 @@
 use std::sync::Arc;
 
-use folkmoot_protocol::ErrorCode;
-use folkmoot_rounds::refusal::Refusal;
+use folkmoot_protocol::{ErrorCode, Problem};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::warn_of;
@@ -37,15 +36,16 @@ impl Budget {
     ///
     /// # Errors
     /// [`ErrorCode::Overloaded`] if the budget has too little memory left.
-    pub fn cover(&self, lent: &mut Lent, bytes: usize) -> Result<(), Refusal> {
+    pub fn cover(&self, lent: &mut Lent, bytes: usize) -> Result<(), Box<Problem>> {
         let more = bytes.div_ceil(UNIT).saturating_sub(lent.unit_count);
         if more == 0 {
             return Ok(());
         }
         let short = || {
             warn_of(self.name, "the memory for requests in progress is used up");
-            Refusal::new(ErrorCode::Overloaded, "too many requests are in progress; retry later")
-                .retry_after(2_000)
+            let problem =
+                Problem::new(ErrorCode::Overloaded, "too many requests are in progress; retry later");
+            Box::new(Problem { retry_after_milliseconds: Some(2_000), ..problem })
         };
         let count = u32::try_from(more).map_err(|_| short())?;
         let permit = self.units.clone().try_acquire_many_owned(count).map_err(|_| short())?;
@@ -71,7 +71,7 @@ mod tests {
         budget.cover(&mut one, UNIT + 1).unwrap();
         budget.cover(&mut other, 2 * UNIT).unwrap();
         let refusal = budget.cover(&mut other, 2 * UNIT + 1).unwrap_err();
-        assert_eq!(refusal.code(), ErrorCode::Overloaded);
+        assert_eq!(refusal.code.known(), Some(ErrorCode::Overloaded));
         drop(one);
         budget.cover(&mut other, 4 * UNIT).unwrap();
     }

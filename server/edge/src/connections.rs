@@ -20,7 +20,7 @@ use tokio::{net::TcpStream, time::Instant};
 use tower::Service;
 
 use super::{
-    Peer, Proxies, Throttle,
+    HttpLimits, Peer, Proxies, Throttle,
     activity::Activity,
     address::is_this_machine,
     stream::{LimitedStream, Patience},
@@ -28,7 +28,6 @@ use super::{
     turnstile::Turnstile,
     warn_of,
 };
-use crate::http::HttpLimits;
 
 /// The number of new connections that one address may open per second, on average.
 const NEW_CONNECTIONS_PER_SECOND: f64 = 50.0;

@@ -1,40 +1,18 @@
-//! Limits between the sockets and the handlers. They apply before a peer is authenticated.
-
-mod activity;
-mod address;
-mod budget;
-mod connections;
-mod files;
-mod stream;
-mod tarpit;
-mod throttle;
-mod turnstile;
-mod warning;
+//! The limits that all requests share.
 
 use std::{
     net::{IpAddr, Ipv4Addr},
     sync::Arc,
 };
 
-pub use address::{Peer, Proxies};
 use axum::{
-    body::Body,
-    extract::{ConnectInfo, State},
-    http::{Extensions, HeaderMap, Request},
-    middleware::Next,
-    response::Response,
+    extract::ConnectInfo,
+    http::{Extensions, HeaderMap},
 };
-pub use budget::{Budget, Lent};
-pub use connections::{Connections, Guarded};
-pub use files::raise_open_files;
-use folkmoot_protocol::Timestamp;
-use folkmoot_rounds::refusal::Refusal;
-pub use throttle::Throttle;
+use folkmoot_protocol::{Problem, Timestamp};
 use tokio::sync::Semaphore;
-pub use warning::warn_of;
 
-use super::{App, HttpLimits};
-use crate::http::problem::Refused;
+use super::{Budget, HttpLimits, Peer, Proxies, Throttle};
 
 /// The total size, in bytes, of request bodies in progress from unauthenticated senders.
 const STRANGERS_BYTES_MAX: usize = 32 << 20;
@@ -81,11 +59,13 @@ impl Edge {
         }
     }
 
-    /// Counts a wrong token or key. Returns `refusal`, or a rate-limit refusal if the address has sent too many wrong
-    /// tokens or keys. A correct token or key is never refused because of wrong ones from the same address.
-    pub fn failed(&self, sender: Peer, refusal: Refusal, now: Timestamp) -> Refusal {
-        let detail = "too many wrong tokens or keys came from this address; slow down";
-        self.failures.check(sender, now, detail).err().unwrap_or(refusal)
+    /// Counts a wrong token or key.
+    ///
+    /// # Errors
+    /// Returns a rate-limit refusal if the address has sent too many wrong tokens or keys. A correct token or key is
+    /// never refused because of wrong ones from the same address.
+    pub fn failed(&self, sender: Peer, now: Timestamp) -> Result<(), Box<Problem>> {
+        self.failures.check(sender, now, "too many wrong tokens or keys came from this address; slow down")
     }
 
     /// Returns the sender of a request.
@@ -94,15 +74,4 @@ impl Edge {
         let address = extensions.get().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(ip)| *ip);
         self.proxies.sender(address, headers)
     }
-}
-
-/// Serves public content, unless the address requests it too often. The content is large, and serving it costs work.
-pub async fn limit_pages(
-    State(app): State<App>,
-    request: Request<Body>,
-    next: Next,
-) -> Result<Response, Refused> {
-    let sender = app.edge.sender(request.headers(), request.extensions());
-    app.edge.pages.check(sender, (app.clock)(), "this address requests too many pages; slow down")?;
-    Ok(next.run(request).await)
 }

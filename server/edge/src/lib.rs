@@ -1,0 +1,25 @@
+#![doc = include_str!("../README.md")]
+
+mod activity;
+mod address;
+mod budget;
+mod connections;
+mod edge;
+mod files;
+mod limits;
+mod serve;
+mod stream;
+mod tarpit;
+mod throttle;
+pub mod tls;
+mod turnstile;
+mod warning;
+
+pub use address::{Peer, Proxies};
+pub use budget::{Budget, Lent};
+pub use edge::Edge;
+pub use files::raise_open_files;
+pub use limits::HttpLimits;
+pub use serve::{Listener, ServeError, serve};
+pub use throttle::Throttle;
+pub use warning::warn_of;
