@@ -33,6 +33,7 @@ pub use folkmoot_protocol::{
 };
 pub use metrics::{
     ClassCounts, ClassificationSums, Evaluation, Metrics, RankCounts, RegressionSums, ScoreHistogram,
+    sum_shapes,
 };
 pub use model::Model;
 pub use safetensors::WeightsError;

@@ -16,9 +16,10 @@
 //! | 104 | 8 | number of elements |
 //! | 112 | 4 · elements for float32; any number for a payload | float32 values, or the payload |
 //!
-//! All numbers are little-endian.
+//! All numbers are little-endian. The update of an evaluation has no elements; [`sums`] may follow its header.
 
 mod bounds;
+pub mod sums;
 
 pub use bounds::{MetricBounds, MetricFault};
 

@@ -1,10 +1,10 @@
 use std::ops::AddAssign;
 
+use folkmoot_protocol::update::sums::SCORE_BUCKETS as BUCKETS;
 use serde::{Deserialize, Serialize};
 
 use super::add_counts;
 
-const BUCKETS: usize = 1024;
 /// The scores beyond ± this value count in the first or the last bucket.
 const SCORE_MAX: f64 = 16.0;
 

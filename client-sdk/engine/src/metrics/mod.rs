@@ -7,6 +7,7 @@ mod evaluation;
 mod ranks;
 mod regression;
 mod score;
+mod sums;
 
 use std::ops::AddAssign;
 
@@ -19,6 +20,7 @@ pub use evaluation::Evaluation;
 pub use ranks::RankCounts;
 pub use regression::RegressionSums;
 pub(crate) use score::{correct_examples, score};
+pub use sums::sum_shapes;
 
 /// Sums over examples. The sums of several clients can be added.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]

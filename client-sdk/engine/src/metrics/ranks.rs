@@ -1,11 +1,9 @@
 use std::ops::AddAssign;
 
+use folkmoot_protocol::update::sums::RANKS;
 use serde::{Deserialize, Serialize};
 
 use super::{add_counts, share};
-
-/// The number of ranks that are counted.
-const RANKS: usize = 10;
 
 /// The rank of the correct class among the outputs: top-k accuracy for k up to 10.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,0 +1,123 @@
+use super::{MetricSums, OUTPUTS_MAX, count_len};
+
+const CLASSES: u8 = 1;
+const VALUES: u8 = 2;
+/// The bits of a byte of a varint that belong to the number.
+const LOW_BITS: u8 = 0x7f;
+/// The number of sums of each output.
+pub(super) const SUMS_PER_OUTPUT: usize = 4;
+
+/// Why bytes are not sums of metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SumsError {
+    /// The bytes end too early.
+    #[error("the sums of metrics end before their last number")]
+    TooShort,
+    /// Bytes follow the last number, or a run of zeros is too long.
+    #[error("the sums of metrics contain more numbers than their form has")]
+    TooLong,
+    /// The first byte is unknown.
+    #[error("the sums of metrics have the unknown form {0}; known forms are 1 and 2")]
+    Form(u8),
+    /// A varint exceeds 64 bits.
+    #[error("a count of the metrics exceeds 64 bits")]
+    Varint,
+    /// There are too many outputs.
+    #[error("the sums of metrics are for {0} outputs; the limit is {OUTPUTS_MAX}")]
+    Outputs(u64),
+}
+
+impl MetricSums {
+    /// Appends the bytes to an update.
+    pub fn append_to(&self, bytes: &mut Vec<u8>) {
+        match self {
+            Self::Classes { classes, counts } => {
+                bytes.push(CLASSES);
+                put_varint(bytes, *classes);
+                for run in counts.chunk_by(|one, next| *one == 0 && *next == 0) {
+                    put_varint(bytes, run[0]);
+                    if run[0] == 0 {
+                        put_varint(bytes, run.len() as u64 - 1);
+                    }
+                }
+            }
+            Self::Values { sums } => {
+                bytes.push(VALUES);
+                put_varint(bytes, (sums.len() / SUMS_PER_OUTPUT) as u64);
+                bytes.extend(sums.iter().flat_map(|sum| sum.to_le_bytes()));
+            }
+        }
+    }
+
+    /// Reads the bytes after the header of an update. The numbers must still be checked: see [`MetricSums::check`].
+    ///
+    /// # Errors
+    /// [`SumsError`] if the bytes are not exactly one form of sums.
+    pub fn decode(bytes: &[u8]) -> Result<Self, SumsError> {
+        let (form, mut rest) = bytes.split_first().ok_or(SumsError::TooShort)?;
+        let sums = match *form {
+            CLASSES => {
+                let classes = take_varint(&mut rest)?;
+                Self::Classes { classes, counts: take_counts(&mut rest, count_len(classes))? }
+            }
+            VALUES => {
+                let outputs = take_varint(&mut rest)?;
+                if outputs > OUTPUTS_MAX as u64 {
+                    return Err(SumsError::Outputs(outputs));
+                }
+                let take = |_| take_array(&mut rest).map(f64::from_le_bytes);
+                Self::Values {
+                    sums: (0..SUMS_PER_OUTPUT as u64 * outputs).map(take).collect::<Result<_, _>>()?,
+                }
+            }
+            form => return Err(SumsError::Form(form)),
+        };
+        if rest.is_empty() { Ok(sums) } else { Err(SumsError::TooLong) }
+    }
+}
+
+fn put_varint(bytes: &mut Vec<u8>, mut number: u64) {
+    while number > u64::from(LOW_BITS) {
+        bytes.push(number.to_le_bytes()[0] | !LOW_BITS);
+        number >>= 7;
+    }
+    bytes.push(number.to_le_bytes()[0]);
+}
+
+fn take_varint(bytes: &mut &[u8]) -> Result<u64, SumsError> {
+    let mut number = 0;
+    for shift in (0..u64::BITS).step_by(7) {
+        let [byte] = take_array(bytes)?;
+        let part = u64::from(byte & LOW_BITS);
+        if part.leading_zeros() < shift {
+            return Err(SumsError::Varint);
+        }
+        number |= part << shift;
+        if byte <= LOW_BITS {
+            return Ok(number);
+        }
+    }
+    Err(SumsError::Varint)
+}
+
+fn take_counts(bytes: &mut &[u8], count: usize) -> Result<Vec<u64>, SumsError> {
+    let mut counts = Vec::with_capacity(count);
+    while counts.len() < count {
+        let number = take_varint(bytes)?;
+        counts.push(number);
+        if number == 0 {
+            let more = usize::try_from(take_varint(bytes)?).map_err(|_| SumsError::TooLong)?;
+            if more > count - counts.len() {
+                return Err(SumsError::TooLong);
+            }
+            counts.resize(counts.len() + more, 0);
+        }
+    }
+    Ok(counts)
+}
+
+fn take_array<const N: usize>(bytes: &mut &[u8]) -> Result<[u8; N], SumsError> {
+    let (array, rest) = bytes.split_first_chunk().ok_or(SumsError::TooShort)?;
+    *bytes = rest;
+    Ok(*array)
+}
