@@ -20,13 +20,13 @@ mod krum;
 mod laws;
 mod measurement;
 mod median;
+mod metrics;
 mod multi_krum;
 mod norm_bound;
 mod norms;
 #[cfg(test)]
 mod robust_cases;
 mod squares;
-mod sum_metrics;
 mod trimmed_mean;
 mod uniform_mean;
 mod weighted_mean;
@@ -41,12 +41,12 @@ pub use extent::Extent;
 use folkmoot_protocol::Fault;
 pub use krum::{KRUM_UPDATES_MAX, Krum};
 pub use measurement::{Measured, Measurement};
+pub use metrics::{EvaluationSum, sum_metrics};
 pub use multi_krum::MultiKrum;
 pub use norm_bound::NormBound;
 pub use norms::Norms;
 use serde::{Deserialize, Deserializer, Serialize};
 pub use squares::BLOCK;
-pub use sum_metrics::sum_metrics;
 pub use trimmed_mean::TrimmedMean;
 
 /// The aggregator of a task.
