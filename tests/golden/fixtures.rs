@@ -37,6 +37,7 @@ pub fn assignment() -> Assignment {
         may_be_asked: false,
         cohort_min: None,
         protection_level: None,
+        metric_sums: false,
     }
 }
 

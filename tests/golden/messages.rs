@@ -57,6 +57,8 @@ fn check_in() {
         ..fixtures::assignment()
     };
     assert_message("check_in_response_assigned_with_promises", &CheckInResponse::Assigned { assignment });
+    let assignment = Assignment { metric_sums: true, ..fixtures::assignment() };
+    assert_message("check_in_response_assigned_with_metric_sums", &CheckInResponse::Assigned { assignment });
     let wait = |offered| CheckInResponse::Wait {
         retry_after_milliseconds_min: 500,
         retry_after_milliseconds_max: 5000,

@@ -2,7 +2,10 @@
 
 use folkmoot_protocol::{
     BlobDigest, UpdateDigest,
-    update::{HEADER_BYTES, UpdateHeader, UpdateMetrics},
+    update::{
+        HEADER_BYTES, UpdateHeader, UpdateMetrics,
+        sums::{ClassParts, MetricSums},
+    },
 };
 use folkmoot_update::encode_update;
 
@@ -43,4 +46,23 @@ fn the_digests_are_the_committed_ones() {
         BlobDigest::of(b"weights")
     );
     assert_golden("digests.txt", &text);
+}
+
+/// Tests the bytes that follow the header of an evaluation's update.
+#[test]
+fn the_bytes_of_the_sums_of_an_evaluation_are_the_committed_ones() {
+    let header = UpdateHeader { element_count: 0, ..header() };
+    let update = |sums: &MetricSums| {
+        let mut bytes = encode_update(&header, &[]);
+        sums.append_to(&mut bytes);
+        assert_eq!(MetricSums::decode(&bytes[HEADER_BYTES..]).as_ref(), Ok(sums));
+        hex_lines(&bytes)
+    };
+    let at_rank = [600, 100, 50, 0, 0, 0, 0, 0, 0, 0];
+    let table = [300, 0, 0, 0, 200, 50, 0, 100, 100];
+    let parts = ClassParts { count: 750, at_rank: &at_rank, table: &table, positive: &[], negative: &[] };
+    let classes = MetricSums::Classes { classes: 3, counts: parts.to_counts() };
+    assert_golden("evaluation_of_classes.hex", &update(&classes));
+    let values = MetricSums::Values { sums: vec![2.5, 0.5, 40.0, 10.0, -7.25, 0.0, 99.5, 1e-20] };
+    assert_golden("evaluation_of_values.hex", &update(&values));
 }

@@ -61,6 +61,7 @@ fn assignment(plan: &[u8], onnx: &[u8], weights: &[u8]) -> Assignment {
         may_be_asked: false,
         cohort_min: None,
         protection_level: None,
+        metric_sums: false,
     }
 }
 

@@ -191,6 +191,7 @@ impl Fake {
             may_be_asked: self.asks,
             cohort_min: self.cohort_min,
             protection_level: self.protection_level,
+            metric_sums: false,
         };
         json(&CheckInResponse::Assigned { assignment })
     }

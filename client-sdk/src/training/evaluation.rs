@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use folkmoot_engine::{
-    EvaluateError, Evaluator, Examples, Inspection, LocalOptimizer, Loss, Metrics, Model, TrainingOutcome,
-    TrainingPlan,
+    self as engine, EvaluateError, Evaluator, Examples, Inspection, LocalOptimizer, Loss, Metrics, Model,
+    TrainingOutcome, TrainingPlan,
 };
 use folkmoot_protocol::messages::AbortReason;
 
@@ -17,7 +17,8 @@ const BATCH_EXAMPLES_MAX: usize = 256;
 /// tenth of a second on a slow CPU. A stop must be noticed within 250 ms.
 const BATCH_FLOPS_MAX: u64 = 500_000_000;
 
-/// Sums the loss and the correct predictions over all examples, each counted once, one batch per call.
+/// Sums the loss and the correct predictions over all examples, and all other metrics if the coordinator asks for them.
+/// Each example counts once. One call measures one batch.
 ///
 /// The batch size depends only on the model and not on the clock. The sums are therefore identical to the bit if they
 /// are computed again.
@@ -27,6 +28,8 @@ pub struct Evaluation {
     examples: Examples,
     batch: usize,
     metrics: Metrics,
+    /// All metrics, if the coordinator asked for their sums.
+    detail: Option<engine::Evaluation>,
     spent: Duration,
     seconds_max: u64,
 }
@@ -54,6 +57,7 @@ impl Evaluation {
             examples: examples.clone(),
             batch: batch_size(&inputs.model, plan.loss),
             metrics: Metrics::default(),
+            detail: inputs.metric_sums.then(engine::Evaluation::default),
             spent: Duration::ZERO,
             seconds_max: budget.training_seconds_max,
         })
@@ -78,7 +82,14 @@ impl Evaluation {
         let start = self.metrics.example_count as usize;
         let rows: Vec<usize> = (start..self.examples.len().min(start + self.batch)).collect();
         let some = self.examples.subset(&rows).expect("the rows are below the number of examples");
-        self.metrics += self.evaluator.evaluate(&self.weights, &some).map_err(failed)?;
+        self.metrics += match &mut self.detail {
+            Some(detail) => {
+                let measured = self.evaluator.evaluate_in_detail(&self.weights, &some).map_err(failed)?;
+                *detail += &measured;
+                measured.metrics
+            }
+            None => self.evaluator.evaluate(&self.weights, &some).map_err(failed)?,
+        };
         Ok(self.metrics.example_count == self.examples.len() as u64)
     }
 
@@ -96,12 +107,8 @@ impl Evaluation {
             let detail = "the loss of these weights is not finite";
             return Err(WorkError::new(AbortReason::TrainingFailed, detail));
         }
-        Ok(TrainingOutcome {
-            delta: Vec::new(),
-            weights: Vec::new(),
-            products: Vec::new(),
-            metrics: self.metrics,
-        })
+        let sums = self.detail.and_then(|detail| detail.sums());
+        Ok(TrainingOutcome { sums, ..TrainingOutcome::of_metrics(self.metrics) })
     }
 }
 

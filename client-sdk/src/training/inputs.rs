@@ -22,6 +22,8 @@ pub struct Inputs {
     pub part: TrainedPart,
     /// The weights to start from: all weights of the model, flat.
     pub starting_weights: Vec<f32>,
+    /// Whether an evaluation sums every metric, and not only the loss and the correct predictions.
+    pub metric_sums: bool,
 }
 
 impl Inputs {
@@ -66,7 +68,7 @@ impl Inputs {
         let model = model.map_err(|error| WorkError::new(AbortReason::PlanUnsupported, error))?;
         let part = trained_part(&plan, &model)?;
         let starting_weights = read_weights(assignment.weights, &assignment.weights_parts, &part, read)?;
-        Ok(Self { plan, model, part, starting_weights })
+        Ok(Self { plan, model, part, starting_weights, metric_sums: assignment.metric_sums })
     }
 }
 

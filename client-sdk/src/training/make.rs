@@ -55,8 +55,12 @@ pub fn make(trained: &FinishedWork, stored: Option<&[u8]>) -> Result<Made, WorkE
             MakeError::Codec(error) => failed(error.to_string()),
         },
     )?;
-    let digest = UpdateDigest::of(&made.bytes);
-    Ok(Made { digest, memory: made.memory.map(|memory| memory.to_bytes()), bytes: made.bytes })
+    let mut bytes = made.bytes;
+    // With local noise, the header reports no metrics either.
+    if let (Some(sums), None) = (&trained.outcome.sums, plan.local_noise) {
+        sums.append_to(&mut bytes);
+    }
+    Ok(Made { digest: UpdateDigest::of(&bytes), memory: made.memory.map(|memory| memory.to_bytes()), bytes })
 }
 
 /// Returns the task's memory, or an empty one if there is none. Returns `None` if the recipe uses no memory.

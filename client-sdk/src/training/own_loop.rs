@@ -41,7 +41,7 @@ pub(super) fn train_with(
     }
     check(&trained, inputs)?;
     let delta = delta(trained.weights, inputs)?;
-    Ok(Some(TrainingOutcome { delta, weights: Vec::new(), products: Vec::new(), metrics: trained.metrics }))
+    Ok(Some(TrainingOutcome { delta, ..TrainingOutcome::of_metrics(trained.metrics) }))
 }
 
 /// Evaluates with the app's own loop. Returns `None` if the loop leaves that to the engine.
@@ -57,7 +57,7 @@ pub(super) fn evaluate_with(
     let Some(metrics) = trainer.evaluate(&work).map_err(|error| failed(&error))? else { return Ok(None) };
     let metrics = Metrics { step_count: 0, ..metrics };
     check_metrics(&metrics, inputs, Work::Evaluation)?;
-    Ok(Some(TrainingOutcome { delta: Vec::new(), weights: Vec::new(), products: Vec::new(), metrics }))
+    Ok(Some(TrainingOutcome::of_metrics(metrics)))
 }
 
 fn trainer_work<'a>(local: &'a LocalWork, inputs: &'a Inputs) -> TrainerWork<'a> {

@@ -48,7 +48,8 @@ mod tests {
         };
         let assignment = Assignment { base_version: 7, ..samples::assignment() };
         let metrics = Metrics { example_count: 60, loss_sum: 30.0, correct_count: 9, step_count: 15 };
-        let outcome = TrainingOutcome { delta, weights: vec![0.0; 2], products: Vec::new(), metrics };
+        let outcome =
+            TrainingOutcome { delta, weights: vec![0.0; 2], ..TrainingOutcome::of_metrics(metrics) };
         FinishedWork { assignment, plan, outcome, held_example_count: 20 }
     }
 

@@ -41,5 +41,6 @@ pub(crate) fn assignment() -> Assignment {
         may_be_asked: false,
         cohort_min: None,
         protection_level: None,
+        metric_sums: false,
     }
 }

@@ -278,7 +278,7 @@ def test_who_does_not_answer_is_named(coordinator, monkeypatch):
 def test_what_is_left_out_within_an_answer_is_none():
     slices = [{"slice": "region=north", "client_count": 1, "example_count": 2}]
     row = views.filled(views.EvaluationView, {"version": 1, "slices": slices, "newer": 1})
-    assert row["slices"] == [{**slices[0], "mean_loss": None, "accuracy": None}]
+    assert row["slices"] == [{**slices[0], "mean_loss": None, "accuracy": None, "metrics": None}]
     assert row["accuracy"] is None and row["newer"] == 1
     opened = {"round": {"number": 1}, "accepted": 0, "outstanding": 0, "dropped": 0}
     task = views.filled(views.TaskView, {"open_round": opened, "description": {"name": "free"}})

@@ -23,9 +23,13 @@ pub struct EvaluationView {
     /// The share of the evaluated examples that the version classified correctly, 0 to 1. Null for a federated
     /// evaluation of a task with `privacy`.
     pub accuracy: Option<f64>,
-    /// All metrics that were measured, by their names in task files, for example `f1_macro`. Clients measure only
-    /// `accuracy` and `loss`, which are left out for a task with `privacy`.
+    /// All metrics that were measured, by their names in task files, for example `f1_macro`. Empty for a federated
+    /// evaluation of a task with `privacy`.
     pub metrics: BTreeMap<String, f64>,
+    /// Why a federated evaluation has only `accuracy` and `loss`, for people. Null if it has all metrics, for a central
+    /// evaluation, and for a task with `privacy`.
+    #[serde(default)]
+    pub metrics_missing: Option<String>,
     /// The task's metric, which decides the best version.
     pub metric: String,
     /// True if no version evaluated by the same source scores better on the task's metric.
@@ -41,7 +45,8 @@ pub struct EvaluationView {
 pub struct ClassEvaluationView {
     /// The evaluation.
     pub evaluation: EvaluationView,
-    /// The predictions of each class. Null for a federated evaluation, and if labels are not classes.
+    /// The predictions of each class. Null if labels are not classes or `metrics_missing` has a reason. Also null for a
+    /// federated evaluation in a population where a private task runs or has run.
     pub classes: Option<ClassReport>,
 }
 
@@ -59,4 +64,7 @@ pub struct SliceView {
     /// The share of the evaluated examples that the version classified correctly, 0 to 1. Null for a task with
     /// `privacy`.
     pub accuracy: Option<f64>,
+    /// All metrics that were measured, by their names in task files. Empty for a task with `privacy`.
+    #[serde(default)]
+    pub metrics: BTreeMap<String, f64>,
 }

@@ -18,6 +18,7 @@ use crate::{
     downstream::{DownstreamParts, Parts, PartsError, Versions},
     ingest::Ingest,
     noise::{Noises, Sabotage},
+    sum_shapes::SumShapes,
     waiters::Waiters,
 };
 
@@ -33,6 +34,8 @@ pub struct Coordinator {
     pub downstream: DownstreamParts,
     /// Uploads in progress, and the running sums to which their values are added.
     pub ingest: Ingest,
+    /// The sums that clients can send when they evaluate versions.
+    pub sum_shapes: SumShapes,
     /// Noise that is drawn ahead of the commit.
     pub noises: Noises,
     /// The tasks with local noise that this process knows were charged to the privacy ledger.
@@ -63,6 +66,7 @@ impl Coordinator {
             catalog: Catalog::default(),
             downstream: DownstreamParts::default(),
             ingest: Ingest::new(log),
+            sum_shapes: SumShapes::default(),
             noises: Noises::default(),
             charged: Charged::default(),
             facts: Notify::new(),

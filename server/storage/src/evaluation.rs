@@ -22,8 +22,8 @@ pub struct EvaluationRecord {
     pub client_count: u64,
     /// The summed metrics.
     pub metrics: UpdateMetrics,
-    /// All metrics that were measured. Empty for a federated evaluation, whose clients report only `metrics`, and for
-    /// one that an older build stored.
+    /// All metrics that were measured. Empty for a federated evaluation in which a client reported only `metrics`, and
+    /// for an evaluation that an older build stored.
     pub values: MetricValues,
     /// The metrics of each class. Only [`EvaluationRepository::evaluations_at`] reads them; lists leave them out.
     pub classes: Option<ClassReport>,

@@ -99,6 +99,11 @@ pub struct Assignment {
     /// The protection of this client's update by noise. A level that this build does not know counts as absent.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "if_readable")]
     pub protection_level: Option<ProtectionLevel>,
+    /// Whether the update of an evaluation should carry the sums of every metric
+    /// ([`crate::update::sums::MetricSums`]). A client that does not know this field sends only the loss and the number
+    /// of correct predictions.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub metric_sums: bool,
 }
 
 /// The maximum number of parts of the weights.

@@ -61,8 +61,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Returns the approximate size in bytes of the update: 0 for an evaluation, and the size in float32 without a
-    /// recipe.
+    /// Returns the approximate size in bytes of the update: 0 for an evaluation, whose sums have at most 42 KB, and the
+    /// size in float32 without a recipe.
     pub fn update_bytes(&self, recipe: Option<&Recipe>) -> u64 {
         match self.work {
             Work::Training => recipe.map_or_else(

@@ -8,7 +8,7 @@ pub enum Work {
     /// It trains the model and sends the model delta.
     #[default]
     Training,
-    /// It evaluates the model on its examples and sends an update that contains only metrics.
+    /// It evaluates the model on its examples and sends an update that contains only metrics, or sums of them.
     Evaluation,
 }
 

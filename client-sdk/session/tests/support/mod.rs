@@ -34,6 +34,7 @@ pub fn assignment(number: u8, deadline_in_milliseconds: u64) -> Assignment {
         may_be_asked: false,
         cohort_min: None,
         protection_level: None,
+        metric_sums: false,
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::sync::{Mutex, atomic::Ordering};
 
-use folkmoot_engine::{Metrics, evaluate};
+use folkmoot_engine::{Evaluation, Metrics, evaluate, evaluate_in_detail};
 use folkmoot_protocol::{
-    DeviceCondition, DeviceRule, Loss,
+    DeviceCondition, DeviceRule, LocalNoise, Loss,
     messages::AbortReason,
-    update::{HEADER_BYTES, UpdateHeader},
+    update::{HEADER_BYTES, UpdateHeader, sums::MetricSums},
 };
 
 use super::scene::{Scene, examples};
@@ -51,6 +51,37 @@ fn an_evaluation_sends_the_engines_sums_and_no_values() {
     assert_eq!(header.schema_digest, scene.plan.schema.digest());
     assert_eq!(header.metrics.loss_sum.to_bits(), expected.loss_sum.to_bits());
     assert_eq!(header.metrics.correct_count, expected.correct_count);
+}
+
+/// Evaluates and prepares the update. Returns its bytes after the header.
+fn sums_of(scene: &Scene) -> Vec<u8> {
+    let done = work(&scene.local, |_| {}).unwrap().expect("nobody stopped it");
+    prepare(&done, &scene.local.work).unwrap();
+    let bytes = std::fs::read(scene.local.work.update_path(done.assignment.assignment_id)).unwrap();
+    bytes[HEADER_BYTES..].to_vec()
+}
+
+#[test]
+fn sums_of_every_metric_are_sent_if_the_assignment_asks() {
+    let mut scene = Scene::of_evaluation(1000);
+    scene.local.assignment.metric_sums = true;
+    let start = scene.model.initial_weights();
+    let loss = Loss::SoftmaxCrossEntropy;
+    let expected = evaluate_in_detail(&scene.model, &start, &scene.local.examples, loss).unwrap();
+    let sums = MetricSums::decode(&sums_of(&scene)).unwrap();
+    assert_eq!(Some(&sums), expected.sums().as_ref(), "several batches add up to all examples");
+    assert_eq!(Evaluation::of_sums(loss, expected.metrics, &sums), Some(expected));
+}
+
+#[test]
+fn a_plan_with_local_noise_keeps_the_sums_on_the_device() {
+    let mut scene = Scene::of(10, |plan| {
+        plan.work = folkmoot_protocol::Work::Evaluation;
+        plan.local_noise = Some(LocalNoise { clipping_norm: 1 << 20, scale: 1 << 20 });
+    });
+    // A hostile coordinator asks for them all the same.
+    scene.local.assignment.metric_sums = true;
+    assert!(sums_of(&scene).is_empty());
 }
 
 #[test]

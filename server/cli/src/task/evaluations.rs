@@ -58,18 +58,24 @@ fn list(evaluations: &[EvaluationView]) -> String {
                 or_dash(slice.example_count),
                 number(slice.mean_loss),
                 number(slice.accuracy),
-                String::new(),
+                metric.map_or_else(String::new, |metric| number(slice.metrics.get(metric).copied())),
                 String::new(),
                 String::new(),
             ]
         });
         [whole].into_iter().chain(slices)
     });
-    let metric = metric.map(str::to_uppercase).unwrap_or_default();
-    table(
-        ["VERSION", "SOURCE", "SLICE", "CLIENTS", "EXAMPLES", "LOSS", "ACCURACY", metric.as_str(), "", "AT"],
+    let heading = metric.map(str::to_uppercase).unwrap_or_default();
+    let listed = table(
+        ["VERSION", "SOURCE", "SLICE", "CLIENTS", "EXAMPLES", "LOSS", "ACCURACY", heading.as_str(), "", "AT"],
         rows,
-    )
+    );
+    // Without a column of its own, nothing is missing from the list.
+    let missing = evaluations.iter().filter(|_| metric.is_some()).find_map(|one| {
+        let why = one.metrics_missing.as_ref()?;
+        Some(format!("\n\nversion {}, {}: {why}", one.version, one.source))
+    });
+    listed + &missing.unwrap_or_default()
 }
 
 fn details(evaluations: &[ClassEvaluationView]) -> String {
@@ -81,6 +87,7 @@ fn details(evaluations: &[ClassEvaluationView]) -> String {
         let heading = format!("version {}, {}, {examples} examples", evaluation.version, evaluation.source);
         let metrics = evaluation.metrics.iter().map(|(name, value)| [name.clone(), number(Some(*value))]);
         let mut part = format!("{heading}\n\n{}", table(["METRIC", "VALUE"], metrics));
+        part.extend(evaluation.metrics_missing.iter().map(|why| format!("\n\n{why}")));
         part.extend(classes.iter().map(class_tables));
         part
     });

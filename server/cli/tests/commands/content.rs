@@ -316,7 +316,7 @@ async fn fill_rounds(storage: &Storage, tasks: &[TaskRecord]) -> String {
     ended[1].id().to_string()
 }
 
-/// Returns the metrics of the operator's own examples; clients report only loss and accuracy.
+/// Returns the metrics of the operator's own examples. Of the clients, one is older and reports only loss and accuracy.
 fn values(version: u64, source: EvaluationSource) -> MetricValues {
     let own = |value: f64| (source == EvaluationSource::Central).then_some(value * version as f64);
     MetricValues::new([

@@ -13,8 +13,7 @@ pub struct Evaluation {
     #[serde(default = "one")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub every_versions: u64,
-    /// The metric that decides the best version, the stop target and rollbacks. Clients report only `accuracy` and
-    /// `loss`. Other metrics need `central = true`.
+    /// The metric that decides the best version, the stop target and rollbacks. The loss and the labels must allow it.
     #[serde(default)]
     pub metric: Metric,
     /// Evaluates on clients, in separate rounds.
@@ -133,11 +132,6 @@ impl Evaluation {
             let remedy = "add [evaluation.federated], or set central = true and upload your own examples";
             faults.push(Fault::new("evaluation", "it has no source of examples", remedy));
         }
-        if !(self.central || matches!(self.metric, Metric::Accuracy | Metric::Loss)) {
-            let message = format!("it is {}, but clients report only loss and accuracy", self.metric);
-            let remedy = "set central = true and upload your own examples, or choose metric = \"accuracy\" or \"loss\"";
-            faults.push(Fault::new("evaluation.metric", message, remedy));
-        }
         if self.rollback_margin.is_some_and(|margin| !(margin.is_finite() && margin >= 0.0)) {
             faults.push(Fault::new(
                 "evaluation.rollback_margin",
@@ -192,18 +186,5 @@ mod tests {
         assert_eq!(loss.rollback(&measured(Metric::Loss, &[2.0, 1.0, 1.4])), None);
         assert_eq!(loss.rollback(&measured(Metric::Loss, &[2.0, 1.0, 1.6])), Some(1));
         assert_eq!([0, 1, 2, 3].map(|version| loss.is_due(version)), [true, false, true, false]);
-    }
-
-    #[test]
-    fn clients_report_only_loss_and_accuracy() {
-        let fields = |central: bool, metric| {
-            let federated = serde_json::from_value(serde_json::json!({ "report_goal": 5 })).unwrap();
-            let mut faults = Vec::new();
-            Evaluation { central, federated: Some(federated), ..evaluation(0.1, metric) }
-                .validate(&mut faults);
-            faults.into_iter().map(|fault| fault.field).collect::<Vec<_>>()
-        };
-        assert_eq!(fields(false, Metric::F1Macro), ["evaluation.metric"]);
-        assert!(fields(true, Metric::F1Macro).is_empty() && fields(false, Metric::Loss).is_empty());
     }
 }

@@ -10,7 +10,7 @@ use folkmoot_storage::{
     AssignmentRecord, AssignmentRepository, CheckInRecord, CheckInRepository, ClientRecord,
 };
 
-use crate::{coordinator::Coordinator, privacy, refusal::Refusal};
+use crate::{coordinator::Coordinator, ingest::reports_metrics, privacy, refusal::Refusal};
 
 /// The maximum number of codecs that a client may list.
 const CODECS_MAX: usize = 64;
@@ -167,6 +167,7 @@ async fn assignment_message(
         may_be_asked: record.purpose == Purpose::Training && task.description.scheduling.policy().asks(),
         cohort_min: Some(task.description.cohort_min(record.purpose)),
         protection_level: Some(task.description.protection_level(record.purpose)),
+        metric_sums: record.purpose == Purpose::Evaluation && reports_metrics(&task.description),
     })
 }
 

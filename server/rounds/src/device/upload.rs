@@ -1,8 +1,10 @@
 use std::sync::Arc;
 
+use folkmoot_coordinator::round::Purpose;
 use folkmoot_protocol::{
     AssignmentId, Disposition, ErrorCode, Timestamp,
     messages::{UploadState, UploadStatus},
+    update::HEADER_BYTES,
 };
 use folkmoot_storage::{
     AcceptOutcome, AssignmentRecord, AssignmentRepository, AssignmentStatus, ClientRecord, CloseOutcome,
@@ -14,7 +16,7 @@ use super::own_assignment;
 use crate::{
     coordinator::Coordinator,
     in_place::in_place,
-    ingest::{Announced, ExpectedUpdate, Upload, logged},
+    ingest::{Announced, ExpectedUpdate, Upload, logged, reports_metrics},
     noise::Sabotage,
     privacy,
     refusal::Refusal,
@@ -117,6 +119,12 @@ pub async fn begin_upload(
                 let norm_max = privacy::clipping_steps(&task, &version);
                 expected.norm_max =
                     norm_max.filter(|_| coordinator.sabotage != Some(Sabotage::LongUpdatesAreLetIn));
+            }
+            if request.announced.length > HEADER_BYTES as u64
+                && assignment.purpose == Purpose::Evaluation
+                && reports_metrics(&task.description)
+            {
+                expected.sum_shapes = coordinator.sum_shapes.of(&coordinator.blobs, &task).await?;
             }
             let opened = in_place(|| Upload::open(&coordinator.ingest, segment, expected, request.announced));
             match opened {

@@ -8,15 +8,16 @@ use folkmoot_coordinator::{
     round::{Purpose, RoundInput},
     task::{Evaluation, Measured},
 };
-use folkmoot_protocol::{MetricValues, Timestamp, update::UpdateMetrics};
+use folkmoot_protocol::{Timestamp, update::UpdateMetrics};
 use folkmoot_storage::{
     AcceptedUpdate, AssignmentRecord, AssignmentRepository, EvaluationRecord, EvaluationRepository,
     EvaluationSource, RoundRecord, RoundRepository, TaskRecord,
 };
 
-use super::{DriveError, rules::rules, versions::latest};
+use super::{DriveError, evaluation_sum::evaluation_of, rules::rules, versions::latest};
 use crate::{
     coordinator::Coordinator,
+    in_place::in_place,
     registry::{WholeVersion, evaluation_data},
 };
 
@@ -127,17 +128,21 @@ pub async fn combine_reports(
     let assignments = storage.assignments(record.round.id).await?;
     let evaluation = task.description.evaluation.as_ref();
     let mut evaluations = Vec::new();
-    for (slice, metrics) in slices(evaluation, &accepted, &assignments) {
+    for (slice, updates) in slices(evaluation, &accepted, &assignments) {
+        let (log, loss) = (coordinator.ingest.log(), task.description.plan.loss);
+        let metrics = sum_metrics(updates.iter().map(|update| &update.metrics));
+        let measured = in_place(|| evaluation_of(log, loss, &metrics, &updates))?;
+        let classes = measured.as_ref().filter(|_| slice.is_empty()).and_then(|one| one.class_report());
         evaluations.push(EvaluationRecord {
             organisation_id: task.organisation_id,
             task_id: task.id,
             version: record.round.base_version,
             source: EvaluationSource::Federated,
             slice,
-            client_count: metrics.len() as u64,
-            metrics: sum_metrics(metrics),
-            values: MetricValues::default(),
-            classes: None,
+            client_count: updates.len() as u64,
+            metrics,
+            values: measured.map(|one| one.values()).unwrap_or_default(),
+            classes,
             created_at: now,
         });
     }
@@ -156,18 +161,18 @@ fn slices<'a>(
     evaluation: Option<&Evaluation>,
     accepted: &'a [AcceptedUpdate],
     assignments: &[AssignmentRecord],
-) -> BTreeMap<String, Vec<&'a UpdateMetrics>> {
+) -> BTreeMap<String, Vec<&'a AcceptedUpdate>> {
     let of_client: BTreeMap<_, _> = assignments.iter().map(|one| (one.id, &one.slices)).collect();
-    let mut groups: BTreeMap<String, Vec<&UpdateMetrics>> = BTreeMap::new();
+    let mut groups: BTreeMap<String, Vec<&AcceptedUpdate>> = BTreeMap::new();
     for update in accepted {
-        groups.entry(String::new()).or_default().push(&update.metrics);
+        groups.entry(String::new()).or_default().push(update);
         for (attribute, value) in
             of_client.get(&update.assignment_id).into_iter().flat_map(|slices| slices.iter())
         {
-            groups.entry(format!("{attribute}={value}")).or_default().push(&update.metrics);
+            groups.entry(format!("{attribute}={value}")).or_default().push(update);
         }
     }
     let minimum = evaluation.and_then(|one| one.federated.as_ref()).map_or(1, |one| one.minimum_group);
-    groups.retain(|slice, metrics| slice.is_empty() || metrics.len() as u64 >= minimum);
+    groups.retain(|slice, updates| slice.is_empty() || updates.len() as u64 >= minimum);
     groups
 }

@@ -4,6 +4,7 @@
 mod advance;
 mod error;
 mod evaluate;
+mod evaluation_sum;
 mod facts;
 mod open;
 mod pause;

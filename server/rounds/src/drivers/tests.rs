@@ -31,6 +31,8 @@ use crate::{
     registry,
 };
 
+mod evaluation;
+
 const START: Timestamp = Timestamp(1_700_000_000_000);
 const CLIENTS: u8 = 12;
 const SELECTION_SECONDS: u64 = 30;

@@ -1,11 +1,14 @@
 use std::sync::Arc;
 
 use folkmoot_aggregation::AggregatorChoice;
-use folkmoot_coordinator::{round::Purpose, task::NetworkClass};
+use folkmoot_coordinator::{
+    round::Purpose,
+    task::{NetworkClass, TaskDescription},
+};
 use folkmoot_protocol::{
     AssignmentId, ErrorCode, Recipe, RoundId, TensorSchema, ValueGrid, Work,
     saturating::to_length,
-    update::{HEADER_BYTES, MetricBounds, UpdateHeader, update_bytes},
+    update::{HEADER_BYTES, MetricBounds, UpdateHeader, sums::SumShape, update_bytes},
 };
 use folkmoot_storage::{AssignmentRecord, TaskRecord};
 
@@ -19,6 +22,12 @@ pub const FLOAT32: &str = "float32";
 
 /// The codec name of an update whose tensors use several codecs.
 const SEVERAL: &str = "several";
+
+/// Returns whether clients may report metrics of their examples: `false` if the task promises privacy to clients or to
+/// examples.
+pub fn reports_metrics(description: &TaskDescription) -> bool {
+    description.privacy.is_none() && description.plan.example_privacy.is_none()
+}
 
 /// The properties that an assignment's update must have.
 #[derive(Clone, Debug)]
@@ -45,6 +54,8 @@ pub struct ExpectedUpdate {
     /// The network class under which the metrics count the upload's bytes. `None` for private tasks, whose updates are
     /// not counted.
     pub counted_as: Option<NetworkClass>,
+    /// The shapes of sums that may follow the header of an evaluation's update. Empty if no sums may follow.
+    pub sum_shapes: Arc<[SumShape]>,
     /// The aggregator that determines the update's factor in the sum. `None` if updates are not summed on arrival.
     summed_by: Option<AggregatorChoice>,
 }
@@ -58,7 +69,7 @@ impl ExpectedUpdate {
         let is_compressed = !is_evaluation && !recipes.is_empty();
         let compression = is_compressed.then(|| Arc::new((task.schema.clone(), recipes)));
         let plan = &task.description.plan;
-        let withheld = !task.description.privacy.is_none() || plan.example_privacy.is_some();
+        let withheld = !reports_metrics(&task.description);
         let work = if is_evaluation { Work::Evaluation } else { Work::Training };
         Self {
             assignment_id: assignment.id,
@@ -71,6 +82,7 @@ impl ExpectedUpdate {
             metrics: MetricBounds::of(plan, work, withheld),
             norm_max: None,
             counted_as: task.description.privacy.is_none().then(|| NetworkClass::of(&assignment.slices)),
+            sum_shapes: Arc::default(),
             summed_by: is_summed.then_some(task.description.aggregator),
         }
     }
@@ -94,16 +106,21 @@ impl ExpectedUpdate {
             metrics: MetricBounds { examples_min: 0, examples_max: 1_000_000, steps_max: 1_000_000 },
             norm_max: None,
             counted_as: None,
+            sum_shapes: Arc::default(),
             summed_by: aggregator.is_streaming().then_some(aggregator),
         }
     }
 
     /// Returns whether an update may have this number of bytes. A compressed update may be up to slightly longer than
-    /// an uncompressed one, because compression does not always shorten it.
+    /// an uncompressed one, because compression does not always shorten it. Sums may follow the header of an evaluation.
     pub fn may_have(&self, bytes: u64) -> bool {
         let dense = update_bytes(self.parameter_count as u64);
         match &self.compression {
-            None => dense == Some(bytes),
+            None => dense.is_some_and(|dense| {
+                let sums_max =
+                    self.sum_shapes.iter().map(|shape| shape.bytes_max()).max().unwrap_or_default();
+                (dense..=dense.saturating_add(sums_max)).contains(&bytes)
+            }),
             Some(_) => dense.is_some_and(|dense| {
                 bytes >= HEADER_BYTES as u64
                     && bytes <= dense.saturating_add(dense / 4).saturating_add(PAYLOAD_ROOM)

@@ -21,7 +21,7 @@ use std::{
     },
 };
 
-pub use expected::{ExpectedUpdate, FLOAT32};
+pub use expected::{ExpectedUpdate, FLOAT32, reports_metrics};
 use folkmoot_aggregation::Measurement;
 use folkmoot_protocol::{AssignmentId, RoundId, ValueGrid};
 use folkmoot_storage::RoundLog;

@@ -5,7 +5,8 @@ use std::sync::{
 
 use folkmoot_protocol::{
     AssignmentId, ErrorCode, RoundId, Timestamp, UpdateDigest,
-    update::{HEADER_BYTES, HeaderError, UpdateHeader, update_bytes},
+    saturating::to_length,
+    update::{HEADER_BYTES, HeaderError, UpdateHeader, sums::MetricSums, update_bytes},
 };
 use folkmoot_storage::{AcceptedUpdate, LogSegment, RoundLogError};
 use folkmoot_update::{
@@ -35,6 +36,8 @@ pub struct Upload {
     segment: LogSegment,
     hasher: blake3::Hasher,
     decoder: UpdateDecoder,
+    /// The bytes after the header of an evaluation's update.
+    sums: Vec<u8>,
     /// The norm of the values received so far.
     norm: SquaredNorm,
     received: u64,
@@ -81,8 +84,9 @@ impl Upload {
             None => UpdateDecoder::new(),
         };
         let norm = SquaredNorm::default();
+        let sums = Vec::new();
         let mut upload =
-            Self { expected, announced, segment, hasher, decoder, norm, received: 0, counter, sum };
+            Self { expected, announced, segment, hasher, decoder, sums, norm, received: 0, counter, sum };
         upload.counter.store(0, Ordering::Release);
         let mut outcome = Ok(());
         read_tiles(ingest.log(), round, id, 0..logged, &mut |tile| {
@@ -121,8 +125,13 @@ impl Upload {
 
     /// Processes received bytes. If `is_new` is `false`, the bytes are already in the log and are not written again.
     fn take(&mut self, bytes: &[u8], is_new: bool) -> Result<(), Refusal> {
-        let Self { expected, decoder, norm, sum, hasher, segment, .. } = self;
+        let of_header = match self.expected.sum_shapes.is_empty() {
+            true => bytes.len(),
+            false => bytes.len().min(to_length((HEADER_BYTES as u64).saturating_sub(self.received))),
+        };
+        let Self { expected, decoder, norm, sum, hasher, segment, sums, .. } = self;
         hasher.update(bytes);
+        let (bytes, after_header) = bytes.split_at(of_header);
         let mut factor = decoder.header().map_or(0.0, |header| expected.factor(header.weight));
         let visited = decoder.push(bytes, &mut |piece| match piece {
             Piece::Header(header) => {
@@ -154,7 +163,12 @@ impl Upload {
             }
         });
         visited.map_err(decode_refusal)?;
-        self.received += bytes.len() as u64;
+        if is_new && !after_header.is_empty() {
+            segment.append(after_header)?;
+        }
+        // `may_have` has bounded the length.
+        sums.extend_from_slice(after_header);
+        self.received += (bytes.len() + after_header.len()) as u64;
         self.counter.store(self.received, Ordering::Release);
         Ok(())
     }
@@ -194,7 +208,7 @@ impl Upload {
     /// # Errors
     /// [`ErrorCode::UpdateDigestMismatch`] if the digest is not the announced one. The values are then subtracted from
     /// the sum, the next upload begins at byte 0, and this `Upload` must not be used any more. Also fails if the update
-    /// is incomplete or the log cannot be written.
+    /// is incomplete, its sums are impossible, or the log cannot be written.
     pub fn finish(&mut self, ingest: &Ingest, now: Timestamp) -> Result<AcceptedUpdate, Refusal> {
         if UpdateDigest::from_bytes(*self.hasher.finalize().as_bytes()) != self.announced.digest {
             self.give_up(ingest);
@@ -206,8 +220,9 @@ impl Upload {
             let detail = "the update ends before its last value; send all values";
             return Err(Refusal::new(ErrorCode::UpdateMalformed, detail));
         }
-        self.segment.sync()?;
         let header = self.decoder.header().expect("a whole update has a header");
+        check_sums(&self.sums, &self.expected, header)?;
+        self.segment.sync()?;
         Ok(AcceptedUpdate {
             assignment_id: self.expected.assignment_id,
             round_id: self.expected.round_id,
@@ -276,6 +291,17 @@ pub fn logged(ingest: &Ingest, round: RoundId, id: AssignmentId) -> Result<u64, 
         Some(header) if !header.is_compressed => header_bytes + (logged - header_bytes) / 4 * 4,
         _ => 0,
     })
+}
+
+/// Checks the sums after the header of an evaluation's update. An older client sends none.
+fn check_sums(bytes: &[u8], expected: &ExpectedUpdate, header: &UpdateHeader) -> Result<(), Refusal> {
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    let sums = MetricSums::decode(bytes)
+        .map_err(|error| Refusal::new(ErrorCode::UpdateMalformed, error.to_string()))?;
+    sums.check(&expected.sum_shapes, &header.metrics)
+        .map_err(|fault| Refusal::new(ErrorCode::UpdateMetricInvalid, fault.to_string()))
 }
 
 fn check_norm(norm: &SquaredNorm, norm_max: u64) -> Result<(), Refusal> {

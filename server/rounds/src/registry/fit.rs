@@ -1,6 +1,9 @@
 use folkmoot_coordinator::task::{Fault, TaskDescription};
-use folkmoot_engine::{FitError, Model, ParameterKind, TrainedPart};
-use folkmoot_protocol::{GradientClipping, Loss};
+use folkmoot_engine::{FitError, Model, ParameterKind, TrainedPart, sum_shapes};
+use folkmoot_protocol::{
+    GradientClipping, Loss, Metric,
+    update::sums::{CLASSES_MAX, OUTPUTS_MAX, SumShape},
+};
 
 /// Lists the conflicts between a description and its model.
 pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
@@ -11,6 +14,7 @@ pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
         let remedy = "export the model without it; folkmoot.export.to_onnx does";
         faults.push(Fault::new("plan.loss", error.to_string(), remedy));
     }
+    faults.extend(metric_fault(description, model.output_shape()));
     let mut has_statistics = false;
     match TrainedPart::of(model, plan) {
         Err(error) => {
@@ -61,12 +65,55 @@ fn loss_fault(loss: Loss, output: &[usize]) -> Option<Fault> {
     Some(Fault::new("plan.loss", message, remedy))
 }
 
+/// Checks that the task's metric can be computed from the sums that clients send. With your own examples, their labels
+/// decide instead.
+fn metric_fault(description: &TaskDescription, output: &[usize]) -> Option<Fault> {
+    let evaluation = description.evaluation.as_ref().filter(|one| !one.central)?;
+    let (metric, loss) = (evaluation.metric, description.plan.loss);
+    let shapes = sum_shapes(output, loss);
+    let allows = |metric| metric == Metric::Loss || shapes.iter().any(|shape| shape.allows(metric, loss));
+    if allows(metric) {
+        return None;
+    }
+    let counted = shapes.first().map_or(0, |shape| match shape {
+        SumShape::Classes { classes, .. } => *classes,
+        SumShape::Values { outputs } => *outputs,
+    });
+    let allowed: Vec<_> = Metric::ALL.into_iter().filter(|one| allows(*one)).map(Metric::name).collect();
+    let choose = format!("choose one of {}", allowed.join(", "));
+    let own = format!("{choose}; or set central = true and upload your own examples");
+    let (reason, remedy) = match (metric, shapes.first()) {
+        (Metric::Rmse | Metric::Mae | Metric::R2, Some(SumShape::Values { .. })) => (
+            format!("clients sum the errors of at most {OUTPUTS_MAX} outputs, and the model has {counted}"),
+            own,
+        ),
+        (Metric::RocAuc, Some(SumShape::Classes { .. })) => {
+            (format!("it needs two classes, and the model has {counted}"), choose)
+        }
+        (
+            Metric::PrecisionMacro | Metric::RecallMacro | Metric::F1Macro | Metric::F1Weighted,
+            Some(SumShape::Classes { .. }),
+        ) => (
+            format!("clients count at most {CLASSES_MAX} classes one by one, and the model has {counted}"),
+            own,
+        ),
+        _ => (format!("the loss {} does not allow it", loss.name()), choose),
+    };
+    Some(Fault::new(
+        "evaluation.metric",
+        format!("{metric} cannot be computed from clients' sums: {reason}"),
+        remedy,
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use folkmoot_engine::{
         ImportLimits,
         onnx::build::{mlp, mlp_followed_by},
     };
+
+    use serde_json::json;
 
     use super::*;
 
@@ -125,5 +172,50 @@ mod tests {
         assert!(trained.is_empty());
         let wrong = |description: &mut TaskDescription| description.plan.trained = vec!["head.*".into()];
         assert_eq!(fields_with("hinge", &[4, 1], wrong), ["plan.trained"]);
+    }
+
+    #[test]
+    fn the_metric_of_clients_must_follow_from_their_sums() {
+        let fault = |loss: &str, outputs: usize, metric: &str, central: bool| {
+            let evaluation =
+                json!({ "metric": metric, "central": central, "federated": { "report_goal": 5 } });
+            let mut found = Vec::new();
+            let fields = fields_with(loss, &[4, outputs], |description| {
+                description.evaluation = Some(serde_json::from_value(evaluation).unwrap());
+                let model = Model::from_onnx(&mlp(&[4, outputs], 1), &ImportLimits::default()).unwrap();
+                found = faults(description, &model);
+            });
+            assert_eq!(fields.len(), found.len());
+            found.pop().map(|fault| format!("{}: {}; {}", fault.field, fault.message, fault.remedy))
+        };
+        let softmax = "softmax_cross_entropy";
+        for metric in ["accuracy", "loss", "top_5_accuracy", "f1_macro", "f1_weighted", "perplexity"] {
+            assert_eq!(fault(softmax, 3, metric, false), None);
+        }
+        for (loss, outputs, metric) in [
+            (softmax, 2, "roc_auc"),
+            ("binary_cross_entropy", 1, "roc_auc"),
+            ("hinge", 3, "roc_auc"),
+            ("mean_squared_error", 1, "r2"),
+            ("mean_absolute_error", 1, "loss"),
+            ("kl_divergence", 2, "loss"),
+            (softmax, 2000, "perplexity"),
+        ] {
+            assert_eq!(fault(loss, outputs, metric, false), None, "{loss} {outputs} {metric}");
+        }
+        let text = fault(softmax, 3, "roc_auc", false).unwrap();
+        assert!(text.starts_with("evaluation.metric: roc_auc cannot be computed"), "{text}");
+        assert!(text.contains("two classes, and the model has 3; choose one of accuracy, loss"), "{text}");
+        let text = fault(softmax, 2000, "f1_macro", false).unwrap();
+        assert!(text.contains("at most 1024 classes") && text.contains("central = true"), "{text}");
+        let text = fault("mean_squared_error", 2000, "rmse", false).unwrap();
+        assert!(text.contains("at most 1024 outputs, and the model has 2000; choose one of loss;"), "{text}");
+        let text = fault("mean_squared_error", 1, "accuracy", false).unwrap();
+        assert!(
+            text.contains("mean_squared_error does not allow it; choose one of loss, rmse, mae, r2"),
+            "{text}"
+        );
+        // The labels of the operator's examples decide.
+        assert_eq!(fault(softmax, 3, "roc_auc", true), None);
     }
 }

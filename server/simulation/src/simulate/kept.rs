@@ -57,6 +57,9 @@ impl Kept {
         hasher.update(&training.steps_max.to_le_bytes());
         // The recipe is hashed separately because it comes with the assignment, not with the plan.
         hasher.update(&serde_json::to_vec(&training.recipe).unwrap_or_default());
+        if training.metric_sums {
+            hasher.update(b"metric sums");
+        }
         for weight in training.weights.iter() {
             hasher.update(&weight.to_le_bytes());
         }

@@ -175,6 +175,7 @@ impl World {
             clipping_norm: assignment.clipping_norm,
             recipe: assignment.recipe.clone(),
             memory,
+            metric_sums: assignment.metric_sums,
         };
         let milliseconds = (seconds * 1000.0).ceil().max(1.0) as u64;
         let incarnation = client.incarnation;

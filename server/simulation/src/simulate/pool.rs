@@ -8,11 +8,11 @@ use std::{
 };
 
 use folkmoot_client::SystemChance;
-use folkmoot_engine::{Evaluator, Trainer};
+use folkmoot_engine::{EvaluateError, Evaluator, Metrics, Trainer};
 use folkmoot_protocol::{
     BlobDigest, UpdateDigest, Work,
     messages::AbortReason,
-    update::{UpdateHeader, UpdateMetrics},
+    update::{UpdateHeader, UpdateMetrics, sums::MetricSums},
 };
 use folkmoot_update::{Compression, codec::wanted_products, make_update};
 use rand::{SeedableRng, rngs::SysRng};
@@ -159,17 +159,13 @@ impl Bench {
         let failed = |error: &dyn std::fmt::Display| (AbortReason::TrainingFailed, error.to_string());
         let examples = crowd.examples(training.client).map_err(|error| failed(&error))?;
         let held = examples.len() as u64;
-        let Training { lesson, weights, .. } = training;
+        let lesson = &training.lesson;
+        let mut sums = None;
         let (mut delta, mut products, metrics) = match lesson.plan.work {
             Work::Evaluation => {
-                let evaluator = self.evaluators.entry(lesson.digest);
-                let evaluator =
-                    evaluator.or_insert_with(|| Evaluator::new(&lesson.model, lesson.plan.training.loss));
-                (
-                    Vec::new(),
-                    Vec::new(),
-                    evaluator.evaluate(weights, &examples).map_err(|error| failed(&error))?,
-                )
+                let evaluated = self.evaluate(training, &examples).map_err(|error| failed(&error))?;
+                sums = evaluated.1;
+                (Vec::new(), Vec::new(), evaluated.0)
             }
             Work::Training => {
                 let trainer = self.trainer(training, &examples).map_err(|error| failed(&error))?;
@@ -222,8 +218,27 @@ impl Bench {
         };
         let made = make_update(header, &delta, &lesson.plan, how, training.clipping_norm, &mut rng)
             .map_err(|error| failed(&error))?;
-        let (bytes, memory) = (made.bytes, made.memory);
+        let (mut bytes, memory) = (made.bytes, made.memory);
+        if let Some(sums) = sums {
+            sums.append_to(&mut bytes);
+        }
         Ok(TrainedUpdate { memory, digest: UpdateDigest::of(&bytes), norm: norm_of(&delta), bytes })
+    }
+
+    /// Measures the weights on a client's examples. Returns the sums of every metric, if the assignment asks for them.
+    fn evaluate(
+        &mut self,
+        training: &Training,
+        examples: &folkmoot_engine::Examples,
+    ) -> Result<(Metrics, Option<MetricSums>), EvaluateError> {
+        let Training { lesson, weights, .. } = training;
+        let evaluator = self.evaluators.entry(lesson.digest);
+        let evaluator = evaluator.or_insert_with(|| Evaluator::new(&lesson.model, lesson.plan.training.loss));
+        if !training.metric_sums {
+            return Ok((evaluator.evaluate(weights, examples)?, None));
+        }
+        let detail = evaluator.evaluate_in_detail(weights, examples)?;
+        Ok((detail.metrics, detail.sums()))
     }
 
     /// Builds the update of a canary. For canaries that exceed the norm, it skips the clipping that honest software

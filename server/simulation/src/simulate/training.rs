@@ -35,6 +35,8 @@ pub struct Training {
     pub recipe: Option<Box<Recipe>>,
     /// The error feedback of the codec: the values that it left out of earlier updates.
     pub memory: Option<Memory>,
+    /// Whether an evaluation sends the sums of every metric.
+    pub metric_sums: bool,
 }
 
 /// The result of a training: an update, or the reason why there is none with a text for people.

@@ -18,7 +18,7 @@ use std::borrow::Cow;
 pub use comparison::Comparison;
 use folkmoot_graph::random::step_seed;
 use folkmoot_graph::step::{HostState, StepRequest, StepResult, StepRule};
-use folkmoot_protocol::{OuterProducts, TrainingPlan};
+use folkmoot_protocol::{OuterProducts, TrainingPlan, update::sums::MetricSums};
 #[cfg(feature = "gpu")]
 use on_gpu::OnGpu;
 
@@ -59,6 +59,15 @@ pub struct TrainingOutcome {
     /// Sums over the batches, each measured before its update. With example privacy, only the number of steps is
     /// reported and all other sums are 0, because they would reveal information about the examples.
     pub metrics: Metrics,
+    /// The sums of an evaluation, if the coordinator asked for them. `None` for a training.
+    pub sums: Option<MetricSums>,
+}
+
+impl TrainingOutcome {
+    /// Creates an outcome without a model delta, as an evaluation has it.
+    pub fn of_metrics(metrics: Metrics) -> Self {
+        Self { delta: Vec::new(), weights: Vec::new(), products: Vec::new(), metrics, sums: None }
+    }
 }
 
 /// Trains a model on local examples, one step per call. You can stop after any step and resume later, or end training
@@ -254,14 +263,14 @@ impl Trainer {
     pub fn finish(mut self) -> TrainingOutcome {
         self.settle();
         let (delta, products, metrics) = (self.delta(), self.recorded_products(), self.metrics_to_tell());
-        TrainingOutcome { delta, products, metrics, weights: self.host.weights }
+        TrainingOutcome { delta, products, metrics, weights: self.host.weights, sums: None }
     }
 
     /// Returns the outcome as if training ended now. Keeps the trainer, to continue or to [`Trainer::restart`].
     pub fn outcome(&mut self) -> TrainingOutcome {
         self.settle();
         let (delta, products, metrics) = (self.delta(), self.recorded_products(), self.metrics_to_tell());
-        TrainingOutcome { delta, products, weights: self.host.weights.clone(), metrics }
+        TrainingOutcome { delta, products, weights: self.host.weights.clone(), metrics, sums: None }
     }
 
     fn metrics_to_tell(&self) -> Metrics {

@@ -178,6 +178,7 @@ class SliceView(TypedDict):
     example_count: int | None
     mean_loss: float | None
     accuracy: float | None
+    metrics: dict[str, float]
 
 
 class EvaluationView(TypedDict):
@@ -190,6 +191,7 @@ class EvaluationView(TypedDict):
     mean_loss: float | None
     accuracy: float | None
     metrics: dict[str, float]
+    metrics_missing: str | None
     metric: str
     is_best: bool
     slices: list[SliceView]

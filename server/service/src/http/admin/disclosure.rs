@@ -5,7 +5,7 @@
 //! lists the decision for every field of every response.
 
 use folkmoot_protocol::{OrganisationId, PopulationName};
-use folkmoot_rounds::refusal::Refusal;
+use folkmoot_rounds::{evaluation_views::Disclosed, refusal::Refusal};
 use folkmoot_storage::TaskRecord;
 
 use crate::http::App;
@@ -55,6 +55,11 @@ impl Disclosure {
     /// Returns a figure that the task's clients measured or sent; `None` if the task is private.
     pub fn of_updates<T>(self, figure: T) -> Option<T> {
         (!self.is_task_private).then_some(figure)
+    }
+
+    /// Returns which figures of evaluations may be shown.
+    pub fn of_evaluations(self) -> Disclosed {
+        Disclosed { counts: self.of_clients(()).is_some(), measured: self.of_updates(()).is_some() }
     }
 
     /// Returns the explanation, if client figures are withheld.

@@ -2,11 +2,10 @@ use axum::{
     Extension, Json,
     extract::{Path, State},
 };
-use folkmoot_api::evaluations::{ClassEvaluationView, EvaluationView, SliceView};
-use folkmoot_coordinator::task::Measured;
-use folkmoot_protocol::{Metric, Problem};
+use folkmoot_api::evaluations::{ClassEvaluationView, EvaluationView};
+use folkmoot_protocol::Problem;
 use folkmoot_rounds::refusal::Refusal;
-use folkmoot_storage::{EvaluationRecord, EvaluationRepository, EvaluationSource, TaskRecord};
+use folkmoot_storage::{EvaluationRepository, TaskRecord};
 
 use crate::http::{
     App,
@@ -38,7 +37,7 @@ pub async fn list_evaluations(
                 .iter_mut()
                 .find(|view| (view.version, view.source.as_str()) == (slice.version, slice.source.name()));
             if let Some(view) = of_source {
-                view.slices.push(slice_view(&slice, disclosure));
+                view.slices.push(disclosure.of_evaluations().slice(&slice));
             }
         }
     }
@@ -72,7 +71,10 @@ pub async fn class_evaluations(
     let records = app.coordinator.storage.evaluations_at(task.id, version).await?;
     let with_classes = views.into_iter().map(|evaluation| {
         let record = records.iter().find(|one| one.source.name() == evaluation.source);
-        ClassEvaluationView { classes: record.and_then(|one| one.classes.clone()), evaluation }
+        ClassEvaluationView {
+            classes: record.and_then(|one| disclosure.of_evaluations().classes(one)),
+            evaluation,
+        }
     });
     Ok(Json(with_classes.collect()))
 }
@@ -88,59 +90,5 @@ pub async fn evaluations(
 ) -> Result<Vec<EvaluationView>, Refusal> {
     let records = app.coordinator.storage.evaluations(task.id).await?;
     let metric = task.description.evaluation.as_ref().map(|one| one.metric).unwrap_or_default();
-    let best = [EvaluationSource::Central, EvaluationSource::Federated]
-        .map(|source| (source, best(&records, source, metric)));
-    let view = |record: &EvaluationRecord| EvaluationView {
-        version: record.version,
-        source: record.source.name().into(),
-        client_count: record.client_count,
-        example_count: example_count(record, disclosure),
-        mean_loss: measured(record, Metric::Loss, disclosure),
-        accuracy: measured(record, Metric::Accuracy, disclosure),
-        metrics: Metric::ALL
-            .into_iter()
-            .filter_map(|metric| Some((metric.name().to_owned(), measured(record, metric, disclosure)?)))
-            .collect(),
-        metric: metric.name().into(),
-        is_best: best.contains(&(record.source, Some(record.version))),
-        slices: Vec::new(),
-        created_at: record.created_at,
-    };
-    Ok(records.iter().map(view).collect())
-}
-
-/// Returns the number of the version with the best evaluation from `source`.
-fn best(records: &[EvaluationRecord], source: EvaluationSource, metric: Metric) -> Option<u64> {
-    let of_source = records.iter().filter(|one| one.source == source);
-    let measured: Vec<Measured> = of_source
-        .filter_map(|one| Some(Measured { version: one.version, metric, value: one.value(metric)? }))
-        .collect();
-    Measured::best(&measured).map(|best| best.version)
-}
-
-/// Returns the number of evaluated examples; `None` if it is withheld. The number of the operator's own examples is
-/// never withheld.
-fn example_count(record: &EvaluationRecord, disclosure: Disclosure) -> Option<u64> {
-    match record.source {
-        EvaluationSource::Central => Some(record.metrics.example_count),
-        EvaluationSource::Federated => disclosure.of_clients(record.metrics.example_count),
-    }
-}
-
-/// Returns the value of a metric; `None` if it is withheld or was not measured.
-fn measured(record: &EvaluationRecord, metric: Metric, disclosure: Disclosure) -> Option<f64> {
-    match record.source {
-        EvaluationSource::Central => record.value(metric),
-        EvaluationSource::Federated => disclosure.of_updates(record.value(metric)).flatten(),
-    }
-}
-
-fn slice_view(record: &EvaluationRecord, disclosure: Disclosure) -> SliceView {
-    SliceView {
-        slice: record.slice.clone(),
-        client_count: record.client_count,
-        example_count: example_count(record, disclosure),
-        mean_loss: measured(record, Metric::Loss, disclosure),
-        accuracy: measured(record, Metric::Accuracy, disclosure),
-    }
+    Ok(disclosure.of_evaluations().evaluations(&records, metric))
 }

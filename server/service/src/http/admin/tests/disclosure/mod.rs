@@ -199,6 +199,7 @@ async fn figures_of_clients_are_withheld_where_a_task_with_privacy_has_run() {
             "EvaluationView.mean_loss",
             "EvaluationView.metrics",
             "HourView.upload_bytes",
+            "SliceView.metrics",
         ];
         assert_eq!(still_told, allowed.map(str::to_owned).into());
         let measured = &seen["EvaluationView.accuracy"];
@@ -206,6 +207,7 @@ async fn figures_of_clients_are_withheld_where_a_task_with_privacy_has_run() {
         let measured = &seen["EvaluationView.metrics"];
         let is_empty = |value: &&Value| value.as_object().is_some_and(serde_json::Map::is_empty);
         assert_eq!(measured.len() - measured.iter().filter(is_empty).count(), own_evaluations(&seen));
+        assert!(seen["SliceView.metrics"].iter().all(|value| is_empty(&value)));
         let bytes: u64 = seen["HourView.upload_bytes"].iter().filter_map(Value::as_u64).sum();
         assert_eq!(bytes, 2 * UPDATES * UPDATE_BYTES, "only the two tasks without privacy are counted");
     }
@@ -216,7 +218,14 @@ async fn figures_of_clients_are_withheld_where_a_task_with_privacy_has_run() {
 fn own_examples(seen: &Seen) -> BTreeSet<String> {
     let counted = seen["EvaluationView.example_count"].iter().filter(|value| !value.is_null()).count();
     assert_eq!(counted, own_evaluations(seen));
-    ["EvaluationView.example_count".to_owned()].into()
+    let classes = seen["ClassEvaluationView.classes"].iter().filter(|value| !value.is_null()).count();
+    assert_eq!(
+        2 * classes,
+        seen["ClassEvaluationView.classes"].len(),
+        "of both evaluations, only the operator's"
+    );
+    let of_classes = all(Decision::Withheld).into_iter().filter(|field| field.starts_with("Class"));
+    of_classes.chain(["EvaluationView.example_count".to_owned()]).collect()
 }
 
 fn own_evaluations(seen: &Seen) -> usize {

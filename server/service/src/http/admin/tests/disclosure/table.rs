@@ -29,10 +29,9 @@ pub(super) const FIELDS: &[Row] = &[
     ("ApiKeyView", NotClients, &["created_at", "id", "name", "revoked_at", "role"]),
     ("CheckTaskView", NotClients, &["command", "description", "faults", "notes", "toml"]),
     ("ClassEvaluationView", Clients, &["evaluation"]),
-    // Only the coordinator counts classes, on the operator's own examples.
-    ("ClassEvaluationView", Versions, &["classes"]),
-    ("ClassMetrics", Versions, &["class", "f1", "label_count", "precision", "predicted_count", "recall"]),
-    ("ClassReport", Versions, &["classes", "confusion"]),
+    ("ClassEvaluationView", Withheld, &["classes"]),
+    ("ClassMetrics", Withheld, &["class", "f1", "label_count", "precision", "predicted_count", "recall"]),
+    ("ClassReport", Withheld, &["classes", "confusion"]),
     ("ClassTrafficView", OfPrivateTask, &["codec", "network"]),
     ("ClassTrafficView", Clients, &["traffic"]),
     ("ClientView", Shown, &["enrolled_at", "id", "population", "revoked_at", "token_id"]),
@@ -63,7 +62,7 @@ pub(super) const FIELDS: &[Row] = &[
     ),
     ("EvaluationDataView", NotClients, &["evaluation_data", "example_count"]),
     ("EvaluationView", Withheld, &["example_count"]),
-    ("EvaluationView", OfPrivateTask, &["accuracy", "mean_loss", "metrics"]),
+    ("EvaluationView", OfPrivateTask, &["accuracy", "mean_loss", "metrics", "metrics_missing"]),
     ("EvaluationView", Clients, &["slices"]),
     ("EvaluationView", Shown, &["client_count"]),
     // A private task is evaluated on the operator's examples only.
@@ -161,7 +160,7 @@ pub(super) const FIELDS: &[Row] = &[
     // The decision for a count is that of the field that contains this view.
     ("ShareView", Clients, &["clients", "value"]),
     ("SliceView", Withheld, &["example_count"]),
-    ("SliceView", OfPrivateTask, &["accuracy", "mean_loss"]),
+    ("SliceView", OfPrivateTask, &["accuracy", "mean_loss", "metrics"]),
     ("SliceView", Shown, &["client_count", "slice"]),
     (
         "Statement",
