@@ -9,8 +9,9 @@ const CLASSES_MAX = 64;
 
 type Report = NonNullable<ClassEvaluation['classes']>;
 
-/** Every metric of an evaluated version, and its predictions class by class. */
-export function Classes({ task, version }: { task: Task; version: number }) {
+/** Every metric of an evaluated version from one source, and its predictions class by class. */
+export function Classes({ task, version, source }: { task: Task; version: number; source: string }) {
+  const note = source === 'central' ? 'Measured by the coordinator on your own examples.' : 'Measured by clients on their own examples.';
   const path = `/tasks/${task.id}/evaluations/${version}`;
   const data = useData(path, (signal) => get<ClassEvaluation[]>(path, signal), task.id);
   return (
@@ -18,10 +19,11 @@ export function Classes({ task, version }: { task: Task; version: number }) {
       {(evaluations) => (
         <>
           {evaluations
-            .filter((one) => one.evaluation.source === 'central')
+            .filter((one) => one.evaluation.source === source)
             .map(({ evaluation, classes }) => (
-              <Card key={evaluation.source} title={`Version ${version} in detail`} note="Measured by the coordinator on your own examples.">
+              <Card key={evaluation.source} title={`Version ${version} in detail`} note={note}>
                 <Facts facts={Object.entries(evaluation.metrics).map(([name, value]): [string, string] => [words(name), number(value)])} />
+                {evaluation.metrics_missing && <p class="note">{evaluation.metrics_missing}</p>}
                 {classes && classes.classes.length > 0 && classes.classes.length <= CLASSES_MAX && <Predictions report={classes} />}
                 {classes && classes.classes.length > CLASSES_MAX && (
                   <p class="note">

@@ -19,7 +19,6 @@ export function Curves({ task }: { task: Task }) {
   const privacy = task.description['privacy'] as { kind?: string } | undefined;
   const isPrivate = privacy?.kind !== undefined && privacy.kind !== 'none';
   const best = data.data?.evaluations.filter((one) => one.is_best) ?? [];
-  const central = best.find((one) => one.source === 'central');
   return (
     <>
       <Card
@@ -63,7 +62,9 @@ export function Curves({ task }: { task: Task }) {
           />
         </Card>
       )}
-      {central && <Classes task={task} version={central.version} />}
+      {best.map((one) => (
+        <Classes key={one.source} task={task} version={one.version} source={one.source} />
+      ))}
     </>
   );
 }
