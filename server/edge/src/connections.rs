@@ -217,7 +217,7 @@ where
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
+    use std::{cell::Cell, net::Ipv4Addr};
 
     use futures::FutureExt;
 
@@ -237,7 +237,12 @@ mod tests {
     #[test]
     fn one_address_cannot_take_all_connections() {
         let connections = connections(5, 3, &[]);
-        let admit = |last: u8| connections.admit(IpAddr::from([192, 0, 2, last]));
+        let moment = Cell::new(0);
+        // A second lies between two attempts, so that their rate refuses none of them.
+        let admit = |last: u8| {
+            moment.set(moment.get() + 1_000);
+            connections.admit_at(IpAddr::from([192, 0, 2, last]), Timestamp(moment.get()))
+        };
         let of_one: Vec<_> = (0..10).filter_map(|_| admit(1)).collect();
         assert_eq!(of_one.len(), 3);
         let mut of_others: Vec<_> = (2..10).filter_map(admit).collect();
