@@ -17,12 +17,15 @@ IR_VERSION = 8
 
 OPERATORS = frozenset(
     """
-    Abs Add And ArgMax ArgMin AveragePool BatchNormalization Cast CastLike Clip Concat Constant ConstantOfShape Conv
-    ConvTranspose Div Dropout Einsum Elu Equal Erf Exp Expand Flatten Floor GRU Gather Gelu Gemm GlobalAveragePool
-    GlobalMaxPool Greater GreaterOrEqual GroupNormalization HardSigmoid HardSwish Identity InstanceNormalization LSTM
-    LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax MatMul Max MaxPool Mean Min Mul Neg Not Or PRelu Pad Pow
-    RNN Range Reciprocal ReduceMax ReduceMean ReduceMin ReduceSum Relu Reshape Selu Shape Sigmoid Sign Size Slice Softmax
-    Softplus Split Sqrt Squeeze Sub Sum Tanh Tile Transpose Unsqueeze Where Xor
+    Abs Add And ArgMax ArgMin Attention AveragePool BatchNormalization Cast CastLike Ceil Clip Concat Constant
+    ConstantOfShape Conv ConvTranspose Cos CumSum DepthToSpace DequantizeLinear Div Dropout Einsum Elu Equal Erf Exp
+    Expand Flatten Floor GRU Gather GatherElements GatherND Gelu Gemm GlobalAveragePool GlobalMaxPool Greater
+    GreaterOrEqual GroupNormalization HardSigmoid HardSwish Identity If InstanceNormalization IsInf IsNaN LSTM
+    LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax MatMul Max MaxPool Mean Min Mish Mod Mul Neg Not OneHot
+    Or PRelu Pad Pow RMSNormalization RNN Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax
+    ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu Reshape Resize RotaryEmbedding Round Selu Shape
+    Sigmoid Sign Sin Size Slice Softmax Softplus SpaceToDepth Split Sqrt Squeeze Sub Sum Swish Tanh Tile Transpose Trilu
+    Unsqueeze Upsample Where Xor
     """.split()
 )
 """The operators that the engine imports, as listed in docs/operators.md."""
