@@ -66,5 +66,6 @@ pub struct SliceView {
     pub accuracy: Option<f64>,
     /// All metrics that were measured, by their names in task files. Empty for a task with `privacy`.
     #[serde(default)]
+    #[schema(required)]
     pub metrics: BTreeMap<String, f64>,
 }
