@@ -335,3 +335,17 @@ fn separate_tensors_count_against_the_limit() {
     let error = ModelFile::read(&merged().encode_to_vec(), &limits).unwrap_err();
     assert!(matches!(error, ImportError::TooMany { what: "parameters", .. }), "{error}");
 }
+
+#[test]
+fn a_tensor_of_which_only_the_type_is_read_is_a_weight() {
+    let weights = import(&changed(|_| {})).unwrap();
+    let clipped = changed(|graph| {
+        graph.initializer.push(floats("zero", &[], &[0.0]));
+        graph.node.insert(1, node("CastLike", &["zero", "layer_1.sum"], "least", vec![]));
+        graph.node[2].op_type = "Clip".into();
+        graph.node[2].input.push("least".into());
+    });
+    let file = import(&clipped).unwrap();
+    assert_eq!(names(&file), names(&weights));
+    assert_eq!(words(&file), [("setting", "zero")]);
+}

@@ -39,9 +39,11 @@ fn reads_elements(node: &NodeProto) -> bool {
     !matches!(node.op_type.as_str(), "Shape" | "Size")
 }
 
-/// Returns the names of the values that a node or the results of its branches read.
+/// Returns the names of the values whose elements a node or the results of its branches read. `CastLike` reads only the
+/// type of its second input.
 fn read(node: &NodeProto) -> impl Iterator<Item = &str> {
-    node.input.iter().map(String::as_str).chain(operators::branch_outputs(node))
+    let count = if node.op_type == "CastLike" { 1 } else { node.input.len() };
+    node.input.iter().take(count).map(String::as_str).chain(operators::branch_outputs(node))
 }
 
 /// Returns the value by which a node chooses elements.
