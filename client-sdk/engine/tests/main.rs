@@ -21,6 +21,7 @@ mod restart;
 mod resume;
 mod training;
 mod trajectories;
+mod zoo;
 
 #[cfg(feature = "gpu")]
 use folkmoot_engine::Gpu;

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use folkmoot_engine::{Examples, ImportLimits, Labels, Model, Trainer, TrainingPlan};
+use folkmoot_engine::{Examples, ImportLimits, Labels, Model, TrainError, Trainer, TrainingPlan};
 use serde::Deserialize;
 
 /// The largest relative difference of a loss. Measured on x86-64: 2.4e-6; other SIMD widths round differently.
@@ -13,19 +13,20 @@ const WEIGHT_TOLERANCE: f64 = 1e-4;
 /// Covers weights that decay towards 0, and the limited digits of the files.
 const ABSOLUTE_TOLERANCE: f64 = 1e-7;
 
+/// A training run of another framework, as the README of `tests/engine/trajectories` describes it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Trajectory {
-    model: String,
+pub struct Trajectory {
+    pub model: String,
     plan: TrainingPlan,
     batch_size: usize,
     feature_shape: Vec<usize>,
     label_kind: LabelKind,
     /// The difference between the framework's own training runs in single and double precision.
-    float64_deviation: f64,
+    pub float64_deviation: f64,
     batches: Vec<Batch>,
     losses: Vec<f64>,
-    weights: Vec<TrainedTensor>,
+    pub weights: Vec<TrainedTensor>,
 }
 
 #[derive(Deserialize)]
@@ -41,12 +42,16 @@ struct Batch {
     labels: Vec<f64>,
 }
 
+/// A tensor after the training, or by how much the training moved it.
 #[derive(Deserialize)]
-struct TrainedTensor {
-    name: String,
-    sum: f64,
-    norm: f64,
-    first: Vec<f64>,
+pub struct TrainedTensor {
+    pub name: String,
+    /// The number of elements, if the file states it.
+    #[serde(default)]
+    pub elements: usize,
+    pub sum: f64,
+    pub norm: f64,
+    pub first: Vec<f64>,
 }
 
 impl Trajectory {
@@ -66,23 +71,35 @@ impl Trajectory {
         Examples::new(features, self.feature_shape.clone(), labels).expect("the lengths fit")
     }
 
-    fn trainer(&self, model: &Model) -> Trainer {
+    /// Returns a trainer with this trajectory's plan and examples.
+    pub fn trainer(&self, model: &Model) -> Result<Trainer, TrainError> {
         let plan = TrainingPlan { batch_size: self.batch_size as u32, ..self.plan.clone() };
-        let trainer = Trainer::new(model, &model.initial_weights(), plan, &self.examples(), 0);
-        trainer.expect("plan and examples fit")
+        Trainer::new(model, &model.initial_weights(), plan, &self.examples(), 0)
+    }
+
+    /// Trains, and returns the largest difference of a loss, relative to this loss or to `smallest`, whichever is
+    /// larger.
+    pub fn follow_losses(&self, trainer: &mut Trainer, smallest: f64) -> Result<f64, TrainError> {
+        let mut largest = 0f64;
+        for (step, expected) in self.losses.iter().enumerate() {
+            let first = step % self.batches.len() * self.batch_size;
+            let rows: Vec<usize> = (first..first + self.batch_size).collect();
+            let found = trainer.step_on(&rows)?.loss;
+            let beyond = ((found - expected).abs() - ABSOLUTE_TOLERANCE).max(0.0);
+            largest = largest.max(beyond / expected.abs().max(smallest));
+        }
+        Ok(largest)
+    }
+
+    /// Returns the largest loss.
+    pub fn largest_loss(&self) -> f64 {
+        self.losses.iter().copied().fold(0.0, f64::max)
     }
 
     /// Trains, and returns the largest relative differences of losses and weights.
     fn follow(&self, model: &Model, mut trainer: Trainer) -> (f64, f64) {
-        let mut loss_difference = 0f64;
-        for (step, expected) in self.losses.iter().enumerate() {
-            let first = step % self.batches.len() * self.batch_size;
-            let rows: Vec<usize> = (first..first + self.batch_size).collect();
-            let found = trainer.step_on(&rows).expect("this training does not diverge").loss;
-            let beyond = ((found - expected).abs() - ABSOLUTE_TOLERANCE).max(0.0);
-            loss_difference = loss_difference.max(beyond / expected.abs());
-        }
-        (loss_difference, self.weight_difference(model, trainer.weights()))
+        let loss = self.follow_losses(&mut trainer, 0.0).expect("this training does not diverge");
+        (loss, self.weight_difference(model, trainer.weights()))
     }
 
     fn weight_difference(&self, model: &Model, mut weights: &[f32]) -> f64 {
@@ -105,7 +122,8 @@ impl Trajectory {
     }
 }
 
-fn repository() -> PathBuf {
+/// Returns the root of the repository.
+pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
@@ -135,7 +153,7 @@ fn trajectories() -> Vec<(String, Trajectory, Model)> {
 fn follow_all(device: &str, prepare: impl Fn(&mut Trainer)) {
     let mut faults = Vec::new();
     for (name, trajectory, model) in trajectories() {
-        let mut trainer = trajectory.trainer(&model);
+        let mut trainer = trajectory.trainer(&model).expect("plan and examples fit");
         prepare(&mut trainer);
         let (loss, weight) = trajectory.follow(&model, trainer);
         // Where rounding alone changes the framework's own result, ours may differ as much.

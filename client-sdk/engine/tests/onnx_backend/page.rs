@@ -27,6 +27,8 @@ pub fn render(cases: &[Case], version: &str) -> String {
          from `Shape`. A model may call its own functions. If its weights are float16, bfloat16 or float64, the\n\
          whole model is imported and exported as float32.\n\
          \n\
+         [Models of other people's making](zoo.md) shows which whole models train, by exporter.\n\
+         \n\
          | Operator | Tests passed | Tests refused |\n\
          |---|---|---|\n",
         cases.len() - passed

@@ -1,5 +1,6 @@
 //! Chooses the weights among the initializers of any file.
 
+use super::removed::removed_tensors;
 use super::{Metadata, Remark, Slot, Uses, known_values};
 use crate::attributes::node_name;
 use crate::initializer::{Content, FrozenCount, Initializer, parameter_shape};
@@ -69,6 +70,7 @@ pub(crate) fn weights(
         }
     }
     remarks.extend(uses.constant_weights());
+    remarks.extend(removed_tensors(bytes)?);
     Ok((initializers, remarks))
 }
 

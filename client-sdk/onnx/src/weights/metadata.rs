@@ -85,7 +85,7 @@ fn matches(patterns: &[NamePattern], name: &str) -> bool {
 }
 
 /// Returns the key and the value of an entry.
-fn entry(bytes: &[u8], content: Range<usize>) -> Result<(&[u8], &[u8]), ImportError> {
+pub(super) fn entry(bytes: &[u8], content: Range<usize>) -> Result<(&[u8], &[u8]), ImportError> {
     let (mut key, mut value): (&[u8], &[u8]) = (&[], &[]);
     for field in fields(bytes, content) {
         let field = field?;

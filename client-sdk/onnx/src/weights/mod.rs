@@ -12,6 +12,8 @@ mod metadata;
 mod obvious;
 mod remark;
 #[cfg(feature = "complete")]
+mod removed;
+#[cfg(feature = "complete")]
 mod rewrite;
 #[cfg(feature = "complete")]
 mod separate;

@@ -58,6 +58,13 @@ pub enum Remark {
         /// The layer.
         node: String,
     },
+    /// The weight of a layer from which the exporter removed a bias of zeros, or into which it merged a normalisation.
+    Removed {
+        /// The tensor.
+        tensor: String,
+        /// The layer.
+        node: String,
+    },
 }
 
 impl Remark {
@@ -71,7 +78,8 @@ impl Remark {
             | Self::Separated { tensor, .. }
             | Self::Shared { tensor, .. }
             | Self::IntegerWeight { tensor, .. }
-            | Self::ConstantWeight { tensor, .. } => tensor,
+            | Self::ConstantWeight { tensor, .. }
+            | Self::Removed { tensor, .. } => tensor,
         }
     }
 
@@ -86,6 +94,7 @@ impl Remark {
             Self::Shared { .. } => "shared",
             Self::IntegerWeight { .. } => "integer_weight",
             Self::ConstantWeight { .. } => "constant_weight",
+            Self::Removed { .. } => "removed",
         }
     }
 }
@@ -135,6 +144,11 @@ impl fmt::Display for Remark {
                 formatter,
                 "{tensor} is not trained: the weight of node {node} is a Constant node. To train it, store it as a \
                  float32 initializer"
+            ),
+            Self::Removed { tensor, node } => write!(
+                formatter,
+                "{tensor} is trained alone: the exporter merged a batch normalisation into node {node}, or removed its bias \
+                 of zeros. To train these too, export with `optimize=False` or with `folkmoot.export.to_onnx`"
             ),
         }
     }

@@ -1,0 +1,85 @@
+//! The page of the zoo, `docs/zoo.md`.
+
+use super::table::{Exports, Outcome, Table};
+
+/// The exporters, and how the page names them.
+const EXPORTERS: [(&str, &str); 7] = [
+    ("torch", "PyTorch's default: `torch.onnx.export(module, …, dynamic_shapes=…)`"),
+    ("torch-unoptimized", "the same with `optimize=False`"),
+    ("torch-classic", "PyTorch's older exporter: `dynamo=False, training=TrainingMode.TRAINING`"),
+    ("folkmoot", "`folkmoot.export.to_onnx`"),
+    ("keras", "`keras.Model.export(format=\"onnx\")`, with PyTorch as backend"),
+    ("skl2onnx", "`skl2onnx.to_onnx`, the converter of the ONNX project"),
+    ("folkmoot-sklearn", "`folkmoot.export.sklearn_to_onnx`"),
+];
+
+/// Renders the page for these outcomes.
+pub fn render(exports: &Exports, table: &Table) -> String {
+    let mut page = INTRODUCTION.to_owned();
+    for (exporter, description) in EXPORTERS {
+        let outcomes: Vec<&Outcome> = table.values().filter_map(|outcomes| outcomes.get(exporter)).collect();
+        let count = |is_one: fn(&Outcome) -> bool| outcomes.iter().filter(|outcome| is_one(outcome)).count();
+        page += &format!(
+            "| `{exporter}`: {description} | {} | {} | {} | {} | {} | {} |\n",
+            outcomes.len(),
+            count(|outcome| !matches!(outcome, Outcome::NotExported(_))),
+            count(is_read),
+            count(|outcome| matches!(outcome, Outcome::Trains(_))),
+            count(|outcome| matches!(outcome, Outcome::Removed(_))),
+            count(|outcome| matches!(outcome, Outcome::Differs(_))),
+        );
+    }
+    page += NOTES;
+    page += "\n| model | library | exporter | result | largest difference |\n|---|---|---|---|---|\n";
+    for (name, outcomes) in table {
+        for (exporter, outcome) in outcomes {
+            let (result, difference) = cells(outcome);
+            page +=
+                &format!("| {name} | {} | {exporter} | {result} | {difference} |\n", exports[name].source);
+        }
+    }
+    page
+}
+
+const INTRODUCTION: &str = "# Models of other people's making\n\
+    \n\
+    Each model below has random weights and a small configuration. Its own framework trained it for 20 steps of\n\
+    plain gradient descent in float32. The engine reads the file that an exporter wrote and trains the same steps\n\
+    on the same batches. A file *trains* if every loss and the movement of every tensor agree to 0.001, relative\n\
+    to the loss and to the movement. `client-sdk/engine/tests/zoo.rs` generates this page;\n\
+    [its README](../tests/engine/zoo/README.md) describes the comparison.\n\
+    \n\
+    | exporter | models | exported | the engine reads | train | removed | differ |\n\
+    |---|---|---|---|---|---|---|\n";
+
+const NOTES: &str = "\n\
+    *Removed*: PyTorch's default exporter merges a batch normalisation into the layer before it, even if the module is in\n\
+    training mode, and removes biases that are zero. The file lacks these tensors, and trains without them.\n\
+    `folkmoot engine inspect` and `folkmoot engine check` say so. Export such a model with `optimize=False` or with\n\
+    `folkmoot.export.to_onnx`.\n\
+    \n\
+    *Differs*: the engine trains something other than the module. Reasons found so far:\n\
+    \n\
+    - llama: the exporter computes the tables of its rotary positions, and stores them as tensors like weights;\n\
+    - depthwise: it writes a group normalisation as an instance normalisation with a scale and a bias of its own;\n\
+    - gpt_neox: it merges layer normalisations that are equal before training and read the same tensor;\n\
+    - albert: its layers share tensors whose elements are equal before training. The engine gives each layer its own,\n\
+    and a remark says how to keep them shared;\n\
+    - keras_batch_normalization: Keras writes the normalisation as arithmetic with its running statistics;\n\
+    - bloom: its exporter stores the slopes of the attention like a weight; that may not be all.\n";
+
+fn is_read(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Trains(_) | Outcome::Removed(_) | Outcome::Differs(_))
+}
+
+/// Returns the result, and the largest difference, as text.
+fn cells(outcome: &Outcome) -> (String, String) {
+    let escaped = |text: &str| text.replace('|', "\\|").replace('\n', " ");
+    match outcome {
+        Outcome::Trains(difference) => ("trains".to_owned(), format!("{difference:.1e}")),
+        Outcome::Removed(difference) => ("removed".to_owned(), format!("{difference:.1e}")),
+        Outcome::Differs(difference) => ("**differs**".to_owned(), format!("{difference:.1e}")),
+        Outcome::Refused(error) => (format!("refused: {}", escaped(error)), String::new()),
+        Outcome::NotExported(error) => (format!("not exported: {}", escaped(error)), String::new()),
+    }
+}
