@@ -6,9 +6,8 @@
 use folkmoot_privacy::{
     Delta, Epsilon, NoiseMultiplier, Relation, SamplingRate, Unit,
     accountant::{
-        BufferedToeplitz, CohortCap, NoiseShape, Orders, ParticipationPattern, RdpCurve, ScalarNoise,
-        best_tree, capped_poisson_gaussian_epsilon, gaussian_epsilon, poisson_gaussian_epsilon,
-        rho_of_gaussian, zcdp_epsilon,
+        BufferedToeplitz, Orders, ParticipationPattern, RdpCurve, best_tree, gaussian_epsilon,
+        poisson_gaussian_epsilon, rho_of_gaussian, zcdp_epsilon,
     },
     calibrate::{largest_releases, smallest_multiplier},
     plan::Intention,
@@ -35,29 +34,15 @@ struct Point {
 /// A question's name, and the function that answers it.
 type Question = (&'static str, fn(Point) -> Option<f64>);
 
-const QUESTIONS: [Question; 15] = [
+const QUESTIONS: [Question; 12] = [
     ("zCDP", |p| Some(zcdp_epsilon(rho_of_gaussian(p.multiplier, p.rounds), p.delta).get())),
     ("exact Gaussian", |p| Some(gaussian_epsilon(p.multiplier, p.rounds, p.delta).get())),
     ("RDP, Poisson", |p| rdp(p.rate, p.multiplier, p.rounds, p.delta)),
-    ("RDP, fixed size", |p| {
-        let multiplier = p.multiplier.under(Relation::ReplaceOne);
-        let cohort = (p.rate.get() * 1e9).ceil() as u64;
-        let curve = RdpCurve::of_fixed_size_gaussian(1_000_000_000, cohort, multiplier, Orders::default());
-        Some(curve.ok()?.times(p.rounds).epsilon(p.delta)?.get())
-    }),
     ("RDP, mixed rounds", mixed),
     ("PLD", |p| Some(poisson_gaussian_epsilon(p.rate, p.multiplier, p.rounds, p.delta)?.get())),
     ("PLD, replace one", |p| {
         let multiplier = p.multiplier.under(Relation::ReplaceOne);
         Some(poisson_gaussian_epsilon(p.rate, multiplier, p.rounds, p.delta)?.get())
-    }),
-    ("PLD, capped", |p| {
-        let cap = CohortCap::new(1_000_000, (p.rate.get() * 1.1e6).ceil() as u64).ok()?;
-        Some(capped_poisson_gaussian_epsilon(p.rate, cap, p.multiplier, p.rounds, p.delta)?.get())
-    }),
-    ("PLD, one number", |p| {
-        let noise = ScalarNoise::new(NoiseShape::DiscreteGaussian, p.multiplier.get(), 1).ok()?;
-        Some(noise.epsilon(p.rounds, p.delta)?.get())
     }),
     ("noise for a budget, by RDP", |p| {
         let target = Epsilon::new(1.0).ok()?;

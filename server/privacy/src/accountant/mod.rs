@@ -2,26 +2,22 @@
 //!
 //! | module | provides |
 //! |---|---|
-//! | `rdp` | Rényi curves: Gaussian, Poisson-sampled, fixed-size cohorts; they compose across kinds of rounds |
-//! | `pld` | the tight epsilon of many rounds of one kind with Poisson sampling, and of noise on one number |
+//! | `rdp` | Rényi curves: Gaussian and Poisson-sampled; they compose across kinds of rounds |
+//! | `pld` | the tight epsilon of many rounds of one kind with Poisson sampling |
 //! | `distributed` | Skellam and discrete Gaussian noise that clients add before secure aggregation |
 //! | `zcdp`, `gaussian` | without sampling: ρ, its tight conversion to epsilon, and the exact epsilon |
 //! | `tree`, `toeplitz`, `blt` | correlated noise: sensitivity under a participation pattern, and the error |
 //! | `adaptive_clipping` | the split of the budget between the updates and the count that adapts the clipping norm |
-//! | `amplification`, `randomised_response` | local mechanisms |
 
 mod adaptive_clipping;
-mod amplification;
 pub(crate) mod binomial;
 mod blt;
 mod blt_table;
 mod distributed;
-mod fixed_size;
 mod gaussian;
 mod order;
 mod pld;
 mod poisson;
-mod randomised_response;
 mod rdp;
 pub(crate) mod special;
 mod toeplitz;
@@ -29,16 +25,12 @@ mod tree;
 mod zcdp;
 
 pub use adaptive_clipping::{ClippingRule, SplitError, share_of_unclipped, update_multiplier};
-pub use amplification::{amplified_by_sampling, amplified_by_shuffling};
 pub use blt::{BUFFERS_MAX, BufferedToeplitz};
 pub use distributed::{DistributedNoise, DistributedSum, modulus_bits, rounded_norm_bound};
 pub(crate) use gaussian::gaussian_epsilon_of_mu;
 pub use gaussian::{analytic_gaussian_multiplier, gaussian_epsilon};
 pub use order::Orders;
-pub use pld::{
-    CohortCap, NoiseShape, ScalarNoise, capped_poisson_gaussian_epsilon, poisson_gaussian_epsilon,
-};
-pub use randomised_response::{Estimate, RandomisedResponse, randomised_response, rho_of_pure};
+pub use pld::poisson_gaussian_epsilon;
 pub use rdp::{CurveError, RdpCurve};
 pub use toeplitz::{PrefixError, Toeplitz};
 pub use tree::{

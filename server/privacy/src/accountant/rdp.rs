@@ -1,6 +1,6 @@
 //! Rényi differential privacy (RDP). The ledger uses it because it composes across different kinds of releases.
 
-use super::{fixed_size, order::Orders, poisson};
+use super::{order::Orders, poisson};
 use crate::budget::{Delta, Epsilon, Rho, SamplingRate};
 use crate::noise_multiplier::{NoiseMultiplier, Relation};
 
@@ -24,16 +24,6 @@ pub enum CurveError {
         "curves with different relations or orders cannot be added; compute both with the same relation and orders"
     )]
     Unlike,
-    /// The cohort is empty or larger than the population.
-    #[error(
-        "a cohort of {cohort} cannot be drawn from a population of {population}; it must be at least 1 and at most {population}"
-    )]
-    Cohort {
-        /// The cohort's size.
-        cohort: u64,
-        /// The population's size.
-        population: u64,
-    },
 }
 
 /// The Rényi divergence of some releases at each order of a grid, and the relation for which it holds.
@@ -90,32 +80,6 @@ impl RdpCurve {
         let z = multiplier.get();
         let divergences =
             orders.as_slice().iter().map(|order| poisson::divergence(*order, rate.get(), z)).collect();
-        Ok(Self { relation, orders, divergences })
-    }
-
-    /// Returns the curve of one Gaussian release over a cohort of fixed size, drawn uniformly without replacement.
-    ///
-    /// Wang, Balle and Kasiviswanathan 2019, theorem 27.
-    ///
-    /// # Errors
-    /// [`CurveError::Relation`] unless the multiplier is relative to [`Relation::ReplaceOne`];
-    /// [`CurveError::Cohort`] if the cohort is empty or larger than the population.
-    pub fn of_fixed_size_gaussian(
-        population: u64,
-        cohort: u64,
-        multiplier: NoiseMultiplier,
-        orders: Orders,
-    ) -> Result<Self, CurveError> {
-        let relation = multiplier.relation();
-        if relation != Relation::ReplaceOne {
-            let (mechanism, needed) = ("a cohort of fixed size", "replace one");
-            return Err(CurveError::Relation { mechanism, needed, given: relation });
-        }
-        if cohort == 0 || cohort > population {
-            return Err(CurveError::Cohort { cohort, population });
-        }
-        let rate = cohort as f64 / population as f64;
-        let divergences = fixed_size::divergences(orders.as_slice(), rate, multiplier.get());
         Ok(Self { relation, orders, divergences })
     }
 
@@ -225,11 +189,6 @@ mod tests {
         let replace = multiplier(1.0, Relation::ReplaceOne);
         let error = RdpCurve::of_poisson_gaussian(rate, replace, Orders::default()).unwrap_err();
         assert!(error.to_string().contains("not under replace one"));
-        let zero_out = multiplier(1.0, Relation::ZeroOut);
-        assert!(RdpCurve::of_fixed_size_gaussian(100, 10, zero_out, Orders::default()).is_err());
-        for cohort in [0, 101] {
-            assert!(RdpCurve::of_fixed_size_gaussian(100, cohort, replace, Orders::default()).is_err());
-        }
         let other = RdpCurve::of_gaussian(replace, Orders::default());
         assert_eq!(
             RdpCurve::zero(Relation::ZeroOut, Orders::default()).plus(&other),

@@ -1,18 +1,13 @@
-use serde::Serialize;
-
 /// The version of the accountants, which is the version of this package.
 pub const ACCOUNTANT_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The accountant that computed an epsilon.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accountant {
     /// Zero-concentrated differential privacy (zCDP), with its tight conversion to epsilon.
     Zcdp,
     /// Rényi differential privacy (RDP) over a grid of orders.
     Rdp,
-    /// The privacy loss distribution (PLD), composed on a grid.
-    Pld,
 }
 
 impl Accountant {
@@ -21,7 +16,6 @@ impl Accountant {
         match self {
             Self::Zcdp => "zCDP",
             Self::Rdp => "RDP",
-            Self::Pld => "PLD",
         }
     }
 }

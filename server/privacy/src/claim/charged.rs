@@ -1,7 +1,6 @@
 //! The ledger's charge for a mechanism under a kind of sampling.
 
 use super::mechanism::{Blt, Gaussian, LocalGaussian, Tree};
-use super::pair::Accounts;
 use super::participation::{Capped, PoissonSampled, Separated};
 use crate::charge::Participation;
 
@@ -14,14 +13,14 @@ use crate::charge::Participation;
 ///     Tree::participation(sampling)
 /// }
 /// ```
-pub trait Charged<Sampling>: Accounts<Sampling> {
+pub trait Charged<Sampling> {
     /// Returns the participation of a client that the ledger charges.
     fn participation(sampling: &Sampling) -> Participation;
 }
 
 impl Charged<Capped> for Gaussian {
     fn participation(sampling: &Capped) -> Participation {
-        Participation::AtMost { count: sampling.participations(u64::MAX) }
+        Participation::AtMost { count: sampling.participations_max() }
     }
 }
 
@@ -48,6 +47,6 @@ impl Charged<Separated> for Blt {
 /// The coordinator sees an update once a client has sent it, even if its round publishes no version.
 impl Charged<Capped> for LocalGaussian {
     fn participation(sampling: &Capped) -> Participation {
-        Participation::Whole { count: sampling.participations(u64::MAX) }
+        Participation::Whole { count: sampling.participations_max() }
     }
 }

@@ -1,14 +1,10 @@
 use std::num::NonZeroU64;
 
-use serde::{Deserialize, Serialize};
-
 use super::ClaimError;
-use crate::accountant::ParticipationPattern;
 use crate::budget::SamplingRate;
 
 /// The guarantees that selection gives in every round of a task. The caller must state only what selection enforces.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EnforcedParticipation {
     /// The maximum number of releases that a client can be in over the life of the task; `None` without a cap.
     pub participations_max: Option<NonZeroU64>,
@@ -19,8 +15,7 @@ pub struct EnforcedParticipation {
 }
 
 /// The guaranteed way in which selection draws the clients of a round.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum EnforcedDraw {
     /// Selection draws from the waiting clients. The set of waiting clients is not random, so nothing is amplified.
     #[default]
@@ -35,14 +30,6 @@ pub enum EnforcedDraw {
         /// The probability with which a coin selects its member.
         rate: SamplingRate,
     },
-    /// Selection draws a cohort of fixed size, uniformly and secretly without replacement, from a population that is
-    /// fixed beforehand. A member that does not answer counts as an update of zero.
-    WithoutReplacement {
-        /// The size of the population.
-        population: NonZeroU64,
-        /// The number of members drawn for each round.
-        cohort: NonZeroU64,
-    },
 }
 
 /// A cap on the releases that a client is in, no matter which ones: the default.
@@ -51,25 +38,14 @@ pub struct Capped {
     participations_max: NonZeroU64,
 }
 
-/// A cap on participations and a minimum separation in rounds.
+/// A minimum separation between the rounds of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Separated {
-    pattern: ParticipationPattern,
-}
+pub struct Separated(());
 
 /// Poisson sampling: an independent coin for each member of the population.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PoissonSampled {
     rate: SamplingRate,
-    participations_max: Option<NonZeroU64>,
-}
-
-/// A cohort of fixed size, drawn without replacement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FixedSize {
-    population: NonZeroU64,
-    cohort: NonZeroU64,
-    participations_max: Option<NonZeroU64>,
 }
 
 impl Capped {
@@ -85,35 +61,28 @@ impl Capped {
         Ok(Self { participations_max })
     }
 
-    /// Returns the maximum number of releases, among `releases`, that a client can be in.
-    pub fn participations(self, releases: u64) -> u64 {
-        self.participations_max.get().min(releases)
+    /// Returns the maximum number of releases that a client can be in.
+    pub fn participations_max(self) -> u64 {
+        self.participations_max.get()
     }
 }
 
 impl Separated {
-    /// Creates the pattern from the separation that selection enforces, and from the cap if there is one.
+    /// Creates the separation that selection enforces.
     ///
     /// # Errors
     /// [`ClaimError::NotEnforced`] if selection enforces no separation between a client's rounds.
     pub fn from_enforced(enforced: &EnforcedParticipation) -> Result<Self, ClaimError> {
         let remedy = "set a minimum spacing of rounds in the eligibility rules";
-        let separation = enforced.separation_rounds;
-        let separation =
-            separation.ok_or(ClaimError::NotEnforced { claim: "a minimum separation", remedy })?;
-        let participations = enforced.participations_max.map_or(u64::MAX, NonZeroU64::get);
-        let pattern = ParticipationPattern::new(participations, separation.get());
-        Ok(Self { pattern: pattern.expect("both are above 0") })
-    }
-
-    /// Returns the participation pattern.
-    pub fn pattern(self) -> ParticipationPattern {
-        self.pattern
+        match enforced.separation_rounds {
+            Some(_) => Ok(Self(())),
+            None => Err(ClaimError::NotEnforced { claim: "a minimum separation", remedy }),
+        }
     }
 }
 
 impl PoissonSampled {
-    /// Creates the sampling from the rate of the independent coins, and from the cap if there is one.
+    /// Creates the sampling from the rate of the independent coins.
     ///
     /// # Errors
     /// [`ClaimError::NotEnforced`] if selection does not draw by [`EnforcedDraw::IndependentCoins`].
@@ -121,46 +90,13 @@ impl PoissonSampled {
         let remedy =
             "draw every member of a fixed population by an independent coin, or claim no amplification";
         match enforced.draw {
-            EnforcedDraw::IndependentCoins { rate } => {
-                Ok(Self { rate, participations_max: enforced.participations_max })
-            }
-            _ => Err(ClaimError::NotEnforced { claim: "Poisson sampling", remedy }),
+            EnforcedDraw::IndependentCoins { rate } => Ok(Self { rate }),
+            EnforcedDraw::FromWaiting => Err(ClaimError::NotEnforced { claim: "Poisson sampling", remedy }),
         }
     }
 
     /// Returns the probability with which a coin selects its member.
     pub fn rate(self) -> SamplingRate {
         self.rate
-    }
-
-    /// Returns the maximum number of releases, among `releases`, that a client can be in, for any result of the coins.
-    pub fn participations(self, releases: u64) -> u64 {
-        self.participations_max.map_or(releases, |most| most.get().min(releases))
-    }
-}
-
-impl FixedSize {
-    /// Creates the sampling from the sizes of population and cohort, and from the cap if there is one.
-    ///
-    /// # Errors
-    /// [`ClaimError::NotEnforced`] if selection does not draw by [`EnforcedDraw::WithoutReplacement`].
-    pub fn from_enforced(enforced: &EnforcedParticipation) -> Result<Self, ClaimError> {
-        let remedy = "draw a fixed number from a fixed population, or claim no amplification";
-        match enforced.draw {
-            EnforcedDraw::WithoutReplacement { population, cohort } => {
-                Ok(Self { population, cohort, participations_max: enforced.participations_max })
-            }
-            _ => Err(ClaimError::NotEnforced { claim: "a cohort of fixed size", remedy }),
-        }
-    }
-
-    /// Returns the sizes of the population and of the cohort.
-    pub fn sizes(self) -> (u64, u64) {
-        (self.population.get(), self.cohort.get())
-    }
-
-    /// Returns the maximum number of releases, among `releases`, that a client can be in, for any result of the draws.
-    pub fn participations(self, releases: u64) -> u64 {
-        self.participations_max.map_or(releases, |most| most.get().min(releases))
     }
 }

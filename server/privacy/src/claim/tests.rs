@@ -1,160 +1,109 @@
 use std::{num::NonZeroU64, path::Path};
 
 use super::*;
-use crate::{Delta, NoiseMultiplier, Relation, SamplingRate, Unit, accountant::BufferedToeplitz};
+use crate::{
+    Delta, NoiseMultiplier, Relation, SamplingRate,
+    ledger::{Charge, Participation, Totals},
+};
 
 fn enforced(participations: u64, separation: u64, draw: EnforcedDraw) -> EnforcedParticipation {
     let [participations_max, separation_rounds] = [participations, separation].map(NonZeroU64::new);
     EnforcedParticipation { participations_max, separation_rounds, draw }
 }
 
-fn sampling(participations: u64, separation: u64, draw: EnforcedDraw) -> Sampling {
-    Sampling::from_enforced(&enforced(participations, separation, draw)).unwrap()
-}
-
-fn gaussian(multiplier: f64, relation: Relation) -> Mechanism {
-    Mechanism::Gaussian(Gaussian { noise_multiplier: NoiseMultiplier::new(multiplier, relation).unwrap() })
-}
-
-fn question(releases: u64) -> Question {
-    Question { releases, delta: Delta::new(1e-5).unwrap(), unit: Unit::Client }
+fn capped(participations: u64) -> Capped {
+    Capped::from_enforced(&enforced(participations, 0, EnforcedDraw::FromWaiting)).unwrap()
 }
 
 fn coins(rate: f64) -> EnforcedDraw {
     EnforcedDraw::IndependentCoins { rate: SamplingRate::new(rate).unwrap() }
 }
 
-fn without_replacement(population: u64, cohort: u64) -> EnforcedDraw {
-    let [population, cohort] = [population, cohort].map(|count| NonZeroU64::new(count).unwrap());
-    EnforcedDraw::WithoutReplacement { population, cohort }
+fn multiplier(value: f64, relation: Relation) -> NoiseMultiplier {
+    NoiseMultiplier::new(value, relation).unwrap()
+}
+
+/// Computes the cost of releases under the relation of their noise.
+fn cost(noise_multiplier: NoiseMultiplier, participation: Participation, releases: u64) -> Cost {
+    let charge = Charge { noise_multiplier, participation };
+    Cost::of_charge(charge, releases, noise_multiplier.relation()).unwrap()
+}
+
+fn delta() -> Delta {
+    Delta::new(1e-5).unwrap()
 }
 
 #[test]
 fn the_default_claim_is_not_amplified() {
-    let ten = sampling(10, 0, EnforcedDraw::FromWaiting);
-    let spent = account(&gaussian(5.0, Relation::ZeroOut), &ten, question(1000)).unwrap();
-    assert_eq!((spent.participations, spent.rho.unwrap().get()), (10, 0.2));
-    assert_eq!((spent.relation, spent.accountant), (Relation::ZeroOut, Accountant::Zcdp));
-    assert_eq!(spent.epsilon, spent.without_amplification.epsilon);
-    assert!(spent.assumptions.iter().any(|words| words.contains("does not depend on how it draws")));
+    let ten = Gaussian::participation(&capped(10));
+    let thousand = cost(multiplier(5.0, Relation::ZeroOut), ten, 1000);
+    assert_eq!((thousand.rho().unwrap().get(), thousand.accountant()), (0.2, Accountant::Zcdp));
     // There are fewer releases than participations.
-    let spent = account(&gaussian(5.0, Relation::ZeroOut), &ten, question(3)).unwrap();
-    assert_eq!(spent.participations, 3);
+    assert_eq!(cost(multiplier(5.0, Relation::ZeroOut), ten, 3).rho().unwrap().get(), 0.06);
 }
 
 #[test]
 fn what_is_not_enforced_cannot_be_claimed() {
-    let nothing = enforced(0, 0, EnforcedDraw::FromWaiting);
-    let error = Sampling::from_enforced(&nothing).unwrap_err();
+    let error = Capped::from_enforced(&enforced(0, 0, EnforcedDraw::FromWaiting)).unwrap_err();
     assert!(error.to_string().contains("limit the participations"), "{error}");
     assert!(PoissonSampled::from_enforced(&enforced(5, 5, EnforcedDraw::FromWaiting)).is_err());
-    assert!(FixedSize::from_enforced(&enforced(5, 5, coins(0.1))).is_err());
     assert!(Separated::from_enforced(&enforced(5, 0, coins(0.1))).is_err());
+    assert!(Separated::from_enforced(&enforced(0, 5, EnforcedDraw::FromWaiting)).is_ok());
 }
 
 #[test]
-fn the_ways_of_sampling_differ_as_the_references_say() {
-    // Noise of one clipping norm, 1 % cohorts, 1,000 rounds, delta 1e-5.
-    let by_coins = sampling(0, 0, coins(0.01));
-    let spent = account(&gaussian(1.0, Relation::AddOrRemove), &by_coins, question(1000)).unwrap();
-    assert!((spent.epsilon.get() - 1.828).abs() < 0.01 && spent.accountant == Accountant::Pld);
-    assert!(spent.without_amplification.epsilon.get() > 500.0);
-    let replaced = account(&gaussian(0.5, Relation::ReplaceOne), &by_coins, question(1000)).unwrap();
-    assert!((replaced.epsilon.get() - 2.84).abs() < 0.02, "{}", replaced.epsilon);
-    let fixed = sampling(0, 0, without_replacement(100_000, 1000));
-    let spent = account(&gaussian(1.0, Relation::ZeroOut), &fixed, question(1000)).unwrap();
-    assert!((spent.epsilon.get() - 20.99).abs() < 0.1, "{}", spent.epsilon);
-    assert_eq!((spent.relation, spent.accountant), (Relation::ReplaceOne, Accountant::Rdp));
-}
-
-#[test]
-fn an_amplified_claim_is_never_worse_than_the_plain_one() {
-    for (rate, releases) in [(1.0, 1), (0.9, 10), (1e-9, 1_000_000)] {
-        let spent =
-            account(&gaussian(0.05, Relation::ZeroOut), &sampling(2, 0, coins(rate)), question(releases));
-        let spent = spent.unwrap();
-        assert!(spent.epsilon <= spent.without_amplification.epsilon, "{rate} {releases}");
-    }
-}
-
-#[test]
-fn a_pair_without_a_proof_names_both_and_the_remedy() {
-    let noise_multiplier = NoiseMultiplier::new(3.0, Relation::ZeroOut).unwrap();
-    let tree = Mechanism::Tree(Tree { noise_multiplier, leaves_per_tree: 31 });
-    let error = account(&tree, &sampling(1, 0, coins(0.1)), question(31)).unwrap_err();
-    let message = error.to_string();
-    assert!(
-        message.starts_with("tree aggregation cannot be accounted with Poisson sampling: draw"),
-        "{message}"
-    );
-    let spent = account(&tree, &sampling(1, 31, EnforcedDraw::FromWaiting), question(31)).unwrap();
-    assert!((spent.rho.unwrap().get() - 5.0 / 18.0).abs() < 1e-12);
-    // Without a separation the same client may be in neighbouring rounds.
-    let spent = account(&tree, &sampling(2, 0, EnforcedDraw::FromWaiting), question(31)).unwrap();
-    assert!((spent.rho.unwrap().get() - (2.0 + 4.0 * 4.0) / 18.0).abs() < 1e-12);
-}
-
-#[test]
-fn a_factorisation_is_claimed_only_for_what_it_was_planned() {
-    let noise_multiplier = NoiseMultiplier::new(2.0, Relation::ZeroOut).unwrap();
-    let matrix = BufferedToeplitz::new(vec![0.9], vec![0.3]).unwrap();
-    let planned = PlannedRounds { rounds: 300, participations_max: 4, separation: 60 };
-    let blt = Mechanism::Blt(Blt { noise_multiplier, matrix, planned });
-    let spent = account(&blt, &sampling(4, 60, EnforcedDraw::FromWaiting), question(300)).unwrap();
-    assert_eq!(spent.rho.unwrap().get(), 0.125);
-    for (participations, separation, releases) in [(4, 59, 300), (5, 60, 300), (4, 60, 301)] {
-        let sampling = sampling(participations, separation, EnforcedDraw::FromWaiting);
-        assert!(
-            account(&blt, &sampling, question(releases)).is_err(),
-            "{participations} {separation} {releases}"
-        );
-    }
-    assert!(account(&blt, &sampling(4, 0, EnforcedDraw::FromWaiting), question(300)).is_err());
-}
-
-#[test]
-fn local_noise_trusts_nobody() {
-    let noise_multiplier = NoiseMultiplier::new(1.0, Relation::ReplaceOne).unwrap();
-    let local = Mechanism::LocalGaussian(LocalGaussian { noise_multiplier });
-    let spent = account(&local, &sampling(2, 0, EnforcedDraw::FromWaiting), question(9)).unwrap();
-    assert_eq!((spent.rho.unwrap().get(), spent.relation), (1.0, Relation::ReplaceOne));
-    assert!(account(&local, &sampling(0, 0, coins(0.5)), question(9)).is_err());
-}
-
-/// The ledger's sum must equal the claim about the same releases.
-#[test]
-fn the_ledger_charges_what_is_claimed() {
-    use crate::ledger::{Charge, Totals};
-    let (delta, task) = (Delta::new(1e-5).unwrap(), folkmoot_protocol::TaskId::from_random_bytes([1; 16]));
-    let charged = |noise_multiplier, participation, releases| {
-        let mut totals = Totals::default();
-        totals.add(task, Charge { noise_multiplier, participation }, releases);
-        totals.spent(delta).unwrap()
+fn sampling_amplifies_as_the_references_say() {
+    // Noise of one clipping norm, rate 1 %, 1,000 rounds, delta 1e-5.
+    let rate = SamplingRate::new(0.01).unwrap();
+    let by_loss = |z, relation| {
+        epsilon_by_loss_distribution(rate, multiplier(z, relation), 1000, delta()).unwrap().get()
     };
-    let capped = Capped::from_enforced(&enforced(7, 0, EnforcedDraw::FromWaiting)).unwrap();
-    for (releases, z) in [(1, 0.4), (5, 3.0), (1000, 8.0)] {
-        let noise_multiplier = NoiseMultiplier::new(z, Relation::ZeroOut).unwrap();
-        let claimed = Gaussian { noise_multiplier }.account(&capped, question(releases)).unwrap();
-        let spent = charged(noise_multiplier, Gaussian::participation(&capped), releases);
-        assert_eq!((spent.epsilon, spent.rho), (claimed.epsilon, claimed.rho));
-        assert_eq!((spent.relation, spent.accountant), (claimed.relation, claimed.accountant.name()));
-        // The ledger charges all updates that a client may send when the first one arrives, and never more than the
-        // claim for all of them.
-        let noise_multiplier = NoiseMultiplier::new(z, Relation::ReplaceOne).unwrap();
-        let claimed = LocalGaussian { noise_multiplier }.account(&capped, question(1000)).unwrap();
-        let spent = charged(noise_multiplier, LocalGaussian::participation(&capped), releases);
-        assert_eq!(
-            (spent.epsilon, spent.rho, spent.relation),
-            (claimed.epsilon, claimed.rho, claimed.relation)
-        );
-    }
-    // With sampling, the ledger keeps the Rényi curve, because it adds up with other releases. Its epsilon is never
-    // below the claim's.
+    assert!((by_loss(1.0, Relation::AddOrRemove) - 1.828).abs() < 0.01);
+    assert!((by_loss(0.5, Relation::ReplaceOne) - 2.84).abs() < 0.02);
+    // The ledger keeps the Rényi curve, because it adds up with other releases. Its epsilon is an upper bound.
     let sampled = PoissonSampled::from_enforced(&enforced(0, 0, coins(0.01))).unwrap();
-    let noise_multiplier = NoiseMultiplier::new(1.0, Relation::ZeroOut).unwrap();
-    let claimed = Gaussian { noise_multiplier }.account(&sampled, question(1000)).unwrap();
-    let spent = charged(noise_multiplier, Gaussian::participation(&sampled), 1000);
-    assert!(spent.epsilon >= claimed.epsilon && spent.epsilon.get() < 1.2 * claimed.epsilon.get());
+    let kept = cost(multiplier(1.0, Relation::ZeroOut), Gaussian::participation(&sampled), 1000);
+    assert_eq!((kept.rho(), kept.accountant()), (None, Accountant::Rdp));
+    let (kept, exact) = (kept.epsilon(delta()).unwrap().get(), by_loss(1.0, Relation::ZeroOut));
+    assert!(kept >= exact && kept < 1.2 * exact, "{kept} {exact}");
+    let unsampled = Gaussian::participation(&capped(1000));
+    assert!(
+        cost(multiplier(1.0, Relation::ZeroOut), unsampled, 1000).epsilon(delta()).unwrap().get() > 500.0
+    );
+}
+
+#[test]
+fn correlated_noise_is_charged_once_for_all_its_releases() {
+    let apart = Separated::from_enforced(&enforced(4, 60, EnforcedDraw::FromWaiting)).unwrap();
+    for participation in [Tree::participation(&apart), Blt::participation(&apart)] {
+        let charged =
+            |releases| cost(multiplier(2.0, Relation::ZeroOut), participation, releases).rho().unwrap();
+        assert_eq!([0, 1, 300].map(|releases| charged(releases).get()), [0.0, 0.125, 0.125]);
+    }
+}
+
+/// The coordinator sees every update of a client, so all that it may send are charged when the first one arrives.
+#[test]
+fn local_noise_is_charged_for_all_updates_of_a_client() {
+    let participation = LocalGaussian::participation(&capped(2));
+    for releases in [1, 9] {
+        let local = cost(multiplier(1.0, Relation::ReplaceOne), participation, releases);
+        assert_eq!(local.rho().unwrap().get(), 1.0);
+    }
+}
+
+#[test]
+fn the_ledger_adds_up_what_a_claim_costs() {
+    let task = folkmoot_protocol::TaskId::from_random_bytes([1; 16]);
+    let seven = Gaussian::participation(&capped(7));
+    for (releases, z) in [(1, 0.4), (5, 3.0), (1000, 8.0)] {
+        let noise_multiplier = multiplier(z, Relation::ZeroOut);
+        let mut totals = Totals::default();
+        totals.add(task, Charge { noise_multiplier, participation: seven }, releases);
+        let (spent, claimed) = (totals.spent(delta()).unwrap(), cost(noise_multiplier, seven, releases));
+        assert_eq!((spent.epsilon, spent.rho), (claimed.epsilon(delta()).unwrap(), claimed.rho()));
+        assert_eq!((spent.relation, spent.accountant), (Relation::ZeroOut, claimed.accountant().name()));
+    }
 }
 
 /// In this package and in those that use it, only [`Cost`] may convert releases to an epsilon.

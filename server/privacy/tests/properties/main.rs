@@ -43,14 +43,6 @@ impl Point {
         epsilon.map(|epsilon| epsilon.get())
     }
 
-    fn by_fixed_size(&self) -> f64 {
-        let cohort = (self.rate * 1e6).ceil() as u64;
-        let multiplier = self.multiplier(Relation::ReplaceOne);
-        let curve = RdpCurve::of_fixed_size_gaussian(1_000_000, cohort, multiplier, Orders::default())
-            .expect("a point is valid and has a bound");
-        curve.times(self.steps).epsilon(self.delta()).expect("a point is valid and has a bound").get()
-    }
-
     fn by_zcdp(&self) -> f64 {
         zcdp_epsilon(rho_of_gaussian(self.multiplier(Relation::ZeroOut), self.steps), self.delta()).get()
     }
@@ -84,7 +76,6 @@ proptest! {
     fn the_renyi_bounds_are_monotone(point in points(), factor in 1.001f64..4.0) {
         for worse in point.worse(factor) {
             prop_assert!(worse.by_rdp() >= point.by_rdp() * (1.0 - 1e-9), "{:?}", worse);
-            prop_assert!(worse.by_fixed_size() >= point.by_fixed_size() * (1.0 - 1e-9), "{:?}", worse);
             prop_assert!(worse.by_zcdp() >= point.by_zcdp() * (1.0 - 1e-9), "{:?}", worse);
             prop_assert!(worse.exact_unsampled() >= point.exact_unsampled() * (1.0 - 1e-9), "{:?}", worse);
         }
@@ -128,9 +119,8 @@ fn every_extreme_has_an_answer() {
             for steps in [1, 1_000_000] {
                 for delta in [1e-12, 1e-5] {
                     let point = Point { rate, multiplier, steps, delta };
-                    let [by_rdp, by_fixed, by_zcdp, exact] =
-                        [point.by_rdp(), point.by_fixed_size(), point.by_zcdp(), point.exact_unsampled()];
-                    for epsilon in [by_rdp, by_fixed, by_zcdp, exact] {
+                    let [by_rdp, by_zcdp, exact] = [point.by_rdp(), point.by_zcdp(), point.exact_unsampled()];
+                    for epsilon in [by_rdp, by_zcdp, exact] {
                         assert!(epsilon >= 0.0 && epsilon.is_finite(), "{point:?}: {epsilon}");
                     }
                     match point.by_pld(Relation::ZeroOut) {

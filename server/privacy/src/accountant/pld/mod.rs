@@ -5,19 +5,15 @@
 //! to delta, so the result is an upper bound. If no grid of bounded size gives a bound, the functions return `None`,
 //! and the caller uses the Rényi accountant.
 
-mod capped;
 mod compose;
 mod outlook;
 mod pair;
-mod scalar;
 mod step;
 
-pub use capped::{CohortCap, capped_poisson_gaussian_epsilon};
 use compose::{Window, compose};
 use outlook::Outlook;
-use pair::{AT_ZERO, MixturePair, Part};
-pub use scalar::{NoiseShape, ScalarNoise};
-use step::GridLoss;
+use pair::{AT_ZERO, CutPair, MixturePair};
+use step::connect_the_dots;
 
 use super::gaussian;
 use crate::budget::{Delta, Epsilon, SamplingRate};
@@ -67,7 +63,7 @@ pub fn poisson_gaussian_epsilon(
         return Epsilon::new(0.0).ok();
     }
     let sampled = pairs(multiplier.relation(), rate.get(), z);
-    let epsilons = sampled.into_iter().map(|pair| composed_epsilon(&[(1.0, pair)], steps, delta.get()));
+    let epsilons = sampled.into_iter().map(|pair| composed_epsilon(pair, steps, delta.get()));
     largest(epsilons)
 }
 
@@ -94,38 +90,20 @@ fn largest(epsilons: impl Iterator<Item = Option<f64>>) -> Option<Epsilon> {
     Epsilon::new(largest).ok()
 }
 
-/// Computes epsilon for one direction. In each step, one of `pairs` applies with the given probability, which does not
-/// depend on the client.
-fn composed_epsilon(pairs: &[(f64, MixturePair)], steps: u64, delta: f64) -> Option<f64> {
+/// Computes epsilon for one direction: chooses the grid, puts the step's loss on it and composes it.
+fn composed_epsilon(pair: MixturePair, steps: u64, delta: f64) -> Option<f64> {
     let cut = CUT_SHARE * delta;
     let deviations = (-2.0 * (cut / steps as f64).ln()).sqrt();
     // All means lie between −1 and 1.
-    let part = |&(weight, pair): &(f64, MixturePair)| {
-        let (x_low, x_high) = (-1.0 - deviations * pair.z, 1.0 + deviations * pair.z);
-        Part { weight, pair, x_low, x_high }
-    };
-    let parts: Vec<Part> = pairs.iter().map(part).collect();
-    let lowest = parts.iter().map(|part| part.pair.loss(part.x_low)).fold(f64::INFINITY, f64::min);
-    let highest = parts.iter().map(|part| part.pair.loss(part.x_high)).fold(f64::NEG_INFINITY, f64::max);
+    let (x_low, x_high) = (-1.0 - deviations * pair.z, 1.0 + deviations * pair.z);
+    let (lowest, highest) = (pair.loss(x_low), pair.loss(x_high));
     if highest > LOSS_MAX || lowest < -LOSS_MAX {
         return None;
     }
-    let outlook = Outlook::new(&parts, steps, delta);
-    let step = |interval: f64| step::connect_the_dots(&parts, interval);
-    composed_on_a_grid(&outlook, (lowest, highest), step, steps, delta)
-}
-
-/// Chooses the grid, puts the step's loss on the grid and composes it. The losses of one step lie between the ends of
-/// `range`.
-fn composed_on_a_grid(
-    outlook: &Outlook,
-    range: (f64, f64),
-    step: impl FnOnce(f64) -> GridLoss,
-    steps: u64,
-    delta: f64,
-) -> Option<f64> {
+    let step = CutPair { pair, x_low, x_high };
+    let outlook = Outlook::new(&step, steps, delta);
     let tilt = outlook.tilt();
-    let (tail_tilt, quantile) = outlook.upper_quantile((CUT_SHARE * delta).ln());
+    let (tail_tilt, quantile) = outlook.upper_quantile(cut.ln());
     // Probability beyond the window wraps around into the window. The bound stays sound, but it becomes loose if much
     // probability wraps to losses near epsilon.
     let high = outlook.tilted_upper_quantile(tilt, LN_WRAPPED).max(quantile);
@@ -133,9 +111,10 @@ fn composed_on_a_grid(
     let width = 1.05 * (high - low);
     let deviation = outlook.step_deviation(tilt).min(outlook.usual_step_deviation(USUAL_DEVIATIONS));
     let fine = (INTERVAL_PER_DEVIATION * deviation).min(width / POINTS_MIN as f64);
-    let interval = fine.max(width / POINTS_MAX as f64).max((range.1 - range.0) / POINTS_MAX as f64);
+    let interval = fine.max(width / POINTS_MAX as f64).max((highest - lowest) / POINTS_MAX as f64);
     let points = ((width / interval).ceil() as usize).next_power_of_two().clamp(POINTS_MIN, POINTS_MAX);
     let first = (low / interval).floor() as i64;
-    let composed = compose(&step(interval), steps, Window { first, points, tilt, tail_tilt });
+    let composed =
+        compose(&connect_the_dots(&step, interval), steps, Window { first, points, tilt, tail_tilt });
     Some(composed.epsilon(delta)?.max(0.0))
 }

@@ -3,19 +3,19 @@
 //! Nothing here needs to be exact. Any choice of grid, window and tilt gives a sound answer, though perhaps not a tight
 //! one.
 
-use super::pair::Part;
+use super::pair::CutPair;
 use super::step::ln_moment;
 
-/// The number of outputs at which each pair's density is evaluated.
+/// The number of outputs at which the pair's density is evaluated.
 const POINTS: usize = 2048;
 
 /// A loss with its approximate probability.
-pub(super) struct Point {
+struct Point {
     /// The position of the loss, in standard deviations of the noise.
-    pub x_per_z: f64,
-    pub loss: f64,
+    x_per_z: f64,
+    loss: f64,
     /// The approximate probability of the loss.
-    pub mass: f64,
+    mass: f64,
 }
 
 /// The losses of one step with their approximate probabilities, and the number of steps that are composed.
@@ -26,23 +26,15 @@ pub(super) struct Outlook {
 }
 
 impl Outlook {
-    /// Evaluates each pair of a step at [`POINTS`] points between its two ends.
-    pub fn new(parts: &[Part], steps: u64, delta: f64) -> Self {
-        let mut points = Vec::with_capacity(POINTS * parts.len());
-        for Part { weight, pair, x_low, x_high } in parts {
-            let width = (x_high - x_low) / POINTS as f64;
-            points.extend((0..POINTS).map(|index| {
-                let x = x_low + (index as f64 + 0.5) * width;
-                let mass = weight * pair.ln_upper_density(x).exp() * width;
-                Point { x_per_z: x / pair.z, loss: pair.loss(x), mass }
-            }));
-        }
-        Self::of_points(points, steps, delta)
-    }
-
-    /// Creates the forecast from losses and approximate probabilities that are already known.
-    pub fn of_points(points: Vec<Point>, steps: u64, delta: f64) -> Self {
-        Self { points, steps: steps as f64, ln_delta: delta.ln() }
+    /// Evaluates the pair of a step at [`POINTS`] points between its two ends.
+    pub fn new(step: &CutPair, steps: u64, delta: f64) -> Self {
+        let CutPair { pair, x_low, x_high } = *step;
+        let width = (x_high - x_low) / POINTS as f64;
+        let points = (0..POINTS).map(|index| {
+            let x = x_low + (index as f64 + 0.5) * width;
+            Point { x_per_z: x / pair.z, loss: pair.loss(x), mass: pair.ln_upper_density(x).exp() * width }
+        });
+        Self { points: points.collect(), steps: steps as f64, ln_delta: delta.ln() }
     }
 
     /// Returns the losses with their probabilities.
@@ -149,8 +141,7 @@ mod tests {
     fn a_gaussian_loss_is_foreseen() {
         // With q = 1 the loss of one step is N(μ²/2, μ²) with μ = 1/z; after k steps it is N(kμ²/2, kμ²).
         let pair = MixturePair { upper: [0.0, 1.0], lower: AT_ZERO, z: 10.0 };
-        let part = Part { weight: 1.0, pair, x_low: -100.0, x_high: 101.0 };
-        let outlook = Outlook::new(&[part], 50, 1e-5);
+        let outlook = Outlook::new(&CutPair { pair, x_low: -100.0, x_high: 101.0 }, 50, 1e-5);
         let (mean, deviation) = (0.25, 0.5f64.sqrt());
         let chernoff = mean + deviation * (2.0 * 1e9f64.ln()).sqrt();
         assert!((outlook.upper_quantile(-(1e9f64.ln())).1 - chernoff).abs() < 1e-3);

@@ -19,12 +19,9 @@ pub(super) struct MixturePair {
 /// The weights of N(0, z²) alone.
 pub(super) const AT_ZERO: [f64; 2] = [1.0, 0.0];
 
-/// A dominating pair, the probability that the pair applies to a step, and the range of outputs that is evaluated. The
-/// probability is the same for both neighbours.
+/// A dominating pair, and the range of outputs that is evaluated.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Part {
-    /// The probability that the pair applies to a step.
-    pub weight: f64,
+pub(super) struct CutPair {
     pub pair: MixturePair,
     /// The lower end of the range. Outputs below it are treated as equal to it.
     pub x_low: f64,

@@ -4,7 +4,7 @@
 //! loss distributions". The mass between two points of the grid is split so that both distributions keep their mass.
 //! Among all distributions on the grid that dominate the true one, the result has the smallest hockey-stick divergence.
 
-use super::pair::Part;
+use super::pair::CutPair;
 use crate::accountant::special::exp_or_nothing;
 
 /// A distribution of losses at multiples of `interval`, and the probability of an unbounded loss.
@@ -20,43 +20,27 @@ pub(super) struct GridLoss {
     pub infinity: f64,
 }
 
-/// Puts a step's loss on the grid: the losses of its pairs, each with its weight.
+/// Puts a step's loss on the grid.
 ///
-/// Mass below a pair's `x_low` moves up to the grid loss above it. Mass above `x_high` becomes an unbounded loss. Both
+/// Mass below `x_low` moves up to the grid loss above it. Mass above `x_high` becomes an unbounded loss. Both
 /// changes can only raise the privacy curve.
-pub(super) fn connect_the_dots(parts: &[Part], interval: f64) -> GridLoss {
-    let ends = |part: &Part| {
-        let first = (part.pair.loss(part.x_low) / interval).floor() as i64;
-        (first, ((part.pair.loss(part.x_high) / interval).ceil() as i64).max(first + 1))
-    };
-    let first = parts.iter().map(|part| ends(part).0).min().unwrap_or(0);
-    let last = parts.iter().map(|part| ends(part).1).max().unwrap_or(0);
+pub(super) fn connect_the_dots(step: &CutPair, interval: f64) -> GridLoss {
+    let CutPair { pair, x_low, x_high } = *step;
+    let first = (pair.loss(x_low) / interval).floor() as i64;
+    let last = ((pair.loss(x_high) / interval).ceil() as i64).max(first + 1);
     let mut masses = vec![0.0; (last - first + 1) as usize];
-    let mut infinity = 0.0;
-    for part in parts {
-        let (start, end) = ends(part);
-        let place = &mut masses[(start - first) as usize..=(end - first) as usize];
-        infinity += part.weight * spread(part, start, interval, place);
-    }
-    GridLoss { interval, first, masses, infinity }
-}
-
-/// Adds the masses of one pair to `masses`, whose first entry is the grid loss `start`·`interval`. Returns the
-/// probability of losses beyond the last entry.
-fn spread(part: &Part, start: i64, interval: f64, masses: &mut [f64]) -> f64 {
-    let Part { weight, pair, x_low, x_high } = part;
-    let mut below = *x_low;
-    masses[1] += weight * pair.masses(f64::NEG_INFINITY, *x_low).0;
+    let mut below = x_low;
+    masses[1] += pair.masses(f64::NEG_INFINITY, x_low).0;
     for index in 0..masses.len() - 1 {
-        let loss = (start + index as i64) as f64 * interval;
-        let above = pair.x_at((start + index as i64 + 1) as f64 * interval).clamp(below, *x_high);
+        let loss = (first + index as i64) as f64 * interval;
+        let above = pair.x_at((first + index as i64 + 1) as f64 * interval).clamp(below, x_high);
         let (upper, lower) = pair.masses(below, above);
         let share = share_below(interval, loss, upper, lower);
-        masses[index] += weight * share;
-        masses[index + 1] += weight * (upper - share);
+        masses[index] += share;
+        masses[index + 1] += upper - share;
         below = above;
     }
-    pair.masses(below, f64::INFINITY).0
+    GridLoss { interval, first, masses, infinity: pair.masses(below, f64::INFINITY).0 }
 }
 
 /// Computes the part of `upper` that goes to the grid's loss l; the rest goes to the next grid loss. The parts a and b
@@ -67,21 +51,6 @@ fn share_below(interval: f64, loss: f64, upper: f64, lower: f64) -> f64 {
 }
 
 impl GridLoss {
-    /// Creates a grid without masses, for losses between `low` and `high`.
-    pub fn empty(interval: f64, low: f64, high: f64) -> Self {
-        let first = (low / interval).floor() as i64;
-        let last = ((high / interval).ceil() as i64).max(first + 1);
-        Self { interval, first, masses: vec![0.0; (last - first + 1) as usize], infinity: 0.0 }
-    }
-
-    /// Adds the probability of the losses between grid point `index` and the next one, given under the upper and under
-    /// the lower distribution.
-    pub fn add(&mut self, index: usize, upper: f64, lower: f64) {
-        let share = share_below(self.interval, self.loss(index), upper, lower);
-        self.masses[index] += share;
-        self.masses[index + 1] += upper - share;
-    }
-
     /// Returns the losses with their probabilities.
     pub fn points(&self) -> impl Iterator<Item = (f64, f64)> + Clone {
         self.masses.iter().enumerate().map(|(index, mass)| (self.loss(index), *mass))
@@ -115,10 +84,7 @@ mod tests {
         let mixed = [0.9, 0.1];
         for (upper, lower) in [(mixed, AT_ZERO), (AT_ZERO, mixed), (mixed, mixed)] {
             let pair = MixturePair { upper, lower, z: 0.8 };
-            let part = Part { weight: 0.75, pair, x_low: -8.0, x_high: 9.0 };
-            // Add a second pair, with less noise.
-            let other = Part { weight: 0.25, pair: MixturePair { z: 0.5, ..pair }, x_low: -7.0, x_high: 8.0 };
-            let grid = connect_the_dots(&[part, other], 1e-3);
+            let grid = connect_the_dots(&CutPair { pair, x_low: -8.0, x_high: 9.0 }, 1e-3);
             let total: f64 = grid.masses.iter().sum::<f64>() + grid.infinity;
             assert!((total - 1.0).abs() < 1e-12, "{total}");
             let other: f64 = grid.points().map(|(loss, mass)| mass * (-loss).exp()).sum();
@@ -129,7 +95,7 @@ mod tests {
     #[test]
     fn the_grid_is_above_the_true_curve_and_near_it() {
         let pair = MixturePair { upper: [0.0, 1.0], lower: AT_ZERO, z: 1.3 };
-        let grid = connect_the_dots(&[Part { weight: 1.0, pair, x_low: -9.0, x_high: 12.0 }], 0.05);
+        let grid = connect_the_dots(&CutPair { pair, x_low: -9.0, x_high: 12.0 }, 0.05);
         for epsilon in [0.0, 0.33, 1.0, 2.02] {
             let exact = crate::accountant::gaussian::profile(1.0 / 1.3, epsilon);
             let stick = |(loss, mass): (f64, f64)| mass * -(epsilon - loss).min(0.0).exp_m1();
