@@ -17,10 +17,12 @@ mod options;
 mod parquet;
 mod pixels;
 mod read;
+pub mod schema;
 
 pub use dataset::{Dataset, Groups};
 pub use error::{DataError, Fault, Place};
 pub use folkmoot_engine::data::LabelKind;
 pub use format::Format;
+pub use npz::write as write_npz;
 pub use options::{Limits, ReadOptions};
 pub use read::read;

@@ -1,6 +1,9 @@
 //! NumPy's `.npy` files: one with features, one with labels.
 
-use std::path::Path;
+use std::{
+    io::{self, Write},
+    path::Path,
+};
 
 use folkmoot_engine::data::{DataError as EngineError, read_npy};
 
@@ -21,6 +24,32 @@ pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Dataset, DataEr
         into_data_error(&error, path, Place::Whole)
     })?;
     Ok(Dataset { examples, groups: None })
+}
+
+/// Writes an array of float32 values in C order.
+pub(crate) fn write_floats(to: &mut impl Write, shape: &[usize], values: &[f32]) -> io::Result<()> {
+    write_header(to, "<f4", shape)?;
+    values.iter().try_for_each(|value| to.write_all(&value.to_le_bytes()))
+}
+
+/// Writes an array of int64 values in C order.
+pub(crate) fn write_integers(to: &mut impl Write, shape: &[usize], values: &[u32]) -> io::Result<()> {
+    write_header(to, "<i8", shape)?;
+    values.iter().try_for_each(|value| to.write_all(&i64::from(*value).to_le_bytes()))
+}
+
+/// Writes the header of format version 1.0: its length is such that the values begin at a multiple of 64 bytes.
+fn write_header(to: &mut impl Write, kind: &str, shape: &[usize]) -> io::Result<()> {
+    let shape: String = shape.iter().map(|size| format!("{size}, ")).collect();
+    let shape = shape.trim_end();
+    let mut header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': ({shape}), }}");
+    let preamble = 10;
+    let length = (preamble + header.len() + 1).next_multiple_of(64) - preamble;
+    header.extend(std::iter::repeat_n(' ', length - header.len() - 1));
+    header.push('\n');
+    to.write_all(b"\x93NUMPY\x01\x00")?;
+    to.write_all(&(length as u16).to_le_bytes())?;
+    to.write_all(header.as_bytes())
 }
 
 /// Checks the number of values that this array can hold against the limit.

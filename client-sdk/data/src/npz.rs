@@ -2,12 +2,13 @@
 
 use std::{
     collections::BTreeMap,
-    io::{Cursor, Read},
+    fs::File,
+    io::{self, BufWriter, Cursor, Read, Write},
     path::Path,
 };
 
-use folkmoot_engine::data::read_npy;
-use zip::{ZipArchive, result::ZipError};
+use folkmoot_engine::{Examples, Labels, data::read_npy};
+use zip::{CompressionMethod, ZipArchive, ZipWriter, result::ZipError, write::SimpleFileOptions};
 
 use crate::{DataError, Dataset, Fault, Place, ReadOptions, file, npy};
 
@@ -46,8 +47,33 @@ pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Dataset, DataEr
     Ok(Dataset { examples, groups: None })
 }
 
+/// Writes features and labels as a NumPy archive without compression: `x` in float32, `y` in int64 for classes and in
+/// float32 for targets.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn write(examples: &Examples, path: &Path) -> io::Result<()> {
+    let mut archive = ZipWriter::new(BufWriter::new(File::create(path)?));
+    let options = SimpleFileOptions::default()
+        .compression_method(CompressionMethod::Stored)
+        .large_file(true)
+        .last_modified_time(zip::DateTime::default());
+    let count = examples.len();
+    let shape: Vec<usize> = [count].into_iter().chain(examples.feature_shape().iter().copied()).collect();
+    archive.start_file("x.npy", options)?;
+    npy::write_floats(&mut archive, &shape, examples.features())?;
+    archive.start_file("y.npy", options)?;
+    match examples.labels() {
+        Labels::Classes(classes) => npy::write_integers(&mut archive, &[count], classes)?,
+        Labels::Sequences(classes, each) => npy::write_integers(&mut archive, &[count, *each], classes)?,
+        Labels::Targets(targets, 1) => npy::write_floats(&mut archive, &[count], targets)?,
+        Labels::Targets(targets, each) => npy::write_floats(&mut archive, &[count, *each], targets)?,
+    }
+    archive.finish()?.flush()
+}
+
 /// Returns the arrays by name, each with its index in the archive.
-fn names<R: Read + std::io::Seek>(archive: &mut ZipArchive<R>) -> Result<BTreeMap<String, usize>, ZipError> {
+fn names<R: Read + io::Seek>(archive: &mut ZipArchive<R>) -> Result<BTreeMap<String, usize>, ZipError> {
     let mut names = BTreeMap::new();
     for index in 0..archive.len() {
         let member = archive.by_index_raw(index)?;
@@ -90,7 +116,7 @@ fn pair(names: &BTreeMap<String, usize>, labels: Option<&str>) -> Result<(String
 }
 
 /// Decompresses one array. Stops at the size limit, even if the header declares a smaller size.
-fn member<R: Read + std::io::Seek>(
+fn member<R: Read + io::Seek>(
     archive: &mut ZipArchive<R>,
     names: &BTreeMap<String, usize>,
     name: &str,
@@ -133,6 +159,21 @@ mod tests {
             writer.write_all(content).unwrap();
         }
         writer.finish().unwrap().into_inner()
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.npz");
+        let features = vec![1.0, -2.5, 3.0, 4.0, 5.0, 6.0];
+        for labels in [Labels::Classes(vec![2, 0, 1]), Labels::Targets(vec![0.5, -1.0, 2.0], 1)] {
+            let examples = Examples::new(features.clone(), vec![2], labels).unwrap();
+            write(&examples, &path).unwrap();
+            assert_eq!(crate::read(&path, &ReadOptions::default()).unwrap().examples, examples);
+        }
+        let missing = folder.path().join("missing").join("a.npz");
+        let examples = Examples::new(features, vec![2], Labels::Classes(vec![0; 3])).unwrap();
+        assert!(write(&examples, &missing).is_err());
     }
 
     fn features() -> Vec<u8> {

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use folkmoot_engine::data::LabelKind;
 
-use crate::{DataError, Fault, Format};
+use crate::{DataError, Fault, Format, schema::Schema};
 
 /// Options for reading a file or a folder. Reading fails if the format does not support an option that is set.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct ReadOptions {
     /// The format of the path. By default it is guessed from its name, or from the names in the folder.
     pub format: Option<Format>,
@@ -18,6 +18,8 @@ pub struct ReadOptions {
     pub label_column: Option<String>,
     /// CSV and Parquet: the column with the group of each example. It is not a feature.
     pub group_column: Option<String>,
+    /// CSV: how columns become features and the label. By default, all columns are numbers.
+    pub schema: Option<Schema>,
     /// The kind of labels: class numbers, or target values for regression. For NPY and NPZ the element type decides;
     /// [`LabelKind::Target`] turns integers into targets too.
     pub label_kind: LabelKind,
@@ -115,6 +117,20 @@ impl ReadOptions {
             return refused(format!("the format {format} has no group column"), "omit --group-column");
         }
         if self.group_column.is_some() && self.group_column == self.label_column {
+            return refused("one column cannot be label and group".into(), "choose another --group-column");
+        }
+        if self.schema.is_some() && format != Format::Csv {
+            return refused(format!("the format {format} has no schema"), "omit --schema");
+        }
+        if self.schema.is_some() && (self.label_column.is_some() || self.label_kind == LabelKind::Target) {
+            let remedy = "omit --label-column and --targets";
+            return refused("the schema names the label and its kind".into(), remedy);
+        }
+        if self
+            .schema
+            .as_ref()
+            .is_some_and(|schema| Some(schema.label.name()) == self.group_column.as_deref())
+        {
             return refused("one column cannot be label and group".into(), "choose another --group-column");
         }
         if self.transposed && format != Format::Idx {

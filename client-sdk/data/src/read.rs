@@ -5,7 +5,8 @@ use std::path::Path;
 use folkmoot_engine::{Examples, Labels, data::LabelKind};
 
 use crate::{
-    DataError, Dataset, Format, ReadOptions, cifar, content, csv, guess, idx, images, leaf, npy, npz, parquet,
+    DataError, Dataset, Format, ReadOptions, cifar, content, csv, guess, idx, images, leaf, npy, npz,
+    parquet, schema,
 };
 
 /// Reads examples from a file or a folder, with their groups if the file has them.
@@ -22,7 +23,10 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Dataset, DataError> {
     };
     options.check(format, path)?;
     let dataset = match format {
-        Format::Csv => csv::read(path, options)?,
+        Format::Csv => match &options.schema {
+            Some(schema) => schema::read(path, schema, options)?,
+            None => csv::read(path, options)?,
+        },
         Format::Npy => npy::read(path, options)?,
         Format::Npz => npz::read(path, options)?,
         Format::Parquet => parquet::read(path, options)?.into_dataset(path)?,

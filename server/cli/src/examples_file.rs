@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use folkmoot_data::{Format, LabelKind, ReadOptions, read};
 use folkmoot_engine::Examples;
 
-use super::CliError;
+use super::{CliError, data::read_schema};
 
 /// The flags that describe the examples.
 #[derive(Clone, Debug, clap::Args)]
@@ -26,6 +26,10 @@ pub struct ExamplesArgs {
     /// The column of a .csv or .parquet file with the owner of each example. It is not used as a feature.
     #[arg(long, value_name = "NAME")]
     group_column: Option<String>,
+    /// The schema of a .csv file, from `folkmoot data schema`. It says how the columns become numbers, and which is
+    /// the label.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["label_column", "targets"])]
+    schema: Option<PathBuf>,
     /// Read the labels as target values instead of class numbers.
     #[arg(long)]
     targets: bool,
@@ -87,6 +91,7 @@ impl ExamplesArgs {
             labels: self.labels.clone(),
             label_column: self.label_column.clone(),
             group_column: self.group_column.clone(),
+            schema: read_schema(self.schema.as_deref())?,
             label_kind: if self.targets { LabelKind::Target } else { LabelKind::Class },
             transposed: self.transposed,
             flat: self.flat,
@@ -112,6 +117,7 @@ mod tests {
             labels: None,
             label_column: None,
             group_column: None,
+            schema: None,
             targets: false,
             transposed: false,
             flat: false,

@@ -10,6 +10,7 @@ mod codec;
 mod completions;
 mod config;
 mod connection;
+mod data;
 pub mod demo;
 mod engine;
 mod error;
@@ -83,6 +84,9 @@ enum Command {
     /// Measure the size and the error of compressed updates.
     #[command(subcommand)]
     Codec(codec::Command),
+    /// Turn tables with texts, dates and gaps into numbers.
+    #[command(subcommand)]
+    Data(data::Command),
     /// Inspect, check and train models on this machine, without a coordinator.
     #[command(subcommand)]
     Engine(engine::Command),
@@ -122,6 +126,7 @@ impl Cli {
             Command::Privacy(command) => Box::pin(command.run()),
             Command::Eval(args) => Box::pin(eval::run(args)),
             Command::Codec(command) => Box::pin(command.run()),
+            Command::Data(command) => Box::pin(command.run()),
             Command::Engine(command) => Box::pin(command.run()),
             Command::Config(command) => Box::pin(async { command.run() }),
             Command::Errors(args) => Box::pin(async move { errors::run(&args) }),

@@ -26,6 +26,10 @@ pub struct Args {
     /// The column with the owner of each example, for the natural partition.
     #[arg(long, value_name = "NAME")]
     pub group_column: Option<String>,
+    /// The schema of a .csv file, from `folkmoot data schema`. It says how the columns become numbers, and which is
+    /// the label.
+    #[arg(long, value_name = "FILE", conflicts_with = "label_column")]
+    pub schema: Option<PathBuf>,
     /// Pass images to the model as one flat row of numbers.
     #[arg(long)]
     pub flat: bool,

@@ -18,7 +18,7 @@ use folkmoot_simulation::{
 use serde::Serialize;
 
 use self::{results::Results, screen::Screen};
-use super::{CliError, output::or_dash, task::check::read_for};
+use super::{CliError, data::read_schema, output::or_dash, task::check::read_for};
 
 /// The summary of a simulation.
 #[derive(Serialize)]
@@ -103,6 +103,7 @@ fn read_data(args: &Args, path: &Path) -> Result<Dataset, CliError> {
     let options = ReadOptions {
         label_column: args.label_column.clone(),
         group_column: args.group_column.clone(),
+        schema: read_schema(args.schema.as_deref())?,
         flat: args.flat,
         ..ReadOptions::default()
     };

@@ -98,6 +98,11 @@ fn write_files(folder: &Path) {
     write("other.onnx", &mlp(&[4, 8, 3], 3));
     // With features of 0, all three classes have the same score, so the loss is ln 3 on every machine.
     write("data.csv", "a,b,c,d,label\n0,0,0,0,0\n0,0,0,0,1\n0,0,0,0,2\n0,0,0,0,2\n".as_bytes());
+    write("visits.csv", b"ward,pulse,admitted,outcome\nnorth,70,2026-05-01,home\n,NA,2026-05-03,moved\n");
+    let columns = r#"{ "kind": "category", "name": "ward", "values": ["north"] },
+        { "kind": "number", "name": "pulse", "mean": 70, "deviation": 1, "missing": "indicator" }"#;
+    let label = r#"{ "kind": "class", "name": "outcome", "classes": ["home", "moved"] }"#;
+    write("visits.json", format!(r#"{{ "columns": [{columns}], "label": {label} }}"#).as_bytes());
     let task = "name = \"flowers\"\npopulation = \"homes\"\n\n[plan]\nloss = \"softmax_cross_entropy\"\n\
                 optimizer = { sgd = { learning_rate = 0.1 } }\nepochs = 1\nbatch_size = 16\n\n\
                 [scheduling]\nkind = \"synchronous\"\nreport_goal = 8\n\n[evaluation]\nevery_versions = 5\n\

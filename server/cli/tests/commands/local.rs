@@ -20,6 +20,22 @@ pub const COMMANDS: &[Recorded] = &[
             "trained.onnx",
         ],
     ),
+    (
+        "data schema",
+        &[
+            "visits.csv --out new.json",
+            "visits.csv --exclude pulse --out new.json --json",
+            "data.csv --label-column a --out new.json",
+        ],
+    ),
+    (
+        "data encode",
+        &[
+            "visits.csv --schema visits.json --out new.npz",
+            "visits.csv --schema visits.json --out new.npz --json",
+            "data.csv --schema visits.json --out new.npz",
+        ],
+    ),
     ("engine devices", &["--json --nothing"]),
     ("engine inspect", &["model.onnx", "model.onnx --json", "data.csv"]),
     ("engine check", &["data.csv --json"]),

@@ -23,6 +23,8 @@ const OVER_A_FILE: &[&str] = &[
     "task new --output FILE",
     "engine train model.onnx --data data.csv --epochs 1 --out FILE",
     "engine train model.onnx --data data.csv --epochs 1 --curve FILE",
+    "data schema visits.csv --out FILE",
+    "data encode visits.csv --schema visits.json --out FILE",
     "simulate task.toml --model model.onnx --data data.csv --output FILE",
     "demo --clients 2 --out FILE",
 ];
