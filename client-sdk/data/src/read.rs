@@ -24,7 +24,7 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Dataset, DataError> {
     options.check(format, path)?;
     let dataset = match format {
         Format::Csv => match &options.schema {
-            Some(schema) => schema::read(path, schema, options)?,
+            Some(schema) => schema::read(path, schema, options.group_column.as_deref(), &options.limits)?,
             None => csv::read(path, options)?,
         },
         Format::Npy => npy::read(path, options)?,

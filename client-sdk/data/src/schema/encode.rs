@@ -6,26 +6,31 @@ use csv::StringRecord;
 use folkmoot_engine::Labels;
 
 use super::{Column, Label, Missing, Schema, field, sheet::Sheet};
-use crate::{DataError, Dataset, Fault, ReadOptions, content::Content, dataset::GroupsBuilder};
+use crate::{DataError, Dataset, Fault, Limits, content::Content, dataset::GroupsBuilder};
 
-/// Reads the examples of a CSV file by `schema`, with their groups if the options name a column of groups.
-pub(crate) fn read(path: &Path, schema: &Schema, options: &ReadOptions) -> Result<Dataset, DataError> {
+/// Reads the examples of a CSV file by `schema`, with their groups if `group_column` names a column.
+pub(crate) fn read(
+    path: &Path,
+    schema: &Schema,
+    group_column: Option<&str>,
+    limits: &Limits,
+) -> Result<Dataset, DataError> {
     let invalid = |fault: Fault| DataError::invalid(path, fault);
     schema.check().map_err(invalid)?;
-    let sheet = Sheet::open(path, &options.limits)?;
+    let sheet = Sheet::open(path, limits)?;
     let mut encoders = Vec::with_capacity(schema.columns.len());
     for column in &schema.columns {
         encoders.push(Encoder::new(column, &sheet).map_err(invalid)?);
     }
     let mut labels = LabelReader::new(&schema.label, &sheet).map_err(invalid)?;
-    let group_position = options.group_column.as_deref().map(|name| sheet.position(name));
+    let group_position = group_column.map(|name| sheet.position(name));
     let group_position = group_position.transpose().map_err(invalid)?;
     let mut groups = GroupsBuilder::default();
     let (width, mut count) = (schema.feature_count() as u64, 0u64);
     let mut features = Vec::new();
     sheet.for_each(path, |line, record| {
         count += 1;
-        options.limits.expect_room(path, count, count.saturating_mul(width))?;
+        limits.expect_room(path, count, count.saturating_mul(width))?;
         let at = |fault: Fault| invalid(Fault { reason: format!("line {line}, {}", fault.reason), ..fault });
         for encoder in &encoders {
             encoder.encode(record, &mut features).map_err(at)?;

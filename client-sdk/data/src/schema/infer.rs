@@ -17,7 +17,7 @@ const CLASSES_MAX: usize = 10_000;
 /// row.
 const ROWS_FOR_NAMES: u64 = 20;
 
-/// What to derive a schema from.
+/// Options for deriving a schema.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct InferOptions {
     /// The label's column, by default the last one.
@@ -30,7 +30,7 @@ pub struct InferOptions {
     pub limits: Limits,
 }
 
-/// A schema with what the table looked like.
+/// A schema, and a summary of the table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Inferred {
     /// The schema.
@@ -52,7 +52,7 @@ pub struct ColumnSummary {
     pub feature_count: usize,
     /// The number of rows in which the field is a gap.
     pub gap_count: u64,
-    /// What a reader should look at, if anything.
+    /// A hint for the reader, if the column looks odd.
     pub note: Option<&'static str>,
 }
 
@@ -146,7 +146,7 @@ fn label(name: &str, seen: &Seen, is_target: bool) -> Result<Label, Fault> {
     Ok(Label::Class { name, classes })
 }
 
-/// What the fields of a column looked like.
+/// A summary of the fields of one column.
 #[derive(Debug, Default)]
 struct Seen {
     gaps: u64,

@@ -1,4 +1,4 @@
-//! Schemas: how the columns of a table become numbers, in the same way on every client.
+//! Schemas: rules that turn the columns of a table into numbers, in the same way on every client.
 
 mod encode;
 mod field;
@@ -21,7 +21,7 @@ const FILE_BYTES_MAX: u64 = 16 << 20;
 /// The maximum number of features that the columns of a schema become.
 const FEATURES_MAX: usize = 1 << 20;
 
-/// How the columns of a table become the features and the label of an example.
+/// A rule that turns the columns of a table into the features and the label of an example.
 ///
 /// The order of `columns` is the order of the features. Columns of a file that the schema does not name are ignored.
 /// Every client that uses the same schema encodes the same row as the same numbers.

@@ -26,7 +26,7 @@ pub enum Command {
     /// Compare a model's output with that of tract, and its gradients with finite differences.
     Check(check::Args),
     /// Train a model on local data.
-    Train(train::Args),
+    Train(Box<train::Args>),
 }
 
 impl Command {
