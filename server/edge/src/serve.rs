@@ -76,36 +76,42 @@ impl Listener {
 
 /// Serves until `shutdown` resolves, then waits for open requests to finish.
 ///
+/// The limit of open files is raised at once, and not when the future is first polled: whoever knows the address may
+/// rely on it.
+///
 /// # Errors
 /// Fails if the listening socket fails.
-pub async fn serve(
+pub fn serve(
     listener: Listener,
     router: Router,
-    limits: &HttpLimits,
+    limits: HttpLimits,
     shutdown: impl Future<Output = ()> + Send + 'static,
-) -> Result<(), ServeError> {
-    let handle = Handle::new();
-    let closer = handle.clone();
-    tokio::spawn(async move {
-        shutdown.await;
-        closer.graceful_shutdown(Some(GRACE));
-    });
-    let connections = Connections::new(raise_open_files(limits.connections_max), limits);
-    let service = router.into_make_service();
-    match listener.tls {
-        Some(certificate) => {
-            let acceptor = RustlsAcceptor::new(certificate.served()).handshake_timeout(limits.head_timeout);
-            let mut server =
-                axum_server::from_tcp(listener.socket)?.acceptor(Guarded { acceptor, connections });
-            configure(server.http_builder(), limits);
-            Ok(server.handle(handle).serve(service).await?)
-        }
-        None => {
-            let acceptor = axum_server::accept::NoDelayAcceptor::new();
-            let mut server =
-                axum_server::from_tcp(listener.socket)?.acceptor(Guarded { acceptor, connections });
-            configure(server.http_builder(), limits);
-            Ok(server.handle(handle).serve(service).await?)
+) -> impl Future<Output = Result<(), ServeError>> + Send + 'static {
+    let connections = Connections::new(raise_open_files(limits.connections_max), &limits);
+    async move {
+        let handle = Handle::new();
+        let closer = handle.clone();
+        tokio::spawn(async move {
+            shutdown.await;
+            closer.graceful_shutdown(Some(GRACE));
+        });
+        let service = router.into_make_service();
+        match listener.tls {
+            Some(certificate) => {
+                let acceptor =
+                    RustlsAcceptor::new(certificate.served()).handshake_timeout(limits.head_timeout);
+                let mut server =
+                    axum_server::from_tcp(listener.socket)?.acceptor(Guarded { acceptor, connections });
+                configure(server.http_builder(), &limits);
+                Ok(server.handle(handle).serve(service).await?)
+            }
+            None => {
+                let acceptor = axum_server::accept::NoDelayAcceptor::new();
+                let mut server =
+                    axum_server::from_tcp(listener.socket)?.acceptor(Guarded { acceptor, connections });
+                configure(server.http_builder(), &limits);
+                Ok(server.handle(handle).serve(service).await?)
+            }
         }
     }
 }

@@ -215,7 +215,7 @@ impl Host {
             let _ = closed.wait_for(|is_closing| *is_closing).await;
         };
         let server_end = until_closed(closed.clone());
-        let server = tokio::spawn(async move { serve(listener, router, &limits, server_end).await });
+        let server = tokio::spawn(serve(listener, router, limits, server_end));
         let shared = coordinator.clone();
         let time = clock.clone();
         let driver_config = DriverConfig { holder, tick: config.tick };

@@ -112,7 +112,7 @@ impl Run {
         let (close, closed) = oneshot::channel::<()>();
         let mut site = tokio::spawn(async move {
             let until_closed = async { drop(closed.await) };
-            serve(listener, router, &HttpLimits::default(), until_closed).await
+            serve(listener, router, HttpLimits::default(), until_closed).await
         });
         let meeting = Meeting { url: url.clone(), certificate_pem: None, token };
         let mut clients = Clients::start(&meeting, data.parts, &self.output, &Traffic::default())?;
