@@ -1,6 +1,6 @@
 //! Checks the size of the growing graph against the limits while a model is lowered.
 
-use super::{ImportError, ImportLimits};
+use super::{FileError, ImportError, ImportLimits};
 use folkmoot_graph::Graph;
 
 /// The limits, and the constants counted so far.
@@ -19,7 +19,7 @@ impl Budget {
     pub(super) fn check(&mut self, graph: &Graph) -> Result<(), ImportError> {
         let (count, limit) = (graph.nodes.len(), self.limits.graph_nodes_max);
         if count > limit {
-            return Err(ImportError::TooMany { what: "operations", count, limit });
+            return Err(ImportError::File(FileError::TooMany { what: "operations", count, limit }));
         }
         let added: usize = graph.constants[self.counted..].iter().map(Vec::len).sum();
         self.counted = graph.constants.len();
@@ -32,7 +32,11 @@ impl Budget {
         let count = self.constant_elements.saturating_add(elements);
         let limit = self.limits.constant_elements_max;
         if count > limit {
-            return Err(ImportError::TooMany { what: "elements in frozen tensors", count, limit });
+            return Err(ImportError::File(FileError::TooMany {
+                what: "elements in frozen tensors",
+                count,
+                limit,
+            }));
         }
         Ok(())
     }

@@ -7,11 +7,15 @@ use prost::bytes::Bytes;
 
 use super::attributes::node_name;
 use super::initializer::{FrozenCount, Initializer};
-use super::limits::{OPSET_MAX, OPSET_MIN};
 use super::locate::initializer_chunks;
 use super::proto::{GraphProto, ModelProto, NodeProto, ValueInfoProto};
 use super::weights::{Remark, weights};
-use super::{ImportError, ImportLimits, prepare};
+use super::{FileError, ImportError, ImportLimits, prepare};
+
+/// The oldest supported opset: since opset 7, elementwise operators broadcast as they do today.
+const OPSET_MIN: i64 = 7;
+/// The newest supported opset. Newer opsets may change supported operators.
+const OPSET_MAX: i64 = 28;
 
 /// A decoded model. Its nodes are in execution order and read only existing values. The operators of the nodes are not
 /// checked yet.
@@ -42,11 +46,14 @@ pub(super) enum Floats {
 /// Returns an [`ImportError`] that names the fault or the exceeded limit.
 pub(super) fn decode(bytes: &Bytes, limits: &ImportLimits, floats: Floats) -> Result<Decoded, ImportError> {
     if bytes.len() > limits.model_bytes_max {
-        return Err(ImportError::ModelTooLarge { bytes: bytes.len(), limit: limits.model_bytes_max });
+        return Err(ImportError::File(FileError::ModelTooLarge {
+            bytes: bytes.len(),
+            limit: limits.model_bytes_max,
+        }));
     }
     let chunks = initializer_chunks(bytes, limits)?;
     let mut model = ModelProto::decode(bytes.clone())
-        .map_err(|error| ImportError::Malformed { reason: error.to_string() })?;
+        .map_err(|error| ImportError::File(FileError::Malformed { reason: error.to_string() }))?;
     let opset = checked_opset(&model)?;
     let nodes = prepare::nodes(&mut model, opset, limits)?;
     let proto = GraphProto { node: nodes, ..model.graph.unwrap_or_default() };

@@ -6,7 +6,7 @@ use prost::Message;
 
 use super::attributes::unsupported_use;
 use super::proto::{AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto};
-use super::{ImportError, ImportLimits};
+use super::{FileError, ImportError, ImportLimits};
 
 /// The most functions that call each other.
 const DEPTH_MAX: usize = 32;
@@ -46,7 +46,7 @@ fn by_name(functions: &[FunctionProto]) -> Result<Functions<'_>, ImportError> {
         if by_name.insert((domain, name), function).is_some() {
             let reason =
                 format!("two functions are named {name} in the domain {domain}; each must have its own name");
-            return Err(ImportError::Malformed { reason });
+            return Err(ImportError::File(FileError::Malformed { reason }));
         }
     }
     Ok(by_name)
@@ -134,7 +134,7 @@ impl Inlining<'_> {
 }
 
 fn within(what: &'static str, count: usize, limit: usize) -> Result<(), ImportError> {
-    if count > limit { Err(ImportError::TooMany { what, count, limit }) } else { Ok(()) }
+    if count > limit { Err(ImportError::File(FileError::TooMany { what, count, limit })) } else { Ok(()) }
 }
 
 /// The names and attributes inside of one call.

@@ -15,7 +15,7 @@ use super::operators;
 use super::proto::{DimensionProto, DimensionValue, NodeProto, ValueInfoProto};
 use super::tensor::{self, ElementType};
 use super::weights::Remark;
-use super::{Chunks, ImportError, ImportLimits};
+use super::{Chunks, FileError, ImportError, ImportLimits};
 use crate::parameter::{ParameterKind, ParameterSpec};
 
 /// A node of the graph that an ONNX file holds.
@@ -83,7 +83,7 @@ pub(crate) fn import(bytes: &Bytes, limits: &ImportLimits) -> Result<Imported, I
     }
     let (count, limit) = (parameters.iter().map(ParameterSpec::element_count).sum(), limits.parameters_max);
     if count > limit {
-        return Err(ImportError::TooMany { what: "parameters", count, limit });
+        return Err(ImportError::File(FileError::TooMany { what: "parameters", count, limit }));
     }
     let (output_shape, limits, remarks) = (Vec::new(), limits.clone(), std::mem::take(&mut model.remarks));
     let mut imported = Imported {

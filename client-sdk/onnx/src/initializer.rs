@@ -4,7 +4,7 @@ use super::locate::{element_count, elements};
 use super::parameter::ParameterKind;
 use super::proto::{FLOAT, TensorProto};
 use super::tensor::{self, Constant};
-use super::{Chunks, ImportError, ImportLimits};
+use super::{Chunks, FileError, ImportError, ImportLimits};
 
 /// A tensor stored in the file.
 pub(super) struct Initializer {
@@ -43,7 +43,11 @@ impl FrozenCount {
         self.elements += constant.elements.len();
         if self.elements > self.limit {
             let what = "elements in frozen tensors";
-            return Err(ImportError::TooMany { what, count: self.elements, limit: self.limit });
+            return Err(ImportError::File(FileError::TooMany {
+                what,
+                count: self.elements,
+                limit: self.limit,
+            }));
         }
         let (name, shape) = (tensor.name.clone(), constant.shape.clone());
         Ok(Initializer { name, shape, content: Content::Frozen(constant) })
@@ -59,12 +63,15 @@ pub(super) fn parameter_shape(
 ) -> Result<Vec<usize>, ImportError> {
     let tensor = initializer.name.clone();
     if initializer.data_type != FLOAT {
-        return Err(ImportError::UnsupportedElementType { tensor, element_type: initializer.data_type });
+        return Err(ImportError::File(FileError::UnsupportedElementType {
+            tensor,
+            element_type: initializer.data_type,
+        }));
     }
     let (shape, expected) = tensor::dims(initializer, limits)?;
     let found = element_count(chunks);
     if found != expected {
-        return Err(ImportError::WrongLength { tensor, expected, found });
+        return Err(ImportError::File(FileError::WrongLength { tensor, expected, found }));
     }
     tensor::expect_finite(&initializer.name, elements(bytes, chunks))?;
     Ok(shape)

@@ -14,8 +14,6 @@ mod export;
 mod functions;
 mod import;
 mod initializer;
-mod limits;
-mod locate;
 mod lookup;
 mod lowering;
 mod mode;
@@ -27,16 +25,14 @@ mod parameter;
 #[cfg(feature = "complete")]
 mod precision;
 mod prepare;
-mod proto;
-mod tensor;
 mod weights;
-mod wire;
+
+pub use folkmoot_onnx_file::{FileError, ImportLimits};
+use folkmoot_onnx_file::{limits, locate, locate::Chunks, proto, tensor, wire};
 
 pub use error::{ExportError, ImportError, UnsupportedOperator};
 use export::with_weights;
 pub use import::{FinalActivation, ModelNode};
-pub use limits::ImportLimits;
-use locate::Chunks;
 pub use lookup::{Lookup, Lookups};
 pub use lowering::Lowered;
 pub use mode::Mode;

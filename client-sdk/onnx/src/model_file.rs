@@ -7,7 +7,7 @@ use prost::bytes::Bytes;
 
 use super::import::{FinalActivation, Imported, ModelNode, import, needs_complete};
 use super::locate::elements;
-use super::{ExportError, ImportError, ImportLimits, Lowered, Mode, prepare, with_weights};
+use super::{ExportError, FileError, ImportError, ImportLimits, Lowered, Mode, prepare, with_weights};
 use crate::lookup::Lookups;
 use crate::parameter::ParameterSpec;
 use crate::weights::Remark;
@@ -26,7 +26,10 @@ impl ModelFile {
     /// Returns an [`ImportError`] if the bytes are not an ONNX model, exceed a limit, or use something unsupported.
     pub fn read(bytes: &[u8], limits: &ImportLimits) -> Result<Self, ImportError> {
         if bytes.len() > limits.model_bytes_max {
-            return Err(ImportError::ModelTooLarge { bytes: bytes.len(), limit: limits.model_bytes_max });
+            return Err(ImportError::File(FileError::ModelTooLarge {
+                bytes: bytes.len(),
+                limit: limits.model_bytes_max,
+            }));
         }
         let (bytes, remarks) = prepare::file(Bytes::copy_from_slice(bytes), limits)?;
         // The separate tensors were checked against the limit on parameters.

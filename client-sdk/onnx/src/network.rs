@@ -16,7 +16,7 @@ use super::mode::Mode;
 use super::operators::names_of_settings;
 use super::proto::{TensorProto, ValueInfoProto};
 use super::tensor::{self, Constant, ElementType};
-use super::{ImportError, ImportLimits};
+use super::{FileError, ImportError, ImportLimits};
 use folkmoot_graph::program::{ExecuteError, Program};
 use folkmoot_graph::{Graph, Source, ValueId};
 
@@ -111,7 +111,8 @@ impl Network {
                 position,
                 reason: "is not a tensor of numbers".into(),
             })?;
-            let expected = tensor::checked_volume(&info.name, &input.shape, &self.limits)?;
+            let expected =
+                tensor::checked_volume(&info.name, &input.shape, &self.limits).map_err(ImportError::from)?;
             if expected != input.elements.len() {
                 let reason = format!("has {} elements; its shape needs {expected}", input.elements.len());
                 return Err(NetworkError::Input { position, reason });
@@ -175,7 +176,7 @@ fn execute(graph: &Graph, outputs: &[ValueId], fed: &[&[f64]]) -> Result<Vec<Net
 /// Returns an [`ImportError`] if the bytes are not a tensor, or have another element type.
 pub fn decode_tensor(bytes: &[u8]) -> Result<NetworkTensor, ImportError> {
     let proto = TensorProto::decode(Bytes::copy_from_slice(bytes))
-        .map_err(|error| ImportError::Malformed { reason: error.to_string() })?;
+        .map_err(|error| ImportError::File(FileError::Malformed { reason: error.to_string() }))?;
     let Constant { shape, elements, .. } = tensor::any_constant(&proto, &ImportLimits::default())?;
     Ok(NetworkTensor { shape, elements })
 }

@@ -15,7 +15,7 @@ use super::operators::names_of_settings;
 use super::proto::{GraphProto, TensorProto, data_type};
 use super::tensor;
 use super::wire::{Encoding, Field, fields};
-use super::{ImportError, ImportLimits};
+use super::{FileError, ImportError, ImportLimits};
 
 /// The most messages inside of each other, as in other protobuf decoders.
 const DEPTH_MAX: usize = 100;
@@ -36,7 +36,7 @@ pub(super) fn single(bytes: &Bytes, limits: &ImportLimits) -> Result<Option<Vec<
     Converter { bytes, limits }.message(Kind::Model, 0..bytes.len(), 0, &mut copy)?;
     let limit = limits.model_bytes_max;
     if copy.len() > limit {
-        return Err(ImportError::ModelTooLarge { bytes: copy.len(), limit });
+        return Err(ImportError::File(FileError::ModelTooLarge { bytes: copy.len(), limit }));
     }
     Ok(Some(copy))
 }
@@ -62,7 +62,7 @@ fn has_other_weights(bytes: &Bytes) -> Result<bool, ImportError> {
 }
 
 fn malformed(error: prost::DecodeError) -> ImportError {
-    ImportError::Malformed { reason: error.to_string() }
+    ImportError::File(FileError::Malformed { reason: error.to_string() })
 }
 
 fn is_converted(element_type: u64) -> bool {
@@ -123,7 +123,7 @@ impl Converter<'_> {
     ) -> Result<(), ImportError> {
         if depth > DEPTH_MAX {
             let reason = format!("messages are more than {DEPTH_MAX} deep");
-            return Err(ImportError::Malformed { reason });
+            return Err(ImportError::File(FileError::Malformed { reason }));
         }
         if kind == Kind::Tensor {
             return self.tensor(range, to);
@@ -187,7 +187,9 @@ impl Converter<'_> {
         proto = TensorProto { data_type: data_type::FLOAT, ..TensorProto::default() };
         proto.raw_data = elements.into_iter().flat_map(|element| (element as f32).to_le_bytes()).collect();
         // The fields of a message may come in any order.
-        proto.encode(to).map_err(|error| ImportError::Malformed { reason: error.to_string() })
+        proto
+            .encode(to)
+            .map_err(|error| ImportError::File(FileError::Malformed { reason: error.to_string() }))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{
 /// The layers of `docs/architecture.md`, lowest first.
 const LAYERS: [&[&str]; 11] = [
     /* words     */ &["folkmoot-protocol"],
-    /* graphs    */ &["folkmoot-graph"],
+    /* graphs    */ &["folkmoot-graph", "folkmoot-onnx-file"],
     /* executors */ &["folkmoot-onnx", "folkmoot-gpu"],
     /* maths     */ &["folkmoot-engine", "folkmoot-update", "folkmoot-privacy"],
     /* aggregate */ &["folkmoot-aggregation"],

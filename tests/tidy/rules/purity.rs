@@ -6,10 +6,11 @@ use crate::repository::{File, Repository};
 use crate::rust_source::mentions;
 
 /// Packages whose callers pass in the time and random numbers.
-const PURE_PACKAGES: [&str; 11] = [
+const PURE_PACKAGES: [&str; 12] = [
     "folkmoot-protocol",
     "folkmoot-graph",
     "folkmoot-onnx",
+    "folkmoot-onnx-file",
     "folkmoot-gpu",
     "folkmoot-engine",
     "folkmoot-update",

@@ -144,7 +144,7 @@ impl<'a> NodeLowering<'a> {
     /// Checks that a result of this shape is within the limit, and returns its number of elements.
     pub(super) fn fits(&self, shape: &[usize]) -> Result<usize, ImportError> {
         let name = format!("the result of node {}", node_name(self.proto));
-        checked_volume(&name, shape, &self.budget.limits)
+        Ok(checked_volume(&name, shape, &self.budget.limits)?)
     }
 
     /// Checks the graph against the limits. Nodes that expand to many operators call this repeatedly while they expand.

@@ -73,5 +73,5 @@ fn unpacked_floats_and_unknown_fields() {
 #[test]
 fn both_encodings_at_once_are_refused() {
     let error = refusal(|graph| graph.initializer[0].float_data = floats(&graph.initializer[0]));
-    assert!(matches!(error, ImportError::WrongLength { expected: 6, found: 12, .. }));
+    assert!(matches!(error, ImportError::File(FileError::WrongLength { expected: 6, found: 12, .. })));
 }

@@ -19,17 +19,23 @@ fn limits_hold() {
     let default = ImportLimits::default;
     let refusal = |limits: ImportLimits| ModelFile::read(&bytes, &limits).unwrap_err();
     let error = refusal(ImportLimits { model_bytes_max: bytes.len() - 1, ..default() });
-    assert_eq!(error, ImportError::ModelTooLarge { bytes: bytes.len(), limit: bytes.len() - 1 });
+    assert_eq!(
+        error,
+        ImportError::File(FileError::ModelTooLarge { bytes: bytes.len(), limit: bytes.len() - 1 })
+    );
     let error = refusal(ImportLimits { nodes_max: 2, ..default() });
-    assert_eq!(error, ImportError::TooMany { what: "nodes", count: 3, limit: 2 });
+    assert_eq!(error, ImportError::File(FileError::TooMany { what: "nodes", count: 3, limit: 2 }));
     let error = refusal(ImportLimits { initializers_max: 3, ..default() });
-    assert_eq!(error, ImportError::TooMany { what: "initializers", count: 4, limit: 3 });
+    assert_eq!(error, ImportError::File(FileError::TooMany { what: "initializers", count: 4, limit: 3 }));
     let error = refusal(ImportLimits { parameters_max: 16, ..default() });
-    assert_eq!(error, ImportError::TooMany { what: "parameters", count: 17, limit: 16 });
+    assert_eq!(error, ImportError::File(FileError::TooMany { what: "parameters", count: 17, limit: 16 }));
     let error = refusal(ImportLimits { attributes_max: 1, ..default() });
-    assert_eq!(error, ImportError::TooMany { what: "attributes", count: 2, limit: 1 });
+    assert_eq!(error, ImportError::File(FileError::TooMany { what: "attributes", count: 2, limit: 1 }));
     let error = refusal(ImportLimits { tensor_elements_max: 5, ..default() });
-    assert_eq!(error, ImportError::TensorTooLarge { tensor: "layer_1.weight".into(), limit: 5 });
+    assert_eq!(
+        error,
+        ImportError::File(FileError::TensorTooLarge { tensor: "layer_1.weight".into(), limit: 5 })
+    );
 }
 
 #[test]
@@ -45,7 +51,7 @@ fn an_intermediate_result_counts_against_the_limit() {
     });
     let limits = ImportLimits { tensor_elements_max: 8, ..ImportLimits::default() };
     let error = ModelFile::read(&model.encode_to_vec(), &limits).unwrap_err();
-    assert!(matches!(error, ImportError::TensorTooLarge { limit: 8, .. }), "{error}");
+    assert!(matches!(error, ImportError::File(FileError::TensorTooLarge { limit: 8, .. })), "{error}");
 }
 
 #[test]
@@ -53,7 +59,7 @@ fn two_graphs_are_refused() {
     let once = small().encode_to_vec();
     let twice = [&once[..], &once[..]].concat();
     let error = ModelFile::read(&twice, &ImportLimits::default()).unwrap_err();
-    assert_eq!(error, ImportError::Malformed { reason: "the model has two graphs".into() });
+    assert_eq!(error, ImportError::File(FileError::Malformed { reason: "the model has two graphs".into() }));
 }
 
 /// The committed example models and test models, which cover most operators.

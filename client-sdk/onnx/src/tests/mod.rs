@@ -22,7 +22,7 @@ use super::proto::{
     AttributeProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TensorTypeProto,
     TypeProto, ValueInfoProto, attribute_type, data_type,
 };
-use super::{ImportError, ImportLimits, ModelFile, build};
+use super::{FileError, ImportError, ImportLimits, ModelFile, build};
 
 /// A small valid model, decoded so that a test can change it.
 fn small() -> ModelProto {

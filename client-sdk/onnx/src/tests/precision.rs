@@ -72,7 +72,7 @@ fn elements_in_lists_are_converted_too() {
 #[test]
 fn a_weight_beyond_float32_is_refused() {
     let model = in_precision(data_type::DOUBLE, |_| 1e300f64.to_le_bytes().to_vec());
-    assert!(matches!(import(&model), Err(ImportError::NotFinite { .. })));
+    assert!(matches!(import(&model), Err(ImportError::File(FileError::NotFinite { .. }))));
 }
 
 #[test]

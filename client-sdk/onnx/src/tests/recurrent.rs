@@ -115,7 +115,10 @@ fn long_sequences_count_against_the_limit() {
     });
     let limits = ImportLimits { graph_nodes_max: 500, ..ImportLimits::default() };
     let error = ModelFile::read(&model.encode_to_vec(), &limits).unwrap_err();
-    assert!(matches!(error, ImportError::TooMany { what: "operations", limit: 500, .. }), "{error}");
+    assert!(
+        matches!(error, ImportError::File(FileError::TooMany { what: "operations", limit: 500, .. })),
+        "{error}"
+    );
 }
 
 #[test]

@@ -167,28 +167,28 @@ fn an_output_without_the_batch_in_front_is_refused() {
 #[test]
 fn tensors_are_checked() {
     let error = refusal(|graph| graph.initializer[0].dims = vec![3, -2]);
-    assert!(matches!(error, ImportError::InvalidDimension { dimension: -2, .. }));
+    assert!(matches!(error, ImportError::File(FileError::InvalidDimension { dimension: -2, .. })));
     let error = refusal(|graph| graph.initializer[0].dims = vec![0, 2]);
-    assert!(matches!(error, ImportError::InvalidDimension { dimension: 0, .. }));
+    assert!(matches!(error, ImportError::File(FileError::InvalidDimension { dimension: 0, .. })));
     let error = refusal(|graph| graph.initializer[0].dims = vec![i64::MAX, i64::MAX]);
-    assert!(matches!(error, ImportError::TensorTooLarge { .. }));
+    assert!(matches!(error, ImportError::File(FileError::TensorTooLarge { .. })));
     let error = refusal(|graph| graph.initializer[0].dims = vec![1; 9]);
-    assert!(matches!(error, ImportError::TooMany { what: "dimensions in a tensor", .. }));
+    assert!(matches!(error, ImportError::File(FileError::TooMany { what: "dimensions in a tensor", .. })));
     let error = refusal(|graph| graph.initializer[0].dims = vec![3, 3]);
-    assert!(matches!(error, ImportError::WrongLength { expected: 9, found: 6, .. }));
+    assert!(matches!(error, ImportError::File(FileError::WrongLength { expected: 9, found: 6, .. })));
     let error = refusal(|graph| graph.initializer[0].raw_data.truncate(23));
-    assert!(matches!(error, ImportError::WrongLength { .. }));
+    assert!(matches!(error, ImportError::File(FileError::WrongLength { .. })));
     let error = refusal(|graph| graph.initializer[0].data_location = 1);
-    assert_eq!(error, ImportError::ExternalData { tensor: "layer_1.weight".into() });
+    assert_eq!(error, ImportError::File(FileError::ExternalData { tensor: "layer_1.weight".into() }));
     // An eight-bit float.
     let error = refusal(|graph| graph.initializer[0].data_type = 17);
-    assert!(matches!(error, ImportError::UnsupportedElementType { element_type: 17, .. }));
+    assert!(matches!(error, ImportError::File(FileError::UnsupportedElementType { element_type: 17, .. })));
     for broken in [f32::NAN, f32::INFINITY] {
         let error = refusal(|graph| {
             graph.initializer[1].raw_data =
                 Bytes::from_iter([0.0, broken, 0.0].into_iter().flat_map(f32::to_le_bytes));
         });
-        assert_eq!(error, ImportError::NotFinite { tensor: "layer_1.bias".into() });
+        assert_eq!(error, ImportError::File(FileError::NotFinite { tensor: "layer_1.bias".into() }));
     }
 }
 

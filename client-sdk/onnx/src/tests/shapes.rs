@@ -103,7 +103,10 @@ fn many_small_constants_count_together() {
     });
     let limits = ImportLimits { constant_elements_max: 10_000, ..ImportLimits::default() };
     let error = ModelFile::read(&model.encode_to_vec(), &limits).unwrap_err();
-    assert!(matches!(error, ImportError::TooMany { what: "elements in frozen tensors", .. }), "{error}");
+    assert!(
+        matches!(error, ImportError::File(FileError::TooMany { what: "elements in frozen tensors", .. })),
+        "{error}"
+    );
 }
 
 #[test]

@@ -252,7 +252,10 @@ fn a_node_with_many_inputs_is_searched_in_bounded_time() {
     let limits = ImportLimits { initializers_max: 100, ..ImportLimits::default() };
     let error = ModelFile::read(&bytes, &limits).unwrap_err();
     assert!(
-        matches!(error, ImportError::TooMany { what: "initializers", count: 5_005, limit: 100 }),
+        matches!(
+            error,
+            ImportError::File(FileError::TooMany { what: "initializers", count: 5_005, limit: 100 })
+        ),
         "{error}"
     );
 }
@@ -333,7 +336,7 @@ fn what_is_really_shared_stays_shared() {
 fn separate_tensors_count_against_the_limit() {
     let limits = ImportLimits { parameters_max: 20, ..ImportLimits::default() };
     let error = ModelFile::read(&merged().encode_to_vec(), &limits).unwrap_err();
-    assert!(matches!(error, ImportError::TooMany { what: "parameters", .. }), "{error}");
+    assert!(matches!(error, ImportError::File(FileError::TooMany { what: "parameters", .. })), "{error}");
 }
 
 #[test]

@@ -32,7 +32,7 @@ impl Metadata {
     /// Reads the entries of a model.
     ///
     /// # Errors
-    /// Returns [`ImportError::Malformed`] for malformed bytes, and [`ImportError::Metadata`] for an entry that does not
+    /// Returns [`ImportError::File`] for malformed bytes, and [`ImportError::Metadata`] for an entry that does not
     /// have a known name and value.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, ImportError> {
         let mut metadata = Self::default();

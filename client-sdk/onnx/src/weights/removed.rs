@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use super::Remark;
 use super::metadata::entry;
-use crate::ImportError;
 use crate::wire::{Encoding, Field, fields};
+use crate::{FileError, ImportError};
 
 const MODEL_GRAPH: u64 = 7;
 const GRAPH_NODE: u64 = 1;
@@ -25,7 +25,7 @@ const REMOVES: &[u8] = b"RemoveOptionalBiasFromGemm";
 /// Returns a remark for each node of the graph that lost a batch normalisation or a bias.
 ///
 /// # Errors
-/// Returns [`ImportError::Malformed`] for malformed bytes.
+/// Returns [`ImportError::File`] for malformed bytes.
 pub(super) fn removed_tensors(bytes: &[u8]) -> Result<Vec<Remark>, ImportError> {
     let mut remarks = Vec::new();
     for graph in messages(bytes, 0..bytes.len(), MODEL_GRAPH) {
@@ -58,7 +58,7 @@ fn messages(
     bytes: &[u8],
     message: Range<usize>,
     number: u64,
-) -> impl Iterator<Item = Result<Field, ImportError>> {
+) -> impl Iterator<Item = Result<Field, FileError>> {
     fields(bytes, message).filter(move |field| {
         field.as_ref().map_or(true, |field| field.number == number && field.encoding == Encoding::Length)
     })

@@ -34,7 +34,7 @@ pub(super) struct Copied {
 /// Returns the file with the copies, each behind its original. All other bytes are kept.
 ///
 /// # Errors
-/// Returns [`ImportError::Malformed`] for malformed bytes.
+/// Returns [`ImportError::File`] for malformed bytes.
 pub(super) fn rewritten(
     bytes: &[u8],
     graph: &GraphProto,

@@ -11,7 +11,7 @@ use super::{Metadata, Remark, Slot};
 use crate::locate::{element_count, elements, initializer_chunks};
 use crate::operators::with_branches;
 use crate::proto::{FLOAT, GraphProto, ModelProto, NodeProto};
-use crate::{Chunks, ImportError, ImportLimits};
+use crate::{Chunks, FileError, ImportError, ImportLimits};
 
 /// The maximum number of inputs of all nodes together.
 const INPUTS_MAX: usize = 1_000_000;
@@ -30,11 +30,12 @@ const NAME_BYTES_MAX: usize = 256;
 pub(crate) fn separated(bytes: &Bytes, limits: &ImportLimits) -> Result<(Bytes, Vec<Remark>), ImportError> {
     let chunks = initializer_chunks(bytes, limits)?;
     let metadata = Metadata::read(bytes)?;
-    let malformed = |error: prost::DecodeError| ImportError::Malformed { reason: error.to_string() };
+    let malformed =
+        |error: prost::DecodeError| ImportError::File(FileError::Malformed { reason: error.to_string() });
     let graph = ModelProto::decode(bytes.clone()).map_err(malformed)?.graph.unwrap_or_default();
     let count = graph.node.iter().map(|node| node.input.len()).sum();
     if count > INPUTS_MAX {
-        return Err(ImportError::TooMany { what: "node inputs", count, limit: INPUTS_MAX });
+        return Err(ImportError::File(FileError::TooMany { what: "node inputs", count, limit: INPUTS_MAX }));
     }
     let uses = Uses::new(&graph);
     let groups =
@@ -47,11 +48,15 @@ pub(crate) fn separated(bytes: &Bytes, limits: &ImportLimits) -> Result<(Bytes, 
         total = total.saturating_add(element_count(&chunks[initializer]).saturating_mul(groups.len() - 1));
         if total > limits.parameters_max {
             let (what, limit) = ("parameters", limits.parameters_max);
-            return Err(ImportError::TooMany { what, count: total, limit });
+            return Err(ImportError::File(FileError::TooMany { what, count: total, limit }));
         }
         let count = graph.initializer.len() + copies.len() + groups.len() - 1;
         if count > limits.initializers_max {
-            return Err(ImportError::TooMany { what: "initializers", count, limit: limits.initializers_max });
+            return Err(ImportError::File(FileError::TooMany {
+                what: "initializers",
+                count,
+                limit: limits.initializers_max,
+            }));
         }
         let own_aliases = own_aliases(&groups, &graph, &uses);
         let mut own = vec![tensor.name.clone()];

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::wire::{Encoding, Field, fields};
-use super::{ImportError, ImportLimits};
+use super::{FileError, ImportLimits};
 
 const MODEL_GRAPH: u64 = 7;
 const GRAPH_NODE: u64 = 1;
@@ -17,14 +17,14 @@ const TENSOR_RAW_DATA: u64 = 9;
 const FLOAT_BYTES: usize = 4;
 
 /// The byte ranges of one initializer's little-endian `f32` elements, in order; empty if it has no elements.
-pub(crate) type Chunks = Vec<Range<usize>>;
+pub type Chunks = Vec<Range<usize>>;
 
 /// Counts everything that takes memory when decoded. Returns the data ranges of every initializer, in file order.
 ///
 /// # Errors
-/// Returns [`ImportError::Malformed`] for malformed or truncated bytes, and [`ImportError::TooMany`] if a limit is
+/// Returns [`FileError::Malformed`] for malformed or truncated bytes, and [`FileError::TooMany`] if a limit is
 /// exceeded.
-pub(super) fn initializer_chunks(bytes: &[u8], limits: &ImportLimits) -> Result<Vec<Chunks>, ImportError> {
+pub fn initializer_chunks(bytes: &[u8], limits: &ImportLimits) -> Result<Vec<Chunks>, FileError> {
     let graph = only_graph(bytes)?;
     let mut counts = Counts { bytes, limits, nodes: 0, attributes: 0, initializers: 0 };
     let mut initializers = Vec::new();
@@ -60,7 +60,7 @@ struct Counts<'a> {
 
 impl Counts<'_> {
     /// Counts a field of a graph or of a function, whose nodes have this field number.
-    fn add(&mut self, field: &Field, node: u64, depth: usize) -> Result<(), ImportError> {
+    fn add(&mut self, field: &Field, node: u64, depth: usize) -> Result<(), FileError> {
         if field.number == node {
             self.nodes += 1;
             within("nodes", self.nodes, self.limits.nodes_max)?;
@@ -80,7 +80,7 @@ impl Counts<'_> {
     }
 
     /// Counts the graphs in an attribute.
-    fn add_graphs(&mut self, attribute: &Field, depth: usize) -> Result<(), ImportError> {
+    fn add_graphs(&mut self, attribute: &Field, depth: usize) -> Result<(), FileError> {
         for part in fields(self.bytes, attribute.content.clone()) {
             let part = part?;
             if part.number != ATTRIBUTE_GRAPH {
@@ -95,22 +95,22 @@ impl Counts<'_> {
     }
 }
 
-fn only_graph(bytes: &[u8]) -> Result<Range<usize>, ImportError> {
+fn only_graph(bytes: &[u8]) -> Result<Range<usize>, FileError> {
     let mut graph = None;
     for field in fields(bytes, 0..bytes.len()) {
         let field = field?;
         if field.number == MODEL_GRAPH && graph.replace(field.content).is_some() {
-            return Err(ImportError::Malformed { reason: "the model has two graphs".into() });
+            return Err(FileError::Malformed { reason: "the model has two graphs".into() });
         }
     }
-    graph.ok_or(ImportError::Malformed { reason: "the model has no graph".into() })
+    graph.ok_or(FileError::Malformed { reason: "the model has no graph".into() })
 }
 
-fn within(what: &'static str, count: usize, limit: usize) -> Result<(), ImportError> {
-    if count > limit { Err(ImportError::TooMany { what, count, limit }) } else { Ok(()) }
+fn within(what: &'static str, count: usize, limit: usize) -> Result<(), FileError> {
+    if count > limit { Err(FileError::TooMany { what, count, limit }) } else { Ok(()) }
 }
 
-fn tensor_chunks(bytes: &[u8], tensor: Field) -> Result<Chunks, ImportError> {
+fn tensor_chunks(bytes: &[u8], tensor: Field) -> Result<Chunks, FileError> {
     let mut chunks = Chunks::new();
     for field in fields(bytes, tensor.content) {
         let field = field?;
@@ -127,12 +127,12 @@ fn tensor_chunks(bytes: &[u8], tensor: Field) -> Result<Chunks, ImportError> {
 }
 
 /// Returns the number of `f32` elements in the chunks.
-pub(super) fn element_count(chunks: &Chunks) -> usize {
+pub fn element_count(chunks: &Chunks) -> usize {
     chunks.iter().map(|chunk| chunk.len() / FLOAT_BYTES).sum()
 }
 
 /// Returns the elements in the chunks.
-pub(crate) fn elements<'a>(bytes: &'a [u8], chunks: &'a Chunks) -> impl Iterator<Item = f32> + 'a {
+pub fn elements<'a>(bytes: &'a [u8], chunks: &'a Chunks) -> impl Iterator<Item = f32> + 'a {
     chunks.iter().flat_map(|chunk| {
         let (elements, _) = bytes[chunk.clone()].as_chunks::<FLOAT_BYTES>();
         elements.iter().map(|element| f32::from_le_bytes(*element))
@@ -140,7 +140,7 @@ pub(crate) fn elements<'a>(bytes: &'a [u8], chunks: &'a Chunks) -> impl Iterator
 }
 
 /// Overwrites the elements in the chunks with `elements`, which must have the same length.
-pub(super) fn overwrite(bytes: &mut [u8], chunks: &Chunks, elements: &[f32]) {
+pub fn overwrite(bytes: &mut [u8], chunks: &Chunks, elements: &[f32]) {
     let mut elements = elements.iter();
     for chunk in chunks {
         let (places, _) = bytes[chunk.clone()].as_chunks_mut::<FLOAT_BYTES>();

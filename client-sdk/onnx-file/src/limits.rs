@@ -39,8 +39,4 @@ impl Default for ImportLimits {
 }
 
 /// The maximum number of dimensions of a tensor.
-pub(super) const RANK_MAX: usize = 8;
-/// The oldest supported opset: since opset 7, elementwise operators broadcast as they do today.
-pub(super) const OPSET_MIN: i64 = 7;
-/// The newest supported opset. Newer opsets may change supported operators.
-pub(super) const OPSET_MAX: i64 = 28;
+pub const RANK_MAX: usize = 8;

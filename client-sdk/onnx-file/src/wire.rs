@@ -2,43 +2,49 @@
 
 use std::ops::Range;
 
-use super::ImportError;
+use super::FileError;
 
 /// The maximum number of bytes in a 64-bit varint.
 const VARINT_BYTES_MAX: usize = 10;
 
 /// The encoding of a field's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Encoding {
+pub enum Encoding {
+    /// An integer of up to 10 bytes.
     Varint,
+    /// 8 bytes.
     Fixed64,
+    /// Bytes, text, a message, or packed numbers, after their length.
     Length,
+    /// 4 bytes.
     Fixed32,
 }
 
 /// One field of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Field {
-    pub(super) number: u64,
-    pub(super) encoding: Encoding,
+pub struct Field {
+    /// The field's number in its message.
+    pub number: u64,
+    /// The encoding of the content.
+    pub encoding: Encoding,
     /// The range of the content in the whole buffer, without tag and length.
-    pub(super) content: Range<usize>,
+    pub content: Range<usize>,
 }
 
 /// Iterates over the fields of the message at `message` within `bytes`.
-pub(super) fn fields(bytes: &[u8], message: Range<usize>) -> Fields<'_> {
+pub fn fields(bytes: &[u8], message: Range<usize>) -> Fields<'_> {
     Fields { bytes, position: message.start, end: message.end }
 }
 
 /// The iterator of [`fields`]. It ends after the first error.
-pub(super) struct Fields<'a> {
+pub struct Fields<'a> {
     bytes: &'a [u8],
     position: usize,
     end: usize,
 }
 
 impl Iterator for Fields<'_> {
-    type Item = Result<Field, ImportError>;
+    type Item = Result<Field, FileError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.position >= self.end {
@@ -54,7 +60,7 @@ impl Iterator for Fields<'_> {
 }
 
 impl Fields<'_> {
-    fn field(&mut self) -> Result<Field, ImportError> {
+    fn field(&mut self) -> Result<Field, FileError> {
         let tag = self.varint()?;
         let (encoding, length) = match tag & 7 {
             0 => {
@@ -80,7 +86,7 @@ impl Fields<'_> {
         }
     }
 
-    fn varint(&mut self) -> Result<u64, ImportError> {
+    fn varint(&mut self) -> Result<u64, FileError> {
         let mut value = 0u64;
         for index in 0..VARINT_BYTES_MAX {
             let Some(byte) = self.bytes[..self.end].get(self.position) else {
@@ -95,8 +101,8 @@ impl Fields<'_> {
         Err(self.malformed("a varint has more than 10 bytes"))
     }
 
-    fn malformed(&self, reason: &str) -> ImportError {
-        ImportError::Malformed { reason: format!("{reason} at byte {}", self.position) }
+    fn malformed(&self, reason: &str) -> FileError {
+        FileError::Malformed { reason: format!("{reason} at byte {}", self.position) }
     }
 }
 

@@ -2,11 +2,11 @@
 
 use super::limits::RANK_MAX;
 use super::proto::{EXTERNAL, TensorProto, data_type};
-use super::{ImportError, ImportLimits};
+use super::{FileError, ImportLimits};
 
 /// The meaning of a tensor's elements. The graph stores all of them as plain numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ElementType {
+pub enum ElementType {
     /// Real numbers of any precision.
     Float,
     /// Integers: division truncates.
@@ -17,7 +17,7 @@ pub(super) enum ElementType {
 
 impl ElementType {
     /// Returns the meaning of an ONNX element type, if it is plain numbers.
-    pub(super) fn of(number: i32) -> Option<Self> {
+    pub fn of(number: i32) -> Option<Self> {
         match number {
             data_type::FLOAT | data_type::DOUBLE | data_type::FLOAT16 | data_type::BFLOAT16 => {
                 Some(Self::Float)
@@ -34,20 +34,23 @@ impl ElementType {
 
 /// A tensor whose elements are known at import.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Constant {
-    pub(super) shape: Vec<usize>,
-    pub(super) elements: Vec<f64>,
-    pub(super) element_type: ElementType,
+pub struct Constant {
+    /// The dimensions, outermost first; none for a scalar.
+    pub shape: Vec<usize>,
+    /// The elements, row-major.
+    pub elements: Vec<f64>,
+    /// The meaning of the elements.
+    pub element_type: ElementType,
 }
 
 /// Returns the dimensions and the number of elements of a tensor.
 ///
 /// # Errors
-/// Returns an [`ImportError`] for external data, a dimension below 1, or more elements than the limit.
-pub(super) fn dims(tensor: &TensorProto, limits: &ImportLimits) -> Result<(Vec<usize>, usize), ImportError> {
+/// Returns an [`FileError`] for external data, a dimension below 1, or more elements than the limit.
+pub fn dims(tensor: &TensorProto, limits: &ImportLimits) -> Result<(Vec<usize>, usize), FileError> {
     let (dims, elements) = dims_or_empty(tensor, limits)?;
     if elements == 0 {
-        return Err(ImportError::InvalidDimension { tensor: tensor.name.clone(), dimension: 0 });
+        return Err(FileError::InvalidDimension { tensor: tensor.name.clone(), dimension: 0 });
     }
     Ok((dims, elements))
 }
@@ -55,14 +58,14 @@ pub(super) fn dims(tensor: &TensorProto, limits: &ImportLimits) -> Result<(Vec<u
 /// Returns the number of elements that a tensor's dimensions need.
 ///
 /// # Errors
-/// Returns an [`ImportError`] for external data, a negative dimension, or more elements than the limit.
-pub(super) fn volume_of(tensor: &TensorProto, limits: &ImportLimits) -> Result<usize, ImportError> {
+/// Returns an [`FileError`] for external data, a negative dimension, or more elements than the limit.
+pub fn volume_of(tensor: &TensorProto, limits: &ImportLimits) -> Result<usize, FileError> {
     Ok(dims_or_empty(tensor, limits)?.1)
 }
 
-fn dims_or_empty(tensor: &TensorProto, limits: &ImportLimits) -> Result<(Vec<usize>, usize), ImportError> {
+fn dims_or_empty(tensor: &TensorProto, limits: &ImportLimits) -> Result<(Vec<usize>, usize), FileError> {
     if tensor.data_location == EXTERNAL {
-        return Err(ImportError::ExternalData { tensor: tensor.name.clone() });
+        return Err(FileError::ExternalData { tensor: tensor.name.clone() });
     }
     let dims = converted(&tensor.name, &tensor.dims, 0)?;
     let elements = checked_volume(&tensor.name, &dims, limits)?;
@@ -70,13 +73,13 @@ fn dims_or_empty(tensor: &TensorProto, limits: &ImportLimits) -> Result<(Vec<usi
 }
 
 /// Converts dimensions, each of which must be 1 or more.
-pub(super) fn checked_dims(name: &str, dims: &[i64]) -> Result<Vec<usize>, ImportError> {
+pub fn checked_dims(name: &str, dims: &[i64]) -> Result<Vec<usize>, FileError> {
     converted(name, dims, 1)
 }
 
-fn converted(name: &str, dims: &[i64], smallest: usize) -> Result<Vec<usize>, ImportError> {
+fn converted(name: &str, dims: &[i64], smallest: usize) -> Result<Vec<usize>, FileError> {
     if dims.len() > RANK_MAX {
-        return Err(ImportError::TooMany {
+        return Err(FileError::TooMany {
             what: "dimensions in a tensor",
             count: dims.len(),
             limit: RANK_MAX,
@@ -84,47 +87,43 @@ fn converted(name: &str, dims: &[i64], smallest: usize) -> Result<Vec<usize>, Im
     }
     let convert = |dimension: &i64| match usize::try_from(*dimension) {
         Ok(size) if size >= smallest => Ok(size),
-        _ => Err(ImportError::InvalidDimension { tensor: name.to_owned(), dimension: *dimension }),
+        _ => Err(FileError::InvalidDimension { tensor: name.to_owned(), dimension: *dimension }),
     };
     dims.iter().map(convert).collect()
 }
 
 /// Returns the product of the dimensions, if it is within the limit.
-pub(super) fn checked_volume(
-    name: &str,
-    dims: &[usize],
-    limits: &ImportLimits,
-) -> Result<usize, ImportError> {
+pub fn checked_volume(name: &str, dims: &[usize], limits: &ImportLimits) -> Result<usize, FileError> {
     let limit = limits.tensor_elements_max;
     // Also rejects an empty tensor whose other dimensions overflow.
     dims.iter()
         .try_fold(1usize, |product, size| product.checked_mul((*size).max(1)))
         .filter(|product| *product <= limit)
         .map(|product| if dims.contains(&0) { 0 } else { product })
-        .ok_or_else(|| ImportError::TensorTooLarge { tensor: name.to_owned(), limit })
+        .ok_or_else(|| FileError::TensorTooLarge { tensor: name.to_owned(), limit })
 }
 
 /// Decodes a constant tensor.
 ///
 /// # Errors
-/// Returns an [`ImportError`] for an element type other than plain numbers, a wrong length, or a NaN. Infinity is
+/// Returns an [`FileError`] for an element type other than plain numbers, a wrong length, or a NaN. Infinity is
 /// allowed, because masks use it.
-pub(super) fn constant(tensor: &TensorProto, limits: &ImportLimits) -> Result<Constant, ImportError> {
+pub fn constant(tensor: &TensorProto, limits: &ImportLimits) -> Result<Constant, FileError> {
     let constant = any_constant(tensor, limits)?;
     if constant.elements.iter().any(|element| element.is_nan()) {
-        return Err(ImportError::NotFinite { tensor: tensor.name.clone() });
+        return Err(FileError::NotFinite { tensor: tensor.name.clone() });
     }
     Ok(constant)
 }
 
 /// Decodes a tensor of any plain numeric type. NaN is allowed.
-pub(super) fn any_constant(tensor: &TensorProto, limits: &ImportLimits) -> Result<Constant, ImportError> {
+pub fn any_constant(tensor: &TensorProto, limits: &ImportLimits) -> Result<Constant, FileError> {
     let Some(element_type) = ElementType::of(tensor.data_type) else {
         let element_type = tensor.data_type;
-        return Err(ImportError::UnsupportedElementType { tensor: tensor.name.clone(), element_type });
+        return Err(FileError::UnsupportedElementType { tensor: tensor.name.clone(), element_type });
     };
     let (shape, expected) = dims_or_empty(tensor, limits)?;
-    let wrong_length = |found| ImportError::WrongLength { tensor: tensor.name.clone(), expected, found };
+    let wrong_length = |found| FileError::WrongLength { tensor: tensor.name.clone(), expected, found };
     let elements = if tensor.raw_data.is_empty() {
         listed(tensor)
     } else {
@@ -199,12 +198,8 @@ fn brain(bits: u16) -> f64 {
 }
 
 /// Checks that no element is NaN or infinite.
-pub(super) fn expect_finite(name: &str, mut elements: impl Iterator<Item = f32>) -> Result<(), ImportError> {
-    if elements.all(f32::is_finite) {
-        Ok(())
-    } else {
-        Err(ImportError::NotFinite { tensor: name.to_owned() })
-    }
+pub fn expect_finite(name: &str, mut elements: impl Iterator<Item = f32>) -> Result<(), FileError> {
+    if elements.all(f32::is_finite) { Ok(()) } else { Err(FileError::NotFinite { tensor: name.to_owned() }) }
 }
 
 #[cfg(test)]
