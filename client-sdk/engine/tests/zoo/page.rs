@@ -60,13 +60,12 @@ const NOTES: &str = "\n\
     \n\
     *Differs*: the engine trains something other than the module. Reasons found so far:\n\
     \n\
-    - llama: the exporter computes the tables of its rotary positions, and stores them as tensors like weights;\n\
     - depthwise: it writes a group normalisation as an instance normalisation with a scale and a bias of its own;\n\
     - gpt_neox: it merges layer normalisations that are equal before training and read the same tensor;\n\
     - albert: its layers share tensors whose elements are equal before training. The engine gives each layer its own,\n\
     and a remark says how to keep them shared;\n\
     - keras_batch_normalization: Keras writes the normalisation as arithmetic with its running statistics;\n\
-    - bloom: its exporter stores the slopes of the attention like a weight; that may not be all.\n";
+    - bloom: its table of words is also its last weight. The exporter stores it twice, the second time transposed.\n";
 
 fn is_read(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Trains(_) | Outcome::Removed(_) | Outcome::Differs(_))

@@ -116,6 +116,49 @@ fn masks_and_what_feeds_settings_are_part_of_the_graph() {
 }
 
 #[test]
+fn tables_of_positions_are_not_trained_but_stay_in_their_place() {
+    // Rotations of queries by their positions, and biases of the attention that grow with the distance.
+    let angles: Vec<f32> = (0..24).map(|at| at as f32 * 0.4).collect();
+    let of_angles = |of: fn(f32) -> f32| angles.iter().map(|angle| of(*angle)).collect::<Vec<f32>>();
+    let distances: Vec<f32> = (0..24).map(|at| (at / 8 + 1) as f32 * (at % 8) as f32 * 0.5).collect();
+    let model = changed(|graph| {
+        graph.initializer.extend([
+            floats("cosines", &[8, 3], &of_angles(f32::cos)),
+            floats("sines", &[8, 3], &of_angles(f32::sin)),
+            floats("distances", &[3, 8], &distances),
+            floats("learned", &[8, 3], &of_angles(|angle| (angle * angle).sin())),
+        ]);
+        let mut nodes =
+            vec![node("Transpose", &["distances"], "across", vec![integer_list("perm", &[1, 0])])];
+        let mut sum = "across".to_owned();
+        for (number, table) in ["cosines", "sines", "learned"].iter().enumerate() {
+            let next = format!("sum_{number}");
+            nodes.push(node("Mul", &[&sum, table], &next, vec![]));
+            sum = next;
+        }
+        nodes.push(node("ReduceSum", &[&sum], "factor", vec![integer("keepdims", 0)]));
+        nodes.push(node("Mul", &["layer_1.sum", "factor"], "scaled", vec![]));
+        graph.node.splice(1..1, nodes);
+        let next = graph.node.iter_mut().find(|node| node.output == ["layer_1.activated"]).unwrap();
+        next.input[0] = "scaled".into();
+    });
+    let file = import(&model).unwrap();
+    let expected = [
+        ("cosines", ParameterKind::Constant),
+        ("sines", ParameterKind::Constant),
+        ("distances", ParameterKind::Constant),
+        ("learned", ParameterKind::Trained),
+    ];
+    assert_eq!(kinds(&file)[4..], expected);
+    assert_eq!(words(&file), [("positions", "cosines"), ("positions", "sines"), ("positions", "distances")]);
+    let file = read(&with_metadata(&model, "folkmoot.weights", "explicit")).unwrap();
+    assert!(
+        file.remarks().is_empty()
+            && kinds(&file)[4..].iter().all(|(_, kind)| *kind == ParameterKind::Trained)
+    );
+}
+
+#[test]
 fn branches_read_weights_and_settings_too() {
     let model = changed(|graph| {
         graph.initializer.extend([

@@ -1,6 +1,10 @@
 //! Chooses the weights among the initializers of any file.
 
+use std::collections::BTreeSet;
+
+use super::positions::positions;
 use super::removed::removed_tensors;
+use super::slot::by_operator;
 use super::{Metadata, Remark, Slot, Uses, known_values};
 use crate::attributes::node_name;
 use crate::initializer::{Content, FrozenCount, Initializer, parameter_shape};
@@ -24,6 +28,13 @@ pub(crate) fn weights(
 ) -> Result<(Vec<Initializer>, Vec<Remark>), ImportError> {
     let (uses, metadata, known) = (Uses::new(proto), Metadata::read(bytes)?, known_values(proto));
     let read = operators::names_read(&proto.node);
+    let is_of_no_layer = |name: &str| {
+        uses.of(name).iter().all(|one| !by_operator(uses.node(one.node), one.position).is_of_layer())
+    };
+    let tables = match metadata.is_explicit {
+        true => BTreeSet::new(),
+        false => positions(proto, bytes, &chunks, is_of_no_layer),
+    };
     let mut count = FrozenCount::new(limits);
     let (mut initializers, mut remarks) = (Vec::new(), Vec::new());
     for (tensor, chunks) in proto.initializer.iter().zip(chunks) {
@@ -39,7 +50,12 @@ pub(crate) fn weights(
         }
         let elements = tensor::volume_of(tensor, limits)?;
         let is_mask = || is_mask(bytes, &chunks);
-        match treatment(tensor, elements, is_mask, &uses, &metadata, known.contains(name)) {
+        let kind = match (known.contains(name), tables.contains(name)) {
+            (true, _) => Treatment::Known(Remark::Setting { tensor: name.to_owned() }),
+            (false, true) => Treatment::Constant(Remark::Positions { tensor: name.to_owned() }),
+            (false, false) => treatment(tensor, elements, is_mask, &uses, &metadata),
+        };
+        match kind {
             Treatment::Known(remark) => {
                 // Settings that no node computes with are never mistaken for weights.
                 let is_obvious = uses.is_only_setting(name);
@@ -47,14 +63,14 @@ pub(crate) fn weights(
                 initializers.push(count.constant(tensor, limits)?);
             }
             // A single number of another precision is a constant of the graph.
-            Treatment::Constant if tensor.data_type != FLOAT => {
+            Treatment::Constant(_) if tensor.data_type != FLOAT => {
                 initializers.push(count.constant(tensor, limits)?);
             }
             kind => {
                 let shape = parameter_shape(tensor, bytes, &chunks, limits)?;
                 let kind = match kind {
-                    Treatment::Constant => {
-                        remarks.push(Remark::OneElement { tensor: name.to_owned() });
+                    Treatment::Constant(remark) => {
+                        remarks.push(remark);
                         ParameterKind::Constant
                     }
                     kind => {
@@ -109,12 +125,12 @@ enum Treatment {
     /// A weight only because of its name: it has one element, and no layer reads it.
     Named,
     /// Part of the weights, but not trained unless a plan says so.
-    Constant,
+    Constant(Remark),
     /// Part of the graph, because it must be known at import or cannot be a weight.
     Known(Remark),
 }
 
-/// Decides how to treat a float initializer.
+/// Decides how to treat a float initializer that neither must be known at import nor is a table of positions.
 ///
 /// `elements` is the number of its elements; `is_mask` says whether all of them are 0, 1 or infinite, and one is
 /// infinite.
@@ -124,19 +140,15 @@ fn treatment(
     is_mask: impl FnOnce() -> bool,
     uses: &Uses<'_>,
     metadata: &Metadata,
-    is_known: bool,
 ) -> Treatment {
     let name = || tensor.name.clone();
     let is_of_layer = uses.of(&tensor.name).iter().any(|one| one.slot.is_of_layer());
-    if is_known {
-        return Treatment::Known(Remark::Setting { tensor: name() });
-    }
     if !is_of_layer && is_mask() {
         return Treatment::Known(Remark::Infinite { tensor: name() });
     }
     match elements == 1 && !is_of_layer && !metadata.is_explicit {
         true if is_named_like_a_weight(&tensor.name) => Treatment::Named,
-        true => Treatment::Constant,
+        true => Treatment::Constant(Remark::OneElement { tensor: name() }),
         false => Treatment::Weight,
     }
 }

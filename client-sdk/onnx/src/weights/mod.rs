@@ -10,6 +10,7 @@ mod known;
 mod metadata;
 #[cfg(any(test, not(feature = "complete")))]
 mod obvious;
+mod positions;
 mod remark;
 #[cfg(feature = "complete")]
 mod removed;

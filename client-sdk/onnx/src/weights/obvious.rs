@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::positions::positions;
 use super::slot::by_operator;
 use super::{Metadata, Remark, Slot, known_values};
 use crate::initializer::{Content, FrozenCount, Initializer, parameter_shape};
@@ -18,7 +19,7 @@ use crate::{Chunks, ImportError, ImportLimits};
 ///
 /// # Errors
 /// Returns [`ImportError::NotObvious`] for a tensor whose treatment needs a decision: a number that no layer reads as a
-/// weight, a setting, a tensor that several nodes read, an infinite element, or a weight of another type. Returns other
+/// weight, a setting, a tensor that several nodes read, a table of positions, an infinite element, or a weight of another type. Returns other
 /// errors as the complete importer.
 pub(crate) fn weights(
     proto: &GraphProto,
@@ -27,6 +28,11 @@ pub(crate) fn weights(
     limits: &ImportLimits,
 ) -> Result<(Vec<Initializer>, Vec<Remark>), ImportError> {
     let (metadata, known, uses) = (Metadata::read(bytes)?, known_values(proto), uses(proto));
+    let is_of_no_layer = |name: &str| {
+        let mut slots = uses.get(name).into_iter().flatten();
+        slots.all(|slot| slot.is_none_or(|slot| !slot.is_of_layer()))
+    };
+    let tables = positions(proto, bytes, &chunks, is_of_no_layer);
     let mut count = FrozenCount::new(limits);
     let mut initializers = Vec::new();
     for (tensor, chunks) in proto.initializer.iter().zip(chunks) {
@@ -40,6 +46,7 @@ pub(crate) fn weights(
             _ if is_integer => slots.iter().all(|slot| *slot == Some(Slot::Other)),
             [] => true,
             _ if metadata.is_explicit => true,
+            _ if tables.contains(name) => false,
             [Some(slot)] => slot.is_of_layer() || tensor.dims.iter().any(|size| *size > 1),
             _ => false,
         };

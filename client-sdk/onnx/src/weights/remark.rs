@@ -20,6 +20,12 @@ pub enum Remark {
         /// The tensor.
         tensor: String,
     },
+    /// A float initializer whose elements are positions: numbers with equal steps, or cosines and sines. It is not trained
+    /// by default.
+    Positions {
+        /// The tensor.
+        tensor: String,
+    },
     /// A float initializer from which a shape or an index is computed. It cannot be trained.
     Setting {
         /// The tensor.
@@ -73,6 +79,7 @@ impl Remark {
         match self {
             Self::OneElement { tensor }
             | Self::NamedWeight { tensor }
+            | Self::Positions { tensor }
             | Self::Setting { tensor }
             | Self::Infinite { tensor }
             | Self::Separated { tensor, .. }
@@ -88,6 +95,7 @@ impl Remark {
         match self {
             Self::OneElement { .. } => "one_element",
             Self::NamedWeight { .. } => "named_weight",
+            Self::Positions { .. } => "positions",
             Self::Setting { .. } => "setting",
             Self::Infinite { .. } => "infinite",
             Self::Separated { .. } => "separated",
@@ -111,6 +119,11 @@ impl fmt::Display for Remark {
                 formatter,
                 "{tensor} is trained because of its name, although it has one element, and no layer reads it as a weight or \
                  a bias. If it is a constant, add its name to `frozen` in the plan"
+            ),
+            Self::Positions { tensor } => write!(
+                formatter,
+                "{tensor} is not trained: its elements are positions, which are numbers with equal steps, or cosines and sines \
+                 of the same angles. To train it, add its name to `trained` in the plan"
             ),
             Self::Setting { tensor } => write!(
                 formatter,
