@@ -60,8 +60,7 @@ const NOTES: &str = "\n\
     \n\
     *Differs*: the engine trains something other than the module. Reasons found so far:\n\
     \n\
-    - depthwise: it writes a group normalisation as an instance normalisation with a scale and a bias of its own;\n\
-    - gpt_neox: it merges layer normalisations that are equal before training and read the same tensor;\n\
+    - gpt_neox: its exporter merges layer normalisations that are equal before training and read the same tensor;\n\
     - albert: its layers share tensors whose elements are equal before training. The engine gives each layer its own,\n\
     and a remark says how to keep them shared;\n\
     - keras_batch_normalization: Keras writes the normalisation as arithmetic with its running statistics;\n\

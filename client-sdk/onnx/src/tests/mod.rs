@@ -2,6 +2,7 @@
 
 mod composed;
 mod encodings;
+mod exporters;
 mod families;
 mod hostile;
 mod modes;

@@ -5,7 +5,7 @@ use super::*;
 use crate::ParameterKind;
 use crate::proto::data_type::{DOUBLE, UINT8};
 
-fn kinds(file: &ModelFile) -> Vec<(&str, ParameterKind)> {
+pub(super) fn kinds(file: &ModelFile) -> Vec<(&str, ParameterKind)> {
     file.parameters().iter().map(|one| (one.name.as_str(), one.kind)).collect()
 }
 
@@ -13,18 +13,18 @@ fn names(file: &ModelFile) -> Vec<&str> {
     file.parameters().iter().map(|one| one.name.as_str()).collect()
 }
 
-fn words(file: &ModelFile) -> Vec<(&str, &str)> {
+pub(super) fn words(file: &ModelFile) -> Vec<(&str, &str)> {
     file.remarks().iter().map(|remark| (remark.kind(), remark.tensor())).collect()
 }
 
 /// Adds an entry to the file's metadata.
-fn with_metadata(model: &ModelProto, key: &str, value: &str) -> Vec<u8> {
+pub(super) fn with_metadata(model: &ModelProto, key: &str, value: &str) -> Vec<u8> {
     let text = |number: u8, text: &str| [&[number << 3 | 2, text.len() as u8][..], text.as_bytes()].concat();
     let entry = [text(1, key), text(2, value)].concat();
     [model.encode_to_vec(), vec![14 << 3 | 2, entry.len() as u8], entry].concat()
 }
 
-fn read(bytes: &[u8]) -> Result<ModelFile, ImportError> {
+pub(super) fn read(bytes: &[u8]) -> Result<ModelFile, ImportError> {
     ModelFile::read(bytes, &ImportLimits::default())
 }
 
@@ -113,49 +113,6 @@ fn masks_and_what_feeds_settings_are_part_of_the_graph() {
     let file = import(&model).unwrap();
     assert_eq!(names(&file), ["layer_1.weight", "layer_1.bias", "layer_2.weight", "layer_2.bias"]);
     assert_eq!(words(&file), [("infinite", "mask"), ("setting", "size"), ("setting", "rows")]);
-}
-
-#[test]
-fn tables_of_positions_are_not_trained_but_stay_in_their_place() {
-    // Rotations of queries by their positions, and biases of the attention that grow with the distance.
-    let angles: Vec<f32> = (0..24).map(|at| at as f32 * 0.4).collect();
-    let of_angles = |of: fn(f32) -> f32| angles.iter().map(|angle| of(*angle)).collect::<Vec<f32>>();
-    let distances: Vec<f32> = (0..24).map(|at| (at / 8 + 1) as f32 * (at % 8) as f32 * 0.5).collect();
-    let model = changed(|graph| {
-        graph.initializer.extend([
-            floats("cosines", &[8, 3], &of_angles(f32::cos)),
-            floats("sines", &[8, 3], &of_angles(f32::sin)),
-            floats("distances", &[3, 8], &distances),
-            floats("learned", &[8, 3], &of_angles(|angle| (angle * angle).sin())),
-        ]);
-        let mut nodes =
-            vec![node("Transpose", &["distances"], "across", vec![integer_list("perm", &[1, 0])])];
-        let mut sum = "across".to_owned();
-        for (number, table) in ["cosines", "sines", "learned"].iter().enumerate() {
-            let next = format!("sum_{number}");
-            nodes.push(node("Mul", &[&sum, table], &next, vec![]));
-            sum = next;
-        }
-        nodes.push(node("ReduceSum", &[&sum], "factor", vec![integer("keepdims", 0)]));
-        nodes.push(node("Mul", &["layer_1.sum", "factor"], "scaled", vec![]));
-        graph.node.splice(1..1, nodes);
-        let next = graph.node.iter_mut().find(|node| node.output == ["layer_1.activated"]).unwrap();
-        next.input[0] = "scaled".into();
-    });
-    let file = import(&model).unwrap();
-    let expected = [
-        ("cosines", ParameterKind::Constant),
-        ("sines", ParameterKind::Constant),
-        ("distances", ParameterKind::Constant),
-        ("learned", ParameterKind::Trained),
-    ];
-    assert_eq!(kinds(&file)[4..], expected);
-    assert_eq!(words(&file), [("positions", "cosines"), ("positions", "sines"), ("positions", "distances")]);
-    let file = read(&with_metadata(&model, "folkmoot.weights", "explicit")).unwrap();
-    assert!(
-        file.remarks().is_empty()
-            && kinds(&file)[4..].iter().all(|(_, kind)| *kind == ParameterKind::Trained)
-    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::normalization::neutral;
 use super::positions::positions;
 use super::removed::removed_tensors;
 use super::slot::by_operator;
@@ -50,10 +51,14 @@ pub(crate) fn weights(
         }
         let elements = tensor::volume_of(tensor, limits)?;
         let is_mask = || is_mask(bytes, &chunks);
-        let kind = match (known.contains(name), tables.contains(name)) {
-            (true, _) => Treatment::Known(Remark::Setting { tensor: name.to_owned() }),
-            (false, true) => Treatment::Constant(Remark::Positions { tensor: name.to_owned() }),
-            (false, false) => treatment(tensor, elements, is_mask, &uses, &metadata),
+        let neutral = neutral(&uses, name)
+            .filter(|one| !metadata.is_explicit && all_are(one.element, bytes, &chunks))
+            .map(|one| Remark::Neutral { tensor: name.to_owned(), node: one.node });
+        let kind = match neutral {
+            _ if known.contains(name) => Treatment::Known(Remark::Setting { tensor: name.to_owned() }),
+            _ if tables.contains(name) => Treatment::Constant(Remark::Positions { tensor: name.to_owned() }),
+            Some(remark) => Treatment::Constant(remark),
+            None => treatment(tensor, elements, is_mask, &uses, &metadata),
         };
         match kind {
             Treatment::Known(remark) => {
@@ -88,6 +93,11 @@ pub(crate) fn weights(
     remarks.extend(uses.constant_weights());
     remarks.extend(removed_tensors(bytes)?);
     Ok((initializers, remarks))
+}
+
+/// Returns whether all elements are this number.
+fn all_are(number: f32, bytes: &[u8], chunks: &Chunks) -> bool {
+    elements(bytes, chunks).all(|element| element == number)
 }
 
 /// Returns whether all elements are 0, 1 or infinite, and one is infinite.

@@ -8,6 +8,8 @@
 mod choose;
 mod known;
 mod metadata;
+#[cfg(feature = "complete")]
+mod normalization;
 #[cfg(any(test, not(feature = "complete")))]
 mod obvious;
 mod positions;

@@ -65,13 +65,14 @@ pub(crate) fn weights(
     Ok((initializers, Vec::new()))
 }
 
-/// Returns the roles in which nodes read each value. `None` stands for a node that gives the value another name.
+/// Returns the roles in which nodes read each value. `None` stands for a node that gives the value another name, or that may
+/// be a part of a group normalisation.
 fn uses(proto: &GraphProto) -> BTreeMap<&str, Vec<Option<Slot>>> {
     let mut uses: BTreeMap<&str, Vec<Option<Slot>>> = BTreeMap::new();
     for node in with_branches(&proto.node) {
-        let renames = node.op_type == "Identity";
+        let is_decided = !matches!(node.op_type.as_str(), "Identity" | "InstanceNormalization");
         for (position, name) in node.input.iter().enumerate() {
-            let slot = Some(by_operator(node, position)).filter(|_| !renames);
+            let slot = Some(by_operator(node, position)).filter(|_| is_decided);
             uses.entry(name).or_default().push(slot);
         }
     }

@@ -26,6 +26,14 @@ pub enum Remark {
         /// The tensor.
         tensor: String,
     },
+    /// The scale of ones or the bias of zeros of an `InstanceNormalization` that is a part of a group normalisation. It is
+    /// not trained by default.
+    Neutral {
+        /// The tensor.
+        tensor: String,
+        /// The node that reads the scale of the group normalisation.
+        node: String,
+    },
     /// A float initializer from which a shape or an index is computed. It cannot be trained.
     Setting {
         /// The tensor.
@@ -80,6 +88,7 @@ impl Remark {
             Self::OneElement { tensor }
             | Self::NamedWeight { tensor }
             | Self::Positions { tensor }
+            | Self::Neutral { tensor, .. }
             | Self::Setting { tensor }
             | Self::Infinite { tensor }
             | Self::Separated { tensor, .. }
@@ -96,6 +105,7 @@ impl Remark {
             Self::OneElement { .. } => "one_element",
             Self::NamedWeight { .. } => "named_weight",
             Self::Positions { .. } => "positions",
+            Self::Neutral { .. } => "neutral",
             Self::Setting { .. } => "setting",
             Self::Infinite { .. } => "infinite",
             Self::Separated { .. } => "separated",
@@ -124,6 +134,11 @@ impl fmt::Display for Remark {
                 formatter,
                 "{tensor} is not trained: its elements are positions, which are numbers with equal steps, or cosines and sines \
                  of the same angles. To train it, add its name to `trained` in the plan"
+            ),
+            Self::Neutral { tensor, node } => write!(
+                formatter,
+                "{tensor} is not trained: it is a constant of a group normalisation, whose own scale node {node} reads. To \
+                 train it, add its name to `trained` in the plan"
             ),
             Self::Setting { tensor } => write!(
                 formatter,

@@ -82,6 +82,19 @@ impl<'a> Uses<'a> {
         &self.nodes[index]
     }
 
+    /// Returns the node that reads a value, if there is only one.
+    pub(crate) fn only_reader(&self, value: &str) -> Option<&'a NodeProto> {
+        match self.readers.get(value).map(Vec::as_slice) {
+            Some([index]) => Some(self.node(*index)),
+            _ => None,
+        }
+    }
+
+    /// Returns whether a value is an initializer, perhaps in another shape or type.
+    pub(crate) fn is_stored(&self, value: &'a str) -> bool {
+        self.uses.contains_key(self.origin(value))
+    }
+
     /// Returns the initializer that is the weight of the layer whose result, behind any number of other operators,
     /// reaches this use, and the position of the layer's node. For the bias of a layer, that is the layer itself.
     pub(crate) fn layer_before(&self, one: Use) -> Option<(&'a str, usize)> {
