@@ -61,8 +61,6 @@ const NOTES: &str = "\n\
     *Differs*: the engine trains something other than the module. Reasons found so far:\n\
     \n\
     - gpt_neox: its exporter merges layer normalisations that are equal before training and read the same tensor;\n\
-    - albert: its layers share tensors whose elements are equal before training. The engine gives each layer its own,\n\
-    and a remark says how to keep them shared;\n\
     - keras_batch_normalization: Keras writes the normalisation as arithmetic with its running statistics;\n\
     - bloom: its table of words is also its last weight. The exporter stores it twice, the second time transposed.\n";
 

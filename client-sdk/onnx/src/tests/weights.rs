@@ -333,6 +333,39 @@ fn what_is_really_shared_stays_shared() {
 }
 
 #[test]
+fn a_normalization_behind_a_residual_connection_is_shared_with_the_layer_before_it() {
+    // One block, applied twice: it adds its layer's result to its input, and normalizes the sum.
+    let model = changed(|graph| {
+        *graph = merged().graph.unwrap();
+        let layer = |weight: &str, input: &str, output: &str| {
+            node("Gemm", &[input, &format!("{weight}.weight"), &format!("{weight}.bias")], output, vec![])
+        };
+        let norm = |input: &str, output: &str| {
+            node("LayerNormalization", &[input, "n.weight", "n.bias"], output, vec![])
+        };
+        graph.initializer.extend([
+            floats("b.bias", &[2], &[0.0; 2]),
+            floats("c.bias", &[2], &[0.0; 2]),
+            floats("n.bias", &[2], &[0.0; 2]),
+        ]);
+        graph.node = vec![
+            layer("a", "input", "a"),
+            layer("b", "a", "b_1"),
+            node("Add", &["a", "b_1"], "sum_1", vec![]),
+            norm("sum_1", "n_1"),
+            layer("b", "n_1", "b_2"),
+            node("Add", &["n_1", "b_2"], "sum_2", vec![]),
+            norm("sum_2", "n_2"),
+            layer("c", "n_2", "logits"),
+        ];
+    });
+    let file = import(&model).unwrap();
+    assert_eq!(names(&file).len(), 8, "{:?}", names(&file));
+    let shared = ["n.weight", "b.weight", "b.bias", "n.bias"].map(|name| ("shared", name));
+    assert_eq!(words(&file), shared);
+}
+
+#[test]
 fn separate_tensors_count_against_the_limit() {
     let limits = ImportLimits { parameters_max: 20, ..ImportLimits::default() };
     let error = ModelFile::read(&merged().encode_to_vec(), &limits).unwrap_err();

@@ -96,7 +96,8 @@ impl<'a> Uses<'a> {
     }
 
     /// Returns the initializer that is the weight of the layer whose result, behind any number of other operators,
-    /// reaches this use, and the position of the layer's node. For the bias of a layer, that is the layer itself.
+    /// reaches this use, and the position of the layer's node. For the bias of a layer, that is the layer itself. Where
+    /// several values meet, the search follows the one that is computed last: the others are from earlier blocks.
     pub(crate) fn layer_before(&self, one: Use) -> Option<(&'a str, usize)> {
         let mut index = one.node;
         for _ in 0..STEPS_MAX {
@@ -108,7 +109,8 @@ impl<'a> Uses<'a> {
                 let is_earlier = self.producers.get(name.as_str()).is_some_and(|at| *at < index);
                 is_earlier && !self.uses.contains_key(self.origin(name))
             };
-            index = self.producers[node.input.iter().take(INPUTS_SEEN).find(computed)?.as_str()];
+            let before = node.input.iter().take(INPUTS_SEEN).filter(computed);
+            index = before.map(|name| self.producers[name.as_str()]).max()?;
         }
         None
     }
