@@ -20,12 +20,13 @@ pub fn render(exports: &Exports, table: &Table) -> String {
         let outcomes: Vec<&Outcome> = table.values().filter_map(|outcomes| outcomes.get(exporter)).collect();
         let count = |is_one: fn(&Outcome) -> bool| outcomes.iter().filter(|outcome| is_one(outcome)).count();
         page += &format!(
-            "| `{exporter}`: {description} | {} | {} | {} | {} | {} | {} |\n",
+            "| `{exporter}`: {description} | {} | {} | {} | {} | {} | {} | {} |\n",
             outcomes.len(),
             count(|outcome| !matches!(outcome, Outcome::NotExported(_))),
             count(is_read),
             count(|outcome| matches!(outcome, Outcome::Trains(_))),
             count(|outcome| matches!(outcome, Outcome::Removed(_))),
+            count(|outcome| matches!(outcome, Outcome::Said(_))),
             count(|outcome| matches!(outcome, Outcome::Differs(_))),
         );
     }
@@ -49,8 +50,8 @@ const INTRODUCTION: &str = "# Models of other people's making\n\
     to the loss and to the movement. `client-sdk/engine/tests/zoo.rs` generates this page;\n\
     [its README](../tests/engine/zoo/README.md) describes the comparison.\n\
     \n\
-    | exporter | models | exported | the engine reads | train | removed | differ |\n\
-    |---|---|---|---|---|---|---|\n";
+    | exporter | models | exported | the engine reads | train | removed | said | differ |\n\
+    |---|---|---|---|---|---|---|---|\n";
 
 const NOTES: &str = "\n\
     *Removed*: PyTorch's default exporter merges a batch normalisation into the layer before it, even if the module is in\n\
@@ -58,14 +59,16 @@ const NOTES: &str = "\n\
     `folkmoot engine inspect` and `folkmoot engine check` say so. Export such a model with `optimize=False` or with\n\
     `folkmoot.export.to_onnx`.\n\
     \n\
-    *Differs*: the engine trains something other than the module. Reasons found so far:\n\
+    *Said*: the exporter wrote something other than the module, and a remark says what, and what to change:\n\
     \n\
-    - gpt_neox: its exporter merges layer normalisations that are equal before training and read the same tensor;\n\
-    - keras_batch_normalization: Keras writes the normalisation as arithmetic with its running statistics;\n\
-    - bloom: its table of words is also its last weight. The exporter stores it twice, the second time transposed.\n";
+    - gpt_neox: the exporter merges layer normalisations that are equal before training and read the same tensor;\n\
+    - bloom: its table of words is also its last weight. The exporter stores it twice, the second time transposed;\n\
+    - keras_batch_normalization: Keras writes the normalisation as arithmetic with its running statistics.\n\
+    \n\
+    *Differs*: the engine trains something other than the module, and no remark says so.\n";
 
 fn is_read(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Trains(_) | Outcome::Removed(_) | Outcome::Differs(_))
+    matches!(outcome, Outcome::Trains(_) | Outcome::Removed(_) | Outcome::Said(_) | Outcome::Differs(_))
 }
 
 /// Returns the result, and the largest difference, as text.
@@ -74,6 +77,7 @@ fn cells(outcome: &Outcome) -> (String, String) {
     match outcome {
         Outcome::Trains(difference) => ("trains".to_owned(), format!("{difference:.1e}")),
         Outcome::Removed(difference) => ("removed".to_owned(), format!("{difference:.1e}")),
+        Outcome::Said(difference) => ("said".to_owned(), format!("{difference:.1e}")),
         Outcome::Differs(difference) => ("**differs**".to_owned(), format!("{difference:.1e}")),
         Outcome::Refused(error) => (format!("refused: {}", escaped(error)), String::new()),
         Outcome::NotExported(error) => (format!("not exported: {}", escaped(error)), String::new()),

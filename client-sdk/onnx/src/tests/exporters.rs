@@ -1,6 +1,6 @@
 //! Tests of what exporters write differently from what a module trains.
 
-use super::weights::{kinds, read, with_metadata, words};
+use super::weights::{kinds, merged, read, with_metadata, words};
 use super::*;
 use crate::ParameterKind;
 
@@ -101,4 +101,73 @@ fn only_the_scale_and_the_bias_of_the_channels_are_trained_in_a_group_normalizat
     graph.node[4].input[1] = "factor".into();
     let file = import(&model).unwrap();
     assert_eq!(kinds(&file)[..2], [("ones", constant), ("ones@scaling", trained)]);
+}
+
+#[test]
+fn normalizations_that_an_exporter_merged_are_reported() {
+    let numbered = |names: [&str; 2], scale: &[f32]| {
+        let mut model = merged();
+        let graph = model.graph.as_mut().unwrap();
+        (graph.node[1].name, graph.node[3].name) = (names[0].into(), names[1].into());
+        graph.initializer[2] = floats("n.weight", &[2], scale);
+        let file = import(&model).unwrap();
+        let merged = file.remarks().iter().filter(|remark| remark.kind() == "merged");
+        merged.map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let said = numbered(["node_layer_norm", "node_layer_norm_2"], &[1.0; 2]);
+    assert_eq!(said.len(), 1);
+    assert!(
+        said[0].starts_with("n.weight may stand for several normalisations: between node_layer_norm and"),
+        "{said:?}"
+    );
+    let none: [&str; 0] = [];
+    assert_eq!(numbered(["node_layer_norm", "node_layer_norm_1"], &[1.0; 2]), none);
+    assert_eq!(numbered(["node_layer_norm", "node_layer_norm_x"], &[1.0; 2]), none);
+    // Normalizations with other weights were not equal.
+    assert_eq!(numbered(["node_layer_norm", "node_layer_norm_2"], &[1.0, 2.0]), none);
+}
+
+#[test]
+fn a_batch_normalization_that_is_written_as_arithmetic_is_reported() {
+    let with = |sizes: [i64; 3]| {
+        changed(|graph| {
+            let [mean, scale, shift] = sizes.map(|size| floats("", &[1, size], &vec![0.5; size as usize]));
+            let tensors = [("mean", mean), ("scale", scale), ("shift", shift)];
+            graph
+                .initializer
+                .extend(tensors.map(|(name, tensor)| TensorProto { name: name.into(), ..tensor }));
+            graph.node.splice(
+                1..1,
+                [
+                    node("Sub", &["layer_1.sum", "mean"], "difference", vec![]),
+                    node("Mul", &["difference", "scale"], "product", vec![]),
+                    node("Add", &["product", "shift"], "normalized", vec![]),
+                ],
+            );
+            graph.node[4].input[0] = "normalized".into();
+        })
+    };
+    assert_eq!(words(&import(&with([3, 3, 3])).unwrap()), [("running_statistics", "mean")]);
+    let others = import(&with([3, 3, 1])).unwrap();
+    assert!(words(&others).iter().all(|(kind, _)| *kind != "running_statistics"), "{:?}", words(&others));
+}
+
+#[test]
+fn a_weight_that_is_stored_twice_is_reported() {
+    let tied = |last: &[f32]| {
+        changed(|graph| {
+            graph.initializer = vec![
+                floats("table", &[3, 2], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
+                floats("first", &[2, 2], &[1.0, 2.0, 3.0, 4.0]),
+                floats("last", &[2, 3], last),
+            ];
+            graph.node = vec![
+                node("MatMul", &["input", "first"], "hidden", vec![]),
+                node("MatMul", &["hidden", "last"], "scores", vec![]),
+                node("MatMul", &["scores", "table"], "logits", vec![]),
+            ];
+        })
+    };
+    assert_eq!(words(&import(&tied(&[1.0, 3.0, 5.0, 2.0, 4.0, 6.0])).unwrap()), [("copied", "last")]);
+    assert_eq!(words(&import(&tied(&[1.0, 3.0, 5.0, 2.0, 4.0, 7.0])).unwrap()), []);
 }

@@ -160,7 +160,7 @@ fn a_quantized_weight_is_reported_once_and_its_scale_not_at_all() {
 
 /// Three layers of equal width with normalizations behind the first two. All biases are one tensor, and so are the
 /// scales.
-fn merged() -> ModelProto {
+pub(super) fn merged() -> ModelProto {
     changed(|graph| {
         let square = |name: &str, shift: f32| {
             let elements: Vec<f32> = (0..4).map(|index| index as f32 * 0.5 - shift).collect();

@@ -1,8 +1,9 @@
 //! Chooses the weights among the initializers of any file.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::normalization::neutral;
+use super::copied::copied;
+use super::normalization::{merged, neutral, running_statistics};
 use super::positions::positions;
 use super::removed::removed_tensors;
 use super::slot::by_operator;
@@ -35,6 +36,10 @@ pub(crate) fn weights(
     let tables = match metadata.is_explicit {
         true => BTreeSet::new(),
         false => positions(proto, bytes, &chunks, is_of_no_layer),
+    };
+    let said = match metadata.is_explicit {
+        true => Vec::new(),
+        false => of_exporters(proto, bytes, &chunks, &uses),
     };
     let mut count = FrozenCount::new(limits);
     let (mut initializers, mut remarks) = (Vec::new(), Vec::new());
@@ -92,7 +97,25 @@ pub(crate) fn weights(
     }
     remarks.extend(uses.constant_weights());
     remarks.extend(removed_tensors(bytes)?);
+    remarks.extend(said);
     Ok((initializers, remarks))
+}
+
+/// Returns remarks about what exporters write differently from what the module trains.
+fn of_exporters(proto: &GraphProto, bytes: &[u8], chunks: &[Chunks], uses: &Uses<'_>) -> Vec<Remark> {
+    let tensors = proto.initializer.iter().zip(chunks);
+    let by_name: BTreeMap<&str, &Chunks> =
+        tensors.map(|(tensor, chunks)| (tensor.name.as_str(), chunks)).collect();
+    let is_uniform = |name: &str| {
+        by_name.get(name).is_some_and(|chunks| {
+            let first = elements(bytes, chunks).next();
+            first.is_some_and(|first| all_are(first, bytes, chunks))
+        })
+    };
+    let mut remarks = merged(&proto.node, is_uniform);
+    remarks.extend(running_statistics(&proto.node, uses));
+    remarks.extend(copied(proto, bytes, chunks));
+    remarks
 }
 
 /// Returns whether all elements are this number.

@@ -6,6 +6,8 @@
 
 #[cfg(feature = "complete")]
 mod choose;
+#[cfg(feature = "complete")]
+mod copied;
 mod known;
 mod metadata;
 #[cfg(feature = "complete")]

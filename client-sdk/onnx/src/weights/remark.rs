@@ -79,6 +79,29 @@ pub enum Remark {
         /// The layer.
         node: String,
     },
+    /// The scale of a normalisation that may stand for several, which an exporter merged.
+    Merged {
+        /// The tensor.
+        tensor: String,
+        /// The normalisation.
+        node: String,
+        /// The normalisation with the next number that is in the file.
+        next: String,
+    },
+    /// The running mean of a batch normalisation that an exporter wrote as arithmetic.
+    RunningStatistics {
+        /// The tensor.
+        tensor: String,
+        /// The node that subtracts it.
+        node: String,
+    },
+    /// A weight that is the transpose of another one.
+    Copied {
+        /// The tensor.
+        tensor: String,
+        /// The other weight.
+        of: String,
+    },
 }
 
 impl Remark {
@@ -95,7 +118,10 @@ impl Remark {
             | Self::Shared { tensor, .. }
             | Self::IntegerWeight { tensor, .. }
             | Self::ConstantWeight { tensor, .. }
-            | Self::Removed { tensor, .. } => tensor,
+            | Self::Removed { tensor, .. }
+            | Self::Merged { tensor, .. }
+            | Self::RunningStatistics { tensor, .. }
+            | Self::Copied { tensor, .. } => tensor,
         }
     }
 
@@ -113,6 +139,9 @@ impl Remark {
             Self::IntegerWeight { .. } => "integer_weight",
             Self::ConstantWeight { .. } => "constant_weight",
             Self::Removed { .. } => "removed",
+            Self::Merged { .. } => "merged",
+            Self::RunningStatistics { .. } => "running_statistics",
+            Self::Copied { .. } => "copied",
         }
     }
 }
@@ -177,6 +206,24 @@ impl fmt::Display for Remark {
                 formatter,
                 "{tensor} is trained alone: the exporter merged a batch normalisation into node {node}, or removed its bias \
                  of zeros. To train these too, export with `optimize=False` or with `folkmoot.export.to_onnx`"
+            ),
+            Self::Merged { tensor, node, next } => write!(
+                formatter,
+                "{tensor} may stand for several normalisations: between {node} and {next}, a number is missing. PyTorch's \
+                 default exporter merges normalisations that are equal before training and read the same tensor. To train \
+                 each of them, export with `optimize=False`"
+            ),
+            Self::RunningStatistics { tensor, node } => write!(
+                formatter,
+                "{tensor} is trained like a weight, but seems to be the running mean of a batch normalisation: node {node} \
+                 subtracts it, and a product and a sum follow. Training does not use the statistics of the batch. Export the \
+                 model with BatchNormalization nodes, replace the layer by a layer normalisation, or add these tensors to \
+                 `frozen` in the plan"
+            ),
+            Self::Copied { tensor, of } => write!(
+                formatter,
+                "{tensor} and {of} are trained apart, but one is the transpose of the other: the exporter stored one weight \
+                 twice. To train it as one, export with `optimize=False` or with `folkmoot.export.to_onnx`"
             ),
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Remark, Slot, slot::by_operator};
 use crate::attributes::node_name;
 use crate::operators::{find, is_of_onnx};
-use crate::proto::{FLOAT, GraphProto, NodeProto};
+use crate::proto::{FLOAT, GraphProto, NodeProto, TensorProto};
 
 /// The maximum number of nodes between a tensor's reader and the layer before it.
 const STEPS_MAX: usize = 64;
@@ -34,6 +34,8 @@ pub(crate) struct Uses<'a> {
     uses: BTreeMap<&'a str, Vec<Use>>,
     /// The nodes that read each value.
     readers: BTreeMap<&'a str, Vec<usize>>,
+    /// The initializers by name.
+    stored: BTreeMap<&'a str, &'a TensorProto>,
 }
 
 impl<'a> Uses<'a> {
@@ -46,7 +48,8 @@ impl<'a> Uses<'a> {
             node.input.iter().for_each(|name| readers.entry(name).or_default().push(index));
         }
         let uses = graph.initializer.iter().map(|tensor| (tensor.name.as_str(), Vec::new())).collect();
-        let mut found = Self { nodes, producers, uses, readers };
+        let stored = graph.initializer.iter().map(|tensor| (tensor.name.as_str(), tensor)).collect();
+        let mut found = Self { nodes, producers, uses, readers, stored };
         let mut aliases: BTreeMap<&str, (&str, usize)> = BTreeMap::new();
         for (index, node) in nodes.iter().enumerate() {
             for (position, name) in node.input.iter().enumerate() {
@@ -93,6 +96,11 @@ impl<'a> Uses<'a> {
     /// Returns whether a value is an initializer, perhaps in another shape or type.
     pub(crate) fn is_stored(&self, value: &'a str) -> bool {
         self.uses.contains_key(self.origin(value))
+    }
+
+    /// Returns the initializer that a value is, perhaps in another shape or type.
+    pub(crate) fn stored(&self, value: &'a str) -> Option<&'a TensorProto> {
+        self.stored.get(self.origin(value)).copied()
     }
 
     /// Returns the initializer that is the weight of the layer whose result, behind any number of other operators,
@@ -228,8 +236,7 @@ fn is_scaling(node: &NodeProto, position: usize) -> bool {
 
 /// Returns whether a `Constant` node has a tensor of several floats.
 fn holds_floats(node: &NodeProto) -> bool {
-    let is_matrix = |tensor: &crate::proto::TensorProto| {
-        tensor.data_type == FLOAT && tensor.dims.iter().any(|size| *size > 1)
-    };
+    let is_matrix =
+        |tensor: &TensorProto| tensor.data_type == FLOAT && tensor.dims.iter().any(|size| *size > 1);
     node.attribute.iter().any(|attribute| attribute.t.as_ref().is_some_and(is_matrix))
 }
