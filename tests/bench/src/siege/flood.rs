@@ -41,6 +41,8 @@ const GUESSERS: usize = 100;
 /// The kind of flood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Kind {
+    /// No connection: one thread for each core computes, which shows the effect of a process beside the coordinator
+    Busy,
     /// 5,000 HTTP/2 connections that only answer pings
     Idle,
     /// 1,000 unauthenticated requests with bodies of seven megabytes
@@ -53,11 +55,12 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 4] = [Self::Idle, Self::Bodies, Self::Enrolments, Self::Unread];
+    pub const ALL: [Self; 5] = [Self::Busy, Self::Idle, Self::Bodies, Self::Enrolments, Self::Unread];
 
     /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Busy => "busy",
             Self::Idle => "idle",
             Self::Bodies => "bodies",
             Self::Enrolments => "enrolments",
@@ -91,6 +94,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let mut target = Target::new(arguments)?;
         let mut tasks = JoinSet::new();
         let (alpn, count): (&[u8], usize) = match arguments.kind {
+            Kind::Busy => {
+                compute_on_all_cores();
+                (b"", 0)
+            }
             Kind::Idle => (b"h2", 5_000),
             Kind::Bodies => (b"http/1.1", 1_000),
             Kind::Enrolments => (b"http/1.1", GUESSERS),
@@ -103,6 +110,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             tasks.spawn(async move {
                 // The coordinator is expected to refuse these requests, so ignore errors.
                 let _ = match kind {
+                    Kind::Busy => Ok(()),
                     Kind::Idle => target.idle().await,
                     Kind::Bodies => target.body().await,
                     Kind::Enrolments => target.guess(index).await,
@@ -119,6 +127,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     runtime.shutdown_background();
     println!("{}", serde_json::to_string(&outcome)?);
     Ok(())
+}
+
+/// Keeps all cores busy until the process ends.
+fn compute_on_all_cores() {
+    for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+        std::thread::spawn(|| {
+            for number in 0_u64.. {
+                std::hint::black_box(number);
+            }
+        });
+    }
 }
 
 struct Target {

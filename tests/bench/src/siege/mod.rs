@@ -10,7 +10,11 @@ use std::{
     time::Duration,
 };
 
-use self::{flood::Kind, honest::Cohort, table::Row};
+use self::{
+    flood::Kind,
+    honest::Cohort,
+    table::{Baseline, Row},
+};
 use crate::{Failure, folder::TemporaryFolder, host::Ready, ingest::load, process};
 
 /// The number of honest clients. All of them take part in every round.
@@ -50,7 +54,7 @@ fn besiege(coordinator: &mut Child, arguments: &Arguments) -> Result<(), Failure
         // A warm-up period opens connections and fills caches.
         tokio::time::sleep(Duration::from_secs(2)).await;
         table::print_heading(arguments.json);
-        let mut quiet = None;
+        let mut baseline = Baseline::default();
         for kind in [None].into_iter().chain(Kind::ALL.into_iter().map(Some)).chain([None]) {
             process::forget_peak_memory(coordinator.id())?;
             let attacker = kind.map(|kind| attack(kind, &ready)).transpose()?;
@@ -59,18 +63,18 @@ fn besiege(coordinator: &mut Child, arguments: &Arguments) -> Result<(), Failure
             let seen = cohort.seen()?;
             let held = attacker.map(end).transpose()?;
             let peak_memory = process::peak_memory(coordinator.id())?;
-            let row = Row::new(kind, held, &seen, quiet, duration, peak_memory)?;
-            quiet = quiet.or(Some(row.check_in_p99_ms));
+            let row = Row::new(kind, held, &seen, &mut baseline, duration, peak_memory)?;
             row.print(arguments.json)?;
         }
         Ok(())
     })
 }
 
-/// Starts a flood in a process with low priority, so that its CPU use hardly slows down the coordinator.
+/// Starts a flood in a process that gets only the CPU time that nobody else wants (Linux: `SCHED_IDLE`), because the
+/// attacker shares the coordinator's cores here, and would not elsewhere.
 fn attack(kind: Kind, ready: &Ready) -> Result<Child, Failure> {
-    let mut command = Command::new("nice");
-    command.args(["-n", "19"]).arg(std::env::current_exe()?).args(["flood", kind.name(), &ready.url]);
+    let mut command = Command::new("chrt");
+    command.args(["--idle", "0"]).arg(std::env::current_exe()?).args(["flood", kind.name(), &ready.url]);
     command.args(ready.root_certificate.as_ref());
     Ok(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?)
 }

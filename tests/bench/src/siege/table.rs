@@ -27,21 +27,32 @@ pub struct Row {
     /// The 99th percentile of the duration of a check-in, in milliseconds.
     pub check_in_p99_ms: f64,
     /// The 99th percentile divided by that of the first quiet period.
-    pub p99_ratio: f64,
+    pub p99_to_quiet: f64,
+    /// The 99th percentile divided by that beside the process that only computes, if that was measured before.
+    pub p99_to_busy: Option<f64>,
     /// The number of the honest clients' failed requests.
     pub failures: usize,
     /// The coordinator's peak memory, in MiB.
     pub peak_memory_mib: f64,
 }
 
+/// The 99th percentiles to which those of the floods are compared, in milliseconds.
+#[derive(Default)]
+pub struct Baseline {
+    /// Without any other process.
+    quiet: Option<f64>,
+    /// Beside a process that only computes.
+    busy: Option<f64>,
+}
+
 impl Row {
-    /// Computes the row of a flood that lasted for `duration`. `quiet` is the 99th percentile of the first quiet
-    /// period.
+    /// Computes the row of a flood that lasted for `duration`. The rows that floods are compared to are kept in
+    /// `baseline`.
     pub fn new(
         kind: Option<Kind>,
         outcome: Option<Outcome>,
         seen: &Seen,
-        quiet: Option<f64>,
+        baseline: &mut Baseline,
         duration: Duration,
         peak_memory: u64,
     ) -> Result<Self, Failure> {
@@ -52,6 +63,10 @@ impl Row {
             times.get(rank.saturating_sub(1)).copied().ok_or("no check-in was answered")
         };
         let p99 = at(0.99)?;
+        let quiet = *baseline.quiet.get_or_insert(p99);
+        if kind == Some(Kind::Busy) {
+            baseline.busy = Some(p99);
+        }
         let outcome = outcome.unwrap_or_default();
         Ok(Self {
             flood: kind.map_or("quiet", Kind::name),
@@ -61,7 +76,8 @@ impl Row {
             check_ins: times.len(),
             check_in_p50_ms: at(0.5)?,
             check_in_p99_ms: p99,
-            p99_ratio: p99 / quiet.unwrap_or(p99),
+            p99_to_quiet: p99 / quiet,
+            p99_to_busy: baseline.busy.map(|busy| p99 / busy),
             failures: seen.failures,
             peak_memory_mib: peak_memory as f64 / f64::from(1 << 20),
         })
@@ -74,7 +90,7 @@ impl Row {
             return Ok(());
         }
         println!(
-            "| {} | {} | {} | {:.1} | {} | {:.1} | {:.1} | {:.1} | {} | {:.0} |",
+            "| {} | {} | {} | {:.1} | {} | {:.1} | {:.1} | {:.1} | {} | {} | {:.0} |",
             self.flood,
             self.connections,
             self.requests,
@@ -82,7 +98,8 @@ impl Row {
             self.check_ins,
             self.check_in_p50_ms,
             self.check_in_p99_ms,
-            self.p99_ratio,
+            self.p99_to_quiet,
+            self.p99_to_busy.map_or_else(String::new, |ratio| format!("{ratio:.1}")),
             self.failures,
             self.peak_memory_mib
         );
@@ -96,7 +113,7 @@ pub fn print_heading(is_json: bool) {
         return;
     }
     println!(
-        "| flood | its connections | its requests | rounds/s | check-ins | p50 ms | p99 ms | p99 / quiet | failed | memory MiB |"
+        "| flood | its connections | its requests | rounds/s | check-ins | p50 ms | p99 ms | p99 / quiet | p99 / busy | failed | memory MiB |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|---|---|");
 }
