@@ -15,6 +15,7 @@ use reqwest::{Method, Url};
 
 use crate::{
     api_keys::{ApiKeyView, CreatedApiKey},
+    audit::AuditPageView,
     evaluation_data::EvaluationDataView,
     evaluations::{ClassEvaluationView, EvaluationView},
     models::ModelView,
@@ -293,6 +294,15 @@ impl AdminClient {
         limit: u32,
     ) -> Result<Vec<EntryView>, AdminError> {
         self.get(&format!("populations/{population}/ledger?limit={limit}&after={after}")).await
+    }
+
+    /// Lists at most `limit` entries of the audit log after number `after`, oldest first; without `after`, the newest.
+    ///
+    /// # Errors
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
+    pub async fn audit(&self, after: Option<u64>, limit: u32) -> Result<AuditPageView, AdminError> {
+        let after = after.map(|after| format!("&after={after}")).unwrap_or_default();
+        self.get(&format!("audit?limit={limit}{after}")).await
     }
 
     /// Creates an enrolment token. By default it enrols 1,000 clients and expires after 30 days.

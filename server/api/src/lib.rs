@@ -6,6 +6,7 @@
 )]
 
 pub mod api_keys;
+pub mod audit;
 mod binary;
 pub mod client;
 pub mod clients;

@@ -6,6 +6,7 @@
 )]
 
 mod abandon_reason;
+pub mod audit_log;
 pub mod invariants;
 pub mod pacing;
 pub mod participation;

@@ -7,6 +7,7 @@
 
 mod api_key;
 mod assignment;
+pub mod audit;
 mod blob;
 mod blob_cache;
 mod check_in;
@@ -36,6 +37,7 @@ pub use assignment::{
     AcceptOutcome, AcceptedUpdate, AssignmentRecord, AssignmentRepository, AssignmentStatus, CloseOutcome,
     DropReason, UpdateTraffic,
 };
+pub use audit::AuditRepository;
 pub use blob::{BlobStore, BlobStoreError};
 pub use check_in::{CheckInRecord, CheckInRepository};
 pub use client::{ClientRecord, ClientRepository, EnrolOutcome, TokenAfter};

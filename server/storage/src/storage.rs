@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use folkmoot_coordinator::{
+    audit_log::{Entry as AuditEntry, Head as AuditHead},
     participation::{History, StartClocks, Waiting},
     scheduling::{Outstanding, ReportCounts},
     selection::TokenCounts,
@@ -17,10 +18,10 @@ use folkmoot_protocol::{
 
 use crate::{
     AcceptOutcome, AcceptedUpdate, Admission, ApiKeyRecord, ApiKeyRepository, AssignmentRecord,
-    AssignmentRepository, CheckInRecord, CheckInRepository, ClientRecord, ClientRepository, CloseOutcome,
-    CollectionCharge, DropReason, EnrolOutcome, EvaluationRecord, EvaluationRepository, EvaluationSource,
-    LeaseRepository, LedgerRepository, LedgerSum, MemoryStorage, ModelRecord, ModelRepository,
-    ModelVersionRecord, ModelVersionRepository, ParticipationRepository, PopulationRecord,
+    AssignmentRepository, AuditRepository, CheckInRecord, CheckInRepository, ClientRecord, ClientRepository,
+    CloseOutcome, CollectionCharge, DropReason, EnrolOutcome, EvaluationRecord, EvaluationRepository,
+    EvaluationSource, LeaseRepository, LedgerRepository, LedgerSum, MemoryStorage, ModelRecord,
+    ModelRepository, ModelVersionRecord, ModelVersionRepository, ParticipationRepository, PopulationRecord,
     PopulationRepository, PrivacyChange, PrivacyOutcome, Rest, RoundCommit, RoundRecord, RoundRepository,
     SessionRecord, SessionRepository, SqlStorage, StorageError, TaskRecord, TaskRepository, TokenAfter,
     TokenRecord, TokenRepository, UpdateTraffic,
@@ -195,6 +196,10 @@ ask! {
     LeaseRepository {
         acquire_lease(name: &str, holder: &str, now: Timestamp, until: Timestamp) -> bool;
         release_lease(name: &str, holder: &str) -> ();
+    }
+    AuditRepository {
+        audit_entries(organisation_id: OrganisationId, after: u64, limit: u32) -> Vec<AuditEntry>;
+        audit_head(organisation_id: OrganisationId) -> AuditHead;
     }
     LedgerRepository {
         ledger_entries(organisation_id: OrganisationId, population: &PopulationName, after: u64, limit: u32)

@@ -7,7 +7,10 @@ use folkmoot_rounds::{
     credential::Credential,
 };
 use folkmoot_service::{data_folder::DataFolder, host::DEFAULT_ORGANISATION};
-use folkmoot_storage::{ApiKeyRecord, ApiKeyRepository, PopulationRepository, SqlStorage};
+use folkmoot_storage::{
+    ApiKeyRecord, ApiKeyRepository, PopulationRepository, SqlStorage,
+    audit::{Actor, on_behalf_of},
+};
 use rand::Rng;
 
 use crate::{CliError, config, output::OutputArgs};
@@ -72,7 +75,8 @@ pub async fn run(args: Args) -> Result<(), CliError> {
         created_at: now,
         revoked_at: None,
     };
-    storage.create_api_key(&record).await.map_err(|error| failed(&error))?;
+    let actor = Actor { by: "folkmoot key recover".into(), from: None, at: now };
+    on_behalf_of(actor, storage.create_api_key(&record)).await.map_err(|error| failed(&error))?;
     storage.close().await;
     let ApiKeyRecord { id, name, role, revoked_at, created_at, .. } = record;
     let record = ApiKeyView { id, name, role, revoked_at, created_at };

@@ -72,6 +72,7 @@ use super::{App, admin};
         admin::tokens::revoke::revoke_token,
         admin::tokens::clients::list_clients_of_token,
         admin::tokens::revoke_clients::revoke_clients_of_token,
+        admin::audit::list_audit,
         admin::api_keys::create::create_api_key,
         admin::api_keys::list::list_api_keys,
         admin::api_keys::revoke::revoke_api_key,

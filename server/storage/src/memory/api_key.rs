@@ -5,7 +5,7 @@ use super::{
     MemoryStorage, State,
     counts::{check_counts, check_moment},
 };
-use crate::{ApiKeyRecord, ApiKeyRepository, StorageError};
+use crate::{ApiKeyRecord, ApiKeyRepository, StorageError, audit::Act};
 
 #[async_trait]
 impl ApiKeyRepository for MemoryStorage {
@@ -45,7 +45,7 @@ impl ApiKeyRepository for MemoryStorage {
         }
         let key = state.api_keys.get_mut(id).filter(|key| key.organisation_id == organisation_id);
         key.ok_or(StorageError::NotFound("API key"))?.revoked_at.get_or_insert(now);
-        Ok(())
+        state.record(|| Act::new(organisation_id, "api_key.revoke", id))
     }
 }
 
@@ -58,6 +58,6 @@ impl State {
         }
         self.check_organisation(key.organisation_id)?;
         self.api_keys.insert(key.id.clone(), key.clone());
-        Ok(())
+        self.record(|| Act::api_key_created(key))
     }
 }

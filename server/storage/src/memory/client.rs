@@ -6,7 +6,7 @@ use super::{
     MemoryStorage, State,
     counts::{check_counts, check_moment},
 };
-use crate::{ClientRecord, ClientRepository, EnrolOutcome, StorageError, TokenAfter};
+use crate::{ClientRecord, ClientRepository, EnrolOutcome, StorageError, TokenAfter, audit::Act};
 
 #[async_trait]
 impl ClientRepository for MemoryStorage {
@@ -86,9 +86,10 @@ impl ClientRepository for MemoryStorage {
         // Selection must not draw a revoked client.
         state.pool.remove(id);
         let id = client.token_id.as_ref().filter(|_| token == TokenAfter::Closed);
-        if let Some(token) = id.and_then(|id| state.tokens.get_mut(id)) {
-            token.closed_at.get_or_insert(now);
+        if let Some(closing) = id.and_then(|id| state.tokens.get_mut(id)) {
+            closing.closed_at.get_or_insert(now);
         }
+        state.record(|| Act::client_revoked(&client, token))?;
         Ok(client)
     }
 }

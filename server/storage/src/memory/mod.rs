@@ -7,6 +7,7 @@
 mod api_key;
 mod assignment;
 mod assignment_table;
+mod audit;
 mod check_in;
 mod client;
 mod client_table;
@@ -42,8 +43,8 @@ use folkmoot_protocol::{
 };
 
 use self::{
-    assignment_table::AssignmentTable, client_table::ClientTable, evaluation::EvaluationKey, lease::Lease,
-    pool::Pool, round_table::RoundTable, task_table::TaskTable,
+    assignment_table::AssignmentTable, audit::AuditLog, client_table::ClientTable, evaluation::EvaluationKey,
+    lease::Lease, pool::Pool, round_table::RoundTable, task_table::TaskTable,
 };
 use crate::{
     AcceptedUpdate, ApiKeyId, ApiKeyRecord, EvaluationRecord, ModelRecord, ModelVersionRecord,
@@ -65,6 +66,7 @@ struct State {
     /// The populations, by organisation. Every organisation has an entry.
     populations: BTreeMap<OrganisationId, BTreeMap<PopulationName, PopulationRecord>>,
     api_keys: BTreeMap<ApiKeyId, ApiKeyRecord>,
+    audit_logs: HashMap<OrganisationId, AuditLog>,
     tokens: BTreeMap<TokenId, TokenRecord>,
     sessions: BTreeMap<SessionId, SessionRecord>,
     clients: ClientTable,

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use folkmoot_protocol::{BlobDigest, OrganisationId};
 
 use super::{MemoryStorage, State, counts::check_counts};
-use crate::{ModelRecord, ModelRepository, StorageError};
+use crate::{ModelRecord, ModelRepository, StorageError, audit::Act};
 
 #[async_trait]
 impl ModelRepository for MemoryStorage {
@@ -38,7 +38,10 @@ impl State {
     fn create_model(&mut self, model: &ModelRecord) -> Result<(), StorageError> {
         check_counts([model.model_bytes, model.created_at.0])?;
         self.check_organisation(model.organisation_id)?;
-        self.models.entry((model.organisation_id, model.model)).or_insert_with(|| model.clone());
-        Ok(())
+        if self.models.contains_key(&(model.organisation_id, model.model)) {
+            return Ok(());
+        }
+        self.models.insert((model.organisation_id, model.model), model.clone());
+        self.record(|| Act::model_created(model))
     }
 }

@@ -5,7 +5,7 @@ use super::{
     MemoryStorage, State,
     counts::{check_count, check_counts, check_metrics},
 };
-use crate::{ModelVersionRecord, ModelVersionRepository, StorageError};
+use crate::{ModelVersionRecord, ModelVersionRepository, StorageError, audit::Act};
 
 #[async_trait]
 impl ModelVersionRepository for MemoryStorage {
@@ -26,7 +26,7 @@ impl ModelVersionRepository for MemoryStorage {
         let mut state = self.lock();
         state.check_version(organisation_id, version)?;
         state.insert_version(version);
-        Ok(())
+        state.record(|| Act::rolled_back(organisation_id, version))
     }
 
     async fn latest_model_version(

@@ -4,7 +4,7 @@ use folkmoot_protocol::{OrganisationId, PopulationName, Timestamp};
 
 use super::{MemoryStorage, State, counts::check_moment};
 use crate::{
-    PopulationRecord, PopulationRepository, PrivacyChange, PrivacyOutcome, StorageError,
+    PopulationRecord, PopulationRepository, PrivacyChange, PrivacyOutcome, StorageError, audit::Act,
     ledger::settings_event,
 };
 
@@ -63,6 +63,7 @@ impl PopulationRepository for MemoryStorage {
         population.privacy = privacy;
         let event = settings_event(&privacy, weakened.filter(|_| is_weaker), by);
         state.append(organisation_id, name, now, event);
+        state.record(|| Act::privacy_set(organisation_id, name, &before, change))?;
         Ok(PrivacyOutcome::Set)
     }
 

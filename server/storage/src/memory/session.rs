@@ -1,7 +1,7 @@
 use async_trait::async_trait;
 
-use super::{MemoryStorage, counts::check_moment};
-use crate::{SessionRecord, SessionRepository, StorageError};
+use super::{MemoryStorage, State, counts::check_moment};
+use crate::{SessionRecord, SessionRepository, StorageError, audit::Act};
 
 #[async_trait]
 impl SessionRepository for MemoryStorage {
@@ -17,7 +17,7 @@ impl SessionRepository for MemoryStorage {
         }
         state.sessions.retain(|_, one| one.expires_at >= session.created_at);
         state.sessions.insert(session.id.clone(), session.clone());
-        Ok(())
+        state.record_session(&session.id, &session.api_key_id, "session.create")
     }
 
     async fn session(&self, id: &str) -> Result<Option<SessionRecord>, StorageError> {
@@ -25,7 +25,24 @@ impl SessionRepository for MemoryStorage {
     }
 
     async fn delete_session(&self, id: &str) -> Result<(), StorageError> {
-        self.lock().sessions.remove(id);
-        Ok(())
+        let mut state = self.lock();
+        match state.sessions.remove(id) {
+            Some(session) => state.record_session(id, &session.api_key_id, "session.delete"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl State {
+    fn record_session(
+        &mut self,
+        id: &str,
+        api_key_id: &str,
+        action: &'static str,
+    ) -> Result<(), StorageError> {
+        match self.api_keys.get(api_key_id).map(|key| key.organisation_id) {
+            Some(organisation_id) => self.record(|| Act::new(organisation_id, action, id)),
+            None => Ok(()),
+        }
     }
 }

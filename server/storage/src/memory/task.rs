@@ -8,7 +8,9 @@ use super::{
     MemoryStorage, State,
     counts::{check_count, check_counts},
 };
-use crate::{Admission, ModelVersionRecord, StorageError, TaskRecord, TaskRepository, ledger::task_event};
+use crate::{
+    Admission, ModelVersionRecord, StorageError, TaskRecord, TaskRepository, audit::Act, ledger::task_event,
+};
 
 #[async_trait]
 impl TaskRepository for MemoryStorage {
@@ -57,10 +59,7 @@ impl TaskRepository for MemoryStorage {
 
     async fn set_task_state(&self, id: TaskId, state: TaskState, revision: u64) -> Result<(), StorageError> {
         check_count(revision)?;
-        match self.lock().tasks.set_state(id, state, |task| task.revision == revision) {
-            true => Ok(()),
-            false => Err(StorageError::RevisionConflict("task")),
-        }
+        self.lock().set_state(id, state, revision)
     }
 
     async fn start_task(
@@ -72,10 +71,7 @@ impl TaskRepository for MemoryStorage {
         check_count(task.revision)?;
         let mut state = self.lock();
         state.check_admission(task, admission)?;
-        match state.tasks.set_state(task.id, next, |stored| stored.revision == task.revision) {
-            true => Ok(()),
-            false => Err(StorageError::RevisionConflict("task")),
-        }
+        state.set_state(task.id, next, task.revision)
     }
 
     async fn tasks_to_drive(&self) -> Result<Vec<TaskId>, StorageError> {
@@ -84,6 +80,16 @@ impl TaskRepository for MemoryStorage {
 }
 
 impl State {
+    fn set_state(&mut self, id: TaskId, state: TaskState, revision: u64) -> Result<(), StorageError> {
+        let before = self.tasks.get(id).map(|task| (task.organisation_id, task.state.name()));
+        match (before, self.tasks.set_state(id, state, |task| task.revision == revision)) {
+            (Some((organisation_id, from)), true) => {
+                self.record(|| Act::state_set(organisation_id, id, from, state))
+            }
+            _ => Err(StorageError::RevisionConflict("task")),
+        }
+    }
+
     fn tasks_to_drive(&self) -> BTreeSet<TaskId> {
         self.tasks.active().chain(self.rounds.open_tasks()).collect()
     }
@@ -120,7 +126,7 @@ impl State {
         if let Some(event) = task_event(task, version, has_entries) {
             self.append(organisation_id, population, task.created_at, event);
         }
-        Ok(())
+        self.record(|| Act::task_created(task))
     }
 
     /// Checks whether a version can be added together with its task.

@@ -5,7 +5,7 @@ use super::{
     MemoryStorage, State,
     counts::{check_counts, check_moment},
 };
-use crate::{StorageError, TokenRecord, TokenRepository};
+use crate::{StorageError, TokenRecord, TokenRepository, audit::Act};
 
 #[async_trait]
 impl TokenRepository for MemoryStorage {
@@ -32,7 +32,9 @@ impl TokenRepository for MemoryStorage {
         id: &str,
         now: Timestamp,
     ) -> Result<(), StorageError> {
-        self.lock().revoke_token(organisation_id, id, now)
+        let mut state = self.lock();
+        state.revoke_token(organisation_id, id, now)?;
+        state.record(|| Act::new(organisation_id, "token.revoke", id))
     }
 
     async fn revoke_token_and_clients(
@@ -52,6 +54,7 @@ impl TokenRepository for MemoryStorage {
             state.pool.remove(client);
             revoked += u64::from(!before);
         }
+        state.record(|| Act::tokens_clients_revoked(organisation_id, id, revoked))?;
         Ok(revoked)
     }
 }
@@ -78,6 +81,6 @@ impl State {
         }
         self.check_population(token.organisation_id, &token.population)?;
         self.tokens.insert(token.id.clone(), token.clone());
-        Ok(())
+        self.record(|| Act::token_created(token))
     }
 }

@@ -4,11 +4,12 @@ use sqlx::any::AnyRow;
 
 use super::{
     SqlStorage,
+    audit::record,
     column::{Columns, json, missing, moment, optional_integer},
     dialect::Lock,
     transaction::in_transaction,
 };
-use crate::{ApiKeyRecord, ApiKeyRepository, StorageError};
+use crate::{ApiKeyRecord, ApiKeyRepository, StorageError, audit::Act};
 
 #[async_trait]
 impl ApiKeyRepository for SqlStorage {
@@ -25,10 +26,13 @@ impl ApiKeyRepository for SqlStorage {
                 .bind(key.secret_hash.to_vec())
                 .bind(moment(key.created_at)?)
                 .bind(optional_integer(key.revoked_at.map(|at| at.0))?)
-                .execute(connection)
+                .execute(&mut *connection)
                 .await
                 .map_err(missing("organisation"))?;
-            if inserted.rows_affected() == 1 { Ok(()) } else { Err(StorageError::NameTaken("API key")) }
+            if inserted.rows_affected() != 1 {
+                return Err(StorageError::NameTaken("API key"));
+            }
+            record(connection, self.dialect, || Act::api_key_created(key)).await
         })
     }
 
@@ -67,10 +71,10 @@ impl ApiKeyRepository for SqlStorage {
                 return Err(StorageError::LastAdminKey);
             }
             let query = sqlx::query(UPDATE).bind(moment(now)?).bind(organisation_id.to_string()).bind(id);
-            match query.execute(connection).await?.rows_affected() {
-                0 => Err(StorageError::NotFound("API key")),
-                _ => Ok(()),
+            if query.execute(&mut *connection).await?.rows_affected() == 0 {
+                return Err(StorageError::NotFound("API key"));
             }
+            record(connection, self.dialect, || Act::new(organisation_id, "api_key.revoke", id)).await
         })
     }
 }

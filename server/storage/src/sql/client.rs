@@ -3,12 +3,13 @@ use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, Timestamp};
 
 use super::{
     SqlStorage,
+    audit::record,
     column::{Columns, integer, moment},
     enrol::enrol,
     rows::client::client_of,
     transaction::in_transaction,
 };
-use crate::{ClientRecord, ClientRepository, EnrolOutcome, StorageError, TokenAfter};
+use crate::{ClientRecord, ClientRepository, EnrolOutcome, StorageError, TokenAfter, audit::Act};
 
 #[async_trait]
 impl ClientRepository for SqlStorage {
@@ -104,7 +105,10 @@ impl ClientRepository for SqlStorage {
             // Selection must not draw a revoked client.
             let query = sqlx::query("DELETE FROM check_ins WHERE client_id = $1").bind(id.to_string());
             query.execute(&mut *connection).await?;
-            client_of(&sqlx::query(SELECT).bind(id.to_string()).fetch_one(connection).await?)
+            let client =
+                client_of(&sqlx::query(SELECT).bind(id.to_string()).fetch_one(&mut *connection).await?)?;
+            record(connection, self.dialect, || Act::client_revoked(&client, token)).await?;
+            Ok(client)
         })
     }
 }

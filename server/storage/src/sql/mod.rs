@@ -6,6 +6,7 @@
 mod api_key;
 mod assignment;
 mod assignment_close;
+mod audit;
 mod base;
 mod check_in;
 mod client;

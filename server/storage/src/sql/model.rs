@@ -4,10 +4,11 @@ use sqlx::any::AnyRow;
 
 use super::{
     SqlStorage,
+    audit::record,
     column::{Columns, integer, json, missing, moment},
     transaction::in_transaction,
 };
-use crate::{ModelRecord, ModelRepository, StorageError};
+use crate::{ModelRecord, ModelRepository, StorageError, audit::Act};
 
 #[async_trait]
 impl ModelRepository for SqlStorage {
@@ -16,17 +17,20 @@ impl ModelRepository for SqlStorage {
              (organisation_id, model, model_bytes, weights, tensor_schema, created_at) \
              VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (organisation_id, model) DO NOTHING";
         in_transaction!(self, |connection| {
-            sqlx::query(INSERT)
+            let inserted = sqlx::query(INSERT)
                 .bind(model.organisation_id.to_string())
                 .bind(model.model.to_string())
                 .bind(integer(model.model_bytes)?)
                 .bind(model.weights.to_string())
                 .bind(json(&model.schema)?)
                 .bind(moment(model.created_at)?)
-                .execute(connection)
+                .execute(&mut *connection)
                 .await
                 .map_err(missing("organisation"))?;
-            Ok(())
+            match inserted.rows_affected() {
+                0 => Ok(()),
+                _ => record(connection, self.dialect, || Act::model_created(model)).await,
+            }
         })
     }
 

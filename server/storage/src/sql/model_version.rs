@@ -4,11 +4,12 @@ use sqlx::{AnyConnection, any::AnyRow};
 
 use super::{
     SqlStorage,
+    audit::record,
     column::{Columns, integer, json, missing, moment},
     metrics::{bind_metrics, metrics_of},
     transaction::in_transaction,
 };
-use crate::{ModelVersionRecord, ModelVersionRepository, StorageError};
+use crate::{ModelVersionRecord, ModelVersionRepository, StorageError, audit::Act};
 
 #[async_trait]
 impl ModelVersionRepository for SqlStorage {
@@ -29,10 +30,10 @@ impl ModelVersionRepository for SqlStorage {
         version: &ModelVersionRecord,
     ) -> Result<(), StorageError> {
         in_transaction!(self, |connection| {
-            match insert_model_version(connection, organisation_id, version).await? {
-                true => Ok(()),
-                false => Err(StorageError::RevisionConflict("model version")),
+            if !insert_model_version(connection, organisation_id, version).await? {
+                return Err(StorageError::RevisionConflict("model version"));
             }
+            record(connection, self.dialect, || Act::rolled_back(organisation_id, version)).await
         })
     }
 

@@ -3,6 +3,7 @@ use folkmoot_protocol::{OrganisationId, PopulationName, Timestamp};
 
 use super::{
     SqlStorage,
+    audit::record,
     column::{Columns, json, missing, moment},
     dialect::Lock,
     ledger::append,
@@ -10,7 +11,7 @@ use super::{
     transaction::in_transaction,
 };
 use crate::{
-    PopulationRecord, PopulationRepository, PrivacyChange, PrivacyOutcome, StorageError,
+    PopulationRecord, PopulationRepository, PrivacyChange, PrivacyOutcome, StorageError, audit::Act,
     ledger::settings_event,
 };
 
@@ -99,6 +100,8 @@ impl PopulationRepository for SqlStorage {
             update.bind(organisation_id.to_string()).bind(name.as_str()).execute(&mut *connection).await?;
             let event = settings_event(&privacy, weakened.filter(|_| is_weaker), by);
             append(connection, organisation_id, name, now, event, None).await?;
+            let act = || Act::privacy_set(organisation_id, name, &before, change);
+            record(connection, self.dialect, act).await?;
             Ok(PrivacyOutcome::Set)
         })
     }

@@ -1,12 +1,14 @@
 use async_trait::async_trait;
-use sqlx::any::AnyRow;
+use folkmoot_protocol::OrganisationId;
+use sqlx::{AnyConnection, any::AnyRow};
 
 use super::{
     SqlStorage,
+    audit::record,
     column::{Columns, missing, moment},
     transaction::in_transaction,
 };
-use crate::{SessionRecord, SessionRepository, StorageError};
+use crate::{SessionRecord, SessionRepository, StorageError, audit::Act};
 
 #[async_trait]
 impl SessionRepository for SqlStorage {
@@ -22,9 +24,15 @@ impl SessionRepository for SqlStorage {
                 .bind(session.secret_hash.to_vec())
                 .bind(moment(session.created_at)?)
                 .bind(moment(session.expires_at)?);
-            match query.execute(connection).await.map_err(missing("API key"))?.rows_affected() {
-                0 => Err(StorageError::NameTaken("session")),
-                _ => Ok(()),
+            if query.execute(&mut *connection).await.map_err(missing("API key"))?.rows_affected() == 0 {
+                return Err(StorageError::NameTaken("session"));
+            }
+            let organisation_id = organisation(connection, &session.id).await?;
+            match organisation_id {
+                Some(of) => {
+                    record(connection, self.dialect, || Act::new(of, "session.create", &session.id)).await
+                }
+                None => Ok(()),
             }
         })
     }
@@ -36,10 +44,25 @@ impl SessionRepository for SqlStorage {
 
     async fn delete_session(&self, id: &str) -> Result<(), StorageError> {
         in_transaction!(self, |connection| {
-            sqlx::query("DELETE FROM sessions WHERE id = $1").bind(id).execute(connection).await?;
-            Ok(())
+            let organisation_id = organisation(connection, id).await?;
+            sqlx::query("DELETE FROM sessions WHERE id = $1").bind(id).execute(&mut *connection).await?;
+            match organisation_id {
+                Some(of) => record(connection, self.dialect, || Act::new(of, "session.delete", id)).await,
+                None => Ok(()),
+            }
         })
     }
+}
+
+/// Returns the organisation of a session's key; `None` if there is no such session.
+async fn organisation(
+    connection: &mut AnyConnection,
+    id: &str,
+) -> Result<Option<OrganisationId>, StorageError> {
+    const SELECT: &str = "SELECT organisation_id FROM api_keys WHERE id = \
+         (SELECT api_key_id FROM sessions WHERE id = $1)";
+    let row = sqlx::query(SELECT).bind(id).fetch_optional(connection).await?;
+    row.map(|row| Columns::new(&row, "API key").parsed("organisation_id")).transpose()
 }
 
 fn session_of(row: &AnyRow) -> Result<SessionRecord, StorageError> {

@@ -5,13 +5,14 @@ use sqlx::{AnyConnection, any::AnyRow};
 
 use super::{
     SqlStorage,
+    audit::record,
     column::{Columns, integer, json, missing, moment},
     dialect::{Dialect, Lock},
     ledger::{check_settings, count_entries, write_terms},
     model_version::insert_model_version,
     transaction::in_transaction,
 };
-use crate::{Admission, ModelVersionRecord, StorageError, TaskRecord, TaskRepository};
+use crate::{Admission, ModelVersionRecord, StorageError, TaskRecord, TaskRepository, audit::Act};
 
 #[async_trait]
 impl TaskRepository for SqlStorage {
@@ -77,7 +78,7 @@ impl TaskRepository for SqlStorage {
     }
 
     async fn set_task_state(&self, id: TaskId, state: TaskState, revision: u64) -> Result<(), StorageError> {
-        in_transaction!(self, |connection| set_state(connection, id, state, revision).await)
+        in_transaction!(self, |connection| set_state(connection, self.dialect, id, state, revision).await)
     }
 
     async fn start_task(
@@ -88,7 +89,7 @@ impl TaskRepository for SqlStorage {
     ) -> Result<(), StorageError> {
         in_transaction!(self, |connection| {
             check_admission(connection, self.dialect, task, admission).await?;
-            set_state(connection, task.id, state, task.revision).await
+            set_state(connection, self.dialect, task.id, state, task.revision).await
         })
     }
 
@@ -111,7 +112,8 @@ async fn create(
         return Err(StorageError::NameTaken("task"));
     }
     insert_model_version(connection, task.organisation_id, version).await?;
-    write_terms(connection, dialect, task, version).await
+    write_terms(connection, dialect, task, version).await?;
+    record(connection, dialect, || Act::task_created(task)).await
 }
 
 /// Checks that a task's population has not changed since `admission` was read. Locks the population, so that until the
@@ -140,21 +142,26 @@ async fn check_admission(
 /// Stores the task's next state, if its revision is still the expected one.
 async fn set_state(
     connection: &mut AnyConnection,
+    dialect: Dialect,
     id: TaskId,
     state: TaskState,
     revision: u64,
 ) -> Result<(), StorageError> {
     const UPDATE: &str = "UPDATE tasks SET state = $1, state_name = $2, revision = revision + 1 \
          WHERE id = $3 AND revision = $4";
+    const BEFORE: &str = "SELECT organisation_id, state_name FROM tasks WHERE id = $1";
+    let before = sqlx::query(BEFORE).bind(id.to_string()).fetch_optional(&mut *connection).await?;
     let query = sqlx::query(UPDATE)
         .bind(json(&state)?)
         .bind(state.name())
         .bind(id.to_string())
         .bind(integer(revision)?);
-    match query.execute(connection).await?.rows_affected() {
-        0 => Err(StorageError::RevisionConflict("task")),
-        _ => Ok(()),
-    }
+    let (Some(before), 1) = (before, query.execute(&mut *connection).await?.rows_affected()) else {
+        return Err(StorageError::RevisionConflict("task"));
+    };
+    let before = Columns::new(&before, "task");
+    let (organisation_id, from) = (before.parsed("organisation_id")?, before.text("state_name")?);
+    record(connection, dialect, || Act::state_set(organisation_id, id, &from, state)).await
 }
 
 /// Stores the task's next state regardless of its revision. A task that has already ended keeps its state: an operator

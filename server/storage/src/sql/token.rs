@@ -4,10 +4,11 @@ use sqlx::{AnyConnection, any::AnyRow};
 
 use super::{
     SqlStorage,
+    audit::record,
     column::{Columns, integer, missing, moment, optional_integer},
     transaction::in_transaction,
 };
-use crate::{StorageError, TokenRecord, TokenRepository};
+use crate::{StorageError, TokenRecord, TokenRepository, audit::Act};
 
 #[async_trait]
 impl TokenRepository for SqlStorage {
@@ -29,10 +30,13 @@ impl TokenRepository for SqlStorage {
                 .bind(moment(token.created_at)?)
                 .bind(token.user_key.map(String::from))
                 .bind(optional_integer(token.closed_at.map(|at| at.0))?)
-                .execute(connection)
+                .execute(&mut *connection)
                 .await
                 .map_err(missing("population"))?;
-            if inserted.rows_affected() == 1 { Ok(()) } else { Err(StorageError::NameTaken("token")) }
+            if inserted.rows_affected() != 1 {
+                return Err(StorageError::NameTaken("token"));
+            }
+            record(connection, self.dialect, || Act::token_created(token)).await
         })
     }
 
@@ -53,7 +57,10 @@ impl TokenRepository for SqlStorage {
         id: &str,
         now: Timestamp,
     ) -> Result<(), StorageError> {
-        in_transaction!(self, |connection| revoke(connection, organisation_id, id, now).await)
+        in_transaction!(self, |connection| {
+            revoke(connection, organisation_id, id, now).await?;
+            record(connection, self.dialect, || Act::new(organisation_id, "token.revoke", id)).await
+        })
     }
 
     async fn revoke_token_and_clients(
@@ -72,7 +79,9 @@ impl TokenRepository for SqlStorage {
             let query = sqlx::query(REVOKE).bind(moment(now)?).bind(id);
             let revoked = query.execute(&mut *connection).await?.rows_affected();
             // Selection must not draw revoked clients.
-            sqlx::query(WITHDRAW).bind(id).execute(connection).await?;
+            sqlx::query(WITHDRAW).bind(id).execute(&mut *connection).await?;
+            let act = || Act::tokens_clients_revoked(organisation_id, id, revoked);
+            record(connection, self.dialect, act).await?;
             Ok(revoked)
         })
     }

@@ -6,6 +6,7 @@
 mod access;
 mod admissions;
 mod assignments;
+mod audit;
 mod check_ins;
 mod enrolments;
 mod fixture;
@@ -117,6 +118,9 @@ cases! {
     ledgers::what_bounds_privacy_is_an_entry,
     ledgers::the_terms_of_a_task_are_an_entry,
     ledgers::what_was_not_released_is_known,
+    audit::each_act_is_recorded_with_its_author,
+    audit::what_fails_or_has_no_author_is_not_recorded,
+    audit::acts_at_the_same_time_form_one_chain,
     races::the_last_use_of_a_token_is_spent_once,
     races::one_key_enrols_once,
     races::one_process_gets_the_lease,

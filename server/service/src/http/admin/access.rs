@@ -10,7 +10,10 @@ use axum::{
 };
 use folkmoot_protocol::{ErrorCode, OrganisationId, Role};
 use folkmoot_rounds::{credential::Credential, refusal::Refusal};
-use folkmoot_storage::{ApiKeyId, ApiKeyRecord, ApiKeyRepository, SessionRepository, Storage};
+use folkmoot_storage::{
+    ApiKeyId, ApiKeyRecord, ApiKeyRepository, SessionRepository, Storage,
+    audit::{Actor, on_behalf_of},
+};
 
 use super::cookie;
 use crate::http::{App, problem::Refused};
@@ -53,9 +56,16 @@ pub async fn check(
         );
         return Err(Refusal::new(ErrorCode::RoleInsufficient, detail).into());
     }
+    let actor = actor(&gate.app, &parts, &caller.api_key_id);
     let mut request = Request::from_parts(parts, body);
     request.extensions_mut().insert(caller);
-    Ok(next.run(request).await)
+    Ok(on_behalf_of(actor, next.run(request)).await)
+}
+
+/// Returns the author that the audit log names for the acts of a request.
+pub fn actor(app: &App, parts: &Parts, api_key_id: &str) -> Actor {
+    let sender = app.edge.sender(&parts.headers, &parts.extensions);
+    Actor { by: format!("key {api_key_id}"), from: Some(sender.to_string()), at: (app.clock)() }
 }
 
 /// Awaits the look-up of a key. If the key is wrong, counts the failure for the sender's address. An address with too

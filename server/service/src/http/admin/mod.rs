@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod api_keys;
+pub mod audit;
 pub mod clients;
 mod cookie;
 mod costly;
@@ -116,6 +117,7 @@ pub fn endpoints() -> Vec<Endpoint> {
             Admin,
             tokens::revoke_clients::revoke_clients_of_token,
         ),
+        endpoint(&get, "/audit", Admin, audit::list_audit),
         endpoint(&post, "/api-keys", Admin, api_keys::create::create_api_key),
         endpoint(&get, "/api-keys", Admin, api_keys::list::list_api_keys),
         endpoint(&delete, "/api-keys/{id}", Admin, api_keys::revoke::revoke_api_key),

@@ -1,5 +1,6 @@
 //! Tests of the administrative API over HTTPS, against a coordinator in this process.
 
+mod audit;
 mod console;
 mod disclosure;
 mod keys;

@@ -26,6 +26,7 @@ const SQLITE: &[(&str, &str)] = migrations!("sqlite":
     "0007_ledger_events",
     "0008_token_lineage",
     "0009_evaluation_metrics",
+    "0010_audit_log",
 );
 
 const POSTGRES: &[(&str, &str)] = migrations!("postgres":
@@ -39,6 +40,7 @@ const POSTGRES: &[(&str, &str)] = migrations!("postgres":
     "0008_token_lineage",
     "0009_nonces",
     "0010_evaluation_metrics",
+    "0011_audit_log",
 );
 
 /// Returns the migrations of a database, oldest first. The database stores the SHA-384 of each migration that it has

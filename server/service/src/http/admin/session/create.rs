@@ -8,7 +8,7 @@ use axum::{
 use folkmoot_api::session::{CreateSessionRequest, SessionView};
 use folkmoot_protocol::{ErrorCode, Problem};
 use folkmoot_rounds::{credential::Credential, refusal::Refusal};
-use folkmoot_storage::{ApiKeyRecord, SessionRecord, SessionRepository};
+use folkmoot_storage::{ApiKeyRecord, SessionRecord, SessionRepository, audit::on_behalf_of};
 
 use crate::http::{
     App,
@@ -47,7 +47,8 @@ pub async fn create_session(
         created_at: now,
         expires_at: now.plus_seconds(SESSION_SECONDS),
     };
-    coordinator.storage.create_session(&record).await?;
+    let actor = access::actor(&app, &parts, &key.id);
+    on_behalf_of(actor, coordinator.storage.create_session(&record)).await?;
     tracing::info!(api_key = key.id, "signed in");
     let set = AppendHeaders([(header::SET_COOKIE, cookie::set(&session, SESSION_SECONDS))]);
     Ok((StatusCode::CREATED, set, Json(session_view(&session, &record, key))))

@@ -1,10 +1,11 @@
 use axum::{
+    body::Body,
     extract::State,
-    http::{HeaderMap, Method, StatusCode, header},
+    http::{Method, Request, StatusCode, header},
     response::{AppendHeaders, IntoResponse},
 };
 use folkmoot_protocol::Problem;
-use folkmoot_storage::SessionRepository;
+use folkmoot_storage::{SessionRepository, audit::on_behalf_of};
 
 use crate::http::{
     App,
@@ -22,13 +23,15 @@ use crate::http::{
 )]
 pub async fn delete_session(
     State(app): State<App>,
-    headers: HeaderMap,
+    request: Request<Body>,
 ) -> Result<impl IntoResponse, Refused> {
-    if let Some(session) = cookie::read(&headers) {
-        cookie::check_token(&session, &Method::DELETE, &headers)?;
+    let (parts, _) = request.into_parts();
+    if let Some(session) = cookie::read(&parts.headers) {
+        cookie::check_token(&session, &Method::DELETE, &parts.headers)?;
         // Only the holder of the complete cookie ends the session; a guessed id does not.
-        if access::key_of_session(&app, &session).await.is_ok() {
-            app.coordinator.storage.delete_session(&session.id).await?;
+        if let Ok(key) = access::key_of_session(&app, &session).await {
+            let actor = access::actor(&app, &parts, &key.id);
+            on_behalf_of(actor, app.coordinator.storage.delete_session(&session.id)).await?;
         }
     }
     Ok((StatusCode::NO_CONTENT, AppendHeaders([(header::SET_COOKIE, cookie::clear())])))

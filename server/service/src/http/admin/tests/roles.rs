@@ -53,6 +53,7 @@ fn every_endpoint_has_the_role_that_is_wanted() {
             ("DELETE /tokens/{id}", "operator"),
             ("GET /tokens/{id}/clients", "admin"),
             ("POST /tokens/{id}/revoke-clients", "admin"),
+            ("GET /audit", "admin"),
             ("POST /api-keys", "admin"),
             ("GET /api-keys", "admin"),
             ("DELETE /api-keys/{id}", "admin"),

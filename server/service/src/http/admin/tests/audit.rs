@@ -1,0 +1,117 @@
+use std::collections::BTreeSet;
+
+use axum::http::Method;
+use folkmoot_api::{AdminClient, TaskVerb, populations::SetPrivacyRequest};
+use folkmoot_coordinator::audit_log::{Chain, Entry, Record};
+use folkmoot_privacy::Unit;
+use folkmoot_protocol::{ErrorCode, PopulationName, Role};
+
+use super::{Running, description, model, refused, start};
+use crate::http::admin::endpoints;
+
+/// The endpoints that change something, each with the action in the audit log; `None` if there is nothing to record.
+const ACTS: [(&str, Option<&str>); 19] = [
+    ("POST /demo", Some("task.create")),
+    ("POST /models", Some("model.create")),
+    // Examples are content without a row; the task that uses them names their digest.
+    ("POST /evaluation-data", None),
+    ("POST /tasks", Some("task.create")),
+    ("POST /tasks/check", None),
+    ("POST /tasks/{id}/activate", Some("task.set_state")),
+    ("POST /tasks/{id}/pause", Some("task.set_state")),
+    ("POST /tasks/{id}/resume", Some("task.set_state")),
+    ("POST /tasks/{id}/cancel", Some("task.set_state")),
+    ("POST /tasks/{id}/roll-back", Some("task.roll_back")),
+    ("POST /populations/{population}/privacy", Some("population.set_privacy")),
+    ("POST /privacy/plan", None),
+    ("POST /tokens", Some("token.create")),
+    ("DELETE /tokens/{id}", Some("token.revoke")),
+    ("POST /tokens/{id}/revoke-clients", Some("token.revoke_clients")),
+    ("POST /api-keys", Some("api_key.create")),
+    ("DELETE /api-keys/{id}", Some("api_key.revoke")),
+    ("POST /clients/{id}/revoke", Some("client.revoke")),
+    ("POST /session", Some("session.create")),
+];
+
+/// Reads the whole log, and verifies its chain.
+async fn log(admin: &AdminClient) -> Vec<Record> {
+    let (mut chain, mut records) = (Chain::default(), Vec::new());
+    loop {
+        let page = admin.audit(Some(records.len() as u64), 3).await.unwrap();
+        if page.entries.is_empty() {
+            assert_eq!(page.entry_count, records.len() as u64);
+            return records;
+        }
+        for entry in page.entries {
+            let record: Record = serde_json::from_str(&entry.record).unwrap();
+            let entry = Entry { record: entry.record, digest: entry.digest.parse().unwrap() };
+            chain.follow(&entry, &record).unwrap();
+            records.push(record);
+        }
+    }
+}
+
+/// A new endpoint that changes something must be listed above.
+#[test]
+fn every_endpoint_that_changes_something_is_known() {
+    let changing = endpoints().into_iter().filter(|endpoint| endpoint.method != Method::GET);
+    let served: BTreeSet<String> =
+        changing.map(|endpoint| format!("{} {}", endpoint.method, endpoint.path)).collect();
+    let known = ACTS.iter().map(|(endpoint, _)| (*endpoint).to_owned());
+    let known: BTreeSet<String> = known.filter(|endpoint| !endpoint.ends_with("/session")).collect();
+    assert_eq!(served, known);
+}
+
+#[tokio::test]
+async fn what_an_operator_does_is_in_the_log() {
+    let running = start().await;
+    let admin = running.admin();
+    let secrets = act(&running, &admin).await;
+    let records = log(&admin).await;
+    let done: BTreeSet<&str> = records.iter().map(|record| record.action.as_str()).collect();
+    // The storage's own tests record these.
+    let elsewhere = ["task.roll_back", "client.revoke"];
+    let wanted = ACTS.iter().filter_map(|(_, action)| *action);
+    let wanted: BTreeSet<&str> = wanted.filter(|action| !elsewhere.contains(action)).collect();
+    assert_eq!(done, wanted);
+    let text = serde_json::to_string(&records).unwrap();
+    for secret in secrets {
+        let (_, secret) = secret.split_once('.').unwrap();
+        assert!(!text.contains(secret), "the log contains a secret");
+    }
+    let first = running.host.first_api_key.as_ref().unwrap().split_once('.').unwrap().0.to_owned();
+    assert!(records.iter().all(|record| record.by == format!("key {first}")));
+    assert!(records.iter().all(|record| record.from.as_deref() == Some("127.0.0.1")));
+    let newest = admin.audit(None, 2).await.unwrap().entries;
+    let newest: Vec<Record> =
+        newest.iter().map(|entry| serde_json::from_str(&entry.record).unwrap()).collect();
+    assert_eq!(newest, records[records.len() - 2..]);
+    running.host.stop().await.unwrap();
+}
+
+/// Performs each act once, and returns the secrets that the coordinator gave out.
+async fn act(running: &Running, admin: &AdminClient) -> Vec<String> {
+    let population: PopulationName = "digits".parse().unwrap();
+    let kept = admin.create_model(model()).await.unwrap();
+    let privacy = SetPrivacyRequest { unit: Some(Unit::User), ..SetPrivacyRequest::default() };
+    admin.set_population_privacy(&"people".parse().unwrap(), &privacy).await.unwrap();
+    let task = admin.create_task(description(), kept.model, false).await.unwrap().id;
+    for verb in [TaskVerb::Activate, TaskVerb::Pause, TaskVerb::Resume, TaskVerb::Cancel] {
+        admin.change_task(task, verb).await.unwrap();
+    }
+    let one = admin.create_token(population.clone(), None, None).await.unwrap();
+    let other = admin.create_token(population, None, None).await.unwrap();
+    admin.revoke_token(&one.record.id).await.unwrap();
+    admin.revoke_token_and_clients(&other.record.id).await.unwrap();
+    let key = admin.create_api_key("a reader", Role::Viewer).await.unwrap();
+    assert_eq!(refused(running.client(&key.api_key).audit(None, 1).await).0, ErrorCode::RoleInsufficient);
+    let http =
+        folkmoot_client::HttpSettings { certificate_pem: Some(running.pem.clone()), http1_only: false };
+    let sign_in =
+        folkmoot_client::build_http(&http).unwrap().post(format!("{}/v1/admin/session", running.host.url()));
+    let first = running.host.first_api_key.clone().unwrap();
+    let session = sign_in.json(&serde_json::json!({ "api_key": first })).send().await.unwrap();
+    assert!(session.status().is_success());
+    admin.revoke_api_key(&key.record.id).await.unwrap();
+    vec![first, one.token, other.token, key.api_key]
+}

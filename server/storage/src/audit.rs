@@ -1,0 +1,189 @@
+//! The audit log: each act of an operator, stored in the transaction of the act itself.
+
+use async_trait::async_trait;
+use folkmoot_coordinator::{
+    audit_log::{Change, Entry, Head, Record},
+    privacy::PopulationPrivacy,
+    task::TaskState,
+};
+use folkmoot_protocol::{BlobDigest, OrganisationId, TaskId, Timestamp};
+
+use crate::{
+    ApiKeyRecord, ClientRecord, ModelRecord, ModelVersionRecord, PrivacyChange, StorageError, TaskRecord,
+    TokenAfter, TokenRecord,
+};
+
+tokio::task_local! {
+    static ACTOR: Actor;
+}
+
+/// The maximum length of a value in an entry, in characters. Longer values are cut.
+const VALUE_CHARACTERS_MAX: usize = 500;
+
+/// The author of an act.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Actor {
+    /// The author's credential, for example `key 0123456789abcdef`.
+    pub by: String,
+    /// The network address of the request; `None` for a command on the coordinator's machine.
+    pub from: Option<String>,
+    /// The time of the request.
+    pub at: Timestamp,
+}
+
+/// Runs `work` on behalf of `actor`: every act that it stores is recorded in the audit log of its organisation.
+///
+/// The actor belongs to the task that runs `work`. Acts outside, for example by a driver, are the coordinator's own and
+/// are not recorded.
+pub async fn on_behalf_of<F: Future>(actor: Actor, work: F) -> F::Output {
+    ACTOR.scope(actor, work).await
+}
+
+/// Returns the actor on whose behalf the current task runs.
+pub(crate) fn actor() -> Option<Actor> {
+    ACTOR.try_with(Clone::clone).ok()
+}
+
+/// Reads audit logs. Acts are appended by the methods that perform them.
+#[async_trait]
+pub trait AuditRepository {
+    /// Lists at most `limit` entries after number `after`, oldest first.
+    async fn audit_entries(
+        &self,
+        organisation_id: OrganisationId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<Entry>, StorageError>;
+
+    /// Returns the head of the organisation's log.
+    async fn audit_head(&self, organisation_id: OrganisationId) -> Result<Head, StorageError>;
+}
+
+/// An act, before it has a place in a log.
+pub(crate) struct Act {
+    organisation_id: OrganisationId,
+    action: &'static str,
+    subject: String,
+    changes: Vec<Change>,
+}
+
+impl Act {
+    pub(crate) fn new(organisation_id: OrganisationId, action: &'static str, subject: impl ToString) -> Self {
+        Self { organisation_id, action, subject: subject.to_string(), changes: Vec::new() }
+    }
+
+    /// Adds a property that the act gave to a new object.
+    fn with(self, what: &str, after: impl ToString) -> Self {
+        self.changed(what, None, Some(after.to_string()))
+    }
+
+    /// Adds a property that the act changed.
+    fn changed(mut self, what: &str, before: Option<String>, after: Option<String>) -> Self {
+        let cut = |value: String| value.chars().take(VALUE_CHARACTERS_MAX).collect();
+        self.changes.push(Change { what: what.to_owned(), before: before.map(cut), after: after.map(cut) });
+        self
+    }
+
+    pub(crate) fn organisation_id(&self) -> OrganisationId {
+        self.organisation_id
+    }
+
+    /// Makes the entry that follows `head`.
+    pub(crate) fn entry(self, actor: Actor, head: Head) -> Result<(Entry, Head), StorageError> {
+        let record = Record {
+            organisation_id: self.organisation_id,
+            number: head.entries + 1,
+            previous: head.digest,
+            at: actor.at,
+            by: actor.by,
+            from: actor.from,
+            action: self.action.to_owned(),
+            subject: self.subject,
+            changes: self.changes,
+        };
+        let text = serde_json::to_string(&record)
+            .map_err(|error| StorageError::Corrupt { what: "audit entry", detail: error.to_string() })?;
+        let digest = BlobDigest::of(text.as_bytes());
+        let next = Head { entries: record.number, digest: Some(digest) };
+        Ok((Entry { record: text, digest }, next))
+    }
+
+    pub(crate) fn api_key_created(key: &ApiKeyRecord) -> Self {
+        Self::new(key.organisation_id, "api_key.create", &key.id)
+            .with("name", &key.name)
+            .with("role", key.role.name())
+    }
+
+    pub(crate) fn token_created(token: &TokenRecord) -> Self {
+        let limit = |limit: Option<u64>| limit.map_or_else(|| "none".to_owned(), |limit| limit.to_string());
+        Self::new(token.organisation_id, "token.create", &token.id)
+            .with("population", &token.population)
+            .with("uses_max", limit(token.uses_max))
+            .with("expires_at", limit(token.expires_at.map(|at| at.0)))
+            .with("names_user", token.user_key.is_some())
+    }
+
+    pub(crate) fn client_revoked(client: &ClientRecord, token: TokenAfter) -> Self {
+        let act = Self::new(client.organisation_id, "client.revoke", client.id);
+        match (&client.token_id, token) {
+            (Some(id), TokenAfter::Closed) => act.with("token_closed", id),
+            _ => act,
+        }
+    }
+
+    pub(crate) fn tokens_clients_revoked(organisation_id: OrganisationId, id: &str, clients: u64) -> Self {
+        Self::new(organisation_id, "token.revoke_clients", id).with("clients_revoked", clients)
+    }
+
+    pub(crate) fn state_set(
+        organisation_id: OrganisationId,
+        id: TaskId,
+        before: &str,
+        after: TaskState,
+    ) -> Self {
+        let (before, after) = (before.to_owned(), after.name().to_owned());
+        Self::new(organisation_id, "task.set_state", id).changed("state", Some(before), Some(after))
+    }
+
+    pub(crate) fn model_created(model: &ModelRecord) -> Self {
+        Self::new(model.organisation_id, "model.create", model.model).with("bytes", model.model_bytes)
+    }
+
+    pub(crate) fn task_created(task: &TaskRecord) -> Self {
+        let act = Self::new(task.organisation_id, "task.create", task.id)
+            .with("name", &task.description.name)
+            .with("population", &task.description.population)
+            .with("model", task.model)
+            .with("plan", task.plan)
+            .with("state", task.state.name());
+        match task.evaluation_data {
+            Some(data) => act.with("evaluation_data", data),
+            None => act,
+        }
+    }
+
+    pub(crate) fn rolled_back(organisation_id: OrganisationId, version: &ModelVersionRecord) -> Self {
+        Self::new(organisation_id, "task.roll_back", version.task_id)
+            .with("version", version.number)
+            .with("weights", version.weights)
+    }
+
+    pub(crate) fn privacy_set(
+        organisation_id: OrganisationId,
+        population: &impl ToString,
+        before: &PopulationPrivacy,
+        change: &PrivacyChange<'_>,
+    ) -> Self {
+        let budget = |privacy: &PopulationPrivacy| {
+            let budget = privacy.budget?;
+            Some(format!("epsilon {} at delta {}", budget.epsilon, budget.delta))
+        };
+        let act = Self::new(organisation_id, "population.set_privacy", population.to_string())
+            .changed("unit", Some(before.unit.to_string()), Some(change.privacy.unit.to_string()))
+            .changed("budget", budget(before), budget(&change.privacy));
+        match change.weakened {
+            Some(reason) => act.with("reason", reason),
+            None => act,
+        }
+    }
+}

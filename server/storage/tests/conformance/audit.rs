@@ -1,0 +1,158 @@
+//! The audit log.
+
+use folkmoot_coordinator::{
+    audit_log::{Chain, Record},
+    privacy::PopulationPrivacy,
+    task::TaskState,
+};
+use folkmoot_privacy::Unit;
+use folkmoot_protocol::{BlobDigest, OrganisationId, Role};
+use folkmoot_storage::{
+    ApiKeyRecord, ApiKeyRepository, AuditRepository, ClientRepository, ModelRecord, ModelRepository,
+    ModelVersionRepository, SessionRecord, SessionRepository, Storage, StorageError, TaskRepository,
+    TokenAfter, TokenRepository,
+    audit::{Actor, on_behalf_of},
+};
+
+use super::{
+    fixture::{Fixture, NOW, fresh_name, later, version_of},
+    races::{RUNNERS, race},
+};
+
+fn somebody() -> Actor {
+    Actor { by: "key 0123456789abcdef".into(), from: Some("192.0.2.1".into()), at: later(7) }
+}
+
+/// Reads a log in pages, verifies its chain, and returns its records.
+async fn log(storage: &Storage, organisation_id: OrganisationId) -> Result<Vec<Record>, StorageError> {
+    let (mut chain, mut records) = (Chain::default(), Vec::new());
+    loop {
+        let page = storage.audit_entries(organisation_id, records.len() as u64, 3).await?;
+        if page.is_empty() {
+            break;
+        }
+        for entry in page {
+            let record: Record = serde_json::from_str(&entry.record).expect("it is a record");
+            chain.follow(&entry, &record).expect("the chain is whole");
+            records.push(record);
+        }
+    }
+    assert_eq!(storage.audit_head(organisation_id).await?, chain.head());
+    Ok(records)
+}
+
+fn key_of(organisation_id: OrganisationId, role: Role) -> ApiKeyRecord {
+    ApiKeyRecord {
+        id: fresh_name(),
+        organisation_id,
+        name: "a key".into(),
+        role,
+        secret_hash: [9; 32],
+        created_at: NOW,
+        revoked_at: None,
+    }
+}
+
+pub(super) async fn each_act_is_recorded_with_its_author(storage: &Storage) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let id = fixture.organisation_id;
+    let key = |role| key_of(id, role);
+    let (first, second) = (key(Role::Admin), key(Role::Viewer));
+    let session = SessionRecord {
+        id: fresh_name(),
+        api_key_id: first.id.clone(),
+        secret_hash: [8; 32],
+        created_at: NOW,
+        expires_at: later(60),
+    };
+    let model = ModelRecord {
+        organisation_id: id,
+        model: BlobDigest::of(fresh_name().as_bytes()),
+        model_bytes: 5,
+        weights: BlobDigest::of(b"weights"),
+        schema: fixture.task_record().schema,
+        created_at: NOW,
+    };
+    let (token, task) = (fixture.token_record(), fixture.task_record());
+    on_behalf_of(somebody(), async {
+        storage.create_api_key(&first).await?;
+        storage.create_api_key(&second).await?;
+        storage.revoke_api_key(id, &second.id, NOW).await?;
+        storage.create_session(&session).await?;
+        storage.delete_session(&session.id).await?;
+        fixture.set_privacy(PopulationPrivacy { unit: Unit::User, budget: None }, None).await?;
+        fixture.set_privacy(PopulationPrivacy::default(), None).await?;
+        storage.create_token(&token).await?;
+        storage.revoke_token(id, &token.id, NOW).await?;
+        let client = fixture.client().await?;
+        storage.revoke_client(id, client, TokenAfter::Closed, NOW).await?;
+        storage.revoke_token_and_clients(id, &fixture.token_id, NOW).await?;
+        storage.create_model(&model).await?;
+        storage.create_model(&model).await?;
+        storage.create_task(&task, &version_of(task.id, 0)).await?;
+        storage.set_task_state(task.id, TaskState::PAUSED, 0).await?;
+        storage.release_version(id, &version_of(task.id, 1)).await
+    })
+    .await?;
+    let records = log(storage, id).await?;
+    let actions: Vec<&str> = records.iter().map(|record| record.action.as_str()).collect();
+    assert_eq!(
+        actions,
+        [
+            "api_key.create",
+            "api_key.create",
+            "api_key.revoke",
+            "session.create",
+            "session.delete",
+            "population.set_privacy",
+            "population.set_privacy",
+            "token.create",
+            "token.revoke",
+            "client.revoke",
+            "token.revoke_clients",
+            "model.create",
+            "task.create",
+            "task.set_state",
+            "task.roll_back",
+        ],
+        "a client's enrolment and a model that is there already are no acts"
+    );
+    let authors = records.iter().map(|record| (record.by.clone(), record.from.clone(), record.at));
+    let Actor { by, from, at } = somebody();
+    assert!(authors.into_iter().all(|author| author == (by.clone(), from.clone(), at)));
+    let paused = &records[13];
+    let change = &paused.changes[0];
+    let [before, after] = [&change.before, &change.after].map(|value| value.as_deref());
+    assert_eq!((paused.subject.clone(), before, after), (task.id.to_string(), Some("draft"), Some("paused")));
+    Ok(())
+}
+
+pub(super) async fn what_fails_or_has_no_author_is_not_recorded(
+    storage: &Storage,
+) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let task = fixture.task().await?;
+    storage.set_task_state(task.id, TaskState::ACTIVE, 0).await?;
+    let refused = on_behalf_of(somebody(), async {
+        let stale = storage.set_task_state(task.id, TaskState::PAUSED, 0).await;
+        let unknown = storage.revoke_token(fixture.organisation_id, &fresh_name(), NOW).await;
+        let taken = storage.create_token(&fixture.token_record()).await.and(Ok(()));
+        (stale.is_err(), unknown.is_err(), taken.is_ok())
+    });
+    assert_eq!(refused.await, (true, true, true));
+    let records = log(storage, fixture.organisation_id).await?;
+    assert_eq!(records.len(), 1, "only the token that was created");
+    Ok(())
+}
+
+pub(super) async fn acts_at_the_same_time_form_one_chain(storage: &Storage) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let stored = race((0..RUNNERS).map(|_| {
+        let (storage, token) = (storage.clone(), fixture.token_record());
+        async move { on_behalf_of(somebody(), storage.create_token(&token)).await }
+    }))
+    .await;
+    stored.into_iter().collect::<Result<Vec<()>, _>>()?;
+    assert_eq!(log(storage, fixture.organisation_id).await?.len(), RUNNERS);
+    Ok(())
+}
