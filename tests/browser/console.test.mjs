@@ -83,6 +83,7 @@ test('a task from an ONNX file: created, watched, paused, rolled back, resumed, 
   await page.getByText('token_share_max is not set').waitFor();
 
   await page.getByRole('link', { name: 'Access' }).click();
+  await page.getByRole('table', { name: 'Audit log' }).getByRole('cell', { name: 'task.create' }).waitFor();
   await page.getByLabel('Population', { exact: true }).fill('watched');
   await page.getByRole('button', { name: 'Create a token' }).click();
   const token = await page.locator('.secret code').textContent();

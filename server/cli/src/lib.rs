@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![allow(rustdoc::bare_urls, reason = "doc comments of options are help texts for a terminal")]
 
+mod audit;
 #[cfg(test)]
 mod beside_console;
 mod chart;
@@ -76,6 +77,9 @@ enum Command {
     /// Create, list, revoke and recover API keys.
     #[command(subcommand)]
     Key(key::Command),
+    /// List, verify and export the audit log.
+    #[command(subcommand)]
+    Audit(audit::Command),
     /// Plan differential privacy, show a task's guarantee, and verify the privacy ledger.
     #[command(subcommand)]
     Privacy(privacy::Command),
@@ -123,6 +127,7 @@ impl Cli {
             Command::Population(command) => Box::pin(command.run()),
             Command::Token(command) => Box::pin(command.run()),
             Command::Key(command) => Box::pin(command.run()),
+            Command::Audit(command) => Box::pin(command.run()),
             Command::Privacy(command) => Box::pin(command.run()),
             Command::Eval(args) => Box::pin(eval::run(args)),
             Command::Codec(command) => Box::pin(command.run()),

@@ -1,4 +1,4 @@
-//! `folkmoot population …`, `folkmoot token …` and `folkmoot key …`
+//! `folkmoot population …`, `folkmoot token …`, `folkmoot key …` and `folkmoot audit …`
 
 use super::Recorded;
 
@@ -38,5 +38,8 @@ pub const COMMANDS: &[Recorded] = &[
     ("key list", &["", "--json", "--api-key nothing"]),
     ("key create", &["dashboard", "robot --role operator --json", "robot --role owner"]),
     ("key revoke", &["$KEY", "$KEY --json", "nothing"]),
+    ("audit list", &["--limit 5", "--limit 2 --after 1 --json", "--limit 101"]),
+    ("audit export", &["--output audit.jsonl", "--output audit.jsonl --json", "--output no/where"]),
+    ("audit verify", &["", "--file audit.jsonl --json", "--file task.toml", "--head 3"]),
     ("key recover", &["--data data --json", "--data missing"]),
 ];

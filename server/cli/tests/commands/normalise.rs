@@ -32,6 +32,13 @@ pub fn redactions() -> Redactions {
     redactions
 }
 
+/// Returns the replacements for output of the audit log, whose digests depend on random ids.
+pub fn audit_redactions() -> Redactions {
+    let mut redactions = redactions();
+    redactions.insert("[DIGEST]", Regex::new(r"\b[0-9a-f]{64}\b").expect(RIGHT)).expect(RIGHT);
+    redactions
+}
+
 /// Formats JSON over several lines, with sorted keys and numbers rounded to six digits, because the last digits of a
 /// logarithm depend on the system library.
 pub fn json(text: &str) -> Option<String> {

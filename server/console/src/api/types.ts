@@ -5,6 +5,7 @@ import type { components } from './schema';
 type S = components['schemas'];
 
 export type ApiKey = S['ApiKeyView'];
+export type AuditPage = S['AuditPageView'];
 export type CheckTask = S['CheckTaskView'];
 export type ClassEvaluation = S['ClassEvaluationView'];
 export type Clients = S['ClientsView'];
@@ -36,6 +37,17 @@ export type Task = Omit<S['TaskView'], 'description'> & { description: Record<st
 export type TaskSummary = S['TaskSummary'];
 export type Token = S['TokenView'];
 export type Version = S['VersionView'];
+
+/** The text of an audit entry, as JSON. */
+export interface AuditRecord {
+  number: number;
+  at: number;
+  by: string;
+  from: string | null;
+  action: string;
+  subject: string;
+  changes: { what: string; before: string | null; after: string | null }[];
+}
 
 /** The response of `POST /v1/admin/privacy/plan`, the same JSON as from `folkmoot privacy plan --json`. */
 export interface Planned {

@@ -6,6 +6,7 @@ import { Action, Button, Card, Empty, ErrorNote, Field, Loaded, Page, Secret, Ta
 import { count } from '../format';
 import { CLIENTS_MILLISECONDS, useData, useEvery } from '../live';
 import { may } from '../session';
+import { AuditLog } from './audit-log';
 
 const ROLES: [string, string][] = [
   ['viewer', 'can see everything but change nothing'],
@@ -13,7 +14,7 @@ const ROLES: [string, string][] = [
   ['admin', 'can also create API keys, set privacy budgets and revoke clients'],
 ];
 
-/** Enrolment tokens, API keys, and the revocation of clients. */
+/** Enrolment tokens, API keys, the revocation of clients, and the audit log. */
 export default function AccessView() {
   return (
     <Page title="Access">
@@ -26,6 +27,7 @@ export default function AccessView() {
         </Card>
       )}
       {may('admin') && <RevokeClient />}
+      {may('admin') && <AuditLog />}
       <Card title="Roles">
         <Table
           caption="Roles"

@@ -1,0 +1,201 @@
+//! Reads an audit log and verifies its chain.
+
+use std::{
+    fs::File,
+    io::{BufRead, BufReader, Read},
+    path::Path,
+};
+
+use folkmoot_api::{AdminClient, audit::AuditEntryView};
+use folkmoot_coordinator::audit_log::{Chain, ChainError, Entry, Head, Record};
+
+use crate::CliError;
+
+/// The number of entries in a page, which is the coordinator's maximum.
+const PAGE_ENTRIES: u32 = 100;
+/// The maximum size of a line of an export, in bytes.
+const LINE_BYTES_MAX: u64 = 64 * 1024;
+
+/// Returns the entry and its parsed contents.
+pub fn parse(view: AuditEntryView) -> Result<(Entry, Record), CliError> {
+    let wrong = |error: &dyn std::fmt::Display| CliError::new(format!("not an audit entry: {error}"));
+    let record: Record = serde_json::from_str(&view.record).map_err(|error| wrong(&error))?;
+    let digest = view.digest.parse().map_err(|error| wrong(&error))?;
+    Ok((Entry { record: view.record, digest }, record))
+}
+
+/// Calls `visit` with every entry of the coordinator's log, oldest first.
+///
+/// # Errors
+/// Fails if the coordinator cannot be reached or refuses the request, or if `visit` fails.
+pub async fn download(
+    admin: &AdminClient,
+    mut visit: impl FnMut(AuditEntryView) -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    let mut after = 0;
+    loop {
+        let page = admin.audit(Some(after), PAGE_ENTRIES).await?;
+        if page.entries.is_empty() {
+            return Ok(());
+        }
+        after += page.entries.len() as u64;
+        page.entries.into_iter().try_for_each(&mut visit)?;
+    }
+}
+
+/// Calls `visit` with every entry of an exported log, in file order.
+///
+/// # Errors
+/// If the file cannot be read, a line is not an entry, or `visit` fails. The last two errors name the line.
+pub fn read(
+    path: &Path,
+    mut visit: impl FnMut(AuditEntryView) -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    let mut reader = BufReader::new(File::open(path).map_err(CliError::read(path))?);
+    let mut line = Vec::new();
+    for number in 1u64.. {
+        line.clear();
+        let bytes = (&mut reader).take(LINE_BYTES_MAX).read_until(b'\n', &mut line);
+        if bytes.map_err(CliError::read(path))? == 0 {
+            break;
+        }
+        let view = serde_json::from_slice(&line).map_err(|error| {
+            CliError::with_remedy(
+                format!("not an audit entry: {error}"),
+                "give a complete file that `folkmoot audit export` wrote",
+            )
+        });
+        let place = |error: CliError| CliError {
+            message: format!("{} line {number}: {}", path.display(), error.message),
+            ..error
+        };
+        view.and_then(&mut visit).map_err(place)?;
+    }
+    Ok(())
+}
+
+/// Verifies a chain of entries, and looks for a known head in it.
+#[derive(Default)]
+pub struct Follower {
+    chain: Chain,
+    known: Option<Head>,
+}
+
+impl Follower {
+    /// Creates a follower of a whole log that must contain `known`.
+    pub fn new(known: Option<Head>) -> Self {
+        Self { chain: Chain::default(), known }
+    }
+
+    /// Verifies the next entry.
+    ///
+    /// # Errors
+    /// If the entry is not an entry, or does not continue the chain.
+    pub fn follow(&mut self, view: AuditEntryView) -> Result<(), CliError> {
+        let (entry, record) = parse(view)?;
+        self.chain.follow(&entry, &record).map_err(|error| broken(&error))?;
+        match self.known {
+            Some(known) if known.entries == self.chain.head().entries && known != self.chain.head() => {
+                Err(broken(&ChainError::Head(known)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends the log, and returns its head.
+    ///
+    /// # Errors
+    /// If the known head is beyond its end.
+    pub fn end(self) -> Result<Head, CliError> {
+        let head = self.chain.head();
+        match self.known {
+            Some(known) if known.entries > head.entries => Err(broken(&ChainError::Head(known))),
+            _ => Ok(head),
+        }
+    }
+}
+
+/// Creates the error for a broken log.
+fn broken(error: &ChainError) -> CliError {
+    CliError::with_remedy(
+        error.to_string(),
+        "somebody changed the database; compare it with an earlier export or backup",
+    )
+}
+
+/// Formats a head as ENTRIES:DIGEST.
+pub fn shown(head: Head) -> String {
+    match head.digest {
+        Some(digest) => format!("{}:{digest}", head.entries),
+        None => "0".into(),
+    }
+}
+
+/// Parses a head that was printed as ENTRIES:DIGEST.
+pub fn head(text: &str) -> Result<Head, String> {
+    let parsed = text.trim().split_once(':').and_then(|(entries, digest)| {
+        Some(Head { entries: entries.parse().ok()?, digest: Some(digest.parse().ok()?) })
+    });
+    parsed.ok_or_else(|| {
+        "expected ENTRIES:DIGEST as `folkmoot audit verify` prints it: a number, a colon and 64 hexadecimal digits".into()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use folkmoot_protocol::{BlobDigest, OrganisationId, Timestamp};
+
+    use super::*;
+
+    fn log(count: u64) -> Vec<AuditEntryView> {
+        let mut previous = None;
+        let entries = (1..=count).map(|number| {
+            let record = Record {
+                organisation_id: OrganisationId::from_random_bytes([7; 16]),
+                number,
+                previous,
+                at: Timestamp(number),
+                by: "key 0123456789abcdef".into(),
+                from: None,
+                action: "token.revoke".into(),
+                subject: "fedcba9876543210".into(),
+                changes: Vec::new(),
+            };
+            let record = serde_json::to_string(&record).expect("it is data");
+            let digest = BlobDigest::of(record.as_bytes());
+            previous = Some(digest);
+            AuditEntryView { record, digest: digest.to_string() }
+        });
+        entries.collect()
+    }
+
+    fn verified(log: &[AuditEntryView], known: Option<Head>) -> Result<Head, CliError> {
+        let file = tempfile::NamedTempFile::new().expect("a folder for files that pass");
+        let lines = log.iter().map(|view| serde_json::to_string(view).expect("it is data") + "\n");
+        std::fs::write(file.path(), lines.collect::<String>()).expect("it can be written");
+        let mut follower = Follower::new(known);
+        read(file.path(), |view| follower.follow(view))?;
+        follower.end()
+    }
+
+    #[test]
+    fn an_export_is_verified_and_a_changed_line_is_found() {
+        let mut log = log(4);
+        let head = verified(&log, None).unwrap();
+        assert_eq!(shown(head), format!("4:{}", log[3].digest));
+        log[1].record = log[1].record.replace("token.revoke", "token.create");
+        let error = verified(&log, None).unwrap_err();
+        assert!(error.message.contains("line 2: entry 2 was changed"), "{}", error.message);
+    }
+
+    #[test]
+    fn a_known_head_shows_a_log_that_was_cut_or_rewritten() {
+        let log = log(4);
+        let known = head(&format!("3:{}", log[2].digest)).unwrap();
+        assert_eq!(verified(&log, Some(known)).unwrap().entries, 4);
+        assert!(verified(&log[..2], Some(known)).is_err(), "entries are missing at the end");
+        let other = Head { digest: Some(BlobDigest::of(b"")), ..known };
+        assert!(verified(&log, Some(other)).is_err(), "another entry is in its place");
+        assert!(head("3").is_err() && head("3:abc").is_err());
+    }
+}

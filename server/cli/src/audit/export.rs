@@ -1,0 +1,61 @@
+use std::path::PathBuf;
+
+use folkmoot_coordinator::audit_log::Head;
+use serde::Serialize;
+
+use super::chain::{self, Follower};
+use crate::{
+    CliError,
+    connection::ConnectionArgs,
+    output::{self, OutputArgs},
+    replace,
+};
+
+/// The flags of `folkmoot audit export`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The file to write. By default, the entries are printed.
+    #[arg(long, value_name = "FILE.jsonl")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+    #[command(flatten)]
+    form: OutputArgs,
+}
+
+#[derive(Serialize)]
+struct Exported {
+    #[serde(flatten)]
+    head: Head,
+    file: PathBuf,
+}
+
+/// Exports the audit log as one line of JSON for each entry, oldest first. Verifies the chain on the way.
+///
+/// # Errors
+/// Fails if the coordinator cannot be reached or refuses the request, if the file cannot be written, or if the log is
+/// broken.
+pub async fn run(args: Args) -> Result<(), CliError> {
+    let admin = args.connection.connect()?;
+    let mut follower = Follower::default();
+    let Some(file) = args.output else {
+        return chain::download(&admin, |view| {
+            output::json_line(&output::json(&view)?)?;
+            follower.follow(view)
+        })
+        .await;
+    };
+    replace::check(&file)?;
+    let mut lines = String::new();
+    chain::download(&admin, |view| {
+        lines += &output::json(&view)?;
+        lines.push('\n');
+        follower.follow(view)
+    })
+    .await?;
+    replace::write(&file, lines)?;
+    args.form.print(&Exported { head: follower.end()?, file }, |exported| {
+        let (entries, file) = (exported.head.entries, exported.file.display());
+        format!("wrote {entries} entries to {file}\nhead {}", chain::shown(exported.head))
+    })
+}
