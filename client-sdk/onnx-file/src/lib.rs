@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod error;
+pub mod external;
 pub mod limits;
 pub mod locate;
 #[allow(missing_docs, reason = "the names are those of onnx.proto3, which documents them")]

@@ -47,7 +47,7 @@ pub fn initializer_chunks(bytes: &[u8], limits: &ImportLimits) -> Result<Vec<Chu
 }
 
 /// The most graphs inside of each other, as branches of `If`.
-const GRAPHS_MAX: usize = 16;
+pub(crate) const GRAPHS_MAX: usize = 16;
 
 /// Everything that is counted in all graphs and functions together.
 struct Counts<'a> {
@@ -106,7 +106,7 @@ fn only_graph(bytes: &[u8]) -> Result<Range<usize>, FileError> {
     graph.ok_or(FileError::Malformed { reason: "the model has no graph".into() })
 }
 
-fn within(what: &'static str, count: usize, limit: usize) -> Result<(), FileError> {
+pub(crate) fn within(what: &'static str, count: usize, limit: usize) -> Result<(), FileError> {
     if count > limit { Err(FileError::TooMany { what, count, limit }) } else { Ok(()) }
 }
 

@@ -77,7 +77,7 @@ pub fn checked_dims(name: &str, dims: &[i64]) -> Result<Vec<usize>, FileError> {
     converted(name, dims, 1)
 }
 
-fn converted(name: &str, dims: &[i64], smallest: usize) -> Result<Vec<usize>, FileError> {
+pub(crate) fn converted(name: &str, dims: &[i64], smallest: usize) -> Result<Vec<usize>, FileError> {
     if dims.len() > RANK_MAX {
         return Err(FileError::TooMany {
             what: "dimensions in a tensor",

@@ -106,9 +106,35 @@ impl Fields<'_> {
     }
 }
 
+/// Appends a varint to a message.
+pub fn push_varint(message: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        message.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    message.push(value as u8);
+}
+
+/// Returns the number of bytes that a varint needs.
+pub fn varint_bytes(value: u64) -> usize {
+    (u64::BITS - value.leading_zeros()).div_ceil(7).max(1) as usize
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn varints_have_the_length_that_is_announced() {
+        for value in [0, 1, 127, 128, 16_383, 16_384, u64::from(u32::MAX), 1 << 62, u64::MAX] {
+            // A field with number 1.
+            let mut message = vec![0x08];
+            push_varint(&mut message, value);
+            assert_eq!(message.len(), 1 + varint_bytes(value), "{value}");
+            let mut reader = fields(&message, 1..message.len());
+            assert_eq!((reader.varint(), reader.position), (Ok(value), message.len()));
+        }
+    }
 
     #[test]
     fn finds_nested_content() {

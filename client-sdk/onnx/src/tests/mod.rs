@@ -3,6 +3,7 @@
 mod composed;
 mod encodings;
 mod exporters;
+mod external;
 mod families;
 mod hostile;
 mod modes;
