@@ -16,6 +16,8 @@ mod host;
 #[cfg(not(target_family = "wasm"))]
 mod key;
 #[cfg(not(target_family = "wasm"))]
+mod model_file;
+#[cfg(not(target_family = "wasm"))]
 mod storage;
 #[cfg(test)]
 mod tests;
@@ -47,6 +49,8 @@ pub use folkmoot_session::StopCause;
 pub use host::Host;
 #[cfg(not(target_family = "wasm"))]
 pub use key::{ClientKey, SecretStorage};
+#[cfg(not(target_family = "wasm"))]
+pub use model_file::{ModelFile, ModelFileError, read_model_file};
 #[cfg(not(target_family = "wasm"))]
 pub use storage::{PrivateFolder, StorageError, private_folder};
 #[cfg(not(target_family = "wasm"))]
