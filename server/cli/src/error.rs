@@ -80,5 +80,6 @@ from_errors!(
     ServeError,
     TelemetryError,
     folkmoot_client::ClientError,
+    folkmoot_client::ModelFileError,
     folkmoot_inference::InferenceError
 );

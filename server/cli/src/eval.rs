@@ -1,5 +1,6 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use folkmoot_client::read_model_file;
 use folkmoot_engine::{ImportLimits, Model};
 use folkmoot_inference::InferenceModel;
 use folkmoot_protocol::{ClassReport, Metric, MetricValues};
@@ -48,8 +49,8 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     output.print(&evaluation, text)
 }
 
-fn evaluate(path: &PathBuf, examples: &ExamplesArgs) -> Result<Evaluation, CliError> {
-    let onnx = std::fs::read(path).map_err(CliError::read(path))?;
+fn evaluate(path: &Path, examples: &ExamplesArgs) -> Result<Evaluation, CliError> {
+    let onnx = read_model_file(path)?.onnx;
     let failed = |error| CliError::new(format!("{}: {error}", path.display()));
     let model = InferenceModel::from_onnx(&onnx).map_err(failed)?;
     let examples = examples.read()?;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use folkmoot_client::parts::schema_of;
+use folkmoot_client::{parts::schema_of, read_model_file};
 use folkmoot_engine::{ImportLimits, Model};
 use folkmoot_protocol::{
     TensorSchema, TensorSpec,
@@ -77,7 +77,7 @@ fn flat(count: u64) -> TensorSchema {
 }
 
 fn read_model(path: &Path) -> Result<Model, CliError> {
-    let onnx = std::fs::read(path).map_err(CliError::read(path))?;
+    let onnx = read_model_file(path)?.onnx;
     Model::from_onnx(&onnx, &ImportLimits::default())
         .map_err(|error| CliError::new(format!("{}: {error}", path.display())))
 }

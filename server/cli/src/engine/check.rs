@@ -63,11 +63,11 @@ struct Checked {
 /// # Errors
 /// If a file cannot be read, the plan does not fit the model, or a difference is too large.
 pub fn run(args: &Args) -> Result<(), CliError> {
-    let (onnx, model) = read_model(&args.model)?;
+    let (file, model) = read_model(&args.model)?;
     let plan = args.plan.read(&model)?;
     let gradient = GradientCheck::new(&model, &plan, args.seed).map_err(failed(&args.model))?;
     let inspection = Inspection::new(&model, &plan).map_err(failed(&args.model))?;
-    let inference = InferenceModel::from_onnx(&onnx).map_err(|error| error.to_string());
+    let inference = InferenceModel::from_onnx(&file.onnx).map_err(|error| error.to_string());
     let (output_difference, tract) =
         match inference.and_then(|inference| compare(&model, &inference, args.seed)) {
             Ok(difference) => (Some(difference), None),

@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use folkmoot_engine::{Cost, InspectedParameter, Inspection};
+use serde::Serialize;
 
 use super::{CliError, failed, plan::PlanArgs, read_model};
 use crate::output::{OutputArgs, table};
@@ -22,15 +23,27 @@ pub struct Args {
 /// # Errors
 /// If a file cannot be read, or the plan does not fit the model.
 pub fn run(args: &Args) -> Result<(), CliError> {
-    let (_, model) = read_model(&args.model)?;
+    let (file, model) = read_model(&args.model)?;
     let plan = args.plan.read(&model)?;
     let inspection = Inspection::new(&model, &plan).map_err(failed(&args.model))?;
-    args.output.print(&inspection, text)
+    args.output.print(&Inspected { data_files: file.data_files, inspection }, text)
 }
 
-fn text(inspection: &Inspection) -> String {
+/// The result of an inspection.
+#[derive(Serialize)]
+struct Inspected {
+    /// The files beside the model's file that hold weights.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    data_files: Vec<String>,
+    #[serde(flatten)]
+    inspection: Inspection,
+}
+
+fn text(inspected: &Inspected) -> String {
+    let Inspected { data_files, inspection } = inspected;
     let operators: Vec<String> =
         inspection.operators.iter().map(|(operator, count)| format!("{operator} {count}")).collect();
+    let weights: String = data_files.iter().map(|file| format!("\nweights     from {file}")).collect();
     let memory = &inspection.memory;
     let lines = [
         format!("input       [N{}]", dims(&inspection.input_shape)),
@@ -39,7 +52,7 @@ fn text(inspection: &Inspection) -> String {
         String::new(),
         table(["TENSOR", "SHAPE", "ROLE", "ELEMENTS"], inspection.parameters.iter().map(row)),
         String::new(),
-        format!("trained     {} elements", inspection.trained_elements),
+        format!("trained     {} elements{weights}", inspection.trained_elements),
         inspection.remarks.iter().map(|remark| format!("note        {}\n", remark.text)).collect(),
         format!("a step of {} examples", inspection.batch_size),
         format!("  forward   {}", cost(&inspection.forward)),

@@ -12,6 +12,7 @@ mod train;
 use std::path::Path;
 
 use clap::Subcommand;
+use folkmoot_client::{ModelFile, read_model_file};
 use folkmoot_engine::{ImportLimits, Model};
 
 use super::CliError;
@@ -45,11 +46,11 @@ impl Command {
     }
 }
 
-/// Reads an ONNX file. Returns its bytes and the model.
-fn read_model(path: &Path) -> Result<(Vec<u8>, Model), CliError> {
-    let onnx = std::fs::read(path).map_err(CliError::read(path))?;
-    let model = Model::from_onnx(&onnx, &ImportLimits::default()).map_err(failed(path))?;
-    Ok((onnx, model))
+/// Reads a model, and the file that holds it.
+fn read_model(path: &Path) -> Result<(ModelFile, Model), CliError> {
+    let file = read_model_file(path)?;
+    let model = Model::from_onnx(&file.onnx, &ImportLimits::default()).map_err(failed(path))?;
+    Ok((file, model))
 }
 
 /// Adds the path of a file to an error.

@@ -91,13 +91,13 @@ struct Trained {
 /// # Errors
 /// If a file cannot be read or written, or if the model, the plan and the data do not fit each other.
 pub fn run(args: &Args) -> Result<(), CliError> {
-    let (onnx, model) = read_model(&args.model)?;
+    let (file, model) = read_model(&args.model)?;
     let plan = args.plan.read(&model)?;
     let (training, held_out) = split(&args.examples.read()?, args.hold_out_one_of)?;
     let mut trainer = new_trainer(args, &model, plan.clone(), &training)?;
     let host = Host::system().map_err(|error| CliError::new(error.to_string()))?;
     let devices = Devices::new(args.device.clone(), host.clone());
-    let placed = devices.place(&mut trainer, &plan, BlobDigest::of(&onnx));
+    let placed = devices.place(&mut trainer, &plan, BlobDigest::of(&file.onnx));
     let mut placement = placed.map_err(|error| CliError::new(error.to_string()))?;
     let gpu = trainer.gpu().cloned();
     check_profile(args, gpu.as_ref())?;

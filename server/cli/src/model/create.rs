@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use folkmoot_api::models::ModelView;
+use folkmoot_client::read_model_file;
 
 use crate::{CliError, connection::ConnectionArgs, output::OutputArgs};
 
@@ -22,7 +23,7 @@ pub struct Args {
 /// Fails if the file cannot be read, or if the coordinator cannot be reached or refuses the model, for example because
 /// it cannot be trained.
 pub async fn run(args: Args) -> Result<(), CliError> {
-    let onnx = std::fs::read(&args.file).map_err(CliError::read(&args.file))?;
+    let onnx = read_model_file(&args.file)?.onnx;
     let model = args.connection.connect()?.create_model(onnx).await?;
     args.output.print(&model, text)
 }

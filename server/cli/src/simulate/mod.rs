@@ -8,6 +8,7 @@ mod screen;
 use std::{fs, path::Path};
 
 pub use args::Args;
+use folkmoot_client::read_model_file;
 use folkmoot_coordinator::task::TaskState;
 use folkmoot_data::{Dataset, ReadOptions};
 use folkmoot_engine::{ImportLimits, Model};
@@ -50,7 +51,7 @@ struct Summary {
 /// If a file is invalid, or the simulation fails.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let settings = args.settings()?;
-    let onnx = fs::read(&args.model).map_err(CliError::read(&args.model))?;
+    let onnx = read_model_file(&args.model)?.onnx;
     let limits = ImportLimits { model_bytes_max: onnx.len(), ..ImportLimits::default() };
     let model = Model::from_onnx(&onnx, &limits)
         .map_err(|error| CliError::new(format!("{}: {error}", args.model.display())))?;

@@ -3,6 +3,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use folkmoot_client::read_model_file;
 use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_engine::{ImportLimits, Model, TrainedPart};
 use folkmoot_protocol::TrainingPlan;
@@ -80,15 +81,15 @@ pub fn read_for(
     Ok(task_file::read_with(path, &text, misfits))
 }
 
-/// Reads a model. Also returns the size of its file in bytes.
+/// Reads a model. Also returns the bytes of its ONNX file.
 ///
 /// # Errors
 /// If the file cannot be read, or is not a trainable ONNX model.
-pub fn read_model(path: &Path) -> Result<(Model, u64), CliError> {
-    let onnx = std::fs::read(path).map_err(CliError::read(path))?;
+pub fn read_model(path: &Path) -> Result<(Model, Vec<u8>), CliError> {
+    let onnx = read_model_file(path)?.onnx;
     let model = Model::from_onnx(&onnx, &ImportLimits::default())
         .map_err(|error| CliError::new(format!("{}: {error}", path.display())))?;
-    Ok((model, onnx.len() as u64))
+    Ok((model, onnx))
 }
 
 /// Returns the size of a model for a plan that fits it.
@@ -121,8 +122,8 @@ mod tests {
         let check = |widths: &[usize]| {
             let model = folder.path().join("model.onnx");
             std::fs::write(&model, mlp(widths, 1)).unwrap();
-            let (model, bytes) = read_model(&model).unwrap();
-            assert!(bytes > 4 * model.parameter_count() as u64);
+            let (model, onnx) = read_model(&model).unwrap();
+            assert!(onnx.len() > 4 * model.parameter_count());
             read_for(&file, Some(&model)).unwrap()
         };
         assert!(check(&[4, 3]).is_ok());

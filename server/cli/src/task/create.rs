@@ -39,8 +39,7 @@ pub struct Args {
 /// Fails if a file has faults, in which case the error lists all of them, or if the coordinator cannot be reached or
 /// refuses the request.
 pub async fn run(args: Args) -> Result<(), CliError> {
-    let onnx = std::fs::read(&args.model).map_err(CliError::read(&args.model))?;
-    let (model, _) = check::read_model(&args.model)?;
+    let (model, onnx) = check::read_model(&args.model)?;
     let description = check::read_for(&args.description, Some(&model))??;
     let client = args.connection.connect()?;
     let model = client.create_model(onnx).await?;

@@ -25,7 +25,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<(), CliError> {
     let model = args.model.as_deref().map(check::read_model).transpose()?;
     let description = check::read_for(&args.file, model.as_ref().map(|(model, _)| model))??;
-    let size = model.map(|(model, bytes)| check::size_of(&model, bytes, &description.plan));
+    let size = model.map(|(model, onnx)| check::size_of(&model, onnx.len() as u64, &description.plan));
     let paragraphs = explain::explain(&description, size);
     args.output.print(paragraphs.as_slice(), explain::text)
 }
