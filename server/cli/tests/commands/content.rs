@@ -89,11 +89,24 @@ fn model() -> Vec<u8> {
     mlp(&[4, 3], 1)
 }
 
+/// Returns a model as PyTorch's exporter writes it, and its data file.
+fn exported_two_files() -> (&'static [u8], &'static [u8]) {
+    (
+        include_bytes!("../../../../tests/engine/exported/two_files.onnx"),
+        include_bytes!("../../../../tests/engine/exported/two_files.onnx.data"),
+    )
+}
+
 fn write_files(folder: &Path) {
     let write = |name: &str, bytes: &[u8]| {
         std::fs::write(folder.join(name), bytes).expect("the test's folder can be written");
     };
     write("model.onnx", &model());
+    let (two_files, data) = exported_two_files();
+    write("two_files.onnx", two_files);
+    write("two_files.onnx.data", data);
+    std::fs::create_dir(folder.join("alone")).expect("the test's folder can be written");
+    write("alone/two_files.onnx", two_files);
     write("trained.onnx", &mlp(&[4, 3], 2));
     write("other.onnx", &mlp(&[4, 8, 3], 3));
     // With features of 0, all three classes have the same score, so the loss is ln 3 on every machine.

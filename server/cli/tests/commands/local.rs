@@ -37,7 +37,10 @@ pub const COMMANDS: &[Recorded] = &[
         ],
     ),
     ("engine devices", &["--json --nothing"]),
-    ("engine inspect", &["model.onnx", "model.onnx --json", "data.csv"]),
+    (
+        "engine inspect",
+        &["model.onnx", "model.onnx --json", "two_files.onnx", "alone/two_files.onnx", "data.csv"],
+    ),
     ("engine check", &["data.csv --json"]),
     ("engine train", &["model.onnx --data missing.csv --json"]),
     ("config check", &["", "--config folkmoot.toml --json", "--config wrong.toml"]),

@@ -4,7 +4,7 @@ use super::Recorded;
 
 pub const COMMANDS: &[Recorded] = &[
     ("model files", &["", "--json", "--api-key nothing"]),
-    ("model create", &["other.onnx", "other.onnx --json", "data.csv"]),
+    ("model create", &["other.onnx", "other.onnx --json", "two_files.onnx", "data.csv"]),
     ("model show", &["$MODEL", "$MODEL --json", "$NO_MODEL", "digits"]),
     ("model list", &["$DIGITS", "$DIGITS --limit 2 --json", "$PRIVATE", "$UNKNOWN"]),
     (
