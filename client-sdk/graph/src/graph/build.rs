@@ -1,6 +1,6 @@
 //! One function for each operator: it checks the shapes and appends the node.
 
-use super::{Graph, ValueId};
+use super::{Graph, Node, Source, ValueId};
 use crate::op::{ElementOp, Op, Reduction, ShapeError, Window, broadcast, volume};
 
 type Built = Result<ValueId, ShapeError>;
@@ -76,8 +76,11 @@ impl Graph {
         self.push(Op::ArgMaximum { axis, last }, vec![input], shape)
     }
 
-    /// Appends `op(A) op(B)` over the last two axes; the other axes broadcast. A and B must have at least two axes.
+    /// Appends `op(A) op(B)` over the last two axes; the other axes broadcast. A and B must have at least two axes. If an
+    /// input only swaps the last two axes of another value, the product reads that value instead.
     pub fn matmul(&mut self, a: ValueId, b: ValueId, transpose_a: bool, transpose_b: bool) -> Built {
+        let ((a, swaps_a), (b, swaps_b)) = (self.before_swap(a), self.before_swap(b));
+        let (transpose_a, transpose_b) = (transpose_a != swaps_a, transpose_b != swaps_b);
         let (left, right) = (self.shape(a).to_vec(), self.shape(b).to_vec());
         let misfit = || ShapeError::new("the matrix product", &[&left, &right]);
         let (Some((left_batch, [m, k])), Some((right_batch, [l, n]))) =
@@ -93,6 +96,17 @@ impl Graph {
         let mut shape = broadcast(&[left_batch, right_batch]).map_err(|_| misfit())?;
         shape.extend([*m, *n]);
         Ok(self.push(Op::MatMul { transpose_a, transpose_b }, vec![a, b], shape))
+    }
+
+    /// Returns the value whose last two axes this value swaps, and true; or this value, and false.
+    fn before_swap(&self, id: ValueId) -> (ValueId, bool) {
+        let Source::Node(index) = self.values[id.0].source else { return (id, false) };
+        let Node { op: Op::Transpose { axes }, inputs, .. } = &self.nodes[index] else { return (id, false) };
+        let rank = axes.len();
+        let is_swap = rank >= 2
+            && axes[rank - 2..] == [rank - 1, rank - 2]
+            && axes[..rank - 2].iter().copied().eq(0..rank - 2);
+        if is_swap { (inputs[0], true) } else { (id, false) }
     }
 
     /// Appends a slice: reads `sizes` positions along each axis, starting at `starts`, with strides `steps`.
@@ -237,4 +251,26 @@ fn check_positions(
         return Ok(());
     }
     Err(ShapeError::new(&format!("a slice from {starts:?} in steps of {steps:?}"), &[shape, sizes]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_product_reads_through_a_swap_of_the_last_axes() {
+        let mut graph = Graph::default();
+        let (x, weights) = (graph.add_input(&[2, 5, 3]), graph.add_parameter(0, &[4, 3]));
+        let swapped = graph.transpose(weights, &[1, 0]).unwrap();
+        let product = graph.matmul(x, swapped, false, false).unwrap();
+        let node = graph.nodes.last().unwrap();
+        assert_eq!(graph.shape(product), [2, 5, 4]);
+        assert_eq!(node.op, Op::MatMul { transpose_a: false, transpose_b: true });
+        assert_eq!(node.inputs, [x, weights]);
+        // Another permutation is not a transpose of each matrix.
+        let moved = graph.transpose(x, &[1, 0, 2]).unwrap();
+        let rows = graph.add_input(&[5, 3, 6]);
+        graph.matmul(moved, rows, false, false).unwrap();
+        assert_eq!(graph.nodes.last().unwrap().inputs, [moved, rows]);
+    }
 }
