@@ -1,4 +1,4 @@
-//! Sums the gradient contributions that several readers pass back to one value.
+//! Sums the gradient contributions that several readers pass back to one value, as one operation where that is faster.
 
 use crate::graph::{Graph, Source, ValueId};
 use crate::op::{ElementOp, Op, ShapeError, volume};
@@ -17,9 +17,40 @@ pub(super) fn sum(graph: &mut Graph, contributions: &[ValueId]) -> Result<ValueI
         [_, _, ..] => join(graph, contributions)?,
         _ => None,
     };
-    let mut parts = joined.unwrap_or_else(|| contributions.to_vec()).into_iter();
+    let parts = joined.unwrap_or_else(|| contributions.to_vec());
+    let mut parts = merge_products(graph, parts)?.into_iter();
     let first = parts.next().expect("there is at least one contribution");
     parts.try_fold(first, |sum, part| graph.element(ElementOp::Add, &[sum, part]))
+}
+
+/// Replaces products `Aᵢᵀ Bᵢ` by one product of the concatenated factors, which is their sum. The gradient of a
+/// recurrent layer's weights has one such product for each time step.
+fn merge_products(graph: &mut Graph, contributions: Vec<ValueId>) -> Result<Vec<ValueId>, ShapeError> {
+    let (mut left, mut right, mut others) = (Vec::new(), Vec::new(), Vec::new());
+    for id in &contributions {
+        match outer_product(graph, *id) {
+            Some([a, b]) => {
+                left.push(a);
+                right.push(b);
+            }
+            None => others.push(*id),
+        }
+    }
+    if left.len() < 2 {
+        return Ok(contributions);
+    }
+    let (left, right) = (graph.concat(&left, 0)?, graph.concat(&right, 0)?);
+    others.push(graph.matmul(left, right, true, false)?);
+    Ok(others)
+}
+
+/// Returns the factors of a product `Aᵀ B` of two matrices.
+fn outer_product(graph: &Graph, id: ValueId) -> Option<[ValueId; 2]> {
+    let Source::Node(index) = graph.values[id.0].source else { return None };
+    let node = &graph.nodes[index];
+    let is_outer = node.op == Op::MatMul { transpose_a: true, transpose_b: false };
+    let [a, b] = node.inputs[..] else { return None };
+    (is_outer && [a, b].iter().all(|factor| graph.shape(*factor).len() == 2)).then_some([a, b])
 }
 
 fn join(graph: &mut Graph, contributions: &[ValueId]) -> Result<Option<Vec<ValueId>>, ShapeError> {

@@ -90,3 +90,25 @@ proptest! {
         });
     }
 }
+
+#[test]
+fn the_products_of_all_time_steps_become_one() {
+    let build = |graph: &mut Graph, p: &[ValueId]| {
+        let mut state = p[0];
+        for _ in 0..5 {
+            let product = graph.matmul(state, p[1], false, true).unwrap();
+            state = graph.element(ElementOp::Tanh, &[product]).unwrap();
+        }
+        state
+    };
+    check(&[&[2, 3], &[3, 3]], 5, build);
+    let mut graph = Graph::default();
+    let parameters = [graph.add_parameter(0, &[2, 3]), graph.add_parameter(1, &[3, 3])];
+    let state = build(&mut graph, &parameters);
+    let loss = graph.reduce(Reduction::Sum, state, &[0, 1]);
+    let slopes: Vec<ValueId> =
+        gradients(&mut graph, loss, &parameters[1..]).unwrap().into_iter().flatten().collect();
+    let program = Program::<f64>::plan(&graph, &slopes, &[0..6, 6..15], 1);
+    // Five products forward, four that pass the gradient to the state before, and one for the weights.
+    assert_eq!(program.kernels()["matrix product"], 5 + 4 + 1);
+}
