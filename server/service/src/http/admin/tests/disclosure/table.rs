@@ -27,6 +27,9 @@ type Row = (&'static str, Decision, &'static [&'static str]);
 /// Every field of every JSON response.
 pub(super) const FIELDS: &[Row] = &[
     ("ApiKeyView", NotClients, &["created_at", "id", "name", "revoked_at", "role"]),
+    // The number of clients that an operator revoked is the act, and no client's example.
+    ("AuditEntryView", NotClients, &["digest", "record"]),
+    ("AuditPageView", NotClients, &["entries", "entry_count", "head"]),
     ("CheckTaskView", NotClients, &["command", "description", "faults", "notes", "toml"]),
     ("ClassEvaluationView", Clients, &["evaluation"]),
     ("ClassEvaluationView", Withheld, &["classes"]),
