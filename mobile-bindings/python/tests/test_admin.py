@@ -156,6 +156,11 @@ def test_every_endpoint_has_a_method_that_a_coordinator_answers(coordinator, adm
     created = admin.create_api_key("a notebook", "viewer")
     assert [key["role"] for key in admin.api_keys()] == ["admin", "viewer"]
     admin.revoke_api_key(created["record"]["id"])
+    log = admin.audit(limit=2)
+    actions = [json.loads(entry["record"])["action"] for entry in log["entries"]]
+    assert actions == ["api_key.create", "api_key.revoke"]
+    assert log["head"] == log["entries"][-1]["digest"]
+    assert len(admin.audit(after=log["entry_count"] - 1)["entries"]) == 1
     assert endpoints() <= called, "an endpoint has no method in folkmoot.admin"
 
 
