@@ -18,6 +18,7 @@ mod error;
 mod errors;
 mod eval;
 mod examples_file;
+mod json_lines;
 mod key;
 mod model;
 mod openapi;

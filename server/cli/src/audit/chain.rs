@@ -1,15 +1,11 @@
 //! Reads an audit log and verifies its chain.
 
-use std::{
-    fs::File,
-    io::{BufRead, BufReader, Read},
-    path::Path,
-};
+use std::path::Path;
 
 use folkmoot_api::{AdminClient, audit::AuditEntryView};
 use folkmoot_coordinator::audit_log::{Chain, ChainError, Entry, Head, Record};
 
-use crate::CliError;
+use crate::{CliError, json_lines};
 
 /// The number of entries in a page, which is the coordinator's maximum.
 const PAGE_ENTRIES: u32 = 100;
@@ -51,27 +47,15 @@ pub fn read(
     path: &Path,
     mut visit: impl FnMut(AuditEntryView) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
-    let mut reader = BufReader::new(File::open(path).map_err(CliError::read(path))?);
-    let mut line = Vec::new();
-    for number in 1u64.. {
-        line.clear();
-        let bytes = (&mut reader).take(LINE_BYTES_MAX).read_until(b'\n', &mut line);
-        if bytes.map_err(CliError::read(path))? == 0 {
-            break;
-        }
-        let view = serde_json::from_slice(&line).map_err(|error| {
+    json_lines::read(path, LINE_BYTES_MAX, |line| {
+        let view = serde_json::from_slice(line).map_err(|error| {
             CliError::with_remedy(
                 format!("not an audit entry: {error}"),
                 "give a complete file that `folkmoot audit export` wrote",
             )
         });
-        let place = |error: CliError| CliError {
-            message: format!("{} line {number}: {}", path.display(), error.message),
-            ..error
-        };
-        view.and_then(&mut visit).map_err(place)?;
-    }
-    Ok(())
+        view.and_then(&mut visit)
+    })
 }
 
 /// Verifies a chain of entries, and looks for a known head in it.

@@ -7,8 +7,8 @@ use super::chain::{self, Follower};
 use crate::{
     CliError,
     connection::ConnectionArgs,
+    json_lines::NewFile,
     output::{self, OutputArgs},
-    replace,
 };
 
 /// The flags of `folkmoot audit export`.
@@ -45,15 +45,13 @@ pub async fn run(args: Args) -> Result<(), CliError> {
         })
         .await;
     };
-    replace::check(&file)?;
-    let mut lines = String::new();
+    let mut new = NewFile::create(&file)?;
     chain::download(&admin, |view| {
-        lines += &output::json(&view)?;
-        lines.push('\n');
+        new.line(&output::json(&view)?)?;
         follower.follow(view)
     })
     .await?;
-    replace::write(&file, lines)?;
+    new.finish()?;
     args.form.print(&Exported { head: follower.end()?, file }, |exported| {
         let (entries, file) = (exported.head.entries, exported.file.display());
         format!("wrote {entries} entries to {file}\nhead {}", chain::shown(exported.head))

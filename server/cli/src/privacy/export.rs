@@ -1,8 +1,4 @@
-use std::{
-    fs::File,
-    io::{BufWriter, Write},
-    path::{Path, PathBuf},
-};
+use std::path::PathBuf;
 
 use folkmoot_api::{AdminClient, privacy::EntryView};
 use folkmoot_privacy::ledger::{Chain, ChainError, Head};
@@ -13,8 +9,8 @@ use super::{broken, download, head};
 use crate::{
     CliError,
     connection::ConnectionArgs,
+    json_lines::NewFile,
     output::{self, OutputArgs},
-    replace,
 };
 
 /// The flags of `folkmoot privacy export`.
@@ -49,32 +45,14 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     let Some(file) = args.output else {
         return export(&admin, &args.population, |line| output::json_line(&line)).await?.map(drop);
     };
-    let followed = write(&admin, &args.population, &file).await?;
+    let mut new = NewFile::create(&file)?;
+    let followed = export(&admin, &args.population, |line| new.line(&line)).await?;
+    new.finish()?;
     let exported = Exported { population: args.population, head: followed?, file };
     args.form.print(&exported, |exported| {
         let (entries, file) = (exported.head.entries, exported.file.display());
         format!("wrote {entries} entries to {file}\nhead {}", head::shown(&exported.head))
     })
-}
-
-/// Writes to `PATH.partial` first and renames it at the end, because a partial export would look like a shorter
-/// ledger.
-async fn write(
-    admin: &AdminClient,
-    population: &PopulationName,
-    path: &Path,
-) -> Result<Result<Head, CliError>, CliError> {
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(".partial");
-    let partial = PathBuf::from(partial);
-    replace::check(path)?;
-    replace::check(&partial)?;
-    let mut file = BufWriter::new(File::create(&partial).map_err(CliError::write(&partial))?);
-    let line = |line: String| writeln!(file, "{line}").map_err(CliError::write(&partial));
-    let followed = export(admin, population, line).await?;
-    file.flush().map_err(CliError::write(&partial))?;
-    std::fs::rename(&partial, path).map_err(CliError::write(path))?;
-    Ok(followed)
 }
 
 /// Calls `visit` with every line. The inner result is the head of the ledger, or the first break in the chain.
