@@ -296,15 +296,6 @@ class Admin(Looking):
         """Revokes an API key. A key cannot revoke itself, so there is always an admin left."""
         self._connection.ask("DELETE", f"api-keys/{segment(key_id)}")
 
-    def audit(self, *, after: int | None = None, limit: int = 20) -> views.AuditPageView:
-        """Returns at most `limit` (1 to 100) entries of the audit log after number `after`, by default the newest.
-
-        `json.loads(entry["record"])` gives who did what. `folkmoot audit verify` checks the whole chain. Requires an
-        admin's key.
-        """
-        query: dict[str, object] = {"limit": limit} if after is None else {"limit": limit, "after": after}
-        return views.filled(views.AuditPageView, self._connection.get("audit", query))
-
     def client(self, client_id: str) -> views.ClientView:
         """Returns a client and the token that it enrolled with. Requires an admin's key."""
         return views.filled(views.ClientView, self._connection.get(f"clients/{segment(client_id)}"))

@@ -87,6 +87,15 @@ class Looking:
         """Creates the digits demo and runs its clients inside the coordinator, which must not have any task yet."""
         return views.filled(views.TaskView, self._connection.ask("POST", "demo"))
 
+    def audit(self, *, after: int | None = None, limit: int = 20) -> looks.AuditPageView:
+        """Returns at most `limit` (1 to 100) entries of the audit log after number `after`, by default the newest.
+
+        `json.loads(entry["record"])` gives who did what. `folkmoot audit verify` checks the whole chain. Requires an
+        admin's key.
+        """
+        query: dict[str, object] = {"limit": limit} if after is None else {"limit": limit, "after": after}
+        return views.filled(looks.AuditPageView, self._connection.get("audit", query))
+
 
 def task_path(task: views.TaskLike) -> str:
     """Returns a task's path, from its id or from any method's result for it."""

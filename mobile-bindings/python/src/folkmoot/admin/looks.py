@@ -198,3 +198,18 @@ class ClientsView(TypedDict):
     training_speed: list[ShareView] | None
     waiting: int | None
     withheld: str | None
+
+
+class AuditEntryView(TypedDict):
+    """An entry of the audit log. `record` is JSON text, and `digest` its SHA-256 in hexadecimal digits."""
+
+    record: str
+    digest: str
+
+
+class AuditPageView(TypedDict):
+    """A page of the audit log, the oldest entry first. `head` is the digest of the whole log's last entry."""
+
+    entries: list[AuditEntryView]
+    entry_count: int
+    head: str | None

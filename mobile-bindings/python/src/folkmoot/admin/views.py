@@ -370,21 +370,6 @@ class CreatedApiKey(TypedDict):
     record: ApiKeyView
 
 
-class AuditEntryView(TypedDict):
-    """An entry of the audit log. `record` is JSON text, and `digest` its SHA-256 in hexadecimal digits."""
-
-    record: str
-    digest: str
-
-
-class AuditPageView(TypedDict):
-    """A page of the audit log, the oldest entry first. `head` is the digest of the whole log's last entry."""
-
-    entries: list[AuditEntryView]
-    entry_count: int
-    head: str | None
-
-
 TaskLike = Union[str, TaskView, TaskSummary]
 """A task: its id, or any method's result for it."""
 _V = TypeVar("_V")
