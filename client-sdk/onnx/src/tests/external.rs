@@ -129,5 +129,8 @@ fn a_model_without_its_data_file_is_refused() {
     assert!(files[FILES[0]].len() > 100 && apart.len() + 100 < MODELS[0].len());
     let error = ModelFile::read(&apart, &ImportLimits::default()).unwrap_err();
     assert!(matches!(error, ImportError::File(FileError::ExternalData { .. })), "{error}");
-    assert!(error.to_string().contains("Give the path of the .onnx file"), "{error}");
+    assert!(
+        error.to_string().contains("The folkmoot command joins a model with the data files beside it"),
+        "{error}"
+    );
 }
