@@ -41,6 +41,6 @@ pub use step::SecretChance;
 #[cfg(feature = "gpu")]
 pub use train::Comparison;
 pub use train::{
-    CheckpointError, Cost, GradientCheck, InspectedParameter, InspectedRemark, Inspection, Progress,
-    StepMemory, TrainError, TrainedPart, Trainer, TrainingMemory, TrainingOutcome,
+    CheckpointError, Cost, GradientCheck, InspectedInput, InspectedParameter, InspectedRemark, Inspection,
+    Progress, StepMemory, TrainError, TrainedPart, Trainer, TrainingMemory, TrainingOutcome,
 };

@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use folkmoot_onnx::{
-    ExportError, FinalActivation, ImportError, ImportLimits, Lookups, Lowered, Mode, ModelFile, ModelNode,
-    ParameterSpec, Remark,
+    ExportError, FinalActivation, ImportError, ImportLimits, Lookups, Lowered, Mode, ModelFile, ModelInput,
+    ModelNode, ParameterSpec, Remark,
 };
 
 use crate::safetensors::{self, WeightsError};
@@ -43,6 +43,23 @@ impl Model {
         ModelFile::needs_complete(bytes, limits)
     }
 
+    /// Returns the model for examples with this many features. A model whose file leaves the length of sequences free
+    /// takes the length for which the features suffice; any other model is returned unchanged.
+    ///
+    /// # Errors
+    /// Returns an [`ImportError`] if the model cannot have this length.
+    pub(crate) fn for_width(&self, width: usize) -> Result<Self, ImportError> {
+        Ok(match self.0.file.for_width(width)? {
+            None => self.clone(),
+            Some(file) => Self(Arc::new(Content { file, parameter_count: self.0.parameter_count })),
+        })
+    }
+
+    /// Returns whether both are one model with the same length of sequences.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Returns the trainable tensors in schema order.
     pub fn parameters(&self) -> &[ParameterSpec] {
         self.0.file.parameters()
@@ -58,7 +75,13 @@ impl Model {
         self.0.file.initial_weights()
     }
 
-    /// Returns the dimensions of one example's features, without the batch dimension.
+    /// Returns the inputs in the order of the file. If there are several, they are columns of the features in this order.
+    pub fn inputs(&self) -> &[ModelInput] {
+        self.0.file.inputs()
+    }
+
+    /// Returns the dimensions of one example's features, without the batch dimension: those of the only input, or the
+    /// number of columns of all inputs.
     pub fn input_shape(&self) -> &[usize] {
         self.0.file.input_shape()
     }

@@ -36,8 +36,22 @@ pub struct InferenceModel {
     /// The compiled model. A feed-forward model is compiled for any batch size. A recurrent model is compiled for the
     /// most recent batch sizes, because tract cannot run a scan over a batch of unknown size.
     compiled: Compiled,
+    inputs: Vec<Input>,
     input_shape: Vec<usize>,
     output_shape: Vec<usize>,
+}
+
+/// An input of the model: some columns of the features.
+struct Input {
+    /// The dimensions for one example.
+    shape: Vec<usize>,
+    datum_type: DatumType,
+}
+
+impl Input {
+    fn width(&self) -> usize {
+        self.shape.iter().product()
+    }
 }
 
 enum Compiled {
@@ -51,25 +65,41 @@ const RECURRENT: [&str; 5] = ["Scan", "LSTM", "GRU", "RNN", "Rnn"];
 const BATCH_SIZES_KEPT: usize = 2;
 
 impl InferenceModel {
-    /// Loads and optimises a model with one input `[batch, …]` and one output `[batch, …]`.
+    /// Loads and optimises a model. All inputs and the first output have the shape `[batch, …]`. Several inputs are columns
+    /// of the features, in the order of the file.
     ///
     /// # Errors
     /// Returns [`InferenceError::Load`] if tract cannot read the model or its shapes are not known.
     pub fn from_onnx(bytes: &[u8]) -> Result<Self, InferenceError> {
-        Self::load(bytes).map_err(|error| InferenceError::Load(format!("{error:#}")))
+        Self::load(bytes, None).map_err(|error| InferenceError::Load(format!("{error:#}")))
     }
 
-    fn load(bytes: &[u8]) -> TractResult<Self> {
+    /// Loads and optimises a model for examples with this many features. If the file leaves the length of sequences free,
+    /// it becomes the one for which the features suffice.
+    ///
+    /// # Errors
+    /// Returns the errors of [`InferenceModel::from_onnx`].
+    pub fn from_onnx_for(bytes: &[u8], features: usize) -> Result<Self, InferenceError> {
+        Self::load(bytes, Some(features)).map_err(|error| InferenceError::Load(format!("{error:#}")))
+    }
+
+    fn load(bytes: &[u8], features: Option<usize>) -> TractResult<Self> {
         let model = reader().model_for_read(&mut &bytes[..])?;
-        let input_shape = fixed_dims(model.input_fact(0)?)?;
+        let count = model.input_outlets()?.len();
+        let facts = (0..count).map(|index| model.input_fact(index)).collect::<TractResult<Vec<_>>>()?;
+        let inputs = inputs(&facts, features)?;
+        let input_shape = match &inputs[..] {
+            [input] => input.shape.clone(),
+            _ => vec![inputs.iter().map(Input::width).sum()],
+        };
         if model.nodes().iter().any(|node| RECURRENT.contains(&&*node.op.name())) {
-            let (runnable, output_shape) = compile(model, &input_shape, Some(1))?;
+            let (runnable, output_shape) = compile(model, &inputs, Some(1))?;
             let kept = Mutex::new(vec![(1, runnable)]);
             let compiled = Compiled::FixedBatches { onnx: bytes.to_vec(), kept };
-            return Ok(Self { compiled, input_shape, output_shape });
+            return Ok(Self { compiled, inputs, input_shape, output_shape });
         }
-        let (runnable, output_shape) = compile(model, &input_shape, None)?;
-        Ok(Self { compiled: Compiled::AnyBatch(runnable), input_shape, output_shape })
+        let (runnable, output_shape) = compile(model, &inputs, None)?;
+        Ok(Self { compiled: Compiled::AnyBatch(runnable), inputs, input_shape, output_shape })
     }
 
     fn runnable(&self, rows: usize) -> TractResult<Arc<TypedRunnableModel>> {
@@ -82,7 +112,7 @@ impl InferenceModel {
             return Ok(runnable.clone());
         }
         let model = reader().model_for_read(&mut &onnx_bytes[..])?;
-        let (runnable, _) = compile(model, &self.input_shape, Some(rows))?;
+        let (runnable, _) = compile(model, &self.inputs, Some(rows))?;
         if kept.len() == BATCH_SIZES_KEPT {
             kept.remove(0);
         }
@@ -116,8 +146,17 @@ impl InferenceModel {
     }
 
     fn run(&self, features: &[f32], rows: usize) -> TractResult<Vec<f32>> {
-        let dims = [&[rows], &self.input_shape[..]].concat();
-        let outputs = self.runnable(rows)?.run(tvec!(Tensor::from_shape(&dims, features)?.into_tvalue()))?;
+        let mut start = 0;
+        let mut tensors = TVec::new();
+        for input in &self.inputs {
+            let columns = start..start + input.width();
+            start = columns.end;
+            let each = features.chunks_exact(features.len() / rows);
+            let own: Vec<f32> = each.flat_map(|features| &features[columns.clone()]).copied().collect();
+            let tensor = Tensor::from_shape(&[&[rows], &input.shape[..]].concat(), &own)?;
+            tensors.push(tensor.cast_to_dt(input.datum_type)?.into_owned().into_tvalue());
+        }
+        let outputs = self.runnable(rows)?.run(tensors)?;
         let output = outputs.first().ok_or_else(|| format_err!("the model has no output"))?;
         Ok(output.try_as_plain_ram()?.as_slice::<f32>()?.to_vec())
     }
@@ -161,22 +200,48 @@ fn reader() -> tract_onnx::model::Onnx {
 /// Optimises a model for one batch size or for any. Returns it with the shape of one example's output.
 fn compile(
     mut model: tract_onnx::tract_hir::infer::InferenceModel,
-    input_shape: &[usize],
+    inputs: &[Input],
     batch_size: Option<usize>,
 ) -> TractResult<(Arc<TypedRunnableModel>, Vec<usize>)> {
     let batch = batch_size.map_or_else(|| model.symbols.sym("folkmoot_batch").to_dim(), |size| size.to_dim());
-    let dims = std::iter::once(batch).chain(input_shape.iter().map(|size| size.to_dim()));
-    model.set_input_fact(0, f32::fact(dims.collect::<TVec<_>>()).into())?;
+    for (index, Input { shape, datum_type }) in inputs.iter().enumerate() {
+        let dims: TVec<_> =
+            std::iter::once(batch.clone()).chain(shape.iter().map(|size| size.to_dim())).collect();
+        model.set_input_fact(index, datum_type.fact(dims).into())?;
+    }
     let model = model.into_optimized()?;
     let output = model.output_fact(0)?.shape.to_tvec();
     let output_shape = output.iter().skip(1).map(DimLike::to_usize).collect::<Result<_, _>>()?;
     Ok((model.into_runnable()?, output_shape))
 }
 
-/// Returns the dimensions of an input after the first.
-fn fixed_dims(fact: &InferenceFact) -> TractResult<Vec<usize>> {
+/// Reads the inputs. Their first dimension, the batch, is free, and so may be one other, the length of sequences.
+fn inputs(facts: &[&InferenceFact], features: Option<usize>) -> TractResult<Vec<Input>> {
     let dim = |dim: &DimFact| dim.concretize().and_then(|dim| dim.to_usize().ok());
-    let dims = fact.shape.dims().skip(1).map(dim).collect::<Option<_>>();
-    dims.filter(|_| !fact.shape.is_open())
-        .ok_or_else(|| format_err!("the input has no shape, or a free dimension after the batch"))
+    let shapes: Vec<Vec<Option<usize>>> =
+        facts.iter().map(|fact| fact.shape.dims().skip(1).map(dim).collect()).collect();
+    let is_free = |shape: &&Vec<Option<usize>>| shape.contains(&None);
+    let widths = |is_wanted: bool| -> usize {
+        let wanted = shapes.iter().filter(|shape| is_free(shape) == is_wanted);
+        wanted.map(|shape| shape.iter().flatten().product::<usize>()).sum()
+    };
+    let (fixed, each) = (widths(false), widths(true));
+    let count_free = |shape: &Vec<Option<usize>>| shape.iter().filter(|dim| dim.is_none()).count();
+    let is_known = each == 0 || features.is_some();
+    if facts.iter().any(|fact| fact.shape.is_open())
+        || !is_known
+        || shapes.iter().any(|shape| count_free(shape) > 1)
+    {
+        return Err(format_err!("an input has no shape, or a free dimension after the batch"));
+    }
+    let rest = features.unwrap_or(fixed).saturating_sub(fixed);
+    if each > 0 && (rest == 0 || rest % each != 0) {
+        return Err(format_err!("no length of sequences takes {} features", fixed + rest));
+    }
+    let length = rest / each.max(1);
+    let input = |(fact, shape): (&&InferenceFact, &Vec<Option<usize>>)| Input {
+        shape: shape.iter().map(|size| size.unwrap_or(length)).collect(),
+        datum_type: fact.datum_type.concretize().unwrap_or(DatumType::F32),
+    };
+    Ok(facts.iter().zip(&shapes).map(input).collect())
 }

@@ -132,9 +132,9 @@ pub enum ImportError {
         /// The value.
         value: String,
     },
-    /// The graph does not have exactly one input, or has no output.
+    /// The graph has no input, too many inputs, or no output.
     #[error(
-        "the graph has {inputs} inputs and {outputs} outputs; it must have one input and at least one output, of which \
+        "the graph has {inputs} inputs and {outputs} outputs; it must have 1 to 64 inputs and at least one output, of which \
          the first is trained"
     )]
     InputsAndOutputs {

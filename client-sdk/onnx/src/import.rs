@@ -1,4 +1,4 @@
-//! Imports ONNX bytes as a trainable model: one input and a trained output, both with the batch as first dimension.
+//! Imports ONNX bytes as a trainable model: inputs and a trained output, all with the batch as first dimension.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,13 @@ use serde::Serialize;
 use super::attributes::operator_name;
 use super::decode::{Decoded, Floats, decode};
 use super::initializer::Content;
+use super::inputs::{self, ModelInput};
 use super::lookup::{Lookups, lookups};
 use super::lowering::{Lowered, Lowering};
 use super::mode::Mode;
 use super::operators;
-use super::proto::{DimensionProto, DimensionValue, NodeProto, ValueInfoProto};
-use super::tensor::{self, ElementType};
+use super::proto::NodeProto;
+use super::tensor;
 use super::weights::Remark;
 use super::{Chunks, FileError, ImportError, ImportLimits};
 use crate::parameter::{ParameterKind, ParameterSpec};
@@ -51,32 +52,30 @@ pub(crate) struct Imported {
     pub(crate) remarks: Vec<Remark>,
     /// The features by which the model looks up rows of tables.
     pub(crate) lookups: Lookups,
-    input_type: ElementType,
+    pub(crate) inputs: Vec<ModelInput>,
     model: Decoded,
-    limits: ImportLimits,
+    pub(crate) limits: ImportLimits,
 }
 
-/// Imports a model.
+/// Imports a model. `lengths` are those of sequences whose length the file leaves free: the first that the model can have
+/// is taken.
 ///
 /// Lowers the model for two batch sizes and both modes. This detects unsupported models at import time, and determines
 /// the output's shape.
 ///
 /// # Errors
 /// Returns an [`ImportError`] that names the fault or the exceeded limit.
-pub(crate) fn import(bytes: &Bytes, limits: &ImportLimits) -> Result<Imported, ImportError> {
+pub(crate) fn import(
+    bytes: &Bytes,
+    limits: &ImportLimits,
+    lengths: &[usize],
+) -> Result<Imported, ImportError> {
     let mut model = decode(bytes, limits, Floats::Trained)?;
     let unsupported = operators::unsupported(&model.nodes);
     if !unsupported.is_empty() {
         return Err(ImportError::UnsupportedOperators { operators: unsupported });
     }
-    let [input] = &model.inputs[..] else {
-        return Err(inputs_and_outputs(&model));
-    };
-    if model.outputs.is_empty() {
-        return Err(inputs_and_outputs(&model));
-    }
-    let (input_shape, input_type) = example(input)?;
-    tensor::checked_volume(&input.name, &input_shape, limits)?;
+    inputs::check(&model)?;
     let (parameters, places) = parameters(&model);
     if parameters.is_empty() {
         return Err(ImportError::NothingToTrain);
@@ -85,40 +84,38 @@ pub(crate) fn import(bytes: &Bytes, limits: &ImportLimits) -> Result<Imported, I
     if count > limit {
         return Err(ImportError::File(FileError::TooMany { what: "parameters", count, limit }));
     }
-    let (output_shape, limits, remarks) = (Vec::new(), limits.clone(), std::mem::take(&mut model.remarks));
+    let remarks = std::mem::take(&mut model.remarks);
     let mut imported = Imported {
-        input_shape,
-        output_shape,
+        inputs: Vec::new(),
+        input_shape: Vec::new(),
+        output_shape: Vec::new(),
         parameters,
         places,
         remarks,
         lookups: Lookups::default(),
-        input_type,
         model,
-        limits,
+        limits: limits.clone(),
     };
-
-    let [trained, used] = [imported.lower(2, Mode::Training, &[])?, imported.lower(3, Mode::Inference, &[])?];
-    for (parameter, _) in &trained.updates {
-        imported.parameters[*parameter].kind = ParameterKind::Statistic;
+    if inputs::IS_SMALL {
+        return imported.read_shapes(0).map(|()| imported);
     }
-    imported.lookups = lookups(&used.graph, imported.input_shape.iter().product());
-    let shapes = [&trained, &used].map(|lowered| lowered.graph.shape(lowered.output));
-    imported.output_shape = match shapes {
-        [[2, rest @ ..], [3, others @ ..]] if rest == others => rest.to_vec(),
-        [shape, _] => {
-            let (output, shape) = (imported.model.outputs[0].clone(), format!("{shape:?}"));
-            return Err(ImportError::InvalidOutput { output, shape });
+    let mut refusal = None;
+    for length in lengths {
+        match imported.read_shapes(*length) {
+            Err(error) if imported.inputs.iter().any(|input| input.length_axis.is_some()) => {
+                refusal.get_or_insert(error);
+            }
+            read => return read.map(|()| imported),
         }
-    };
-    Ok(imported)
+    }
+    Err(inputs::without_length(&imported.inputs, lengths, refusal))
 }
 
 /// Returns whether the file has operators or tensors that only the complete importer reads, and this is the small one.
 #[cfg(not(feature = "complete"))]
 pub(crate) fn needs_complete(bytes: &[u8], limits: &ImportLimits) -> bool {
     match decode(&Bytes::copy_from_slice(bytes), limits, Floats::Trained) {
-        Ok(model) => !operators::unsupported(&model.nodes).is_empty(),
+        Ok(model) => !inputs::is_obvious(&model) || !operators::unsupported(&model.nodes).is_empty(),
         Err(error) => matches!(error, ImportError::NotObvious { .. }),
     }
 }
@@ -130,6 +127,27 @@ pub(crate) fn needs_complete(_: &[u8], _: &ImportLimits) -> bool {
 }
 
 impl Imported {
+    /// Determines the shapes of inputs and output, and what depends on them. `length` is that of sequences.
+    fn read_shapes(&mut self, length: usize) -> Result<(), ImportError> {
+        self.inputs = inputs::inputs(&self.model, &self.limits, length)?;
+        self.input_shape = inputs::features(&self.inputs);
+        tensor::checked_volume("the input", &self.input_shape, &self.limits)?;
+        let [trained, used] = [self.lower(2, Mode::Training, &[])?, self.lower(3, Mode::Inference, &[])?];
+        for (parameter, _) in &trained.updates {
+            self.parameters[*parameter].kind = ParameterKind::Statistic;
+        }
+        self.lookups = lookups(&used.graph, self.input_shape.iter().product());
+        let shapes = [&trained, &used].map(|lowered| lowered.graph.shape(lowered.output));
+        self.output_shape = match shapes {
+            [[2, rest @ ..], [3, others @ ..]] if rest == others => rest.to_vec(),
+            [shape, _] => {
+                let (output, shape) = (self.model.outputs[0].clone(), format!("{shape:?}"));
+                return Err(ImportError::InvalidOutput { output, shape });
+            }
+        };
+        Ok(())
+    }
+
     /// Returns the operators of the file, with the number of nodes for each.
     pub(crate) fn operators(&self) -> BTreeMap<String, usize> {
         let mut operators = BTreeMap::new();
@@ -197,9 +215,7 @@ impl Imported {
     /// Returns an [`ImportError`] if the model cannot have this batch size or would exceed a limit.
     pub(crate) fn lower(&self, batch: usize, mode: Mode, frozen: &[bool]) -> Result<Lowered, ImportError> {
         let mut lowering = Lowering::new(self.model.opset, &self.limits, mode, frozen);
-        let name = &self.model.inputs[0].name;
-        let shape = [&[batch], &self.input_shape[..]].concat();
-        lowering.add_input(name, &shape, self.input_type)?;
+        inputs::add(&mut lowering, &self.model, &self.inputs, batch)?;
         lowering.add_model(&self.model)?;
         let name = &self.model.outputs[0];
         let output = lowering.tensor(name).map(|tensor| tensor.value).ok_or_else(|| {
@@ -207,10 +223,6 @@ impl Imported {
         })?;
         Ok(Lowered { graph: lowering.graph, output, updates: lowering.updates })
     }
-}
-
-fn inputs_and_outputs(model: &Decoded) -> ImportError {
-    ImportError::InputsAndOutputs { inputs: model.inputs.len(), outputs: model.outputs.len() }
 }
 
 fn parameters(model: &Decoded) -> (Vec<ParameterSpec>, Vec<Chunks>) {
@@ -222,36 +234,4 @@ fn parameters(model: &Decoded) -> (Vec<ParameterSpec>, Vec<Chunks>) {
         Content::Frozen(_) => None,
     });
     trained.unzip()
-}
-
-/// Returns the shape and the element type of one example, from an input whose first dimension is free.
-fn example(input: &ValueInfoProto) -> Result<(Vec<usize>, ElementType), ImportError> {
-    let invalid =
-        |reason: &str| ImportError::InvalidInput { input: input.name.clone(), reason: reason.to_owned() };
-    let tensor_type = input.r#type.as_ref().and_then(|input_type| input_type.tensor_type.as_ref());
-    let tensor_type = tensor_type.ok_or_else(|| invalid("is not a tensor"))?;
-    let element_type = match ElementType::of(tensor_type.elem_type) {
-        Some(element_type) if element_type != ElementType::Boolean => element_type,
-        _ => return Err(invalid("has an element type that is neither float nor integer")),
-    };
-    let dims = tensor_type.shape.as_ref().map(|shape| &shape.dim[..]).unwrap_or_default();
-    let Some((batch, rest)) = dims.split_first() else {
-        return Err(invalid("has no dimensions"));
-    };
-    if matches!(batch.value, Some(DimensionValue::DimValue(size)) if size > 0) {
-        return Err(invalid(
-            "has a fixed batch size; export the model with a dynamic first dimension: torch.onnx.export(..., \
-             dynamic_shapes=({0: torch.export.Dim(\"batch\")},)), or dynamic_axes={\"input\": {0: \"batch\"}} with the \
-             older exporter",
-        ));
-    }
-    let size = |dim: &DimensionProto| match dim.value {
-        Some(DimensionValue::DimValue(size)) => Ok(size),
-        _ => Err(invalid(
-            "has a free dimension after the first; only the batch may be free: export with examples of one length, and \
-             name only dimension 0 in dynamic_shapes or dynamic_axes",
-        )),
-    };
-    let sizes: Vec<i64> = rest.iter().map(size).collect::<Result<_, _>>()?;
-    Ok((tensor::checked_dims(&input.name, &sizes)?, element_type))
 }

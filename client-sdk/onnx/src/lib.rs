@@ -14,6 +14,7 @@ mod export;
 mod functions;
 mod import;
 mod initializer;
+mod inputs;
 mod lookup;
 mod lowering;
 mod mode;
@@ -33,6 +34,7 @@ use folkmoot_onnx_file::{limits, locate, locate::Chunks, proto, tensor, wire};
 pub use error::{ExportError, ImportError, UnsupportedOperator};
 use export::with_weights;
 pub use import::{FinalActivation, ModelNode};
+pub use inputs::ModelInput;
 pub use lookup::{Lookup, Lookups};
 pub use lowering::Lowered;
 pub use mode::Mode;
@@ -42,4 +44,5 @@ pub use parameter::{ParameterKind, ParameterSpec};
 pub use weights::Remark;
 
 #[cfg(test)]
+#[cfg(feature = "complete")]
 mod tests;

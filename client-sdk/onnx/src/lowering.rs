@@ -66,6 +66,17 @@ impl<'a> Lowering<'a> {
         Ok(value)
     }
 
+    /// Adds the features of a model with several inputs, which has no name in the file.
+    pub(super) fn add_features(&mut self, shape: &[usize]) -> Result<ValueId, ImportError> {
+        checked_volume("the input", shape, &self.budget.limits)?;
+        Ok(self.graph.add_input(shape))
+    }
+
+    /// Names a value of the graph as one of several inputs.
+    pub(super) fn name_input(&mut self, name: &'a str, value: ValueId, element_type: ElementType) {
+        self.names.insert(name, Tensor { value, element_type });
+    }
+
     /// Adds a constant tensor.
     pub(super) fn add_constant(&mut self, name: &'a str, constant: &Constant) -> Result<(), ImportError> {
         let value = self.graph.add_constant(&constant.shape, constant.elements.clone());

@@ -8,6 +8,7 @@ use prost::bytes::Bytes;
 use super::import::{FinalActivation, Imported, ModelNode, import, needs_complete};
 use super::locate::elements;
 use super::{ExportError, FileError, ImportError, ImportLimits, Lowered, Mode, prepare, with_weights};
+use crate::inputs::{self, ModelInput};
 use crate::lookup::Lookups;
 use crate::parameter::ParameterSpec;
 use crate::weights::Remark;
@@ -35,9 +36,25 @@ impl ModelFile {
         // The separate tensors were checked against the limit on parameters.
         let limits =
             ImportLimits { model_bytes_max: limits.model_bytes_max.max(bytes.len()), ..limits.clone() };
-        let mut imported = import(&bytes, &limits)?;
+        let mut imported = import(&bytes, &limits, &inputs::LENGTHS_ASSUMED)?;
         imported.remarks.splice(..0, remarks);
         Ok(Self { bytes, imported })
+    }
+
+    /// Returns the model for examples with this many features, if its inputs have a free length: sequences then have the
+    /// length for which the features suffice. Returns `None` if nothing is to change, or if there is no such length.
+    ///
+    /// # Errors
+    /// Returns an [`ImportError`] if the model cannot have this length or would exceed a limit.
+    pub fn for_width(&self, width: usize) -> Result<Option<Self>, ImportError> {
+        let inputs = &self.imported.inputs;
+        if inputs::IS_SMALL || inputs.iter().map(ModelInput::width).sum::<usize>() == width {
+            return Ok(None);
+        }
+        let Some(length) = inputs::length_for(inputs, width) else { return Ok(None) };
+        let mut imported = import(&self.bytes, &self.imported.limits, &[length])?;
+        imported.remarks.clone_from(&self.imported.remarks);
+        Ok(Some(Self { bytes: self.bytes.clone(), imported }))
     }
 
     /// Returns whether this build cannot read the file, but one with the feature `complete` may. Returns `false` for files
@@ -65,9 +82,15 @@ impl ModelFile {
         weights
     }
 
-    /// Returns the dimensions of one example's features, without the batch dimension.
+    /// Returns the dimensions of one example's features, without the batch dimension: those of the only input, or the
+    /// number of columns of all inputs.
     pub fn input_shape(&self) -> &[usize] {
         &self.imported.input_shape
+    }
+
+    /// Returns the inputs in the order of the file. If there are several, they are columns of the features in this order.
+    pub fn inputs(&self) -> &[ModelInput] {
+        &self.imported.inputs
     }
 
     /// Returns the dimensions of the output for one example, without the batch dimension.

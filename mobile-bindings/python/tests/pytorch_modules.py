@@ -44,6 +44,19 @@ class Attention(nn.Module):
         return self.head(self.encoder(self.embedding(x)).mean(1))
 
 
+class Masked(nn.Module):
+    """Classifies the mean of the words that a mask weighs."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(20, 8)
+        self.head = nn.Linear(8, 4)
+
+    def forward(self, ids, mask):
+        weights = mask.unsqueeze(2)
+        return self.head((self.embedding(ids) * weights).sum(1) / weights.sum(1))
+
+
 class Residual(nn.Module):
     """A residual block with batch normalisation and a depthwise convolution."""
 

@@ -253,6 +253,37 @@ class TestPyTorch:
         computed = ReferenceEvaluator(onnx.load(exported.path)).run(None, {"input": rows.numpy()})[0]
         np.testing.assert_allclose(computed, first.numpy(), atol=1e-5)
 
+    def test_several_inputs_of_free_length_are_columns(self, tmp_path):
+        import torch
+        from pytorch_modules import Masked
+
+        torch.manual_seed(1)
+        module = Masked()
+        example = (torch.zeros(1, 6, dtype=torch.int64), torch.ones(1, 6))
+        exported = to_onnx(module, example, tmp_path / "model.onnx", free_length=1)
+        shown = engine("inspect", str(exported.path))
+        assert [(one["name"], one["length_axis"]) for one in shown["inputs"]] == [("ids", 0), ("mask", 0)]
+        assert shown["input_shape"] == [2 * shown["inputs"][0]["shape"][0]]
+        # Compares the outputs with another implementation, and the gradients with finite differences.
+        engine("check", str(exported.path))
+        for length in (1, 3, 9):
+            ids, mask = torch.randint(0, 20, (5, length)), torch.rand(5, length)
+            with torch.no_grad():
+                expected = module(ids, mask).numpy()
+            given = {"ids": ids.numpy(), "mask": mask.numpy()}
+            computed = ReferenceEvaluator(onnx.load(exported.path)).run(None, given)[0]
+            np.testing.assert_allclose(computed, expected, atol=1e-5)
+            data = tmp_path / f"{length}.npz"
+            np.savez(data, x=np.concatenate([ids, mask], axis=1).astype(np.float32), y=expected.argmax(1))
+            done = subprocess.run(
+                [PROGRAM, "eval", exported.path, "--data", data, "--json"], capture_output=True, text=True, check=False
+            )
+            assert done.returncode == 0, done.stderr
+            assert json.loads(done.stdout)["accuracy"] == 1.0
+            trained = [PROGRAM, "engine", "train", exported.path, "--data", data, "--out", tmp_path / "trained.onnx"]
+            done = subprocess.run(trained, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+
     def test_what_was_trained_goes_back_into_the_module(self, picture, tmp_path, coordinator, generator):
         import torch
 
@@ -295,6 +326,10 @@ class TestPyTorch:
             def forward(self, x):
                 raise RuntimeError("not today")
 
+        class First(nn.Linear):
+            def forward(self, first, second):
+                return super().forward(first)
+
         row = torch.zeros(1, 4)
         cases = [
             (nn.Sequential(nn.Linear(4, 2), nn.Softmax(1)), row, ExportError, "softmax.*logits"),
@@ -302,12 +337,16 @@ class TestPyTorch:
             (Sorting(4, 1), row, ExportError, "TopK is not supported"),
             (Raising(4, 1), row, ExportError, "not today"),
             (nn.ReLU(), row, ExportError, "no weights"),
-            (nn.Linear(4, 1), [row, row], folkmoot.BadOptionError, "one tensor"),
+            (nn.Linear(4, 1), [row, row], folkmoot.BadOptionError, "has 2 tensors, but the module's forward takes 1"),
+            (nn.Linear(4, 1), 4, folkmoot.BadOptionError, "must be a tensor"),
+            (First(4, 1), (row, row), ExportError, "does not use second"),
             (nn.Linear, row, folkmoot.BadOptionError, "torch.nn.Module"),
         ]
         for module, example, kind, words in cases:
             with pytest.raises(kind, match=words):
                 to_onnx(module, example, tmp_path / "model.onnx")
+        with pytest.raises(folkmoot.BadOptionError, match="free_length is 2"):
+            to_onnx(nn.Linear(4, 1), row, tmp_path / "model.onnx", free_length=2)
         assert not (tmp_path / "model.onnx").exists()
 
 

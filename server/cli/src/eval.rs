@@ -52,8 +52,9 @@ pub async fn run(args: Args) -> Result<(), CliError> {
 fn evaluate(path: &Path, examples: &ExamplesArgs) -> Result<Evaluation, CliError> {
     let onnx = read_model_file(path)?.onnx;
     let failed = |error| CliError::new(format!("{}: {error}", path.display()));
-    let model = InferenceModel::from_onnx(&onnx).map_err(failed)?;
     let examples = examples.read()?;
+    let features = examples.feature_shape().iter().product();
+    let model = InferenceModel::from_onnx_for(&onnx, features).map_err(failed)?;
     let loss = model.default_loss(examples.labels());
     // tract reads more models than the engine, but does not look for a softmax that the loss repeats, or for an id that
     // is no row of a table.

@@ -12,7 +12,9 @@ class Entry:
     """A PyTorch module with random weights and what it is trained on.
 
     `features` and `labels` hold one row for each example; `batch` rows make one step. Class labels are integers in the
-    shape of the output without its last axis, targets are floats in the shape of the output.
+    shape of the output without its last axis, targets are floats in the shape of the output. `inputs` returns what the
+    module takes for rows of features, if it is not the rows themselves. `free_length` is the dimension whose size the
+    file leaves free besides the batch.
     """
 
     build: Callable[[], nn.Module]
@@ -22,6 +24,8 @@ class Entry:
     batch: int = 4
     rate: float = 0.1
     source: str = "PyTorch"
+    inputs: Callable[[torch.Tensor], tuple[torch.Tensor, ...]] = lambda rows: (rows,)
+    free_length: int | None = None
 
 
 class Logits(nn.Module):

@@ -13,7 +13,6 @@ import onnx
 import torch
 
 PACKAGE = Path(__file__).parents[3] / "mobile-bindings" / "python" / "src" / "folkmoot"
-NAMES = {"input_names": ["input"], "output_names": ["output"]}
 ERROR_CHARACTERS_MAX = 160
 KEPT = "pkg.onnxscript.rewriter.rule_name"
 
@@ -30,28 +29,48 @@ def own():
     return export
 
 
-def default(module, rows, **options):
+def names(inputs):
+    return ["input"] if len(inputs) == 1 else [f"input_{number}" for number in range(1, len(inputs) + 1)]
+
+
+def default(module, inputs, free_length, **options):
     """PyTorch's default exporter. The module has its dropout and normalisation in training mode."""
     file = io.BytesIO()
-    batch = torch.export.Dim("batch", min=1)
+    axes = {0: torch.export.Dim("batch", min=1)}
+    if free_length is not None:
+        axes[free_length] = torch.export.Dim("length", min=2, max=16)
     program = torch.onnx.export(
-        copy.deepcopy(module).train(), (rows,), dynamic_shapes=({0: batch},), verbose=False, **NAMES, **options
+        copy.deepcopy(module).train(),
+        inputs,
+        dynamic_shapes=tuple(axes for _ in inputs),
+        input_names=names(inputs),
+        output_names=["output"],
+        verbose=False,
+        **options,
     )
     program.save(file)
     return file.getvalue()
 
 
-def unoptimized(module, rows):
+def unoptimized(module, inputs, free_length):
     """The default exporter without its optimizer, which removes normalisations and biases."""
-    return default(module, rows, optimize=False)
+    return default(module, inputs, free_length, optimize=False)
 
 
-def classic(module, rows):
+def classic(module, inputs, free_length):
     """PyTorch's older exporter, for training. Its tracing changes running statistics, which are set back."""
     file = io.BytesIO()
-    axes = {"input": {0: "batch"}, "output": {0: "batch"}}
-    training = torch.onnx.TrainingMode.TRAINING
-    torch.onnx.export(copy.deepcopy(module), (rows,), file, dynamo=False, dynamic_axes=axes, training=training, **NAMES)
+    free = {0: "batch"} if free_length is None else {0: "batch", free_length: "length"}
+    torch.onnx.export(
+        copy.deepcopy(module),
+        inputs,
+        file,
+        dynamo=False,
+        dynamic_axes={**{name: free for name in names(inputs)}, "output": {0: "batch"}},
+        training=torch.onnx.TrainingMode.TRAINING,
+        input_names=names(inputs),
+        output_names=["output"],
+    )
     model = onnx.load_from_string(file.getvalue())
     state = module.state_dict()
     for tensor in model.graph.initializer:
@@ -60,11 +79,11 @@ def classic(module, rows):
     return model.SerializeToString()
 
 
-def folkmoot(module, rows):
+def folkmoot(module, inputs, free_length):
     """Our own exporter."""
     path = Path(sys.argv[0]).parent / "written.onnx"
     try:
-        own().to_onnx(module, rows, path)
+        own().to_onnx(module, inputs, path, free_length=free_length)
         return path.read_bytes()
     finally:
         path.unlink(missing_ok=True)
@@ -73,13 +92,13 @@ def folkmoot(module, rows):
 EXPORTERS = {"torch": default, "torch-unoptimized": unoptimized, "torch-classic": classic, "folkmoot": folkmoot}
 
 
-def exported(exporter, module, rows):
+def exported(exporter, module, entry, rows):
     """Returns the file of an exporter, or the first line of its error."""
     logging.disable(logging.WARNING)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return without_traces(EXPORTERS[exporter](module, rows)), None
+            return without_traces(EXPORTERS[exporter](module, entry.inputs(rows), entry.free_length)), None
         except Exception as error:  # An exporter can raise anything.
             return None, short(error)
 

@@ -14,6 +14,7 @@ import keras_models
 import language
 import plain
 import record
+import several
 import tabular
 import torch
 import vision
@@ -32,7 +33,7 @@ def main():
     wanted = sys.argv[1:]
     for folder in ("runs", "files"):
         (HERE / folder).mkdir(exist_ok=True)
-    entries = {**plain.ENTRIES, **vision.ENTRIES, **language.ENTRIES}
+    entries = {**plain.ENTRIES, **vision.ENTRIES, **language.ENTRIES, **several.ENTRIES}
     exports = json.loads(EXPORTS.read_text()) if wanted else {}
     for name, entry in entries.items():
         if not wanted or name in wanted:
@@ -66,7 +67,7 @@ def write(name, entry):
     record.write(HERE / "runs" / f"{name}.json", fields)
     errors, sizes = {}, {}
     for exporter in EXPORTERS:
-        file, error = exported(exporter, module, features[: entry.batch])
+        file, error = exported(exporter, module, entry, features[: entry.batch])
         sizes[exporter] = error or len(file)
         if file is None or len(file) <= FILE_BYTES_MAX:
             errors[exporter] = error

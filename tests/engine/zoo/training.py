@@ -65,7 +65,7 @@ def train(module, entry, features, labels, rate, precision):
         first = step * entry.batch % len(features)
         rows = slice(first, first + entry.batch)
         optimizer.zero_grad()
-        loss = LOSSES[entry.loss](module(features[rows]), labels[rows])
+        loss = LOSSES[entry.loss](module(*entry.inputs(features[rows])), labels[rows])
         losses.append(loss.item())
         loss.backward()
         optimizer.step()

@@ -39,6 +39,14 @@ impl Forward {
         &self.model
     }
 
+    /// Replaces the model by the same one for sequences of another length.
+    pub(crate) fn set_model(&mut self, model: Model) {
+        if !model.is_same(&self.model) {
+            self.programs.clear();
+            self.model = model;
+        }
+    }
+
     /// Computes the outputs for features `[rows, …]`, both row-major. `weights` has one number per parameter.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use folkmoot_protocol::Loss;
 use forward::{BATCH_SIZE, Forward};
 
 use crate::examples::Examples;
-use crate::fit::{FitError, check_examples, check_fit, check_weights};
+use crate::fit::{FitError, check_examples, check_weights, fitted};
 use crate::loss::Layout;
 use crate::metrics::{Evaluation, Metrics, score};
 use crate::model::Model;
@@ -73,9 +73,9 @@ impl Evaluator {
         examples: &Examples,
         mut measure: impl FnMut(&Layout, &[f32], &[f32]),
     ) -> Result<(), EvaluateError> {
-        let model = self.forward.model();
-        check_weights(model, weights)?;
-        let layout = check_fit(model, examples, self.loss)?;
+        check_weights(self.forward.model(), weights)?;
+        let (model, layout) = fitted(self.forward.model(), examples, self.loss)?;
+        self.forward.set_model(model);
         for (rows, features) in batches(examples) {
             let outputs = self.forward.run(weights, features, rows.len())?;
             examples.labels().numbers_of(rows, &mut self.labels);

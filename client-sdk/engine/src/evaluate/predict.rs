@@ -2,7 +2,7 @@
 
 use super::EvaluateError;
 use super::forward::{BATCH_SIZE, Forward};
-use crate::fit::{FitError, check_lookups, check_weights};
+use crate::fit::{FitError, check_lookups, check_weights, for_width};
 use crate::model::Model;
 
 impl Model {
@@ -15,14 +15,16 @@ impl Model {
     /// row of a table.
     pub fn predict(&self, weights: &[f32], features: &[f32], rows: usize) -> Result<Vec<f32>, EvaluateError> {
         check_weights(self, weights)?;
-        let width: usize = self.input_shape().iter().product();
+        let found = features.len() / rows.max(1);
+        let model = for_width(self, found)?;
+        let width: usize = model.input_shape().iter().product();
         if features.len() != width.saturating_mul(rows) {
-            let found = vec![features.len() / rows.max(1)];
-            return Err(FitError::FeatureShape { expected: self.input_shape().to_vec(), found }.into());
+            let (expected, found) = (model.input_shape().to_vec(), vec![found]);
+            return Err(FitError::FeatureShape { expected, found }.into());
         }
-        check_lookups(self, features)?;
-        let mut outputs = Vec::with_capacity(rows * self.output_shape().iter().product::<usize>());
-        let mut forward = Forward::new(self);
+        check_lookups(&model, features)?;
+        let mut outputs = Vec::with_capacity(rows * model.output_shape().iter().product::<usize>());
+        let mut forward = Forward::new(&model);
         for features in features.chunks(width * BATCH_SIZE) {
             outputs.extend_from_slice(forward.run(weights, features, features.len() / width)?);
         }

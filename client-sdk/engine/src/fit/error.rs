@@ -28,6 +28,14 @@ pub enum FitError {
         /// [`Examples::feature_shape`](crate::Examples::feature_shape).
         found: Vec<usize>,
     },
+    /// The model cannot have sequences as long as those of the examples.
+    #[error("the model cannot be used for examples with {features} features: {reason}")]
+    Length {
+        /// The number of features of an example.
+        features: usize,
+        /// The importer's error text.
+        reason: String,
+    },
     /// The loss needs another kind of labels.
     #[error("{loss} needs {needed}")]
     LabelKind {

@@ -28,19 +28,29 @@ impl Model {
     /// # Errors
     /// Returns a [`FitError`] that names the mismatch.
     pub fn check_examples(&self, examples: &Examples, loss: Loss) -> Result<(), FitError> {
-        check_fit(self, examples, loss).map(|_| ())
+        fitted(self, examples, loss).map(|_| ())
     }
 }
 
-/// Checks that a loss and examples match a model, and returns how to read the labels.
+/// Checks that a loss and examples match a model. Returns the model for the examples' length of sequences, and how to read
+/// the labels.
 ///
 /// # Errors
 /// Returns a [`FitError`] that names the mismatch.
-pub(crate) fn check_fit(model: &Model, examples: &Examples, loss: Loss) -> Result<Layout, FitError> {
+pub(crate) fn fitted(model: &Model, examples: &Examples, loss: Loss) -> Result<(Model, Layout), FitError> {
     check_loss(model, loss)?;
+    let model = for_width(model, examples.feature_count())?;
     let layout = check_examples(model.input_shape(), model.output_shape(), examples, loss)?;
-    check_lookups(model, examples.features())?;
-    Ok(layout)
+    check_lookups(&model, examples.features())?;
+    Ok((model, layout))
+}
+
+/// Returns the model for examples with this many features: a free length of sequences follows from their number.
+///
+/// # Errors
+/// Returns [`FitError::Length`] if the model cannot have this length.
+pub(crate) fn for_width(model: &Model, features: usize) -> Result<Model, FitError> {
+    model.for_width(features).map_err(|error| FitError::Length { features, reason: error.to_string() })
 }
 
 /// Checks that a model does not end with a function that the loss contains.

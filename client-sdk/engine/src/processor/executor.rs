@@ -14,6 +14,7 @@ use super::update::{Adjustment, update_tensor};
 use crate::batch::Batch;
 use crate::examples::Examples;
 use crate::loss::Layout;
+use crate::model::Model;
 use crate::step::{SecretChance, StepError, StepSource};
 
 /// Runs steps on the CPU.
@@ -56,6 +57,7 @@ impl Processor {
     /// that case.
     pub(crate) fn restart(
         &mut self,
+        model: Model,
         layout: Layout,
         examples: &Examples,
         full_batch: usize,
@@ -65,10 +67,10 @@ impl Processor {
         let has_shares = examples.weights().is_some();
         let batch_bytes = Batch::bytes_for(full_batch, examples);
         let limit = MemoryLimit { held: held + batch_bytes, bytes_max: self.rule.memory_bytes_max };
-        if layout == source.layout && has_shares == source.has_shares {
+        if model.is_same(&source.model) && layout == source.layout && has_shares == source.has_shares {
             self.gradients.restart(full_batch, limit)?;
         } else {
-            let step = StepSource { layout, has_shares, ..source.clone() };
+            let step = StepSource { model, layout, has_shares, ..source.clone() };
             let source = BatchSource { step, ..self.gradients.source().clone() };
             let gradients = Gradients::new(source, &self.rule, full_batch)?;
             limit.check(full_batch, gradients.memory_bytes())?;

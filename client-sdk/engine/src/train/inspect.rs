@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use folkmoot_graph::program::Program;
-use folkmoot_onnx::{Mode, ParameterKind, ParameterSpec, Remark};
+use folkmoot_onnx::{Mode, ModelInput, ParameterKind, ParameterSpec, Remark};
 use folkmoot_protocol::TrainingPlan;
 use serde::Serialize;
 
@@ -16,6 +16,8 @@ use crate::step::{Parameters, Role, StepSource};
 /// A model under a plan: its tensors, its operators, and the cost of a step.
 #[derive(Debug, Clone, Serialize)]
 pub struct Inspection {
+    /// The inputs in the order of the file. Several inputs are columns of the features in this order.
+    pub inputs: Vec<InspectedInput>,
     /// The dimensions of one example's features.
     pub input_shape: Vec<usize>,
     /// The dimensions of the output for one example.
@@ -38,6 +40,19 @@ pub struct Inspection {
     pub memory: StepMemory,
 }
 
+/// An input of the model.
+#[derive(Debug, Clone, Serialize)]
+pub struct InspectedInput {
+    /// The input's name.
+    pub name: String,
+    /// The dimensions for one example.
+    pub shape: Vec<usize>,
+    /// The position in `shape` of the length of sequences, if the file leaves it free. Each client's examples tell the
+    /// length; `shape` has an example of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub length_axis: Option<usize>,
+}
+
 /// One tensor of the weights.
 #[derive(Debug, Clone, Serialize)]
 pub struct InspectedParameter {
@@ -58,6 +73,12 @@ pub struct InspectedRemark {
     pub tensor: String,
     /// A sentence that tells what the engine does and how to change it.
     pub text: String,
+}
+
+impl From<&ModelInput> for InspectedInput {
+    fn from(input: &ModelInput) -> Self {
+        Self { name: input.name.clone(), shape: input.shape.clone(), length_axis: input.length_axis }
+    }
 }
 
 impl From<&Remark> for InspectedRemark {
@@ -134,6 +155,7 @@ impl Inspection {
         let batch = model.input_shape().iter().product::<usize>() + layout.labels_per_example();
         let float = size_of::<f32>();
         Ok(Self {
+            inputs: model.inputs().iter().map(InspectedInput::from).collect(),
             input_shape: model.input_shape().to_vec(),
             output_shape: model.output_shape().to_vec(),
             operators: model.operators(),

@@ -14,7 +14,7 @@ mod trainer;
 pub use check::GradientCheck;
 pub use checkpoint::CheckpointError;
 pub use error::TrainError;
-pub use inspect::{Cost, InspectedParameter, InspectedRemark, Inspection, StepMemory};
+pub use inspect::{Cost, InspectedInput, InspectedParameter, InspectedRemark, Inspection, StepMemory};
 pub use memory::TrainingMemory;
 pub use trained_part::TrainedPart;
 #[cfg(feature = "gpu")]

@@ -67,7 +67,8 @@ pub fn run(args: &Args) -> Result<(), CliError> {
     let plan = args.plan.read(&model)?;
     let gradient = GradientCheck::new(&model, &plan, args.seed).map_err(failed(&args.model))?;
     let inspection = Inspection::new(&model, &plan).map_err(failed(&args.model))?;
-    let inference = InferenceModel::from_onnx(&file.onnx).map_err(|error| error.to_string());
+    let features = inspection.input_shape.iter().product();
+    let inference = InferenceModel::from_onnx_for(&file.onnx, features).map_err(|error| error.to_string());
     let (output_difference, tract) =
         match inference.and_then(|inference| compare(&model, &inference, args.seed)) {
             Ok(difference) => (Some(difference), None),

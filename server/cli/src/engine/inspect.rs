@@ -46,7 +46,7 @@ fn text(inspected: &Inspected) -> String {
     let weights: String = data_files.iter().map(|file| format!("\nweights     from {file}")).collect();
     let memory = &inspection.memory;
     let lines = [
-        format!("input       [N{}]", dims(&inspection.input_shape)),
+        format!("input       [N{}]{}", dims(&inspection.input_shape), columns(inspection)),
         format!("output      [N{}]", dims(&inspection.output_shape)),
         format!("operators   {}", operators.join(", ")),
         String::new(),
@@ -73,6 +73,22 @@ fn text(inspected: &Inspected) -> String {
         ),
     ];
     lines.join("\n")
+}
+
+/// Says which columns of the features belong to which input, if there are several, and whether a length is free.
+fn columns(inspection: &Inspection) -> String {
+    let (inputs, mut end) = (&inspection.inputs, 0);
+    let columns = inputs.iter().map(|input| {
+        let start = end;
+        end += input.shape.iter().product::<usize>();
+        format!("\n            columns {start} to {}: {} [N{}]", end - 1, input.name, dims(&input.shape))
+    });
+    let columns: String = if inputs.len() > 1 { columns.collect() } else { String::new() };
+    let length = inputs.iter().find_map(|input| input.length_axis.map(|axis| input.shape[axis]));
+    let length = length.map(|length| {
+        format!("\nlength      free: each client's examples tell it; the figures here are for {length}")
+    });
+    columns + &length.unwrap_or_default()
 }
 
 fn row(parameter: &InspectedParameter) -> [String; 4] {

@@ -27,7 +27,7 @@ use super::checkpoint::{self, Checkpoint};
 use super::learning_rate::learning_rate;
 use super::{TrainError, TrainedPart, TrainingMemory};
 use crate::examples::Examples;
-use crate::fit::{FitError, check_fit, check_weights};
+use crate::fit::{FitError, check_weights, fitted};
 use crate::metrics::Metrics;
 use crate::model::Model;
 use crate::processor::Processor;
@@ -116,14 +116,14 @@ impl Trainer {
     ) -> Result<Self, TrainError> {
         plan.validate()?;
         check_weights(model, starting_weights)?;
-        let layout = check_fit(model, examples, plan.loss)?;
+        let (model, layout) = fitted(model, examples, plan.loss)?;
         if examples.is_empty() {
             return Err(TrainError::NoExamples);
         }
         let batches = BatchOrder::new(&plan, examples.len(), seed);
         let source = StepSource {
-            model: model.clone(),
-            parameters: Parameters::new(model, &plan.frozen, &plan.trained)?,
+            parameters: Parameters::new(&model, &plan.frozen, &plan.trained)?,
+            model,
             loss: plan.loss,
             layout,
             has_shares: examples.weights().is_some(),

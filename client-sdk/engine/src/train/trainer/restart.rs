@@ -3,7 +3,7 @@
 
 use super::{Trainer, write_starting_state};
 use crate::examples::Examples;
-use crate::fit::{check_fit, check_weights};
+use crate::fit::{check_weights, fitted};
 use crate::metrics::Metrics;
 use crate::train::TrainError;
 use crate::train::batches::full_batch;
@@ -26,13 +26,13 @@ impl Trainer {
     ) -> Result<(), TrainError> {
         let model = &self.processor.source().model;
         check_weights(model, starting_weights)?;
-        let layout = check_fit(model, examples, self.plan.loss)?;
+        let (model, layout) = fitted(model, examples, self.plan.loss)?;
         if examples.is_empty() {
             return Err(TrainError::NoExamples);
         }
         let batch_size = full_batch(self.plan.batch_size as usize, examples.len());
         let held = self.host.memory_bytes_without_correction();
-        self.processor.restart(layout, examples, batch_size, held)?;
+        self.processor.restart(model, layout, examples, batch_size, held)?;
         // Nothing below can fail.
         self.forget_gpu();
         self.batches.restart(&self.plan, examples.len(), seed);

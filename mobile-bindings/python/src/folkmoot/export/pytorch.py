@@ -24,11 +24,21 @@ BATCH = 2
 """The number of rows of the example input for tracing. One row could be mistaken for a dimension of size 1."""
 
 
-def to_onnx(module: Any, example_input: Any, path: str | os.PathLike[str], *, opset: int = 17) -> Exported:
+def to_onnx(
+    module: Any,
+    example_input: Any,
+    path: str | os.PathLike[str],
+    *,
+    free_length: int | None = None,
+    opset: int = 17,
+) -> Exported:
     """Exports a module as ONNX. Parameters become initializers with their names, the batch size is free, and the loss
     is computed from the first output.
 
-    `example_input` is one tensor `[rows, ...]`, of which only the shape and type matter. Parameters that require a
+    `example_input` is a tensor `[rows, ...]`, or a tuple of tensors for a module with several inputs, in the order of
+    its parameters. Only shapes and types matter. With several inputs, a row of examples has the numbers of the first,
+    then those of the second, and so on. `free_length` is a dimension that is also free, usually 1 for the length of
+    sequences; every client's examples then tell the length. Parameters that require a
     gradient are trained, and running statistics of batch normalisation are updated. Other parameters and buffers become
     constants. Dropout and batch normalisation stay in the graph and are active in training. The output must be logits:
     a softmax at the end is refused, because it belongs to the loss. The row of an embedding's `padding_idx` keeps its
@@ -43,8 +53,10 @@ def to_onnx(module: Any, example_input: Any, path: str | os.PathLike[str], *, op
         raise BadOptionError(f"module is a {type(module).__name__}; it must be a torch.nn.Module")
     # Trace a copy, because tracing changes running statistics.
     traced = copy.deepcopy(module).to("cpu", torch.float32)
-    model = onnx.load_from_string(_traced(torch, traced, _rows(torch, example_input), opset))
-    _require_one_input(model)
+    rows = _rows(torch, example_input)
+    names = _names(traced, len(rows))
+    model = onnx.load_from_string(_traced(torch, traced, rows, _axes(names, rows, free_length), opset))
+    _require_inputs(model, names)
     _take_modes_out(model)
     _compute_constants(onnx, model)
     _remove_unread(model)
@@ -55,27 +67,45 @@ def to_onnx(module: Any, example_input: Any, path: str | os.PathLike[str], *, op
     return Exported(target, parameters)
 
 
-def _rows(torch: Any, example: Any) -> Any:
-    """Returns an input of two rows."""
-    if isinstance(example, (tuple, list)) and len(example) == 1:
-        example = example[0]
-    if not isinstance(example, torch.Tensor) or example.dim() == 0 or len(example) == 0:
+def _rows(torch: Any, example: Any) -> tuple[Any, ...]:
+    """Returns each input with two rows."""
+    examples = tuple(example) if isinstance(example, (tuple, list)) else (example,)
+    if not examples or not all(isinstance(one, torch.Tensor) and one.dim() > 0 and len(one) > 0 for one in examples):
         raise BadOptionError(
-            "example_input must be one tensor with a row for each example, because a model has one input"
+            "example_input must be a tensor with a row for each example, or a tuple of such tensors for several inputs"
         )
-    row = example[:1].detach().to("cpu")
-    if row.is_floating_point():
-        row = row.to(torch.float32)
-    return torch.cat([row] * BATCH)
+    rows = [one[:1].detach().to("cpu") for one in examples]
+    return tuple(torch.cat([row.to(torch.float32) if row.is_floating_point() else row] * BATCH) for row in rows)
 
 
-def _traced(torch: Any, module: Any, rows: Any, opset: int) -> bytes:
+def _names(module: Any, count: int) -> list[str]:
+    """Returns the names of the inputs: `input` for a single one, otherwise those of the module's parameters."""
+    if count == 1:
+        return ["input"]
+    parameters = list(inspect.signature(module.forward).parameters)
+    if len(parameters) < count:
+        raise BadOptionError(f"example_input has {count} tensors, but the module's forward takes {len(parameters)}")
+    return parameters[:count]
+
+
+def _axes(names: list[str], rows: tuple[Any, ...], free_length: int | None) -> dict[str, dict[int, str]]:
+    """Returns the names of the free dimensions of each input and of the output."""
+    axes = {name: {0: "N"} for name in [*names, "output"]}
+    if free_length is None:
+        return axes
+    with_length = [name for name, one in zip(names, rows) if free_length < one.dim()]
+    if free_length < 1 or not with_length:
+        raise BadOptionError(f"free_length is {free_length}; it must be a dimension of an input after the batch")
+    return axes | {name: {0: "N", free_length: "length"} for name in with_length}
+
+
+def _traced(torch: Any, module: Any, rows: tuple[Any, ...], axes: dict[str, dict[int, str]], opset: int) -> bytes:
     """Returns PyTorch's ONNX file for training: nothing is fused, and weights keep their names."""
     options: dict[str, Any] = {
         "opset_version": opset,
-        "input_names": ["input"],
+        "input_names": [name for name in axes if name != "output"],
         "output_names": ["output"],
-        "dynamic_axes": {"input": {0: "N"}, "output": {0: "N"}},
+        "dynamic_axes": axes,
         "do_constant_folding": False,
         "training": torch.onnx.TrainingMode.TRAINING,
     }
@@ -85,7 +115,7 @@ def _traced(torch: Any, module: Any, rows: Any, opset: int) -> bytes:
     file = io.BytesIO()
     with _quiet():
         try:
-            torch.onnx.export(module, (rows,), file, **options)
+            torch.onnx.export(module, rows, file, **options)
         except Exception as error:  # The module and the exporter can raise anything.
             # The lines after the first contain the whole graph.
             words = (str(error).splitlines() or [""])[0][:_SHOWN_CHARACTERS_MAX]
@@ -106,9 +136,14 @@ def _quiet() -> Iterator[None]:
         yield
 
 
-def _require_one_input(model: Any) -> None:
-    if [value.name for value in model.graph.input] != ["input"]:
+def _require_inputs(model: Any, names: list[str]) -> None:
+    read = {name for node in model.graph.node for name in node.input}
+    kept = {value.name for value in model.graph.input}
+    unused = [name for name in names if name not in kept & read]
+    if unused == ["input"]:
         raise ExportError("the module does not use its input, so its output is the same for every example")
+    if unused:
+        raise ExportError(f"the module does not use {', '.join(unused)}; leave it out of example_input")
 
 
 def _take_modes_out(model: Any) -> None:

@@ -1,11 +1,9 @@
 //! Differences between training and inference, and the detection of running statistics.
 
 use super::*;
-use crate::import::{Imported, import as import_bytes};
-use crate::parameter::ParameterKind;
-use crate::{Lowered, Mode};
 use folkmoot_graph::Source;
 use folkmoot_graph::op::{ElementOp, Op};
+use folkmoot_onnx::{Lowered, Mode, ParameterKind};
 
 /// The small model, with the first layer's result batch-normalized and then dropped out.
 fn normalized() -> ModelProto {
@@ -25,8 +23,8 @@ fn normalized() -> ModelProto {
     })
 }
 
-fn imported(model: &ModelProto) -> Imported {
-    import_bytes(&model.encode_to_vec().into(), &ImportLimits::default()).unwrap()
+fn imported(model: &ModelProto) -> ModelFile {
+    import(model).unwrap()
 }
 
 fn random_nodes(lowered: &Lowered) -> usize {
@@ -37,26 +35,26 @@ fn random_nodes(lowered: &Lowered) -> usize {
 fn running_statistics_are_told_from_weights_and_settings_are_neither() {
     let imported = imported(&normalized());
     let statistics: Vec<&str> = imported
-        .parameters
+        .parameters()
         .iter()
         .filter(|parameter| parameter.kind == ParameterKind::Statistic)
         .map(|parameter| parameter.name.as_str())
         .collect();
     assert_eq!(statistics, ["mean", "variance"]);
-    assert!(imported.parameters.iter().all(|parameter| parameter.name != "ratio"));
+    assert!(imported.parameters().iter().all(|parameter| parameter.name != "ratio"));
 }
 
 #[test]
 fn training_updates_statistics_and_drops_and_use_does_not() {
     let imported = imported(&normalized());
-    let training = imported.lower(8, Mode::Training, &[]).unwrap();
+    let training = imported.lower(8, Mode::Training).unwrap();
     let updated: Vec<usize> = training.updates.iter().map(|(parameter, _)| *parameter).collect();
     assert_eq!(updated, [6, 7]);
     for (_, value) in &training.updates {
         assert_eq!(training.graph.shape(*value), [3]);
     }
     assert_eq!(random_nodes(&training), 1);
-    let inference = imported.lower(8, Mode::Inference, &[]).unwrap();
+    let inference = imported.lower(8, Mode::Inference).unwrap();
     assert!(inference.updates.is_empty());
     assert_eq!(random_nodes(&inference), 0);
     let features = inference.graph.values.iter().find(|value| value.source == Source::Input(0)).unwrap();
@@ -95,8 +93,8 @@ fn frozen_statistics_are_used_in_training_and_do_not_change() {
     let imported = imported(&normalized());
     assert_eq!(imported.normalizations(), [[Some(4), Some(5), Some(6), Some(7)]]);
     for frozen in [6, 7] {
-        let frozen: Vec<bool> = (0..imported.parameters.len()).map(|index| index == frozen).collect();
-        let training = imported.lower(8, Mode::Training, &frozen).unwrap();
+        let frozen: Vec<bool> = (0..imported.parameters().len()).map(|index| index == frozen).collect();
+        let training = imported.lower_frozen(8, Mode::Training, &frozen).unwrap();
         assert!(training.updates.is_empty());
         let over_batch = |node: &folkmoot_graph::Node| {
             matches!(&node.op, Op::Reduce { .. }) && training.graph.shape(node.inputs[0])[0] == 8
@@ -128,6 +126,6 @@ fn integers_may_be_features() {
         graph.node[1].input[0] = "numbers".into();
     });
     let imported = imported(&model);
-    let lowered = imported.lower(1, Mode::Inference, &[]).unwrap();
+    let lowered = imported.lower(1, Mode::Inference).unwrap();
     assert!(!lowered.graph.nodes.iter().any(|node| node.op == Op::Element(ElementOp::Truncate)));
 }

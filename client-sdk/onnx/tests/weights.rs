@@ -2,8 +2,8 @@
 
 use super::families::choice;
 use super::*;
-use crate::ParameterKind;
-use crate::proto::data_type::{DOUBLE, UINT8};
+use folkmoot_onnx::ParameterKind;
+use folkmoot_onnx_file::proto::data_type::{DOUBLE, UINT8};
 
 pub(super) fn kinds(file: &ModelFile) -> Vec<(&str, ParameterKind)> {
     file.parameters().iter().map(|one| (one.name.as_str(), one.kind)).collect()

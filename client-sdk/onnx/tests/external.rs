@@ -5,9 +5,9 @@ use folkmoot_onnx_file::external::{ExternalError, Parts};
 use proptest::prelude::*;
 use prost::Message;
 
-use super::super::tensor::ElementType;
-use super::super::wire::{fields, push_varint};
 use super::*;
+use folkmoot_onnx_file::tensor::ElementType;
+use folkmoot_onnx_file::wire::{fields, push_varint};
 
 /// The field numbers from the model to its initializers, and to the tensors of its constants.
 const INITIALIZERS: &[u64] = &[7, 5];
@@ -15,11 +15,11 @@ const CONSTANTS: &[u64] = &[7, 1, 5, 5];
 const FILES: [&str; 2] = ["model.onnx.data", "more weights"];
 
 const MODELS: [&[u8]; 5] = [
-    include_bytes!("../../../../examples/models/residual_cnn_batch_norm.onnx"),
-    include_bytes!("../../../../examples/models/recommender.onnx"),
-    include_bytes!("../../../../tests/engine/exported/padded.onnx"),
-    include_bytes!("../../tests/data/elements.onnx"),
-    include_bytes!("../../tests/data/functions.onnx"),
+    include_bytes!("../../../examples/models/residual_cnn_batch_norm.onnx"),
+    include_bytes!("../../../examples/models/recommender.onnx"),
+    include_bytes!("../../../tests/engine/exported/padded.onnx"),
+    include_bytes!("data/elements.onnx"),
+    include_bytes!("data/functions.onnx"),
 ];
 
 /// Returns a message in which the messages at a path of field numbers are replaced.
@@ -129,8 +129,5 @@ fn a_model_without_its_data_file_is_refused() {
     assert!(files[FILES[0]].len() > 100 && apart.len() + 100 < MODELS[0].len());
     let error = ModelFile::read(&apart, &ImportLimits::default()).unwrap_err();
     assert!(matches!(error, ImportError::File(FileError::ExternalData { .. })), "{error}");
-    assert!(
-        error.to_string().contains("The folkmoot command joins a model with the data files beside it"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("Give the path of the .onnx file"), "{error}");
 }

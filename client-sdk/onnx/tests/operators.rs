@@ -2,9 +2,9 @@
 //! compares the same model with tract.
 
 use super::*;
-use crate::Mode;
-use crate::proto::{DimensionProto, DimensionValue};
 use folkmoot_graph::program::Program;
+use folkmoot_onnx::Mode;
+use folkmoot_onnx_file::proto::{DimensionProto, DimensionValue};
 
 /// Input `[N, 2, 1, 2]`; `y = sigmoid(1.5 * flat(tanh(relu(x) * 0.5 - shift)) @ W^T + 0.5 * b) @ V + c`.
 fn everything() -> ModelProto {

@@ -6,7 +6,7 @@ use folkmoot_graph::program::Program;
 use folkmoot_graph::{Source, ValueId};
 
 use super::*;
-use crate::Mode;
+use folkmoot_onnx::Mode;
 
 fn vector(elements: &[f64]) -> NetworkTensor {
     tensor(&[elements.len()], elements)

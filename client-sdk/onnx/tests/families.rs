@@ -11,8 +11,8 @@ mod volumes;
 use std::path::Path;
 
 use super::*;
-use crate::Mode;
-use crate::proto::{DimensionProto, DimensionValue, FunctionProto, TensorShapeProto};
+use folkmoot_onnx::Mode;
+use folkmoot_onnx_file::proto::{DimensionProto, DimensionValue, FunctionProto, TensorShapeProto};
 
 /// The models by file name, without extension.
 fn models() -> Vec<(&'static str, ModelProto)> {

@@ -2,9 +2,11 @@
 
 use prost::bytes::Bytes;
 
-use super::super::proto::{AttributeProto, DimensionProto, DimensionValue, NodeProto, OperatorSetIdProto};
 use super::*;
-use crate::Remark;
+use folkmoot_onnx::Remark;
+use folkmoot_onnx_file::proto::{
+    AttributeProto, DimensionProto, DimensionValue, NodeProto, OperatorSetIdProto,
+};
 
 #[test]
 fn an_unsupported_operator_is_named_with_its_node_and_the_page_of_supported_ones() {
@@ -115,13 +117,14 @@ fn a_missing_initializer_is_named() {
 }
 
 #[test]
-fn there_is_one_input_and_the_first_output_is_trained() {
+fn there_are_inputs_and_the_first_output_is_trained() {
     let error = refusal(|graph| {
-        let mut second = graph.input[0].clone();
-        second.name = "second".into();
-        graph.input.push(second);
+        let input = graph.input[0].clone();
+        graph
+            .input
+            .extend((0..64).map(|number| ValueInfoProto { name: number.to_string(), ..input.clone() }));
     });
-    assert_eq!(error, ImportError::InputsAndOutputs { inputs: 2, outputs: 1 });
+    assert_eq!(error, ImportError::InputsAndOutputs { inputs: 65, outputs: 1 });
     let error = refusal(|graph| graph.output.clear());
     assert_eq!(error, ImportError::InputsAndOutputs { inputs: 1, outputs: 0 });
     let model = changed(|graph| {
@@ -144,7 +147,9 @@ fn the_batch_must_be_free_and_the_rest_fixed() {
     };
     let fixed = |size| Some(DimensionValue::DimValue(size));
     assert!(with_dims(vec![fixed(1), fixed(2)]).contains("has a fixed batch size"));
-    assert!(with_dims(vec![None, None]).contains("free dimension after the first"));
+    let free = with_dims(vec![None, None]);
+    assert!(free.contains("has a free dimension after the batch. For a length of 32, "), "{free}");
+    assert!(free.contains("[2, 32] and [3, 2]"), "{free}");
     assert!(with_dims(vec![None, fixed(-2)]).contains("has dimension -2"));
     assert!(with_dims(vec![]).contains("has no dimensions"));
     assert!(

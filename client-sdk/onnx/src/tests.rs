@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
+use prost::Message;
 use prost::bytes::Bytes;
 
-use super::*;
+use crate::ImportLimits;
 use crate::initializer::{Content, Initializer};
 use crate::locate::initializer_chunks;
 use crate::prepare;
+use crate::proto::{GraphProto, ModelProto, NodeProto};
 use crate::weights::{obvious_weights, weights};
 
 /// The tensors as the small importer reads them, or `None` if the file needs the complete one.

@@ -2,7 +2,7 @@
 
 use super::weights::{kinds, merged, read, with_metadata, words};
 use super::*;
-use crate::ParameterKind;
+use folkmoot_onnx::ParameterKind;
 
 #[test]
 fn tables_of_positions_are_not_trained_but_stay_in_their_place() {

@@ -2,8 +2,8 @@
 
 use prost::bytes::Bytes;
 
-use super::super::proto::TensorProto;
 use super::*;
+use folkmoot_onnx_file::proto::TensorProto;
 
 fn floats(tensor: &TensorProto) -> Vec<f32> {
     tensor.raw_data.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()

@@ -1,15 +1,16 @@
 //! Import of valid models, and the errors for everything else.
 
+#![allow(clippy::unwrap_used, reason = "what helps a test may fail as a test does")]
+
 mod composed;
 mod encodings;
 mod exporters;
 mod external;
 mod families;
 mod hostile;
+mod inputs;
 mod modes;
 mod network;
-#[cfg(feature = "complete")]
-mod obvious;
 mod operators;
 mod precision;
 mod recurrent;
@@ -19,12 +20,12 @@ mod weights;
 
 use prost::Message;
 
-use super::network::{Network, NetworkError, NetworkTensor};
-use super::proto::{
+use folkmoot_onnx::network::{Network, NetworkError, NetworkTensor};
+use folkmoot_onnx::{FileError, ImportError, ImportLimits, ModelFile, build};
+use folkmoot_onnx_file::proto::{
     AttributeProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TensorTypeProto,
     TypeProto, ValueInfoProto, attribute_type, data_type,
 };
-use super::{FileError, ImportError, ImportLimits, ModelFile, build};
 
 /// A small valid model, decoded so that a test can change it.
 fn small() -> ModelProto {
