@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 
 import { openBrowser } from './support/browser.mjs';
 import { api, chartRows, natives, screenshot, settled, signIn, violations } from './support/console.mjs';
-import { confirm, createFromToml, fact, MODEL, set, toml } from './support/console_forms.mjs';
+import { bringWithDataFile, confirm, createFromToml, fact, MODEL, set, toml } from './support/console_forms.mjs';
 import { startCoordinator } from './support/coordinator.mjs';
 import { folkmoot, root } from './support/paths.mjs';
 import { holds, until } from './support/world.mjs';
@@ -55,6 +55,7 @@ test('a task from an ONNX file: created, watched, paused, rolled back, resumed, 
   await page.getByRole('button', { name: 'Create a task' }).click();
   await page.getByLabel('ONNX file').setInputFiles(`${root}README.md`);
   await page.getByRole('alert').first().waitFor();
+  await bringWithDataFile(page);
   await page.getByLabel('ONNX file').setInputFiles(MODEL);
   await fact(page, 'Parameters').getByText('4,810').waitFor();
 

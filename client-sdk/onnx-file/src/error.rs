@@ -30,8 +30,8 @@ pub enum FileError {
     },
     /// A tensor's elements are stored in another file. [`crate::external`] joins the files.
     #[error(
-        "tensor {tensor} is stored in another file, which was not given. The folkmoot command joins a model with the data \
-         files beside it. Elsewhere, save the model as one file: \
+        "tensor {tensor} is stored in another file, which was not given. Give the path of the .onnx file, and its data \
+         files are found beside it; in the console, choose all files together. Or save the model as one file: \
          torch.onnx.export(..., external_data=False), or onnx.save(onnx.load(path), path)"
     )]
     ExternalData {

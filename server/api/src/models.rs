@@ -32,9 +32,47 @@ pub struct ModelSummary {
     pub created_at: Timestamp,
 }
 
+/// The pieces that make one file of an ONNX file and its data files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ModelPartsView {
+    /// The names of the data files that hold some of the weights. Empty if the ONNX file has everything.
+    pub data_files: Vec<String>,
+    /// The pieces of the joined file, in order.
+    pub pieces: Vec<ModelPieceView>,
+}
+
+/// A piece of a joined model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "from", rename_all = "snake_case")]
+pub enum ModelPieceView {
+    /// Bytes of the ONNX file, from `start` to before `end`.
+    Model {
+        /// The position of the first byte.
+        start: u64,
+        /// The position after the last byte.
+        end: u64,
+    },
+    /// Bytes of a data file, from `start` to before `end`.
+    DataFile {
+        /// The name of the data file.
+        file: String,
+        /// The position of the first byte.
+        start: u64,
+        /// The position after the last byte.
+        end: u64,
+    },
+    /// New bytes, such as a length. There are only a few.
+    New {
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
+}
+
 /// The contents of a model file, and the cost of a training step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ModelGraphView {
+    /// The inputs in the order of the file. Several inputs are columns of the features in this order.
+    pub inputs: Vec<InputView>,
     /// The dimensions of one example's features.
     pub input_shape: Vec<usize>,
     /// The dimensions of the output for one example.
@@ -54,6 +92,18 @@ pub struct ModelGraphView {
     /// The number of floating-point operations in a training step on one example: forward pass, loss and all
     /// gradients.
     pub training_flops: u64,
+}
+
+/// An input of a model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct InputView {
+    /// The name of the input.
+    pub name: String,
+    /// The dimensions for one example.
+    pub shape: Vec<usize>,
+    /// The position in `shape` of the length of sequences, if the file leaves it free. Each client's examples tell the
+    /// length; `shape` has an example of it.
+    pub length_axis: Option<usize>,
 }
 
 /// One weight tensor.

@@ -1,5 +1,7 @@
 /** Helpers that fill in the console's forms and read its facts. */
 
+import { readFileSync } from 'node:fs';
+
 import { root } from './paths.mjs';
 
 export const MODEL = `${root}examples/digits/model.onnx`;
@@ -48,4 +50,19 @@ over_selection_factor = 1.0
 [stop]
 rounds = ${rounds}
 ${extra}`;
+}
+
+/** Brings a model whose weights are in a second file: without that file, with a part of it, and with all of it. */
+export async function bringWithDataFile(page) {
+  const [model, data] = ['two_files.onnx', 'two_files.onnx.data'].map((name) => `${root}tests/engine/exported/${name}`);
+  const bring = (files) => page.getByLabel('ONNX file').setInputFiles(files);
+  await bring(model);
+  await page.getByText('is stored in another file, which was not given').waitFor();
+  await bring([model, `${root}README.md`]);
+  await page.getByText('two_files.onnx stores weights in two_files.onnx.data. Choose that file, too').waitFor();
+  const cut = { name: 'two_files.onnx.data', mimeType: 'application/octet-stream', buffer: readFileSync(data).subarray(0, 100) };
+  await bring([{ ...cut, name: 'two_files.onnx', buffer: readFileSync(model) }, cut]);
+  await page.getByText('two_files.onnx.data has 100 bytes, but two_files.onnx needs').waitFor();
+  await bring([data, model]);
+  await fact(page, 'Digest').waitFor();
 }

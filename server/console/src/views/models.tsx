@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 
 import { get, upload } from '../api/client';
+import { joined } from '../api/model-file';
 import type { Model, ModelGraph, ModelSummary } from '../api/types';
 import { Button, Card, Empty, ErrorNote, Facts, Id, Link, Loaded, Page, Table, Time } from '../components';
 import { bytes, count, flops } from '../format';
@@ -56,17 +57,17 @@ function AllModels() {
   );
 }
 
-/** Uploads an ONNX file. */
+/** Uploads an ONNX file, with the data files of its weights if it has any. */
 export function Bring({ done }: { done: (model: Model) => void }) {
   const [error, setError] = useState<Error>();
   const [isBusy, setBusy] = useState(false);
   const bring = async (input: HTMLInputElement) => {
-    const file = input.files?.[0];
-    if (!file) return;
+    const files = [...(input.files ?? [])];
+    if (files.length === 0) return;
     setBusy(true);
     setError(undefined);
     try {
-      done(await upload<Model>('/models', file));
+      done(await upload<Model>('/models', await joined(files)));
     } catch (caught) {
       setError(caught as Error);
       input.value = '';
@@ -77,8 +78,9 @@ export function Bring({ done }: { done: (model: Model) => void }) {
     <>
       <label class="file">
         ONNX file
-        <input type="file" accept=".onnx" disabled={isBusy} onChange={(event) => void bring(event.currentTarget)} />
+        <input type="file" multiple disabled={isBusy} onChange={(event) => void bring(event.currentTarget)} />
       </label>
+      <p class="note">If its exporter wrote weights to a second file, such as model.onnx.data, choose both together.</p>
       {isBusy && (
         <p class="note" role="status">
           Reading and checking the file…
@@ -106,6 +108,15 @@ function OneModel({ digest }: { digest: string }) {
   );
 }
 
+function dims(shape: number[]): string {
+  return `[batch${shape.map((size) => `, ${size}`).join('')}]`;
+}
+
+/** Returns the length of sequences that the figures assume, if the file leaves it free. */
+function lengths(graph: ModelGraph): number[] {
+  return graph.inputs.flatMap(({ shape, length_axis }) => (length_axis == null ? [] : (shape[length_axis] ?? []))).slice(0, 1);
+}
+
 /** The contents and cost of a model. */
 export function ModelFacts({ digest, isWhole = false }: { digest: string; isWhole?: boolean }) {
   const data = useData(`graph ${digest}`, (signal) => get<ModelGraph>(`/models/${digest}/graph`, signal), NEVER);
@@ -117,8 +128,15 @@ export function ModelFacts({ digest, isWhole = false }: { digest: string; isWhol
             <Facts
               facts={[
                 ['Digest', <code class="break">{digest}</code>],
-                ['Input', `[batch${graph.input_shape.map((size) => `, ${size}`).join('')}]`],
-                ['Output', `[batch${graph.output_shape.map((size) => `, ${size}`).join('')}]`],
+                ['Input', dims(graph.input_shape)],
+                ...(graph.inputs.length > 1
+                  ? [['Columns of the input', graph.inputs.map(({ name, shape }) => `${name} ${dims(shape)}`).join(', ')] as [string, string]]
+                  : []),
+                ...lengths(graph).map((length): [string, string] => [
+                  'Length of sequences',
+                  `free: each client's examples tell it; the figures here are for ${length}`,
+                ]),
+                ['Output', dims(graph.output_shape)],
                 ['Parameters', count(graph.parameter_count)],
                 ['File', bytes(graph.model_bytes)],
                 ['Prediction, one example', flops(graph.forward_flops)],

@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 from .. import _buffers
 from .._buffers import ArrayLike
-from ..errors import BadExampleError, BadOptionError
+from .._native import folkmoot_mobile as native
+from ..errors import BadExampleError, BadOptionError, translating
 from ..examples import kind_of_labels
 
 CLASS_MAX = 2**32 - 1
@@ -46,6 +47,15 @@ def content(given: bytes | str | os.PathLike[str]) -> bytes:
         return Path(given).read_bytes()
     except OSError as error:
         raise BadOptionError(f"{os.fspath(given)}: {error.strerror}") from None
+
+
+def model(given: bytes | str | os.PathLike[str]) -> bytes:
+    """Returns bytes unchanged, or reads an ONNX model together with the data files in which it stores weights."""
+    if isinstance(given, bytes):
+        return given
+    with translating():
+        onnx: bytes = native.read_model_file(os.fspath(given))
+        return onnx
 
 
 def examples(x: ArrayLike, y: ArrayLike, labels: Literal["classes", "targets"] | None) -> bytes:

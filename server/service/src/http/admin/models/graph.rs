@@ -5,8 +5,10 @@ use axum::{
     response::IntoResponse,
 };
 use bytes::Bytes;
-use folkmoot_api::models::{ModelGraphView, NodeView, ParameterView};
-use folkmoot_engine::{ImportLimits, Inspection, LocalOptimizer, Loss, Model, ModelNode, TrainingPlan};
+use folkmoot_api::models::{InputView, ModelGraphView, NodeView, ParameterView};
+use folkmoot_engine::{
+    ImportLimits, InspectedInput, Inspection, LocalOptimizer, Loss, Model, ModelNode, TrainingPlan,
+};
 use folkmoot_protocol::{BlobDigest, ErrorCode, Problem};
 use folkmoot_rounds::refusal::Refusal;
 use folkmoot_storage::ModelRepository;
@@ -66,7 +68,10 @@ fn graph(onnx: &Bytes) -> Result<ModelGraphView, Refusal> {
         role: one.role.to_owned(),
     };
     let node = |ModelNode { name, operator, inputs, outputs }| NodeView { name, operator, inputs, outputs };
+    let input =
+        |one: InspectedInput| InputView { name: one.name, shape: one.shape, length_axis: one.length_axis };
     Ok(ModelGraphView {
+        inputs: inspection.inputs.into_iter().map(input).collect(),
         input_shape: inspection.input_shape,
         output_shape: inspection.output_shape,
         parameter_count: model.parameter_count() as u64,

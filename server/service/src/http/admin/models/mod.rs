@@ -3,3 +3,4 @@
 pub(crate) mod create;
 pub(crate) mod graph;
 pub(crate) mod list;
+pub(crate) mod parts;

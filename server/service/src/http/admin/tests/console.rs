@@ -1,8 +1,8 @@
 //! Tests of the endpoints that the console uses, without clients. Browser tests cover them with clients.
 
-use std::sync::Arc;
+use std::{fs, path::Path, sync::Arc};
 
-use folkmoot_api::{Page, TaskVerb, tasks::CheckTaskRequest};
+use folkmoot_api::{Page, TaskVerb, models::ModelPieceView, tasks::CheckTaskRequest};
 use folkmoot_coordinator::task::{TaskDescription, TaskFilter};
 use folkmoot_protocol::{ErrorCode, Role};
 use folkmoot_task_file::explain;
@@ -68,6 +68,40 @@ async fn a_model_is_shown_with_what_it_costs() {
     let unknown = folkmoot_protocol::BlobDigest::of(b"nothing");
     let (code, _) = refused(admin.model_graph(unknown).await);
     assert_eq!(code, ErrorCode::ResourceUnknown);
+}
+
+/// Puts the pieces together, as the console does.
+#[tokio::test]
+async fn a_model_and_its_data_file_become_one_file() {
+    let running = start().await;
+    let admin = running.admin();
+    let exported = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/engine/exported");
+    let onnx = fs::read(exported.join("two_files.onnx")).unwrap();
+    let data = fs::read(exported.join("two_files.onnx.data")).unwrap();
+    let (code, detail) = refused(admin.create_model(onnx.clone()).await);
+    assert_eq!(code, ErrorCode::ModelInvalid);
+    assert!(detail.contains("is stored in another file, which was not given"), "{detail}");
+
+    let parts = admin.model_parts(onnx.clone()).await.unwrap();
+    assert_eq!(parts.data_files, ["two_files.onnx.data"]);
+    let range = |start: u64, end: u64| start as usize..end as usize;
+    let bytes = |piece: ModelPieceView| match piece {
+        ModelPieceView::Model { start, end } => onnx[range(start, end)].to_vec(),
+        ModelPieceView::DataFile { start, end, .. } => data[range(start, end)].to_vec(),
+        ModelPieceView::New { bytes } => bytes,
+    };
+    let joined = parts.pieces.into_iter().flat_map(bytes).collect();
+    let whole = fs::read(exported.join("one_file.onnx")).unwrap();
+    let (joined, whole) =
+        (admin.create_model(joined).await.unwrap(), admin.create_model(whole.clone()).await.unwrap());
+    assert_eq!((joined.parameter_count, joined.schema), (whole.parameter_count, whole.schema));
+
+    let alone = admin.model_parts(model()).await.unwrap();
+    let end = model().len() as u64;
+    assert_eq!((alone.data_files.len(), alone.pieces), (0, vec![ModelPieceView::Model { start: 0, end }]));
+    let (code, detail) = refused(admin.model_parts(b"# Folkmoot".to_vec()).await);
+    assert_eq!(code, ErrorCode::ModelInvalid);
+    assert!(detail.contains("not a valid ONNX file"), "{detail}");
 }
 
 /// Sends an unfinished task to the check endpoint, as the console's form does after every change.
@@ -269,7 +303,7 @@ async fn a_store_that_is_gone_is_told_of() {
     let overview = admin.overview().await.unwrap();
     assert_eq!((overview.is_ready, overview.problems), (true, Vec::new()));
     let blobs = running.folder.path().join("blobs");
-    std::fs::rename(&blobs, blobs.with_extension("away")).unwrap();
+    fs::rename(&blobs, blobs.with_extension("away")).unwrap();
     let overview = admin.overview().await.unwrap();
     assert!(!overview.is_ready);
     assert!(overview.problems[0].contains("the store of models and weights"), "{:?}", overview.problems);
