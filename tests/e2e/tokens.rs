@@ -131,6 +131,7 @@ async fn admin(deployment: &Deployment, storage: &SqlStorage) -> AdminClient {
         role: Role::Admin,
         secret_hash: key.secret_hash(),
         created_at: now(),
+        expires_at: None,
         revoked_at: None,
     };
     storage.create_api_key(&record).await.expect("a key can be stored");

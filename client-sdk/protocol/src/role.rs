@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-/// The permissions of an API key. Each role includes those of the roles before it.
+/// The permissions of an API key. Each role but the last includes those of the roles before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -10,6 +10,8 @@ pub enum Role {
     Operator,
     /// Create tokens and API keys.
     Admin,
+    /// Create and close organisations. Includes no other role, because the data of organisations is their own.
+    System,
 }
 
 impl Role {
@@ -19,6 +21,7 @@ impl Role {
             Role::Viewer => "viewer",
             Role::Operator => "operator",
             Role::Admin => "admin",
+            Role::System => "system",
         }
     }
 }

@@ -21,8 +21,8 @@ from test_rounds import connect, line
 OPENAPI = Path(__file__).parents[3] / "server" / "api" / "openapi.json"
 DIGITS = Path(__file__).parents[3] / "examples" / "digits"
 
-FOR_THE_PAGE_ALONE = {"/v1/admin/events", "/v1/admin/session"}
-"""Endpoints that only the coordinator's own page needs. A program has `watch` and its API key."""
+FOR_THE_PAGE_ALONE = {"/v1/admin/events", "/v1/admin/models/parts", "/v1/admin/session"}
+"""Endpoints that only the coordinator's own page needs. A program has `watch`, its disk and its API key."""
 
 
 @pytest.fixture
@@ -161,7 +161,24 @@ def test_every_endpoint_has_a_method_that_a_coordinator_answers(coordinator, adm
     assert actions == ["api_key.create", "api_key.revoke"]
     assert log["head"] == log["entries"][-1]["digest"]
     assert len(admin.audit(after=log["entry_count"] - 1)["entries"]) == 1
+    # Only system keys may, and these are created on the coordinator's machine.
+    for forbidden in (admin.organisations, lambda: admin.create_organisation("x"), lambda: admin.close_organisation("x")):
+        with pytest.raises(folkmoot.RefusedError, match="needs the role system"):
+            forbidden()
     assert endpoints() <= called, "an endpoint has no method in folkmoot.admin"
+
+
+def test_a_model_is_read_with_the_data_files_beside_it(admin, tmp_path):
+    proto = onnx.load(model(tmp_path))
+    path = tmp_path / "apart.onnx"
+    onnx.save(proto, path, save_as_external_data=True, location="apart.onnx.data", size_threshold=0)
+    assert (tmp_path / "apart.onnx.data").is_file()
+    assert admin.create_model(path)["parameter_count"] == 3
+    with pytest.raises(folkmoot.RefusedError, match="stored in another file, which was not given"):
+        admin.create_model(path.read_bytes())
+    (tmp_path / "apart.onnx.data").unlink()
+    with pytest.raises(folkmoot.BadOptionError, match="stores weights in apart.onnx.data, but the folder"):
+        admin.create_model(path)
 
 
 def test_rows_have_the_fields_of_the_document():

@@ -1,6 +1,6 @@
 //! API keys of operators, each with a role.
 
-use folkmoot_protocol::{DisplayName, Role, Timestamp};
+use folkmoot_protocol::{Count, DisplayName, Role, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -15,7 +15,9 @@ pub struct ApiKeyView {
     /// `viewer`, `operator` or `admin`.
     #[schema(value_type = String)]
     pub role: Role,
-    /// When the key was revoked; null if it is still valid.
+    /// When the key stops being valid; null for never.
+    pub expires_at: Option<Timestamp>,
+    /// When the key was revoked; null if it was not.
     pub revoked_at: Option<Timestamp>,
     /// When the key was created.
     pub created_at: Timestamp,
@@ -36,6 +38,11 @@ pub struct CreateApiKeyRequest {
     /// settings).
     #[schema(value_type = RoleWord)]
     pub role: Role,
+    /// The lifetime in seconds, 1 to 3,153,600,000 (100 years). Without it the key is valid until it is revoked. The last
+    /// admin key that never expires cannot be revoked.
+    #[serde(default, deserialize_with = "Count::read_optional")]
+    #[schema(minimum = 1, maximum = 3_153_600_000_u64)]
+    pub expires_in_seconds: Option<u64>,
 }
 
 /// The roles of a key, as the OpenAPI document lists them.

@@ -1,5 +1,6 @@
 //! A typed client of the administrative API, for the command line, tests and scripts.
 
+mod access;
 mod clients;
 mod error;
 mod look;
@@ -10,15 +11,14 @@ use std::time::Duration;
 pub use error::{AdminError, with_causes};
 use folkmoot_client::{HttpSettings, build_http};
 use folkmoot_coordinator::task::{TaskDescription, TaskFilter};
-use folkmoot_protocol::{BlobDigest, PopulationName, Role, RoundId, TaskId};
+use folkmoot_protocol::{BlobDigest, PopulationName, RoundId, TaskId};
 use reqwest::{Method, Url};
 
 use crate::{
-    api_keys::{ApiKeyView, CreatedApiKey},
     audit::AuditPageView,
     evaluation_data::EvaluationDataView,
     evaluations::{ClassEvaluationView, EvaluationView},
-    models::ModelView,
+    models::{ModelPartsView, ModelView},
     populations::{PopulationView, SetPrivacyRequest},
     privacy::EntryView,
     rounds::{RoundFunnelView, RoundView},
@@ -98,6 +98,14 @@ impl AdminClient {
     /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn create_model(&self, onnx: Vec<u8>) -> Result<ModelView, AdminError> {
         self.send_bytes("models", onnx).await
+    }
+
+    /// Returns how an ONNX file and its data files become one file. Stores nothing.
+    ///
+    /// # Errors
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
+    pub async fn model_parts(&self, onnx: Vec<u8>) -> Result<ModelPartsView, AdminError> {
+        self.send_bytes("models/parts", onnx).await
     }
 
     /// Creates a task, and starts it if `activate` is true.
@@ -342,31 +350,6 @@ impl AdminClient {
     /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn revoke_token(&self, id: &str) -> Result<(), AdminError> {
         self.ask_nothing(Method::DELETE, &format!("tokens/{}", request::segment(id))).await
-    }
-
-    /// Creates an API key. Only this response contains its secret.
-    ///
-    /// # Errors
-    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
-    pub async fn create_api_key(&self, name: &str, role: Role) -> Result<CreatedApiKey, AdminError> {
-        // The name is sent unchecked: the coordinator validates it.
-        self.send("api-keys", &serde_json::json!({ "name": name, "role": role })).await
-    }
-
-    /// Lists API keys, oldest first, without their secrets.
-    ///
-    /// # Errors
-    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
-    pub async fn api_keys(&self) -> Result<Vec<ApiKeyView>, AdminError> {
-        self.get("api-keys").await
-    }
-
-    /// Revokes an API key. A key cannot revoke itself.
-    ///
-    /// # Errors
-    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
-    pub async fn revoke_api_key(&self, id: &str) -> Result<(), AdminError> {
-        self.ask_nothing(Method::DELETE, &format!("api-keys/{}", request::segment(id))).await
     }
 }
 

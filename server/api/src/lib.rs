@@ -13,6 +13,7 @@ pub mod clients;
 pub mod evaluation_data;
 pub mod evaluations;
 pub mod models;
+pub mod organisations;
 pub mod overview;
 pub mod populations;
 pub mod privacy;

@@ -21,10 +21,12 @@ pub struct SystemView {
     pub problems: Vec<String>,
     /// The resident memory of the process in bytes. Null if the operating system does not report it.
     pub memory_bytes: Option<u64>,
-    /// The unexpired leases on tasks.
+    /// The unexpired leases on tasks. Empty if several organisations share the coordinator, like the log.
     pub leases: Vec<LeaseView>,
     /// The last lines of this process's log, newest first, at most 500.
     pub log: Vec<LogLineView>,
+    /// Why there are neither leases nor log lines; null if they are shown.
+    pub withheld: Option<String>,
 }
 
 /// A lease on a task. Only the holder of the lease advances the task.

@@ -22,6 +22,7 @@ mod json_lines;
 mod key;
 mod model;
 mod openapi;
+mod organisation;
 mod output;
 mod overview;
 mod page;
@@ -78,6 +79,9 @@ enum Command {
     /// Create, list, revoke and recover API keys.
     #[command(subcommand)]
     Key(key::Command),
+    /// Create, list and close organisations that share a coordinator.
+    #[command(subcommand)]
+    Organisation(organisation::Command),
     /// List, verify and export the audit log.
     #[command(subcommand)]
     Audit(audit::Command),
@@ -128,6 +132,7 @@ impl Cli {
             Command::Population(command) => Box::pin(command.run()),
             Command::Token(command) => Box::pin(command.run()),
             Command::Key(command) => Box::pin(command.run()),
+            Command::Organisation(command) => Box::pin(command.run()),
             Command::Audit(command) => Box::pin(command.run()),
             Command::Privacy(command) => Box::pin(command.run()),
             Command::Eval(args) => Box::pin(eval::run(args)),

@@ -35,6 +35,10 @@ fn text(system: &SystemView, lines: usize) -> String {
         format!("database {}, memory {} bytes", system.database, or_dash(system.memory_bytes)),
     ];
     parts.extend(system.problems.clone());
+    if let Some(withheld) = &system.withheld {
+        parts.push(withheld.clone());
+        return parts.join("\n");
+    }
     let leases = system.leases.iter();
     let leases = leases.map(|lease| [lease.name.clone(), lease.holder.clone(), moment(lease.held_until)]);
     parts.push(String::new());

@@ -321,6 +321,7 @@ async fn ensure_api_key(
         role: Role::Admin,
         secret_hash: key.secret_hash(),
         created_at: now,
+        expires_at: None,
         revoked_at: None,
     };
     coordinator.storage.create_api_key(&record).await?;

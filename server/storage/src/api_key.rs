@@ -21,8 +21,17 @@ pub struct ApiKeyRecord {
     pub secret_hash: [u8; 32],
     /// When the key was created.
     pub created_at: Timestamp,
+    /// When the key stops being valid; `None` for never.
+    pub expires_at: Option<Timestamp>,
     /// When the key was revoked; `None` if it is valid.
     pub revoked_at: Option<Timestamp>,
+}
+
+impl ApiKeyRecord {
+    /// Returns whether the key opens anything at `now`.
+    pub fn is_valid(&self, now: Timestamp) -> bool {
+        self.revoked_at.is_none() && self.expires_at.is_none_or(|at| now < at)
+    }
 }
 
 /// Stores API keys.
@@ -31,14 +40,14 @@ pub trait ApiKeyRepository {
     /// Stores a new key.
     async fn create_api_key(&self, key: &ApiKeyRecord) -> Result<(), StorageError>;
 
-    /// Finds a key by its public part, in any organisation, revoked or not.
+    /// Finds a key by its public part, in any open organisation, revoked or not.
     async fn api_key(&self, id: &str) -> Result<Option<ApiKeyRecord>, StorageError>;
 
     /// Lists the organisation's keys, oldest first.
     async fn api_keys(&self, organisation_id: OrganisationId) -> Result<Vec<ApiKeyRecord>, StorageError>;
 
-    /// Revokes a key. A key that is already revoked does not change. At least one admin key always remains, even if
-    /// several keys are revoked at the same time.
+    /// Revokes a key. A key that is already revoked does not change. At least one admin key that never expires
+    /// always remains, even if several keys are revoked at the same time.
     ///
     /// # Errors
     /// [`StorageError::NotFound`] if the organisation has no such key, [`StorageError::LastAdminKey`] if no other

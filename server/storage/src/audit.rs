@@ -9,8 +9,8 @@ use folkmoot_coordinator::{
 use folkmoot_protocol::{BlobDigest, OrganisationId, TaskId, Timestamp};
 
 use crate::{
-    ApiKeyRecord, ClientRecord, ModelRecord, ModelVersionRecord, PrivacyChange, StorageError, TaskRecord,
-    TokenAfter, TokenRecord,
+    ApiKeyRecord, ClientRecord, ClosedOrganisation, ModelRecord, ModelVersionRecord, OrganisationRecord,
+    PrivacyChange, StorageError, TaskRecord, TokenAfter, TokenRecord,
 };
 
 tokio::task_local! {
@@ -108,10 +108,25 @@ impl Act {
         Ok((Entry { record: text, digest }, next))
     }
 
+    pub(crate) fn organisation_created(organisation: &OrganisationRecord) -> Self {
+        Self::new(organisation.id, "organisation.create", organisation.id).with("name", &organisation.name)
+    }
+
+    pub(crate) fn organisation_closed(id: OrganisationId, closed: ClosedOrganisation) -> Self {
+        Self::new(id, "organisation.close", id)
+            .with("api_keys_revoked", closed.api_keys)
+            .with("tokens_revoked", closed.tokens)
+            .with("clients_revoked", closed.clients)
+    }
+
     pub(crate) fn api_key_created(key: &ApiKeyRecord) -> Self {
-        Self::new(key.organisation_id, "api_key.create", &key.id)
+        let act = Self::new(key.organisation_id, "api_key.create", &key.id)
             .with("name", &key.name)
-            .with("role", key.role.name())
+            .with("role", key.role.name());
+        match key.expires_at {
+            Some(at) => act.with("expires_at", at.0),
+            None => act,
+        }
     }
 
     pub(crate) fn token_created(token: &TokenRecord) -> Self {

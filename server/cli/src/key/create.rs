@@ -11,6 +11,9 @@ pub struct Args {
     /// The role of the key.
     #[arg(long, default_value = "viewer")]
     role: RoleChoice,
+    /// The lifetime of the key in seconds. Without it, the key is valid until it is revoked.
+    #[arg(long, value_name = "SECONDS")]
+    expires_in: Option<u64>,
     #[command(flatten)]
     connection: ConnectionArgs,
     #[command(flatten)]
@@ -42,6 +45,7 @@ impl From<RoleChoice> for Role {
 /// # Errors
 /// Fails if the coordinator cannot be reached or refuses the request.
 pub async fn run(args: Args) -> Result<(), CliError> {
-    let created = args.connection.connect()?.create_api_key(&args.name, args.role.into()).await?;
+    let admin = args.connection.connect()?;
+    let created = admin.create_api_key_for(&args.name, args.role.into(), args.expires_in).await?;
     args.output.print(&created, |created| created.api_key.clone())
 }

@@ -21,9 +21,10 @@ fn text(keys: &[ApiKeyView]) -> String {
             key.id.clone(),
             key.name.clone(),
             key.role.name().to_owned(),
+            or_dash(key.expires_at.map(moment)),
             or_dash(key.revoked_at.map(moment)),
             moment(key.created_at),
         ]
     });
-    table(["KEY", "NAME", "ROLE", "REVOKED", "CREATED"], rows)
+    table(["KEY", "NAME", "ROLE", "EXPIRES", "REVOKED", "CREATED"], rows)
 }

@@ -8,7 +8,7 @@ use folkmoot_rounds::{
 };
 use folkmoot_service::{data_folder::DataFolder, host::DEFAULT_ORGANISATION};
 use folkmoot_storage::{
-    ApiKeyRecord, ApiKeyRepository, PopulationRepository, SqlStorage,
+    ApiKeyRecord, ApiKeyRepository, PopulationRepository, SYSTEM_ORGANISATION, SqlStorage,
     audit::{Actor, on_behalf_of},
 };
 use rand::Rng;
@@ -28,12 +28,24 @@ pub struct Args {
     /// The coordinator's database: postgres://… or sqlite://…. The default is SQLite in the data folder.
     #[arg(long, value_name = "URL")]
     database: Option<String>,
+    /// The role of the key: `admin` of the coordinator's first organisation, or `system`, which creates and closes
+    /// organisations.
+    #[arg(long, default_value = "admin")]
+    role: RoleChoice,
     #[command(flatten)]
     output: OutputArgs,
 }
 
-/// Creates an admin key in the database of a stopped coordinator, and prints it alone on one line. Other keys do not
-/// change.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum RoleChoice {
+    /// An admin of the first organisation.
+    Admin,
+    /// A system administrator.
+    System,
+}
+
+/// Creates an admin key or a system key in the database of a stopped coordinator, and prints it alone on one line. Other
+/// keys do not change.
 ///
 /// # Errors
 /// Fails if a coordinator is running on the data folder, if there is no database, or if the configuration or the
@@ -59,7 +71,11 @@ pub async fn run(args: Args) -> Result<(), CliError> {
         bytes
     };
     let id_if_new = OrganisationId::from_random_bytes(*draw().first_chunk().expect("it is longer"));
-    let organisation = storage.ensure_organisation(DEFAULT_ORGANISATION, id_if_new, now).await;
+    let (role, organisation) = match args.role {
+        RoleChoice::Admin => (Role::Admin, DEFAULT_ORGANISATION),
+        RoleChoice::System => (Role::System, SYSTEM_ORGANISATION),
+    };
+    let organisation = storage.ensure_organisation(organisation, id_if_new, now).await;
     let organisation_id = organisation.map_err(|error| failed(&error))?;
     let (id, secret) = (draw(), draw());
     let key = Credential::from_random_bytes(
@@ -70,16 +86,17 @@ pub async fn run(args: Args) -> Result<(), CliError> {
         id: key.id.clone(),
         organisation_id,
         name: "recovered".into(),
-        role: Role::Admin,
+        role,
         secret_hash: key.secret_hash(),
         created_at: now,
+        expires_at: None,
         revoked_at: None,
     };
     let actor = Actor { by: "folkmoot key recover".into(), from: None, at: now };
     on_behalf_of(actor, storage.create_api_key(&record)).await.map_err(|error| failed(&error))?;
     storage.close().await;
-    let ApiKeyRecord { id, name, role, revoked_at, created_at, .. } = record;
-    let record = ApiKeyView { id, name, role, revoked_at, created_at };
+    let ApiKeyRecord { id, name, role, expires_at, revoked_at, created_at, .. } = record;
+    let record = ApiKeyView { id, name, role, expires_at, revoked_at, created_at };
     let created = CreatedApiKey { api_key: key.to_string(), record };
     args.output.print(&created, |created| created.api_key.clone())
 }

@@ -1,4 +1,4 @@
-//! `folkmoot population …`, `folkmoot token …`, `folkmoot key …` and `folkmoot audit …`
+//! `folkmoot population …`, `folkmoot token …`, `folkmoot key …`, `folkmoot organisation …` and `folkmoot audit …`
 
 use super::Recorded;
 
@@ -36,10 +36,32 @@ pub const COMMANDS: &[Recorded] = &[
         &["$TOKEN", "$TOKEN --json", "$TOKEN --with-clients", "$TOKEN --with-clients --json", "nothing"],
     ),
     ("key list", &["", "--json", "--api-key nothing"]),
-    ("key create", &["dashboard", "robot --role operator --json", "robot --role owner"]),
+    (
+        "key create",
+        &[
+            "dashboard",
+            "robot --role operator --expires-in 3600 --json",
+            "robot --expires-in 0",
+            "robot --role owner",
+        ],
+    ),
     ("key revoke", &["$KEY", "$KEY --json", "nothing"]),
+    (
+        "organisation create",
+        &[
+            "clinic --api-key $SYSTEM_KEY",
+            "ward --api-key $SYSTEM_KEY --json",
+            "clinic --api-key $SYSTEM_KEY",
+            "bank",
+        ],
+    ),
+    (
+        "organisation close",
+        &["ward --api-key $SYSTEM_KEY", "ward --api-key $SYSTEM_KEY --json", "nobody --api-key $SYSTEM_KEY"],
+    ),
+    ("organisation list", &["--api-key $SYSTEM_KEY", "--api-key $SYSTEM_KEY --json", ""]),
     ("audit list", &["--limit 5", "--limit 2 --after 1 --json", "--limit 101"]),
     ("audit export", &["--output audit.jsonl", "--output audit.jsonl --json", "--output no/where"]),
     ("audit verify", &["", "--file audit.jsonl --json", "--file task.toml", "--head 3"]),
-    ("key recover", &["--data data --json", "--data missing"]),
+    ("key recover", &["--data data --json", "--data missing", "--data missing --role system"]),
 ];

@@ -8,12 +8,13 @@ use folkmoot_protocol::{
     BlobDigest, ClassMetrics, ClassReport, ClientId, Metric, MetricValues, OrganisationId, PopulationName,
     Role, TaskId, Timestamp, update::UpdateMetrics,
 };
-use folkmoot_rounds::registry;
+use folkmoot_rounds::{credential::Credential, registry};
 use folkmoot_service::host::{Host, HostConfig};
 use folkmoot_storage::{
     ApiKeyRecord, ApiKeyRepository, ClientRepository, EnrolOutcome, EvaluationRecord, EvaluationRepository,
-    EvaluationSource, LeaseRepository, ModelRecord, ModelVersionRecord, PopulationRepository, Storage,
-    TaskRecord, TaskRepository, TokenAfter, TokenRecord, TokenRepository, VersionMaking,
+    EvaluationSource, LeaseRepository, ModelRecord, ModelVersionRecord, PopulationRepository,
+    SYSTEM_ORGANISATION, Storage, TaskRecord, TaskRepository, TokenAfter, TokenRecord, TokenRepository,
+    VersionMaking,
 };
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
@@ -141,6 +142,7 @@ async fn fill(host: &Host) -> Vec<(&'static str, String)> {
     let bytes_max = onnx.len();
     let model = registry::create_model(&host.coordinator, organisation, onnx.into(), bytes_max, ago(60_000));
     let model = model.await.expect("the model can be trained");
+    let system_key = fill_system_key(storage).await;
     let tasks = fill_tasks(storage, organisation, &model).await;
     let round = fill_rounds(storage, &tasks).await;
     for index in 3..CLIENTS - 1 {
@@ -166,6 +168,7 @@ async fn fill(host: &Host) -> Vec<(&'static str, String)> {
         ("NO_MODEL", BlobDigest::of(b"nothing").to_string()),
         ("TOKEN", "0000000000000002".to_owned()),
         ("KEY", "0000000000000002".to_owned()),
+        ("SYSTEM_KEY", system_key),
     ]);
     words
 }
@@ -202,11 +205,32 @@ async fn fill_access(storage: &Storage, organisation: OrganisationId) {
         role,
         secret_hash: [0; 32],
         created_at: ago(50_000 - number),
+        expires_at: None,
         revoked_at: (number == 1).then(|| ago(2_000)),
     };
     for key in [key(1, "old dashboard", Role::Viewer), key(2, "robot", Role::Operator)] {
         storage.create_api_key(&key).await.expect(WORKS);
     }
+}
+
+/// Creates the key of a system administrator, and returns it.
+async fn fill_system_key(storage: &Storage) -> String {
+    let id = OrganisationId::from_random_bytes(bytes(2));
+    let organisation_id =
+        storage.ensure_organisation(SYSTEM_ORGANISATION, id, ago(50_000)).await.expect(WORKS);
+    let key = Credential::from_random_bytes([0; 8], [1; 32]);
+    let record = ApiKeyRecord {
+        id: key.id.clone(),
+        organisation_id,
+        name: "system".to_owned(),
+        role: Role::System,
+        secret_hash: key.secret_hash(),
+        created_at: ago(50_000),
+        expires_at: None,
+        revoked_at: None,
+    };
+    storage.create_api_key(&record).await.expect(WORKS);
+    key.to_string()
 }
 
 /// Creates the test tasks, in the order of the placeholders for their ids (`$DIGITS` and others).

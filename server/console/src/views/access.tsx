@@ -300,6 +300,7 @@ function Keys() {
               { name: 'Name', show: (key) => key.name },
               { name: 'Role', show: (key) => key.role },
               { name: 'Created', show: (key) => <Time at={key.created_at} /> },
+              { name: 'Expires', show: (key) => (key.expires_at ? <Time at={key.expires_at} /> : 'never') },
               {
                 name: 'State',
                 show: (key) =>
@@ -308,7 +309,7 @@ function Keys() {
                       revoked <Time at={key.revoked_at} />
                     </>
                   ) : (
-                    'in use'
+                    stateOf(key)
                   ),
               },
               { name: 'Revoke', show: (key) => <RevokeKey apiKey={key} done={data.again} /> },
@@ -318,6 +319,10 @@ function Keys() {
       </Loaded>
     </Card>
   );
+}
+
+function stateOf(key: ApiKey): string {
+  return key.expires_at && key.expires_at <= Date.now() ? 'expired' : 'in use';
 }
 
 function RevokeKey({ apiKey, done }: { apiKey: ApiKey; done: () => void }) {
@@ -337,11 +342,13 @@ function RevokeKey({ apiKey, done }: { apiKey: ApiKey; done: () => void }) {
 function NewKey({ made }: { made: (key: CreatedApiKey) => void }) {
   const [name, setName] = useState('');
   const [role, setRole] = useState('viewer');
+  const [days, setDays] = useState('');
   const [error, setError] = useState<Error>();
   const submit = async (event: Event) => {
     event.preventDefault();
     try {
-      made(await send<CreatedApiKey>('POST', '/api-keys', { name, role }));
+      const body = { name, role, ...(days ? { expires_in_seconds: Math.round(Number(days) * 86_400) } : {}) };
+      made(await send<CreatedApiKey>('POST', '/api-keys', body));
       setError(undefined);
       setName('');
     } catch (caught) {
@@ -362,6 +369,11 @@ function NewKey({ made }: { made: (key: CreatedApiKey) => void }) {
               </option>
             ))}
           </select>
+        )}
+      </Field>
+      <Field label="Days until it expires (empty: never)">
+        {(field) => (
+          <input {...field} type="number" min="0.01" step="any" value={days} onInput={(event) => setDays(event.currentTarget.value)} />
         )}
       </Field>
       <Button type="submit" kind="primary">

@@ -12,12 +12,7 @@ const EVERY_MILLISECONDS = 5_000;
 /** The state of the process, and its recent log. */
 export default function SystemView() {
   const data = useData('system', (signal) => get<System>('/system', signal));
-  const [least, setLeast] = useState('TRACE');
-  const [text, setText] = useState('');
   useEvery(EVERY_MILLISECONDS, data);
-  const passes = (line: System['log'][number]) =>
-    LEVELS.indexOf(line.level) <= LEVELS.indexOf(least) &&
-    `${line.target} ${line.message} ${Object.values(line.fields).join(' ')}`.toLowerCase().includes(text.toLowerCase());
   return (
     <Page title="System">
       <Loaded data={data}>
@@ -39,6 +34,23 @@ export default function SystemView() {
                 ]}
               />
             </Card>
+            {system.withheld ? <p class="note">{system.withheld}</p> : <Inside system={system} />}
+          </>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+/** The leases and the log, which name the tasks and clients of the only organisation. */
+function Inside({ system }: { system: System }) {
+  const [least, setLeast] = useState('TRACE');
+  const [text, setText] = useState('');
+  const passes = (line: System['log'][number]) =>
+    LEVELS.indexOf(line.level) <= LEVELS.indexOf(least) &&
+    `${line.target} ${line.message} ${Object.values(line.fields).join(' ')}`.toLowerCase().includes(text.toLowerCase());
+  return (
+    <>
             <Card title="Drivers" note="Which process drives which task. If a process stops renewing its lease, another takes over.">
               {system.leases.length === 0 ? (
                 <Empty>
@@ -98,9 +110,6 @@ export default function SystemView() {
                 ]}
               />
             </Card>
-          </>
-        )}
-      </Loaded>
-    </Page>
+    </>
   );
 }

@@ -35,7 +35,10 @@ impl ApiKeyRepository for MemoryStorage {
         check_moment(now)?;
         let mut state = self.lock();
         let is_admin = |key: &&ApiKeyRecord| {
-            key.organisation_id == organisation_id && key.role == Role::Admin && key.revoked_at.is_none()
+            key.organisation_id == organisation_id
+                && key.role == Role::Admin
+                && key.revoked_at.is_none()
+                && key.expires_at.is_none()
         };
         let mut admins = state.api_keys.values().filter(is_admin);
         if let (Some(last), None) = (admins.next(), admins.next())
@@ -52,7 +55,7 @@ impl ApiKeyRepository for MemoryStorage {
 impl State {
     fn create_api_key(&mut self, key: &ApiKeyRecord) -> Result<(), StorageError> {
         check_moment(key.created_at)?;
-        check_counts(key.revoked_at.map(|at| at.0))?;
+        check_counts([key.revoked_at, key.expires_at].into_iter().flatten().map(|at| at.0))?;
         if self.api_keys.contains_key(&key.id) {
             return Err(StorageError::NameTaken("API key"));
         }

@@ -1,12 +1,12 @@
 use async_trait::async_trait;
 use folkmoot_protocol::{OrganisationId, Role, Timestamp};
-use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, any::AnyRow};
 
 use super::{
     SqlStorage,
     audit::record,
     column::{Columns, json, missing, moment, optional_integer},
-    dialect::Lock,
+    dialect::{Dialect, Lock},
     transaction::in_transaction,
 };
 use crate::{ApiKeyRecord, ApiKeyRepository, StorageError, audit::Act};
@@ -14,30 +14,14 @@ use crate::{ApiKeyRecord, ApiKeyRepository, StorageError, audit::Act};
 #[async_trait]
 impl ApiKeyRepository for SqlStorage {
     async fn create_api_key(&self, key: &ApiKeyRecord) -> Result<(), StorageError> {
-        const INSERT: &str = "INSERT INTO api_keys \
-             (id, organisation_id, name, role, secret_hash, created_at, revoked_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING";
-        in_transaction!(self, |connection| {
-            let inserted = sqlx::query(INSERT)
-                .bind(&key.id)
-                .bind(key.organisation_id.to_string())
-                .bind(&key.name)
-                .bind(json(&key.role)?)
-                .bind(key.secret_hash.to_vec())
-                .bind(moment(key.created_at)?)
-                .bind(optional_integer(key.revoked_at.map(|at| at.0))?)
-                .execute(&mut *connection)
-                .await
-                .map_err(missing("organisation"))?;
-            if inserted.rows_affected() != 1 {
-                return Err(StorageError::NameTaken("API key"));
-            }
-            record(connection, self.dialect, || Act::api_key_created(key)).await
-        })
+        in_transaction!(self, |connection| insert(connection, self.dialect, key).await)
     }
 
     async fn api_key(&self, id: &str) -> Result<Option<ApiKeyRecord>, StorageError> {
-        let query = sqlx::query("SELECT * FROM api_keys WHERE id = $1").bind(id);
+        const SELECT: &str = "SELECT api_keys.* FROM api_keys \
+             JOIN organisations ON organisations.id = api_keys.organisation_id \
+             WHERE api_keys.id = $1 AND organisations.closed_at IS NULL";
+        let query = sqlx::query(SELECT).bind(id);
         query.fetch_optional(&self.reader).await?.as_ref().map(api_key_of).transpose()
     }
 
@@ -56,7 +40,7 @@ impl ApiKeyRepository for SqlStorage {
         // Locks the admin keys in a fixed order. So the second of two concurrent revocations sees the result of the
         // first.
         const ADMINS: &str = "SELECT id FROM api_keys WHERE organisation_id = $1 AND role = $2 \
-             AND revoked_at IS NULL ORDER BY id";
+             AND revoked_at IS NULL AND expires_at IS NULL ORDER BY id";
         const UPDATE: &str = "UPDATE api_keys SET revoked_at = COALESCE(revoked_at, $1) \
              WHERE organisation_id = $2 AND id = $3";
         in_transaction!(self, |connection| {
@@ -79,6 +63,33 @@ impl ApiKeyRepository for SqlStorage {
     }
 }
 
+/// Stores a new key, and records it in the audit log.
+pub(super) async fn insert(
+    connection: &mut AnyConnection,
+    dialect: Dialect,
+    key: &ApiKeyRecord,
+) -> Result<(), StorageError> {
+    const INSERT: &str = "INSERT INTO api_keys \
+         (id, organisation_id, name, role, secret_hash, created_at, revoked_at, expires_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (id) DO NOTHING";
+    let inserted = sqlx::query(INSERT)
+        .bind(&key.id)
+        .bind(key.organisation_id.to_string())
+        .bind(&key.name)
+        .bind(json(&key.role)?)
+        .bind(key.secret_hash.to_vec())
+        .bind(moment(key.created_at)?)
+        .bind(optional_integer(key.revoked_at.map(|at| at.0))?)
+        .bind(optional_integer(key.expires_at.map(|at| at.0))?)
+        .execute(&mut *connection)
+        .await
+        .map_err(missing("organisation"))?;
+    if inserted.rows_affected() != 1 {
+        return Err(StorageError::NameTaken("API key"));
+    }
+    record(connection, dialect, || Act::api_key_created(key)).await
+}
+
 fn api_key_of(row: &AnyRow) -> Result<ApiKeyRecord, StorageError> {
     let columns = Columns::new(row, "API key");
     Ok(ApiKeyRecord {
@@ -88,6 +99,7 @@ fn api_key_of(row: &AnyRow) -> Result<ApiKeyRecord, StorageError> {
         role: columns.json("role")?,
         secret_hash: columns.hash("secret_hash")?,
         created_at: columns.moment("created_at")?,
+        expires_at: columns.optional_moment("expires_at")?,
         revoked_at: columns.optional_moment("revoked_at")?,
     })
 }

@@ -19,6 +19,7 @@ mod model;
 mod model_version;
 mod monitor;
 mod nonces;
+mod organisation;
 mod participation;
 mod population;
 mod private_tasks;

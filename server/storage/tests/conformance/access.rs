@@ -48,6 +48,7 @@ pub(super) async fn an_api_key_is_stored_and_revoked(storage: &Storage) -> Resul
         role,
         secret_hash: std::array::from_fn(|index| u8::try_from(index).expect("a hash has 32 bytes")),
         created_at,
+        expires_at: None,
         revoked_at: None,
     };
     let [old, new] = [key(Role::Viewer, NOW), key(Role::Admin, later(1))];
@@ -77,6 +78,7 @@ async fn admin_key(storage: &Storage, fixture: &Fixture) -> Result<ApiKeyRecord,
         role: Role::Admin,
         secret_hash: [2; 32],
         created_at: NOW,
+        expires_at: None,
         revoked_at: None,
     };
     storage.create_api_key(&key).await?;
@@ -90,12 +92,17 @@ pub(super) async fn the_last_key_of_an_admin_stays(storage: &Storage) -> Result<
     admin_key(storage, &other).await?;
     let operator = ApiKeyRecord { id: fresh_name(), role: Role::Operator, ..first.clone() };
     storage.create_api_key(&operator).await?;
+    // An admin whose key expires does not count: some day nobody would be left.
+    let expiring = ApiKeyRecord { id: fresh_name(), expires_at: Some(later(9)), ..first.clone() };
+    storage.create_api_key(&expiring).await?;
+    assert_eq!(storage.api_key(&expiring.id).await?, Some(expiring.clone()));
     storage.revoke_api_key(organisation, &first.id, later(1)).await?;
     let refused = storage.revoke_api_key(organisation, &last.id, later(2)).await;
     assert!(matches!(refused, Err(StorageError::LastAdminKey)), "{refused:?}");
     assert_eq!(storage.api_key(&last.id).await?, Some(last));
     // Keys that are already revoked, and keys of other roles, can still be revoked.
     storage.revoke_api_key(organisation, &first.id, later(3)).await?;
+    storage.revoke_api_key(organisation, &expiring.id, later(3)).await?;
     storage.revoke_api_key(organisation, &operator.id, later(3)).await
 }
 
@@ -130,6 +137,7 @@ pub(super) async fn a_session_is_stored_until_it_ends(storage: &Storage) -> Resu
         role: Role::Viewer,
         secret_hash: [1; 32],
         created_at: NOW,
+        expires_at: None,
         revoked_at: None,
     };
     let session = |ends| SessionRecord {

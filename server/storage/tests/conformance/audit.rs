@@ -49,6 +49,7 @@ fn key_of(organisation_id: OrganisationId, role: Role) -> ApiKeyRecord {
         role,
         secret_hash: [9; 32],
         created_at: NOW,
+        expires_at: None,
         revoked_at: None,
     }
 }

@@ -132,6 +132,7 @@ impl World {
             role: self.chance.one_of(&[Role::Operator, Role::Admin]),
             secret_hash: [9; 32],
             created_at: Timestamp(self.chance.below(3)),
+            expires_at: self.chance.one_of(&[None, Some(Timestamp(9))]),
             revoked_at: None,
         };
         let _ = same!(self, create_api_key(&key));

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar, Union
 
 from .._buffers import ArrayLike
 from ..errors import BadOptionError
-from . import files, views
+from . import files, looks, views
 from .connection import Connection
 from .looking import Looking, segment, task_path
 
@@ -70,8 +70,11 @@ class Admin(Looking):
         return cls(os.environ["FOLKMOOT_URL"], os.environ["FOLKMOOT_API_KEY"], certificate)
 
     def create_model(self, model: bytes | Source) -> views.ModelView:
-        """Uploads an ONNX model, given as a path or bytes. Uploading the same model again changes nothing."""
-        return views.filled(views.ModelView, self._connection.send("models", files.content(model)))
+        """Uploads an ONNX model, given as a path or bytes. Uploading the same model again changes nothing.
+
+        If the model stores weights in data files beside it, give its path.
+        """
+        return views.filled(views.ModelView, self._connection.send("models", files.model(model)))
 
     def create_evaluation_data(
         self, x: ArrayLike, y: ArrayLike, *, labels: Literal["classes", "targets"] | None = None
@@ -281,11 +284,14 @@ class Admin(Looking):
         """Lists the clients that enrolled with a token, the newest first. Requires an admin's key."""
         return self._paged(views.ClientView, f"tokens/{segment(token_id)}/clients", "before", "id")
 
-    def create_api_key(self, name: str, role: Literal["viewer", "operator", "admin"]) -> views.CreatedApiKey:
+    def create_api_key(
+        self, name: str, role: Literal["viewer", "operator", "admin"], *, expires_in_seconds: int | None = None
+    ) -> views.CreatedApiKey:
         """Creates an API key. The answer contains its secret, which is shown only once. `name` says who will use it and
-        for what.
+        for what. Without `expires_in_seconds`, the key is valid until it is revoked.
         """
-        answer = self._connection.ask("POST", "api-keys", {"name": name, "role": role})
+        body = {"name": name, "role": role, "expires_in_seconds": expires_in_seconds}
+        answer = self._connection.ask("POST", "api-keys", body)
         return views.filled(views.CreatedApiKey, answer)
 
     def api_keys(self) -> list[views.ApiKeyView]:
@@ -295,6 +301,23 @@ class Admin(Looking):
     def revoke_api_key(self, key_id: str) -> None:
         """Revokes an API key. A key cannot revoke itself, so there is always an admin left."""
         self._connection.ask("DELETE", f"api-keys/{segment(key_id)}")
+
+    def organisations(self) -> list[looks.OrganisationView]:
+        """Lists the organisations that share the coordinator, the oldest first. Requires a system key."""
+        return self._listed(looks.OrganisationView, "organisations")
+
+    def create_organisation(self, name: str) -> looks.CreatedOrganisation:
+        """Creates an organisation. The answer contains its first API key, which is shown only once. Requires a system
+        key.
+        """
+        return views.filled(looks.CreatedOrganisation, self._connection.ask("POST", "organisations", {"name": name}))
+
+    def close_organisation(self, organisation_id: str) -> looks.ClosedOrganisationView:
+        """Closes an organisation forever: revokes its API keys, tokens and clients, and cancels its tasks. Its data
+        stays. Requires a system key.
+        """
+        answer = self._connection.ask("POST", f"organisations/{segment(organisation_id)}/close")
+        return views.filled(looks.ClosedOrganisationView, answer)
 
     def client(self, client_id: str) -> views.ClientView:
         """Returns a client and the token that it enrolled with. Requires an admin's key."""

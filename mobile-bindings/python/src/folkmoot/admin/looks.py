@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
-from .views import EvaluationView, RoundView
+from .views import CreatedApiKey, EvaluationView, RoundView
 
 
 class HourView(TypedDict):
@@ -68,6 +68,7 @@ class SystemView(TypedDict):
     problems: list[str]
     started_at: int
     version: str
+    withheld: str | None
 
 
 class ModelSummary(TypedDict):
@@ -96,11 +97,20 @@ class ParameterView(TypedDict):
     shape: list[int]
 
 
+class InputView(TypedDict):
+    """An input of a model."""
+
+    length_axis: int | None
+    name: str
+    shape: list[int]
+
+
 class ModelGraphView(TypedDict):
     """A model's graph, and the cost of a training step."""
 
     forward_flops: int
     input_shape: list[int]
+    inputs: list[InputView]
     model_bytes: int
     nodes: list[NodeView]
     operators: dict[str, int]
@@ -213,3 +223,29 @@ class AuditPageView(TypedDict):
     entries: list[AuditEntryView]
     entry_count: int
     head: str | None
+
+
+class OrganisationView(TypedDict):
+    """An organisation that shares the coordinator with others."""
+
+    closed_at: int | None
+    created_at: int
+    id: str
+    name: str
+
+
+class CreatedOrganisation(TypedDict):
+    """A new organisation with its first API key."""
+
+    first_key: CreatedApiKey
+    organisation: OrganisationView
+
+
+class ClosedOrganisationView(TypedDict):
+    """What closing an organisation has ended."""
+
+    api_keys_revoked: int
+    clients_revoked: int
+    id: str
+    tasks_cancelled: int
+    tokens_revoked: int

@@ -360,6 +360,7 @@ class ApiKeyView(TypedDict):
     name: str
     role: str
     created_at: int
+    expires_at: int | None
     revoked_at: int | None
 
 

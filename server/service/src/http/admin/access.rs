@@ -8,7 +8,7 @@ use axum::{
     middleware::Next,
     response::Response,
 };
-use folkmoot_protocol::{ErrorCode, OrganisationId, Role};
+use folkmoot_protocol::{ErrorCode, OrganisationId, Role, Timestamp};
 use folkmoot_rounds::{credential::Credential, refusal::Refusal};
 use folkmoot_storage::{
     ApiKeyId, ApiKeyRecord, ApiKeyRepository, SessionRepository, Storage,
@@ -48,8 +48,12 @@ pub async fn check(
     let (parts, body) = request.into_parts();
     let caller = throttled(&gate.app, &parts, caller(&gate.app, &parts.method, &parts.headers)).await?;
     if !may(caller.role, gate.role) {
+        let whom = match gate.role {
+            Role::System => "use a key of `folkmoot key recover --role system`",
+            _ => "ask an admin for a key with the needed role",
+        };
         let detail = format!(
-            "this request needs the role {}, but the key {} has the role {}; ask an admin for a key with the needed role",
+            "this request needs the role {}, but the key {} has the role {}; {whom}",
             gate.role.name(),
             caller.api_key_id,
             caller.role.name()
@@ -82,9 +86,13 @@ pub async fn throttled<T>(
     })
 }
 
-/// Returns whether `role` has the rights of `least`. Each role includes the rights of all lower roles.
+/// Returns whether `role` has the rights of `least`. Each role of an organisation includes the rights of all lower ones;
+/// system administrators have only their own.
 pub fn may(role: Role, least: Role) -> bool {
-    role >= least
+    match (role, least) {
+        (Role::System, least) => least == Role::System,
+        (role, least) => role >= least,
+    }
 }
 
 /// Authenticates the caller. The `authorization` header takes precedence over a cookie, because browsers send cookies
@@ -96,32 +104,32 @@ pub async fn caller(app: &App, method: &Method, headers: &HeaderMap) -> Result<C
             cookie::check_token(&session, method, headers)?;
             key_of_session(app, &session).await?
         }
-        _ => key(storage, &bearer(headers)?).await?,
+        _ => key(storage, &bearer(headers)?, (app.clock)()).await?,
     };
     Ok(Caller { organisation_id: record.organisation_id, api_key_id: record.id, role: record.role })
 }
 
-/// Finds a key and verifies its secret; revoked keys are rejected.
+/// Finds a key and verifies its secret; revoked and expired keys are rejected.
 ///
 /// # Errors
-/// [`ErrorCode::ApiKeyInvalid`] if the key is unknown or revoked, or its secret is wrong. Also fails if the storage
+/// [`ErrorCode::ApiKeyInvalid`] if the key is unknown, revoked or expired, or its secret is wrong. Also fails if the storage
 /// fails.
-pub async fn key(storage: &Storage, key: &Credential) -> Result<ApiKeyRecord, Refusal> {
+pub async fn key(storage: &Storage, key: &Credential, now: Timestamp) -> Result<ApiKeyRecord, Refusal> {
     let invalid = || {
         Refusal::new(
             ErrorCode::ApiKeyInvalid,
-            "the API key is unknown or was revoked; ask an admin for a new one",
+            "the API key is unknown, was revoked or has expired; ask an admin for a new one",
         )
     };
     let record = storage.api_key(&key.id).await?.ok_or_else(invalid)?;
     // This compares hashes of 256 random bits, so the comparison's timing reveals nothing useful.
-    if record.secret_hash != key.secret_hash() || record.revoked_at.is_some() {
+    if record.secret_hash != key.secret_hash() || !record.is_valid(now) {
         return Err(invalid());
     }
     Ok(record)
 }
 
-/// Finds the key that a session was started with. The session has the key's rights, and ends when the key is revoked.
+/// Finds the key that a session was started with. The session has the key's rights, and ends when the key is revoked or expires.
 ///
 /// # Errors
 /// [`ErrorCode::ApiKeyInvalid`] if the session is unknown or has ended, its secret is wrong, or the key was revoked.
@@ -130,10 +138,11 @@ pub async fn key_of_session(app: &App, session: &Credential) -> Result<ApiKeyRec
     let over = || Refusal::new(ErrorCode::ApiKeyInvalid, "the session has ended; sign in again");
     let storage = &app.coordinator.storage;
     let record = storage.session(&session.id).await?.ok_or_else(over)?;
-    if record.secret_hash != session.secret_hash() || record.expires_at <= (app.clock)() {
+    let now = (app.clock)();
+    if record.secret_hash != session.secret_hash() || record.expires_at <= now {
         return Err(over());
     }
-    let key = storage.api_key(&record.api_key_id).await?.filter(|key| key.revoked_at.is_none());
+    let key = storage.api_key(&record.api_key_id).await?.filter(|key| key.is_valid(now));
     key.ok_or_else(over)
 }
 
@@ -184,6 +193,8 @@ mod tests {
             for (least_index, least) in roles.into_iter().enumerate() {
                 assert_eq!(may(role, least), index >= least_index, "{} for {}", role.name(), least.name());
             }
+            assert!(!may(role, Role::System) && !may(Role::System, role), "{}", role.name());
         }
+        assert!(may(Role::System, Role::System));
     }
 }

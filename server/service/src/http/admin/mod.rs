@@ -12,6 +12,7 @@ pub mod evaluation_data;
 pub mod evaluations;
 pub mod events;
 pub mod models;
+pub mod organisations;
 pub mod overview;
 pub mod populations;
 pub mod privacy;
@@ -67,7 +68,7 @@ pub fn routes(app: &App) -> Router<App> {
 /// Lists every endpoint with its role. Routes are built only from this list, so an endpoint without a role cannot
 /// exist.
 pub fn endpoints() -> Vec<Endpoint> {
-    use Role::{Admin, Operator, Viewer};
+    use Role::{Admin, Operator, System, Viewer};
     let (get, post, delete) = (Method::GET, Method::POST, Method::DELETE);
     vec![
         endpoint(&get, "/overview", Viewer, overview::get_overview),
@@ -75,6 +76,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(&get, "/system", Operator, system::get_system),
         endpoint(&post, "/demo", Admin, demo::start_demo),
         endpoint(&post, "/models", Operator, models::create::create_model),
+        endpoint(&post, "/models/parts", Operator, models::parts::find_parts),
         endpoint(&get, "/models", Viewer, models::list::list_models),
         endpoint(&get, "/models/{digest}/graph", Viewer, models::graph::get_graph),
         endpoint(&post, "/evaluation-data", Operator, evaluation_data::create::create_evaluation_data),
@@ -123,6 +125,9 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(&delete, "/api-keys/{id}", Admin, api_keys::revoke::revoke_api_key),
         endpoint(&get, "/clients/{id}", Admin, clients::get::get_client),
         endpoint(&post, "/clients/{id}/revoke", Admin, clients::revoke::revoke_client),
+        endpoint(&get, "/organisations", System, organisations::list::list_organisations),
+        endpoint(&post, "/organisations", System, organisations::create::create_organisation),
+        endpoint(&post, "/organisations/{id}/close", System, organisations::close::close_organisation),
     ]
 }
 

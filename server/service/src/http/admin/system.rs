@@ -3,6 +3,7 @@
 use axum::{Extension, Json, extract::State};
 use folkmoot_api::system::{LeaseView, SystemView};
 use folkmoot_protocol::Problem;
+use folkmoot_storage::{OrganisationRecord, SYSTEM_ORGANISATION};
 
 use super::access::Caller;
 use crate::{
@@ -10,7 +11,11 @@ use crate::{
     telemetry,
 };
 
-/// Returns the state of the process, with its recent log.
+/// The explanation that replaces the log and the leases.
+const WHY: &str = "Several organisations share this coordinator, and its log and leases name the tasks and clients of all of \
+                   them. Whoever runs the coordinator reads the log on its machine.";
+
+/// Returns the state of the process, with its recent log unless several organisations share the coordinator.
 #[utoipa::path(
     get, path = "/v1/admin/system", tag = "operations", security(("api_key" = ["operator"])),
     responses(
@@ -24,7 +29,10 @@ pub async fn get_system(
 ) -> Result<Json<SystemView>, Refused> {
     let database = app.coordinator.storage.database()?;
     let (problems, now) = (readiness::problems(&app).await, (app.clock)());
-    let leases = database.leases().await?;
+    let organisations = database.organisations().await?;
+    let is_tenant = |one: &&OrganisationRecord| one.closed_at.is_none() && one.name != SYSTEM_ORGANISATION;
+    let is_shared = organisations.iter().filter(is_tenant).count() > 1;
+    let leases = if is_shared { Vec::new() } else { database.leases().await? };
     let lease = |lease: folkmoot_storage::LeaseRecord| LeaseView {
         name: lease.name,
         holder: lease.holder,
@@ -38,7 +46,8 @@ pub async fn get_system(
         problems,
         memory_bytes: memory_bytes(),
         leases: leases.into_iter().filter(|lease| lease.held_until > now).map(lease).collect(),
-        log: telemetry::recent_lines(),
+        log: if is_shared { Vec::new() } else { telemetry::recent_lines() },
+        withheld: is_shared.then(|| WHY.to_owned()),
     }))
 }
 

@@ -4,6 +4,7 @@ mod audit;
 mod console;
 mod disclosure;
 mod keys;
+mod organisations;
 mod privacy;
 mod roles;
 mod sampled;

@@ -27,6 +27,8 @@ const SQLITE: &[(&str, &str)] = migrations!("sqlite":
     "0008_token_lineage",
     "0009_evaluation_metrics",
     "0010_audit_log",
+    "0011_organisations",
+    "0012_key_expiry",
 );
 
 const POSTGRES: &[(&str, &str)] = migrations!("postgres":
@@ -41,6 +43,8 @@ const POSTGRES: &[(&str, &str)] = migrations!("postgres":
     "0009_nonces",
     "0010_evaluation_metrics",
     "0011_audit_log",
+    "0012_organisations",
+    "0013_key_expiry",
 );
 
 /// Returns the migrations of a database, oldest first. The database stores the SHA-384 of each migration that it has

@@ -5,13 +5,13 @@ use axum::{
     http::{Request, StatusCode},
 };
 use folkmoot_api::api_keys::{CreateApiKeyRequest, CreatedApiKey};
-use folkmoot_protocol::Problem;
-use folkmoot_rounds::credential::Credential;
+use folkmoot_protocol::{ErrorCode, Problem, Role, Timestamp};
+use folkmoot_rounds::{credential::Credential, refusal::Refusal};
 use folkmoot_storage::{ApiKeyRecord, ApiKeyRepository};
 
 use crate::http::{
     App,
-    admin::{access::Caller, api_keys::view::api_key_view, read},
+    admin::{access::Caller, api_keys::view::api_key_view, read, tokens::create::EXPIRES_IN_MAX},
     problem::Refused,
 };
 
@@ -30,7 +30,12 @@ pub async fn create_api_key(
     request: Request<Body>,
 ) -> Result<(StatusCode, Json<CreatedApiKey>), Refused> {
     let request: CreateApiKeyRequest = read::json(&app, request).await?;
-    let coordinator = &app.coordinator;
+    if request.role == Role::System {
+        let detail = "keys with the role system are created on the coordinator's machine: folkmoot key recover --role system";
+        return Err(Refusal::new(ErrorCode::MalformedRequest, detail).into());
+    }
+    let (coordinator, now) = (&app.coordinator, (app.clock)());
+    let expires_at = request.expires_in_seconds.map(|seconds| expires_at(seconds, now)).transpose()?;
     let key = Credential::from_random_bytes(coordinator.random_bytes(), coordinator.random_bytes());
     let record = ApiKeyRecord {
         id: key.id.clone(),
@@ -38,7 +43,8 @@ pub async fn create_api_key(
         name: request.name.into(),
         role: request.role,
         secret_hash: key.secret_hash(),
-        created_at: (app.clock)(),
+        created_at: now,
+        expires_at,
         revoked_at: None,
     };
     coordinator.storage.create_api_key(&record).await?;
@@ -46,4 +52,15 @@ pub async fn create_api_key(
     tracing::info!(created = record.id, role, api_key = caller.api_key_id, "API key created");
     let created = CreatedApiKey { api_key: key.to_string(), record: api_key_view(record) };
     Ok((StatusCode::CREATED, Json(created)))
+}
+
+/// Returns the expiry of a key that is created at `now`.
+fn expires_at(seconds: u64, now: Timestamp) -> Result<Timestamp, Refusal> {
+    if (1..=EXPIRES_IN_MAX).contains(&seconds) {
+        return Ok(now.plus_seconds(seconds));
+    }
+    let detail = format!(
+        "expires_in_seconds is {seconds}; it must be 1 to {EXPIRES_IN_MAX} (100 years). Omit it for a key that never expires"
+    );
+    Err(Refusal::new(ErrorCode::MalformedRequest, detail))
 }

@@ -9,6 +9,7 @@ pub fn api_key_view(record: ApiKeyRecord) -> ApiKeyView {
         id: record.id,
         name: record.name,
         role: record.role,
+        expires_at: record.expires_at,
         revoked_at: record.revoked_at,
         created_at: record.created_at,
     }

@@ -2,7 +2,7 @@
 
 pub(crate) mod activate;
 pub(crate) mod cancel;
-mod change;
+pub(crate) mod change;
 pub(crate) mod check;
 pub(crate) mod create;
 pub(crate) mod get;

@@ -10,9 +10,10 @@ use super::{Running, description, model, refused, start};
 use crate::http::admin::endpoints;
 
 /// The endpoints that change something, each with the action in the audit log; `None` if there is nothing to record.
-const ACTS: [(&str, Option<&str>); 19] = [
+const ACTS: [(&str, Option<&str>); 22] = [
     ("POST /demo", Some("task.create")),
     ("POST /models", Some("model.create")),
+    ("POST /models/parts", None),
     // Examples are content without a row; the task that uses them names their digest.
     ("POST /evaluation-data", None),
     ("POST /tasks", Some("task.create")),
@@ -30,6 +31,9 @@ const ACTS: [(&str, Option<&str>); 19] = [
     ("POST /api-keys", Some("api_key.create")),
     ("DELETE /api-keys/{id}", Some("api_key.revoke")),
     ("POST /clients/{id}/revoke", Some("client.revoke")),
+    // These are in the log of the new organisation; `organisations` tests them.
+    ("POST /organisations", None),
+    ("POST /organisations/{id}/close", None),
     ("POST /session", Some("session.create")),
 ];
 

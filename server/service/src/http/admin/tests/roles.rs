@@ -21,6 +21,7 @@ fn every_endpoint_has_the_role_that_is_wanted() {
             ("GET /system", "operator"),
             ("POST /demo", "admin"),
             ("POST /models", "operator"),
+            ("POST /models/parts", "operator"),
             ("GET /models", "viewer"),
             ("GET /models/{digest}/graph", "viewer"),
             ("POST /evaluation-data", "operator"),
@@ -59,6 +60,9 @@ fn every_endpoint_has_the_role_that_is_wanted() {
             ("DELETE /api-keys/{id}", "admin"),
             ("GET /clients/{id}", "admin"),
             ("POST /clients/{id}/revoke", "admin"),
+            ("GET /organisations", "system"),
+            ("POST /organisations", "system"),
+            ("POST /organisations/{id}/close", "system"),
         ]
         .map(|(endpoint, role)| (endpoint.to_owned(), role)),
     );

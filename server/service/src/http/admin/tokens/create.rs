@@ -22,8 +22,8 @@ const USER_BYTES_MAX: usize = 128;
 pub(crate) const USES_DEFAULT: u64 = 1_000;
 /// The default lifetime of a token, in seconds: 30 days.
 pub(crate) const EXPIRES_IN_DEFAULT: u64 = 30 * 86_400;
-/// The maximum lifetime of a token, in seconds: 100 years.
-const EXPIRES_IN_MAX: u64 = 100 * 365 * 86_400;
+/// The maximum lifetime of a token or an API key, in seconds: 100 years.
+pub(crate) const EXPIRES_IN_MAX: u64 = 100 * 365 * 86_400;
 
 /// Returns the maximum number of clients; `None` for no limit.
 fn uses_max(request: &CreateTokenRequest) -> Result<Option<u64>, Refusal> {

@@ -107,6 +107,7 @@ async fn wrong_api_keys_end_the_guessing_and_a_right_one_is_let_in() {
         role: Role::Viewer,
         secret_hash: right.secret_hash(),
         created_at: START,
+        expires_at: None,
         revoked_at: None,
     };
     edge.coordinator.storage.create_api_key(&record).await.unwrap();

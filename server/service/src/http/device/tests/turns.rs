@@ -181,6 +181,7 @@ impl Edge {
             role: Role::Operator,
             secret_hash: credential.secret_hash(),
             created_at: START,
+            expires_at: None,
             revoked_at: None,
         };
         self.coordinator.storage.create_api_key(&record).await.unwrap();

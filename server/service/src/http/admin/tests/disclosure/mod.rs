@@ -132,6 +132,7 @@ async fn read(running: &Running, role: Role, filled: &[&Filled], population: &Po
             let may_read = match least {
                 "operator" => role >= Role::Operator,
                 "admin" => role == Role::Admin,
+                "system" => role == Role::System,
                 _ => true,
             };
             if is_session || !may_read {

@@ -1,0 +1,79 @@
+//! Requests about API keys, and those of system administrators.
+
+use folkmoot_protocol::{DisplayName, OrganisationId, Role};
+use reqwest::Method;
+
+use super::{AdminClient, AdminError, request};
+use crate::{
+    api_keys::{ApiKeyView, CreatedApiKey},
+    organisations::{
+        ClosedOrganisationView, CreateOrganisationRequest, CreatedOrganisation, OrganisationView,
+    },
+};
+
+impl AdminClient {
+    /// Lists all organisations, oldest first.
+    ///
+    /// # Errors
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
+    pub async fn organisations(&self) -> Result<Vec<OrganisationView>, AdminError> {
+        self.get("organisations").await
+    }
+
+    /// Creates an organisation, and returns its first API key, which has the role `admin`.
+    ///
+    /// # Errors
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
+    pub async fn create_organisation(&self, name: DisplayName) -> Result<CreatedOrganisation, AdminError> {
+        self.send("organisations", &CreateOrganisationRequest { name }).await
+    }
+
+    /// Closes an organisation forever: revokes its credentials and cancels its tasks. Its data stays.
+    ///
+    /// # Errors
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
+    pub async fn close_organisation(&self, id: OrganisationId) -> Result<ClosedOrganisationView, AdminError> {
+        self.ask(Method::POST, &format!("organisations/{id}/close")).await
+    }
+
+    /// Creates an API key. Only this response contains its secret.
+    ///
+    /// # Errors
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
+    pub async fn create_api_key(&self, name: &str, role: Role) -> Result<CreatedApiKey, AdminError> {
+        self.create_api_key_for(name, role, None).await
+    }
+
+    /// Creates an API key that is valid for this many seconds, or until it is revoked. The response is the only one with
+    /// its secret.
+    ///
+    /// # Errors
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
+    pub async fn create_api_key_for(
+        &self,
+        name: &str,
+        role: Role,
+        expires_in_seconds: Option<u64>,
+    ) -> Result<CreatedApiKey, AdminError> {
+        // The name is sent unchecked: the coordinator validates it.
+        let body =
+            serde_json::json!({ "name": name, "role": role, "expires_in_seconds": expires_in_seconds });
+        self.send("api-keys", &body).await
+    }
+
+    /// Lists API keys, oldest first, without their secrets.
+    ///
+    /// # Errors
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
+    pub async fn api_keys(&self) -> Result<Vec<ApiKeyView>, AdminError> {
+        self.get("api-keys").await
+    }
+
+    /// Revokes an API key. A key cannot revoke itself.
+    ///
+    /// # Errors
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
+    pub async fn revoke_api_key(&self, id: &str) -> Result<(), AdminError> {
+        self.ask_nothing(Method::DELETE, &format!("api-keys/{}", request::segment(id))).await
+    }
+}

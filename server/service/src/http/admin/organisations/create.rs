@@ -1,0 +1,70 @@
+use axum::{
+    Extension, Json,
+    body::Body,
+    extract::State,
+    http::{Request, StatusCode},
+};
+use folkmoot_api::{
+    api_keys::CreatedApiKey,
+    organisations::{CreateOrganisationRequest, CreatedOrganisation},
+};
+use folkmoot_protocol::{ErrorCode, OrganisationId, Problem, Role};
+use folkmoot_rounds::{credential::Credential, refusal::Refusal};
+use folkmoot_storage::{ApiKeyRecord, OrganisationRecord, SYSTEM_ORGANISATION, StorageError};
+
+use super::organisation_view;
+use crate::http::{
+    App,
+    admin::{access::Caller, api_keys::view::api_key_view, read},
+    problem::Refused,
+};
+
+/// Creates an organisation and its first API key. The response is the only one that contains the key's secret.
+#[utoipa::path(
+    post, path = "/v1/admin/organisations", tag = "organisations", security(("api_key" = ["system"])),
+    request_body = CreateOrganisationRequest,
+    responses(
+        (status = 201, body = CreatedOrganisation),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
+    )
+)]
+pub async fn create_organisation(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    request: Request<Body>,
+) -> Result<(StatusCode, Json<CreatedOrganisation>), Refused> {
+    let request: CreateOrganisationRequest = read::json(&app, request).await?;
+    let (coordinator, now) = (&app.coordinator, (app.clock)());
+    let id = OrganisationId::from_random_bytes(coordinator.random_bytes());
+    let name = String::from(request.name);
+    let organisation = OrganisationRecord { id, name, created_at: now, closed_at: None };
+    let key = Credential::from_random_bytes(coordinator.random_bytes(), coordinator.random_bytes());
+    let first_key = ApiKeyRecord {
+        id: key.id.clone(),
+        organisation_id: id,
+        name: "first key".into(),
+        role: Role::Admin,
+        secret_hash: key.secret_hash(),
+        created_at: now,
+        expires_at: None,
+        revoked_at: None,
+    };
+    let taken = || {
+        let detail = format!(
+            "the name {:?} is taken, perhaps by a closed organisation; use another",
+            organisation.name
+        );
+        Refusal::new(ErrorCode::MalformedRequest, detail)
+    };
+    if organisation.name == SYSTEM_ORGANISATION {
+        return Err(taken().into());
+    }
+    match coordinator.storage.database()?.create_organisation(&organisation, &first_key).await {
+        Err(StorageError::NameTaken("organisation")) => return Err(taken().into()),
+        created => created?,
+    }
+    tracing::info!(organisation = %id, api_key = caller.api_key_id, "organisation created");
+    let first_key = CreatedApiKey { api_key: key.to_string(), record: api_key_view(first_key) };
+    let created = CreatedOrganisation { organisation: organisation_view(organisation), first_key };
+    Ok((StatusCode::CREATED, Json(created)))
+}
