@@ -1,16 +1,14 @@
 #![doc = include_str!("../README.md")]
 
-mod budget;
+#[cfg(not(target_family = "wasm"))]
 mod care;
 // In a browser, other code performs the session's effects. Decisions and computations are the same.
 #[cfg(not(target_family = "wasm"))]
 mod client;
-mod consent;
 #[cfg(not(target_family = "wasm"))]
 mod day_count;
 #[cfg(not(target_family = "wasm"))]
 mod device;
-mod event;
 #[cfg(not(target_family = "wasm"))]
 mod host;
 #[cfg(not(target_family = "wasm"))]
@@ -31,20 +29,18 @@ mod transport;
 
 pub mod parts;
 
-pub use budget::{Budget, OverBudget};
 #[cfg(not(target_family = "wasm"))]
 pub use care::DeviceCare;
-pub use care::{DeviceConditions, DevicePolicy, PauseReason, Thermal};
 #[cfg(not(target_family = "wasm"))]
 pub use client::{Client, ClientBuilder, ClientError, RunSummary};
 #[cfg(not(target_family = "wasm"))]
-pub(crate) use consent::Consent;
-#[cfg(not(target_family = "wasm"))]
 pub use device::{Device, DeviceError, Devices, Placement};
-pub use event::ClientEvent;
 pub use folkmoot_engine as engine;
 pub use folkmoot_protocol as protocol;
 pub use folkmoot_session::StopCause;
+pub use folkmoot_work::{
+    Budget, ClientEvent, DeviceConditions, DevicePolicy, OverBudget, PauseReason, Thermal,
+};
 #[cfg(not(target_family = "wasm"))]
 pub use host::Host;
 #[cfg(not(target_family = "wasm"))]

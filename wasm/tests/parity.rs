@@ -9,10 +9,10 @@ use folkmoot_engine::{
     data::{CsvOptions, read_csv},
 };
 use folkmoot_protocol::{
-    AssignmentId, BlobDigest, Codec, LocalOptimizer, Loss, Plan, Protection, RoundId, TaskId, Timestamp,
-    TrainingPlan, ValueGrid, Work,
+    BlobDigest, LocalOptimizer, Loss, Plan, TrainingPlan,
     messages::{Artifact, Assignment},
 };
+use folkmoot_work::samples;
 
 const DIGITS: &[u8] = include_bytes!("../../examples/digits/digits.csv");
 /// Examples of a training; the last batch is smaller than the others.
@@ -29,39 +29,18 @@ fn plan(onnx: &[u8], model: &Model) -> Plan {
     let optimizer = LocalOptimizer::sgd(0.05);
     let training = TrainingPlan { batch_size: 32, ..TrainingPlan::new(Loss::SoftmaxCrossEntropy, optimizer) };
     let part = TrainedPart::of(model, &training).expect("a test has what it needs");
-    Plan {
-        model: BlobDigest::of(onnx),
-        schema: part.schema(),
-        work: Work::Training,
-        device_rules: Vec::new(),
-        training,
-        codec: Codec::None,
-        protection: Protection::Plain,
-        grid: ValueGrid::default(),
-        local_noise: None,
-    }
+    Plan { model: BlobDigest::of(onnx), schema: part.schema(), training, ..samples::plan() }
 }
 
 fn assignment(plan: &[u8], onnx: &[u8], weights: &[u8]) -> Assignment {
     let artifact = |bytes: &[u8]| Artifact { digest: BlobDigest::of(bytes), bytes: bytes.len() as u64 };
     Assignment {
-        assignment_id: AssignmentId::from_random_bytes([7; 16]),
-        task_id: TaskId::from_random_bytes([1; 16]),
-        round_id: RoundId::from_random_bytes([2; 16]),
         round_number: 1,
         base_version: 0,
         plan: artifact(plan),
         model: artifact(onnx),
         weights: artifact(weights),
-        weights_parts: Vec::new(),
-        deadline: Timestamp(0),
-        deadline_in_milliseconds: 0,
-        clipping_norm: None,
-        recipe: None,
-        may_be_asked: false,
-        cohort_min: None,
-        protection_level: None,
-        metric_sums: false,
+        ..samples::assignment()
     }
 }
 

@@ -7,9 +7,10 @@ use std::{
 };
 
 use folkmoot_protocol::{AssignmentId, DeviceRule, Timestamp};
+use folkmoot_work::{DeviceConditions, DevicePolicy, PauseReason, PlanRules};
 use tokio::sync::watch;
 
-use super::{DayTime, DeviceConditions, DevicePolicy, PauseReason, plan_rules::PlanRules};
+use super::DayTime;
 
 /// The interval at which a paused thread checks whether it may continue.
 const LOOK_EVERY: Duration = Duration::from_millis(20);

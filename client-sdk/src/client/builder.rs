@@ -6,14 +6,14 @@ use folkmoot_protocol::{
     limits::{ATTRIBUTE_BYTES_MAX, ATTRIBUTES_MAX, LONG_POLL_SECONDS_MAX},
     messages::Assignment,
 };
+use folkmoot_work::{Ask, Consent};
 use tokio::sync::Semaphore;
 
 use super::{Client, ClientError, ClientEvent, OnEvent};
 use crate::{
-    Budget, ClientKey, Consent, Device, DeviceCare, DevicePolicy, Devices, Host, HttpSettings, LocalTrainer,
+    Budget, ClientKey, Device, DeviceCare, DevicePolicy, Devices, Host, HttpSettings, LocalTrainer,
     ModelStore, SecretStorage, TransparencyLog, Transport, build_http,
     care::DayTime,
-    consent::Ask,
     day_count::DayCount,
     device::DeviceStore,
     storage::{BlobCache, StateStore, WorkStore},

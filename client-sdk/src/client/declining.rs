@@ -1,9 +1,10 @@
 //! Declined assignments: what the client deletes and logs.
 
 use folkmoot_protocol::{TaskId, messages::AbortReason};
+use folkmoot_work::WorkError;
 
 use super::tasks::{Outcome, work_failed};
-use crate::{LogAction, TransparencyLog, storage::MemoryStore, training::WorkError};
+use crate::{LogAction, TransparencyLog, storage::MemoryStore};
 
 /// An assignment that may be declined.
 pub(super) struct Declining {

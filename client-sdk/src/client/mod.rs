@@ -17,16 +17,16 @@ use std::{collections::BTreeMap, sync::Arc};
 use folkmoot_engine::Examples;
 use folkmoot_protocol::{ErrorCode, messages::CheckInRequest};
 use folkmoot_session::{Offer, Session, State, StopCause};
+use folkmoot_work::{ClientEvent, Consent};
 use futures::future::BoxFuture;
 use tokio::sync::Semaphore;
 
 pub use builder::ClientBuilder;
 pub use error::ClientError;
-pub use event::ClientEvent;
 
 use crate::{
-    Budget, Consent, DeviceCare, Devices, Host, LocalTrainer, ModelStore, SecretStorage, StorageError,
-    TransparencyLog, Transport, event,
+    Budget, DeviceCare, Devices, Host, LocalTrainer, ModelStore, SecretStorage, StorageError,
+    TransparencyLog, Transport,
     storage::{BlobCache, StateStore, WorkStore},
     traffic::Traffic,
 };

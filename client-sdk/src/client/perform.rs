@@ -10,6 +10,7 @@ use folkmoot_protocol::{
     messages::{AbortReason, Artifact, Assignment, CheckInResponse},
 };
 use folkmoot_session::{Answer, ArtifactKind, Effect, Failure, RequestId};
+use folkmoot_work::WorkError;
 use tokio::task::spawn_blocking;
 
 use super::{
@@ -22,7 +23,7 @@ use super::{
 use crate::{
     TransportError, UpdateSource,
     storage::write_private,
-    training::{LocalWork, Screening, WorkError, WorkNews, prepare, screen, work},
+    training::{LocalWork, Screening, WorkNews, prepare, screen, work},
 };
 
 impl Runner<'_> {

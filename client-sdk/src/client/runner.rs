@@ -5,14 +5,13 @@ use std::{
 
 use folkmoot_protocol::Timestamp;
 use folkmoot_session::{Event, RequestId, Session, State, StopCause};
+use folkmoot_work::event_of;
 use futures::future::BoxFuture;
 use rand_chacha::ChaCha20Rng;
 use tokio::time::{sleep, timeout};
 
 use super::{
-    Client, ClientError, ClientEvent,
-    event::event_of,
-    is_done,
+    Client, ClientError, ClientEvent, is_done,
     pauses::{Pause, Pauses, Phase},
     prefetch::Prefetch,
     tasks::Tasks,

@@ -7,9 +7,8 @@ use std::{
 };
 
 use folkmoot_session::{Answer, RequestId};
+use folkmoot_work::WorkError;
 use tokio::task::{AbortHandle, JoinSet};
-
-use crate::training::WorkError;
 
 /// An answer, and the error text if something failed.
 pub(super) type Outcome = (Answer, Option<String>);

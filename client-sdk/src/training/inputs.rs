@@ -188,9 +188,9 @@ fn whole(part: &TrainedPart, trained: Vec<f32>) -> Result<Vec<f32>, WorkError> {
 mod tests {
     use folkmoot_engine::{ImportLimits, onnx::build::mlp};
     use folkmoot_protocol::DeviceCondition;
+    use folkmoot_work::samples;
 
     use super::*;
-    use crate::training::samples;
 
     #[test]
     fn weights_have_to_be_whole_and_as_many_as_parameters() {

@@ -5,10 +5,11 @@ use std::{
 
 use folkmoot_engine::Examples;
 use folkmoot_protocol::messages::Assignment;
+use folkmoot_work::Consent;
 
 use super::{LocalTrainer, ModelStore};
 use crate::{
-    Budget, Consent, DeviceCare, Devices, Host,
+    Budget, DeviceCare, Devices, Host,
     storage::{BlobCache, WorkStore},
 };
 

@@ -22,8 +22,6 @@ mod own_loop;
 mod plan;
 #[cfg(not(target_family = "wasm"))]
 mod prepare;
-#[cfg(test)]
-pub(crate) mod samples;
 #[cfg(not(target_family = "wasm"))]
 mod screen;
 mod steps;
@@ -37,8 +35,8 @@ mod work;
 
 use folkmoot_engine::FitError;
 use folkmoot_protocol::messages::AbortReason;
+use folkmoot_work::WorkError;
 
-use crate::OverBudget;
 pub use chance::SystemChance;
 pub use chunk::Chunk;
 pub use evaluation::Evaluation;
@@ -61,37 +59,6 @@ pub(crate) use screen::{Screening, screen};
 pub use steps::{Step, Training};
 #[cfg(not(target_family = "wasm"))]
 pub(crate) use work::work;
-
-/// Work that failed, as reported to the coordinator.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WorkError {
-    /// The reason.
-    pub reason: AbortReason,
-    /// Details for people to read. Never contains the user's data.
-    pub detail: String,
-    /// The app's limit that was exceeded. It is for the app's user and is never sent.
-    pub over_budget: Option<OverBudget>,
-}
-
-impl WorkError {
-    /// Creates an error from a reason and details for people to read.
-    pub fn new(reason: AbortReason, detail: impl ToString) -> Self {
-        Self { reason, detail: detail.to_string(), over_budget: None }
-    }
-
-    /// The error of a declined assignment. The detail is always empty, so that it does not reveal the cause.
-    pub fn declined() -> Self {
-        Self::new(AbortReason::Declined, "")
-    }
-}
-
-impl From<OverBudget> for WorkError {
-    /// Converts the error to a declined assignment. The coordinator cannot distinguish it from any other declined
-    /// assignment.
-    fn from(over: OverBudget) -> Self {
-        Self { over_budget: Some(over), ..Self::declined() }
-    }
-}
 
 /// Keeps the error in the local log, because it may contain a label.
 fn misfit(error: &FitError) -> WorkError {

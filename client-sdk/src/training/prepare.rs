@@ -37,9 +37,10 @@ mod tests {
         messages::Assignment,
         update::{HEADER_BYTES, UpdateHeader},
     };
+    use folkmoot_work::samples;
 
     use super::*;
-    use crate::training::{make::weight, samples};
+    use crate::training::make::weight;
 
     fn trained(delta: Vec<f32>) -> FinishedWork {
         let plan = Plan {

@@ -1,8 +1,9 @@
 use folkmoot_protocol::{Timestamp, messages::Assignment};
+use folkmoot_work::Consent;
 
 use super::{WorkError, inputs::load_plan};
 use crate::{
-    Budget, Consent, DeviceConditions,
+    Budget, DeviceConditions,
     storage::BlobCache,
     traffic::{Traffic, bytes_needed},
 };

@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// The layers of `docs/architecture.md`, lowest first.
-const LAYERS: [&[&str]; 11] = [
+const LAYERS: [&[&str]; 12] = [
     /* words     */ &["folkmoot-protocol"],
     /* graphs    */ &["folkmoot-graph", "folkmoot-onnx-file"],
     /* executors */ &["folkmoot-onnx", "folkmoot-gpu"],
@@ -15,6 +15,7 @@ const LAYERS: [&[&str]; 11] = [
     /* aggregate */ &["folkmoot-aggregation"],
     /* decisions */
     &["folkmoot-session", "folkmoot-data", "folkmoot-inference", "folkmoot-coordinator"],
+    /* policies  */ &["folkmoot-work"],
     /* parts     */ &["folkmoot-client", "folkmoot-edge", "folkmoot-storage", "folkmoot-task-file"],
     /* surface   */ &["folkmoot-api"],
     /* drivers   */ &["folkmoot-rounds"],

@@ -15,7 +15,7 @@ fn check_file(file: &File) -> Vec<Finding> {
     let forbidden = FORBIDDEN.map(|parts| parts.concat());
     let mut findings = Vec::new();
     for (index, line) in file.text().lines().enumerate() {
-        for path in forbidden.iter().filter(|path| line.contains(path.as_str())) {
+        for path in forbidden.iter().filter(|path| mentions(line, path)) {
             findings.push(Finding::at(
                 &file.path,
                 index + 1,
@@ -24,6 +24,12 @@ fn check_file(file: &File) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Returns whether the line contains this path. A folder of the same name below another one does not count.
+fn mentions(line: &str, path: &str) -> bool {
+    let continues = |letter: char| letter.is_alphanumeric() || "-_.".contains(letter);
+    line.match_indices(path).any(|(at, _)| !path.starts_with('/') || !line[..at].ends_with(continues))
 }
 
 #[cfg(test)]
@@ -41,7 +47,7 @@ mod tests {
 
     #[test]
     fn ordinary_paths_pass() {
-        let text = "network/, shader/shared/reduce.wgsl, /var/lib/folkmoot";
+        let text = "network/, shader/shared/reduce.wgsl, /var/lib/folkmoot, client-sdk/work/src";
         assert_eq!(check(&Repository::from_texts(&[("docs/a.md", text)])), []);
     }
 }

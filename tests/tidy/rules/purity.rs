@@ -6,7 +6,7 @@ use crate::repository::{File, Repository};
 use crate::rust_source::mentions;
 
 /// Packages whose callers pass in the time and random numbers.
-const PURE_PACKAGES: [&str; 12] = [
+const PURE_PACKAGES: [&str; 13] = [
     "folkmoot-protocol",
     "folkmoot-graph",
     "folkmoot-onnx",
@@ -16,6 +16,7 @@ const PURE_PACKAGES: [&str; 12] = [
     "folkmoot-update",
     "folkmoot-privacy",
     "folkmoot-session",
+    "folkmoot-work",
     "folkmoot-aggregation",
     "folkmoot-coordinator",
     "folkmoot-task-file",

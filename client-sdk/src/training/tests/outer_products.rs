@@ -12,10 +12,11 @@ use folkmoot_protocol::{
     update::HEADER_BYTES,
 };
 use folkmoot_update::codec::decode;
+use folkmoot_work::samples;
 
 use crate::{
     Budget,
-    training::{FinishedWork, Inputs, Training, make, samples},
+    training::{FinishedWork, Inputs, Training, make},
 };
 
 const FEATURES: usize = 64;

@@ -15,11 +15,12 @@ use folkmoot_protocol::{
     BlobDigest, LocalOptimizer, Loss, Plan, Timestamp, TrainingPlan, Work,
     messages::{Artifact, Assignment},
 };
+use folkmoot_work::{Consent, samples};
 
 use crate::{
-    Budget, Consent, Device, DeviceCare, DevicePolicy, Devices, Host, ModelStore,
+    Budget, Device, DeviceCare, DevicePolicy, Devices, Host, ModelStore,
     storage::{BlobCache, WorkStore},
-    training::{FinishedWork, LocalWork, SystemChance, WorkNews, checkpoint::StoredTraining, samples, work},
+    training::{FinishedWork, LocalWork, SystemChance, WorkNews, checkpoint::StoredTraining, work},
 };
 
 /// A model with two features and two classes, and a client that has all inputs of its assignment. Its clock advances by

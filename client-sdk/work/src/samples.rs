@@ -7,7 +7,7 @@ use folkmoot_protocol::{
 };
 
 /// A plan for two weights with default settings.
-pub(crate) fn plan() -> Plan {
+pub fn plan() -> Plan {
     Plan {
         model: BlobDigest::of(b""),
         schema: TensorSchema { tensors: vec![TensorSpec { name: "w".into(), shape: vec![2] }] },
@@ -22,7 +22,7 @@ pub(crate) fn plan() -> Plan {
 }
 
 /// An assignment whose blobs are empty.
-pub(crate) fn assignment() -> Assignment {
+pub fn assignment() -> Assignment {
     let artifact = Artifact { digest: BlobDigest::of(b""), bytes: 0 };
     Assignment {
         assignment_id: AssignmentId::from_random_bytes([7; 16]),

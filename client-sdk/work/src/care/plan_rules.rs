@@ -6,12 +6,13 @@ use super::{DeviceConditions, conditions::PREFIX};
 
 /// The device rules of the current plan. They must hold until the work is done.
 #[derive(Clone, Debug, Default)]
-pub(super) struct PlanRules {
+pub struct PlanRules {
     assignment: Option<AssignmentId>,
     rules: Vec<DeviceRule>,
 }
 
 impl PlanRules {
+    /// Keeps those of the plan's rules that are about the device.
     pub fn of(assignment: AssignmentId, rules: &[DeviceRule]) -> Self {
         let rules = rules.iter().filter(|rule| rule.attribute.starts_with(PREFIX)).cloned().collect();
         Self { assignment: Some(assignment), rules }

@@ -1,7 +1,7 @@
 use folkmoot_protocol::{LocalNoise, messages::Artifact};
 
 use super::*;
-use crate::training::samples;
+use crate::samples;
 
 fn assignment(cohort_min: Option<u64>, level: Option<ProtectionLevel>) -> Assignment {
     Assignment { cohort_min, protection_level: level, ..samples::assignment() }

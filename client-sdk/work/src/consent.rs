@@ -49,7 +49,7 @@ mod tests {
     use folkmoot_protocol::{DeviceCondition, DeviceRule};
 
     use super::*;
-    use crate::training::samples;
+    use crate::samples;
 
     fn plan(conditions: &[(&str, DeviceCondition)]) -> Plan {
         let rule = |(attribute, condition): &(&str, DeviceCondition)| DeviceRule {
