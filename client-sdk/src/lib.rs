@@ -6,8 +6,6 @@ mod care;
 #[cfg(not(target_family = "wasm"))]
 mod client;
 #[cfg(not(target_family = "wasm"))]
-mod day_count;
-#[cfg(not(target_family = "wasm"))]
 mod device;
 #[cfg(not(target_family = "wasm"))]
 mod host;
@@ -39,7 +37,8 @@ pub use folkmoot_engine as engine;
 pub use folkmoot_protocol as protocol;
 pub use folkmoot_session::StopCause;
 pub use folkmoot_work::{
-    Budget, ClientEvent, DeviceConditions, DevicePolicy, OverBudget, PauseReason, Thermal,
+    BYTES_PER_SECOND_MIN, Budget, ClientEvent, DeviceConditions, DevicePolicy, LogAction, LogEntry,
+    OverBudget, PauseReason, Thermal, TrafficLimits,
 };
 #[cfg(not(target_family = "wasm"))]
 pub use host::Host;
@@ -49,12 +48,10 @@ pub use key::{ClientKey, SecretStorage};
 pub use model_file::{ModelFile, ModelFileError, read_model_file};
 #[cfg(not(target_family = "wasm"))]
 pub use storage::{PrivateFolder, StorageError, private_folder};
-#[cfg(not(target_family = "wasm"))]
-pub use traffic::{BYTES_PER_SECOND_MIN, TrafficLimits};
 pub use training::SystemChance;
 #[cfg(not(target_family = "wasm"))]
 pub use training::{LocalTrainer, ModelStore, NewestModel, StopSignal, Trained, TrainerError, TrainerWork};
 #[cfg(not(target_family = "wasm"))]
-pub use transparency::{LogAction, LogEntry, TransparencyLog};
+pub use transparency::TransparencyLog;
 #[cfg(not(target_family = "wasm"))]
 pub use transport::{HttpSettings, Transport, TransportError, UpdateSource, build_http, parse_coordinator};

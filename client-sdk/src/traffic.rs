@@ -1,71 +1,48 @@
-//! Limits on this device's traffic, per day and per second.
+//! Counts and throttles this device's traffic.
 
 use std::{
     path::PathBuf,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use folkmoot_protocol::{Plan, Timestamp, messages::Assignment};
+use folkmoot_protocol::{
+    Plan, Timestamp,
+    messages::{Artifact, Assignment},
+};
+use folkmoot_work::{Budget, DayBytes, Throttle, TrafficLimits, Way, bytes_needed, may_prefetch};
 
-use crate::{Host, day_count::DayCount, storage::BlobCache};
+use crate::{
+    Host,
+    storage::{BlobCache, DayFile},
+};
 
-/// The lowest bandwidth limit that can be set, in bytes per second. Below it, the coordinator would treat an upload as
-/// stalled.
-pub const BYTES_PER_SECOND_MIN: u64 = 32 * 1024;
-
-/// The number of bytes after which the count is stored. A killed process loses at most this much.
-const SAVED_EVERY: u64 = 256 * 1024;
-/// The maximum time whose unused bandwidth is kept: after a pause, the bytes of this time may pass at once.
-const BURST: Duration = Duration::from_millis(100);
-
-/// Limits on a client's traffic. The bodies of requests, blobs and updates count. Headers and the connection's own
-/// overhead, a few percent more, do not.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TrafficLimits {
-    /// The limit per day (UTC) on the sum of both directions. An assignment that would exceed it is declined, and the
-    /// client asks for the next one when the new day begins.
-    pub bytes_per_day: Option<u64>,
-    /// The limit per second, for each direction. At least [`BYTES_PER_SECOND_MIN`].
-    pub bytes_per_second: Option<u64>,
-}
-
-/// Counts and throttles traffic.
+/// The traffic of a client, with its clock and its file.
 #[derive(Debug)]
 pub(crate) struct Traffic {
     limits: TrafficLimits,
     host: Host,
-    bytes: DayCount,
-    /// The time at which the connection is free again, for each direction.
-    free_at: Mutex<[Duration; 2]>,
-}
-
-/// The direction of traffic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// To the coordinator.
-    Up,
-    /// From the coordinator.
-    Down,
+    /// Locked while the file is written, so that an older count never replaces a newer one.
+    day: Mutex<DayBytes>,
+    file: DayFile,
+    throttle: Mutex<Option<Throttle>>,
 }
 
 impl Traffic {
     /// Creates a counter without limits.
     pub fn unlimited(host: Host) -> Self {
-        Self::new(TrafficLimits::default(), host.clone(), DayCount::in_memory(host))
+        Self::new(TrafficLimits::default(), host, DayFile::nowhere())
     }
 
     /// Creates a counter. If there is a daily limit, the counter continues from the amount stored in a file.
     pub fn open(limits: TrafficLimits, host: Host, path: PathBuf) -> Self {
-        let bytes = match limits.bytes_per_day {
-            Some(_) => DayCount::open(host.clone(), path, SAVED_EVERY),
-            None => DayCount::in_memory(host.clone()),
-        };
-        Self::new(limits, host, bytes)
+        let file = if limits.bytes_per_day.is_some() { DayFile::at(path) } else { DayFile::nowhere() };
+        Self::new(limits, host, file)
     }
 
-    fn new(limits: TrafficLimits, host: Host, bytes: DayCount) -> Self {
-        Self { limits, host, bytes, free_at: Mutex::default() }
+    fn new(limits: TrafficLimits, host: Host, file: DayFile) -> Self {
+        let day = Mutex::new(DayBytes::load(&limits, &file.read()));
+        Self { limits, host, day, file, throttle: Mutex::new(Throttle::of(&limits)) }
     }
 
     /// Counts these bytes and waits until the next bytes may pass in this direction.
@@ -78,61 +55,56 @@ impl Traffic {
 
     /// Counts these bytes and returns the time for which the next bytes have to wait.
     pub fn count(&self, way: Way, bytes: u64) -> Duration {
-        self.bytes.add(bytes);
-        let Some(rate) = self.limits.bytes_per_second else { return Duration::ZERO };
-        let now = self.host.elapsed();
-        let mut free_at = self.free_at.lock().unwrap_or_else(PoisonError::into_inner);
-        let free_at = &mut free_at[way as usize];
-        let begun = (*free_at).max(now.saturating_sub(BURST));
-        *free_at = begun + Duration::from_secs_f64(bytes as f64 / rate.max(1) as f64);
-        free_at.saturating_sub(now)
+        let mut day = self.day();
+        self.file.write(day.count(bytes, self.host.now()));
+        drop(day);
+        let throttle = &mut *self.throttle.lock().unwrap_or_else(PoisonError::into_inner);
+        throttle.as_mut().map_or(Duration::ZERO, |throttle| throttle.pass(way, bytes, self.host.elapsed()))
     }
 
-    /// Returns the number of bytes to pass on at a time: `most`, or less if the bandwidth is low. At least 1024.
+    /// Returns the number of bytes to pass on at a time: `most`, or less if the bandwidth is low.
     pub fn piece_bytes(&self, most: usize) -> usize {
-        self.limits.bytes_per_second.map_or(most, |rate| most.min((rate / 8) as usize).max(1024))
+        Throttle::of(&self.limits).map_or(most, |throttle| throttle.piece_bytes(most))
     }
 
     /// Stores the count if it has changed since it was last stored.
     pub fn save(&self) {
-        self.bytes.save();
+        let mut day = self.day();
+        self.file.write(day.save(self.host.now()));
     }
 
     /// Returns the time at which to ask for an assignment again, if the day's limit is used up.
     pub fn spent_until(&self) -> Option<Timestamp> {
-        let limit = self.limits.bytes_per_day?;
-        (self.bytes.is_spent() || self.bytes.amount() >= limit).then(|| self.bytes.tomorrow())
+        self.day().spent_until(self.host.now())
     }
 
-    /// Returns whether the day's limit has room for this many bytes. Has no side effect.
-    pub fn has_room_for(&self, bytes: u64) -> bool {
-        self.limits.bytes_per_day.is_none_or(|limit| self.bytes.amount().saturating_add(bytes) <= limit)
+    /// Returns whether to fetch an offered blob before an assignment needs it.
+    pub fn may_prefetch(&self, artifact: Artifact, budget: &Budget) -> bool {
+        may_prefetch(artifact, budget, &self.day(), self.host.now())
     }
 
-    /// Returns whether the day's limit has room for this many bytes. If not, marks the day as used up, because the next
-    /// assignment would need about as many bytes.
-    pub fn allows(&self, bytes: u64) -> bool {
-        if self.has_room_for(bytes) {
+    /// Returns whether the day's limit has room for what an assignment still has to transfer. If not, marks the day as
+    /// used up.
+    pub fn allows(&self, assignment: &Assignment, plan: &Plan, blobs: &BlobCache) -> bool {
+        let bytes = bytes_needed(assignment, plan, |artifact| blobs.seems_to_hold(artifact));
+        let (mut day, now) = (self.day(), self.host.now());
+        if day.has_room_for(bytes, now) {
             return true;
         }
-        let (used, limit) = (self.bytes.amount(), self.limits.bytes_per_day);
+        let (used, limit) = (day.used(now), self.limits.bytes_per_day);
         tracing::info!(
             bytes,
             used,
             limit,
             "declined an assignment that would exceed the day's traffic limit"
         );
-        self.bytes.spend();
+        self.file.write(Some(day.spend(now)));
         false
     }
-}
 
-/// Returns the number of bytes that an assignment still has to transfer once its plan has arrived: the missing parts of
-/// model and weights, and the update.
-pub(crate) fn bytes_needed(assignment: &Assignment, plan: &Plan, blobs: &BlobCache) -> u64 {
-    let fetched = assignment.weights_to_fetch().iter().chain([&assignment.model]);
-    let missing = fetched.filter(|artifact| !blobs.seems_to_hold(**artifact)).map(|artifact| artifact.bytes);
-    missing.fold(plan.update_bytes(assignment.recipe.as_deref()), u64::saturating_add)
+    fn day(&self) -> MutexGuard<'_, DayBytes> {
+        self.day.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[cfg(test)]
@@ -142,55 +114,50 @@ mod tests {
         atomic::{AtomicU64, Ordering},
     };
 
-    use super::*;
-    use crate::day_count::DAY_MILLISECONDS;
+    use folkmoot_work::{DAY_MILLISECONDS, samples};
 
-    fn traffic(limits: TrafficLimits, clock: &Arc<AtomicU64>, path: PathBuf) -> Traffic {
-        let clock = Arc::clone(clock);
-        Traffic::open(limits, Host::new(move || Timestamp(clock.load(Ordering::Relaxed)), [1; 32]), path)
-    }
+    use super::*;
 
     #[test]
-    fn a_day_is_spent_and_the_next_one_is_new() {
+    fn the_count_of_a_day_survives_a_restart() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("traffic.json");
+        let blobs = BlobCache::open(&directory.path().join("blobs"), 1 << 20).unwrap();
         let clock = Arc::new(AtomicU64::new(100 * DAY_MILLISECONDS + 5));
-        let limits = TrafficLimits { bytes_per_day: Some(1000), bytes_per_second: None };
-        let counted = traffic(limits, &clock, path.clone());
+        let update = samples::plan().update_bytes(None);
+        let limits = TrafficLimits { bytes_per_day: Some(600 + update), bytes_per_second: None };
+        let open = || {
+            let clock = Arc::clone(&clock);
+            let host = Host::new(move || Timestamp(clock.load(Ordering::Relaxed)), [1; 32]);
+            Traffic::open(limits, host, path.clone())
+        };
+        let allows = |counted: &Traffic| counted.allows(&samples::assignment(), &samples::plan(), &blobs);
+        let counted = open();
         assert_eq!(counted.count(Way::Down, 600), Duration::ZERO);
-        assert!(counted.allows(400) && counted.spent_until().is_none());
+        assert!(allows(&counted) && counted.spent_until().is_none());
+        counted.count(Way::Up, 1);
         counted.save();
-        // The count survives a restart.
-        let counted = traffic(limits, &clock, path.clone());
-        assert!(!counted.allows(401));
+        let counted = open();
+        assert!(!allows(&counted));
         let tomorrow = Some(Timestamp(101 * DAY_MILLISECONDS));
         assert_eq!(counted.spent_until(), tomorrow);
-        let counted = traffic(limits, &clock, path.clone());
+        let counted = open();
         assert_eq!(counted.spent_until(), tomorrow, "what was declined stays declined for the day");
         clock.fetch_add(DAY_MILLISECONDS, Ordering::Relaxed);
-        assert!(counted.spent_until().is_none() && counted.allows(1000));
-        counted.count(Way::Up, 1000);
-        assert_eq!(counted.spent_until(), Some(Timestamp(102 * DAY_MILLISECONDS)));
+        assert!(counted.spent_until().is_none() && allows(&counted));
         std::fs::write(&path, b"damaged").unwrap();
-        assert_eq!(traffic(limits, &clock, path).spent_until(), None);
+        assert_eq!(open().spent_until(), None);
     }
 
     #[test]
-    fn bytes_wait_for_those_before_them() {
+    fn without_a_limit_nothing_is_stored() {
         let directory = tempfile::tempdir().unwrap();
-        let clock = Arc::new(AtomicU64::new(1_000_000));
+        let path = directory.path().join("traffic.json");
         let limits = TrafficLimits { bytes_per_day: None, bytes_per_second: Some(100_000) };
-        let counted = traffic(limits, &clock, directory.path().join("traffic.json"));
-        assert_eq!(counted.count(Way::Down, 10_000), Duration::ZERO, "a tenth of a second's at once");
-        assert_eq!(counted.count(Way::Down, 50_000), Duration::from_millis(500));
-        assert_eq!(counted.count(Way::Up, 20_000), Duration::from_millis(100), "each way by itself");
-        clock.fetch_add(700, Ordering::Relaxed);
-        assert_eq!(
-            counted.count(Way::Down, 20_000),
-            Duration::from_millis(100),
-            "a pause is not made up for"
-        );
-        assert_eq!((counted.piece_bytes(65_536), counted.spent_until()), (12_500, None));
-        assert!(!directory.path().join("traffic.json").exists());
+        let counted = Traffic::open(limits, Host::new(|| Timestamp(1_000_000), [1; 32]), path.clone());
+        assert_eq!(counted.count(Way::Down, 1 << 20), Duration::from_secs_f64((1 << 20) as f64 / 1e5 - 0.1));
+        counted.save();
+        assert_eq!(counted.piece_bytes(65_536), 12_500);
+        assert!(!path.exists());
     }
 }

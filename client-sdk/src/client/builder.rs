@@ -6,25 +6,22 @@ use folkmoot_protocol::{
     limits::{ATTRIBUTE_BYTES_MAX, ATTRIBUTES_MAX, LONG_POLL_SECONDS_MAX},
     messages::Assignment,
 };
-use folkmoot_work::{Ask, Consent};
+use folkmoot_work::{Ask, Care, Consent, DayTime};
 use tokio::sync::Semaphore;
 
 use super::{Client, ClientError, ClientEvent, OnEvent};
 use crate::{
     Budget, ClientKey, Device, DeviceCare, DevicePolicy, Devices, Host, HttpSettings, LocalTrainer,
-    ModelStore, SecretStorage, TransparencyLog, Transport, build_http,
-    care::DayTime,
-    day_count::DayCount,
+    ModelStore, SecretStorage, TrafficLimits, TransparencyLog, Transport, build_http,
+    care::TimeFiles,
     device::DeviceStore,
-    storage::{BlobCache, StateStore, WorkStore},
-    traffic::{BYTES_PER_SECOND_MIN, Traffic, TrafficLimits},
+    storage::{BlobCache, DayFile, StateStore, WorkStore},
+    traffic::Traffic,
 };
 
 /// The default size limit of the blob cache: 1 GiB.
 const BLOB_CACHE_BYTES_MAX: u64 = 1 << 30;
 const WAIT_SECONDS: u32 = 30;
-/// Milliseconds of training after which the day's total is stored.
-const SAVED_EVERY_MILLISECONDS: u64 = 5000;
 
 /// Configures and builds a [`Client`].
 pub struct ClientBuilder {
@@ -264,12 +261,15 @@ impl ClientBuilder {
         };
         let transparency_log = TransparencyLog::open(state.transparency_log_path(), host.clone())?;
         let http = self.http.map_or_else(|| build_http(&self.settings), Ok)?;
-        let day_time = |seconds, path| {
-            DayTime::new(seconds, DayCount::open(host.clone(), path, SAVED_EVERY_MILLISECONDS))
+        let files = TimeFiles {
+            time: DayFile::at(state.training_time_path()),
+            battery_time: DayFile::at(state.battery_time_path()),
         };
-        let time = self.training_seconds_per_day.map(|max| day_time(max, state.training_time_path()));
-        let battery_time = self.battery_seconds_per_day.map(|max| day_time(max, state.battery_time_path()));
-        let care = DeviceCare::new(self.policy, time, battery_time);
+        let time = self.training_seconds_per_day.map(|max| DayTime::load(max, &files.time.read()));
+        let battery_time =
+            self.battery_seconds_per_day.map(|max| DayTime::load(max, &files.battery_time.read()));
+        let care = Care::new(self.policy, time, battery_time, host.now());
+        let care = DeviceCare::new(care, files, host.clone());
         let traffic = Arc::new(Traffic::open(self.traffic_limits, host.clone(), state.traffic_path()));
         let transport =
             Transport::with_traffic(http, &self.coordinator, key, host.clone(), Arc::clone(&traffic))?;
@@ -323,17 +323,9 @@ impl ClientBuilder {
             );
             return Err(ClientError::Builder(text));
         }
-        if self.traffic_limits.bytes_per_second.is_some_and(|rate| rate < BYTES_PER_SECOND_MIN) {
-            let text = format!(
-                "bytes_per_second is below the minimum, {BYTES_PER_SECOND_MIN}; set it higher, or leave it out"
-            );
-            return Err(ClientError::Builder(text));
-        }
+        self.traffic_limits.validate().map_err(ClientError::Builder)?;
         self.budget.validate().map_err(ClientError::Builder)?;
-        if self.policy.battery_percent_min > 100 {
-            let text = "battery_percent_min is above 100; set it to 100 or less".to_owned();
-            return Err(ClientError::Builder(text));
-        }
+        self.policy.validate().map_err(ClientError::Builder)?;
         if let Some(text) = lacking(&self.device, cfg!(feature = "gpu")) {
             return Err(ClientError::Builder(text));
         }

@@ -1,15 +1,14 @@
 //! Declined assignments: what the client deletes and logs.
 
-use folkmoot_protocol::{TaskId, messages::AbortReason};
-use folkmoot_work::WorkError;
+use folkmoot_protocol::messages::Assignment;
+use folkmoot_work::{Note, WorkError};
 
 use super::tasks::{Outcome, work_failed};
-use crate::{LogAction, TransparencyLog, storage::MemoryStore};
+use crate::{TransparencyLog, storage::MemoryStore};
 
 /// An assignment that may be declined.
 pub(super) struct Declining {
-    pub task_id: TaskId,
-    pub round_number: u64,
+    pub assignment: Assignment,
     pub memories: MemoryStore,
     pub log: TransparencyLog,
 }
@@ -20,18 +19,14 @@ impl Declining {
     /// If the assignment is declined, the task's compression residual is deleted too, because it was computed from the
     /// same examples. The transparency log names the exceeded limit; the coordinator does not learn it.
     pub fn failed(&self, error: WorkError) -> Outcome {
-        if error.reason == AbortReason::Declined
-            && let Err(error) = self.memories.forget(self.task_id)
+        if error.is_declined()
+            && let Err(error) = self.memories.forget(self.assignment.task_id)
         {
             tracing::warn!(%error, "could not delete the compression residual of a declined task");
         }
-        if let Some(over) = error.over_budget {
-            tracing::info!(%over, "declined the assignment");
-            self.log.write(LogAction::Declined, |entry| {
-                entry.task_id = Some(self.task_id);
-                entry.round_number = Some(self.round_number);
-                entry.detail = Some(over.to_string());
-            });
+        if let Some(note) = Note::declined(&error, &self.assignment) {
+            tracing::info!(over = note.detail, "declined the assignment");
+            self.log.write(note);
         }
         work_failed(error)
     }

@@ -2,11 +2,12 @@ use std::time::Duration;
 
 use folkmoot_protocol::Disposition;
 use folkmoot_session::{Failure, back_off_until};
+use folkmoot_work::Note;
 use futures::future::BoxFuture;
 use tokio::time::sleep;
 
-use super::{Client, ClientError, ClientEvent, journal::body_bytes};
-use crate::{storage::Enrolment, transparency::LogAction};
+use super::{Client, ClientError, ClientEvent};
+use crate::storage::Enrolment;
 
 impl Client {
     /// Enrols if the transport has no client id yet. Returns `false` if `shutdown` came first.
@@ -46,10 +47,8 @@ impl Client {
                     // The memories belong to the previous client identity.
                     self.work.memories().forget_all()?;
                     self.state.save_enrolment(&enrolment)?;
-                    self.transparency_log.write(LogAction::Enrolled, |entry| {
-                        entry.bytes_sent = body_bytes(&self.transport.enrol_request(token));
-                        entry.detail = Some(population.to_string());
-                    });
+                    let request = self.transport.enrol_request(token);
+                    self.transparency_log.write(Note::enrolled(&request, &population));
                     (self.on_event)(ClientEvent::Enrolled { client_id: id, population });
                     return Ok(());
                 }

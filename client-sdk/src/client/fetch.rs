@@ -1,8 +1,9 @@
 use folkmoot_protocol::messages::{AbortReason, Artifact};
 use folkmoot_session::{Answer, Failure};
+use folkmoot_work::Note;
 use tokio::task::spawn_blocking;
 
-use crate::{Host, LogAction, TransparencyLog, Transport, TransportError, storage::BlobCache};
+use crate::{Host, TransparencyLog, Transport, TransportError, storage::BlobCache};
 
 /// Fetches a blob into the cache, unless it is there already. The second value of the result is the error text, if the
 /// coordinator refused or could not be reached.
@@ -44,10 +45,7 @@ pub(super) async fn prefetch(
     match fetch_missing(&transport, blobs, &host, artifact, &mut 0).await {
         Ok(bytes) => {
             tracing::debug!(bytes, "prefetched the offered weights");
-            log.write(LogAction::Fetched, |entry| {
-                entry.bytes_received = bytes;
-                entry.detail = Some("weights, prefetched".to_owned());
-            });
+            log.write(Note::prefetched(bytes));
         }
         Err(error) => tracing::debug!(%error, "could not prefetch the offered weights"),
     }

@@ -5,10 +5,8 @@ mod declining;
 mod enrol;
 mod error;
 mod fetch;
-mod journal;
 mod pauses;
 mod perform;
-mod prefetch;
 mod runner;
 mod tasks;
 

@@ -6,11 +6,12 @@ use std::sync::{
 };
 
 use folkmoot_protocol::{
-    AssignmentId, Timestamp,
-    messages::{AbortReason, Artifact, Assignment, CheckInResponse},
+    AssignmentId,
+    messages::{AbortReason, Artifact, Assignment},
 };
 use folkmoot_session::{Answer, ArtifactKind, Effect, Failure, RequestId};
-use folkmoot_work::WorkError;
+use folkmoot_work::{WorkError, wait_for_day};
+use futures::FutureExt;
 use tokio::task::spawn_blocking;
 
 use super::{
@@ -35,7 +36,7 @@ impl Runner<'_> {
             Effect::CheckIn { request, wait_seconds, .. } => {
                 let (traffic, care) = (&self.client.traffic, &self.client.care);
                 if let Some(until) = traffic.spent_until().max(care.spent_until()) {
-                    let wait = wait_for(until, self.client.host.now());
+                    let wait = wait_for_day(until, self.client.host.now());
                     self.spawn(request_id, async move { (Answer::CheckIn(Ok(wait)), None) });
                     return Ok(());
                 }
@@ -91,18 +92,7 @@ impl Runner<'_> {
                 written.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))?;
             }
             Effect::WakeAt(at) => self.alarm = Some(at),
-            // A prefetch must leave room in the day's traffic, and the client would decline a model above its limit
-            // anyway.
-            Effect::Prefetch { artifact }
-                if artifact.bytes > self.client.budget.model_bytes_max
-                    || !self.client.traffic.has_room_for(artifact.bytes) => {}
-            Effect::Prefetch { artifact } => {
-                let Client { transport, blobs, host, transparency_log: log, .. } = self.client;
-                let (transport, blobs, host, log) =
-                    (transport.clone(), blobs.clone(), host.clone(), log.clone());
-                self.prefetch.forget_ended();
-                self.prefetch.begin(artifact.digest, prefetch(transport, blobs, host, log, artifact));
-            }
+            Effect::Prefetch { artifact } => self.prefetch(artifact),
             Effect::FinishEarly { request_id } => {
                 if let Some((_, asked)) = self.asked.as_ref().filter(|(training, _)| *training == request_id)
                 {
@@ -135,11 +125,25 @@ impl Runner<'_> {
 
     fn declining(&self, assignment: &Assignment) -> Declining {
         Declining {
-            task_id: assignment.task_id,
-            round_number: assignment.round_number,
+            assignment: assignment.clone(),
             memories: self.client.work.memories().clone(),
             log: self.client.transparency_log.clone(),
         }
+    }
+
+    /// Fetches offered weights in the background, if there is room for them.
+    fn prefetch(&mut self, artifact: Artifact) {
+        let Client { transport, blobs, host, transparency_log: log, traffic, budget, .. } = self.client;
+        if !traffic.may_prefetch(artifact, budget) {
+            return;
+        }
+        self.prefetch.forget_ended(|handle| handle.now_or_never().is_some());
+        self.prefetch.begin(artifact.digest, || {
+            let (transport, blobs, host, log) = (transport.clone(), blobs.clone(), host.clone(), log.clone());
+            let (task, handle) = prefetch(transport, blobs, host, log, artifact).remote_handle();
+            tokio::spawn(task);
+            handle
+        });
     }
 
     /// Fetches a blob. A plan is screened before anything else is fetched.
@@ -254,20 +258,6 @@ impl Runner<'_> {
                 Err(error) => work_failed(WorkError::new(AbortReason::TrainingFailed, error)),
             }
         });
-    }
-}
-
-/// The interval, in milliseconds, over which clients spread their next check-ins after the day's limit was used up.
-/// Otherwise they would all check in at midnight UTC.
-const NEW_DAY_MILLISECONDS: u64 = 30 * 60 * 1000;
-
-/// Returns the answer with which a coordinator would make the client check in at the start of the next day.
-fn wait_for(until: Timestamp, now: Timestamp) -> CheckInResponse {
-    let retry_after_milliseconds_min = until.milliseconds_since(now);
-    CheckInResponse::Wait {
-        retry_after_milliseconds_min,
-        retry_after_milliseconds_max: retry_after_milliseconds_min + NEW_DAY_MILLISECONDS,
-        offered: None,
     }
 }
 

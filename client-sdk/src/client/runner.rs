@@ -1,21 +1,16 @@
 use std::{
-    sync::{Arc, Mutex, atomic::AtomicBool},
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
     time::Duration,
 };
 
-use folkmoot_protocol::Timestamp;
-use folkmoot_session::{Event, RequestId, Session, State, StopCause};
-use folkmoot_work::event_of;
-use futures::future::BoxFuture;
+use folkmoot_protocol::{Timestamp, Work};
+use folkmoot_session::{Answer, Event, RequestId, Session, State, StopCause};
+use folkmoot_work::{Pause, Phase, Prefetch, event_of, note_before, note_of, note_of_step};
+use futures::future::{BoxFuture, RemoteHandle};
 use rand_chacha::ChaCha20Rng;
 use tokio::time::{sleep, timeout};
 
-use super::{
-    Client, ClientError, ClientEvent, is_done,
-    pauses::{Pause, Pauses, Phase},
-    prefetch::Prefetch,
-    tasks::Tasks,
-};
+use super::{Client, ClientError, ClientEvent, is_done, pauses::Pauses, tasks::Tasks};
 use crate::training::FinishedWork;
 
 /// The maximum time, in seconds, for which a stopping client waits for the coordinator to answer its last messages.
@@ -36,7 +31,7 @@ pub(super) struct Runner<'a> {
     pub(super) session: Session,
     rng: ChaCha20Rng,
     pub(super) tasks: Tasks,
-    pub(super) prefetch: Prefetch,
+    pub(super) prefetch: Prefetch<RemoteHandle<()>>,
     pauses: &'a mut Pauses,
     pub(super) alarm: Option<Timestamp>,
     /// The last training that was started, and the flag that asks it to end early.
@@ -130,19 +125,32 @@ impl<'a> Runner<'a> {
         let is_over = is_done(&before) && is_last && matches!(event, Event::Answered { .. });
         let event = if is_over { Event::StopRequested } else { event };
         tracing::debug!(state = before.name(), event = event.name(), "step");
-        self.note_event(&event);
+        if let Some(note) = note_of(&event, &before, self.finished_by(&event)) {
+            self.client.transparency_log.write(note);
+        }
         let (session, effects) = self.session.clone().step(event, self.client.host.now(), &mut self.rng)?;
         self.session = session;
-        self.note_step(&before);
+        if let Some(note) = note_of_step(&before, self.session.state()) {
+            self.client.transparency_log.write(note);
+        }
         if let Some(event) = event_of(&before, self.session.state(), &self.detail) {
             self.accepted_rounds += u64::from(matches!(event, ClientEvent::Accepted { .. }));
             (self.client.on_event)(event);
         }
         for effect in effects {
-            self.note_effect(&effect);
+            if let Some(note) = note_before(&effect, self.session.state()) {
+                self.client.transparency_log.write(note);
+            }
             self.perform(effect).await?;
         }
         Ok(())
+    }
+
+    /// Returns the kind and the number of examples of the work that this event ends.
+    fn finished_by(&self, event: &Event) -> Option<(Work, u64)> {
+        let Event::Answered { answer: Answer::Trained, .. } = event else { return None };
+        let finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
+        finished.as_ref().map(|finished| (finished.plan.work, finished.outcome.metrics.example_count))
     }
 }
 

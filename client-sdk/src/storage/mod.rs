@@ -18,6 +18,7 @@
 
 mod atomic;
 mod blob_cache;
+mod day_file;
 mod error;
 mod memory_store;
 mod private_folder;
@@ -26,6 +27,7 @@ mod work_store;
 
 pub(crate) use atomic::{read_if_present, write_private};
 pub(crate) use blob_cache::BlobCache;
+pub(crate) use day_file::DayFile;
 pub use error::StorageError;
 pub(crate) use memory_store::MemoryStore;
 pub use private_folder::{PrivateFolder, private_folder};

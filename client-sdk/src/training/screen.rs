@@ -2,11 +2,7 @@ use folkmoot_protocol::{Timestamp, messages::Assignment};
 use folkmoot_work::Consent;
 
 use super::{WorkError, inputs::load_plan};
-use crate::{
-    Budget, DeviceConditions,
-    storage::BlobCache,
-    traffic::{Traffic, bytes_needed},
-};
+use crate::{Budget, DeviceConditions, storage::BlobCache, traffic::Traffic};
 
 /// Decides whether the device takes part, once the assignment's plan has arrived.
 pub(crate) struct Screening<'a> {
@@ -30,6 +26,6 @@ pub(crate) fn screen(
     let plan = load_plan(assignment, device.blobs, now)?;
     device.budget.allows(assignment, &plan)?;
     let takes_part = device.consent.is_given(assignment, &plan, device.conditions)
-        && device.traffic.allows(bytes_needed(assignment, &plan, device.blobs));
+        && device.traffic.allows(assignment, &plan, device.blobs);
     if takes_part { Ok(()) } else { Err(WorkError::declined()) }
 }

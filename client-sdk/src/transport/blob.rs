@@ -2,6 +2,7 @@ use std::{io, time::Duration};
 
 use bytes::Bytes;
 use folkmoot_protocol::{BlobDigest, messages::Artifact};
+use folkmoot_work::Way;
 use reqwest::{Method, Response, StatusCode};
 use tokio::time::timeout;
 
@@ -10,7 +11,6 @@ use super::{
     request::{CONTROL_SECONDS_MAX, Payload, Unsigned},
     response::not_understood,
 };
-use crate::traffic::Way;
 
 impl Transport {
     /// Fetches a blob into memory and verifies it.

@@ -1,13 +1,14 @@
 use std::{fmt, io, path::PathBuf, sync::Arc};
 
 use bytes::{Bytes, BytesMut};
+use folkmoot_work::Way;
 use futures::stream;
 use tokio::{
     fs::File,
     io::{AsyncReadExt, AsyncSeekExt},
 };
 
-use crate::traffic::{Traffic, Way};
+use crate::traffic::Traffic;
 
 /// The number of bytes that are read from a file and sent at a time.
 const PIECE_BYTES: usize = 64 * 1024;

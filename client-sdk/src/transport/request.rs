@@ -2,6 +2,7 @@ use std::{fmt::Write, io, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use folkmoot_protocol::{ClientId, ErrorCode, PROTOCOL_VERSION, UpdateDigest, headers, signing::SignedParts};
+use folkmoot_work::Way;
 use reqwest::{
     Method, RequestBuilder, Response,
     header::{CONTENT_LENGTH, CONTENT_TYPE, RANGE},
@@ -9,7 +10,7 @@ use reqwest::{
 use serde::Serialize;
 
 use super::{Transport, TransportError, UpdateSource, response};
-use crate::traffic::{Traffic, Way};
+use crate::traffic::Traffic;
 
 /// Seconds within which a control message must be answered.
 pub(super) const CONTROL_SECONDS_MAX: u64 = 30;

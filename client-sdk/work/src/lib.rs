@@ -3,13 +3,23 @@
 mod budget;
 mod care;
 mod consent;
+mod day;
 mod event;
+mod log;
+mod pauses;
+mod prefetch;
 #[cfg(any(test, feature = "samples"))]
 pub mod samples;
+mod traffic;
 mod work_error;
 
 pub use budget::{Budget, OverBudget};
-pub use care::{DeviceConditions, DevicePolicy, PauseReason, PlanRules, Thermal};
+pub use care::{Care, Counting, DeviceConditions, DevicePolicy, PauseReason, Thermal, TimeToStore};
 pub use consent::{Ask, Consent};
+pub use day::{DAY_MILLISECONDS, DayCount, DayTime, tomorrow, until_tomorrow, wait_for_day};
 pub use event::{ClientEvent, event_of};
+pub use log::{Log, LogAction, LogEntry, Note, note_before, note_of, note_of_step};
+pub use pauses::{Pause, Pauses, Phase};
+pub use prefetch::{Prefetch, may_prefetch};
+pub use traffic::{BYTES_PER_SECOND_MIN, DayBytes, Throttle, TrafficLimits, Way, bytes_needed};
 pub use work_error::WorkError;

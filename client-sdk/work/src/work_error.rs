@@ -23,6 +23,12 @@ impl WorkError {
     pub fn declined() -> Self {
         Self::new(AbortReason::Declined, "")
     }
+
+    /// Returns whether the client declined the assignment. It then also forgets what it keeps of the task's earlier
+    /// rounds, because that was computed from the same examples.
+    pub fn is_declined(&self) -> bool {
+        self.reason == AbortReason::Declined
+    }
 }
 
 impl From<OverBudget> for WorkError {

@@ -15,10 +15,11 @@ use folkmoot_protocol::{
     BlobDigest, LocalOptimizer, Loss, Plan, Timestamp, TrainingPlan, Work,
     messages::{Artifact, Assignment},
 };
-use folkmoot_work::{Consent, samples};
+use folkmoot_work::{Care, Consent, samples};
 
 use crate::{
-    Budget, Device, DeviceCare, DevicePolicy, Devices, Host, ModelStore,
+    Budget, Device, DeviceCare, Devices, Host, ModelStore,
+    care::TimeFiles,
     storage::{BlobCache, WorkStore},
     training::{FinishedWork, LocalWork, SystemChance, WorkNews, checkpoint::StoredTraining, work},
 };
@@ -70,7 +71,7 @@ impl Scene {
             assignment: Assignment { plan: document, model: onnx, weights, ..samples::assignment() },
             examples: examples(example_count),
             consent: Consent::default(),
-            care: DeviceCare::new(DevicePolicy::default(), None, None),
+            care: DeviceCare::new(Care::default(), TimeFiles::nowhere(), host.clone()),
             models: ModelStore::open(directory.path().join("newest_model.json"), blobs.clone(), host.clone())
                 .unwrap(),
             blobs,

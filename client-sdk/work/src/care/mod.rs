@@ -3,7 +3,8 @@
 mod conditions;
 mod plan_rules;
 mod policy;
+mod state;
 
 pub use conditions::{DeviceConditions, Thermal};
-pub use plan_rules::PlanRules;
 pub use policy::{DevicePolicy, PauseReason};
+pub use state::{Care, Counting, TimeToStore};

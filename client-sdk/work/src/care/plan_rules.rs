@@ -6,7 +6,7 @@ use super::{DeviceConditions, conditions::PREFIX};
 
 /// The device rules of the current plan. They must hold until the work is done.
 #[derive(Clone, Debug, Default)]
-pub struct PlanRules {
+pub(super) struct PlanRules {
     assignment: Option<AssignmentId>,
     rules: Vec<DeviceRule>,
 }

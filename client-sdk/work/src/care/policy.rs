@@ -78,6 +78,17 @@ impl fmt::Display for PauseReason {
 }
 
 impl DevicePolicy {
+    /// Checks the range of the battery level.
+    ///
+    /// # Errors
+    /// A message for the app's developer.
+    pub fn validate(&self) -> Result<(), String> {
+        if self.battery_percent_min > 100 {
+            return Err("battery_percent_min is above 100; set it to 100 or less".to_owned());
+        }
+        Ok(())
+    }
+
     /// Returns why these conditions forbid training, or `None`. Conditions are checked in the order of the fields.
     pub fn reason_to_pause(&self, now: &DeviceConditions) -> Option<PauseReason> {
         let requirements = [

@@ -1,16 +1,18 @@
+//! Pauses the training thread while the device must not train.
+
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
 use folkmoot_protocol::{AssignmentId, DeviceRule, Timestamp};
-use folkmoot_work::{DeviceConditions, DevicePolicy, PauseReason, PlanRules};
+use folkmoot_work::{Care, DeviceConditions, PauseReason, TimeToStore};
 use tokio::sync::watch;
 
-use super::DayTime;
+use crate::{Host, storage::DayFile};
 
 /// The interval at which a paused thread checks whether it may continue.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -22,70 +24,70 @@ pub struct DeviceCare(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    policy: DevicePolicy,
-    time: Option<DayTime>,
-    /// The training time without charging. It is part of the total time.
-    battery_time: Option<DayTime>,
     now: watch::Sender<Now>,
+    /// Locked while a count changes and is stored, so that an older count never replaces a newer one.
+    files: Mutex<TimeFiles>,
+    host: Host,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Now {
-    conditions: DeviceConditions,
-    apps_reason: Option<String>,
-    plan_rules: PlanRules,
-    is_time_over: bool,
+    care: Care,
     /// The number of threads paused in [`DeviceCare::rest`].
     resting: u32,
 }
 
+/// The files of the day's training time.
+#[derive(Debug)]
+pub(crate) struct TimeFiles {
+    /// The training time of the day.
+    pub time: DayFile,
+    /// The part of it without charging.
+    pub battery_time: DayFile,
+}
+
+impl TimeFiles {
+    #[cfg(test)]
+    pub fn nowhere() -> Self {
+        Self { time: DayFile::nowhere(), battery_time: DayFile::nowhere() }
+    }
+
+    fn write(&self, to_store: TimeToStore) {
+        self.time.write(to_store.time);
+        self.battery_time.write(to_store.battery_time);
+    }
+}
+
 impl DeviceCare {
-    pub(crate) fn new(policy: DevicePolicy, time: Option<DayTime>, battery_time: Option<DayTime>) -> Self {
-        let is_time_over = time.as_ref().is_some_and(DayTime::is_over);
-        let now = watch::channel(Now { is_time_over, ..Now::default() }).0;
-        Self(Arc::new(Shared { policy, time, battery_time, now }))
+    pub(crate) fn new(care: Care, files: TimeFiles, host: Host) -> Self {
+        let now = watch::channel(Now { care, resting: 0 }).0;
+        Self(Arc::new(Shared { now, files: Mutex::new(files), host }))
     }
 
     /// Sets the device's current conditions. Call it at any time and as often as you like. A running training pauses
     /// within 250 ms, and later continues at the same step.
     pub fn set_conditions(&self, conditions: DeviceConditions) {
-        self.0.now.send_if_modified(|now| {
-            let is_new = now.conditions != conditions;
-            now.conditions = conditions;
-            is_new
-        });
+        self.0.now.send_if_modified(|now| now.care.set_conditions(conditions));
     }
 
     /// Pauses training for a reason of the app's own. `None` ends that pause.
     pub fn set_paused(&self, reason: Option<String>) {
-        self.0.now.send_modify(|now| now.apps_reason = reason);
+        self.0.now.send_modify(|now| now.care.set_paused(reason));
     }
 
     /// Returns the conditions that were last set.
     pub fn conditions(&self) -> DeviceConditions {
-        self.0.now.borrow().conditions
+        self.0.now.borrow().care.conditions()
     }
 
     /// Returns the maximum duration of a pause. After a longer pause, the client gives up the assignment.
     pub(crate) fn give_up_after(&self) -> Duration {
-        Duration::from_secs(self.0.policy.give_up_after_seconds.into())
+        self.0.now.borrow().care.give_up_after()
     }
 
     /// Returns why the client does not train now, or `None` if it may.
     pub fn reason_to_pause(&self) -> Option<PauseReason> {
-        self.reason(&self.0.now.borrow())
-    }
-
-    fn reason(&self, now: &Now) -> Option<PauseReason> {
-        let apps = now.apps_reason.clone().map(PauseReason::App);
-        apps.or_else(|| self.0.policy.reason_to_pause(&now.conditions))
-            .or_else(|| (!now.plan_rules.hold(&now.conditions)).then_some(PauseReason::Plan))
-            .or_else(|| now.is_time_over.then_some(PauseReason::TrainingTime))
-            .or_else(|| self.is_battery_time_over(now).then_some(PauseReason::BatteryTime))
-    }
-
-    fn is_battery_time_over(&self, now: &Now) -> bool {
-        now.conditions.is_charging != Some(true) && self.0.battery_time.as_ref().is_some_and(DayTime::is_over)
+        self.0.now.borrow().care.reason_to_pause(|| self.0.host.now())
     }
 
     pub(crate) fn reasons(&self) -> PauseReasons {
@@ -94,7 +96,7 @@ impl DeviceCare {
 
     /// Applies a plan's device rules until the returned guard is dropped.
     pub(crate) fn keep_to(&self, assignment: AssignmentId, rules: &[DeviceRule]) -> Kept<'_> {
-        self.0.now.send_modify(|now| now.plan_rules = PlanRules::of(assignment, rules));
+        self.0.now.send_modify(|now| now.care.keep_to(assignment, rules));
         Kept { care: self, assignment }
     }
 
@@ -126,42 +128,43 @@ impl DeviceCare {
 
     /// Runs a piece of training and counts its time by `stopwatch`.
     pub(crate) fn counted<T>(&self, stopwatch: impl Fn() -> Duration, train: impl FnOnce() -> T) -> T {
-        let is_charging = self.conditions().is_charging == Some(true);
-        let battery_time = self.0.battery_time.as_ref().filter(|_| !is_charging);
-        if self.0.time.is_none() && battery_time.is_none() {
-            return train();
-        }
+        let counting = self.0.now.borrow().care.counting();
+        let Some(counting) = counting else { return train() };
         let begun = stopwatch();
         let trained = train();
         let passed = stopwatch().saturating_sub(begun);
-        if let Some(time) = &self.0.time {
-            time.add(passed);
-            self.0.now.send_if_modified(|now| {
-                let was_over = std::mem::replace(&mut now.is_time_over, time.is_over());
-                was_over != now.is_time_over
-            });
-        }
-        if let Some(time) = battery_time {
-            time.add(passed);
-            self.0.now.send_if_modified(|_| time.is_over());
-        }
+        let (files, at) = (self.0.files.lock().unwrap_or_else(PoisonError::into_inner), self.0.host.now());
+        let mut to_store = TimeToStore::default();
+        self.0.now.send_if_modified(|now| {
+            let (counted, may_have_changed) = now.care.count(counting, passed, at);
+            to_store = counted;
+            may_have_changed
+        });
+        files.write(to_store);
         trained
     }
 
     /// Returns the time at which to ask for an assignment again, if the day's training time is used up.
     pub(crate) fn spent_until(&self) -> Option<Timestamp> {
-        let time = self.0.time.as_ref()?;
-        let is_over = time.is_over();
-        // The limit is reset when a new day begins.
-        self.0.now.send_if_modified(|now| std::mem::replace(&mut now.is_time_over, is_over) != is_over);
-        is_over.then(|| time.day().tomorrow())
+        let at = self.0.host.now();
+        let mut until = None;
+        self.0.now.send_if_modified(|now| {
+            let (spent_until, has_changed) = now.care.spent_until(at);
+            until = spent_until;
+            has_changed
+        });
+        until
     }
 
     /// Stores the counted time.
     pub(crate) fn save(&self) {
-        for time in self.0.time.iter().chain(&self.0.battery_time) {
-            time.day().save();
-        }
+        let (files, at) = (self.0.files.lock().unwrap_or_else(PoisonError::into_inner), self.0.host.now());
+        let mut to_store = TimeToStore::default();
+        self.0.now.send_if_modified(|now| {
+            to_store = now.care.save(at);
+            false
+        });
+        files.write(to_store);
     }
 }
 
@@ -173,14 +176,7 @@ pub(crate) struct Kept<'a> {
 
 impl Drop for Kept<'_> {
     fn drop(&mut self) {
-        self.care.0.now.send_if_modified(|now| {
-            // The next assignment may have replaced the rules before this guard was dropped.
-            let are_ours = now.plan_rules.are_of(self.assignment);
-            if are_ours {
-                now.plan_rules = PlanRules::default();
-            }
-            are_ours
-        });
+        self.care.0.now.send_if_modified(|now| now.care.release(self.assignment));
     }
 }
 
@@ -195,7 +191,7 @@ impl PauseReasons {
     /// Returns the current reason.
     pub fn now(&mut self) -> Option<PauseReason> {
         let now = self.changes.borrow_and_update();
-        self.care.reason(&now)
+        now.care.reason_to_pause(|| self.care.0.host.now())
     }
 
     /// Returns whether the training thread has noticed a pause and is waiting.
@@ -213,7 +209,7 @@ impl PauseReasons {
     /// Waits for the next change. If there is a limit on training without charging, the start of a new day is a change
     /// too.
     pub async fn changed(&mut self) {
-        let day = self.care.0.battery_time.as_ref().map(|time| time.day().until_tomorrow());
+        let day = self.care.0.now.borrow().care.until_change(|| self.care.0.host.now());
         let next_day = async {
             match day {
                 Some(rest) => tokio::time::sleep(rest).await,
