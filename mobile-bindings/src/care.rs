@@ -63,6 +63,14 @@ pub struct DevicePolicy {
     pub give_up_after_seconds: Option<u32>,
 }
 
+/// Returns why a device with this policy does not train under these conditions: `charging`, `unmetered`, `idle`, `battery`
+/// or `thermal`. Nothing if it may train. A running client decides the same way, with the plan's rules in addition.
+#[uniffi::export]
+pub fn reason_to_pause(policy: DevicePolicy, conditions: DeviceConditions) -> Option<String> {
+    let reason = client::DevicePolicy::from(policy).reason_to_pause(&conditions.into());
+    reason.map(|reason| reason.to_string())
+}
+
 /// The protection of one client's update by noise, from the weakest level to the strongest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
 pub enum ProtectionLevel {

@@ -18,7 +18,7 @@ mod runtime;
 mod trainer;
 
 pub use buffer::FloatBuffer;
-pub use care::{DeviceConditions, DevicePolicy, Limits, LogEntry, SecretStorage, Thermal};
+pub use care::{DeviceConditions, DevicePolicy, Limits, LogEntry, SecretStorage, Thermal, reason_to_pause};
 pub use consent::{AssignmentOffer, ConsentCallback};
 pub use error::{CallbackError, FolkmootError};
 pub use error_code::{Disposition, ErrorCodeInfo, error_codes};

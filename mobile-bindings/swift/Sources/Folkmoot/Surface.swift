@@ -43,6 +43,13 @@ extension DevicePolicy {
         requiresIdle: true,
         giveUpAfterSeconds: 3_600
     )
+
+    /// Returns why the device does not train under these conditions: `charging`, `unmetered`, `idle`, `battery` or
+    /// `thermal`. Nil if it may train. A requirement fails if its condition is unknown. An unknown battery level or
+    /// thermal state prevents nothing.
+    public func reasonToPause(_ conditions: DeviceConditions) -> String? {
+        FolkmootNative.reasonToPause(policy: self, conditions: conditions)
+    }
 }
 
 /// The library's types whose names this module uses for its own.

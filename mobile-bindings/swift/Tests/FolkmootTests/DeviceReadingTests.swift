@@ -50,6 +50,22 @@ final class DeviceReadingTests: XCTestCase {
     }
 }
 
+final class DevicePolicyTests: XCTestCase {
+    func testEachRequirementPausesByItsName() {
+        let good = DeviceConditions(isCharging: true, isUnmetered: true, isIdle: true, batteryPercent: 80)
+        XCTAssertNil(DevicePolicy.overnight.reasonToPause(good))
+        XCTAssertEqual(DevicePolicy.overnight.reasonToPause(DeviceConditions()), "charging")
+        let metered = DeviceConditions(isCharging: true, isUnmetered: false, isIdle: true)
+        XCTAssertEqual(DevicePolicy.overnight.reasonToPause(metered), "unmetered")
+        let inUse = DeviceConditions(isCharging: true, isUnmetered: true, isIdle: false)
+        XCTAssertEqual(DevicePolicy.overnight.reasonToPause(inUse), "idle")
+        let low = DeviceConditions(isCharging: false, batteryPercent: 19)
+        XCTAssertEqual(DevicePolicy.standard.reasonToPause(low), "battery")
+        XCTAssertEqual(DevicePolicy.standard.reasonToPause(DeviceConditions(thermal: .serious)), "thermal")
+        XCTAssertNil(DevicePolicy.standard.reasonToPause(DeviceConditions()))
+    }
+}
+
 final class PauseReasonsTests: XCTestCase {
     func testAClientRestsUntilNoReasonIsLeft() {
         var reasons = PauseReasons()

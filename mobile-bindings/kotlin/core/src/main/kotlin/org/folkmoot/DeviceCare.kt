@@ -5,6 +5,7 @@ import org.folkmoot.bindings.DevicePolicy as NativePolicy
 import org.folkmoot.bindings.Limits as NativeLimits
 import org.folkmoot.bindings.ProtectionLevel as NativeLevel
 import org.folkmoot.bindings.Thermal as NativeThermal
+import org.folkmoot.bindings.reasonToPause as nativeReasonToPause
 
 /** The thermal state of a device. */
 enum class Thermal { NOMINAL, FAIR, SERIOUS, CRITICAL }
@@ -39,19 +40,12 @@ data class DevicePolicy(
     }
 
     /**
-     * Returns the condition that prevents training: `charging`, `unmetered`, `idle`, `battery` or `thermal`. Null if
-     * there is none.
+     * Returns why the device does not train under these conditions: `charging`, `unmetered`, `idle`, `battery` or
+     * `thermal`. Null if it may train.
      *
      * A requirement fails if its condition is unknown. An unknown battery level or thermal state prevents nothing.
      */
-    fun hindrance(now: DeviceConditions): String? = when {
-        requiresCharging && now.isCharging != true -> "charging"
-        requiresUnmetered && now.isUnmetered != true -> "unmetered"
-        requiresIdle && now.isIdle != true -> "idle"
-        now.isCharging != true && now.batteryPercent?.let { it < batteryPercentMin } == true -> "battery"
-        now.thermal?.let { it > thermalMax } == true -> "thermal"
-        else -> null
-    }
+    fun reasonToPause(now: DeviceConditions): String? = nativeReasonToPause(native(), now.native())
 }
 
 /** The protection of one client's update by noise, from the weakest level to the strongest. */

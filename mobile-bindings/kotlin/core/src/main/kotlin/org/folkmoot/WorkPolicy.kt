@@ -42,7 +42,7 @@ class WorkPolicy(
         }
 
     private suspend fun whileAllowed(conditions: Flow<DeviceConditions>, run: suspend () -> Unit): WorkOutcome {
-        if (device.hindrance(conditions.first()) != null) return WorkOutcome.RETRY
+        if (device.reasonToPause(conditions.first()) != null) return WorkOutcome.RETRY
         return coroutineScope {
             var ended = WorkOutcome.RETRY
             val running = launch {
@@ -50,7 +50,7 @@ class WorkPolicy(
                 ended = WorkOutcome.SUCCESS
             }
             val watching = launch {
-                conditions.first { device.hindrance(it) != null }
+                conditions.first { device.reasonToPause(it) != null }
                 running.cancel()
             }
             running.join()

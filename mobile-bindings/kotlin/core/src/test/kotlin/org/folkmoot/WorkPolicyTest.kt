@@ -23,17 +23,17 @@ class WorkPolicyTest {
     private val strict = DevicePolicy(requiresCharging = true, requiresUnmetered = true, requiresIdle = true)
 
     @Test
-    fun `each requirement hinders by its name`() {
-        assertNull(strict.hindrance(good))
-        assertEquals("charging", strict.hindrance(good.copy(isCharging = false)))
-        assertEquals("unmetered", strict.hindrance(good.copy(isUnmetered = null)))
-        assertEquals("idle", strict.hindrance(good.copy(isIdle = false)))
-        assertEquals("thermal", strict.hindrance(good.copy(thermal = Thermal.SERIOUS)))
+    fun `each requirement pauses by its name`() {
+        assertNull(strict.reasonToPause(good))
+        assertEquals("charging", strict.reasonToPause(good.copy(isCharging = false)))
+        assertEquals("unmetered", strict.reasonToPause(good.copy(isUnmetered = null)))
+        assertEquals("idle", strict.reasonToPause(good.copy(isIdle = false)))
+        assertEquals("thermal", strict.reasonToPause(good.copy(thermal = Thermal.SERIOUS)))
         val plain = DevicePolicy()
-        assertEquals("battery", plain.hindrance(DeviceConditions(isCharging = false, batteryPercent = 19)))
-        assertNull(plain.hindrance(DeviceConditions(isCharging = true, batteryPercent = 1)))
-        assertNull(plain.hindrance(DeviceConditions()))
-        assertNull(plain.hindrance(good.copy(thermal = Thermal.FAIR)))
+        assertEquals("battery", plain.reasonToPause(DeviceConditions(isCharging = false, batteryPercent = 19)))
+        assertNull(plain.reasonToPause(DeviceConditions(isCharging = true, batteryPercent = 1)))
+        assertNull(plain.reasonToPause(DeviceConditions()))
+        assertNull(plain.reasonToPause(good.copy(thermal = Thermal.FAIR)))
     }
 
     @Test
