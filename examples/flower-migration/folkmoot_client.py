@@ -13,7 +13,7 @@ from folkmoot.flower import FlowerTrainer
 number, coordinator, certificate, token = sys.argv[1:]
 trainer = FlowerTrainer(TumourClient(int(number)), config={"local_steps": 20})
 with folkmoot.Client(
-    coordinator, state=f"flower-{number}", token=token, certificate=certificate, trainer=trainer
+    coordinator, state_directory=f"flower-{number}", enrolment_token=token, certificate=certificate, trainer=trainer
 ) as client:
     client.on("round", lambda event: print(f"round {event.round_number}", flush=True))
     client.run(rounds=10)

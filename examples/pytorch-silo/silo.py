@@ -93,8 +93,8 @@ def main():
     held_out = np.arange(len(x)) % HELD_OUT == 0
     with folkmoot.Client(
         arguments.coordinator,
-        state=f"silo-{arguments.number}",
-        token=arguments.token,
+        state_directory=f"silo-{arguments.number}",
+        enrolment_token=arguments.token,
         certificate=arguments.ca,
         trainer=PictureTrainer(x[~held_out], y[~held_out]),
     ) as client:

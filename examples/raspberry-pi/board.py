@@ -27,8 +27,8 @@ def main():
         signal.signal(number, lambda *_: stopped.set())
     with folkmoot.Client(
         os.environ["FOLKMOOT_URL"],
-        state=os.path.join(os.environ.get("STATE_DIRECTORY", "."), "client"),
-        token=os.environ.get("FOLKMOOT_TOKEN"),
+        state_directory=os.path.join(os.environ.get("STATE_DIRECTORY", "."), "client"),
+        enrolment_token=os.environ.get("FOLKMOOT_TOKEN"),
         certificate=os.environ["FOLKMOOT_CA"],
         attributes={"board": os.uname().machine},
         device="cpu",

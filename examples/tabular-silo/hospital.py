@@ -41,7 +41,9 @@ def main():
     x, y = patients(arguments.number)
     held_out = np.arange(len(x)) % HELD_OUT == 0
     state = Path(f"hospital-{arguments.number}")
-    with folkmoot.Client(arguments.coordinator, state=state, token=arguments.token, certificate=arguments.ca) as client:
+    with folkmoot.Client(
+        arguments.coordinator, state_directory=state, enrolment_token=arguments.token, certificate=arguments.ca
+    ) as client:
         client.examples.add(x[~held_out], y[~held_out], labels="classes")
         client.on("round", lambda event: print(f"round {event.round_number}", flush=True))
         client.run(rounds=ROUNDS)

@@ -60,7 +60,7 @@ impl Folkmoot {
         let has_trainer = trainer.is_some();
         let mut builder = with_callbacks(options.builder(), listener, consent, trainer);
         if let Some(secrets) = secrets {
-            builder = builder.secret_storage(Arc::new(ForeignSecrets(secrets)));
+            builder = builder.secrets(Arc::new(ForeignSecrets(secrets)));
         }
         let client = builder.build()?;
         Ok(Arc::new(Self {
@@ -203,7 +203,7 @@ fn with_callbacks(
         });
     }
     if let Some(consent) = consent {
-        builder = builder.consent(ask(consent));
+        builder = builder.ask_before(ask(consent));
     }
     match trainer {
         Some(trainer) => builder.trainer(Arc::new(ForeignTrainer(trainer))),

@@ -45,7 +45,7 @@ pub struct ConnectOptions {
     pub enrolment_token: Option<String>,
     /// The only certificates (PEM) to trust for the coordinator. Default: the system's certificates.
     #[uniffi(default = None)]
-    pub certificate_pem: Option<Vec<u8>>,
+    pub certificate: Option<Vec<u8>>,
     /// Attributes that the coordinator uses to decide eligibility.
     #[uniffi(default)]
     pub attributes: HashMap<String, String>,
@@ -83,8 +83,8 @@ impl ConnectOptions {
         if let Some(token) = self.enrolment_token {
             builder = builder.enrolment_token(token);
         }
-        if let Some(pem) = self.certificate_pem {
-            builder = builder.certificate_pem(pem);
+        if let Some(pem) = self.certificate {
+            builder = builder.certificate(pem);
         }
         if let Some(seconds) = self.wait_seconds {
             builder = builder.wait_seconds(seconds);
@@ -93,7 +93,7 @@ impl ConnectOptions {
             builder = builder.blob_cache_bytes_max(bytes);
         }
         if let Some(policy) = self.policy {
-            builder = builder.device_policy(policy.into());
+            builder = builder.policy(policy.into());
         }
         let limits = self.limits.unwrap_or_default();
         builder = builder.budget(limits.budget());

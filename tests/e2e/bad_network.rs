@@ -39,7 +39,7 @@ async fn a_large_model_comes_and_its_update_goes_over_a_bad_network() {
         Examples::new(vec![0.5; 64], vec![64], Labels::Classes(vec![3])).expect("it is one example");
     let certificate = std::fs::read(deployment.certificate_path()).expect("it was written");
     let mut client = Client::builder(format!("https://127.0.0.1:{}", network.port))
-        .certificate_pem(certificate)
+        .certificate(certificate)
         .enrolment_token(&deployment.task.token)
         .state_directory(state.path())
         .examples(examples)

@@ -23,7 +23,7 @@ fn client(deployment: &Deployment, budget: Budget) -> (Client, TempDir, Arc<Noti
     let declined = Arc::new(Notify::new());
     let heard = Arc::clone(&declined);
     let client = Client::builder(deployment.url())
-        .certificate_pem(certificate)
+        .certificate(certificate)
         .enrolment_token(&deployment.task.token)
         .state_directory(folder.path())
         .examples(examples.expect("four examples of two features"))

@@ -53,7 +53,7 @@ async fn real_clients_train_over_postgresql() {
     for number in 0..CLIENTS {
         let share: Vec<usize> = (0..examples.len()).skip(number).step_by(CLIENTS).collect();
         let mut client = Client::builder(host.url())
-            .certificate_pem(pem.clone())
+            .certificate(pem.clone())
             .enrolment_token(&token)
             .state_directory(folder.path().join(format!("client-{number}")))
             .examples(examples.subset(&share).unwrap())

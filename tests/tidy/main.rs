@@ -3,7 +3,7 @@
 //! `cargo test -p folkmoot-tidy` reads every file of the repository and checks the rules that a
 //! machine can check: the direction of dependencies, import cycles between modules, impure code in
 //! pure packages, words that the glossary rejects, phrases that readers stumble over, the size of files, functions, folders and packages,
-//! repetitions, unfinished work, and the contents of the root folder.
+//! repetitions, unfinished work, names of settings that differ between languages, and the contents of the root folder.
 //!
 //! # How to add another rule
 //! Write `rules/<name>.rs` with `pub fn check(&Repository) -> Vec<Finding>` and a unit test that
@@ -45,6 +45,7 @@ rules!(
     registries,
     repetition,
     root_folder,
+    setting_names,
     size_ratchet,
     unfinished,
     walkthroughs,

@@ -78,13 +78,13 @@ impl ClientBuilder {
     }
 
     /// Trusts only these certificates (PEM). By default, the client trusts the system's certificates.
-    pub fn certificate_pem(mut self, pem: impl Into<Vec<u8>>) -> Self {
+    pub fn certificate(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.settings.certificate_pem = Some(pem.into());
         self
     }
 
     /// Shares the connections of other clients in this process; see [`build_http`]. The shared client has its own
-    /// trusted certificates, so [`ClientBuilder::certificate_pem`] has no effect.
+    /// trusted certificates, so [`ClientBuilder::certificate`] has no effect.
     pub fn http(mut self, http: reqwest::Client) -> Self {
         self.http = Some(http);
         self
@@ -144,7 +144,7 @@ impl ClientBuilder {
     /// client restarts before the weights have arrived, it calls the function again. It does not call the function if
     /// the plan's device rules do not hold. The function runs on its own thread and should return at once. A long call
     /// would let the coordinator distinguish the app's refusal from a device rule that does not hold.
-    pub fn consent(mut self, ask: impl Fn(&Assignment, &Plan) -> bool + Send + Sync + 'static) -> Self {
+    pub fn ask_before(mut self, ask: impl Fn(&Assignment, &Plan) -> bool + Send + Sync + 'static) -> Self {
         self.consent = Some(Arc::new(ask));
         self
     }
@@ -196,13 +196,13 @@ impl ClientBuilder {
     }
 
     /// Keeps the client's key in this storage instead of a file in the state directory.
-    pub fn secret_storage(mut self, secrets: Arc<dyn SecretStorage>) -> Self {
+    pub fn secrets(mut self, secrets: Arc<dyn SecretStorage>) -> Self {
         self.secrets = Some(secrets);
         self
     }
 
     /// Trains only while the conditions reported through [`Client::care`] satisfy this policy.
-    pub fn device_policy(mut self, policy: DevicePolicy) -> Self {
+    pub fn policy(mut self, policy: DevicePolicy) -> Self {
         self.policy = policy;
         self
     }

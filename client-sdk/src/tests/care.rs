@@ -132,7 +132,7 @@ async fn a_training_pauses_between_two_steps_and_goes_on_to_the_same_update() {
     let directory = tempfile::tempdir().unwrap();
     let builder = builder(&fake, directory.path()).await.host(host());
     let policy = DevicePolicy { requires_charging: true, ..patient() };
-    let (builder, mut events, step, mut gate) = gated(builder.device_policy(policy));
+    let (builder, mut events, step, mut gate) = gated(builder.policy(policy));
     let mut client = builder.build().unwrap();
     let care = client.care().clone();
     let run = tokio::spawn(async move { client.run_rounds(1, never()).await });
@@ -166,7 +166,7 @@ async fn a_pause_that_lasts_gives_the_assignment_up_and_asks_for_none() {
     let directory = tempfile::tempdir().unwrap();
     let builder = builder(&fake, directory.path()).await.host(Host::system().unwrap());
     let policy = DevicePolicy { give_up_after_seconds: 0, ..DevicePolicy::default() };
-    let (builder, mut events, step) = heard(builder.device_policy(policy));
+    let (builder, mut events, step) = heard(builder.policy(policy));
     let mut client = builder.build().unwrap();
     let care = client.care().clone();
     let run = tokio::spawn(async move { client.run(never()).await });
@@ -195,7 +195,7 @@ async fn a_plans_rules_about_the_device_hold_before_and_during_its_training() {
     let fake = Arc::new(fake);
     let directory = tempfile::tempdir().unwrap();
     let builder = builder(&fake, directory.path()).await.host(host());
-    let (builder, mut events, _, mut gate) = gated(builder.device_policy(patient()));
+    let (builder, mut events, _, mut gate) = gated(builder.policy(patient()));
     let mut client = builder.build().unwrap();
     let care = client.care().clone();
     care.set_conditions(UNPLUGGED);
@@ -241,7 +241,7 @@ async fn when_the_battery_has_done_its_time_a_charger_lets_the_training_go_on() 
     let fake = Arc::new(Fake::new(ENDLESS, Trouble::default()));
     let directory = tempfile::tempdir().unwrap();
     let builder = builder(&fake, directory.path()).await.host(Host::system().unwrap());
-    let (builder, mut events, step) = heard(builder.device_policy(patient()).battery_seconds_per_day(1));
+    let (builder, mut events, step) = heard(builder.policy(patient()).battery_seconds_per_day(1));
     let mut client = builder.build().unwrap();
     let care = client.care().clone();
     care.set_conditions(UNPLUGGED);

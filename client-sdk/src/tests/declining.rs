@@ -94,8 +94,8 @@ async fn no_attribute_another_one_and_an_app_that_refuses_or_fails_look_the_same
     let changes: [fn(ClientBuilder) -> ClientBuilder; 4] = [
         |builder| builder,
         |builder| builder.private_attributes([(NAME.to_owned(), VALUE.to_owned())].into()),
-        |builder| builder.private_attribute(NAME, "Bruges").consent(|_, _| false),
-        |builder| builder.private_attribute(NAME, "Bruges").consent(|_, _| panic!("it likes {VALUE}")),
+        |builder| builder.private_attribute(NAME, "Bruges").ask_before(|_, _| false),
+        |builder| builder.private_attribute(NAME, "Bruges").ask_before(|_, _| panic!("it likes {VALUE}")),
     ];
     for change in changes {
         let fake = Arc::new(fake("Bruges"));
@@ -114,7 +114,7 @@ async fn who_fulfils_the_rules_and_agrees_takes_part_and_says_no_more() {
     let directory = tempfile::tempdir().unwrap();
     let builder = builder(&fake, directory.path()).await.private_attribute(NAME, VALUE);
     let agrees =
-        builder.consent(|assignment, plan| assignment.round_number == 3 && plan.device_rules.len() == 2);
+        builder.ask_before(|assignment, plan| assignment.round_number == 3 && plan.device_rules.len() == 2);
     agrees.build().unwrap().run_rounds(1, never()).await.unwrap();
     assert!(fake.seen().is_accepted && fake.seen().aborts.is_empty());
     assert_silent(&fake.seen().requests, directory.path(), &[NAME, VALUE]);

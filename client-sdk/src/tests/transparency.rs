@@ -41,14 +41,14 @@ async fn a_key_in_the_apps_storage_is_in_no_file_and_goes_with_the_client() {
     let directory = tempfile::tempdir().unwrap();
     let locker = Arc::new(Locker::default());
     for _ in 0..2 {
-        let builder = builder(&fake, directory.path()).await.secret_storage(locker.clone());
+        let builder = builder(&fake, directory.path()).await.secrets(locker.clone());
         let mut client = builder.build().unwrap();
         client.run_rounds(1, never()).await.unwrap();
         assert_eq!(locker.load().unwrap().unwrap().len(), 32);
         assert!(!directory.path().join("client.key").exists());
         fake.next_assignment();
     }
-    let client = builder(&fake, directory.path()).await.secret_storage(locker.clone()).build().unwrap();
+    let client = builder(&fake, directory.path()).await.secrets(locker.clone()).build().unwrap();
     client.forget().unwrap();
     assert_eq!(locker.load().unwrap(), None);
 }

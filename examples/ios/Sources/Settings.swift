@@ -28,7 +28,7 @@ struct Settings: Equatable {
     func options() throws -> ClientOptions {
         var options = ClientOptions(
             coordinator: coordinator,
-            stateFolder: try ClientOptions.standardFolder(),
+            stateDirectory: try ClientOptions.standardFolder(),
             enrolmentToken: token.isEmpty ? nil : token,
             certificate: certificate.isEmpty ? nil : Data(certificate.utf8)
         )

@@ -90,7 +90,7 @@ def _view(given):
 
 def main():
     with tempfile.TemporaryDirectory() as state:
-        client = folkmoot.Client("https://127.0.0.1:1", state=state, token="none")
+        client = folkmoot.Client("https://127.0.0.1:1", state_directory=state, enrolment_token="none")
         library, row = client._native, np.zeros((1, 784), np.float32)
         measured = {
             "status_microseconds": median_microseconds(library.status, CALLS),

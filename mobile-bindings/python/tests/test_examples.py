@@ -140,7 +140,7 @@ def test_the_guides_first_program(coordinator, tmp_path):
     task = coordinator.task(description, digits / "model.onnx")
     replaced = {
         "https://127.0.0.1:8443": coordinator.url,
-        'token="…"': f"token={coordinator.token('digits')!r}",
+        'enrolment_token="…"': f"enrolment_token={coordinator.token('digits')!r}",
         "folkmoot-data/ca.pem": str(coordinator.certificate),
         "examples/digits/digits.csv": str(digits / "digits.csv"),
     }

@@ -128,8 +128,8 @@ def by_folkmoot(coordinator, tmp_path, make):
     clients = [
         folkmoot.Client(
             coordinator.url,
-            state=tmp_path / f"client-{number}",
-            token=token,
+            state_directory=tmp_path / f"client-{number}",
+            enrolment_token=token,
             certificate=coordinator.certificate,
             trainer=FlowerTrainer(make(number)),
         )

@@ -42,8 +42,8 @@ def test_an_operators_notebook(coordinator, tmp_path, monkeypatch, capsys):
     table = np.loadtxt(DIGITS / "digits.csv", delimiter=",")
     with folkmoot.Client(
         coordinator.url,
-        state=tmp_path / "state",
-        token=scope["token"],
+        state_directory=tmp_path / "state",
+        enrolment_token=scope["token"],
         certificate=coordinator.certificate,
         device="cpu",
     ) as client:

@@ -41,7 +41,7 @@ class Slow(folkmoot.Trainer):
         weights = {name: value + 0.25 for name, value in work.weights.items()}
         return folkmoot.Trained(weights=weights, example_count=8, loss=1.0)
 
-with folkmoot.Client(url, state=state, token=token, certificate=ca, trainer=Slow(), wait_seconds=1) as client:
+with folkmoot.Client(url, state_directory=state, enrolment_token=token, certificate=ca, trainer=Slow(), wait_seconds=1) as client:
     client.on("round", lambda event: print("accepted", event.assignment_id, flush=True))
     client.run(rounds=1)
 """

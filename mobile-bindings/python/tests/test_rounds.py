@@ -19,7 +19,11 @@ def start(coordinator, name, tmp_path, *, rounds=2, **more):
 
 def connect(coordinator, tmp_path, token, **more):
     return folkmoot.Client(
-        coordinator.url, state=tmp_path / "state", token=token, certificate=coordinator.certificate, **more
+        coordinator.url,
+        state_directory=tmp_path / "state",
+        enrolment_token=token,
+        certificate=coordinator.certificate,
+        **more,
     )
 
 

@@ -49,7 +49,12 @@ def start(coordinator, tmp_path, name, *, rounds, report_goal=1, **more):
 def connect(coordinator, tmp_path, token, trainer, **more):
     certificate = coordinator.certificate
     return folkmoot.Client(
-        coordinator.url, state=tmp_path, token=token, certificate=certificate, trainer=trainer, **more
+        coordinator.url,
+        state_directory=tmp_path,
+        enrolment_token=token,
+        certificate=certificate,
+        trainer=trainer,
+        **more,
     )
 
 
@@ -159,7 +164,7 @@ class Slow(LeastSquares):
         return super().train(work)
 
 x = np.array({x!r}, np.float32); y = np.array({y!r}, np.float32)
-with folkmoot.Client({url!r}, state={state!r}, token={token!r}, certificate={ca!r}, trainer=Slow(x, y)) as client:
+with folkmoot.Client({url!r}, state_directory={state!r}, enrolment_token={token!r}, certificate={ca!r}, trainer=Slow(x, y)) as client:
     client.on("round", lambda event: print("accepted", event.assignment_id, flush=True))
     client.run(rounds=1)
 """
@@ -202,7 +207,7 @@ import sys, time
 from functools import partial
 import numpy as np, folkmoot
 x = np.array({x!r}, np.float32); y = np.array({y!r}, np.float32)
-with folkmoot.Client({url!r}, state={state!r}, token={token!r}, certificate={ca!r}, device="cpu") as client:
+with folkmoot.Client({url!r}, state_directory={state!r}, enrolment_token={token!r}, certificate={ca!r}, device="cpu") as client:
     client.examples.add(x, y)
     def tell(word, event):
         print(word, event.assignment_id, flush=True)
@@ -253,7 +258,7 @@ class Waits(LeastSquares):
 
 trainer = Waits(np.ones((2, 3), np.float32), np.ones((2, 1), np.float32))
 ca = {str(coordinator.certificate)!r}
-client = folkmoot.Client({coordinator.url!r}, state={str(tmp_path / "s")!r}, token={token!r}, certificate=ca, trainer=trainer)
+client = folkmoot.Client({coordinator.url!r}, state_directory={str(tmp_path / "s")!r}, enrolment_token={token!r}, certificate=ca, trainer=trainer)
 client.start()
 assert training.wait(60)
 """

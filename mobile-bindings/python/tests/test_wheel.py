@@ -16,7 +16,7 @@ import folkmoot
 
 x = [[random.gauss(0, 1), random.gauss(0, 1)] for _ in range(64)]
 y = [3 * first - second + 0.5 for first, second in x]
-with folkmoot.Client({url!r}, state="state", token={token!r}, certificate={ca!r}) as client:
+with folkmoot.Client({url!r}, state_directory="state", enrolment_token={token!r}, certificate={ca!r}) as client:
     client.examples.add(x, y)
     client.on("round", lambda event: print("round", event.round_number))
     client.run(rounds=5)

@@ -117,7 +117,7 @@ fn build(args: Args) -> Result<Client, CliError> {
         })
         .on_event(move |event| events::show(out, &event));
     if let Some(path) = args.ca {
-        builder = builder.certificate_pem(std::fs::read(&path).map_err(CliError::read(&path))?);
+        builder = builder.certificate(std::fs::read(&path).map_err(CliError::read(&path))?);
     }
     if let Some(token) = args.token {
         builder = builder.enrolment_token(token);

@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 async fn run(config: ClientConfig) -> Result<(), Box<dyn Error>> {
     let assignments = config.state_directory.join("assignments");
     let mut client = Client::builder(&config.url)
-        .certificate_pem(std::fs::read(&config.certificate)?)
+        .certificate(std::fs::read(&config.certificate)?)
         .enrolment_token(&config.token)
         .state_directory(&config.state_directory)
         .examples(examples(&config)?)

@@ -11,6 +11,7 @@ pub mod purity;
 pub mod registries;
 pub mod repetition;
 pub mod root_folder;
+pub mod setting_names;
 pub mod size_ratchet;
 pub mod unfinished;
 pub mod walkthroughs;

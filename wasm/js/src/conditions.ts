@@ -14,7 +14,7 @@ interface Connection extends EventTarget {
 
 type Hints = Navigator & { getBattery?: () => Promise<Battery>; connection?: Connection };
 
-const BATTERY_MIN = 0.2;
+const BATTERY_PERCENT_MIN = 20;
 
 /** Reports the reason why training should pause, and each change of the reason. */
 export class Conditions {
@@ -65,7 +65,7 @@ export class Conditions {
   }
 
   private reason(): string | null {
-    const { pauseWhenHidden, respectSaveData, pauseOnMetered, batteryMin } = this.policy;
+    const { pauseWhenHidden, respectSaveData, requiresUnmetered, batteryPercentMin } = this.policy;
     const { connection } = this.hints;
     if (this.pagesReason !== null) {
       return this.pagesReason;
@@ -76,10 +76,11 @@ export class Conditions {
     if (respectSaveData !== false && connection?.saveData === true) {
       return 'save_data';
     }
-    if (pauseOnMetered !== false && connection?.type === 'cellular') {
-      return 'metered';
+    if (requiresUnmetered !== false && connection?.type === 'cellular') {
+      return 'unmetered';
     }
     const battery = this.battery;
-    return battery !== null && !battery.charging && battery.level < (batteryMin ?? BATTERY_MIN) ? 'battery' : null;
+    const percentMin = batteryPercentMin ?? BATTERY_PERCENT_MIN;
+    return battery !== null && !battery.charging && battery.level * 100 < percentMin ? 'battery' : null;
   }
 }

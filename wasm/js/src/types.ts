@@ -60,9 +60,9 @@ export interface Policy {
   /** Pause if the user has enabled data saving. Default: true. */
   respectSaveData?: boolean;
   /** Pause on a cellular connection. Default: true. */
-  pauseOnMetered?: boolean;
-  /** Pause below this battery level, 0 to 1, unless charging. Default: 0.2. */
-  batteryMin?: number;
+  requiresUnmetered?: boolean;
+  /** Pause below this battery level, unless charging. In percent, 0 to 100. Default: 20. */
+  batteryPercentMin?: number;
   /** The share of the time that training may use, 0.05 to 1. Default: 1. */
   cpuShare?: number;
   /** The number of seconds of pause after which the client gives up its assignment. Default: 30. */

@@ -2,7 +2,9 @@
 
 import folkmoot
 
-with folkmoot.Client("https://coordinator.example:8443", state="state", token="...", certificate="ca.pem") as client:
+with folkmoot.Client(
+    "https://coordinator.example:8443", state_directory="state", enrolment_token="...", certificate="ca.pem"
+) as client:
     client.examples.add(x, y)
     client.on("round", print)
     client.run(rounds=10)

@@ -32,16 +32,16 @@ _T = TypeVar("_T")
 class Client:
     """One client of one coordinator. It trains on examples that never leave this machine.
 
-    Use it as a context manager, or call `close`. If the process is killed, opening the same `state` again continues
-    where it stopped.
+    Use it as a context manager, or call `close`. If the process is killed, opening the same `state_directory` again
+    continues where it stopped.
     """
 
     def __init__(
         self,
-        endpoint: str,
+        coordinator: str,
         *,
-        state: str | os.PathLike[str],
-        token: str | None = None,
+        state_directory: str | os.PathLike[str],
+        enrolment_token: str | None = None,
         certificate: str | bytes | os.PathLike[str] | None = None,
         trainer: Trainer | None = None,
         device: str = "auto",
@@ -56,13 +56,13 @@ class Client:
     ) -> None:
         """Opens the client. Nothing is sent until it runs.
 
-        Connection: `endpoint` is `https://host[:port]`, or `http://` for this machine only. `token` is the enrolment
-        token, needed until the client is enrolled. `certificate` is the coordinator's `ca.pem`: a path, or PEM as
-        bytes. By default, the system's certificates are trusted. `wait_seconds` is the time for which a check-in waits
-        for an assignment: at most 60, by default 30.
+        Connection: `coordinator` is `https://host[:port]`, or `http://` for this machine only. `enrolment_token` comes
+        from the operator; it is needed until the client is enrolled. `certificate` is the coordinator's `ca.pem`: a path, or
+        PEM as bytes. By default, the system's certificates are trusted. `wait_seconds` is the time for which a check-in
+        waits for an assignment: at most 60, by default 30.
 
-        State: `state` is a directory for the key, session and models of this client alone. `secrets` stores the key
-        instead of a file in `state`.
+        State: `state_directory` holds the key, session and models of this client alone. `secrets` stores the key
+        instead of a file there.
 
         Training: `trainer` trains instead of the engine. `device` is `auto`, `cpu`, `gpu`, or part of an adapter's
         name. A slim wheel, built without GPU support, has only `auto` and `cpu`. `policy` sets the conditions under
@@ -77,11 +77,11 @@ class Client:
         """
         _log.begin()
         options = native.ConnectOptions(
-            coordinator=endpoint,
+            coordinator=coordinator,
             # An absolute path, so that a program that changes its working directory keeps its state.
-            state_directory=os.path.abspath(state),
-            enrolment_token=token,
-            certificate_pem=_pem(certificate),
+            state_directory=os.path.abspath(state_directory),
+            enrolment_token=enrolment_token,
+            certificate=_pem(certificate),
             attributes=dict(attributes or {}),
             private_attributes=dict(private_attributes or {}),
             device=_device(device),

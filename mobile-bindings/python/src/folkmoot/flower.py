@@ -3,7 +3,7 @@
     import folkmoot
     from folkmoot.flower import FlowerTrainer
 
-    client = folkmoot.Client(endpoint, state="state", token=token, trainer=FlowerTrainer(MyNumPyClient()))
+    client = folkmoot.Client(coordinator, state_directory="state", enrolment_token=token, trainer=FlowerTrainer(MyNumPyClient()))
 
 In Folkmoot, the task decides what Flower's server would decide: strategy, privacy and compression. Leave out mods of a
 `ClientApp` that compress or mask.

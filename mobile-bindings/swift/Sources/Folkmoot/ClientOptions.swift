@@ -1,14 +1,14 @@
 import Foundation
 import FolkmootNative
 
-/// The settings of a client. `coordinator` and `stateFolder` are required, and `enrolmentToken` until the client is
+/// The settings of a client. `coordinator` and `stateDirectory` are required, and `enrolmentToken` until the client is
 /// enrolled. All other settings have defaults.
 public struct ClientOptions: @unchecked Sendable {
     /// The coordinator's address: `https://host[:port]`, or `http://` for this machine only.
     public var coordinator: String
     /// The folder for the session and models of this client alone. Do not use a folder that an app group shares: the
     /// system terminates a suspended app that holds a lock there.
-    public var stateFolder: URL
+    public var stateDirectory: URL
     /// The enrolment token from the operator. Needed until the client is enrolled.
     public var enrolmentToken: String?
     /// The only certificates (PEM) to trust for the coordinator. By default, the system's certificates are trusted.
@@ -27,12 +27,12 @@ public struct ClientOptions: @unchecked Sendable {
     /// Seconds that a check-in waits for an assignment, at most 60. Default: 30.
     public var waitSeconds: Int?
     /// The maximum size of all cached plans, models and weights together, in bytes. Default: 1 GiB.
-    public var cacheBytesMax: Int?
+    public var blobCacheBytesMax: Int?
 
     /// Creates the settings of a client, with defaults for all that are not given.
-    public init(coordinator: String, stateFolder: URL, enrolmentToken: String? = nil, certificate: Data? = nil) {
+    public init(coordinator: String, stateDirectory: URL, enrolmentToken: String? = nil, certificate: Data? = nil) {
         self.coordinator = coordinator
-        self.stateFolder = stateFolder
+        self.stateDirectory = stateDirectory
         self.enrolmentToken = enrolmentToken
         self.certificate = certificate
     }
@@ -50,16 +50,16 @@ public struct ClientOptions: @unchecked Sendable {
 
     /// Converts the options to the library's.
     func native() throws -> FolkmootNative.ConnectOptions {
-        var options = FolkmootNative.ConnectOptions(coordinator: coordinator, stateDirectory: stateFolder.path)
+        var options = FolkmootNative.ConnectOptions(coordinator: coordinator, stateDirectory: stateDirectory.path)
         options.enrolmentToken = enrolmentToken
-        options.certificatePem = certificate
+        options.certificate = certificate
         options.attributes = attributes
         options.privateAttributes = privateAttributes
         options.device = device
         options.policy = policy
         options.limits = limits
         options.waitSeconds = try Self.unsigned(waitSeconds, "waitSeconds")
-        options.blobCacheBytesMax = try Self.unsigned(cacheBytesMax, "cacheBytesMax")
+        options.blobCacheBytesMax = try Self.unsigned(blobCacheBytesMax, "blobCacheBytesMax")
         return options
     }
 

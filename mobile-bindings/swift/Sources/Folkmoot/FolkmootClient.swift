@@ -6,8 +6,8 @@ public typealias Consent = @Sendable (AssignmentOffer) -> Bool
 
 /// One client of one coordinator. It trains on examples that never leave this device.
 ///
-/// You can call it from any thread. If the app is killed, opening a client with the same `stateFolder` continues where
-/// it stopped.
+/// You can call it from any thread. If the app is killed, opening a client with the same `stateDirectory` continues
+/// where it stopped.
 public final class FolkmootClient: @unchecked Sendable {
     /// The examples to train on.
     public let examples: Examples
@@ -30,7 +30,7 @@ public final class FolkmootClient: @unchecked Sendable {
         askBefore: Consent? = nil
     ) throws {
         let hub = EventHub()
-        try PrivateFolder.make(options.stateFolder)
+        try PrivateFolder.make(options.stateDirectory)
         let nativeOptions = try options.native()
         let native = try translating {
             try FolkmootNative.Folkmoot.connect(

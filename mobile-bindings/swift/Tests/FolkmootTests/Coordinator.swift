@@ -68,7 +68,7 @@ final class Coordinator {
         let certificate = try Data(contentsOf: folder.appendingPathComponent("data/ca.pem"))
         var options = ClientOptions(
             coordinator: url,
-            stateFolder: folder.appendingPathComponent(state),
+            stateDirectory: folder.appendingPathComponent(state),
             enrolmentToken: token,
             certificate: certificate
         )

@@ -31,11 +31,11 @@ final class MemoryTests: XCTestCase {
     }
 
     func testOptionsAreChecked() throws {
-        var options = ClientOptions(coordinator: "https://localhost", stateFolder: Temporary.folder())
+        var options = ClientOptions(coordinator: "https://localhost", stateDirectory: Temporary.folder())
         XCTAssertEqual(try options.native().waitSeconds, nil)
         options.waitSeconds = -1
         XCTAssertThrowsError(try options.native())
-        options.stateFolder = try XCTUnwrap(URL(string: "https://localhost"))
+        options.stateDirectory = try XCTUnwrap(URL(string: "https://localhost"))
         XCTAssertThrowsError(try FolkmootClient(options))
     }
 }

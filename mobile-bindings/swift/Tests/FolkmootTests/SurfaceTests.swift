@@ -42,7 +42,8 @@ final class SurfaceTests: XCTestCase {
     }
 
     func testLimitsReachTheLibrary() throws {
-        var options = ClientOptions(coordinator: "http://127.0.0.1:1", stateFolder: URL(fileURLWithPath: "/tmp/none"))
+        let directory = URL(fileURLWithPath: "/tmp/none")
+        var options = ClientOptions(coordinator: "http://127.0.0.1:1", stateDirectory: directory)
         options.limits.cohortMin = 50
         options.limits.protectionMin = .central
         options.limits.modelBytesMax = 1_000_000

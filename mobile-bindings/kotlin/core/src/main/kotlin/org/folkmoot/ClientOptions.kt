@@ -47,16 +47,16 @@ fun interface Consent {
 }
 
 /**
- * The settings of a client. [coordinator] and [state] are required, and [token] until the client is enrolled. All other
- * settings have defaults.
+ * The settings of a client. [coordinator] and [stateDirectory] are required, and [enrolmentToken] until the client is
+ * enrolled. All other settings have defaults.
  */
 class ClientOptions(
     /** The coordinator's address: `https://host[:port]`, or `http://` for this machine only. */
     val coordinator: String,
     /** A directory for the key, session and models of this client alone. */
-    val state: File,
+    val stateDirectory: File,
     /** The enrolment token, needed until the client is enrolled. */
-    val token: String? = null,
+    val enrolmentToken: String? = null,
     /** The coordinator's `ca.pem`. By default, the system's certificates are trusted. */
     val certificate: ByteArray? = null,
     /** Attributes that the coordinator uses to decide eligibility. */
@@ -81,6 +81,6 @@ class ClientOptions(
     val policy: DevicePolicy = DevicePolicy(),
     /** Limits on traffic, training time and the cost of assignments. */
     val limits: Limits = Limits(),
-    /** The storage of the client's key. By default, the key is in a file in [state]. */
+    /** The storage of the client's key. By default, the key is in a file in [stateDirectory]. */
     val secrets: SecretStorage? = null,
 )

@@ -146,9 +146,9 @@ private fun native(options: ClientOptions): ConnectOptions {
         throw FolkmootException.BadOption("$name is $value; it must be 0 or more")
     return ConnectOptions(
         coordinator = options.coordinator,
-        stateDirectory = options.state.absolutePath,
-        enrolmentToken = options.token,
-        certificatePem = options.certificate,
+        stateDirectory = options.stateDirectory.absolutePath,
+        enrolmentToken = options.enrolmentToken,
+        certificate = options.certificate,
         attributes = options.attributes,
         privateAttributes = options.privateAttributes,
         device = options.device.native(),

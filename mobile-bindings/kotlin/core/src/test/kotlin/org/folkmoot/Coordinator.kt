@@ -80,8 +80,8 @@ class Coordinator(private val folder: File) : AutoCloseable {
         coordinator: String = url,
     ) = ClientOptions(
         coordinator = coordinator,
-        state = state,
-        token = token,
+        stateDirectory = state,
+        enrolmentToken = token,
         certificate = certificate.readBytes(),
         device = Device.Cpu,
         trainer = trainer,

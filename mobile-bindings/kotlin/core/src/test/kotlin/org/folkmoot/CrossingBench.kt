@@ -28,7 +28,7 @@ class CrossingBench {
 
     @Test
     fun measure() {
-        val options = ClientOptions("https://127.0.0.1:1", folder, token = "none")
+        val options = ClientOptions("https://127.0.0.1:1", folder, enrolmentToken = "none")
         FolkmootClient.connect(options).use { client ->
             val row = FloatBuffer.wrap(FloatArray(784))
             say("example_count_microseconds", medianMicroseconds(CALLS) { client.examples.count })

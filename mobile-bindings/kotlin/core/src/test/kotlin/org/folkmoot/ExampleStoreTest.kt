@@ -23,7 +23,8 @@ class ExampleStoreTest {
 
     @BeforeEach
     fun start() {
-        client = FolkmootClient.connect(ClientOptions("https://127.0.0.1:1", File(folder, "state"), token = "none"))
+        val options = ClientOptions("https://127.0.0.1:1", File(folder, "state"), enrolmentToken = "none")
+        client = FolkmootClient.connect(options)
     }
 
     @AfterEach

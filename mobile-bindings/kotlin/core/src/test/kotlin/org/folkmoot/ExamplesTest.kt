@@ -49,7 +49,7 @@ class ExamplesTest {
 
     @Test
     fun `what does not fit is refused whole`() = runBlocking {
-        val options = ClientOptions("https://127.0.0.1:1", folder, token = "none")
+        val options = ClientOptions("https://127.0.0.1:1", folder, enrolmentToken = "none")
         FolkmootClient.connect(options).use { client ->
             val examples = client.examples
             fun refused(features: FloatArray, shape: List<Int>, labels: Labels) {

@@ -39,8 +39,8 @@ class DigitsApp : Application(), FolkmootHost {
     fun open(): FolkmootClient = FolkmootClient.connect(
         ClientOptions(
             coordinator = BuildConfig.COORDINATOR,
-            state = File(noBackupFilesDir, "folkmoot"),
-            token = BuildConfig.TOKEN.ifEmpty { null },
+            stateDirectory = File(noBackupFilesDir, "folkmoot"),
+            enrolmentToken = BuildConfig.TOKEN.ifEmpty { null },
             certificate = certificate(),
             secrets = KeystoreSecrets(File(noBackupFilesDir, "folkmoot.key")),
         ),
