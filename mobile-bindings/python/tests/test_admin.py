@@ -162,7 +162,11 @@ def test_every_endpoint_has_a_method_that_a_coordinator_answers(coordinator, adm
     assert log["head"] == log["entries"][-1]["digest"]
     assert len(admin.audit(after=log["entry_count"] - 1)["entries"]) == 1
     # Only system keys may, and these are created on the coordinator's machine.
-    for forbidden in (admin.organisations, lambda: admin.create_organisation("x"), lambda: admin.close_organisation("x")):
+    for forbidden in (
+        admin.organisations,
+        lambda: admin.create_organisation("x"),
+        lambda: admin.close_organisation("x"),
+    ):
         with pytest.raises(folkmoot.RefusedError, match="needs the role system"):
             forbidden()
     assert endpoints() <= called, "an endpoint has no method in folkmoot.admin"

@@ -28,8 +28,7 @@ function content(piece: ModelPiece, model: File, files: File[]): BlobPart {
       return new Uint8Array(piece.bytes);
     case 'data_file': {
       const data = files.find((file) => file.name === piece.file);
-      if (!data)
-        throw new Error(`${model.name} stores weights in ${piece.file}. Choose that file, too; it must keep its name.`);
+      if (!data) throw new Error(`${model.name} stores weights in ${piece.file}. Choose that file, too; it must keep its name.`);
       if (data.size < piece.end)
         throw new Error(
           `${data.name} has ${data.size} bytes, but ${model.name} needs ${piece.end} or more. The file is incomplete, or belongs to another model.`,

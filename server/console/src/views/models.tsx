@@ -130,7 +130,12 @@ export function ModelFacts({ digest, isWhole = false }: { digest: string; isWhol
                 ['Digest', <code class="break">{digest}</code>],
                 ['Input', dims(graph.input_shape)],
                 ...(graph.inputs.length > 1
-                  ? [['Columns of the input', graph.inputs.map(({ name, shape }) => `${name} ${dims(shape)}`).join(', ')] as [string, string]]
+                  ? [
+                      ['Columns of the input', graph.inputs.map(({ name, shape }) => `${name} ${dims(shape)}`).join(', ')] as [
+                        string,
+                        string,
+                      ],
+                    ]
                   : []),
                 ...lengths(graph).map((length): [string, string] => [
                   'Length of sequences',

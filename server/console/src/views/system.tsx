@@ -51,65 +51,65 @@ function Inside({ system }: { system: System }) {
     `${line.target} ${line.message} ${Object.values(line.fields).join(' ')}`.toLowerCase().includes(text.toLowerCase());
   return (
     <>
-            <Card title="Drivers" note="Which process drives which task. If a process stops renewing its lease, another takes over.">
-              {system.leases.length === 0 ? (
-                <Empty>
-                  <p>No task is being driven right now.</p>
-                </Empty>
-              ) : (
-                <Table
-                  caption="Leases"
-                  rows={system.leases}
-                  keyOf={(lease) => lease.name}
-                  columns={[
-                    { name: 'Lease', show: (lease) => <code>{lease.name}</code> },
-                    { name: 'Holder', show: (lease) => <code>{lease.holder}</code> },
-                    { name: 'Until', show: (lease) => <Time at={lease.held_until} /> },
-                  ]}
-                />
-              )}
-            </Card>
-            <Card title="Log" note="The most recent log lines of this process, newest first; at most 500.">
-              <form class="filters" onSubmit={(event) => event.preventDefault()}>
-                <label>
-                  At least
-                  <select value={least} onChange={(event) => setLeast(event.currentTarget.value)}>
-                    {LEVELS.map((level) => (
-                      <option key={level} value={level}>
-                        {level.toLowerCase()}
-                      </option>
-                    ))}
-                  </select>
-                </label>
-                <label>
-                  Contains
-                  <input type="search" value={text} onInput={(event) => setText(event.currentTarget.value)} />
-                </label>
-              </form>
-              <Table
-                caption="Log"
-                rows={system.log.filter(passes)}
-                keyOf={(line, index) => `${line.at} ${index}`}
-                columns={[
-                  { name: 'Time', show: (line) => <Time at={line.at} /> },
-                  { name: 'Level', show: (line) => <span class={`level ${line.level.toLowerCase()}`}>{line.level.toLowerCase()}</span> },
-                  {
-                    name: 'Message',
-                    show: (line) => (
-                      <>
-                        {line.message}{' '}
-                        <small>
-                          {Object.entries(line.fields)
-                            .map(([name, value]) => `${name}=${value}`)
-                            .join(' ')}
-                        </small>
-                      </>
-                    ),
-                  },
-                  { name: 'Module', show: (line) => <code>{line.target}</code> },
-                ]}
-              />
-            </Card>
+      <Card title="Drivers" note="Which process drives which task. If a process stops renewing its lease, another takes over.">
+        {system.leases.length === 0 ? (
+          <Empty>
+            <p>No task is being driven right now.</p>
+          </Empty>
+        ) : (
+          <Table
+            caption="Leases"
+            rows={system.leases}
+            keyOf={(lease) => lease.name}
+            columns={[
+              { name: 'Lease', show: (lease) => <code>{lease.name}</code> },
+              { name: 'Holder', show: (lease) => <code>{lease.holder}</code> },
+              { name: 'Until', show: (lease) => <Time at={lease.held_until} /> },
+            ]}
+          />
+        )}
+      </Card>
+      <Card title="Log" note="The most recent log lines of this process, newest first; at most 500.">
+        <form class="filters" onSubmit={(event) => event.preventDefault()}>
+          <label>
+            At least
+            <select value={least} onChange={(event) => setLeast(event.currentTarget.value)}>
+              {LEVELS.map((level) => (
+                <option key={level} value={level}>
+                  {level.toLowerCase()}
+                </option>
+              ))}
+            </select>
+          </label>
+          <label>
+            Contains
+            <input type="search" value={text} onInput={(event) => setText(event.currentTarget.value)} />
+          </label>
+        </form>
+        <Table
+          caption="Log"
+          rows={system.log.filter(passes)}
+          keyOf={(line, index) => `${line.at} ${index}`}
+          columns={[
+            { name: 'Time', show: (line) => <Time at={line.at} /> },
+            { name: 'Level', show: (line) => <span class={`level ${line.level.toLowerCase()}`}>{line.level.toLowerCase()}</span> },
+            {
+              name: 'Message',
+              show: (line) => (
+                <>
+                  {line.message}{' '}
+                  <small>
+                    {Object.entries(line.fields)
+                      .map(([name, value]) => `${name}=${value}`)
+                      .join(' ')}
+                  </small>
+                </>
+              ),
+            },
+            { name: 'Module', show: (line) => <code>{line.target}</code> },
+          ]}
+        />
+      </Card>
     </>
   );
 }
