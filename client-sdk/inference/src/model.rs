@@ -146,15 +146,23 @@ impl InferenceModel {
     }
 
     fn run(&self, features: &[f32], rows: usize) -> TractResult<Vec<f32>> {
-        let mut start = 0;
+        let (each, mut start) = (features.len() / rows, 0);
         let mut tensors = TVec::new();
         for input in &self.inputs {
             let columns = start..start + input.width();
             start = columns.end;
-            let each = features.chunks_exact(features.len() / rows);
-            let own: Vec<f32> = each.flat_map(|features| &features[columns.clone()]).copied().collect();
-            let tensor = Tensor::from_shape(&[&[rows], &input.shape[..]].concat(), &own)?;
-            tensors.push(tensor.cast_to_dt(input.datum_type)?.into_owned().into_tvalue());
+            let own: Vec<f32>;
+            let own = if columns.len() == each {
+                features
+            } else {
+                own = features.chunks_exact(each).flat_map(|row| &row[columns.clone()]).copied().collect();
+                &own
+            };
+            let tensor = Tensor::from_shape(&[&[rows], &input.shape[..]].concat(), own)?;
+            tensors.push(match input.datum_type {
+                DatumType::F32 => tensor.into_tvalue(),
+                other => tensor.cast_to_dt(other)?.into_owned().into_tvalue(),
+            });
         }
         let outputs = self.runnable(rows)?.run(tensors)?;
         let output = outputs.first().ok_or_else(|| format_err!("the model has no output"))?;

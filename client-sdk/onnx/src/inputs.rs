@@ -6,8 +6,8 @@ use super::proto::{DimensionProto, DimensionValue, ValueInfoProto};
 use super::tensor::{self, ElementType};
 use super::{ImportError, ImportLimits};
 
-/// Whether this is the small importer, which reads one input without a free length. The compiler then leaves out what
-/// such inputs need.
+/// True in the small importer, which reads models with one input of fixed shape. The compiler then leaves out the code for
+/// other inputs.
 pub(crate) const IS_SMALL: bool = cfg!(not(feature = "complete"));
 /// The maximum number of inputs.
 const INPUTS_MAX: usize = 64;
@@ -129,15 +129,14 @@ pub(crate) fn add<'a>(
     batch: usize,
 ) -> Result<(), ImportError> {
     let with_batch = |shape: &[usize]| [&[batch], shape].concat();
-    let names = model.inputs.iter().map(|input| input.name.as_str());
-    if let [input] = inputs {
-        for name in names {
-            lowering.add_input(name, &with_batch(&input.shape), input.element_type)?;
-        }
-        return Ok(());
+    if let ([proto], [input]) = (&model.inputs[..], inputs) {
+        return lowering.add_input(&proto.name, &with_batch(&input.shape), input.element_type).map(|_| ());
     }
     #[cfg(feature = "complete")]
-    add_columns(lowering, names.zip(inputs), &with_batch(&features(inputs)))?;
+    {
+        let names = model.inputs.iter().map(|input| input.name.as_str());
+        add_columns(lowering, names.zip(inputs), &with_batch(&features(inputs)))?;
+    }
     Ok(())
 }
 

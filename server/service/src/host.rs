@@ -21,8 +21,8 @@ use folkmoot_rounds::{
     drivers::{self, DriverConfig, DriverHealth},
 };
 use folkmoot_storage::{
-    ApiKeyRecord, ApiKeyRepository, BlobStore, BlobStoreError, PopulationRepository, RoundLog, RoundLogError,
-    SqlStorage, StorageError,
+    ApiKeyRepository, BlobStore, BlobStoreError, PopulationRepository, RoundLog, RoundLogError, SqlStorage,
+    StorageError,
 };
 use futures::future::BoxFuture;
 use metrics_exporter_prometheus::PrometheusHandle;
@@ -31,10 +31,10 @@ use tokio::{sync::watch, task::JoinHandle};
 
 use crate::{
     data_folder::{DataFolder, DataFolderError},
-    http::{self, App, FirstRun},
+    http::{self, App, FirstRun, draw_key},
 };
 
-/// The name of the only organisation of a single-tenant coordinator.
+/// The name of the organisation that a new coordinator has.
 pub const DEFAULT_ORGANISATION: &str = "default";
 
 /// The settings with which a coordinator starts: folder, database, address, certificate and limits.
@@ -313,17 +313,7 @@ async fn ensure_api_key(
     if !coordinator.storage.api_keys(organisation_id).await?.is_empty() {
         return Ok(None);
     }
-    let key = Credential::from_random_bytes(coordinator.random_bytes(), coordinator.random_bytes());
-    let record = ApiKeyRecord {
-        id: key.id.clone(),
-        organisation_id,
-        name: "first key".into(),
-        role: Role::Admin,
-        secret_hash: key.secret_hash(),
-        created_at: now,
-        expires_at: None,
-        revoked_at: None,
-    };
+    let (key, record) = draw_key(coordinator, organisation_id, "first key".into(), Role::Admin, now);
     coordinator.storage.create_api_key(&record).await?;
     Ok(Some(key))
 }

@@ -38,9 +38,12 @@ impl ApiKeyRecord {
 #[async_trait]
 pub trait ApiKeyRepository {
     /// Stores a new key.
+    ///
+    /// # Errors
+    /// [`StorageError::OrganisationClosed`] if the organisation is closed.
     async fn create_api_key(&self, key: &ApiKeyRecord) -> Result<(), StorageError>;
 
-    /// Finds a key by its public part, in any open organisation, revoked or not.
+    /// Finds a key by its public part, in any organisation, revoked or not.
     async fn api_key(&self, id: &str) -> Result<Option<ApiKeyRecord>, StorageError>;
 
     /// Lists the organisation's keys, oldest first.

@@ -10,6 +10,9 @@ pub enum StorageError {
     /// The API key is the organisation's last admin key.
     #[error("this is the organisation's last admin key; create another one first")]
     LastAdminKey,
+    /// The organisation is closed, so it gets no new credentials.
+    #[error("the organisation is closed")]
+    OrganisationClosed,
     /// The client's key was revoked.
     #[error("this client's key was revoked")]
     ClientRevoked,

@@ -71,6 +71,9 @@ impl TokenRecord {
 #[async_trait]
 pub trait TokenRepository {
     /// Stores a new token.
+    ///
+    /// # Errors
+    /// [`StorageError::OrganisationClosed`] if the organisation is closed.
     async fn create_token(&self, token: &TokenRecord) -> Result<(), StorageError>;
 
     /// Finds a token by its public part, in any organisation: an enrolling client knows only its token.

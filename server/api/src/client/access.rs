@@ -56,8 +56,11 @@ impl AdminClient {
         expires_in_seconds: Option<u64>,
     ) -> Result<CreatedApiKey, AdminError> {
         // The name is sent unchecked: the coordinator validates it.
-        let body =
-            serde_json::json!({ "name": name, "role": role, "expires_in_seconds": expires_in_seconds });
+        let mut body = serde_json::json!({ "name": name, "role": role });
+        if let Some(seconds) = expires_in_seconds {
+            // Older coordinators do not know the field.
+            body["expires_in_seconds"] = seconds.into();
+        }
         self.send("api-keys", &body).await
     }
 

@@ -15,6 +15,7 @@ mod signed;
 
 use std::sync::Arc;
 
+pub(crate) use admin::api_keys::draw_key;
 pub use admin::demo::FirstRun;
 use axum::{Router, extract::DefaultBodyLimit, middleware};
 use folkmoot_edge::{Edge, HttpLimits};

@@ -7,6 +7,7 @@ use super::{
     audit::record,
     column::{Columns, json, missing, moment, optional_integer},
     dialect::{Dialect, Lock},
+    population::check_open,
     transaction::in_transaction,
 };
 use crate::{ApiKeyRecord, ApiKeyRepository, StorageError, audit::Act};
@@ -18,10 +19,7 @@ impl ApiKeyRepository for SqlStorage {
     }
 
     async fn api_key(&self, id: &str) -> Result<Option<ApiKeyRecord>, StorageError> {
-        const SELECT: &str = "SELECT api_keys.* FROM api_keys \
-             JOIN organisations ON organisations.id = api_keys.organisation_id \
-             WHERE api_keys.id = $1 AND organisations.closed_at IS NULL";
-        let query = sqlx::query(SELECT).bind(id);
+        let query = sqlx::query("SELECT * FROM api_keys WHERE id = $1").bind(id);
         query.fetch_optional(&self.reader).await?.as_ref().map(api_key_of).transpose()
     }
 
@@ -72,6 +70,7 @@ pub(super) async fn insert(
     const INSERT: &str = "INSERT INTO api_keys \
          (id, organisation_id, name, role, secret_hash, created_at, revoked_at, expires_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (id) DO NOTHING";
+    check_open(connection, dialect, key.organisation_id).await?;
     let inserted = sqlx::query(INSERT)
         .bind(&key.id)
         .bind(key.organisation_id.to_string())

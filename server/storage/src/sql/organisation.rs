@@ -9,7 +9,9 @@ use super::{
     column::{Columns, moment},
     transaction::in_transaction,
 };
-use crate::{ApiKeyRecord, ClosedOrganisation, OrganisationRecord, StorageError, audit::Act};
+use crate::{
+    ApiKeyRecord, ClosedOrganisation, OrganisationRecord, SYSTEM_ORGANISATION, StorageError, audit::Act,
+};
 
 impl SqlStorage {
     /// Creates an organisation and its first API key, in one transaction.
@@ -38,15 +40,15 @@ impl SqlStorage {
         })
     }
 
-    /// Lists all organisations, oldest first.
+    /// Lists all organisations but that of the system administrators, oldest first.
     pub async fn organisations(&self) -> Result<Vec<OrganisationRecord>, StorageError> {
-        const SELECT: &str = "SELECT * FROM organisations ORDER BY created_at, name";
-        let rows = sqlx::query(SELECT).fetch_all(&self.reader).await?;
+        const SELECT: &str = "SELECT * FROM organisations WHERE name <> $1 ORDER BY created_at, name";
+        let rows = sqlx::query(SELECT).bind(SYSTEM_ORGANISATION).fetch_all(&self.reader).await?;
         rows.iter().map(organisation_of).collect()
     }
 
-    /// Closes an organisation forever: revokes its API keys, tokens and clients in one transaction. API keys and tokens that
-    /// a request is creating at the same time are not valid, either. The data stays. Closing again revokes nothing more.
+    /// Closes an organisation forever: revokes its API keys, tokens and clients in one transaction. A request that is
+    /// creating one of them commits before and is covered, or fails. The data stays. Closing again revokes nothing more.
     ///
     /// # Errors
     /// [`StorageError::NotFound`] if there is no such organisation.

@@ -1,11 +1,12 @@
 use async_trait::async_trait;
 use folkmoot_protocol::{OrganisationId, PopulationName, Timestamp};
+use sqlx::AnyConnection;
 
 use super::{
     SqlStorage,
     audit::record,
     column::{Columns, json, missing, moment},
-    dialect::Lock,
+    dialect::{Dialect, Lock},
     ledger::append,
     rows::population::{POPULATION, population_of},
     transaction::in_transaction,
@@ -114,4 +115,19 @@ impl PopulationRepository for SqlStorage {
         let rows = sqlx::query(SELECT).bind(organisation_id.to_string()).fetch_all(&self.reader).await?;
         rows.iter().map(population_of).collect()
     }
+}
+
+/// Checks that an organisation is not closed. It is not closed before the end of the transaction, either. An organisation
+/// that does not exist passes.
+pub(super) async fn check_open(
+    connection: &mut AnyConnection,
+    dialect: Dialect,
+    id: OrganisationId,
+) -> Result<(), StorageError> {
+    const SELECT: &str = "SELECT closed_at FROM organisations WHERE id = $1";
+    let query = sqlx::query(dialect.locked(SELECT, Lock::Share, "organisations")).bind(id.to_string());
+    let row = query.fetch_optional(connection).await?;
+    let closed_at =
+        row.map(|row| Columns::new(&row, "organisation").optional_moment("closed_at")).transpose()?;
+    if closed_at.flatten().is_some() { Err(StorageError::OrganisationClosed) } else { Ok(()) }
 }

@@ -6,6 +6,7 @@ use super::{
     SqlStorage,
     audit::record,
     column::{Columns, integer, missing, moment, optional_integer},
+    population::check_open,
     transaction::in_transaction,
 };
 use crate::{StorageError, TokenRecord, TokenRepository, audit::Act};
@@ -18,6 +19,7 @@ impl TokenRepository for SqlStorage {
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) \
              ON CONFLICT (id) DO NOTHING";
         in_transaction!(self, |connection| {
+            check_open(connection, self.dialect, token.organisation_id).await?;
             let inserted = sqlx::query(INSERT)
                 .bind(&token.id)
                 .bind(token.organisation_id.to_string())

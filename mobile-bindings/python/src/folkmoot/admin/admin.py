@@ -290,7 +290,9 @@ class Admin(Looking):
         """Creates an API key. The answer contains its secret, which is shown only once. `name` says who will use it and
         for what. Without `expires_in_seconds`, the key is valid until it is revoked.
         """
-        body = {"name": name, "role": role, "expires_in_seconds": expires_in_seconds}
+        body: dict[str, Any] = {"name": name, "role": role}
+        if expires_in_seconds is not None:
+            body["expires_in_seconds"] = expires_in_seconds
         answer = self._connection.ask("POST", "api-keys", body)
         return views.filled(views.CreatedApiKey, answer)
 

@@ -37,8 +37,8 @@ def to_onnx(
 
     `example_input` is a tensor `[rows, ...]`, or a tuple of tensors for a module with several inputs, in the order of
     its parameters. Only shapes and types matter. With several inputs, a row of examples has the numbers of the first,
-    then those of the second, and so on. `free_length` is a dimension that is also free, usually 1 for the length of
-    sequences; every client's examples then tell the length. Parameters that require a
+    then those of the second, and so on. `free_length` is a dimension that is also free in every input that has it,
+    usually 1 for the length of sequences; every client's examples then tell the length. Parameters that require a
     gradient are trained, and running statistics of batch normalisation are updated. Other parameters and buffers become
     constants. Dropout and batch normalisation stay in the graph and are active in training. The output must be logits:
     a softmax at the end is refused, because it belongs to the loss. The row of an embedding's `padding_idx` keeps its

@@ -129,7 +129,8 @@ pub async fn key(storage: &Storage, key: &Credential, now: Timestamp) -> Result<
     Ok(record)
 }
 
-/// Finds the key that a session was started with. The session has the key's rights, and ends when the key is revoked or expires.
+/// Finds the key that a session was started with. The session has the key's rights, and ends when the key is revoked or
+/// expires.
 ///
 /// # Errors
 /// [`ErrorCode::ApiKeyInvalid`] if the session is unknown or has ended, its secret is wrong, or the key was revoked.

@@ -3,7 +3,6 @@
 use axum::{Extension, Json, extract::State};
 use folkmoot_api::system::{LeaseView, SystemView};
 use folkmoot_protocol::Problem;
-use folkmoot_storage::{OrganisationRecord, SYSTEM_ORGANISATION};
 
 use super::access::Caller;
 use crate::{
@@ -30,8 +29,7 @@ pub async fn get_system(
     let database = app.coordinator.storage.database()?;
     let (problems, now) = (readiness::problems(&app).await, (app.clock)());
     let organisations = database.organisations().await?;
-    let is_tenant = |one: &&OrganisationRecord| one.closed_at.is_none() && one.name != SYSTEM_ORGANISATION;
-    let is_shared = organisations.iter().filter(is_tenant).count() > 1;
+    let is_shared = organisations.iter().filter(|one| one.closed_at.is_none()).count() > 1;
     let leases = if is_shared { Vec::new() } else { database.leases().await? };
     let lease = |lease: folkmoot_storage::LeaseRecord| LeaseView {
         name: lease.name,

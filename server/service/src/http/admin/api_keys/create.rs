@@ -6,12 +6,17 @@ use axum::{
 };
 use folkmoot_api::api_keys::{CreateApiKeyRequest, CreatedApiKey};
 use folkmoot_protocol::{ErrorCode, Problem, Role, Timestamp};
-use folkmoot_rounds::{credential::Credential, refusal::Refusal};
+use folkmoot_rounds::refusal::Refusal;
 use folkmoot_storage::{ApiKeyRecord, ApiKeyRepository};
 
 use crate::http::{
     App,
-    admin::{access::Caller, api_keys::view::api_key_view, read, tokens::create::EXPIRES_IN_MAX},
+    admin::{
+        access::Caller,
+        api_keys::{draw_key, view::api_key_view},
+        read,
+        tokens::create::EXPIRES_IN_MAX,
+    },
     problem::Refused,
 };
 
@@ -36,17 +41,8 @@ pub async fn create_api_key(
     }
     let (coordinator, now) = (&app.coordinator, (app.clock)());
     let expires_at = request.expires_in_seconds.map(|seconds| expires_at(seconds, now)).transpose()?;
-    let key = Credential::from_random_bytes(coordinator.random_bytes(), coordinator.random_bytes());
-    let record = ApiKeyRecord {
-        id: key.id.clone(),
-        organisation_id: caller.organisation_id,
-        name: request.name.into(),
-        role: request.role,
-        secret_hash: key.secret_hash(),
-        created_at: now,
-        expires_at,
-        revoked_at: None,
-    };
+    let (key, record) = draw_key(coordinator, caller.organisation_id, request.name.into(), request.role, now);
+    let record = ApiKeyRecord { expires_at, ..record };
     coordinator.storage.create_api_key(&record).await?;
     let role = record.role.name();
     tracing::info!(created = record.id, role, api_key = caller.api_key_id, "API key created");

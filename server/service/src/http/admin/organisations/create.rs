@@ -9,13 +9,17 @@ use folkmoot_api::{
     organisations::{CreateOrganisationRequest, CreatedOrganisation},
 };
 use folkmoot_protocol::{ErrorCode, OrganisationId, Problem, Role};
-use folkmoot_rounds::{credential::Credential, refusal::Refusal};
-use folkmoot_storage::{ApiKeyRecord, OrganisationRecord, SYSTEM_ORGANISATION, StorageError};
+use folkmoot_rounds::refusal::Refusal;
+use folkmoot_storage::{OrganisationRecord, SYSTEM_ORGANISATION, StorageError};
 
 use super::organisation_view;
 use crate::http::{
     App,
-    admin::{access::Caller, api_keys::view::api_key_view, read},
+    admin::{
+        access::Caller,
+        api_keys::{draw_key, view::api_key_view},
+        read,
+    },
     problem::Refused,
 };
 
@@ -38,23 +42,13 @@ pub async fn create_organisation(
     let id = OrganisationId::from_random_bytes(coordinator.random_bytes());
     let name = String::from(request.name);
     let organisation = OrganisationRecord { id, name, created_at: now, closed_at: None };
-    let key = Credential::from_random_bytes(coordinator.random_bytes(), coordinator.random_bytes());
-    let first_key = ApiKeyRecord {
-        id: key.id.clone(),
-        organisation_id: id,
-        name: "first key".into(),
-        role: Role::Admin,
-        secret_hash: key.secret_hash(),
-        created_at: now,
-        expires_at: None,
-        revoked_at: None,
-    };
+    let (key, first_key) = draw_key(coordinator, id, "first key".into(), Role::Admin, now);
     let taken = || {
         let detail = format!(
             "the name {:?} is taken, perhaps by a closed organisation; use another",
             organisation.name
         );
-        Refusal::new(ErrorCode::MalformedRequest, detail)
+        Refusal::new(ErrorCode::NameTaken, detail)
     };
     if organisation.name == SYSTEM_ORGANISATION {
         return Err(taken().into());

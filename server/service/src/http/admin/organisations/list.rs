@@ -1,7 +1,6 @@
 use axum::{Json, extract::State};
 use folkmoot_api::organisations::OrganisationView;
 use folkmoot_protocol::Problem;
-use folkmoot_storage::SYSTEM_ORGANISATION;
 
 use super::organisation_view;
 use crate::http::{App, problem::Refused};
@@ -16,6 +15,5 @@ use crate::http::{App, problem::Refused};
 )]
 pub async fn list_organisations(State(app): State<App>) -> Result<Json<Vec<OrganisationView>>, Refused> {
     let organisations = app.coordinator.storage.database()?.organisations().await?;
-    let tenants = organisations.into_iter().filter(|organisation| organisation.name != SYSTEM_ORGANISATION);
-    Ok(Json(tenants.map(organisation_view).collect()))
+    Ok(Json(organisations.into_iter().map(organisation_view).collect()))
 }
