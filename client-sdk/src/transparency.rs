@@ -138,6 +138,19 @@ mod tests {
     }
 
     #[test]
+    fn the_file_is_shortened_to_the_newest() {
+        let directory = tempfile::tempdir().unwrap();
+        let log = log(directory.path());
+        for bytes in 0..4005 {
+            sent(&log, LogAction::Sent, bytes);
+        }
+        let entries = log.entries().unwrap();
+        assert_eq!((entries.len(), entries[0].bytes_sent), (2000, 2005));
+        let file = std::fs::read(directory.path().join("transparency.jsonl")).unwrap();
+        assert!(file.iter().filter(|byte| **byte == b'\n').count() < 4000);
+    }
+
+    #[test]
     fn a_closed_log_writes_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let log = log(directory.path());

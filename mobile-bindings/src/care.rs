@@ -64,7 +64,8 @@ pub struct DevicePolicy {
 }
 
 /// Returns why a device with this policy does not train under these conditions: `charging`, `unmetered`, `idle`, `battery`
-/// or `thermal`. Nothing if it may train. A running client decides the same way, with the plan's rules in addition.
+/// or `thermal`. Nothing if it may train. A running client also applies the plan's rules, the app's own pauses and the
+/// training time of the day.
 #[uniffi::export]
 pub fn reason_to_pause(policy: DevicePolicy, conditions: DeviceConditions) -> Option<String> {
     let reason = client::DevicePolicy::from(policy).reason_to_pause(&conditions.into());

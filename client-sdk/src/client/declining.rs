@@ -1,6 +1,6 @@
 //! Declined assignments: what the client deletes and logs.
 
-use folkmoot_protocol::messages::Assignment;
+use folkmoot_protocol::TaskId;
 use folkmoot_work::{Note, WorkError};
 
 use super::tasks::{Outcome, work_failed};
@@ -8,7 +8,8 @@ use crate::{TransparencyLog, storage::MemoryStore};
 
 /// An assignment that may be declined.
 pub(super) struct Declining {
-    pub assignment: Assignment,
+    pub task_id: TaskId,
+    pub round_number: u64,
     pub memories: MemoryStore,
     pub log: TransparencyLog,
 }
@@ -20,11 +21,11 @@ impl Declining {
     /// same examples. The transparency log names the exceeded limit; the coordinator does not learn it.
     pub fn failed(&self, error: WorkError) -> Outcome {
         if error.is_declined()
-            && let Err(error) = self.memories.forget(self.assignment.task_id)
+            && let Err(error) = self.memories.forget(self.task_id)
         {
             tracing::warn!(%error, "could not delete the compression residual of a declined task");
         }
-        if let Some(note) = Note::declined(&error, &self.assignment) {
+        if let Some(note) = Note::declined(&error, self.task_id, self.round_number) {
             tracing::info!(over = note.detail, "declined the assignment");
             self.log.write(note);
         }

@@ -125,7 +125,8 @@ impl Runner<'_> {
 
     fn declining(&self, assignment: &Assignment) -> Declining {
         Declining {
-            assignment: assignment.clone(),
+            task_id: assignment.task_id,
+            round_number: assignment.round_number,
             memories: self.client.work.memories().clone(),
             log: self.client.transparency_log.clone(),
         }

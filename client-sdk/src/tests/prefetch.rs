@@ -104,7 +104,8 @@ async fn a_version_that_is_not_to_be_had_costs_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let asked = || {
         let digest = unknown.digest.to_string();
-        fake.seen().requests.iter().any(|request| request.line.ends_with(&digest))
+        // A prefetch that has ended can begin again.
+        fake.seen().requests.iter().filter(|request| request.line.ends_with(&digest)).count() > 1
     };
     let failures = run_round(&fake, directory.path(), asked, None).await;
     assert!(failures.is_empty(), "{failures:?}");

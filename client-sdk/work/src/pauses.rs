@@ -51,7 +51,7 @@ pub struct Pauses {
 }
 
 impl Pauses {
-    /// Creates the memory of a session that is not paused. It ends an assignment after a pause of this duration.
+    /// Creates the state of a session that is not paused. It ends an assignment after a pause of this duration.
     pub fn new(give_up_after: Duration) -> Self {
         Self { give_up_after, told: None }
     }

@@ -200,8 +200,11 @@ fn check_language(
     for name in language.lacks.iter().filter(|name| seen.contains(**name)) {
         findings.push(Finding::on(path, format!("`{name}` is here. Remove it from `lacks`")));
     }
-    for name in language.own.iter().filter(|name| !seen.contains(**name)) {
-        findings.push(Finding::on(path, format!("`{name}` is not here. Remove it from `own`")));
+    for name in language.lacks.iter().filter(|name| !reference.contains_key(**name)) {
+        findings.push(Finding::on(path, format!("`{name}` is no setting any more. Remove it from `lacks`")));
+    }
+    for name in language.own.iter().filter(|name| !seen.contains(**name) || reference.contains_key(**name)) {
+        findings.push(Finding::on(path, format!("`{name}` is not here alone. Remove it from `own`")));
     }
     findings
 }
@@ -216,7 +219,7 @@ fn names(repository: &Repository, declaration: &Declaration) -> Result<BTreeMap<
     let mut names = BTreeMap::new();
     for (line, number) in lines.by_ref() {
         if line.trim_start().starts_with(end) {
-            return Ok(names);
+            return if names.is_empty() { Err(missing("names")) } else { Ok(names) };
         }
         let Some(rest) = line.strip_prefix(before) else { continue };
         let name = rest.split(AFTER_A_NAME).next().unwrap_or_default();
@@ -277,9 +280,16 @@ mod tests {
         let found = findings("class Limits(\n    val bytesPerDay: Long,\n    val cohortMin: Long,\n) {\n");
         assert_eq!(
             found,
-            ["`cohort_min` is here. Remove it from `lacks`", "`own_one` is not here. Remove it from `own`"]
+            [
+                "`cohort_min` is here. Remove it from `lacks`",
+                "`own_one` is not here alone. Remove it from `own`"
+            ]
         );
-        let found = findings("class Limitations(\n)\n");
-        assert!(found.len() == 1 && found[0].contains("finds no `class Limits(`"), "{found:?}");
+        for (text, missing) in
+            [("class Limitations(\n)\n", "`class Limits(`"), ("class Limits(\n)\n", "names")]
+        {
+            let found = findings(text);
+            assert!(found.len() == 1 && found[0].contains(&format!("finds no {missing}")), "{found:?}");
+        }
     }
 }

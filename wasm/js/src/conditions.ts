@@ -81,6 +81,6 @@ export class Conditions {
     }
     const battery = this.battery;
     const percentMin = batteryPercentMin ?? BATTERY_PERCENT_MIN;
-    return battery !== null && !battery.charging && battery.level * 100 < percentMin ? 'battery' : null;
+    return battery !== null && !battery.charging && battery.level < percentMin / 100 ? 'battery' : null;
   }
 }

@@ -59,7 +59,7 @@ export interface Policy {
   pauseWhenHidden?: boolean;
   /** Pause if the user has enabled data saving. Default: true. */
   respectSaveData?: boolean;
-  /** Pause on a cellular connection. Default: true. */
+  /** Pause on a cellular connection. A connection of unknown type counts as unmetered. Default: true. */
   requiresUnmetered?: boolean;
   /** Pause below this battery level, unless charging. In percent, 0 to 100. Default: 20. */
   batteryPercentMin?: number;

@@ -30,14 +30,15 @@ pub struct TimeToStore {
     pub battery_time: Option<Vec<u8>>,
 }
 
-/// The counts to which a piece of training is added. They are those of its beginning.
+/// Selects the counts that a piece of training is added to. The conditions at its beginning decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counting {
     is_on_battery: bool,
 }
 
 impl Care {
-    /// Creates the state of a device of which nothing is known yet. The limits count the training of a day.
+    /// Creates the state of a device whose conditions are unknown. `time` and `battery_time` limit the training of a day;
+    /// `None` is no limit.
     pub fn new(
         policy: DevicePolicy,
         time: Option<DayTime>,
@@ -68,7 +69,7 @@ impl Care {
         self.plan_rules = PlanRules::of(assignment, rules);
     }
 
-    /// Ends the rules of this assignment. Returns whether they applied: the next assignment may have replaced them.
+    /// Ends the rules of this assignment. Returns `false` if the next assignment has already replaced them.
     pub fn release(&mut self, assignment: AssignmentId) -> bool {
         let are_ours = self.plan_rules.are_of(assignment);
         if are_ours {
@@ -97,7 +98,8 @@ impl Care {
         !is_charging && self.battery_time.is_some_and(|time| time.is_over(clock()))
     }
 
-    /// Returns the time left until a new day may end a pause without any other change, if it may.
+    /// Returns the time until midnight (UTC) if training without charging is limited, because a new day can then end a
+    /// pause.
     pub fn until_change(&self, clock: impl FnOnce() -> Timestamp) -> Option<Duration> {
         self.battery_time.map(|_| until_tomorrow(clock()))
     }

@@ -27,8 +27,8 @@ struct Used {
 }
 
 impl DayCount {
-    /// Creates a count of 0, which is to be stored each time that this amount was added. A killed process loses at most
-    /// this much.
+    /// Creates a count of 0. It returns bytes to store each time `saved_every` was added; a killed process loses at most
+    /// that.
     pub fn new(saved_every: u64) -> Self {
         Self { used: Used::default(), unsaved: 0, saved_every }
     }

@@ -27,8 +27,8 @@ impl DayTime {
         }
     }
 
-    /// Adds to the day's training time. Returns the bytes to store, if it is time for that. It is when the limit is
-    /// reached, so that a later client also knows.
+    /// Adds to the day's training time. Returns the bytes to store when enough was added since the last time, and at once
+    /// when the limit is reached, so that a restarted client knows it.
     #[must_use]
     pub fn add(&mut self, time: Duration, now: Timestamp) -> Option<Vec<u8>> {
         let was_over = self.is_over(now);

@@ -105,9 +105,10 @@ impl Note {
     }
 
     /// An assignment exceeded one of the app's limits. `None` if the error has another cause.
-    pub fn declined(error: &WorkError, assignment: &Assignment) -> Option<Self> {
+    pub fn declined(error: &WorkError, task_id: TaskId, round_number: u64) -> Option<Self> {
+        let (task_id, round_number) = (Some(task_id), Some(round_number));
         let detail = Some(error.over_budget?.to_string());
-        Some(Self { detail, ..Self::of(LogAction::Declined, assignment) })
+        Some(Self { task_id, round_number, detail, ..Self::new(LogAction::Declined) })
     }
 
     pub(super) fn of(action: LogAction, assignment: &Assignment) -> Self {
@@ -146,11 +147,14 @@ mod tests {
 
     #[test]
     fn only_a_limit_is_named() {
-        let assignment = samples::assignment();
-        assert_eq!(Note::declined(&WorkError::declined(), &assignment), None);
+        let task_id = samples::assignment().task_id;
+        assert_eq!(Note::declined(&WorkError::declined(), task_id, 3), None);
         let over = OverBudget::ModelBytes { bytes: 2, max: 1 };
-        let note = Note::declined(&over.into(), &assignment).expect("a limit was exceeded");
-        assert_eq!((note.action, note.task_id), (LogAction::Declined, Some(assignment.task_id)));
+        let note = Note::declined(&over.into(), task_id, 3).expect("a limit was exceeded");
+        assert_eq!(
+            (note.action, note.task_id, note.round_number),
+            (LogAction::Declined, Some(task_id), Some(3))
+        );
         assert_eq!(note.detail, Some(over.to_string()));
     }
 }

@@ -57,9 +57,9 @@ class Client:
         """Opens the client. Nothing is sent until it runs.
 
         Connection: `coordinator` is `https://host[:port]`, or `http://` for this machine only. `enrolment_token` comes
-        from the operator; it is needed until the client is enrolled. `certificate` is the coordinator's `ca.pem`: a path, or
-        PEM as bytes. By default, the system's certificates are trusted. `wait_seconds` is the time for which a check-in
-        waits for an assignment: at most 60, by default 30.
+        from the operator. It is needed until the client is enrolled. `certificate` is the coordinator's `ca.pem`: a
+        path, or PEM as bytes. By default, the system's certificates are trusted. `wait_seconds` is the time for which a
+        check-in waits for an assignment: at most 60, by default 30.
 
         State: `state_directory` holds the key, session and models of this client alone. `secrets` stores the key
         instead of a file there.

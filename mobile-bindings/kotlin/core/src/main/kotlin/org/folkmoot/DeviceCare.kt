@@ -44,6 +44,8 @@ data class DevicePolicy(
      * `thermal`. Null if it may train.
      *
      * A requirement fails if its condition is unknown. An unknown battery level or thermal state prevents nothing.
+     *
+     * @throws FolkmootException.BadOption if a percentage is outside 0 to 100.
      */
     fun reasonToPause(now: DeviceConditions): String? = nativeReasonToPause(native(), now.native())
 }
