@@ -24,19 +24,23 @@ struct Wall {
     min: f64,
 }
 
-/// Measures burn. After as many steps as one of our submissions has, burn's program waits for the device. Its batch is
-/// already on the device.
+/// Measures burn. Its program waits for the device once, after `steps` steps. Its batch is already on the device.
 ///
 /// # Errors
 /// Returns the message of the compiler or of burn.
-pub fn measure(model: BenchModel, batch: usize, arguments: &Arguments) -> Result<Measured, Failure> {
+pub fn measure(
+    model: BenchModel,
+    batch: usize,
+    steps: u32,
+    arguments: &Arguments,
+) -> Result<Measured, Failure> {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(["run", "--quiet", "--release", "--features", "gpu", "--manifest-path", BURN]);
     if std::env::var_os("CARGO_TARGET_DIR").is_none() {
         command.args(["--target-dir", BURN_TARGET]);
     }
     command.args(["--", "--backend", "wgpu", "--warm-up", "1", "--model", model.name()]);
-    command.args(["--batch", &batch.to_string(), "--steps", &arguments.steps.to_string()]);
+    command.args(["--batch", &batch.to_string(), "--steps", &steps.to_string()]);
     command.args(["--repetitions", &arguments.repetitions.to_string()]);
     let output = command.output()?;
     let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

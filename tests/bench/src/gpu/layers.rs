@@ -41,7 +41,7 @@ pub fn measure(gpu: &Gpu, arguments: &Arguments) -> Result<(), Failure> {
     }
     if gpu.report().timestamps {
         for batch in &arguments.batches {
-            for (name, gflops) in kernels(gpu, *batch)? {
+            for (name, gflops) in kernels(gpu, *batch, arguments)? {
                 table::layer(&format!("CNN, batch {batch}: {name}"), gflops, peak, arguments)?;
             }
         }
@@ -50,10 +50,10 @@ pub fn measure(gpu: &Gpu, arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Returns the speed of each kernel of the CNN that multiplies matrices, in billions of operations per second.
-fn kernels(gpu: &Gpu, batch: usize) -> Result<BTreeMap<&'static str, f64>, Failure> {
+fn kernels(gpu: &Gpu, batch: usize, arguments: &Arguments) -> Result<BTreeMap<&'static str, f64>, Failure> {
     let mut trainer = own::trainer(BenchModel::Cnn, batch)?;
     trainer.use_gpu(gpu)?;
-    trainer.advance(2)?;
+    own::warm_up(&mut trainer, u64::from(arguments.steps))?;
     let mut best: BTreeMap<&'static str, f64> = BTreeMap::new();
     for _ in 0..TIMED_STEPS {
         let mut sums: BTreeMap<&'static str, (u64, f64)> = BTreeMap::new();

@@ -1,11 +1,13 @@
-//! `bench gpu`: measures complete training steps on a graphics adapter and compares them with burn and the CPU. Also
-//! measures large products relative to the adapter's peak.
+//! `bench gpu`: measures complete training steps on a graphics adapter and compares them with burn, torch and the CPU.
+//! Also measures large products relative to the adapter's peak.
 
 mod burn;
 mod layers;
 mod model;
 mod own;
+mod profile;
 mod table;
+mod torch;
 
 use folkmoot_engine::{Gpu, block_on};
 use model::BenchModel;
@@ -34,6 +36,12 @@ pub struct Arguments {
     /// Also measure burn's wgpu backend, which takes many minutes to compile
     #[arg(long)]
     with_burn: bool,
+    /// Also measure torch on CUDA, with this Python interpreter
+    #[arg(long, value_name = "PYTHON")]
+    with_torch: Option<String>,
+    /// Print the time of each kernel of a step instead of the tables
+    #[arg(long, conflicts_with = "only_layers")]
+    profile: bool,
     /// Measure only the large products and layers
     #[arg(long)]
     only_layers: bool,
@@ -51,6 +59,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let started = clock::start();
     block_on(gpu.tune(&|| started.elapsed()))?;
     table::head(&gpu, arguments)?;
+    if arguments.profile {
+        let pairs = arguments
+            .models
+            .iter()
+            .flat_map(|model| arguments.batches.iter().map(move |batch| (model, batch)));
+        return pairs
+            .into_iter()
+            .try_for_each(|(model, batch)| profile::print(&gpu, *model, *batch, arguments));
+    }
     layers::measure(&gpu, arguments)?;
     if arguments.only_layers {
         return Ok(());
@@ -62,9 +79,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             table::print(&Row::new(model, batch, "folkmoot gpu", &own, &own), arguments)?;
             let cpu = own::measure(model, batch, None, arguments)?;
             table::print(&Row::new(model, batch, "folkmoot cpu", &cpu, &own), arguments)?;
+            // As long a measurement as ours, by our speed.
+            let steps = (own::MEASURED.as_secs_f64() * 1e3 / own.step_ms).ceil() as u32;
+            let steps = steps.max(arguments.steps);
             if arguments.with_burn {
-                let burn = burn::measure(model, batch, arguments)?;
+                let burn = burn::measure(model, batch, steps, arguments)?;
                 table::print(&Row::new(model, batch, "burn wgpu", &burn, &own), arguments)?;
+            }
+            if let Some(python) = &arguments.with_torch {
+                for (name, torch) in torch::measure(python, model, batch, steps, arguments)? {
+                    table::print(&Row::new(model, batch, name, &torch, &own), arguments)?;
+                }
             }
         }
     }

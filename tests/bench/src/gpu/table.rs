@@ -67,7 +67,7 @@ pub fn steps_head(arguments: &Arguments) {
     if !arguments.json {
         let (steps, repetitions) = (arguments.steps, arguments.repetitions);
         println!(
-            "\n  wall-clock time of a step: fastest of {repetitions} times {steps} steps, one submission each"
+            "\n  wall-clock time of a step: fastest of {repetitions} measurements, {steps} steps in a submission"
         );
         let columns = ["model", "batch", "executor", "ms", "x gpu", "start ms"];
         let [model, batch, executor, ms, ratio, start] = columns;
