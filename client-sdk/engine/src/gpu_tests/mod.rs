@@ -13,5 +13,5 @@ mod pieces;
 mod training;
 mod updates;
 
-use comparing::{Tolerance, gpu, numbers, on_gpu};
+use comparing::{Tolerance, gpu, largest, numbers, on_gpu};
 use folkmoot_gpu::{Gpu, Once};

@@ -27,15 +27,19 @@ impl Tolerance {
     #[track_caller]
     pub(super) fn check(self, found: &[f32], expected: &[f32]) {
         assert_eq!(found.len(), expected.len(), "the numbers of elements differ");
-        let finite = expected.iter().filter(|element| element.is_finite());
-        let largest = finite.fold(0f32, |largest, element| largest.max(element.abs()));
-        let allowed = self.relative * largest + self.absolute;
+        let allowed = self.relative * largest(expected) + self.absolute;
         for (index, (found, expected)) in found.iter().zip(expected).enumerate() {
             let same = found == expected || (found.is_nan() && expected.is_nan());
             let close = (found - expected).abs() <= allowed;
             assert!(same || close, "element {index} is {found}, not {expected}; {allowed} is allowed");
         }
     }
+}
+
+/// Returns the largest magnitude of the finite elements, or 0 if there are none.
+pub(super) fn largest(elements: &[f32]) -> f32 {
+    let finite = elements.iter().filter(|element| element.is_finite());
+    finite.fold(0f32, |largest, element| largest.max(element.abs()))
 }
 
 /// Returns the adapter for tests, which is opened once.
