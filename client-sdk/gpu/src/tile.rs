@@ -48,7 +48,7 @@ pub(super) struct Sizes {
 /// The steps along k between two barriers, for variants with workgroup memory.
 pub(super) const DEPTH: usize = 16;
 /// The approximate number of tiles that keeps a GPU busy. If there are fewer, smaller tiles are used.
-const TILES_WANTED: usize = 64;
+const TILES_WANTED: usize = 128;
 
 impl Tile {
     /// All variants.
@@ -140,8 +140,9 @@ mod tests {
     #[test]
     fn small_matrices_get_small_tiles() {
         assert_eq!(Tile::Large.fitted(4096, 4096, 1), Tile::Large);
-        assert_eq!(Tile::Large.fitted(1024, 1024, 1), Tile::Large);
-        assert_eq!(Tile::Large.fitted(512, 512, 1), Tile::Medium);
+        assert_eq!(Tile::Large.fitted(2048, 1024, 1), Tile::Large);
+        assert_eq!(Tile::Large.fitted(1024, 1024, 1), Tile::Medium);
+        assert_eq!(Tile::Large.fitted(512, 512, 1), Tile::Small);
         assert_eq!(Tile::Large.fitted(32, 4096, 1), Tile::Small);
         assert_eq!(Tile::Subgroup.sizes(10, 200, 32).tile, [16, 32]);
         assert_eq!(Tile::Subgroup.sizes(96, 208, 320).tile, [32, 16]);

@@ -17,12 +17,15 @@ fn store_element(batch: u32, row: u32, column: u32, value: f32) {
 }
 ";
 
-/// The approximate number of sums that keeps a GPU busy. If there are fewer, several workgroups share each sum.
-const SUMS_WANTED: usize = 1 << 18;
+/// The approximate number of sums that keeps a GPU busy. If there are fewer, several workgroups share each sum. An
+/// invocation computes up to 64 sums, so this is 2^14 invocations.
+pub(super) const SUMS_WANTED: usize = 1 << 20;
 /// The minimum number of terms that one workgroup adds up for a shared sum.
-const PART_MIN: usize = 256;
+const PART_MIN: usize = 128;
 /// The maximum number of workgroups that share a sum.
-const PARTS_MAX: usize = 64;
+const PARTS_MAX: usize = 256;
+/// The number of parts that [`add_parts`] loads before it adds them.
+const LOADED: usize = 8;
 
 /// A batch of products `C = A B`.
 pub(super) struct Product {
@@ -162,10 +165,17 @@ pub(super) fn add_parts(
     sums: usize,
     parts: usize,
 ) -> Kernel {
+    // The loads of a round do not wait for each other, nor for the sum.
+    let round: String = (0..LOADED)
+        .map(|ahead| format!("let p{ahead} = load_part(i + (part + {ahead}u) * {sums}u);\n"))
+        .chain((0..LOADED).map(|ahead| format!("sum += p{ahead};\n")))
+        .collect();
+    let rounds_end = 1 + (parts - 1) / LOADED * LOADED;
     let body = format!(
         "fn element(i: u32) {{\n\
          var sum = load_part(i);\n\
-         for (var part = 1u; part < {parts}u; part += 1u) {{ sum += load_part(i + part * {sums}u); }}\n\
+         for (var part = 1u; part < {rounds_end}u; part += {LOADED}u) {{\n{round}}}\n\
+         for (var part = {rounds_end}u; part < {parts}u; part += 1u) {{ sum += load_part(i + part * {sums}u); }}\n\
          {store}\n}}\n"
     );
     Kernel::each(name, &[declarations, &body].concat(), sums)

@@ -1,7 +1,7 @@
 //! Row-wise computations: softmax, normalisations, losses and their gradients, each in one dispatch.
 //!
-//! An invocation loops over its row once for each reduction, and once more to store the results. Elementwise operators
-//! in between are recomputed in each loop instead of being stored.
+//! The invocations of a row loop over it once for each reduction, and once more to store the results. Elementwise
+//! operators in between are recomputed in each loop instead of being stored.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -9,9 +9,17 @@ use std::fmt::Write;
 use folkmoot_graph::op::{ElementOp, Operand, Reduction};
 
 use super::super::accessor::{Read, Sink, Source, number};
-use super::super::lowering::{Draft, Kernel};
+use super::super::lowering::{Draft, Kernel, WORKGROUP, WORKGROUPS_MAX};
 use super::super::math::function_name;
 use super::super::tensor::Tensor;
+use super::product::constants;
+
+const SHARED: &str = include_str!("../../shader/rows/rows_shared.wgsl");
+
+/// The number of neighbouring invocations that share a row, so that they read neighbouring memory together.
+const LANES: usize = 8;
+/// The smallest width of a row that is shared, in elements.
+const SHARED_WIDTH_MIN: usize = 16;
 
 /// The names of the input tensors. Their number is WebGPU's limit on bindings.
 const READS: [&str; 8] = ["x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7"];
@@ -77,10 +85,8 @@ impl Rows {
 
     /// Returns the dispatch.
     pub(crate) fn draft(self) -> Draft {
-        let source = self.source();
-        let elements = (self.rows * self.width) as u64;
-        let kernel =
-            Kernel { flops: self.items.len() as u64 * elements, ..Kernel::each("rows", &source, self.rows) };
+        let flops = (self.items.len() * self.rows * self.width) as u64;
+        let kernel = Kernel { flops, ..if self.is_shared() { self.shared() } else { self.alone() } };
         let reads = self.inputs.into_iter().zip(READS);
         let writes = self.stores.into_iter().zip(WRITES);
         Draft {
@@ -90,8 +96,39 @@ impl Rows {
         }
     }
 
-    fn source(&self) -> String {
-        let mut body = String::from("fn element(row: u32) {\n");
+    /// Returns whether several invocations share a row. It depends only on the shape, so that the order of the sums is
+    /// the same on every GPU.
+    fn is_shared(&self) -> bool {
+        self.width >= SHARED_WIDTH_MIN
+    }
+
+    /// Returns the kernel in which each invocation computes a row.
+    fn alone(&self) -> Kernel {
+        Kernel::each("rows", &format!("fn element(row: u32) {{\n{}}}\n", self.body()), self.rows)
+    }
+
+    /// Returns the kernel in which invocations share rows.
+    fn shared(&self) -> Kernel {
+        let groups = self.rows.div_ceil(WORKGROUP as usize / LANES).max(1);
+        let columns = groups.min(WORKGROUPS_MAX as usize);
+        let last = self.rows.saturating_sub(1);
+        let sizes = [("LANES", LANES), ("ROWS", self.rows), ("LAST_ROW", last), ("COLUMNS", columns)];
+        let sizes = constants(&sizes);
+        let body = self.body();
+        let function =
+            format!("fn row_of_lanes(row: u32, lane: u32, first: u32, is_inside: bool) {{\n{body}}}\n");
+        Kernel {
+            name: "rows",
+            source: [&sizes, SHARED, &function].concat(),
+            workgroups: [columns as u32, groups.div_ceil(columns) as u32, 1],
+            flops: 0,
+            reads_step: false,
+        }
+    }
+
+    /// Returns the statements for a row.
+    fn body(&self) -> String {
+        let mut body = String::new();
         for (index, (_, is_of_row)) in self.inputs.iter().enumerate() {
             if *is_of_row {
                 writeln!(body, "    let a{index} = load_x{index}(row);")
@@ -108,7 +145,6 @@ impl Rows {
             }
         }
         self.write_stores(&mut body);
-        body.push_str("}\n");
         body
     }
 
@@ -122,6 +158,15 @@ impl Rows {
         self.open_walk(&[operand], body);
         let value = self.text(operand);
         body.push_str(&format!("    r{index} = {function}(r{index}, {value});\n    }}\n"));
+        if self.is_shared() {
+            body.push_str(&format!(
+                "    shared_values[first + lane] = r{index};\n    workgroupBarrier();\n    \
+                 r{index} = shared_values[first];\n    \
+                 for (var other = 1u; other < LANES; other++) {{\n    \
+                 r{index} = {function}(r{index}, shared_values[first + other]);\n    }}\n    \
+                 workgroupBarrier();\n"
+            ));
+        }
     }
 
     fn write_stores(&self, body: &mut String) {
@@ -136,7 +181,11 @@ impl Rows {
         let mut of_elements = Vec::new();
         for (name, (operand, _)) in WRITES.into_iter().zip(&self.stores) {
             match is_of_row(operand) {
-                true => body.push_str(&format!("    store_{name}(row, {});\n", self.text(*operand))),
+                true => {
+                    let guard = if self.is_shared() { "if is_inside && lane == 0u " } else { "" };
+                    let value = self.text(*operand);
+                    body.push_str(&format!("    {guard}{{ store_{name}(row, {value}); }}\n"));
+                }
                 false => of_elements.push((name, *operand)),
             }
         }
@@ -145,8 +194,9 @@ impl Rows {
         }
         let operands: Vec<Operand> = of_elements.iter().map(|(_, operand)| *operand).collect();
         self.open_walk(&operands, body);
+        let guard = if self.is_shared() { "if is_inside " } else { "" };
         for (name, operand) in of_elements {
-            body.push_str(&format!("    store_{name}(i, {});\n", self.text(operand)));
+            body.push_str(&format!("    {guard}{{ store_{name}(i, {}); }}\n", self.text(operand)));
         }
         body.push_str("    }\n");
     }
@@ -154,8 +204,9 @@ impl Rows {
     /// Opens a loop over the row's elements that computes these operands.
     fn open_walk(&self, operands: &[Operand], body: &mut String) {
         let width = self.width;
+        let (first, step) = if self.is_shared() { ("lane", LANES) } else { ("0u", 1) };
         body.push_str(&format!(
-            "    for (var c = 0u; c < {width}u; c++) {{\n    let i = row * {width}u + c;\n"
+            "    for (var c = {first}; c < {width}u; c += {step}u) {{\n    let i = row * {width}u + c;\n"
         ));
         let (mut inputs, mut results) = (BTreeSet::new(), BTreeSet::new());
         let mut pending = operands.to_vec();

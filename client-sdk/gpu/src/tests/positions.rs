@@ -87,6 +87,18 @@ fn rows_by_their_positions_and_back() {
     }
 }
 
+/// Tests a small table with so many positions that several invocations share each element.
+#[test]
+fn many_positions_of_a_small_table() {
+    let (shape, count) = ([5, 3], 1000);
+    let mut graph = Graph::default();
+    let (values, at) = (graph.add_input(&[count, 3]), graph.add_input(&[count]));
+    let sums = graph.scatter_add(values, at, 0, &shape);
+    let inputs = [numbers(3 * count, 3), positions(count, 5)];
+    let inputs: Vec<&[f32]> = inputs.iter().map(|input| &input[..]).collect();
+    compare(&graph, &[sums], &inputs, Tolerance { relative: 1e-5, absolute: 0.0 });
+}
+
 #[test]
 fn chance_is_that_of_the_cpu() {
     let mut graph = Graph::default();
