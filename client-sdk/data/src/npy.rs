@@ -135,7 +135,7 @@ pub(crate) mod tests {
     fn an_error_names_the_right_file() {
         let features = array("<f4", "(2, 1)", &floats(&[1.0, 2.0]));
         let message = read_arrays(&features, b"no", &ReadOptions::default()).unwrap_err();
-        assert!(message.contains("y.npy: the labels file: is not an NPY file; write it again"), "{message}");
+        assert!(message.contains("y.npy: the labels file is not an NPY file; write it again"), "{message}");
         let message = read_arrays(b"no", b"no", &ReadOptions::default()).unwrap_err();
         assert!(message.contains("x.npy: the features file"), "{message}");
     }

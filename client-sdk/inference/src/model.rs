@@ -74,8 +74,8 @@ impl InferenceModel {
         Self::load(bytes, None).map_err(|error| InferenceError::Load(format!("{error:#}")))
     }
 
-    /// Loads and optimises a model for examples with this many features. If the file leaves the length of sequences free,
-    /// it becomes the one for which the features suffice.
+    /// Loads and optimises a model for examples with this many features. If the file leaves the length of sequences
+    /// free, the number of features determines it.
     ///
     /// # Errors
     /// Returns the errors of [`InferenceModel::from_onnx`].
@@ -199,8 +199,8 @@ impl InferenceModel {
     }
 }
 
-/// Returns tract's reader. It infers all shapes from the input's: those that an exporter wrote name the batch in its own
-/// way, for example `batch`, which contradicts the size that the model is compiled for.
+/// Returns tract's reader, which infers all shapes from the input's shape. It ignores the shapes in the file: they may
+/// give the batch dimension a name, such as `batch`, which would contradict the size that the model is compiled for.
 fn reader() -> tract_onnx::model::Onnx {
     onnx().with_ignore_value_info(true).with_ignore_output_shapes(true)
 }

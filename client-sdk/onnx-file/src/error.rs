@@ -5,7 +5,7 @@
 #[non_exhaustive]
 pub enum FileError {
     /// The file is larger than the limit.
-    #[error("the model has {bytes} bytes; the limit is {limit}")]
+    #[error("the model has {bytes} bytes; the limit is {limit}. Use a smaller model, or raise the limit")]
     ModelTooLarge {
         /// The file's size.
         bytes: usize,
@@ -76,7 +76,7 @@ pub enum FileError {
         found: usize,
     },
     /// A trainable tensor has a NaN or infinite element, or a frozen one has a NaN.
-    #[error("tensor {tensor} has an element that is NaN or infinite")]
+    #[error("tensor {tensor} has an element that is NaN or infinite; export the model with finite weights")]
     NotFinite {
         /// The tensor's name.
         tensor: String,

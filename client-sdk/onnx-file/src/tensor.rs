@@ -46,7 +46,7 @@ pub struct Constant {
 /// Returns the dimensions and the number of elements of a tensor.
 ///
 /// # Errors
-/// Returns an [`FileError`] for external data, a dimension below 1, or more elements than the limit.
+/// Returns a [`FileError`] for external data, a dimension below 1, or more elements than the limit.
 pub fn dims(tensor: &TensorProto, limits: &ImportLimits) -> Result<(Vec<usize>, usize), FileError> {
     let (dims, elements) = dims_or_empty(tensor, limits)?;
     if elements == 0 {
@@ -58,7 +58,7 @@ pub fn dims(tensor: &TensorProto, limits: &ImportLimits) -> Result<(Vec<usize>, 
 /// Returns the number of elements that a tensor's dimensions need.
 ///
 /// # Errors
-/// Returns an [`FileError`] for external data, a negative dimension, or more elements than the limit.
+/// Returns a [`FileError`] for external data, a negative dimension, or more elements than the limit.
 pub fn volume_of(tensor: &TensorProto, limits: &ImportLimits) -> Result<usize, FileError> {
     Ok(dims_or_empty(tensor, limits)?.1)
 }
@@ -106,7 +106,7 @@ pub fn checked_volume(name: &str, dims: &[usize], limits: &ImportLimits) -> Resu
 /// Decodes a constant tensor.
 ///
 /// # Errors
-/// Returns an [`FileError`] for an element type other than plain numbers, a wrong length, or a NaN. Infinity is
+/// Returns a [`FileError`] for an element type other than plain numbers, a wrong length, or a NaN. Infinity is
 /// allowed, because masks use it.
 pub fn constant(tensor: &TensorProto, limits: &ImportLimits) -> Result<Constant, FileError> {
     let constant = any_constant(tensor, limits)?;

@@ -42,7 +42,7 @@ pub enum ImportError {
     File(#[from] FileError),
     /// The engine does not support the model's opset.
     #[error(
-        "the model uses ONNX opset {version}; opsets {min} to {max} are supported, export it with one of them"
+        "the model uses ONNX opset {version}; opsets {min} to {max} are supported; export it with one of them"
     )]
     UnsupportedOpset {
         /// The model's opset, or 0 if it names none.
@@ -53,7 +53,7 @@ pub enum ImportError {
         max: i64,
     },
     /// The engine does not support an operator.
-    #[error("node {node}: operator {operator} is not supported; see docs/operators.md for what is supported")]
+    #[error("node {node}: operator {operator} is not supported; docs/operators.md lists the supported ones")]
     UnsupportedOperator {
         /// The node's name.
         node: String,
@@ -190,7 +190,7 @@ pub enum ExportError {
         found: usize,
     },
     /// A weight is NaN or infinite.
-    #[error("weight {index} is NaN or infinite")]
+    #[error("weight {index} is NaN or infinite; all weights must be finite")]
     NotFinite {
         /// The weight's position in schema order.
         index: usize,

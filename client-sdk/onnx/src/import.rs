@@ -57,8 +57,8 @@ pub(crate) struct Imported {
     pub(crate) limits: ImportLimits,
 }
 
-/// Imports a model. `lengths` are those of sequences whose length the file leaves free: the first that the model can have
-/// is taken.
+/// Imports a model. `lengths` are candidates for the length of sequences if the file leaves it free. The first one that
+/// the model supports is used.
 ///
 /// Lowers the model for two batch sizes and both modes. This detects unsupported models at import time, and determines
 /// the output's shape.
@@ -208,8 +208,8 @@ impl Imported {
         None
     }
 
-    /// Lowers the model to the graph for this batch size. `frozen` says for each parameter whether it never changes;
-    /// without an entry, it may change.
+    /// Lowers the model to the graph for this batch size. `frozen` has an entry for each parameter, which is true if
+    /// the parameter never changes. A parameter without an entry may change.
     ///
     /// # Errors
     /// Returns an [`ImportError`] if the model cannot have this batch size or would exceed a limit.

@@ -11,8 +11,8 @@ use super::{ImportError, ImportLimits};
 pub(crate) const IS_SMALL: bool = cfg!(not(feature = "complete"));
 /// The maximum number of inputs.
 const INPUTS_MAX: usize = 64;
-/// The length of sequences until examples tell it: the first that the model can have. It decides only what inspections
-/// and synthetic examples show.
+/// The lengths of sequences to try while no examples determine the length. The first one that the model supports is
+/// used, only for inspections and synthetic examples.
 pub(crate) const LENGTHS_ASSUMED: [usize; 4] = [32, 8, 128, 512];
 
 /// An input of a model.

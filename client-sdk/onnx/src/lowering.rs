@@ -142,8 +142,10 @@ impl<'a> Lowering<'a> {
             return Err(unsupported_use(node, "must have one input, the condition"));
         };
         let Some(condition) = self.graph.scalar(condition.value) else {
-            let reason =
-                format!("chooses by {}, which must be known when the model is imported", node.input[0]);
+            let reason = format!(
+                "chooses by {}, which must be known when the model is imported; make it a constant",
+                node.input[0]
+            );
             return Err(unsupported_use(node, &reason));
         };
         let name = if condition == 0.0 { "else_branch" } else { "then_branch" };

@@ -41,8 +41,8 @@ impl ModelFile {
         Ok(Self { bytes, imported })
     }
 
-    /// Returns the model for examples with this many features, if its inputs have a free length: sequences then have the
-    /// length for which the features suffice. Returns `None` if nothing is to change, or if there is no such length.
+    /// Returns the model for examples with this many features, if its inputs have a free length of sequences: the
+    /// number of features determines it. Returns `None` if the model already has this width, or if no length gives it.
     ///
     /// # Errors
     /// Returns an [`ImportError`] if the model cannot have this length or would exceed a limit.
@@ -57,8 +57,7 @@ impl ModelFile {
         Ok(Some(Self { bytes: self.bytes.clone(), imported }))
     }
 
-    /// Returns whether this build cannot read the file, but one with the feature `complete` may. Returns `false` for files
-    /// that no build reads.
+    /// Returns `true` if this build cannot read the file, but a build with the feature `complete` may be able to.
     pub fn needs_complete(bytes: &[u8], limits: &ImportLimits) -> bool {
         needs_complete(bytes, limits)
     }
@@ -146,8 +145,8 @@ impl ModelFile {
         self.imported.lower(batch, mode, &[])
     }
 
-    /// Lowers the model to the graph for this batch size. `frozen` says for each parameter whether it never changes. A
-    /// batch normalisation with frozen running statistics uses them in training too.
+    /// Lowers the model to the graph for this batch size. `frozen` has an entry for each parameter, which is true if
+    /// the parameter never changes. A batch normalisation with frozen running statistics uses them in training too.
     ///
     /// # Errors
     /// Returns the errors of [`ModelFile::lower`].

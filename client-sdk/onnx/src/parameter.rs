@@ -20,8 +20,8 @@ pub enum ParameterKind {
     Trained,
     /// The forward pass changes it: it is a running mean or variance of batch normalisation.
     Statistic,
-    /// Not at all, unless a plan says so: it is a single number that no layer reads as a weight or a bias, a table of
-    /// positions, or a constant inside of a group normalisation.
+    /// Training does not change it unless a plan says so. It is a single number that no layer reads as a weight or a
+    /// bias, a table of positions, or a constant inside of a group normalisation.
     Constant,
 }
 

@@ -7,7 +7,8 @@ use super::proto::{ModelProto, NodeProto};
 use super::weights::Remark;
 use super::{ImportError, ImportLimits};
 
-/// Returns the file in single precision and with separate weights, and what was separated.
+/// Converts the file to single precision, and gives each layer its own weights. Returns the file, and a remark for each
+/// weight that was separated.
 ///
 /// # Errors
 /// Returns an [`ImportError`] for malformed bytes and exceeded limits.
@@ -23,7 +24,7 @@ pub(super) fn file(bytes: Bytes, _: &ImportLimits) -> Result<(Bytes, Vec<Remark>
     Ok((bytes, Vec::new()))
 }
 
-/// Takes the nodes of the graph, without calls of functions.
+/// Takes the nodes out of the graph, and replaces calls of functions by their nodes.
 ///
 /// # Errors
 /// Returns an [`ImportError`] for functions that cannot be replaced by their nodes.
@@ -36,7 +37,7 @@ pub(super) fn nodes(
     super::functions::inlined(model, opset, limits)
 }
 
-/// Takes the nodes of the graph.
+/// Takes the nodes out of the graph.
 ///
 /// # Errors
 /// Returns [`ImportError::NotObvious`] if the file has functions.

@@ -13,8 +13,8 @@ const VALUES_MAX: usize = 1_000;
 /// The maximum number of classes of a label.
 const CLASSES_MAX: usize = 10_000;
 
-/// The number of rows from which a column with a different text in most rows is taken for a name or a number of the
-/// row.
+/// The minimum number of rows at which a column whose texts are mostly distinct is treated as names or numbers of the
+/// rows.
 const ROWS_FOR_NAMES: u64 = 20;
 
 /// Options for deriving a schema.
@@ -56,8 +56,8 @@ pub struct ColumnSummary {
     pub note: Option<&'static str>,
 }
 
-/// Derives a schema from a CSV file with a header line. The file is read once, in memory for its content and for the
-/// different texts of each column.
+/// Derives a schema from a CSV file with a header line. The function reads the file once. Its memory holds the content
+/// and the distinct texts of each column.
 ///
 /// A column of numbers or of dates is scaled to mean 0 and standard deviation 1. If it has gaps, they become the mean,
 /// and a second feature marks them. Any other column becomes a category with its texts in alphabetical order. Classes

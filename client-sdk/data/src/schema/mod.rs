@@ -147,7 +147,7 @@ impl Schema {
     /// Reads a schema from a JSON file.
     ///
     /// # Errors
-    /// [`DataError`] if the file cannot be read, is no schema, or contradicts itself.
+    /// [`DataError`] if the file cannot be read, is not a schema, or contradicts itself.
     pub fn read(path: &Path) -> Result<Self, DataError> {
         let limits = Limits { file_bytes_max: FILE_BYTES_MAX, ..Limits::default() };
         let content = file::bytes(path, &limits)?;

@@ -34,8 +34,8 @@ pub enum ExternalError {
     },
     /// The number of bytes in the other file does not match the tensor.
     #[error(
-        "tensor {tensor} needs {expected} bytes for its dimensions and element type, but its file is said to have {found} \
-         for it. Export the model again"
+        "tensor {tensor} needs {expected} bytes for its dimensions and element type, but the model claims that its \
+         data file has {found}. Export the model again"
     )]
     WrongLength {
         /// The tensor's name.

@@ -78,7 +78,7 @@ pub(super) fn read(
         return Ok(None);
     }
     if layout.has_data {
-        return Err(fault(&head, "the model's file has elements for it, too"));
+        return Err(fault(&head, "the model's own file also has elements for it"));
     }
     let tensor = located(&head, limits)?;
     Ok(Some(Found { tensor, raw_data_at, removed: layout.removed }))
@@ -140,13 +140,13 @@ impl Layout {
     fn check(&self) -> Result<(), FileError> {
         let too_many = |what, count, limit| FileError::TooMany { what, count, limit };
         if self.dims_bytes > DIMS_BYTES_MAX {
-            return Err(too_many("bytes in the dimensions of a tensor", self.dims_bytes, DIMS_BYTES_MAX));
+            return Err(too_many("bytes of dimensions in one tensor", self.dims_bytes, DIMS_BYTES_MAX));
         }
         if self.entries > ENTRIES_MAX {
-            return Err(too_many("entries about the file of a tensor", self.entries, ENTRIES_MAX));
+            return Err(too_many("external_data entries in one tensor", self.entries, ENTRIES_MAX));
         }
         if self.removed.len() > ENTRIES_MAX {
-            return Err(too_many("locations of a tensor", self.removed.len(), ENTRIES_MAX));
+            return Err(too_many("parts of external_data in one tensor", self.removed.len(), ENTRIES_MAX));
         }
         Ok(())
     }
@@ -212,7 +212,7 @@ fn value<'a>(head: &'a Head, key: &str) -> Result<Option<&'a str>, ExternalError
     let mut values = head.external_data.iter().filter(|entry| entry.key == key);
     let value = values.next().map(|entry| entry.value.as_str());
     if values.next().is_some() {
-        return Err(fault(head, &format!("the entry `{key}` is there twice")));
+        return Err(fault(head, &format!("the entry `{key}` occurs twice")));
     }
     Ok(value)
 }

@@ -146,7 +146,7 @@ fn tensors_may_share_bytes_and_be_empty() {
 fn entries_are_checked() {
     let with = |entries: &[(&str, &str)]| refusal(&tensor(None, entries));
     assert!(with(&[]).contains("the entry `location` is missing"));
-    assert!(with(&[("location", "a"), ("location", "b")]).contains("`location` is there twice"));
+    assert!(with(&[("location", "a"), ("location", "b")]).contains("`location` occurs twice"));
     for place in ["", "..", "../w.data", "/etc/passwd", "C:\\w.data", "a/b", "a\\b", "w\0"] {
         assert!(with(&[("location", place)]).contains("not a plain file name"), "{place}");
     }
@@ -183,8 +183,8 @@ fn tensors_are_checked() {
     assert!(at(&[integer(1, 1).repeat(9), integer(2, 1)]).contains("dimensions in a tensor; the limit is 8"));
     assert!(at(&[field(1, &[1; 81]), integer(2, 1)]).contains("the limit is 80"));
     assert!(at(&[integer(1, 1), integer(2, 8)]).contains("element type 8"));
-    assert!(at(&[head(), field(9, b"12345678")]).contains("has elements for it, too"));
-    assert!(at(&[head(), field(4, b"12345678")]).contains("has elements for it, too"));
+    assert!(at(&[head(), field(9, b"12345678")]).contains("also has elements for it"));
+    assert!(at(&[head(), field(4, b"12345678")]).contains("also has elements for it"));
     assert!(at(&[head(), field(8, &[0xff])]).contains("not a valid ONNX file"));
     let sparse = [1, 2].map(|part| find(&model(&field(15, &field(part, &external("0"))))).unwrap_err());
     assert!(sparse.iter().all(|error| error.to_string().contains("sparse")), "{sparse:?}");

@@ -87,7 +87,9 @@ impl<'a> NodeLowering<'a> {
             Some(elements) => Ok(Some(elements)),
             None => {
                 let name = &self.proto.input[position];
-                Err(self.refuse(&format!("reads {name}, which must be known when the model is imported")))
+                Err(self.refuse(&format!(
+                    "reads {name}, which must be known when the model is imported; make it a constant"
+                )))
             }
         }
     }

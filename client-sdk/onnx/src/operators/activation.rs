@@ -68,7 +68,11 @@ pub(super) fn gelu(node: &mut NodeLowering<'_>) -> Outputs {
             let scaled = node.with_number(ElementOp::Multiply, cubic, scale)?;
             node.unary(ElementOp::Tanh, scaled)?
         }
-        other => return Err(node.refuse(&format!("has the unknown approximation {other}"))),
+        other => {
+            return Err(
+                node.refuse(&format!("has the unknown approximation {other}; none and tanh are supported"))
+            );
+        }
     };
     let shifted = node.with_number(ElementOp::Add, bent, 1.0)?;
     let half = node.with_number(ElementOp::Multiply, x.value, 0.5)?;

@@ -49,14 +49,14 @@ pub(super) fn of_shape(node: &mut NodeLowering<'_>) -> Outputs {
         None => (0.0, ElementType::Float),
         Some(proto) => match &tensor::constant(proto, &node.budget.limits)? {
             Constant { elements, element_type, .. } if elements.len() == 1 => (elements[0], *element_type),
-            _ => return Err(node.refuse("has a value of several elements")),
+            _ => return Err(node.refuse("has a value that is not a single element")),
         },
     };
     let sizes = node.known_integers(0)?.unwrap_or_default();
     let shape: Option<Vec<usize>> = sizes.iter().map(|size| usize::try_from(*size).ok()).collect();
     let shape = shape.filter(|shape| shape.len() <= RANK_MAX);
     let refuse = || {
-        node.refuse(&format!("makes a tensor with a negative dimension or more than {RANK_MAX} dimensions"))
+        node.refuse(&format!("creates a tensor with a negative dimension or more than {RANK_MAX} dimensions"))
     };
     let shape = shape.ok_or_else(refuse)?;
     let elements = node.fits(&shape)?;
@@ -80,7 +80,7 @@ pub(super) fn range(node: &mut NodeLowering<'_>) -> Outputs {
     let [start, limit, delta] = numbers;
     let count = ((limit - start) / delta).ceil().max(0.0);
     if !count.is_finite() {
-        return Err(node.refuse("never reaches its limit"));
+        return Err(node.refuse("has a delta with which it never reaches its limit"));
     }
     let count = node.fits(&[count as usize])?;
     node.budget.room_for_constants(count)?;

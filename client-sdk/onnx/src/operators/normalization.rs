@@ -118,10 +118,10 @@ pub(super) fn group(node: &mut NodeLowering<'_>) -> Outputs {
     let shape = node.shape(x.value);
     let groups = usize::try_from(groups).ok().filter(|groups| *groups > 0);
     let (&[n, channels, ref positions @ ..], Some(groups)) = (&shape[..], groups) else {
-        return Err(node.refuse("has no channels or no groups"));
+        return Err(node.refuse("has an input without channels, or a num_groups below 1"));
     };
     if !channels.is_multiple_of(groups) {
-        return Err(node.refuse(&format!("divides {channels} channels into {groups} groups")));
+        return Err(node.refuse(&format!("cannot divide {channels} channels into {groups} equal groups")));
     }
     let (positions, per_group) = (positions.iter().product::<usize>(), channels / groups);
     let grouped = node.reshape(x.value, &[n, groups, per_group, positions])?;

@@ -33,7 +33,11 @@ pub(super) fn pad(node: &mut NodeLowering<'_>) -> Outputs {
             if position < size { position } else { period - position }.min(size - 1)
         })?,
         "wrap" => with_positions(node, cut, &added, i64::rem_euclid)?,
-        other => return Err(node.refuse(&format!("has the unknown mode {other}"))),
+        other => {
+            return Err(node.refuse(&format!(
+                "has the unknown mode {other}; constant, edge, reflect and wrap are supported"
+            )));
+        }
     };
     Ok(vec![input.with(value)])
 }
@@ -63,7 +67,7 @@ fn cut_off(node: &mut NodeLowering<'_>, input: ValueId, pads: &Pads) -> Result<V
         let left = size.checked_sub(cut(before)).and_then(|left| left.checked_sub(cut(after)));
         let left = left.filter(|left| *left > 0);
         starts.push(cut(before));
-        sizes.push(left.ok_or_else(|| node.refuse("makes an empty tensor"))?);
+        sizes.push(left.ok_or_else(|| node.refuse("removes a whole axis"))?);
     }
     node.slice(input, &starts, &vec![1; sizes.len()], &sizes)
 }
@@ -73,7 +77,7 @@ fn padded_shape(node: &NodeLowering<'_>, input: ValueId, added: &Pads) -> Result
         pads.iter().try_fold(*size, |size, pad| usize::try_from(*pad).ok()?.checked_add(size))
     };
     let shape: Option<Vec<usize>> = node.graph.shape(input).iter().zip(added).map(size).collect();
-    let shape = shape.ok_or_else(|| node.refuse("makes a tensor whose size overflows"))?;
+    let shape = shape.ok_or_else(|| node.refuse("creates a tensor whose size overflows"))?;
     node.fits(&shape)?;
     Ok(shape)
 }

@@ -47,11 +47,13 @@ pub(super) fn tile(node: &mut NodeLowering<'_>) -> Outputs {
 /// Converts sizes or repeat counts, each of which must be 1 or more.
 fn counts(node: &NodeLowering<'_>, numbers: &[i64]) -> Result<Vec<usize>, ImportError> {
     if numbers.len() > RANK_MAX {
-        return Err(node
-            .refuse(&format!("makes a tensor with {} dimensions; the limit is {RANK_MAX}", numbers.len())));
+        return Err(node.refuse(&format!(
+            "creates a tensor with {} dimensions; the limit is {RANK_MAX}",
+            numbers.len()
+        )));
     }
     let count = |number: &i64| match usize::try_from(*number) {
-        Ok(0) => Err(node.refuse("makes an empty tensor")),
+        Ok(0) => Err(node.refuse("has a size or repeat count of 0; it must be 1 or more")),
         Ok(count) => Ok(count),
         Err(_) => Err(node.refuse(&format!("has the size or repeat count {number}; it must be 1 or more"))),
     };

@@ -27,9 +27,8 @@ fn target_shape(
     total: usize,
 ) -> Result<Vec<usize>, ImportError> {
     if wanted.len() > RANK_MAX {
-        return Err(
-            node.refuse(&format!("makes a tensor with {} dimensions; the limit is {RANK_MAX}", wanted.len()))
-        );
+        return Err(node
+            .refuse(&format!("creates a tensor with {} dimensions; the limit is {RANK_MAX}", wanted.len())));
     }
     let mut open = None;
     let mut shape = Vec::new();
@@ -169,7 +168,9 @@ pub(super) fn depth_to_space(node: &mut NodeLowering<'_>) -> Outputs {
     let block = block_size(node, attributes.integer("blocksize", 0)?)?;
     let (input, [n, channels, height, width]) = image(node)?;
     if !channels.is_multiple_of(block * block) {
-        return Err(node.refuse(&format!("divides {channels} channels into blocks of {block} by {block}")));
+        return Err(
+            node.refuse(&format!("cannot divide {channels} channels into blocks of {block} by {block}"))
+        );
     }
     let left = channels / (block * block);
     let (split, axes) = match attributes.text("mode")?.unwrap_or("DCR") {
@@ -189,7 +190,9 @@ pub(super) fn space_to_depth(node: &mut NodeLowering<'_>) -> Outputs {
     let block = block_size(node, attributes.integer("blocksize", 0)?)?;
     let (input, [n, channels, height, width]) = image(node)?;
     if !height.is_multiple_of(block) || !width.is_multiple_of(block) {
-        return Err(node.refuse(&format!("divides {height} by {width} positions into blocks of {block}")));
+        return Err(
+            node.refuse(&format!("cannot divide {height} by {width} positions into blocks of {block}"))
+        );
     }
     let axes = match attributes.text("mode")?.unwrap_or("DCR") {
         "DCR" => [0, 3, 5, 1, 2, 4],

@@ -101,7 +101,10 @@ fn scales(
         let from = shape[*axis] as f64;
         let (factor, to) = if sizes { (number / from, *number) } else { (*number, (from * number).floor()) };
         if !(factor > 0.0 && to >= 1.0 && to <= node.budget.limits.tensor_elements_max as f64) {
-            return Err(node.refuse(&format!("resizes an axis of {from} positions to {to}")));
+            let limit = node.budget.limits.tensor_elements_max;
+            return Err(node.refuse(&format!(
+                "resizes an axis of {from} positions to {to}; the result must have 1 to {limit}"
+            )));
         }
         scales[*axis] = Scale { factor, from: shape[*axis], to: to as usize };
     }
@@ -123,12 +126,17 @@ fn keep_ratio(
         "stretch" => return Ok(()),
         "not_larger" => factors.fold(f64::INFINITY, f64::min),
         "not_smaller" => factors.fold(0.0, f64::max),
-        other => return Err(node.refuse(&format!("has the unknown keep_aspect_ratio_policy {other}"))),
+        other => {
+            return Err(node.refuse(&format!(
+                "has the unknown keep_aspect_ratio_policy {other}; stretch, not_larger and not_smaller are supported"
+            )));
+        }
     };
     for axis in axes {
         let to = (factor * scales[*axis].from as f64 + 0.5).floor().max(1.0);
-        if to > node.budget.limits.tensor_elements_max as f64 {
-            return Err(node.refuse(&format!("resizes an axis to {to} positions")));
+        let limit = node.budget.limits.tensor_elements_max;
+        if to > limit as f64 {
+            return Err(node.refuse(&format!("resizes an axis to {to} positions; the limit is {limit}")));
         }
         scales[*axis] = Scale { factor, from: scales[*axis].from, to: to as usize };
     }

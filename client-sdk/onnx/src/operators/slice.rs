@@ -121,7 +121,7 @@ fn equal_parts(
     last_may_be_smaller: bool,
 ) -> Result<Vec<i64>, ImportError> {
     if !size.is_multiple_of(count) && !last_may_be_smaller {
-        return Err(node.refuse(&format!("divides {size} into {count} equal parts")));
+        return Err(node.refuse(&format!("cannot divide {size} positions into {count} equal parts")));
     }
     let part = size.div_ceil(count);
     Ok((0..count).map(|index| part.min(size.saturating_sub(index * part)) as i64).collect())

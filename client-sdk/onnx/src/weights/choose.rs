@@ -17,8 +17,8 @@ use crate::proto::{FLOAT, GraphProto, TensorProto};
 use crate::tensor::{self, ElementType};
 use crate::{Chunks, ImportError, ImportLimits};
 
-/// Reads the initializers, of which some are weights, and reports what its author may not expect. Their order in the
-/// file is the order of the schema.
+/// Reads the initializers, and decides which of them are weights. Their order in the file is the order of the schema.
+/// The remarks report decisions that the model's author may not expect.
 ///
 /// # Errors
 /// Returns an [`ImportError`] for a malformed tensor, an exceeded limit, or a weight that cannot be trained.

@@ -18,10 +18,11 @@ pub(super) struct Neutral {
     pub(super) node: String,
 }
 
-/// Returns the part of a group normalisation that an initializer may be.
+/// Returns the role of an initializer if it is a constant inside of a group normalisation.
 ///
-/// PyTorch's default exporter writes a group normalisation as an `InstanceNormalization` of the groups, between two changes of
-/// shape. The scale and the bias of the channels are behind it, and its own are constants of ones and zeros.
+/// PyTorch's default exporter writes a group normalisation as an `InstanceNormalization` of the groups, between two
+/// changes of shape. The scale and the bias of the channels follow it; its own scale and bias are constants of ones and
+/// zeros.
 pub(super) fn neutral(uses: &Uses<'_>, initializer: &str) -> Option<Neutral> {
     let [one] = uses.of(initializer) else { return None };
     let node = uses.node(one.node);
@@ -46,9 +47,10 @@ pub(super) fn neutral(uses: &Uses<'_>, initializer: &str) -> Option<Neutral> {
 
 /// Returns a remark for each normalisation that an exporter may have merged with another.
 ///
-/// PyTorch's default exporter merges nodes that compute the same value, such as normalisations that read one tensor and are
-/// equal before training. It numbers the nodes before that: behind `node_layer_norm` comes `node_layer_norm_1`, and a number
-/// that is missing was one of them. `is_uniform` says whether all elements of an initializer are equal.
+/// PyTorch's default exporter merges nodes that compute the same value, such as normalisations that read one tensor and
+/// are equal before training. It numbers the nodes before it merges them: `node_layer_norm`, `node_layer_norm_1`, and
+/// so on. A missing number is therefore a merged node. `is_uniform` says whether all elements of an initializer are
+/// equal.
 pub(super) fn merged(nodes: &[NodeProto], is_uniform: impl Fn(&str) -> bool) -> Vec<Remark> {
     let named = nodes.iter().filter_map(|node| Some((number(node)?, node)));
     let numbered: BTreeMap<(&str, usize), &NodeProto> = named.collect();

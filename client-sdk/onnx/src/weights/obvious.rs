@@ -19,8 +19,8 @@ use crate::{Chunks, ImportError, ImportLimits};
 ///
 /// # Errors
 /// Returns [`ImportError::NotObvious`] for a tensor whose treatment needs a decision: a number that no layer reads as a
-/// weight, a setting, a tensor that several nodes read, a table of positions, an infinite element, or a weight of another type. Returns other
-/// errors as the complete importer.
+/// weight, a setting, a tensor that several nodes read, a table of positions, an infinite element, or a weight of
+/// another type. Otherwise returns the same errors as the complete importer.
 pub(crate) fn weights(
     proto: &GraphProto,
     bytes: &[u8],

@@ -1,7 +1,8 @@
 //! Finds tables of positions, which exporters store like weights.
 //!
-//! PyTorch's default exporter computes what does not depend on the features, and modules keep tables as buffers. Nodes read
-//! such a table as they read a learned one, so only its elements tell. No training ends at such elements by chance.
+//! PyTorch's default exporter precomputes values that do not depend on the features, and modules keep tables as
+//! buffers. Nodes read such a table as they read a learned one, so only its elements show the difference. Training
+//! would not produce such elements by chance.
 
 use std::collections::{BTreeMap, BTreeSet};
 

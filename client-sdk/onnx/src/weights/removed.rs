@@ -18,8 +18,8 @@ const NODE_NAME: u64 = 3;
 const NODE_METADATA: u64 = 9;
 const RULES_KEY: &[u8] = b"pkg.onnxscript.rewriter.rule_name";
 const MERGES: &[u8] = b"FuseBatchNorm";
-/// The optimiser applies this rule only to biases of the module. It applies the same rule for `Conv` to layers without a
-/// bias too, so that one tells nothing.
+/// The optimiser applies this rule only to biases of the module. It also applies the corresponding rule for `Conv` to
+/// layers without a bias, so that rule does not show whether a bias was removed.
 const REMOVES: &[u8] = b"RemoveOptionalBiasFromGemm";
 
 /// Returns a remark for each node of the graph that lost a batch normalisation or a bias.

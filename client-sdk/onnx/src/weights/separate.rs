@@ -18,12 +18,12 @@ const INPUTS_MAX: usize = 1_000_000;
 /// The maximum number of bytes in a tensor's name. Longer names do not fit a schema.
 const NAME_BYTES_MAX: usize = 256;
 
-/// Returns the file with a tensor of its own for each reader that should not share one, and what was done. Returns the
-/// same bytes if there is no such reader.
+/// Gives each reader that should not share a tensor its own copy. Returns the file, and a remark for each copy. If
+/// there is no such reader, the bytes are unchanged.
 ///
 /// A tensor is separated where sharing is an accident of equal values: each layer gets its own bias, and each layer and
-/// each normalization gets its own weight if all elements of the stored one are equal. Layers that share a weight matrix
-/// also share its bias and the normalizations behind it. The metadata of the file can say otherwise.
+/// each normalization gets its own weight if all elements of the stored one are equal. Layers that share a weight
+/// matrix also share its bias and the normalizations after it. The metadata of the file can say otherwise.
 ///
 /// # Errors
 /// Returns an [`ImportError`] for malformed bytes, and if the separate tensors exceed a limit.

@@ -103,9 +103,10 @@ impl<'a> Uses<'a> {
         self.stored.get(self.origin(value)).copied()
     }
 
-    /// Returns the initializer that is the weight of the layer whose result, behind any number of other operators,
-    /// reaches this use, and the position of the layer's node. For the bias of a layer, that is the layer itself. Where
-    /// several values meet, the search follows the one that is computed last: the others are from earlier blocks.
+    /// Finds the last layer before this use: the layer whose result reaches the use, possibly through other operators.
+    /// Returns the initializer that is the layer's weight, and the position of the layer's node. If the use is the bias
+    /// of a layer, the result is that layer. At a node with several inputs, the search follows the input that is
+    /// computed last, because the others come from earlier blocks.
     pub(crate) fn layer_before(&self, one: Use) -> Option<(&'a str, usize)> {
         let mut index = one.node;
         for _ in 0..STEPS_MAX {

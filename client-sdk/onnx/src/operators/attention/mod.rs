@@ -45,7 +45,8 @@ pub(super) fn attention(node: &mut NodeLowering<'_>) -> Outputs {
     let [[n, query_heads, time, size], [_, key_heads, keys, _], [_, _, _, width]] =
         shapes.map(|shape| <[usize; 4]>::try_from(shape).unwrap_or_default());
     if key_heads == 0 || !query_heads.is_multiple_of(key_heads) {
-        return Err(node.refuse(&format!("divides {query_heads} query heads among {key_heads} key heads")));
+        return Err(node
+            .refuse(&format!("cannot divide {query_heads} query heads evenly among {key_heads} key heads")));
     }
     expect_same(node, key, 1, [n, key_heads, keys, size])?;
     expect_same(node, value, 2, [n, key_heads, keys, width])?;
@@ -123,8 +124,8 @@ fn capped(node: &mut NodeLowering<'_>, scores: ValueId, cap: f64) -> Result<Valu
     node.with_number(ElementOp::Multiply, bent, cap)
 }
 
-/// Hides keys: by the mask, behind the query's own position, outside of a window around it, and behind the end of each
-/// example. `past` is the number of cached keys.
+/// Hides keys as the attributes require: those that the mask excludes, those after the query's own position, those
+/// outside of a window around it, and those after the end of the example. `past` is the number of cached keys.
 fn masked(
     node: &mut NodeLowering<'_>,
     attributes: &Attributes<'_>,

@@ -21,10 +21,14 @@ pub(in super::super) fn embedding(node: &mut NodeLowering<'_>) -> Outputs {
     let rotated = match usize::try_from(attributes.integer("rotary_embedding_dim", 0)?) {
         Ok(0) => features,
         Ok(size) if size <= features => size,
-        _ => return Err(node.refuse(&format!("rotates more than the {features} features of a head"))),
+        _ => {
+            return Err(node.refuse(&format!(
+                "has a rotary_embedding_dim above the {features} features of a head, or below 0"
+            )));
+        }
     };
     if rotated % 2 != 0 {
-        return Err(node.refuse(&format!("rotates {rotated} features, which are not pairs")));
+        return Err(node.refuse(&format!("rotates {rotated} features; the number must be even")));
     }
     let pairs = rotated / 2;
     let (cosine, sine) = (angles(node, 1, [n, time, pairs])?, angles(node, 2, [n, time, pairs])?);

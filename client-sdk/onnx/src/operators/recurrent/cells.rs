@@ -72,7 +72,7 @@ impl Cell for Lstm {
 
     fn step(&self, node: &mut NodeLowering<'_>, direction: &Direction, input: ValueId, state: State) -> Step {
         let [of_gates, of_cell, of_hidden] = direction.activations[..] else {
-            return Err(node.refuse("does not have three activations"));
+            return Err(node.refuse("does not have three activations for each direction"));
         };
         let recurrent = node.matmul(state.hidden, direction.recurrence, [false, true])?;
         let sum = node.binary(ElementOp::Add, input, recurrent)?;
@@ -133,7 +133,7 @@ impl Cell for Gru {
 
     fn step(&self, node: &mut NodeLowering<'_>, direction: &Direction, input: ValueId, state: State) -> Step {
         let [of_gates, of_hidden] = direction.activations[..] else {
-            return Err(node.refuse("does not have two activations"));
+            return Err(node.refuse("does not have two activations for each direction"));
         };
         let hidden = direction.hidden;
         let rows = if self.linear_before_reset { 3 * hidden } else { 2 * hidden };

@@ -29,14 +29,20 @@ impl<'a> Setting<'a> {
         let attributes = node.attributes(&[&ATTRIBUTES[..], own].concat())?;
         for name in ["activation_alpha", "activation_beta", "clip"] {
             if attributes.has(name) {
-                return Err(node.refuse(&format!("has {name}, which is not supported")));
+                return Err(
+                    node.refuse(&format!("has {name}, which is not supported; export the model without it"))
+                );
             }
         }
         let backwards = match attributes.text("direction")?.unwrap_or("forward") {
             "forward" => vec![false],
             "reverse" => vec![true],
             "bidirectional" => vec![false, true],
-            other => return Err(node.refuse(&format!("has the unknown direction {other}"))),
+            other => {
+                return Err(node.refuse(&format!(
+                    "has the unknown direction {other}; forward, reverse and bidirectional are supported"
+                )));
+            }
         };
         let activations: Vec<ElementOp> = attributes
             .texts("activations")?
@@ -60,7 +66,7 @@ impl<'a> Setting<'a> {
         let batch_first = match attributes.integer("layout", 0)? {
             0 => false,
             1 => true,
-            other => return Err(node.refuse(&format!("has the unknown layout {other}"))),
+            other => return Err(node.refuse(&format!("has the layout {other}; it must be 0 or 1"))),
         };
         Ok(Self { attributes, backwards, activations, batch_first })
     }

@@ -97,7 +97,12 @@ pub(super) fn rounding(node: &NodeLowering<'_>, name: &str) -> Result<Rounding, 
         "round_prefer_ceil" => Rounding::HalfUp,
         "floor" => Rounding::Down,
         "ceil" => Rounding::Up,
-        other => return Err(node.refuse(&format!("has the unknown nearest_mode {other}"))),
+        other => {
+            return Err(node.refuse(&format!(
+                "has the unknown nearest_mode {other}; round_prefer_floor, round_prefer_ceil, floor and ceil are \
+                 supported"
+            )));
+        }
     })
 }
 

@@ -122,7 +122,11 @@ impl Extents {
             "VALID" => (zeros(), None),
             "SAME_UPPER" => (pads, Some(false)),
             "SAME_LOWER" => (pads, Some(true)),
-            other => return Err(node.refuse(&format!("has the unknown auto_pad {other}"))),
+            other => {
+                return Err(node.refuse(&format!(
+                    "has the unknown auto_pad {other}; NOTSET, VALID, SAME_UPPER and SAME_LOWER are supported"
+                )));
+            }
         };
         Ok(Self {
             kernel,
@@ -133,8 +137,8 @@ impl Extents {
         })
     }
 
-    /// Returns the geometry of some dimensions. `two` makes a pair of their numbers and a number for a missing
-    /// dimension.
+    /// Returns the two-dimensional geometry of these dimensions. `two` makes a pair of their numbers; its second
+    /// argument is the number for a missing dimension.
     fn part(&self, dimensions: Range<usize>, two: fn(&[usize], usize) -> [usize; 2]) -> Geometry {
         let (before, after) = self.pads.split_at(self.kernel.len());
         let padding = match self.odd_before {

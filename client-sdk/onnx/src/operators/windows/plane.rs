@@ -66,7 +66,7 @@ pub(super) fn transposed_window(
         let reach = (size[axis] - 1)
             .checked_mul(strides[axis])
             .and_then(|reach| reach.checked_add(window([0; 2]).span(axis) + extra[axis]));
-        let reach = reach.ok_or_else(|| node.refuse("makes a tensor whose size overflows"))?;
+        let reach = reach.ok_or_else(|| node.refuse("creates a tensor whose size overflows"))?;
         let wanted = match (settings.wanted, padding) {
             (Some(wanted), _) => Some(wanted[axis]),
             (None, Padding::Same { .. }) => Some(size[axis].saturating_mul(strides[axis])),

@@ -1,7 +1,7 @@
 //! Windows over three dimensions, composed of windows over planes.
 //!
-//! A convolution reads the planes below its filter as further channels of one plane. Maxima and means of windows are
-//! those of the depth over those of the planes.
+//! A convolution reads the planes under its filter as additional channels of one plane. A maximum or mean over a window
+//! is computed in each plane first, and then over the depth.
 
 use super::NodeLowering;
 use super::geometry::Geometry;
@@ -64,7 +64,9 @@ pub(super) fn transposed(
     let input = node.reshape(input, &[n * size, channels, height, width])?;
     let filter = node.reshape(filter, &[channels, per_group * kernel, rows, columns])?;
     let result = plane::transposed(node, input, filter, flat, flat_size, groups)?;
-    let [_, _, height, width] = *node.shape(result) else { return Err(node.refuse("does not give planes")) };
+    let [_, _, height, width] = *node.shape(result) else {
+        return Err(node.refuse("has an intermediate result without height and width"));
+    };
     let filters = per_group * groups;
     let result = node.reshape(result, &[n, size, filters, kernel, height, width])?;
     // The planes before cropping, up to the last one that is kept.
@@ -99,7 +101,9 @@ pub(super) fn pool(
     let [n, channels, size, height, width] = five(node, input)?;
     let planes = node.reshape(input, &[n, channels * size, height, width])?;
     let planes = plane::pool(node, planes, flat, rounds_up, &op)?;
-    let [_, _, height, width] = *node.shape(planes) else { return Err(node.refuse("does not give planes")) };
+    let [_, _, height, width] = *node.shape(planes) else {
+        return Err(node.refuse("has an intermediate result without height and width"));
+    };
     let columns = node.reshape(planes, &[n, channels, size, height * width])?;
     let columns = plane::pool(node, columns, depth, rounds_up, &op)?;
     let size = node.graph.shape(columns)[2];
@@ -114,7 +118,7 @@ fn as_volume(
     planes: usize,
 ) -> Result<ValueId, ImportError> {
     let [_, channels, height, width] = *node.shape(value) else {
-        return Err(node.refuse("does not give planes"));
+        return Err(node.refuse("has an intermediate result without height and width"));
     };
     let value = node.reshape(value, &[n, planes, channels, height, width])?;
     node.transpose(value, &EXCHANGED)
