@@ -64,8 +64,8 @@ pub enum ModelFileError {
     },
 }
 
-/// Reads an ONNX model. If tensors are stored in data files beside it, the result is joined with them. Only the bytes of
-/// tensors are read from data files, and only from files in the model's own folder.
+/// Reads an ONNX model. If tensors are stored in data files beside it, joins all files into one. Reads only the bytes
+/// of tensors from data files, and only from files in the model's own folder.
 ///
 /// This function does not check the model itself: bytes that are not ONNX are returned unchanged.
 ///

@@ -83,8 +83,8 @@ impl Traffic {
         may_prefetch(artifact, budget, &self.day(), self.host.now())
     }
 
-    /// Returns whether the day's limit has room for what an assignment still has to transfer. If not, marks the day as
-    /// used up.
+    /// Returns whether the day's limit has room for the bytes that an assignment still has to transfer. If not, marks
+    /// the day as used up.
     pub fn allows(&self, assignment: &Assignment, plan: &Plan, blobs: &BlobCache) -> bool {
         let bytes = bytes_needed(assignment, plan, |artifact| blobs.seems_to_hold(artifact));
         let (mut day, now) = (self.day(), self.host.now());

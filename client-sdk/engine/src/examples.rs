@@ -87,7 +87,7 @@ pub enum ExamplesError {
         shape: Vec<usize>,
     },
     /// The labels do not divide into rows of the given width.
-    #[error("{elements} labels do not divide into rows of {width}")]
+    #[error("{elements} labels are not a multiple of {width}, the number of labels of an example")]
     InvalidTargets {
         /// The number of labels.
         elements: usize,
@@ -107,7 +107,7 @@ pub enum ExamplesError {
         found: usize,
     },
     /// A feature or a target is NaN or infinite.
-    #[error("a value of example {row} is NaN or infinite")]
+    #[error("a value of example {row} is NaN or infinite; replace it, or remove the example")]
     NotFinite {
         /// The example, counted from 0.
         row: usize,
@@ -121,7 +121,7 @@ pub enum ExamplesError {
         found: usize,
     },
     /// A weight is negative, NaN or infinite.
-    #[error("the weight of example {row} is negative, NaN or infinite")]
+    #[error("the weight of example {row} is negative, NaN or infinite; it must be finite and 0 or more")]
     InvalidWeight {
         /// The example, counted from 0.
         row: usize,

@@ -37,14 +37,13 @@ impl Model {
         Ok(Self(Arc::new(Content { file, parameter_count })))
     }
 
-    /// Returns whether this build cannot read the file, but one with the feature `complete` may. Returns `false` for files
-    /// that no build reads.
+    /// Returns `true` if this build cannot read the file, but a build with the feature `complete` may be able to.
     pub fn needs_complete(bytes: &[u8], limits: &ImportLimits) -> bool {
         ModelFile::needs_complete(bytes, limits)
     }
 
-    /// Returns the model for examples with this many features. A model whose file leaves the length of sequences free
-    /// takes the length for which the features suffice; any other model is returned unchanged.
+    /// Returns the model for examples with this many features. If the file leaves the length of sequences free, the
+    /// number of features determines it. Any other model is returned unchanged.
     ///
     /// # Errors
     /// Returns an [`ImportError`] if the model cannot have this length.

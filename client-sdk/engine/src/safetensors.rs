@@ -44,7 +44,7 @@ pub enum WeightsError {
         found: String,
     },
     /// An element is NaN or infinite.
-    #[error("element {index} of tensor `{tensor}` is NaN or infinite")]
+    #[error("element {index} of tensor `{tensor}` is NaN or infinite; all weights must be finite")]
     NotFinite {
         /// The tensor's name.
         tensor: String,

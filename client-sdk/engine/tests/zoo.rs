@@ -1,4 +1,4 @@
-//! Models of other people's making train as their own framework trains them.
+//! Tests that models from other projects train as they do in their own framework.
 //!
 //! `tests/engine/zoo` has the models, as several exporters write them, and the training runs of the frameworks. Its table
 //! says what happens with each file; a file that now does something else fails this test. `FOLKMOOT_BLESS=1` rewrites the

@@ -30,7 +30,7 @@ pub struct SignedParts<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SigningError {
     /// Not base64, or not of the right length.
-    #[error("the public key or the signature is not base64 of 32 bytes (key) or 64 bytes (signature)")]
+    #[error("the public key is not base64 of 32 bytes, or the signature is not base64 of 64 bytes")]
     Malformed,
     /// The signature does not match this key and text, or the key is weak.
     #[error("the signature does not match the key and the request")]

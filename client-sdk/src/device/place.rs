@@ -8,8 +8,8 @@ use super::{Device, DeviceError, Devices};
 pub struct Placement {
     /// `cpu`, or the adapter's name.
     pub device: String,
-    /// The energy class of the device, for what it uses in addition to the CPU: `low` for an adapter on the CPU's chip,
-    /// `high` for a separate card, `processor` for the CPU itself and software adapters.
+    /// The energy class of the device: the power that it uses in addition to the CPU. It is `low` for an adapter on the
+    /// CPU's chip, `high` for a separate card, and `processor` for the CPU itself and software adapters.
     pub energy_class: &'static str,
     #[cfg(feature = "gpu")]
     pub(super) adapter: Option<super::AdapterId>,

@@ -5,7 +5,7 @@
 //! enrolment.json       the client id that the coordinator assigned to the key
 //! session.json         the session
 //! newest_model.json    the digests of the newest model and its weights
-//! devices.json         what was learnt about the machine's graphics adapters
+//! devices.json         faults and measurements of the machine's graphics adapters
 //! traffic.json         the day's traffic in bytes, if it is limited
 //! training_time.json   the day's training time, if it is limited
 //! battery_time.json    the day's training time without charging, if it is limited

@@ -27,8 +27,8 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// Reads the plan, model and weights from the cache. Checks that they belong together and are within the budget,
-    /// which lowers the plan's limits.
+    /// Reads the plan, model and weights from the cache. Checks that they match each other and do not exceed the
+    /// budget. Lowers the plan's limits to those of the budget.
     ///
     /// # Errors
     /// [`AbortReason::Declined`] if the assignment exceeds the budget,
@@ -72,7 +72,7 @@ impl Inputs {
     }
 }
 
-/// Reads the plan alone, which decides whether the rest is needed.
+/// Reads only the plan. The client decides from it whether it needs the model and the weights.
 ///
 /// # Errors
 /// As [`Inputs::load`].

@@ -39,10 +39,10 @@ pub enum TransportError {
         reason: String,
     },
     /// A blob's bytes do not match its digest.
-    #[error("the bytes of blob {0} were damaged in transit")]
+    #[error("the bytes of blob {0} were damaged in transit; download it again")]
     Damaged(BlobDigest),
     /// No data arrived for too long.
-    #[error("no data arrived for {0} seconds")]
+    #[error("the coordinator sent no data for {0} seconds; check the network")]
     Silence(u64),
     /// Reading the update or storing a blob failed locally.
     #[error("a local file cannot be read or written: {0}")]

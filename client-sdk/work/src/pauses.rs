@@ -56,8 +56,8 @@ impl Pauses {
         Self { give_up_after, told: None }
     }
 
-    /// Takes the current reason to pause. Returns the event for the app, if the reason is news. `stopwatch` returns the
-    /// time since any fixed moment.
+    /// Records the current reason to pause. Returns the event for the app if the reason has changed. `stopwatch`
+    /// returns the time since any fixed moment.
     pub fn look(
         &mut self,
         reason: Option<PauseReason>,
@@ -90,8 +90,9 @@ impl Pauses {
         matches!(self.told, None | Some((PauseReason::TrainingTime, _)))
     }
 
-    /// Returns what the pause means for a session in this phase. `was_paused` is [`Pauses::is_paused`] before the last
-    /// look. `is_resting` says whether the training thread has noticed the pause and waits.
+    /// Returns what the pause means for a session in this phase. `was_paused` is the value of [`Pauses::is_paused`]
+    /// before the last call of [`Pauses::look`]. `is_resting` is true once the training thread has noticed the pause
+    /// and waits.
     pub fn effect(
         &self,
         was_paused: bool,
@@ -102,7 +103,7 @@ impl Pauses {
         let patience = match (&self.told, phase) {
             (Some(_), _) if !was_paused => return Pause::Began,
             (None, _) | (_, Phase::Waiting) => None,
-            // The step that uses the day's last time may be the last step of the training. If so, training ends and
+            // The step that uses up the day's time may be the last step of the training. If so, training ends and
             // the client sends the update. If not, the thread pauses. The client asks for no other assignment on
             // this day.
             (Some((PauseReason::TrainingTime, _)), Phase::Working) => is_resting.then_some(Duration::ZERO),

@@ -24,8 +24,8 @@ impl WorkError {
         Self::new(AbortReason::Declined, "")
     }
 
-    /// Returns whether the client declined the assignment. It then also forgets what it keeps of the task's earlier
-    /// rounds, because that was computed from the same examples.
+    /// Returns whether the client declined the assignment. If so, the client also deletes the task's memory, because
+    /// the memory was computed from the same examples.
     pub fn is_declined(&self) -> bool {
         self.reason == AbortReason::Declined
     }

@@ -55,7 +55,7 @@ pub enum DataError {
         limit: usize,
     },
     /// An NPY file is damaged or of an unsupported kind.
-    #[error("the {file} file: {reason}")]
+    #[error("the {file} file {reason}")]
     InvalidNpy {
         /// "features" or "labels".
         file: &'static str,

@@ -18,7 +18,8 @@ pub enum EvaluateError {
     Execute(#[from] ExecuteError),
     /// A batch needs more memory than [`Evaluator::limit_memory`](super::Evaluator::limit_memory) allows.
     #[error(
-        "a batch of {batch_size} examples needs {needed} bytes of memory, but only {allowed} are allowed"
+        "a batch of {batch_size} examples needs {needed} bytes of memory, but only {allowed} are allowed; use a \
+         smaller batch, or raise the limit"
     )]
     Memory {
         /// The number of examples in the batch.

@@ -13,7 +13,7 @@ pub enum FitError {
         found: usize,
     },
     /// A weight is NaN or infinite.
-    #[error("weight {index} is NaN or infinite")]
+    #[error("weight {index} is NaN or infinite; all weights must be finite")]
     WeightNotFinite {
         /// The weight's position in schema order.
         index: usize,
@@ -37,7 +37,7 @@ pub enum FitError {
         reason: String,
     },
     /// The loss needs another kind of labels.
-    #[error("{loss} needs {needed}")]
+    #[error("the labels do not match the loss: {loss} needs {needed}")]
     LabelKind {
         /// The name of the loss in a plan.
         loss: &'static str,
@@ -75,7 +75,9 @@ pub enum FitError {
         needed: &'static str,
     },
     /// A pattern of frozen tensors matches no parameter.
-    #[error("no parameter's name matches the frozen pattern `{pattern}`; the nearest is `{nearest}`")]
+    #[error(
+        "no parameter's name matches the frozen pattern `{pattern}`; the nearest is `{nearest}`; correct the pattern"
+    )]
     FrozenPattern {
         /// The pattern.
         pattern: String,
@@ -83,7 +85,9 @@ pub enum FitError {
         nearest: String,
     },
     /// A pattern of trained tensors matches no parameter.
-    #[error("no parameter's name matches the trained pattern `{pattern}`; the nearest is `{nearest}`")]
+    #[error(
+        "no parameter's name matches the trained pattern `{pattern}`; the nearest is `{nearest}`; correct the pattern"
+    )]
     TrainedPattern {
         /// The pattern.
         pattern: String,
@@ -93,7 +97,7 @@ pub enum FitError {
     /// The model ends with a function that the loss contains.
     #[error(
         "the model ends with {activation}, and the loss {loss} contains its own: it would be applied twice. Remove the \
-         {activation} from the end of the model, so that its output are logits"
+         {activation} from the end of the model, so that it outputs logits"
     )]
     FinalActivation {
         /// The operator.
@@ -117,13 +121,16 @@ pub enum FitError {
         needed: String,
     },
     /// Every tensor is frozen, or the loss depends on none.
-    #[error("there is nothing to train: the loss does not depend on any parameter that is not frozen")]
+    #[error(
+        "there is nothing to train: the loss does not depend on any parameter that is not frozen; freeze fewer \
+         parameters"
+    )]
     NothingToTrain,
     /// The plan requires per-example clipping, but the model has batch normalisation, through which the examples of a
     /// batch influence each other.
     #[error(
         "gradient_clipping.per_example_norm cannot be used with batch normalisation, which mixes the examples of a \
-         batch"
+         batch; remove it from the plan, or use a model with group or layer normalisation"
     )]
     MixedExamples,
 }

@@ -67,7 +67,7 @@ pub(crate) fn check_loss(model: &Model, loss: Loss) -> Result<(), FitError> {
     Err(FitError::FinalActivation { activation, loss: loss.name() })
 }
 
-/// Checks that features by which a model looks up rows of a table stand for rows. `features` are row-major.
+/// Checks that features with which a model looks up rows of a table are valid row numbers. `features` are row-major.
 ///
 /// # Errors
 /// Returns [`FitError::NoSuchRow`] for the first feature that does not.

@@ -152,9 +152,9 @@ impl BatchProgram {
         self.program.run_observed(weights, &inputs[..if self.has_shares { 3 } else { 2 }], seed, observe);
     }
 
-    /// Appends the outer products whose sum is the last batch's gradient of a matrix, times `share`. Zero products are
-    /// left out. Returns `None` if the gradient is not such a sum, or if the products would need more numbers than the
-    /// matrix.
+    /// Appends outer products that add up to `share` times a matrix's gradient in the last batch. Leaves out zero
+    /// products. Returns `None` if the gradient is not a sum of outer products, or if the products would need more
+    /// numbers than the matrix.
     pub(crate) fn append_products(
         &self,
         matrix: Recorded,

@@ -28,8 +28,8 @@ pub(crate) struct Parameters {
 }
 
 impl Parameters {
-    /// Finds the roles. `trained` outweighs `frozen`. The running statistics of a batch normalisation are frozen with
-    /// each other, and with its scale and bias.
+    /// Finds the roles. `trained` takes precedence over `frozen`. The running statistics of a batch
+    /// normalisation are frozen if one of them is, or if its scale and bias are.
     ///
     /// # Errors
     /// Returns [`FitError::FrozenPattern`] or [`FitError::TrainedPattern`] if a pattern matches no parameter.

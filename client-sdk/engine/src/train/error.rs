@@ -26,7 +26,7 @@ pub enum TrainError {
     #[error(transparent)]
     Shape(#[from] ShapeError),
     /// There are no examples to train on.
-    #[error("there are no examples")]
+    #[error("there are no examples to train on; add some")]
     NoExamples,
     /// A step was requested for an example that does not exist.
     #[error("example {index} does not exist; the data set has {examples} examples")]
@@ -37,7 +37,7 @@ pub enum TrainError {
         examples: usize,
     },
     /// The plan requires mixed precision, but training runs on the CPU.
-    #[error("the plan requires mixed precision, which needs a GPU with 16-bit floats")]
+    #[error("the plan requires mixed precision, which needs a GPU with 16-bit floats; train on such a GPU")]
     NoHalfPrecision,
     /// The plan requires example privacy, but no secret random number generator was set.
     #[error(

@@ -47,8 +47,8 @@ pub struct InspectedInput {
     pub name: String,
     /// The dimensions for one example.
     pub shape: Vec<usize>,
-    /// The position in `shape` of the length of sequences, if the file leaves it free. Each client's examples tell the
-    /// length; `shape` has an example of it.
+    /// The position in `shape` of the length of sequences, if the file leaves it free. Each client's examples determine
+    /// the length; `shape` has an example of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub length_axis: Option<usize>,
 }

@@ -1,8 +1,8 @@
-//! Compares how far a training moved the tensors of a file with how far it moved those of the module.
+//! Compares the movements of a file's tensors during training with those of the module's tensors.
 //!
-//! A movement is the trained tensor minus the initial one. It shows a tensor that is not trained, which hides in a
-//! comparison of the tensors themselves. Exporters rename, transpose and concatenate tensors. So a tensor without its
-//! name is compared with another of the same size, and what has no such partner all together.
+//! A movement is the trained tensor minus the initial one. It reveals a tensor that is not trained, which a comparison
+//! of the tensors themselves may miss. Exporters rename, transpose and concatenate tensors. So a tensor that lost its
+//! name is compared with another of the same size. All tensors without such a counterpart are compared together.
 
 use std::collections::BTreeMap;
 

@@ -52,8 +52,8 @@ impl Outcome {
         Self::Refused(error.chars().take(REFUSAL_CHARACTERS_MAX).collect())
     }
 
-    /// Returns the outcome of a training with this largest difference, which is rounded to two digits. `said` has the kinds of
-    /// the importer's remarks.
+    /// Returns the outcome of a training with this largest difference, which is rounded to two digits. `said` lists the
+    /// kinds of the importer's remarks.
     pub fn of_difference(difference: f64, said: &BTreeSet<&str>) -> Self {
         let rounded = format!("{difference:.1e}").parse().expect("it is a number");
         let is_said = SAID.iter().any(|kind| said.contains(kind));

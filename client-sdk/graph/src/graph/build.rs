@@ -125,8 +125,8 @@ impl Graph {
         self.slice(input, &starts, &steps, &sizes)
     }
 
-    /// Appends a tensor of zeros of `shape`, into which the input's elements are written from `starts` on, with strides
-    /// `steps`.
+    /// Appends the reverse of a slice: writes the input's elements into a tensor of zeros with this shape, from the
+    /// positions `starts` on and with strides `steps`.
     pub fn unslice(&mut self, input: ValueId, starts: &[usize], steps: &[isize], shape: &[usize]) -> Built {
         check_positions(shape, starts, steps, self.shape(input))?;
         if self.shape(input) == shape && steps.iter().all(|step| *step == 1) {

@@ -16,8 +16,8 @@ pub fn weight_sum(weights: &[f32], rows: &[usize]) -> f64 {
     rows.iter().map(|row| f64::from(weights[*row])).sum()
 }
 
-/// Appends the share of each of these examples in the loss of a step. `step_weight` is the sum of the step's weights.
-/// The shares of a whole step add up to 1, or to 0 if all weights are 0.
+/// Appends each of these examples' share of a step's loss. `step_weight` is the sum of all weights in the step. The
+/// shares of a step add up to 1, or to 0 if all weights are 0.
 pub fn append_shares(weights: &[f32], rows: &[usize], step_weight: f64, shares: &mut Vec<f32>) {
     let factor = if step_weight > 0.0 { 1.0 / step_weight } else { 0.0 };
     shares.extend(rows.iter().map(|row| (f64::from(weights[*row]) * factor) as f32));

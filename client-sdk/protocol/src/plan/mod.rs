@@ -61,8 +61,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Returns the approximate size in bytes of the update: 0 for an evaluation, whose sums have at most 42 KB, and the
-    /// size in float32 without a recipe.
+    /// Returns the approximate size of the update in bytes. Without a recipe, this is the size in float32. For an
+    /// evaluation it is 0, although the sums have up to 42 KB.
     pub fn update_bytes(&self, recipe: Option<&Recipe>) -> u64 {
         match self.work {
             Work::Training => recipe.map_or_else(

@@ -34,8 +34,9 @@ fn below_32(bound: u32, rng: &mut impl CryptoRng) -> u32 {
 
 /// Returns `true` with probability e^-(numerator/denominator). `denominator` must be at least 1.
 ///
-/// Canonne, Kamath and Steinke 2020, algorithm 1. An exponent above 1 is split into whole units, each with a trial of
-/// its own that must be true. Usually one of the first fails, so a huge exponent does not take longer.
+/// Canonne, Kamath and Steinke 2020, algorithm 1. An exponent above 1 is split into units of 1 and a remainder. Each
+/// part has its own trial, and all trials must succeed. Usually one of the first fails, so even a huge exponent takes
+/// little time.
 #[inline]
 pub(super) fn exponential_coin(numerator: u128, denominator: u64, rng: &mut impl CryptoRng) -> bool {
     let mut rest = numerator;

@@ -27,8 +27,8 @@ impl DayTime {
         }
     }
 
-    /// Adds to the day's training time. Returns the bytes to store when enough was added since the last time, and at once
-    /// when the limit is reached, so that a restarted client knows it.
+    /// Adds to the day's training time. Returns bytes to store if enough time was added since it last returned bytes,
+    /// or if the limit is reached now. So even a client that restarts knows that the limit is reached.
     #[must_use]
     pub fn add(&mut self, time: Duration, now: Timestamp) -> Option<Vec<u8>> {
         let was_over = self.is_over(now);

@@ -33,8 +33,8 @@ pub fn note_before(effect: &Effect, state: &State) -> Option<Note> {
     })
 }
 
-/// Returns the note about what was received or done, if anything was. `state` is the one before the event. `finished` is
-/// the work that the event ends, with the number of its examples.
+/// Returns a note about received data or completed work, if the event has any. `state` is the session's state before
+/// the event. `finished` is the work that the event ends, with the number of its examples.
 pub fn note_of(event: &Event, state: &State, finished: Option<(Work, u64)>) -> Option<Note> {
     let Event::Answered { answer, .. } = event else { return None };
     match answer {

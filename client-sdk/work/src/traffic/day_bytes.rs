@@ -51,8 +51,8 @@ impl DayBytes {
         self.bytes_max.is_none_or(|limit| self.used(now).saturating_add(bytes) <= limit)
     }
 
-    /// Marks the day as used up, because the next assignment would need about as many bytes as the one that had no
-    /// room. Returns the bytes to store.
+    /// Marks the day as used up, because the next assignment would need about as many bytes as the one that did
+    /// not fit. Returns the bytes to store.
     #[must_use]
     pub fn spend(&mut self, now: Timestamp) -> Vec<u8> {
         self.bytes.spend(now)

@@ -105,7 +105,7 @@ fn shape(text: &str) -> Result<Vec<usize>, String> {
     let dims: Result<Vec<usize>, _> = dims.map(str::parse).collect();
     match dims {
         Ok(dims) if dims.len() <= RANK_MAX => Ok(dims),
-        Ok(_) => Err(format!("has more than {RANK_MAX} dimensions")),
+        Ok(_) => Err(format!("has more than {RANK_MAX} dimensions, which is the limit")),
         Err(_) => Err("has a shape that is not a tuple of whole numbers".into()),
     }
 }

@@ -17,7 +17,7 @@ use crate::examples::{Examples, Labels};
 pub fn read_npy(features: &[u8], labels: &[u8]) -> Result<Examples, DataError> {
     let (header, data) = Header::read(features).map_err(|reason| invalid("features", reason))?;
     let [rows, feature_shape @ ..] = &header.shape[..] else {
-        return Err(invalid("features", "has no dimensions".into()));
+        return Err(invalid("features", "has no dimensions; two or more are needed".into()));
     };
     if feature_shape.is_empty() {
         return Err(invalid("features", "has one dimension; two or more are needed".into()));

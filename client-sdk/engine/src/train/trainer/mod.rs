@@ -193,8 +193,8 @@ impl Trainer {
     /// Adds a correction to every gradient: SCAFFOLD's c − cᵢ, flat in schema order (Karimireddy et al. 2020, algorithm
     /// 1).
     ///
-    /// It is added after clipping, and only to the gradients of trained weights. Training on a GPU moves back to the
-    /// CPU for this call; you can move it to the GPU again.
+    /// It is added after clipping, and only to the gradients of trained weights. If training runs on a GPU, this
+    /// call moves it back to the CPU; you can move it to the GPU again.
     ///
     /// # Errors
     /// Returns a [`FitError`] unless there is one finite number for each parameter.

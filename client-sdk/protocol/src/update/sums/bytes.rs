@@ -7,23 +7,23 @@ const LOW_BITS: u8 = 0x7f;
 /// The number of sums of each output.
 pub(super) const SUMS_PER_OUTPUT: usize = 4;
 
-/// Why bytes are not sums of metrics.
+/// Why bytes are not metric sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SumsError {
     /// The bytes end too early.
-    #[error("the sums of metrics end before their last number")]
+    #[error("the metric sums are truncated")]
     TooShort,
     /// Bytes follow the last number, or a run of zeros is too long.
-    #[error("the sums of metrics contain more numbers than their form has")]
+    #[error("the metric sums have more numbers than they announce")]
     TooLong,
     /// The first byte is unknown.
-    #[error("the sums of metrics have the unknown form {0}; known forms are 1 and 2")]
+    #[error("the metric sums have the unknown form {0}; it must be 1 or 2")]
     Form(u8),
     /// A varint exceeds 64 bits.
-    #[error("a count of the metrics exceeds 64 bits")]
+    #[error("a count in the metric sums exceeds 64 bits")]
     Varint,
     /// There are too many outputs.
-    #[error("the sums of metrics are for {0} outputs; the limit is {OUTPUTS_MAX}")]
+    #[error("the metric sums are for {0} outputs; the limit is {OUTPUTS_MAX}")]
     Outputs(u64),
 }
 

@@ -4,14 +4,14 @@ use crate::update::UpdateMetrics;
 /// The tolerance of inequalities between rounded sums, relative.
 const ROUNDING: f64 = 1e-3;
 
-/// Why sums are impossible.
+/// Why metric sums are impossible for an update.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum SumFault {
     /// The sums are not of a shape that the model and the loss allow.
-    #[error("the sums of metrics do not have the form that the plan's model and loss give them")]
+    #[error("the metric sums do not have the form that the plan's model and loss require")]
     Shape,
     /// The number of predictions does not follow from the number of examples.
-    #[error("the sums of metrics count {found} predictions; {examples} examples of this model have {wanted}")]
+    #[error("the metric sums count {found} predictions; {examples} examples of this model have {wanted}")]
     Predictions {
         /// The number in the sums.
         found: u64,
@@ -21,7 +21,7 @@ pub enum SumFault {
         wanted: u128,
     },
     /// The counts of a part do not add up to the number of predictions or labels.
-    #[error("the {part} of the sums of metrics count {found} predictions; they must count {wanted}")]
+    #[error("the {part} in the metric sums count {found} predictions; they must count {wanted}")]
     Count {
         /// The name of the part.
         part: &'static str,
@@ -31,14 +31,14 @@ pub enum SumFault {
         wanted: u128,
     },
     /// A class has more correct predictions than predictions or labels.
-    #[error("class {class} of the sums of metrics has more correct predictions than predictions or labels")]
+    #[error("class {class} in the metric sums has more correct predictions than predictions or labels")]
     Class {
         /// The number of the class.
         class: usize,
     },
     /// The number of correct predictions contradicts the header's number of correct examples.
     #[error(
-        "the sums of metrics count {found} correct predictions; the header's correct_count needs {min} to {max}"
+        "the metric sums count {found} correct predictions; the header's correct_count requires {min} to {max}"
     )]
     Correct {
         /// The number of correct predictions.
@@ -49,7 +49,7 @@ pub enum SumFault {
         max: u128,
     },
     /// A sum is not finite, or no examples with float32 values have it.
-    #[error("sum {index} of the sums of metrics is {found:e}; {examples} examples cannot have it")]
+    #[error("metric sum {index} is {found:e}, which is impossible for {examples} examples")]
     Value {
         /// The place of the sum.
         index: usize,

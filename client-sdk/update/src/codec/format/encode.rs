@@ -42,7 +42,7 @@ pub enum EncodeError {
         expected: u64,
     },
     /// The memory belongs to another model.
-    #[error("the memory belongs to another model")]
+    #[error("the memory belongs to another model; begin with an empty one")]
     OtherMemory,
     /// A value is NaN, infinite, or has a magnitude above 2^96.
     #[error("value {index} is {value}; it must be finite and at most 2^96")]
