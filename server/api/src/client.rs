@@ -100,7 +100,7 @@ impl AdminClient {
         self.send_bytes("models", onnx).await
     }
 
-    /// Returns how an ONNX file and its data files become one file. Stores nothing.
+    /// Returns instructions to join an ONNX file and its data files into one file. Stores nothing.
     ///
     /// # Errors
     /// [`AdminError`] if the coordinator cannot be reached or refuses the request.

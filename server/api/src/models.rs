@@ -101,8 +101,8 @@ pub struct InputView {
     pub name: String,
     /// The dimensions for one example.
     pub shape: Vec<usize>,
-    /// The position in `shape` of the length of sequences, if the file leaves it free. Each client's examples tell the
-    /// length; `shape` has an example of it.
+    /// The position in `shape` of the length of sequences, if the file leaves it free. Each client's examples determine
+    /// the length; `shape` has an example of it.
     pub length_axis: Option<usize>,
 }
 

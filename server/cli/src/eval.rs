@@ -56,8 +56,8 @@ fn evaluate(path: &Path, examples: &ExamplesArgs) -> Result<Evaluation, CliError
     let features = examples.feature_shape().iter().product();
     let model = InferenceModel::from_onnx_for(&onnx, features).map_err(failed)?;
     let loss = model.default_loss(examples.labels());
-    // tract reads more models than the engine, but does not look for a softmax that the loss repeats, or for an id that
-    // is no row of a table.
+    // tract reads more models than the engine, but does not detect a softmax that the loss repeats, or an id that is
+    // not a row of a table.
     if let Ok(own) = Model::from_onnx(&onnx, &ImportLimits::default()) {
         own.check_examples(&examples, loss)
             .map_err(|error| CliError::new(format!("{}: {error}", path.display())))?;

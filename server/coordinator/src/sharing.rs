@@ -57,9 +57,9 @@ pub fn share(claims: &[Claim], waiting: u64) -> Vec<Grant> {
 
 /// Returns the `served` count for a task that starts, or that needs clients again after a pause.
 ///
-/// The result is at least the value that gives the task the smallest pass of its priority. So a task does not catch up
-/// for a time in which it asked for nothing. If `served` is larger, or if there are no other tasks, the result is
-/// `served`.
+/// The result raises the task's pass to at least the smallest pass among the tasks of its priority. So a task gets no
+/// extra clients for a time in which it needed none. If `served` is already larger, or if there are no other tasks, the
+/// result is `served`.
 pub fn served_on_joining(priority: u32, weight: f64, served: u64, others: &[Claim]) -> u64 {
     let peers = others.iter().filter(|claim| claim.priority == priority);
     let pass = peers.map(Claim::pass).filter(|pass| pass.is_finite()).min_by(f64::total_cmp);

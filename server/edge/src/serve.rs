@@ -76,7 +76,7 @@ impl Listener {
 
 /// Serves until `shutdown` resolves, then waits for open requests to finish.
 ///
-/// The limit of open files is raised at once, and not when the future is first polled: whoever knows the address may
+/// The limit of open files is raised at once, and not when the future is first polled: anyone who knows the address may
 /// rely on it.
 ///
 /// # Errors

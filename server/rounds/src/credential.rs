@@ -48,7 +48,7 @@ fn is_hex(text: &str) -> bool {
 
 /// The error for a text that is not a credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a token or key must have the form ID.SECRET, with 16 and 64 hexadecimal digits")]
+#[error("it must have the form ID.SECRET, with 16 and 64 hexadecimal digits")]
 pub struct MalformedCredentialError;
 
 impl FromStr for Credential {

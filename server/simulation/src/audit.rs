@@ -3,10 +3,8 @@
 //!
 //! One run is enough for all canaries together (Steinke, Nasr and Jagielski 2023, "Privacy auditing with one (1)
 //! training run"). It goes through the whole coordinator: check-in, upload, the checks of an update, the sum, the
-//! One run is enough for all canaries together (Steinke, Nasr and Jagielski 2023, "Privacy auditing with one (1)
-//! training run"). It goes through the whole coordinator: check-in, upload, the checks of an update, the sum, the
-//! noise, the commit with its charge. Every canary is in every version. So with correlated noise, the audit measures
-//! the amount of noise but not the effect of the correlation.
+//! noise, and the commit with its charge. Every canary is in every version. So with correlated noise, the audit
+//! measures the amount of noise but not the effect of the correlation.
 
 use bytes::Bytes;
 use folkmoot_aggregation::{AggregatorChoice, finalizer::FinalizerChoice};
@@ -89,7 +87,8 @@ pub struct AuditReport {
 pub enum CannotAudit {
     /// There is no central noise to audit.
     #[error(
-        "the task does not have privacy.kind = \"central\", so the coordinator adds no noise that could be audited"
+        "the task does not have privacy.kind = \"central\", so the coordinator adds no noise that could be audited; \
+         set it, or choose another task"
     )]
     NotCentral,
     /// A number is out of range.
@@ -109,7 +108,10 @@ pub enum CannotAudit {
     #[error(transparent)]
     Audit(#[from] AuditError),
     /// Some rounds did not commit.
-    #[error("{committed} of {rounds} versions were released; the audit needs all of them")]
+    #[error(
+        "{committed} of {rounds} versions were released, but the audit needs all of them; see the log for the \
+         abandoned rounds"
+    )]
     Unfinished {
         /// The number of versions that were released.
         committed: u64,

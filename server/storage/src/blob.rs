@@ -23,7 +23,7 @@ pub enum BlobStoreError {
     #[error("there is no blob {0}")]
     NotFound(BlobDigest),
     /// The stored bytes do not match the digest: the store is damaged.
-    #[error("blob {0} is damaged: the digest of its bytes differs from its name")]
+    #[error("blob {0} is damaged: the digest of its bytes differs from its name; restore it from a backup")]
     Damaged(BlobDigest),
     /// The store failed.
     #[error("the blob store failed: {0}")]

@@ -14,7 +14,7 @@ pub enum StorageError {
     #[error("the organisation is closed")]
     OrganisationClosed,
     /// The client's key was revoked.
-    #[error("this client's key was revoked")]
+    #[error("this client's key was revoked; ask the operator whether it may enrol again")]
     ClientRevoked,
     /// The row was changed concurrently. Read it again and retry.
     #[error("the {0} was changed concurrently; read it again and retry")]
@@ -29,7 +29,7 @@ pub enum StorageError {
     )]
     NoDatabase,
     /// A number exceeds 2^63 - 1, the largest integer in the database.
-    #[error("{0} is above the largest number that can be stored (2^63 - 1)")]
+    #[error("{0} is above 2^63 - 1, the largest number that the database can store; use a smaller number")]
     OutOfRange(u64),
     /// A stored row cannot be decoded: an internal invariant is broken.
     #[error("the stored {what} cannot be read: {detail}")]
@@ -43,6 +43,6 @@ pub enum StorageError {
     #[error("the database failed: {0}")]
     Database(#[from] sqlx::Error),
     /// The schema migration failed.
-    #[error("the database could not be migrated: {0}")]
+    #[error("the database could not be migrated: {0}; use a build that is at least as new as the database")]
     Migrate(#[from] sqlx::migrate::MigrateError),
 }

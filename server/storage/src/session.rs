@@ -25,7 +25,7 @@ pub struct SessionRecord {
 /// Stores console sessions.
 #[async_trait]
 pub trait SessionRepository {
-    /// Stores a new session. Deletes the sessions that had expired when it began.
+    /// Stores a new session. Deletes all sessions that had expired before the new one began.
     ///
     /// # Errors
     /// [`StorageError::NotFound`] if there is no such API key, [`StorageError::NameTaken`] if the id is already

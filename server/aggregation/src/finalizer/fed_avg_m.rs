@@ -39,8 +39,8 @@ pub struct FedAvgM {
     pub schedule: CommitSchedule,
 }
 
-/// The lowest momentum that a correction sets. The noise of the velocity grows as 1 / (1 − β²): at -0.9 it is
-/// five times that of a single delta.
+/// The lowest momentum that the correction for staleness may set. The variance of the velocity is 1 / (1 − β²) times
+/// that of a single delta: at -0.9, about five times.
 const CORRECTED_MIN: f64 = -0.9;
 
 impl Default for FedAvgM {

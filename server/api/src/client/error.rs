@@ -11,7 +11,7 @@ pub enum AdminError {
     #[error("cannot reach the coordinator: {}", with_causes(.0))]
     Unreachable(#[from] reqwest::Error),
     /// The response has an unexpected format, for example because the coordinator has another version.
-    #[error("cannot read the response of {place} (HTTP status {status}): {detail}")]
+    #[error("cannot read the response from {place} (HTTP status {status}): {detail}")]
     Answer {
         /// The URL of the request.
         place: String,

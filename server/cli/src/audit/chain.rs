@@ -74,7 +74,7 @@ impl Follower {
     /// Verifies the next entry.
     ///
     /// # Errors
-    /// If the entry is not an entry, or does not continue the chain.
+    /// If `view` is not a valid entry, or does not continue the chain.
     pub fn follow(&mut self, view: AuditEntryView) -> Result<(), CliError> {
         let (entry, record) = parse(view)?;
         self.chain.follow(&entry, &record).map_err(|error| broken(&error))?;

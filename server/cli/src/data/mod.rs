@@ -36,7 +36,7 @@ impl Command {
 /// Reads the file of a flag `--schema`, if it is given.
 ///
 /// # Errors
-/// If the file cannot be read or is no schema.
+/// If the file cannot be read or is not a schema.
 pub fn read_schema(path: Option<&Path>) -> Result<Option<Schema>, CliError> {
     let schema = path.map(Schema::read).transpose();
     schema.map_err(|error| CliError::new(error.to_string()))

@@ -49,7 +49,9 @@ pub enum DemoError {
         path: PathBuf,
     },
     /// The browser package cannot be read.
-    #[error("{path} of the browser package cannot be read: {source}")]
+    #[error(
+        "{path} of the browser package cannot be read: {source}; build the package again with `cargo xtask wasm`"
+    )]
     Package {
         /// The folder or file.
         path: PathBuf,

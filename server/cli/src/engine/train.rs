@@ -110,7 +110,8 @@ pub fn run(args: &Args) -> Result<(), CliError> {
         write_model(path, &model, &outcome.weights)?;
     }
     if let Some(path) = &args.curve {
-        let svg = loss_svg(&curve).map_err(|error| CliError::new(format!("the curve: {error}")))?;
+        let svg = loss_svg(&curve)
+            .map_err(|error| CliError::new(format!("the loss curve cannot be drawn: {error}")))?;
         replace::write(path, svg)?;
     }
     let metrics = evaluate(&model, &outcome.weights, &held_out, plan.loss).map_err(failed(&args.model))?;

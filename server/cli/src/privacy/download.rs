@@ -36,5 +36,10 @@ pub async fn for_each(
 
 /// Creates the error for an invalid entry.
 pub fn out_of_range(sequence: u64) -> impl FnOnce(NoEntry) -> CliError {
-    move |error| CliError::new(format!("entry {sequence} of the ledger is invalid: {error}"))
+    move |error| {
+        CliError::with_remedy(
+            format!("entry {sequence} of the ledger is invalid: {error}"),
+            "do not trust the ledger until its operator has explained the entry",
+        )
+    }
 }

@@ -153,9 +153,8 @@ impl Pace {
             let end = at + slot.seconds;
             let flood = self.profile.excess_per_second(slot.start).min(target * FLOOD_SHARE_MAX);
             let coming = slot.check_ins.expected * share + flood * slot.seconds;
-            // Within a slot, the expected and the wanted check-ins both grow linearly. They are equal at the time t for
-            // which
-            // expected + rate·(t − at) = target·t.
+            // Within a slot, the expected and the wanted check-ins both grow linearly. They are equal at the time t
+            // with expected + rate·(t − at) = target·t.
             let rate = coming / slot.seconds;
             let gap = (expected - rate * at) / (target - rate);
             if target * at >= expected {

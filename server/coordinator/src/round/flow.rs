@@ -38,8 +38,7 @@ impl Round {
         }
         match rules.policy.commit(&facts) {
             // A flow never asks its clients to send early. The update of a client that is still training belongs to a
-            // later
-            // round.
+            // later round.
             CommitDecision::Wait | CommitDecision::Ask => {}
             CommitDecision::Abandon(reason) => return self.abandon(reason, now),
             CommitDecision::Commit => {

@@ -42,7 +42,7 @@ pub(super) fn fill(
     Ok(())
 }
 
-/// Computes ρ by opendp's own privacy map, rounded up. It proves that the scale is what the ledger states.
+/// Computes ρ by opendp's own privacy map, rounded up. This proves that the scale matches the ledger.
 ///
 /// `sensitivity` is the L2 sensitivity in grid steps.
 ///

@@ -98,8 +98,8 @@ impl Making {
     }
 }
 
-/// The next version while it is computed, tile by tile. It holds the newest weights, the finalizer's state, a new copy
-/// copy of the weights, and a new copy of the state.
+/// The next version while it is computed, tile by tile. It holds the newest weights and the finalizer's state, and a
+/// new copy of each.
 struct Next<'a> {
     finalizer: &'a dyn Finalizer,
     commit: &'a Commit,

@@ -98,7 +98,10 @@ impl Authenticator {
         let client = coordinator.storage.client(id).await?.ok_or_else(unknown)?;
         check_signature(&client.public_key, claimed)?;
         if client.revoked_at.is_some() {
-            return Err(Refusal::new(ErrorCode::ClientRevoked, "this client's key was revoked"));
+            return Err(Refusal::new(
+                ErrorCode::ClientRevoked,
+                "this client's key was revoked; ask the operator whether it may enrol again",
+            ));
         }
         self.take(*id.as_bytes(), claimed.parts.nonce, now).await?;
         Ok(client)

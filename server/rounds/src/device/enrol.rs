@@ -34,7 +34,10 @@ pub async fn enrol(
     match coordinator.storage.enrol(&token.id, public_key, id, now).await? {
         EnrolOutcome::Enrolled(client) | EnrolOutcome::Known(client) => {
             if client.revoked_at.is_some() {
-                return Err(Refusal::new(ErrorCode::ClientRevoked, "this client's key was revoked"));
+                return Err(Refusal::new(
+                    ErrorCode::ClientRevoked,
+                    "this client's key was revoked; ask the operator whether it may enrol again",
+                ));
             }
             Ok(EnrolResponse { client_id: client.id, population: client.population, server_time: now })
         }

@@ -21,7 +21,7 @@ use crate::coordinator::Coordinator;
 const CHANGES_MAX: u32 = 256;
 
 /// Gathers the facts for a round that draws a cohort: the eligible waiting clients that the population's other tasks
-/// leave to this task, and whether the population is large enough to be a crowd.
+/// leave to this task, and whether the population is so large that extra clients drawn now are not missed later.
 pub async fn waiting(
     coordinator: &Coordinator,
     task: &TaskRecord,

@@ -19,8 +19,7 @@ use crate::{
     privacy,
 };
 
-/// Stores the round's next phase and performs its effects, each in one transaction. Exactly one effect changes the
-/// round.
+/// Performs the effects of a step, each in one transaction. At most one of them also stores the round's next phase.
 pub async fn perform(
     coordinator: &Arc<Coordinator>,
     task: &TaskRecord,

@@ -111,8 +111,8 @@ impl ExpectedUpdate {
         }
     }
 
-    /// Returns whether an update may have this number of bytes. A compressed update may be up to slightly longer than
-    /// an uncompressed one, because compression does not always shorten it. Sums may follow the header of an evaluation.
+    /// Returns whether an update may have this number of bytes. A compressed update may be slightly longer than an
+    /// uncompressed one, because compression does not always shorten it. Sums may follow the header of an evaluation.
     pub fn may_have(&self, bytes: u64) -> bool {
         let dense = update_bytes(self.parameter_count as u64);
         match &self.compression {

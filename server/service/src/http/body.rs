@@ -93,7 +93,10 @@ pub async fn receive(app: &App, mut body: Body, limit: &str, bytes_max: usize) -
 
 /// Returns the refusal for a body that ended early, because the client or the network closed the connection.
 pub fn broken(error: axum::Error) -> Refusal {
-    Refusal::new(ErrorCode::MalformedRequest, format!("the body ended early: {error}"))
+    Refusal::new(
+        ErrorCode::MalformedRequest,
+        format!("the body ended early: {error}; send the request again"),
+    )
 }
 
 /// Parses a JSON body. An error names the field, line and column. Rejects texts that contain the character NUL, which

@@ -127,7 +127,9 @@ where
             ErrorCode::MalformedRequest,
             format!("the header {name} occurs more than once; send it once"),
         )),
-        (None, _) => Err(Refusal::new(ErrorCode::MalformedRequest, format!("the header {name} is missing"))),
+        (None, _) => {
+            Err(Refusal::new(ErrorCode::MalformedRequest, format!("the header {name} is missing; send it")))
+        }
     }
 }
 

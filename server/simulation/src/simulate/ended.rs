@@ -46,8 +46,8 @@ impl World {
         match &record.round.phase {
             Phase::Committed { cohort, accepted, version, .. } => {
                 let found = self.storage.model_version(self.task, *version).await?;
-                let made =
-                    found.ok_or_else(|| SimulateError::Client(format!("there is no version {version}")))?;
+                let made = found
+                    .ok_or_else(|| SimulateError::Client(format!("the task has no version {version}")))?;
                 row.version = Some(*version);
                 row.reported = *accepted;
                 row.drawn = row.drawn.max(*cohort);

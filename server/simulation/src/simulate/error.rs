@@ -54,7 +54,7 @@ pub enum SimulateError {
     #[error("the results cannot be written: {0}")]
     Results(String),
     /// A virtual client did something that no real client does. This is a bug in the simulation.
-    #[error("a virtual client failed: {0}")]
+    #[error("the simulation failed: {0}; this is a bug, please report it")]
     Client(String),
     /// No event is left, but the task is not over.
     #[error(

@@ -328,9 +328,9 @@ impl World {
 
     async fn outcome(mut self) -> Result<Outcome, SimulateError> {
         let version = self.storage.latest_model_version(self.task).await?;
-        let version = version.ok_or_else(|| SimulateError::Client("there is no version".into()))?;
+        let version = version.ok_or_else(|| SimulateError::Client("the task has no model version".into()))?;
         let task = self.storage.task_of_any_organisation(self.task).await?;
-        let task = task.ok_or_else(|| SimulateError::Client("there is no task".into()))?;
+        let task = task.ok_or_else(|| SimulateError::Client("the task is not in the storage".into()))?;
         let lesson = self.lesson(task.plan, task.model).await?;
         let weights = self.weights_of(&lesson, version.weights).await?.to_vec();
         Ok(Outcome {

@@ -43,8 +43,8 @@ impl LogReader {
         }
     }
 
-    /// Fills `tile` with the next bytes and returns how many bytes were read. That is less than the length of the tile
-    /// only at the end of the segment, and then 0.
+    /// Fills `tile` with the next bytes and returns their number. The number is less than the length of `tile` only at
+    /// the end of the segment; after the last byte it is 0.
     ///
     /// # Errors
     /// [`RoundLogError::Io`] if the disk fails.

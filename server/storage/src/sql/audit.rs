@@ -43,8 +43,8 @@ impl AuditRepository for SqlStorage {
     }
 }
 
-/// Appends an act to its organisation's log, if somebody acts. Call this last in the transaction: it locks the log
-/// until the transaction ends.
+/// Appends an act to its organisation's log, if the transaction runs on behalf of an actor. Call this last in the
+/// transaction: it locks the log until the transaction ends.
 pub(super) async fn record(
     connection: &mut AnyConnection,
     dialect: Dialect,

@@ -17,7 +17,7 @@ impl SqlStorage {
     /// Creates an organisation and its first API key, in one transaction.
     ///
     /// # Errors
-    /// [`StorageError::NameTaken`] if there is an organisation with this name, also a closed one.
+    /// [`StorageError::NameTaken`] if there is an organisation with this name, even a closed one.
     pub async fn create_organisation(
         &self,
         organisation: &OrganisationRecord,
@@ -47,8 +47,9 @@ impl SqlStorage {
         rows.iter().map(organisation_of).collect()
     }
 
-    /// Closes an organisation forever: revokes its API keys, tokens and clients in one transaction. A request that is
-    /// creating one of them commits before and is covered, or fails. The data stays. Closing again revokes nothing more.
+    /// Closes an organisation forever: revokes its API keys, tokens and clients in one transaction. A concurrent
+    /// request that creates one of them either commits first, so that its result is revoked too, or fails. The data
+    /// stays. Closing again has no effect.
     ///
     /// # Errors
     /// [`StorageError::NotFound`] if there is no such organisation.

@@ -117,8 +117,8 @@ impl PopulationRepository for SqlStorage {
     }
 }
 
-/// Checks that an organisation is not closed. It is not closed before the end of the transaction, either. An organisation
-/// that does not exist passes.
+/// Checks that an organisation is not closed, and prevents that it is closed before the transaction ends. Accepts an
+/// organisation that does not exist.
 pub(super) async fn check_open(
     connection: &mut AnyConnection,
     dialect: Dialect,

@@ -27,7 +27,7 @@ pub async fn private(
         Some(state) => Some(coordinator.blobs.get(state).await?),
         // A new stream would not match the charge in the ledger.
         None if terms.stream.is_some() && base.number > 0 => {
-            return Err(StorageError::NotFound("state of the noise").into());
+            return Err(StorageError::NotFound("noise state of the last version").into());
         }
         None => None,
     };

@@ -1,5 +1,5 @@
-//! A whole evaluation by clients: their own software computes the sums, and the coordinator the metrics. The same
-//! examples together are the operator's, so both evaluations must agree.
+//! Tests a complete evaluation by clients: the client software computes the sums, and the coordinator the metrics. The
+//! operator's examples are the union of the clients' examples, so both evaluations must agree.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -23,8 +23,8 @@ use crate::{
 const CLIENTS: usize = 5;
 const EVALUATION_SECONDS: u64 = 60;
 
-/// Returns the examples of client `number`; the last index is the union of all clients. Each has another number of
-/// examples and other labels.
+/// Returns the examples of client `number`; the last index is the union of all clients. Each client has a different
+/// number of examples and different labels.
 fn examples(loss: &str, outputs: usize, number: usize) -> Examples {
     let rows: Vec<usize> = match number {
         CLIENTS => (0..CLIENTS).flat_map(rows_of).collect(),

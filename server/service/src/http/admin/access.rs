@@ -162,7 +162,7 @@ fn bearer(headers: &HeaderMap) -> Result<Credential, Refusal> {
     }
     key.trim()
         .parse()
-        .map_err(|error| Refusal::new(ErrorCode::ApiKeyInvalid, format!("the API key: {error}")))
+        .map_err(|error| Refusal::new(ErrorCode::ApiKeyInvalid, format!("the API key is malformed: {error}")))
 }
 
 #[cfg(test)]

@@ -36,8 +36,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const LOOK_AT_KEY: Duration = Duration::from_secs(2);
 /// The maximum duration of a response. The page then reconnects.
 const ANSWER_MAX: Duration = Duration::from_secs(900);
-/// The age of a task's newest version, in milliseconds, up to which a look-up includes the task even if the task has
-/// ended. A round may begin and end between two look-ups.
+/// A look-up includes a task that has ended if its newest version is younger than this, in milliseconds. A round may
+/// begin and end between two look-ups.
 const RECENT_MILLISECONDS: u64 = 60_000;
 /// The maximum number of changes that wait for a slow page. A page that misses changes is told to reload everything.
 const LAG_MAX: usize = 64;

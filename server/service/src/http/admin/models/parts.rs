@@ -12,7 +12,7 @@ use folkmoot_rounds::refusal::Refusal;
 
 use crate::http::{App, admin::costly::in_turn, body, problem::Refused};
 
-/// Says how an ONNX file and its data files become one file, and stores nothing.
+/// Returns instructions to join an ONNX file and its data files into one file. Stores nothing.
 ///
 /// Exporters store large weights in data files beside the ONNX file. A page can put the pieces together, and upload the
 /// result with `POST /v1/admin/models`, without reading the data files into its memory.

@@ -55,7 +55,8 @@ pub async fn create_session(
 }
 
 async fn key_of(app: &App, request: &CreateSessionRequest) -> Result<ApiKeyRecord, Refusal> {
-    let malformed = |error| Refusal::new(ErrorCode::ApiKeyInvalid, format!("the API key: {error}"));
+    let malformed =
+        |error| Refusal::new(ErrorCode::ApiKeyInvalid, format!("the API key is malformed: {error}"));
     let credential: Credential = request.api_key.trim().parse().map_err(malformed)?;
     access::key(&app.coordinator.storage, &credential, (app.clock)()).await
 }
