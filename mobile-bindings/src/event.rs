@@ -42,8 +42,8 @@ pub enum ClientEvent {
         assignment_id: String,
         /// `cpu`, or the adapter's name.
         device: String,
-        /// The energy class, for what the device uses in addition to the CPU: `low`, `high`, or `processor` for the CPU
-        /// itself.
+        /// The energy class: the power that the device uses in addition to the CPU. It is `low`, `high`, or `processor`
+        /// for the CPU itself.
         energy_class: String,
     },
     /// Training made progress.

@@ -9,9 +9,9 @@ use wasm_bindgen::{JsError, prelude::wasm_bindgen};
 
 use crate::error::{thrown, work_failed};
 
-/// Checks an assignment's plan (both JSON) before anything else is fetched, and returns the approximate size of its
-/// update in bytes. Throws an error if this build cannot carry out the plan, or if the plan's device rules do not hold
-/// for these private attributes (JSON), which are never sent.
+/// Checks an assignment's plan before anything else is fetched, and returns the approximate size of its update in
+/// bytes. All arguments are JSON. Throws an error if this build cannot carry out the plan, or if the plan's device
+/// rules do not hold for these private attributes, which are never sent.
 #[wasm_bindgen]
 pub fn screen(plan: &[u8], private_attributes: &str, assignment: &str) -> Result<f64, JsError> {
     let plan = parse_plan(plan).map_err(work_failed)?;

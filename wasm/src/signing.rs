@@ -1,5 +1,5 @@
-//! Everything that a request needs besides its signature. The page's Web Crypto signs, because the key cannot be
-//! exported.
+//! Builds the parts of a signed request except the signature itself. The page's Web Crypto signs, because the key
+//! cannot be exported.
 
 use folkmoot_protocol::{
     BlobDigest, PROTOCOL_VERSION, Timestamp, UpdateDigest,

@@ -134,7 +134,7 @@ def test_the_guides_first_program(coordinator, tmp_path):
     guide = (EXAMPLES.parent / "docs" / "guides" / "python.md").read_text()
     program = guide.split("```python\n")[1].split("```")[0]
     digits = EXAMPLES / "digits"
-    # At the example's own learning rate, the last batch of five digits sometimes sets the model back, in 1 of 2,000
+    # At the example's own learning rate, the last batch of five digits sometimes makes the model worse, in 1 of 2,000
     # runs below 0.9.
     description = (digits / "task.toml").read_text().replace("learning_rate = 0.1", "learning_rate = 0.05")
     task = coordinator.task(description, digits / "model.onnx")

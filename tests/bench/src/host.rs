@@ -66,7 +66,10 @@ async fn serve(arguments: &Arguments) -> Result<(), Failure> {
 async fn prepare(host: &Host, arguments: &Arguments) -> Result<Ready, Failure> {
     let population: PopulationName = "bench".parse()?;
     let certificate = host.root_certificate.as_ref().map(std::fs::read).transpose()?;
-    let api_key = host.first_api_key.as_deref().ok_or("the data folder is not new")?;
+    let api_key = host
+        .first_api_key
+        .as_deref()
+        .ok_or("the data folder is already in use, so no API key was created; choose a new folder")?;
     let admin = AdminClient::new(&host.url(), api_key, certificate)?;
     let model = admin.create_model(single_tensor(arguments.parameters)).await?;
     let description = serde_json::from_value(json!({

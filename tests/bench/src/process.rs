@@ -20,7 +20,12 @@ pub struct CpuTime {
 pub fn cpu_time(process: u32) -> Result<CpuTime, Failure> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
     // The command's name is in parentheses and may contain spaces, so count the fields after it.
-    let fields: Vec<&str> = stat.rsplit_once(')').ok_or("no /proc/PID/stat")?.1.split_whitespace().collect();
+    let fields: Vec<&str> = stat
+        .rsplit_once(')')
+        .ok_or("/proc/PID/stat does not contain a command in parentheses")?
+        .1
+        .split_whitespace()
+        .collect();
     let time =
         |field: &str| Ok::<_, Failure>(Duration::from_secs_f64(field.parse::<f64>()? / TICKS_PER_SECOND));
     Ok(CpuTime { user: time(fields[11])?, system: time(fields[12])? })
@@ -35,7 +40,7 @@ pub fn forget_peak_memory(process: u32) -> Result<(), Failure> {
 pub fn peak_memory(process: u32) -> Result<u64, Failure> {
     let status = fs::read_to_string(format!("/proc/{process}/status"))?;
     let line =
-        status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM in /proc/PID/status")?;
+        status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("/proc/PID/status has no VmHWM")?;
     let kilobytes: u64 = line.trim().trim_end_matches("kB").trim().parse()?;
     Ok(kilobytes * 1024)
 }

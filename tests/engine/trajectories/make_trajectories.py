@@ -155,9 +155,10 @@ def widen_batch(batch):
 
 
 def deviation(run, exact):
-    """Returns the largest relative difference of a loss, or of a weight by its norm.
+    """Returns the largest relative difference between two runs, over all losses and weights.
 
-    For a loss below a hundredth of the largest loss, the difference is relative to that hundredth.
+    The difference of a weight is the norm of the difference divided by the weight's norm. The difference of a loss is
+    relative to the loss, or to a hundredth of the largest loss if that is larger.
     """
     losses, exact_losses = run[0], exact[0]
     sizes = np.maximum(np.abs(exact_losses), 0.01 * np.max(exact_losses))

@@ -9,12 +9,12 @@ from torch import nn
 
 @dataclass(frozen=True)
 class Entry:
-    """A PyTorch module with random weights and what it is trained on.
+    """A PyTorch module with random weights, and its training data.
 
     `features` and `labels` hold one row for each example; `batch` rows make one step. Class labels are integers in the
-    shape of the output without its last axis, targets are floats in the shape of the output. `inputs` returns what the
-    module takes for rows of features, if it is not the rows themselves. `free_length` is the dimension whose size the
-    file leaves free besides the batch.
+    shape of the output without its last axis, targets are floats in the shape of the output. `inputs` converts
+    rows of features to the module's inputs, if the module does not take the rows themselves. `free_length` is the
+    dimension whose size the file leaves free besides the batch.
     """
 
     build: Callable[[], nn.Module]

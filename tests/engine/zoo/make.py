@@ -1,4 +1,4 @@
-"""Writes the zoo: each model as several exporters write it, and what its own framework trains in 20 steps.
+"""Writes the zoo: each model as several exporters write it, and a training run of 20 steps in its own framework.
 
     pip install torch torchvision timm transformers keras scikit-learn skl2onnx onnx onnxscript
     python make.py [NAME ...]

@@ -20,8 +20,8 @@ struct Language {
     own: &'static [&'static str],
 }
 
-/// The lines of a file from the one that contains `begin` to the next one that is `end` after white space. In each line,
-/// the name is what stands between `before` and one of [`AFTER_A_NAME`].
+/// The lines of a file from the one that contains `begin` to the next one that consists of white space and `end`. In
+/// each line, the name is the text between `before` and one of [`AFTER_A_NAME`].
 struct Declaration {
     path: &'static str,
     begin: &'static str,

@@ -201,7 +201,7 @@ fn name_missing(missing: &[&Requirement]) -> Result<(), Failure> {
     if indispensable.is_empty() {
         Ok(())
     } else {
-        Err(Failure(format!("missing: {}", indispensable.join("; "))))
+        Err(Failure(format!("some tools are missing: {}", indispensable.join("; "))))
     }
 }
 

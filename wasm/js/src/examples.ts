@@ -99,11 +99,11 @@ export class Examples {
       features.length !== this.width
         ? `has ${features.length} features, but examples.shape has ${this.width}`
         : labels.length !== this.perExample
-          ? `has ${labels.length} labels, not ${this.perExample}`
+          ? `has ${labels.length} labels, but examples.labelsPerExample is ${this.perExample}`
           : !features.every(Number.isFinite)
             ? 'has a feature that is not a finite number'
             : !labels.every(isLabel)
-              ? 'has an invalid label'
+              ? `has an invalid label; use ${this.format.labels === 'targets' ? 'finite numbers' : `0 to ${CLASS_MAX}`}`
               : null;
     if (problem !== null) {
       throw new FolkmootError('bad_example', `example ${index} ${problem}`);

@@ -71,7 +71,8 @@ export class Folkmoot {
   /** Opens a client: loads the worker and its database. Sends nothing until {@link Folkmoot.start} is called. */
   static async connect(options: ConnectOptions): Promise<Folkmoot> {
     if (!('locks' in navigator) || !('indexedDB' in globalThis) || !globalThis.isSecureContext) {
-      throw new FolkmootError('unsupported_browser', 'Folkmoot needs a secure context (HTTPS), IndexedDB and Web Locks');
+      const detail = 'HTTPS, IndexedDB or Web Locks are missing; serve the page over HTTPS, and use a newer browser';
+      throw new FolkmootError('unsupported_browser', detail);
     }
     const client = new Folkmoot(options);
     const { askBefore, policy, ...others } = options;

@@ -33,7 +33,8 @@ async function generate(): Promise<CryptoKeyPair> {
   try {
     return (await crypto.subtle.generateKey('Ed25519', false, ['sign', 'verify'])) as CryptoKeyPair;
   } catch (error) {
-    throw new FolkmootError('unsupported_browser', `this browser has no Ed25519 keys: ${String(error)}`);
+    const detail = `this browser has no Ed25519 keys: ${String(error)}; use a newer browser`;
+    throw new FolkmootError('unsupported_browser', detail);
   }
 }
 

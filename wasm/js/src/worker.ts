@@ -58,7 +58,7 @@ async function perform(call: Call): Promise<unknown> {
     return undefined;
   }
   if (trainer === null) {
-    throw new FolkmootError('forgotten', 'this client is no longer connected');
+    throw new FolkmootError('forgotten', 'this client is no longer connected; connect a new one');
   }
   const method = trainer[call.name] as (...given: unknown[]) => Promise<unknown>;
   const value = await method.apply(trainer, call.arguments);

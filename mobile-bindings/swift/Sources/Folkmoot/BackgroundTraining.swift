@@ -13,8 +13,8 @@ public final class BackgroundTraining: @unchecked Sendable {
     private let interval: TimeInterval
     private let windows: TrainingWindows
 
-    /// Creates background training with the client that `open` returns: the client that the app already has open, or a
-    /// new one with its examples. `open` is called again only after that client was closed or forgotten.
+    /// Creates background training. `open` returns the client to train: the one that the app already has open, or a new
+    /// one to which `open` has added the examples. It is called again only after that client was closed or forgotten.
     ///
     /// A window ends after `rounds` accepted updates, or when the system takes the time back. The next one is at least
     /// `interval` seconds later. `policy` decides whether the system should wait for the charger. While the system lets

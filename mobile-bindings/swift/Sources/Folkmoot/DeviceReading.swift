@@ -35,8 +35,8 @@ struct DeviceReading: Equatable {
     var batteryLevel: Float = -1
     var link: Link?
     var thermalState = ProcessInfo.ThermalState.nominal
-    /// Whether nobody uses the device. Apps cannot find out. A background task that the system started may set this to
-    /// true.
+    /// Whether the device is idle: nobody uses it. Apps cannot measure this. Code that the system runs as a background
+    /// task may set it to true.
     var isIdle: Bool?
 
     /// Converts the reading to the client's conditions.

@@ -15,8 +15,8 @@ public final class DeviceWatcher {
     private var watch: Watch?
     private var link: DeviceReading.Link?
 
-    /// Whether nobody uses the device, which apps cannot find out. `BackgroundTraining` sets it to true while the
-    /// system lets it train.
+    /// Whether the device is idle: nobody uses it. Apps cannot measure this. `BackgroundTraining` sets it to true while
+    /// the system lets it train.
     public var isIdle: Bool? {
         didSet { tell() }
     }

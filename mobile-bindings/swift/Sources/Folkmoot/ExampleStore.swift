@@ -129,14 +129,15 @@ public actor ExampleStore {
     private func checked(_ features: [Float], _ labels: Labels) throws -> [Float] {
         guard features.count == featureCount else {
             throw FolkmootError.badExample(
-                "there are \(features.count) features; the shape \(form.featureShape) has \(featureCount)")
+                "there are \(features.count) features; an example of shape \(form.featureShape) needs \(featureCount)")
         }
         let values = try labels.floats()
         guard LabelForm(of: labels) == form.labels, values.count == form.labels.perExample else {
-            throw FolkmootError.badExample("the labels must be those of one example, in the form \(form.labels)")
+            throw FolkmootError.badExample(
+                "the labels do not match the store: give the labels of one example, as \(form.labels)")
         }
         guard features.allSatisfy({ $0.isFinite }), values.allSatisfy({ $0.isFinite }) else {
-            throw FolkmootError.badExample("a feature or label is not finite")
+            throw FolkmootError.badExample("a feature or label is NaN or infinite; give only finite values")
         }
         return values
     }

@@ -61,7 +61,7 @@ public final class Weights: @unchecked Sendable {
     public func withAllValues<T>(_ body: (UnsafeMutableBufferPointer<Float>) throws -> T) throws -> T {
         try buffer.withFloats { floats in
             guard floats.count == count else {
-                throw FolkmootError.badExample("these weights were already returned")
+                throw FolkmootError.badExample("these weights were already returned; copy them first to keep them")
             }
             return try body(floats)
         }

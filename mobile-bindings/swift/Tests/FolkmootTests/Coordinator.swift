@@ -22,7 +22,7 @@ final class Coordinator {
         }
         #if os(Linux)
         // A client may write to a coordinator that was killed. By default, Linux ends its process then. On Apple's
-        // systems, the socket has an option against it.
+        // systems, a socket option prevents this.
         signal(SIGPIPE, SIG_IGN)
         #endif
         let program = URL(fileURLWithPath: path)

@@ -63,7 +63,8 @@ impl<'a> Pair<'a> {
     }
 
     fn cpu(&self) -> Result<Duration, Failure> {
-        let own = process::own_cpu_time().ok_or("the kernel does not count processor time (schedstat)")?;
+        let own =
+            process::own_cpu_time().ok_or("the kernel does not count CPU time (no /proc/self/schedstat)")?;
         Ok(own + self.postmaster.map_or(Ok(Duration::ZERO), Postmaster::cpu_time)?)
     }
 }
@@ -78,7 +79,9 @@ impl Postmaster {
     /// `data`.
     pub fn of_url(url: &str) -> Result<Self, Failure> {
         let host = url.split(['?', '&']).find_map(|part| part.strip_prefix("host="));
-        let file = Path::new(host.ok_or("the URL has no folder")?).join("data/postmaster.pid");
+        let file =
+            Path::new(host.ok_or("the URL has no host=FOLDER; name the folder of the server's socket")?)
+                .join("data/postmaster.pid");
         let text = fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
         Ok(Self { process: text.lines().next().unwrap_or_default().trim().to_owned() })
     }

@@ -63,7 +63,8 @@ pub fn measure(parameters: usize, clients: usize, rounds: u64) -> Result<Floor, 
 
 fn load(server: &mut Child, parameters: usize, clients: usize, rounds: u64) -> Result<Floor, Failure> {
     let mut address = String::new();
-    BufReader::new(server.stdout.take().ok_or("no standard output")?).read_line(&mut address)?;
+    BufReader::new(server.stdout.take().ok_or("the server's stdout was not captured")?)
+        .read_line(&mut address)?;
     let update: Arc<Vec<u8>> = Arc::new(vec![1; parameters * 4]);
     let connect = |_| -> Result<TcpStream, Failure> { Ok(TcpStream::connect(address.trim())?) };
     let mut connections = (0..clients).map(connect).collect::<Result<Vec<_>, _>>()?;

@@ -27,7 +27,7 @@ impl<'de> Deserialize<'de> for Unit {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
         let known = Unit::ALL.into_iter().find(|unit| unit.name.trim() == name);
-        known.ok_or_else(|| D::Error::custom(format!("{name} is no unit of a claim")))
+        known.ok_or_else(|| D::Error::custom(format!("{name} is not a unit of a claim")))
     }
 }
 

@@ -177,7 +177,10 @@ impl Estimate {
             sample.whole()?;
             let values: Vec<f64> = sample.values.iter().map(|value| scale.to(*value)).collect();
             if let Some(value) = values.iter().position(|value| !value.is_finite()) {
-                return Err(format!("{}: no factor of {}", sample.name, sample.values[value]));
+                return Err(format!(
+                    "{}: {} has no logarithm, so no factor can be computed",
+                    sample.name, sample.values[value]
+                ));
             }
             let spread = Spread::of(&values).unwrap_or_default();
             sum += coefficient * spread.mean;

@@ -208,7 +208,7 @@ impl Group<'_> {
     /// If the coordinator refused the arm's task.
     fn accuracy(&self, arm: &str) -> Result<Sample, String> {
         let one = self.series.iter().find(|one| one.arm.name == arm);
-        let one = one.ok_or_else(|| format!("{arm}: the task is refused"))?;
+        let one = one.ok_or_else(|| format!("{arm}: the coordinator refused the task"))?;
         Ok(one.sample(|trial| trial.late(Shows::Accuracy)))
     }
 
@@ -269,7 +269,7 @@ impl Group<'_> {
     /// Compares the adaptive norm with the median norm of the updates, over the last third of the rounds.
     fn tracking(&self, arm: &str) -> Claim {
         let one = self.series.iter().find(|one| one.arm.name == arm);
-        let one = one.ok_or_else(|| format!("{arm}: the task is refused"));
+        let one = one.ok_or_else(|| format!("{arm}: the coordinator refused the task"));
         let estimate = one.and_then(|one| Estimate::mean(&one.sample(tracked)));
         let published = format!(
             "{}: the adaptive norm tracks the median of the updates' norms (Andrew et al. 2021, figure 1); here {arm}, the last \

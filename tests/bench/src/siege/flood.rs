@@ -153,7 +153,10 @@ type Stream = TlsStream<tokio::net::TcpStream>;
 
 impl Target {
     fn new(arguments: &Arguments) -> Result<Self, Failure> {
-        let authority = arguments.url.strip_prefix("https://").ok_or("the URL has no https://")?;
+        let authority = arguments
+            .url
+            .strip_prefix("https://")
+            .ok_or("the coordinator's URL does not begin with https://")?;
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_file(&arguments.root_certificate)?)?;
         let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
@@ -318,7 +321,10 @@ async fn read_answer(stream: &mut Stream) -> Result<(), Failure> {
         head.push(stream.read_u8().await?);
     }
     let text = String::from_utf8_lossy(&head).to_lowercase();
-    let length = text.lines().find_map(|line| line.strip_prefix("content-length:")).ok_or("no length")?;
+    let length = text
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length:"))
+        .ok_or("the response has no content-length")?;
     let mut body = vec![0; length.trim().parse()?];
     stream.read_exact(&mut body).await?;
     Ok(())

@@ -45,7 +45,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 fn besiege(coordinator: &mut Child, arguments: &Arguments) -> Result<(), Failure> {
     let mut line = String::new();
-    BufReader::new(coordinator.stdout.take().ok_or("no standard output")?).read_line(&mut line)?;
+    BufReader::new(coordinator.stdout.take().ok_or("the coordinator's stdout was not captured")?)
+        .read_line(&mut line)?;
     let ready: Ready = serde_json::from_str(&line)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let duration = Duration::from_secs(arguments.seconds);

@@ -35,8 +35,8 @@ enum Layer {
 }
 
 impl Layer {
-    /// Returns the number of multiplications in the forward pass of an example. The gradient of the filter and the
-    /// gradient of the input need the same number each.
+    /// Returns the number of multiplications in the forward pass of an example. Each of the two gradients, of the
+    /// filter and of the input, needs the same number again.
     fn multiplications(self) -> u64 {
         match self {
             Self::Dense { inputs, outputs } => inputs * outputs,

@@ -66,8 +66,8 @@ class Connection:
         try:
             return self._json("POST", path, (_OCTETS, content))
         except UnreachableError as broken:
-            # The coordinator may close the connection before it has read all bytes, and the reason is lost. An empty
-            # request gets the reason.
+            # The coordinator may have refused the request and closed the connection before it had read all bytes, so
+            # its reason was lost. Send an empty request to get the reason.
             self._raise_refusal(path)
             words = f"{broken}; {len(content)} bytes were to be sent, which may exceed the coordinator's limit"
             raise UnreachableError(words) from broken.__cause__
@@ -88,8 +88,8 @@ class Connection:
             return headers
 
     def _raise_refusal(self, path: str) -> None:
-        """Raises the reason why this key may not send anything to this path. An empty file is always invalid, so
-        nothing changes.
+        """Sends an empty file, and raises the coordinator's refusal if it forbids this key to send anything to this
+        path. Changes nothing, because an empty file is always invalid.
         """
         try:
             self._json("POST", path, (_OCTETS, b""))
@@ -187,7 +187,9 @@ def _written(body: Mapping[str, Any]) -> bytes:
     try:
         return json.dumps(body, allow_nan=False).encode()
     except (TypeError, ValueError) as error:
-        raise BadOptionError(f"the request cannot be written as JSON: {error}") from None
+        raise BadOptionError(
+            f"the request cannot be written as JSON: {error}; use str, int, finite float, bool, None, list and dict"
+        ) from None
 
 
 def _context(certificate: str | bytes | os.PathLike[str] | None) -> ssl.SSLContext:

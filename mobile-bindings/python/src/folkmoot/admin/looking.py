@@ -90,8 +90,8 @@ class Looking:
     def audit(self, *, after: int | None = None, limit: int = 20) -> looks.AuditPageView:
         """Returns at most `limit` (1 to 100) entries of the audit log after number `after`, by default the newest.
 
-        `json.loads(entry["record"])` gives who did what. `folkmoot audit verify` checks the whole chain. Requires an
-        admin's key.
+        `json.loads(entry["record"])` contains the actor, the action and its subject. `folkmoot audit verify` checks the
+        whole chain. Requires an admin's key.
         """
         query: dict[str, object] = {"limit": limit} if after is None else {"limit": limit, "after": after}
         return views.filled(looks.AuditPageView, self._connection.get("audit", query))

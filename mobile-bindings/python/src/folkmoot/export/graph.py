@@ -71,7 +71,7 @@ def weights(path: str | os.PathLike[str]) -> dict[str, Any]:
 def needed(package: str, advice: str) -> Any:
     """Imports and returns an optional package.
 
-    Raises BadOptionError with the advice if it is not installed.
+    Raises BadOptionError if it is not installed; the text contains `advice`.
     """
     try:
         return importlib.import_module(package)

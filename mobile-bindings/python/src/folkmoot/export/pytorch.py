@@ -38,7 +38,7 @@ def to_onnx(
     `example_input` is a tensor `[rows, ...]`, or a tuple of tensors for a module with several inputs, in the order of
     its parameters. Only shapes and types matter. With several inputs, a row of examples has the numbers of the first,
     then those of the second, and so on. `free_length` is a dimension that is also free in every input that has it,
-    usually 1 for the length of sequences; every client's examples then tell the length. Parameters that require a
+    usually 1 for the length of sequences; every client's examples then determine the length. Parameters that require a
     gradient are trained, and running statistics of batch normalisation are updated. Other parameters and buffers become
     constants. Dropout and batch normalisation stay in the graph and are active in training. The output must be logits:
     a softmax at the end is refused, because it belongs to the loss. The row of an embedding's `padding_idx` keeps its
@@ -84,7 +84,9 @@ def _names(module: Any, count: int) -> list[str]:
         return ["input"]
     parameters = list(inspect.signature(module.forward).parameters)
     if len(parameters) < count:
-        raise BadOptionError(f"example_input has {count} tensors, but the module's forward takes {len(parameters)}")
+        raise BadOptionError(
+            f"example_input has {count} tensors, but the module's forward takes {len(parameters)}; give one for each"
+        )
     return parameters[:count]
 
 

@@ -70,7 +70,10 @@ class _Writer:
             )
         _require_fitted(scaler, "n_features_in_")
         if scaler.n_features_in_ != features:
-            raise ExportError(f"the scaler has {scaler.n_features_in_} features and the estimator {features}")
+            raise ExportError(
+                f"the scaler has {scaler.n_features_in_} features and the estimator {features}; "
+                "fit both on the same features"
+            )
         place = len(self.nodes)
         for operator, name, values in (("Sub", "mean", scaler.mean_), ("Div", "deviation", scaler.scale_)):
             # A value is None if the scaler does not use it.
@@ -110,7 +113,7 @@ def _steps(estimator: Any) -> tuple[list[Any], Any]:
         return [], estimator
     steps = [step for _, step in estimator.steps if step not in (None, "passthrough")]
     if not steps:
-        raise ExportError("the pipeline has no estimator")
+        raise ExportError("the pipeline has no estimator; its last step must be one")
     return steps[:-1], steps[-1]
 
 
@@ -132,7 +135,8 @@ def _layers(estimator: Any, kind: str, numpy: Any) -> tuple[list[Any], list[Any]
         _require_fitted(estimator, "coefs_")
         if estimator.out_activation_ not in ("identity", "logistic", "softmax"):
             raise ExportError(
-                f"its output activation is {estimator.out_activation_}, which no loss of Folkmoot supports"
+                f"{_name(estimator)} has the output activation {estimator.out_activation_}, "
+                "which no loss of Folkmoot supports; use identity, logistic or softmax"
             )
         return [weight.T for weight in estimator.coefs_], list(estimator.intercepts_)
     _require_fitted(estimator, "coef_")

@@ -99,13 +99,21 @@ data class Limits(
     val protectionMin: ProtectionLevel = ProtectionLevel.NONE,
 ) {
     init {
-        for (limit in listOfNotNull(bytesPerDay, bytesPerSecond, trainingSecondsPerDay, batterySecondsPerDay, cohortMin)) {
-            if (limit < 0) throw FolkmootException.BadOption("a limit is $limit; it must be 0 or more")
-        }
-        for (limit in listOf(memoryBytesMax, modelBytesMax, trainingSecondsMax, parametersMax, operationsMax)) {
-            if (limit < 1) throw FolkmootException.BadOption("a limit is $limit; it must be 1 or more")
-        }
+        requireAtLeast("bytesPerDay", bytesPerDay, 0)
+        requireAtLeast("bytesPerSecond", bytesPerSecond, 0)
+        requireAtLeast("trainingSecondsPerDay", trainingSecondsPerDay, 0)
+        requireAtLeast("batterySecondsPerDay", batterySecondsPerDay, 0)
+        requireAtLeast("cohortMin", cohortMin, 0)
+        requireAtLeast("memoryBytesMax", memoryBytesMax, 1)
+        requireAtLeast("modelBytesMax", modelBytesMax, 1)
+        requireAtLeast("trainingSecondsMax", trainingSecondsMax, 1)
+        requireAtLeast("parametersMax", parametersMax, 1)
+        requireAtLeast("operationsMax", operationsMax, 1)
     }
+}
+
+private fun requireAtLeast(name: String, value: Long?, min: Long) {
+    if (value != null && value < min) throw FolkmootException.BadOption("$name is $value; it must be $min or more")
 }
 
 internal fun DeviceConditions.native(): NativeConditions {

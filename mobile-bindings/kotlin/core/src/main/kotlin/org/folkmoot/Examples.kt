@@ -43,8 +43,8 @@ class Examples internal constructor(private val native: ExampleSet) {
             examples * labels.perExample != labels.size.toLong()
         ) {
             throw FolkmootException.BadExample(
-                "there are ${features.remaining()} feature values and ${labels.size} labels; one example has " +
-                    "$perExample values and ${labels.perExample} labels",
+                "the number of examples differs: there are ${features.remaining()} feature values, $perExample per " +
+                    "example, and ${labels.size} labels, ${labels.perExample} per example",
             )
         }
         val dimensions = shape.map(Int::toULong)
@@ -66,12 +66,15 @@ class Examples internal constructor(private val native: ExampleSet) {
 /** Returns the number of values in one example of this shape. */
 internal fun featureCount(shape: List<Int>): Long {
     val count = shape.fold(1L) { product, size ->
-        if (size < 1 || product > VALUES_MAX) throw FolkmootException.BadExample("$shape is not a valid example shape")
+        if (size < 1 || product > VALUES_MAX) throw badShape(shape)
         product * size
     }
-    if (count > VALUES_MAX) throw FolkmootException.BadExample("an example of shape $shape is too large")
+    if (count > VALUES_MAX) throw badShape(shape)
     return count
 }
+
+private fun badShape(shape: List<Int>) =
+    FolkmootException.BadExample("the shape is $shape; each size must be 1 or more, with at most $VALUES_MAX values")
 
 private fun kind(labels: Labels) = when (labels) {
     is Labels.Classes -> LabelKind.CLASSES

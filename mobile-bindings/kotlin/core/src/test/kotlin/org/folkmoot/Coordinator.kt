@@ -96,8 +96,8 @@ class Coordinator(private val folder: File) : AutoCloseable {
 }
 
 /**
- * Makes a task over the digits steady. At the example's own learning rate, the last batch of five sometimes sets the
- * model back.
+ * Lowers the learning rate of a task over the digits. At the example's own rate, the last batch of five sometimes
+ * makes the model worse.
  */
 fun steadily(description: String) = description.replace("learning_rate = 0.1", "learning_rate = 0.05")
 
