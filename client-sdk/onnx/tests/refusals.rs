@@ -72,7 +72,7 @@ fn a_node_has_one_output_and_the_right_inputs() {
     let error = refusal(|graph| graph.node[1].output.push("mask".into()));
     assert!(matches!(error, ImportError::UnsupportedUse { .. }));
     let error = refusal(|graph| graph.node[1].input.push("input".into()));
-    assert!(error.to_string().ends_with("Relu has 2 inputs"), "{error}");
+    assert!(error.to_string().ends_with("Relu has 2 inputs; it must have 1"), "{error}");
 }
 
 #[test]

@@ -47,8 +47,7 @@ struct Crowd {
 #[derive(Debug)]
 struct Wanting {
     claim: Claim,
-    /// The number of clients in `claim.served` that the task was not really given. A credit puts a task level with
-    /// others.
+    /// The part of `claim.served` that does not stand for clients. It was added to put the task level with the others.
     credit: u64,
     /// The clients reserved for this task while it gathers its cohort.
     reserved: BTreeSet<ClientId>,

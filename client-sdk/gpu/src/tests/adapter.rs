@@ -2,8 +2,8 @@
 
 use super::Gpu;
 
-/// Opens the adapter whose name contains `FOLKMOOT_ADAPTER`, or the first one. Returns `None` after a loud message if
-/// there is none, or panics with `FOLKMOOT_GPU=required`.
+/// Opens the adapter whose name contains `FOLKMOOT_ADAPTER`, or the first one. If there is none, prints a message and
+/// returns `None`, or panics if `FOLKMOOT_GPU` is `required`.
 pub fn gpu() -> Option<Gpu> {
     let wanted = std::env::var("FOLKMOOT_ADAPTER").ok();
     match Gpu::find(wanted.as_deref()) {

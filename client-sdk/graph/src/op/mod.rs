@@ -128,8 +128,8 @@ pub enum Op {
     AveragePool {
         /// The geometry.
         window: Window,
-        /// Whether padding counts in the mean. If so, the number of positions beyond the end of the input that count in
-        /// each dimension: the count reaches up to position `size + pads + counted_padding`.
+        /// `None` if the mean excludes padding. Otherwise padding counts as zeros, and this is the number of positions
+        /// after the input that count in each dimension.
         counted_padding: Option<[usize; 2]>,
     },
     /// The input gradient of average pooling, from the output gradient.

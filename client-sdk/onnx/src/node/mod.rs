@@ -52,7 +52,11 @@ impl<'a> NodeLowering<'a> {
         if count.contains(&self.inputs.len()) {
             return Ok(());
         }
-        Err(self.refuse(&format!("has {} inputs", self.inputs.len())))
+        let needed = match (count.start(), count.end()) {
+            (least, most) if least == most => most.to_string(),
+            (least, most) => format!("{least} to {most}"),
+        };
+        Err(self.refuse(&format!("has {} inputs; it must have {needed}", self.inputs.len())))
     }
 
     /// Returns a required input.

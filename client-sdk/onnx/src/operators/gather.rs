@@ -31,7 +31,9 @@ pub(super) fn gather_elements(node: &mut NodeLowering<'_>) -> Outputs {
     let fits =
         to.len() == from.len() && (0..from.len()).all(|other| other == axis || to[other] <= from[other]);
     if !fits {
-        return Err(node.refuse(&format!("reads positions of shape {to:?} in a tensor of shape {from:?}")));
+        return Err(
+            node.refuse(&format!("cannot read positions of shape {to:?} in a tensor of shape {from:?}"))
+        );
     }
     expect_inside(node, positions, from[axis])?;
     let steps = strides(&from);
@@ -57,7 +59,9 @@ pub(super) fn gather_nd(node: &mut NodeLowering<'_>) -> Outputs {
     };
     let end = shared + depth;
     if end > from.len() || *depth == 0 || from[..shared] != to[..shared] {
-        return Err(node.refuse(&format!("reads positions of shape {to:?} in a tensor of shape {from:?}")));
+        return Err(
+            node.refuse(&format!("cannot read positions of shape {to:?} in a tensor of shape {from:?}"))
+        );
     }
     let steps = strides(&from[..end]);
     let mut flat = None;

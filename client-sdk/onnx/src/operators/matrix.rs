@@ -41,7 +41,7 @@ fn product(node: &mut NodeLowering<'_>, a: Tensor, b: ValueId) -> Result<ValueId
     let a = a.value;
     let (left, right) = (node.shape(a), node.shape(b));
     match (&left[..], &right[..]) {
-        ([], _) | (_, []) => Err(node.refuse("multiplies a scalar")),
+        ([], _) | (_, []) => Err(node.refuse("has a scalar input; it must have one dimension or more")),
         ([k], [l]) => {
             let (row, column) = (node.reshape(a, &[1, *k])?, node.reshape(b, &[*l, 1])?);
             let product = node.matmul(row, column, [false, false])?;

@@ -62,7 +62,9 @@ pub(super) fn batch(node: &mut NodeLowering<'_>) -> Outputs {
         outputs.push(x.with(moved));
         if let (Mode::Training, Some(index)) = (node.mode, parameter(node, running)) {
             if node.updates.iter().any(|(other, _)| *other == index) {
-                return Err(node.refuse("shares its running statistics with another node"));
+                return Err(
+                    node.refuse("shares its running statistics with another node, which is not supported")
+                );
             }
             node.updates.push((index, moved));
         }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use crate::operators;
 use crate::proto::{GraphProto, NodeProto};
 
-/// Returns the names of all values from which a setting is computed, or an index that does not depend on the features.
-/// The dimensions of a value are known without the value, so the search ends at `Shape` and `Size`.
+/// Returns the names of all values from which settings are computed, or indices that do not depend on the features. The
+/// dimensions of a value are known without the value, so the search ends at `Shape` and `Size`.
 pub(crate) fn known_values(graph: &GraphProto) -> BTreeSet<&str> {
     let nodes = operators::with_branches(&graph.node);
     let varying = varying(graph, &nodes);

@@ -113,7 +113,7 @@ pub enum DemoError {
     #[error("the chart cannot be drawn: {0}")]
     Chart(#[from] ChartError),
     /// A background thread was interrupted.
-    #[error("a part of the demo was interrupted: {0}")]
+    #[error("a part of the demo was interrupted: {0}; run the demo again")]
     Interruption(#[from] tokio::task::JoinError),
 }
 

@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
-/// The kind of network connection that a client reports. Traffic is counted by it.
+/// The kind of network connection that a client reports. The traffic metrics have one count for each kind.
 ///
-/// The classes are fixed. Free text from clients never becomes visible or a metric label.
+/// The kinds are fixed, so no free text from a client is shown or becomes a metric label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NetworkClass {
     /// Wired.

@@ -30,8 +30,8 @@ pub async fn problems(app: &App) -> Vec<String> {
     if app.drivers.is_down() {
         problems.push("the drivers panicked and are restarting; the log has the reason".to_owned());
     }
-    // Last, and only if nothing else is wrong: a clock that cannot be read also stops the drivers, which report it
-    // themselves.
+    // Check the clock last, and only if nothing else is wrong. A clock that cannot be read also stops the drivers, and
+    // that problem is already in the list.
     if problems.is_empty() {
         problems.extend(wrong_clock(app.started_at, (app.clock)()));
     }

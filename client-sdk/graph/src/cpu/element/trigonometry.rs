@@ -8,8 +8,8 @@ const HALF_PI_REST: f64 = 9.920_935_796_805_404e-10;
 /// Adding this number leaves the nearest integer in the low bits.
 const ROUND: f64 = 6_755_399_441_055_744.0;
 
-/// `sin x` to about one unit in the last place for |x| up to 2^22. The neighbours of larger numbers are half a radian
-/// and more apart; their sine is between -1 and 1.
+/// `sin x` to about one unit in the last place for |x| up to 2^22. Neighbouring numbers beyond that are half a
+/// radian or more apart; for them, the result is only guaranteed to be between -1 and 1.
 #[inline(always)]
 pub(super) fn sine(x: f32) -> f32 {
     let (quarter, r) = angle(x);

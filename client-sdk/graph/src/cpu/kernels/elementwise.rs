@@ -10,8 +10,8 @@ use crate::op::{Instruction, Operand};
 pub(crate) const TILE: usize = 512;
 /// The maximum number of tensors that a chain reads.
 pub(crate) const INPUTS_MAX: usize = 8;
-/// The maximum number of axes of a chain. Tensors of a model have at most 8 axes, but `Tile` broadcasts a tensor that has
-/// an axis of size 1 before each of them.
+/// The maximum number of axes of a chain. Tensors of a model have at most 8 axes, but `Tile` inserts an axis
+/// before each of them and broadcasts along it.
 const AXES_MAX: usize = 16;
 
 /// The way in which a tensor is read when it is broadcast to the result's shape.

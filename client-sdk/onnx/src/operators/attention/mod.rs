@@ -159,7 +159,9 @@ fn seen(
     scores: ValueId,
     past: usize,
 ) -> Result<Option<ValueId>, ImportError> {
-    let [n, _, time, keys] = node.shape(scores)[..] else { return Err(node.refuse("has no scores")) };
+    let [n, _, time, keys] = node.shape(scores)[..] else {
+        return Err(node.refuse("has scores that do not have 4 dimensions"));
+    };
     let left = attributes.integer("left_window_size", -1)?;
     let right = match attributes.flag("is_causal")? {
         true => 0,

@@ -49,6 +49,6 @@ class DigitsApp : Application(), FolkmootHost {
     private fun certificate(): ByteArray = try {
         assets.open("ca.pem").use { it.readBytes() }
     } catch (error: IOException) {
-        throw FolkmootException.BadOption("app/src/main/assets/ca.pem is missing: ${error.message}")
+        throw FolkmootException.BadOption("ca.pem is missing: ${error.message}; copy the coordinator's to app/src/main/assets")
     }
 }
