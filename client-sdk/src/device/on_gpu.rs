@@ -275,7 +275,7 @@ mod tests {
         let mut known = devices.lock();
         let Ok(adapter) = devices.adapter(&mut known) else {
             assert!(std::env::var("FOLKMOOT_GPU").is_err(), "there has to be an adapter");
-            eprintln!("LEFT OUT: there is no graphics adapter");
+            eprintln!("SKIPPED: there is no graphics adapter");
             return;
         };
         let model = Model::from_onnx(&build::mlp(&[4, 8, 2], 1), &ImportLimits::default()).unwrap();

@@ -46,7 +46,7 @@ fn listed_devices() -> Vec<Value> {
     if devices.len() < 2 {
         let is_required = std::env::var("FOLKMOOT_GPU").is_ok_and(|word| word == "required");
         assert!(!is_required, "the tests of the GPU cannot run: there is no adapter");
-        eprintln!("LEFT OUT: the tests of the GPU cannot run: there is no adapter");
+        eprintln!("SKIPPED: the tests of the GPU cannot run: there is no adapter");
     }
     devices
 }

@@ -12,7 +12,7 @@ pub fn gpu() -> Option<Gpu> {
             panic!("the tests of the GPU cannot run: {error}")
         }
         Err(error) => {
-            eprintln!("LEFT OUT: the tests of the GPU cannot run: {error}");
+            eprintln!("SKIPPED: the tests of the GPU cannot run: {error}");
             None
         }
     }
