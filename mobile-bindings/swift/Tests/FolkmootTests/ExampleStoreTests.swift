@@ -48,7 +48,7 @@ final class ExampleStoreTests: XCTestCase {
     func testBadInputIsRefusedWithWords() async throws {
         let store = try open()
         let cases: [([Float], Labels, String)] = [
-            ([1], .classes([0]), "1 features; the shape [2] has 2"),
+            ([1], .classes([0]), "1 features; an example of shape [2] needs 2"),
             ([1, .nan], .classes([0]), "finite"),
             ([1, 2], .classes([-1]), "-1 is not a class"),
             ([1, 2], .classes([16_777_217]), "16777217 is not a class"),
