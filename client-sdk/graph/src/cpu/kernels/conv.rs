@@ -1,5 +1,5 @@
 //! Convolutions by im2col: image windows become the columns of a matrix, followed by a matrix product (Chellapilla et
-//! al. 2006). Depthwise convolutions are sums of shifted rows instead.
+//! al. 2006). Depthwise convolutions are sums of shifted planes instead.
 
 use super::conv_shape::Conv;
 use super::depthwise;
@@ -9,6 +9,16 @@ use crate::cpu::threads::{Shared, spread};
 use crate::op::Window;
 
 impl Conv {
+    /// Returns the number of workspace elements for the forward pass or the input gradient.
+    pub(crate) fn scratch(&self, threads: usize) -> usize {
+        threads * if self.is_depthwise() { depthwise::scratch(self) } else { self.windows_size() }
+    }
+
+    /// Returns the number of workspace elements for the filter gradient: each thread has its own sum.
+    pub(crate) fn filter_scratch(&self, threads: usize) -> usize {
+        self.scratch(threads) + if self.is_depthwise() { 0 } else { self.filter_size() * threads }
+    }
+
     pub(crate) fn forward<E: Element>(
         &self,
         x: &[E],
@@ -18,7 +28,7 @@ impl Conv {
         threads: usize,
     ) {
         if self.is_depthwise() {
-            return depthwise::forward(self, x, filter, out);
+            return depthwise::forward(self, x, filter, out, scratch, threads);
         }
         let shared = Shared {
             reads: (x, self.image(self.input)),
@@ -53,7 +63,7 @@ impl Conv {
         threads: usize,
     ) {
         if self.is_depthwise() {
-            return depthwise::input_gradient(self, gradient, filter, out);
+            return depthwise::input_gradient(self, gradient, filter, out, scratch, threads);
         }
         let shared = Shared {
             reads: (gradient, self.image(self.output)),
@@ -100,7 +110,7 @@ impl Conv {
         threads: usize,
     ) {
         if self.is_depthwise() {
-            return depthwise::filter_gradient(self, gradient, x, out);
+            return depthwise::filter_gradient(self, gradient, x, out, scratch, threads);
         }
         let threads = threads.min(self.images);
         let (windows, sums) = scratch.split_at_mut(self.windows_size() * threads);

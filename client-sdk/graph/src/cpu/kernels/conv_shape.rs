@@ -20,20 +20,10 @@ impl Conv {
         Self { window, groups, images: input[0], input: image(input), output: image(output) }
     }
 
-    /// Returns the number of workspace elements for each thread.
+    /// Returns the number of elements of the im2col matrix, or 0 if the image itself is that matrix.
     #[inline]
     pub(super) fn windows_size(&self) -> usize {
-        if self.is_depthwise() || self.is_pointwise() { 0 } else { self.rows() * self.columns() }
-    }
-
-    /// Returns the number of workspace elements for the forward pass or the input gradient.
-    pub(crate) fn scratch(&self, threads: usize) -> usize {
-        self.windows_size() * threads
-    }
-
-    /// Returns the number of workspace elements for the filter gradient: each thread has its own sum.
-    pub(crate) fn filter_scratch(&self, threads: usize) -> usize {
-        (self.windows_size() + self.filter_size()) * threads
+        if self.is_pointwise() { 0 } else { self.rows() * self.columns() }
     }
 
     #[inline]
