@@ -208,7 +208,10 @@ pub(crate) fn check_weights(model: &Model, weights: &[f32]) -> Result<(), FitErr
         return Err(FitError::WeightCount { expected, found: weights.len() });
     }
     // Checks many weights at once: a loop without early exit vectorises.
-    if vectorised(|| weights.iter().fold(true, |all, weight| all & weight.is_finite())) {
+    if vectorised(
+        #[inline(always)]
+        || weights.iter().fold(true, |all, weight| all & weight.is_finite()),
+    ) {
         return Ok(());
     }
     let index = weights.iter().position(|weight| !weight.is_finite()).unwrap_or_default();

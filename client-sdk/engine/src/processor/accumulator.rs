@@ -61,10 +61,13 @@ impl Accumulator {
             let gradient = program.gradient(index);
             let (sums, others) = rest.split_at_mut(gradient.len());
             rest = others;
-            vectorised(|| match part.is_first() {
-                true => sums.iter_mut().zip(gradient).for_each(|(sum, slope)| *sum = share * slope),
-                false => sums.iter_mut().zip(gradient).for_each(|(sum, slope)| *sum += share * slope),
-            });
+            vectorised(
+                #[inline(always)]
+                || match part.is_first() {
+                    true => sums.iter_mut().zip(gradient).for_each(|(sum, slope)| *sum = share * slope),
+                    false => sums.iter_mut().zip(gradient).for_each(|(sum, slope)| *sum += share * slope),
+                },
+            );
         }
     }
 

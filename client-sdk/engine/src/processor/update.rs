@@ -101,7 +101,10 @@ pub(crate) fn update_tensor(
             if slots > 1 { &mut second[piece] } else { &mut [] },
         ];
         optimizer.update(step, weights, gradient, state);
-        is_finite &= vectorised(|| weights.iter().fold(true, |all, weight| all & weight.is_finite()));
+        is_finite &= vectorised(
+            #[inline(always)]
+            || weights.iter().fold(true, |all, weight| all & weight.is_finite()),
+        );
     }
     is_finite
 }

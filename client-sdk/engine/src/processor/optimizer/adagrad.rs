@@ -21,13 +21,16 @@ impl Optimizer for Adagrad {
         gradient: &[f32],
         [squares, _]: [&mut [f32]; SLOTS_MAX],
     ) {
-        vectorised(|| {
-            for ((weight, gradient), square) in weights.iter_mut().zip(gradient).zip(squares) {
-                let gradient = gradient + self.weight_decay * *weight;
-                *square += gradient * gradient;
-                *weight -= step.learning_rate * gradient / (square.sqrt() + self.epsilon);
-            }
-        });
+        vectorised(
+            #[inline(always)]
+            || {
+                for ((weight, gradient), square) in weights.iter_mut().zip(gradient).zip(squares) {
+                    let gradient = gradient + self.weight_decay * *weight;
+                    *square += gradient * gradient;
+                    *weight -= step.learning_rate * gradient / (square.sqrt() + self.epsilon);
+                }
+            },
+        );
     }
 }
 

@@ -23,18 +23,21 @@ impl Optimizer for Adam {
         gradient: &[f32],
         [means, squares]: [&mut [f32]; SLOTS_MAX],
     ) {
-        vectorised(|| {
-            let rate = (f64::from(step.learning_rate) / bias_correction(self.beta1, step.number)) as f32;
-            let root_factor = (1.0 / bias_correction(self.beta2, step.number).sqrt()) as f32;
-            let (new_mean, new_square) = (1.0 - self.beta1, 1.0 - self.beta2);
-            let state = means.iter_mut().zip(squares);
-            for ((weight, gradient), (mean, square)) in weights.iter_mut().zip(gradient).zip(state) {
-                let gradient = gradient + self.weight_decay * *weight;
-                *mean = self.beta1 * *mean + new_mean * gradient;
-                *square = self.beta2 * *square + new_square * gradient * gradient;
-                *weight -= rate * *mean / (square.sqrt() * root_factor + self.epsilon);
-            }
-        });
+        vectorised(
+            #[inline(always)]
+            || {
+                let rate = (f64::from(step.learning_rate) / bias_correction(self.beta1, step.number)) as f32;
+                let root_factor = (1.0 / bias_correction(self.beta2, step.number).sqrt()) as f32;
+                let (new_mean, new_square) = (1.0 - self.beta1, 1.0 - self.beta2);
+                let state = means.iter_mut().zip(squares);
+                for ((weight, gradient), (mean, square)) in weights.iter_mut().zip(gradient).zip(state) {
+                    let gradient = gradient + self.weight_decay * *weight;
+                    *mean = self.beta1 * *mean + new_mean * gradient;
+                    *square = self.beta2 * *square + new_square * gradient * gradient;
+                    *weight -= rate * *mean / (square.sqrt() * root_factor + self.epsilon);
+                }
+            },
+        );
     }
 }
 

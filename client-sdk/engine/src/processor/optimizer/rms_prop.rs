@@ -23,25 +23,28 @@ impl Optimizer for RmsProp {
         gradient: &[f32],
         [squares, velocities]: [&mut [f32]; SLOTS_MAX],
     ) {
-        vectorised(|| {
-            let (rate, new_square) = (step.learning_rate, 1.0 - self.decay);
-            let direction = |weight: f32, gradient: f32, square: &mut f32| {
-                let gradient = gradient + self.weight_decay * weight;
-                *square = self.decay * *square + new_square * gradient * gradient;
-                gradient / (square.sqrt() + self.epsilon)
-            };
-            let inputs = weights.iter_mut().zip(gradient).zip(squares);
-            if self.momentum == 0.0 {
-                for ((weight, gradient), square) in inputs {
-                    *weight -= rate * direction(*weight, *gradient, square);
+        vectorised(
+            #[inline(always)]
+            || {
+                let (rate, new_square) = (step.learning_rate, 1.0 - self.decay);
+                let direction = |weight: f32, gradient: f32, square: &mut f32| {
+                    let gradient = gradient + self.weight_decay * weight;
+                    *square = self.decay * *square + new_square * gradient * gradient;
+                    gradient / (square.sqrt() + self.epsilon)
+                };
+                let inputs = weights.iter_mut().zip(gradient).zip(squares);
+                if self.momentum == 0.0 {
+                    for ((weight, gradient), square) in inputs {
+                        *weight -= rate * direction(*weight, *gradient, square);
+                    }
+                } else {
+                    for (((weight, gradient), square), velocity) in inputs.zip(velocities) {
+                        *velocity = self.momentum * *velocity + direction(*weight, *gradient, square);
+                        *weight -= rate * *velocity;
+                    }
                 }
-            } else {
-                for (((weight, gradient), square), velocity) in inputs.zip(velocities) {
-                    *velocity = self.momentum * *velocity + direction(*weight, *gradient, square);
-                    *weight -= rate * *velocity;
-                }
-            }
-        });
+            },
+        );
     }
 }
 

@@ -22,26 +22,29 @@ impl Optimizer for Sgd {
         gradient: &[f32],
         [velocity, _]: [&mut [f32]; SLOTS_MAX],
     ) {
-        vectorised(|| {
-            let rate = step.learning_rate;
-            let inputs = weights.iter_mut().zip(gradient);
-            if self.momentum == 0.0 {
-                for (weight, gradient) in inputs {
-                    *weight -= rate * (gradient + self.weight_decay * *weight);
+        vectorised(
+            #[inline(always)]
+            || {
+                let rate = step.learning_rate;
+                let inputs = weights.iter_mut().zip(gradient);
+                if self.momentum == 0.0 {
+                    for (weight, gradient) in inputs {
+                        *weight -= rate * (gradient + self.weight_decay * *weight);
+                    }
+                } else if self.nesterov {
+                    for ((weight, gradient), velocity) in inputs.zip(velocity) {
+                        let gradient = gradient + self.weight_decay * *weight;
+                        *velocity = self.momentum * *velocity + gradient;
+                        *weight -= rate * (gradient + self.momentum * *velocity);
+                    }
+                } else {
+                    for ((weight, gradient), velocity) in inputs.zip(velocity) {
+                        *velocity = self.momentum * *velocity + gradient + self.weight_decay * *weight;
+                        *weight -= rate * *velocity;
+                    }
                 }
-            } else if self.nesterov {
-                for ((weight, gradient), velocity) in inputs.zip(velocity) {
-                    let gradient = gradient + self.weight_decay * *weight;
-                    *velocity = self.momentum * *velocity + gradient;
-                    *weight -= rate * (gradient + self.momentum * *velocity);
-                }
-            } else {
-                for ((weight, gradient), velocity) in inputs.zip(velocity) {
-                    *velocity = self.momentum * *velocity + gradient + self.weight_decay * *weight;
-                    *weight -= rate * *velocity;
-                }
-            }
-        });
+            },
+        );
     }
 }
 

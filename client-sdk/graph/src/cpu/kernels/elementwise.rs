@@ -309,6 +309,8 @@ fn binary<E: Element>(op: ElementOp, a: &[E], b: &[E], out: &mut [E]) {
 #[inline(always)]
 fn select<E: Element>(condition: &[E], a: &[E], b: &[E], out: &mut [E]) {
     for (((out, condition), a), b) in out.iter_mut().zip(condition).zip(a).zip(b) {
-        *out = if *condition != E::ZERO { *a } else { *b };
+        // Reads both, so that the loop vectorises.
+        let (a, b) = (*a, *b);
+        *out = if *condition != E::ZERO { a } else { b };
     }
 }

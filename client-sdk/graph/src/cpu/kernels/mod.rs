@@ -162,7 +162,10 @@ impl<E: Element> Kernel<E> {
     pub(crate) fn run(&self, inputs: &[&[E]], out: &mut [E], workspace: Workspace<'_, E>) {
         let Workspace { scratch, threads, seed } = workspace;
         match self {
-            Self::Chain(chain) => vectorised(|| chain.run(inputs, out, scratch)),
+            Self::Chain(chain) => vectorised(
+                #[inline(always)]
+                || chain.run(inputs, out, scratch),
+            ),
             Self::Read(positions) => positions.read(inputs[0], out),
             Self::Write { positions, clear } => {
                 if *clear {
@@ -170,7 +173,10 @@ impl<E: Element> Kernel<E> {
                 }
                 positions.write(inputs[0], out);
             }
-            Self::Reduce(reduce) => vectorised(|| reduce.run(inputs[0], out)),
+            Self::Reduce(reduce) => vectorised(
+                #[inline(always)]
+                || reduce.run(inputs[0], out),
+            ),
             Self::ArgMaximum(argument) => argument.run(inputs[0], out),
             Self::MatMul(matmul) => matmul.run(inputs[0], inputs[1], out, threads),
             Self::Gather(gather) => gather.run(inputs[0], inputs[1], out),
@@ -180,8 +186,14 @@ impl<E: Element> Kernel<E> {
             Self::ConvFilterGradient(conv) => {
                 conv.filter_gradient(inputs[0], inputs[1], out, scratch, threads)
             }
-            Self::MaxPool(pool) => vectorised(|| pool.maximum(inputs[0], out)),
-            Self::MaxPoolGradient(pool) => vectorised(|| pool.maximum_gradient(inputs[0], inputs[1], out)),
+            Self::MaxPool(pool) => vectorised(
+                #[inline(always)]
+                || pool.maximum(inputs[0], out),
+            ),
+            Self::MaxPoolGradient(pool) => vectorised(
+                #[inline(always)]
+                || pool.maximum_gradient(inputs[0], inputs[1], out),
+            ),
             Self::AveragePool(pool) => pool.average(inputs[0], out),
             Self::AveragePoolGradient(pool) => pool.average_gradient(inputs[0], out),
             Self::Random { stream } => random::uniform(seed, *stream, out),
@@ -196,7 +208,30 @@ fn single<E: Element>(op: ElementOp, inputs: &[&[usize]], out: &[usize]) -> Chai
 }
 
 /// Runs a loop that is compiled for several instruction sets; picks the best one that the CPU supports.
+///
+/// The closure must be `#[inline(always)]`, and so must the functions that it calls. Otherwise the compiler may leave
+/// the loop in a function of its own, which has the narrowest instructions.
 pub fn vectorised<R>(run: impl FnOnce() -> R) -> R {
+    // A browser has one instruction set, for which the whole module is compiled.
+    if cfg!(target_family = "wasm") {
+        return run();
+    }
     // pulp detects the CPU's vector extensions at run time; gemm uses it too.
     pulp::Arch::new().dispatch(run)
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use pulp::x86::Arch;
+
+    /// The widest instructions are a feature of `pulp` each: without the one for AVX2, such a processor would run every
+    /// loop with the instructions of 2001.
+    #[test]
+    fn a_processor_with_avx2_uses_it() {
+        if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
+            assert!(!matches!(Arch::new(), Arch::Scalar));
+        } else {
+            println!("skipped: this processor has no AVX2");
+        }
+    }
 }

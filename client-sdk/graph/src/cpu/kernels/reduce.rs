@@ -84,6 +84,9 @@ fn fold_row<E: Element>(x: &[E], start: E, combine: impl Fn(E, E) -> E + Copy) -
         }
     }
     let tail = rest.iter().fold(start, |sum, x| combine(sum, *x));
+    if chunks.is_empty() {
+        return tail;
+    }
     lanes.into_iter().fold(tail, combine)
 }
 
