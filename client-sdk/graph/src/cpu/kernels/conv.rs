@@ -2,7 +2,7 @@
 //! al. 2006). Depthwise convolutions are sums of shifted planes instead.
 
 use super::conv_shape::Conv;
-use super::depthwise;
+use super::{conv_together, depthwise};
 use crate::cpu::element::Element;
 use crate::cpu::gemm::{Matrix, gemm};
 use crate::cpu::threads::{Shared, spread};
@@ -11,7 +11,7 @@ use crate::op::Window;
 impl Conv {
     /// Returns the number of workspace elements for the forward pass or the input gradient.
     pub(crate) fn scratch(&self, threads: usize) -> usize {
-        threads * if self.is_depthwise() { depthwise::scratch(self) } else { self.windows_size() }
+        threads * if self.is_depthwise() { depthwise::scratch(self) } else { self.products_size() }
     }
 
     /// Returns the number of workspace elements for the filter gradient: each thread has its own sum.
@@ -29,6 +29,9 @@ impl Conv {
     ) {
         if self.is_depthwise() {
             return depthwise::forward(self, x, filter, out, scratch, threads);
+        }
+        if self.together() > 1 {
+            return conv_together::forward(self, x, filter, out, scratch, threads);
         }
         let shared = Shared {
             reads: (x, self.image(self.input)),
@@ -65,6 +68,9 @@ impl Conv {
         if self.is_depthwise() {
             return depthwise::input_gradient(self, gradient, filter, out, scratch, threads);
         }
+        if self.together() > 1 {
+            return conv_together::input_gradient(self, gradient, filter, out, scratch, threads);
+        }
         let shared = Shared {
             reads: (gradient, self.image(self.output)),
             writes: (out, self.image(self.input)),
@@ -95,7 +101,7 @@ impl Conv {
                 } else {
                     let windows = &mut scratch[..k * p];
                     gemm([k, m, p], filter, gradient, windows, false, 1);
-                    self.add_windows(windows, out);
+                    self.add_windows(windows, p, out);
                 }
             }
         }
@@ -113,14 +119,14 @@ impl Conv {
             return depthwise::filter_gradient(self, gradient, x, out, scratch, threads);
         }
         let threads = threads.min(self.images);
-        let (windows, sums) = scratch.split_at_mut(self.windows_size() * threads);
+        let (windows, sums) = scratch.split_at_mut(self.products_size() * threads);
         let sums = &mut sums[..self.filter_size() * threads];
         // A unit is one thread's share of the images. The thread writes the sum of the filter gradients over its share.
         let share = |thread: usize| self.images * thread / threads;
         let shared = Shared {
             reads: (&[], 0),
             writes: (&mut *sums, self.filter_size()),
-            scratch: (windows, self.windows_size()),
+            scratch: (windows, self.products_size()),
             units: 0..threads,
         };
         spread(shared, threads, &|thread, _, sum, windows| {
@@ -138,6 +144,9 @@ impl Conv {
     }
 
     fn filter_gradient_images<E: Element>(&self, gradient: &[E], x: &[E], out: &mut [E], scratch: &mut [E]) {
+        if self.together() > 1 {
+            return conv_together::filter_gradient(self, gradient, x, out, scratch);
+        }
         let [m, k, p] = self.matrix();
         let images = gradient.chunks_exact(self.image(self.output));
         for (index, (gradient, x)) in images.zip(x.chunks_exact(self.image(self.input))).enumerate() {
@@ -155,13 +164,19 @@ impl Conv {
         if self.is_pointwise() {
             return x;
         }
-        let mut rows = scratch.chunks_exact_mut(self.columns());
+        self.fill_windows(x, scratch, self.columns());
+        &scratch[..self.rows() * self.columns()]
+    }
+
+    /// Fills an image's columns of an im2col matrix, whose rows have `width` elements. `matrix` starts at the image's
+    /// first column.
+    pub(super) fn fill_windows<E: Element>(&self, x: &[E], matrix: &mut [E], width: usize) {
+        let mut rows = matrix.chunks_mut(width);
         self.each_row(|channel, offset| {
             let Some(row) = rows.next() else { return };
             let x = &x[channel * self.input[1] * self.input[2]..];
-            self.read_row(x, offset, row);
+            self.read_row(x, offset, &mut row[..self.columns()]);
         });
-        &scratch[..self.rows() * self.columns()]
     }
 
     /// Fills one row of the im2col matrix with the pixels that the windows read at `offset`, or 0 outside the image.
@@ -194,13 +209,15 @@ impl Conv {
         }
     }
 
-    /// Adds the im2col matrix back to the image (col2im). Sets matrix elements that lie outside the image to 0.
-    fn add_windows<E: Element>(&self, windows: &mut [E], out: &mut [E]) {
+    /// Adds an image's columns of an im2col matrix, whose rows have `width` elements, back to the image (col2im). Sets
+    /// their elements that lie outside the image to 0. `matrix` starts at the image's first column.
+    pub(super) fn add_windows<E: Element>(&self, matrix: &mut [E], width: usize, out: &mut [E]) {
         out.fill(E::ZERO);
         let [row_stride, stride] = self.window.strides;
-        let mut rows = windows.chunks_exact_mut(self.columns());
+        let mut rows = matrix.chunks_mut(width);
         self.each_row(|channel, offset| {
             let Some(row) = rows.next() else { return };
+            let row = &mut row[..self.columns()];
             let out = &mut out[channel * self.input[1] * self.input[2]..];
             let shift = self.shift(offset);
             if shift.is_empty() {

@@ -2,6 +2,11 @@
 
 use crate::op::Window;
 
+/// The number of columns at which a product is fast.
+const COLUMNS: usize = 256;
+/// The maximum number of elements of an im2col matrix that has the columns of several images: 2 MiB in single precision.
+const COLUMN_ELEMENTS_MAX: usize = 1 << 19;
+
 /// A convolution of `[N, C, H, W]` by `[M, C / groups, kH, kW]` with known sizes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Conv {
@@ -24,6 +29,32 @@ impl Conv {
     #[inline]
     pub(super) fn windows_size(&self) -> usize {
         if self.is_pointwise() { 0 } else { self.rows() * self.columns() }
+    }
+
+    /// Returns the number of images that are convolved in one product. The columns of a small image alone are too few
+    /// for a fast product, which reads the whole filter each time.
+    ///
+    /// Does not depend on the number of threads, and leaves work for two. A browser convolves images one by one, which
+    /// keeps its download small.
+    #[inline]
+    pub(super) fn together(&self) -> usize {
+        if cfg!(target_family = "wasm") || self.is_depthwise() {
+            return 1;
+        }
+        let wanted = COLUMNS.div_ceil(self.columns());
+        let fitting = COLUMN_ELEMENTS_MAX / (self.rows() * self.columns());
+        let most = wanted.min(fitting).min(self.images.div_ceil(2)).max(1);
+        self.images.div_ceil(self.images.div_ceil(most))
+    }
+
+    /// Returns the number of workspace elements for the products of a thread: the im2col matrix and, if it has the
+    /// columns of several images, the matrix of their outputs.
+    #[inline]
+    pub(super) fn products_size(&self) -> usize {
+        match self.together() {
+            1 => self.windows_size(),
+            images => images * self.columns() * (self.rows() + self.output[0] / self.groups),
+        }
     }
 
     #[inline]

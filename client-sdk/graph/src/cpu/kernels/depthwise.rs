@@ -6,7 +6,7 @@
 //! neighbouring positions.
 
 use super::conv_shape::Conv;
-use super::vectorised;
+use super::{depthwise_small, vectorised};
 use crate::cpu::element::Element;
 use crate::cpu::threads::{Shared, spread};
 use crate::op::Window;
@@ -24,6 +24,9 @@ pub(super) fn forward<E: Element>(
     scratch: &mut [E],
     threads: usize,
 ) {
+    if depthwise_small::is_better(conv) {
+        return depthwise_small::forward(conv, x, filter, out, scratch, threads);
+    }
     let planes = Planes::new(conv);
     let shared = Shared {
         reads: (x, conv.image(conv.input)),
@@ -31,7 +34,12 @@ pub(super) fn forward<E: Element>(
         scratch: (scratch, planes.scratch()),
         units: 0..conv.images,
     };
-    spread(shared, threads, &|_, x, out, scratch| vectorised(|| planes.forward(x, filter, out, scratch)));
+    spread(shared, threads, &|_, x, out, scratch| {
+        vectorised(
+            #[inline(always)]
+            || planes.forward(x, filter, out, scratch),
+        )
+    });
 }
 
 pub(super) fn input_gradient<E: Element>(
@@ -42,6 +50,9 @@ pub(super) fn input_gradient<E: Element>(
     scratch: &mut [E],
     threads: usize,
 ) {
+    if depthwise_small::is_better(conv) {
+        return depthwise_small::input_gradient(conv, gradient, filter, out, scratch, threads);
+    }
     let planes = Planes::new(conv);
     let shared = Shared {
         reads: (gradient, conv.image(conv.output)),
@@ -50,7 +61,10 @@ pub(super) fn input_gradient<E: Element>(
         units: 0..conv.images,
     };
     spread(shared, threads, &|_, gradient, out, scratch| {
-        vectorised(|| planes.input_gradient(gradient, filter, out, scratch));
+        vectorised(
+            #[inline(always)]
+            || planes.input_gradient(gradient, filter, out, scratch),
+        );
     });
 }
 
@@ -62,6 +76,9 @@ pub(super) fn filter_gradient<E: Element>(
     scratch: &mut [E],
     threads: usize,
 ) {
+    if depthwise_small::is_better(conv) {
+        return depthwise_small::filter_gradient(conv, gradient, x, out, scratch, threads);
+    }
     let planes = Planes::new(conv);
     let shared = Shared {
         reads: (&[], 0),
@@ -70,13 +87,20 @@ pub(super) fn filter_gradient<E: Element>(
         units: 0..conv.input[0],
     };
     spread(shared, threads, &|channel, _, out, scratch| {
-        vectorised(|| planes.filter_gradient(channel, gradient, x, out, scratch));
+        vectorised(
+            #[inline(always)]
+            || planes.filter_gradient(channel, gradient, x, out, scratch),
+        );
     });
 }
 
 /// Returns the number of workspace elements for each thread.
 pub(super) fn scratch(conv: &Conv) -> usize {
-    Planes::new(conv).scratch()
+    if depthwise_small::is_better(conv) {
+        depthwise_small::scratch(conv)
+    } else {
+        Planes::new(conv).scratch()
+    }
 }
 
 /// The layout of the buffers.
@@ -333,7 +357,7 @@ mod tests {
     }
 
     /// Compares with the definition: short and long lines, strides, dilation, uneven padding, windows of more positions
-    /// than a pass, several output channels, several threads.
+    /// than a pass, several output channels, few and many images, several threads.
     #[test]
     fn planes_are_sums_over_the_window() {
         let window = |kernel, strides, dilations, pads| Window { kernel, strides, dilations, pads };
@@ -342,11 +366,12 @@ mod tests {
             (window([3, 3], [1, 1], [1, 1], [1, 1]), [33, 19], [33, 19], 2),
             (window([3, 3], [2, 2], [1, 1], [1, 1]), [16, 9], [8, 5], 1),
             (window([5, 4], [2, 3], [2, 1], [3, 0]), [20, 21], [9, 6], 3),
-            (window([1, 2], [3, 4], [1, 1], [0, 1]), [7, 9], [3, 3], 1),
+            (window([1, 2], [3, 4], [1, 1], [0, 1]), [7, 9], [3, 3], 2),
             (window([7, 7], [1, 1], [1, 1], [3, 3]), [5, 40], [5, 40], 1),
         ];
-        for (window, [height, width], [rows, columns], per_channel) in cases {
-            let (images, channels) = (3, 4);
+        let sizes = [3, 37].into_iter().flat_map(|images| cases.map(|case| (images, case)));
+        for (images, (window, [height, width], [rows, columns], per_channel)) in sizes {
+            let channels = 4;
             let outputs = channels * per_channel;
             let conv = Conv::new(
                 window,

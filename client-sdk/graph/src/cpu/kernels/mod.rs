@@ -2,7 +2,9 @@
 
 mod conv;
 mod conv_shape;
+mod conv_together;
 mod depthwise;
+mod depthwise_small;
 mod elementwise;
 mod gather;
 mod matmul;
