@@ -41,7 +41,7 @@ def main():
     report = {
         "cpu_ms": cpu_milliseconds(step),
         "loss": loss,
-        "peak_memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "peak_memory_mib": peak_memory_mib(),
         "version": version,
     }
     print(json.dumps(report))
@@ -77,6 +77,10 @@ def cpu_milliseconds(step):
             step()
         times.append((time.process_time() - before) * 1e3 / count)
     return min(times)
+
+
+def peak_memory_mib():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def batch(folder):

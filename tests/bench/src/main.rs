@@ -40,7 +40,7 @@ enum Bench {
     /// Measures the speed of drawing noise for differential privacy, compared with opendp, and how long a commit waits
     /// for the noise
     Privacy(privacy::Arguments),
-    /// Measures a training step on one thread, compared with other frameworks and a plain matrix product
+    /// Measures a training step, compared with other frameworks and a plain matrix product
     Train(train::Arguments),
     /// Measures training steps on a graphics adapter, compared with burn and the CPU, and large products compared with
     /// the adapter's peak
@@ -66,6 +66,9 @@ enum Bench {
     /// One model on one executor, in a separate process
     #[command(hide = true)]
     Trainee(train::trainee::Arguments),
+    /// One larger model on our executor, in a separate process
+    #[command(hide = true)]
+    LargerTrainee(train::larger::trainee::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
         Bench::Host(arguments) => host::run(&arguments),
         Bench::Floor(arguments) => ingest::floor::run(&arguments),
         Bench::Trainee(arguments) => train::trainee::run(&arguments),
+        Bench::LargerTrainee(arguments) => train::larger::trainee::run(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

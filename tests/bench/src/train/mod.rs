@@ -1,8 +1,10 @@
-//! `bench train`: measures a training step of two well-known models on one thread, relative to the processor's peak.
+//! `bench train`: measures a training step of two well-known models on one thread, relative to the processor's peak, and
+//! of larger models beside PyTorch.
 
 mod candle;
 mod executor;
 mod folkmoot;
+pub mod larger;
 pub mod network;
 pub mod peers;
 mod product;
@@ -12,6 +14,8 @@ mod table;
 mod timing;
 pub mod trainee;
 
+use clap::ValueEnum;
+use larger::model::LargerModel;
 use network::Network;
 use row::Row;
 use table::Table;
@@ -25,7 +29,10 @@ pub struct Arguments {
     /// Models to measure
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Network::TwoNn, Network::Cnn])]
     models: Vec<Network>,
-    /// Also measure onnxruntime-training and JAX if Python has them
+    /// Larger models to measure beside PyTorch with `--with-peers`
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = LargerModel::value_variants().to_vec())]
+    larger: Vec<LargerModel>,
+    /// Also measure onnxruntime-training, JAX and PyTorch if Python has them, and the larger models
     #[arg(long)]
     with_peers: bool,
     /// Python interpreter for the peers; each peer uses the first of several that has it
@@ -60,6 +67,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         table.finish();
         faults.extend(disagreements(&rows));
+    }
+    if arguments.with_peers {
+        faults.extend(larger::run(&arguments.larger, &arguments.python, arguments.json)?);
     }
     if faults.is_empty() { Ok(()) } else { Err(faults.join("; ").into()) }
 }

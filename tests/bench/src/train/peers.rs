@@ -10,9 +10,9 @@ use std::{
 use serde::Deserialize;
 
 use super::{
-    network::{BATCH_SIZE, LEARNING_RATE, Network, features, labels},
+    larger,
+    network::{BATCH_SIZE, Network, features, labels},
     row::Row,
-    trainee::CHECKED_STEPS,
 };
 use crate::{Failure, folder::TemporaryFolder};
 
@@ -22,8 +22,11 @@ pub const BURN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/burn/Cargo.toml");
 /// The default target folder for burn.
 pub const BURN_TARGET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/burn");
 
+/// The peer that has a script of its own.
+const TORCH: &str = "torch";
 /// The names of the Python peers in the script, and the commands that install them.
-const PYTHON_PEERS: [(&str, &str); 2] = [
+const PYTHON_PEERS: [(&str, &str); 3] = [
+    (TORCH, larger::INSTALLATION),
     ("onnxruntime-training", "pip install onnxruntime-training==1.19.2 onnx==1.16.2 'numpy<2'"),
     ("jax", "pip install jax"),
 ];
@@ -92,7 +95,7 @@ impl Inputs {
         if std::env::var_os("CARGO_TARGET_DIR").is_none() {
             command.args(["--target-dir", BURN_TARGET]);
         }
-        let output = self.add_arguments(command.arg("--"), "burn").output()?;
+        let output = self.add_arguments(command.args(["--", "--peer", "burn"])).output()?;
         let report = self.report(&output, "burn")?;
         let measured = report.measured.ok_or("burn did not print what it measured")?;
         Ok(self.row("burn flex", measured))
@@ -107,7 +110,11 @@ impl Inputs {
         let mut reason = "no interpreter was given".to_owned();
         for interpreter in interpreters {
             let mut command = Command::new(interpreter);
-            self.add_arguments(command.arg(SCRIPT), peer);
+            match peer {
+                TORCH => command.args([larger::SCRIPT, "measure"]),
+                _ => command.args([SCRIPT, "--peer", peer]),
+            };
+            self.add_arguments(&mut command);
             for variable in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"] {
                 command.env(variable, "1");
             }
@@ -125,11 +132,8 @@ impl Inputs {
         Ok(Err(reason))
     }
 
-    fn add_arguments<'a>(&self, command: &'a mut Command, peer: &str) -> &'a mut Command {
-        command.args(["--peer", peer, "--model", self.model.name()]);
-        command.arg("--folder").arg(self.folder.path());
-        command.args(["--learning-rate", &LEARNING_RATE.to_string()]);
-        command.args(["--checked-steps", &CHECKED_STEPS.to_string()])
+    fn add_arguments<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        larger::add_arguments(command, self.model.name(), self.folder.path())
     }
 
     fn report(&self, output: &Output, peer: &str) -> Result<Report, Failure> {
