@@ -8,6 +8,7 @@ mod depthwise_small;
 mod elementwise;
 mod gather;
 mod matmul;
+mod plane_sums;
 mod pool;
 mod pool_pairs;
 mod random;
