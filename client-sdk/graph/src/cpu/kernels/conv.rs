@@ -2,7 +2,11 @@
 //! al. 2006). Depthwise convolutions are sums of shifted planes instead.
 
 use super::conv_shape::Conv;
-use super::{conv_together, depthwise};
+use super::conv_together;
+#[cfg(not(target_family = "wasm"))]
+use super::depthwise;
+#[cfg(target_family = "wasm")]
+use super::depthwise_by_lines as depthwise;
 use crate::cpu::element::Element;
 use crate::cpu::gemm::{Matrix, gemm};
 use crate::cpu::threads::{Shared, spread};

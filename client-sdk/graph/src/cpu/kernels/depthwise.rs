@@ -284,6 +284,7 @@ impl<'a> Planes<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cpu::kernels::depthwise_by_lines;
 
     /// Calls `visit(weight, input, output)` for every product of the convolution.
     fn each_product(conv: &Conv, mut visit: impl FnMut(usize, usize, usize)) {
@@ -357,6 +358,13 @@ mod tests {
                 for (found, expected) in found.iter().zip(&expected) {
                     assert_close(found, expected);
                 }
+            }
+            let mut found = expected.clone().map(|values| vec![f32::NAN; values.len()]);
+            depthwise_by_lines::forward(&conv, &x, &filter, &mut found[0], &mut [], 1);
+            depthwise_by_lines::input_gradient(&conv, &gradient, &filter, &mut found[1], &mut [], 1);
+            depthwise_by_lines::filter_gradient(&conv, &gradient, &x, &mut found[2], &mut [], 1);
+            for (found, expected) in found.iter().zip(&expected) {
+                assert_close(found, expected);
             }
         }
     }

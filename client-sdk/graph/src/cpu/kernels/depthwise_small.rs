@@ -11,14 +11,10 @@ const IMAGES: usize = 32;
 /// The maximum number of positions of a plane.
 const PLANE_MAX: usize = 64;
 
-/// Returns whether the planes are small enough and the images so many that this is the faster way. A browser goes
-/// without, which keeps its download small.
+/// Returns whether the planes are small enough and the images so many that this is the faster way.
 pub(super) fn is_better(conv: &Conv) -> bool {
     let plane = |image: [usize; 3]| image[1] * image[2];
-    !cfg!(target_family = "wasm")
-        && 2 * conv.images >= IMAGES
-        && plane(conv.input) <= PLANE_MAX
-        && plane(conv.output) <= PLANE_MAX
+    2 * conv.images >= IMAGES && plane(conv.input) <= PLANE_MAX && plane(conv.output) <= PLANE_MAX
 }
 
 /// Returns the number of workspace elements for each thread.

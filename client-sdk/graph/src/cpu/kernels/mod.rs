@@ -3,11 +3,16 @@
 mod conv;
 mod conv_shape;
 mod conv_together;
+#[cfg(not(target_family = "wasm"))]
 mod depthwise;
+#[cfg(any(target_family = "wasm", test))]
+mod depthwise_by_lines;
+#[cfg(not(target_family = "wasm"))]
 mod depthwise_small;
 mod elementwise;
 mod gather;
 mod matmul;
+#[cfg(not(target_family = "wasm"))]
 mod plane_sums;
 mod pool;
 mod pool_pairs;
