@@ -1,10 +1,11 @@
 //! Convolutions with one input channel per group: every output row is a sum of shifted, scaled input rows. Slower than
-//! `depthwise`, with the same functions in a fifth of its bytes: browsers load these.
+//! `depthwise`, and fewer bytes: browsers load these.
 
 use super::conv_shape::Conv;
 use crate::cpu::element::Element;
 
 /// Returns the number of workspace elements for each thread.
+#[cfg(target_family = "wasm")]
 pub(super) fn scratch(_: &Conv) -> usize {
     0
 }
