@@ -256,7 +256,7 @@ mod tests {
     fn the_indispensable_is_always_an_error() {
         let requirement =
             Requirement { apt_packages: &["a"], advice: "get a", optional: false, is_present: || false };
-        assert_eq!(name_missing(&[&requirement]).unwrap_err().0, "missing: get a");
+        assert_eq!(name_missing(&[&requirement]).unwrap_err().0, "some tools are missing: get a");
         assert!(name_missing(&[]).is_ok());
     }
 }
