@@ -10,7 +10,13 @@ use super::traits::Traits;
 /// The workgroup size of elementwise kernels.
 pub(super) const WORKGROUP: u32 = 256;
 /// The maximum number of workgroups along one axis, WebGPU's limit.
-pub(super) const WORKGROUPS_MAX: u32 = 65_535;
+const WORKGROUPS_MAX: u32 = 65_535;
+
+/// Returns the numbers of workgroups across and down that hold this many, at least one.
+pub(super) fn grid(groups: usize) -> [usize; 2] {
+    let across = groups.clamp(1, WORKGROUPS_MAX as usize);
+    [across, groups.max(1).div_ceil(across)]
+}
 
 /// A kernel, before its tensors have places.
 ///
@@ -34,9 +40,7 @@ pub(super) struct Kernel {
 impl Kernel {
     /// Creates a kernel that calls the source's `fn element(i: u32)` for each `i` below `count`.
     pub(super) fn each(name: &'static str, source: &str, count: usize) -> Self {
-        let groups = count.div_ceil(WORKGROUP as usize).max(1);
-        let columns = groups.min(WORKGROUPS_MAX as usize);
-        let rows = groups.div_ceil(columns);
+        let [columns, rows] = grid(count.div_ceil(WORKGROUP as usize));
         let source = format!(
             "{source}\n@compute @workgroup_size({WORKGROUP})\n\
              fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {{\n    \

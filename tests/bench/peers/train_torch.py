@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes the larger models for `cargo xtask bench train --with-peers`, and measures a training step of PyTorch.
 
-`write` puts model.onnx with random weights, features.f32 and labels.i32 into a folder and prints the shape of an
-example. `measure` trains the same model from the same weights on the same batch. Both print one JSON object; if a
+`write` puts model.onnx with random weights, features.f32 and labels.i32 into a folder, and prints the shape of an
+example and the loss of the last checked step in float64. `measure` trains the same model from the same weights on the same batch. Both print one JSON object; if a
 module is missing, it has the module's name.
 """
 
@@ -135,7 +135,35 @@ def write(arguments):
         if tensor.name.rpartition(".")[2].startswith("running_"):
             tensor.CopyFrom(onnx.numpy_helper.from_array(state[tensor.name].numpy(), tensor.name))
     onnx.save(model, path)
-    return {"shape": shape}
+    return {"shape": shape, "loss": exact_loss(arguments, state)}
+
+
+def exact_loss(arguments, state):
+    """Returns the loss in the last checked step, computed in float64 from the weights of the seed."""
+    import torch
+
+    module = build(arguments.model)
+    module.load_state_dict(state)
+    module = module.double().train()
+    features, labels = (torch.from_numpy(array) for array in read(arguments.folder, SHAPES[arguments.model]))
+    step = training_step(module, features.double(), labels, arguments.learning_rate)
+    return [step() for _ in range(arguments.checked_steps)][-1]
+
+
+def training_step(module, features, labels, learning_rate):
+    """Returns a function that takes a step and returns its loss."""
+    import torch
+
+    optimizer = torch.optim.SGD(module.parameters(), learning_rate)
+
+    def step():
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(module(features), labels)
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step
 
 
 def measure(arguments):
@@ -147,16 +175,8 @@ def measure(arguments):
     module = build(arguments.model).train()
     if arguments.model in SMALL:
         load_weights(module, arguments.folder)
-    optimizer = torch.optim.SGD(module.parameters(), arguments.learning_rate)
     features, labels = (torch.from_numpy(array) for array in read(arguments.folder, SHAPES[arguments.model]))
-
-    def step():
-        optimizer.zero_grad()
-        loss = torch.nn.functional.cross_entropy(module(features), labels)
-        loss.backward()
-        optimizer.step()
-        return loss.item()
-
+    step = training_step(module, features, labels, arguments.learning_rate)
     for _ in range(arguments.checked_steps):
         loss = step()
     cpu_ms = train_peers.cpu_milliseconds(step)

@@ -1,5 +1,5 @@
-// Runs `row_of_lanes` for rows that `LANES` neighbouring invocations share. No invocation returns
-// early, because all of a workgroup meet at its barriers.
+// Runs `row_of_lanes` for rows that `LANES` neighbouring invocations share. No invocation returns early, because all of
+// a workgroup meet at its barriers.
 
 var<workgroup> shared_values: array<f32, 256>;
 

@@ -4,7 +4,7 @@ mod unrolled;
 
 pub(super) use unrolled::lines;
 
-use super::super::lowering::{Kernel, Lowering, WORKGROUPS_MAX};
+use super::super::lowering::{Kernel, Lowering, grid};
 use super::super::tensor::Tensor;
 use super::super::tile::{DEPTH, Tile};
 
@@ -19,7 +19,7 @@ fn store_element(batch: u32, row: u32, column: u32, value: f32) {
 
 /// The approximate number of sums that keeps a GPU busy. If there are fewer, several workgroups share each sum. An
 /// invocation computes up to 64 sums, so this is 2^14 invocations.
-pub(super) const SUMS_WANTED: usize = 1 << 20;
+const SUMS_WANTED: usize = 1 << 20;
 /// The minimum number of terms that one workgroup adds up for a shared sum.
 const PART_MIN: usize = 128;
 /// The maximum number of workgroups that share a sum.
@@ -96,7 +96,7 @@ impl Product {
         let down = self.rows.div_ceil(sizes.tile[0]);
         let across = self.columns.div_ceil(sizes.tile[1]);
         let tiles = down * across * self.batches * parts;
-        let groups_across = tiles.min(WORKGROUPS_MAX as usize);
+        let [groups_across, groups_down] = grid(tiles);
         let main = match tile {
             Tile::Direct => unrolled::direct(sizes),
             Tile::Subgroup => unrolled::subgroup(sizes),
@@ -131,7 +131,7 @@ impl Product {
         ]
         .concat();
         let flops = 2 * (self.outputs() * self.terms) as u64;
-        let workgroups = [groups_across as u32, tiles.div_ceil(groups_across) as u32, 1];
+        let workgroups = [groups_across as u32, groups_down as u32, 1];
         Kernel { name: self.name, source, workgroups, flops, reads_step: false }
     }
 

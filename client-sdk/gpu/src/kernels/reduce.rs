@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use folkmoot_graph::op::{Reduction, strides, volume};
 
-use super::super::lowering::{Kernel, Lowering, WORKGROUP, WORKGROUPS_MAX};
+use super::super::lowering::{Kernel, Lowering, WORKGROUP, grid};
 use super::super::tensor::Tensor;
 
 const SHADER: &str = include_str!("../../shader/reduce.wgsl");
@@ -163,21 +163,17 @@ impl Tiles {
             ("BREADTH", breadth),
             ("PARTS", self.parts),
             ("PART", self.length.div_ceil(self.parts)),
-            ("COLUMNS", self.columns()),
+            ("COLUMNS", grid(self.groups())[0]),
         ];
         numbers.map(|(name, number)| format!("const {name}: u32 = {number}u;\n")).concat()
     }
 
     pub(super) fn workgroups(&self) -> [u32; 3] {
-        let columns = self.columns();
-        [columns as u32, self.groups().div_ceil(columns) as u32, self.parts as u32]
+        let [across, down] = grid(self.groups());
+        [across as u32, down as u32, self.parts as u32]
     }
 
     fn groups(&self) -> usize {
         self.outputs.div_ceil(WORKGROUP as usize / self.lanes)
-    }
-
-    fn columns(&self) -> usize {
-        self.groups().min(WORKGROUPS_MAX as usize)
     }
 }

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use folkmoot_graph::op::{ElementOp, Operand, Reduction};
 
 use super::super::accessor::{Read, Sink, Source, number};
-use super::super::lowering::{Draft, Kernel, WORKGROUP, WORKGROUPS_MAX};
+use super::super::lowering::{Draft, Kernel, WORKGROUP, grid};
 use super::super::math::function_name;
 use super::super::tensor::Tensor;
 use super::product::constants;
@@ -109,18 +109,17 @@ impl Rows {
 
     /// Returns the kernel in which invocations share rows.
     fn shared(&self) -> Kernel {
-        let groups = self.rows.div_ceil(WORKGROUP as usize / LANES).max(1);
-        let columns = groups.min(WORKGROUPS_MAX as usize);
+        let [columns, down] = grid(self.rows.div_ceil(WORKGROUP as usize / LANES));
         let last = self.rows.saturating_sub(1);
-        let sizes = [("LANES", LANES), ("ROWS", self.rows), ("LAST_ROW", last), ("COLUMNS", columns)];
-        let sizes = constants(&sizes);
+        let sizes =
+            constants(&[("LANES", LANES), ("ROWS", self.rows), ("LAST_ROW", last), ("COLUMNS", columns)]);
         let body = self.body();
         let function =
             format!("fn row_of_lanes(row: u32, lane: u32, first: u32, is_inside: bool) {{\n{body}}}\n");
         Kernel {
             name: "rows",
             source: [&sizes, SHARED, &function].concat(),
-            workgroups: [columns as u32, groups.div_ceil(columns) as u32, 1],
+            workgroups: [columns as u32, down as u32, 1],
             flops: 0,
             reads_step: false,
         }

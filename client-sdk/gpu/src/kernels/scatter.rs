@@ -62,7 +62,7 @@ fn search(
     output: Tensor,
 ) {
     let outputs = lowering.length(output);
-    let parts = (INVOCATIONS_WANTED / outputs).min(positions / PART_MIN).clamp(1, PARTS_MAX);
+    let parts = (INVOCATIONS_WANTED / outputs.max(1)).min(positions / PART_MIN).clamp(1, PARTS_MAX);
     let sizes = constants(&[("OUTPUTS", outputs), ("PART", positions.div_ceil(parts))]);
     let kernel = Kernel::each("scatter", &(sizes + source), outputs * parts);
     if parts == 1 {

@@ -35,8 +35,7 @@ struct DeviceReading: Equatable {
     var batteryLevel: Float = -1
     var link: Link?
     var thermalState = ProcessInfo.ThermalState.nominal
-    /// Whether the device is idle: nobody uses it. Apps cannot measure this. Code that the system runs as a background
-    /// task may set it to true.
+    /// True if nobody is using the device. Apps cannot measure this, but a background task can assume it.
     var isIdle: Bool?
 
     /// Converts the reading to the client's conditions.

@@ -15,8 +15,7 @@ public final class DeviceWatcher {
     private var watch: Watch?
     private var link: DeviceReading.Link?
 
-    /// Whether the device is idle: nobody uses it. Apps cannot measure this. `BackgroundTraining` sets it to true while
-    /// the system lets it train.
+    /// True if nobody is using the device. Apps cannot measure this. `BackgroundTraining` sets it to true while it runs.
     public var isIdle: Bool? {
         didSet { tell() }
     }

@@ -60,13 +60,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     block_on(gpu.tune(&|| started.elapsed()))?;
     table::head(&gpu, arguments)?;
     if arguments.profile {
-        let pairs = arguments
-            .models
-            .iter()
-            .flat_map(|model| arguments.batches.iter().map(move |batch| (model, batch)));
-        return pairs
-            .into_iter()
-            .try_for_each(|(model, batch)| profile::print(&gpu, *model, *batch, arguments));
+        for &model in &arguments.models {
+            for &batch in &arguments.batches {
+                profile::print(&gpu, model, batch, arguments)?;
+            }
+        }
+        return Ok(());
     }
     layers::measure(&gpu, arguments)?;
     if arguments.only_layers {

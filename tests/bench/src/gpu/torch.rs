@@ -8,8 +8,6 @@ use super::{Arguments, model::BenchModel, own::Measured};
 use crate::Failure;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/gpu_torch.py");
-/// The script's path where the program was not built, relative to the repository's root.
-const SCRIPT_HERE: &str = "tests/bench/peers/gpu_torch.py";
 
 /// The output of the script.
 #[derive(Deserialize)]
@@ -32,8 +30,7 @@ pub fn measure(
     arguments: &Arguments,
 ) -> Result<Vec<(&'static str, Measured)>, Failure> {
     let mut command = Command::new(python);
-    command.arg(if std::path::Path::new(SCRIPT).is_file() { SCRIPT } else { SCRIPT_HERE });
-    command.args(["--model", model.name(), "--batch", &batch.to_string()]);
+    command.args([SCRIPT, "--model", model.name(), "--batch", &batch.to_string()]);
     command.args(["--steps", &steps.to_string()]);
     command.args(["--repetitions", &arguments.repetitions.to_string()]);
     let output = command.output().map_err(|error| format!("`{python}` cannot be started: {error}"))?;

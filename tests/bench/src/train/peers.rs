@@ -13,6 +13,7 @@ use super::{
     larger,
     network::{BATCH_SIZE, Network, features, labels},
     row::Row,
+    trainee::CHECKED_STEPS,
 };
 use crate::{Failure, folder::TemporaryFolder};
 
@@ -133,7 +134,7 @@ impl Inputs {
     }
 
     fn add_arguments<'a>(&self, command: &'a mut Command) -> &'a mut Command {
-        larger::add_arguments(command, self.model.name(), self.folder.path())
+        larger::add_arguments(command, self.model.name(), self.folder.path(), CHECKED_STEPS)
     }
 
     fn report(&self, output: &Output, peer: &str) -> Result<Report, Failure> {

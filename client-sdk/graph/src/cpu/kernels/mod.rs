@@ -239,7 +239,7 @@ mod tests {
         if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
             assert!(!matches!(Arch::new(), Arch::Scalar));
         } else {
-            println!("skipped: this processor has no AVX2");
+            eprintln!("SKIPPED: this processor has no AVX2");
         }
     }
 }

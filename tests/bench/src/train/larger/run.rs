@@ -28,7 +28,8 @@ pub struct Report {
     /// The shape of an example, from the script's action `write`.
     pub shape: Option<Vec<usize>>,
     cpu_ms: Option<f64>,
-    loss: Option<f64>,
+    /// The loss in the last checked step; from the action `write`, in float64.
+    pub loss: Option<f64>,
     peak_memory_mib: Option<f64>,
     version: Option<String>,
 }
@@ -56,6 +57,7 @@ impl Run<'_> {
         let mut command = Command::new(std::env::current_exe()?);
         let shape: Vec<String> = self.shape.iter().map(usize::to_string).collect();
         command.args(["larger-trainee", "--shape", &shape.join(","), "--folder"]).arg(self.folder);
+        command.args(["--checked-steps", &self.model.checked_steps().to_string()]);
         self.measure("folkmoot", &mut command)
     }
 
@@ -66,7 +68,8 @@ impl Run<'_> {
     pub fn torch(&self) -> Result<LargerRow, Failure> {
         let mut command = Command::new(self.interpreter);
         command.arg(SCRIPT).arg("measure");
-        self.measure("torch", add_arguments(&mut command, self.model.name(), self.folder))
+        add_arguments(&mut command, self.model.name(), self.folder, self.model.checked_steps());
+        self.measure("torch", &mut command)
     }
 
     fn measure(&self, executor: &str, command: &mut Command) -> Result<LargerRow, Failure> {

@@ -7,7 +7,6 @@ use folkmoot_engine::{Examples, ImportLimits, Labels, LocalOptimizer, Loss, Mode
 
 use crate::train::network::{BATCH_SIZE, LEARNING_RATE};
 use crate::train::timing;
-use crate::train::trainee::CHECKED_STEPS;
 use crate::{Failure, process};
 
 /// Settings of the process.
@@ -19,6 +18,8 @@ pub struct Arguments {
     shape: Vec<usize>,
     #[arg(long)]
     threads: usize,
+    #[arg(long)]
+    checked_steps: usize,
 }
 
 /// Measures our executor and prints the report as JSON.
@@ -29,7 +30,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut trainer = trainer(arguments)?;
     let rows: Vec<usize> = (0..BATCH_SIZE).collect();
     let mut loss = f64::NAN;
-    for _ in 0..CHECKED_STEPS {
+    for _ in 0..arguments.checked_steps {
         loss = trainer.step_on(&rows)?.loss;
     }
     let cpu_ms = timing::milliseconds(|| Ok(trainer.step_on(&rows).map(|_| ())?))?;
