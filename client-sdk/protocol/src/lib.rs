@@ -8,6 +8,7 @@
 pub mod codec;
 mod count;
 mod digest;
+pub mod endorsement;
 mod error_code;
 mod fault;
 pub mod headers;
@@ -44,6 +45,7 @@ pub use plan::{
 };
 pub use problem::{Problem, ProblemCode};
 pub use role::Role;
+pub use signing::SigningError;
 pub use tensor::{SchemaError, TensorSchema, TensorSpec};
 pub use text::{DisplayName, TextFault, check_characters, is_control};
 pub use timestamp::Timestamp;

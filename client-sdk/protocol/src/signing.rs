@@ -33,7 +33,7 @@ pub enum SigningError {
     #[error("the public key is not base64 of 32 bytes, or the signature is not base64 of 64 bytes")]
     Malformed,
     /// The signature does not match this key and text, or the key is weak.
-    #[error("the signature does not match the key and the request")]
+    #[error("the signature does not match the key and the signed text")]
     Mismatch,
 }
 
@@ -69,10 +69,23 @@ pub fn sign(key: &SigningKey, parts: &SignedParts<'_>) -> String {
 /// # Errors
 /// [`SigningError::Malformed`] if the key or signature cannot be decoded, [`SigningError::Mismatch`] if it is invalid.
 pub fn verify(public_key: &str, signature: &str, parts: &SignedParts<'_>) -> Result<(), SigningError> {
+    verify_text(public_key, signature, &signed_text(parts))
+}
+
+/// Verifies the signature of a text, as strictly as [`verify`].
+pub(crate) fn verify_text(public_key: &str, signature: &str, text: &str) -> Result<(), SigningError> {
     let key = decode_public_key(public_key)?;
     let signature = STANDARD.decode(signature).map_err(|_| SigningError::Malformed)?;
     let signature = Signature::from_slice(&signature).map_err(|_| SigningError::Malformed)?;
-    key.verify_strict(signed_text(parts).as_bytes(), &signature).map_err(|_| SigningError::Mismatch)
+    key.verify_strict(text.as_bytes(), &signature).map_err(|_| SigningError::Mismatch)
+}
+
+/// Checks that a text is a public key: base64 of the 32 bytes of a point that is not weak.
+///
+/// # Errors
+/// [`SigningError::Malformed`] if it cannot be decoded, [`SigningError::Mismatch`] if the key is weak.
+pub fn check_public_key(text: &str) -> Result<(), SigningError> {
+    decode_public_key(text).map(|_| ())
 }
 
 /// Encodes a public key as base64.

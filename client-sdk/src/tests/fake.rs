@@ -76,6 +76,8 @@ pub struct Fake {
     /// The promised protection and cohort.
     pub cohort_min: Option<u64>,
     pub protection_level: Option<ProtectionLevel>,
+    /// The endorsement of the task.
+    pub endorsement: Mutex<Option<String>>,
     /// The weights in parts; empty if they come as float32.
     pub parts: Vec<Vec<u8>>,
     /// The assignment to give.
@@ -111,6 +113,7 @@ impl Fake {
             asks: false,
             cohort_min: None,
             protection_level: None,
+            endorsement: Mutex::default(),
             parts: Vec::new(),
             assignment: AtomicU8::new(7),
             trouble: Mutex::new(trouble),
@@ -192,6 +195,7 @@ impl Fake {
             cohort_min: self.cohort_min,
             protection_level: self.protection_level,
             metric_sums: false,
+            endorsement: self.endorsement.lock().unwrap().clone(),
         };
         json(&CheckInResponse::Assigned { assignment })
     }

@@ -42,5 +42,6 @@ pub fn assignment() -> Assignment {
         cohort_min: None,
         protection_level: None,
         metric_sums: false,
+        endorsement: None,
     }
 }

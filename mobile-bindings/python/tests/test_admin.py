@@ -136,6 +136,11 @@ def test_every_endpoint_has_a_method_that_a_coordinator_answers(coordinator, adm
         admin.start_demo()
     with pytest.raises(AdminRefusedError):
         admin.roll_back(task, 1)
+    endorsable = admin.endorsement(task)
+    assert (endorsable["model"], endorsable["endorsement"]) == (brought["model"], None)
+    assert {plan["work"] for plan in endorsable["plans"]} >= {"training"}
+    with pytest.raises(AdminRefusedError, match="the endorsement is not valid"):
+        admin.publish_endorsement(task, {"statement": "{}", "public_key": "", "signature": ""})
     warm = admin.create_task(described, brought, evaluation_data=data, warm_start=(task, 2), activate=True)
     assert admin.cancel(warm)["state"] == "cancelled"
     assert [one["id"] for one in admin.tasks()] == [warm["id"], task["id"]]

@@ -2,6 +2,7 @@
 
 mod access;
 mod clients;
+mod endorsements;
 mod error;
 mod look;
 mod request;

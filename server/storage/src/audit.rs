@@ -9,8 +9,8 @@ use folkmoot_coordinator::{
 use folkmoot_protocol::{BlobDigest, OrganisationId, TaskId, Timestamp};
 
 use crate::{
-    ApiKeyRecord, ClientRecord, ClosedOrganisation, ModelRecord, ModelVersionRecord, OrganisationRecord,
-    PrivacyChange, StorageError, TaskRecord, TokenAfter, TokenRecord,
+    ApiKeyRecord, ClientRecord, ClosedOrganisation, EndorsementRecord, ModelRecord, ModelVersionRecord,
+    OrganisationRecord, PrivacyChange, StorageError, TaskRecord, TokenAfter, TokenRecord,
 };
 
 tokio::task_local! {
@@ -175,6 +175,12 @@ impl Act {
             Some(data) => act.with("evaluation_data", data),
             None => act,
         }
+    }
+
+    pub(crate) fn endorsed(endorsement: &EndorsementRecord) -> Self {
+        Self::new(endorsement.organisation_id, "task.endorse", endorsement.task_id)
+            .with("sequence", endorsement.sequence)
+            .with("public_key", &endorsement.public_key)
     }
 
     pub(crate) fn rolled_back(organisation_id: OrganisationId, version: &ModelVersionRecord) -> Self {

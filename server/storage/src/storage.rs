@@ -19,12 +19,12 @@ use folkmoot_protocol::{
 use crate::{
     AcceptOutcome, AcceptedUpdate, Admission, ApiKeyRecord, ApiKeyRepository, AssignmentRecord,
     AssignmentRepository, AuditRepository, CheckInRecord, CheckInRepository, ClientRecord, ClientRepository,
-    CloseOutcome, CollectionCharge, DropReason, EnrolOutcome, EvaluationRecord, EvaluationRepository,
-    EvaluationSource, LeaseRepository, LedgerRepository, LedgerSum, MemoryStorage, ModelRecord,
-    ModelRepository, ModelVersionRecord, ModelVersionRepository, ParticipationRepository, PopulationRecord,
-    PopulationRepository, PrivacyChange, PrivacyOutcome, Rest, RoundCommit, RoundRecord, RoundRepository,
-    SessionRecord, SessionRepository, SqlStorage, StorageError, TaskRecord, TaskRepository, TokenAfter,
-    TokenRecord, TokenRepository, UpdateTraffic,
+    CloseOutcome, CollectionCharge, DropReason, EndorsementRecord, EndorsementRepository, EnrolOutcome,
+    EvaluationRecord, EvaluationRepository, EvaluationSource, LeaseRepository, LedgerRepository, LedgerSum,
+    MemoryStorage, ModelRecord, ModelRepository, ModelVersionRecord, ModelVersionRepository,
+    ParticipationRepository, PopulationRecord, PopulationRepository, PrivacyChange, PrivacyOutcome, Rest,
+    RoundCommit, RoundRecord, RoundRepository, SessionRecord, SessionRepository, SqlStorage, StorageError,
+    TaskRecord, TaskRepository, TokenAfter, TokenRecord, TokenRepository, UpdateTraffic,
 };
 
 /// The repositories, in a database or in memory. The methods behave the same in both cases.
@@ -196,6 +196,10 @@ ask! {
     LeaseRepository {
         acquire_lease(name: &str, holder: &str, now: Timestamp, until: Timestamp) -> bool;
         release_lease(name: &str, holder: &str) -> ();
+    }
+    EndorsementRepository {
+        publish_endorsement(endorsement: &EndorsementRecord) -> ();
+        endorsement(task_id: TaskId) -> Option<String>;
     }
     AuditRepository {
         audit_entries(organisation_id: OrganisationId, after: u64, limit: u32) -> Vec<AuditEntry>;

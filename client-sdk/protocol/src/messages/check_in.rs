@@ -104,6 +104,10 @@ pub struct Assignment {
     /// of correct predictions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub metric_sums: bool,
+    /// The operator's signed statement about this task: a [`crate::endorsement::Endorsement`] as JSON text. A client that
+    /// pins endorsement keys refuses an assignment without one; other clients ignore it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endorsement: Option<String>,
 }
 
 /// The maximum number of parts of the weights.

@@ -8,6 +8,7 @@ use folkmoot_protocol::{
 };
 use folkmoot_storage::{
     AssignmentRecord, AssignmentRepository, CheckInRecord, CheckInRepository, ClientRecord,
+    EndorsementRepository,
 };
 
 use crate::{coordinator::Coordinator, ingest::reports_metrics, privacy, refusal::Refusal};
@@ -168,6 +169,7 @@ async fn assignment_message(
         cohort_min: Some(task.description.cohort_min(record.purpose)),
         protection_level: Some(task.description.protection_level(record.purpose)),
         metric_sums: record.purpose == Purpose::Evaluation && reports_metrics(&task.description),
+        endorsement: storage.endorsement(record.task_id).await?,
     })
 }
 

@@ -2,6 +2,7 @@
 
 mod admission;
 mod beginning;
+mod endorsement;
 pub mod evaluation_data;
 /// Checks a task's description against its model.
 pub mod fit;
@@ -11,6 +12,7 @@ mod task;
 mod tests;
 mod version;
 
+pub use endorsement::{endorse, endorsement_of};
 pub use model::create_model;
 pub use task::{create_task, task_faults};
 pub use version::{VersionError, WholeVersion};

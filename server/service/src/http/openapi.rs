@@ -55,6 +55,8 @@ use super::{App, admin};
         admin::tasks::resume::resume_task,
         admin::tasks::cancel::cancel_task,
         admin::tasks::roll_back::roll_back_task,
+        admin::tasks::endorsement::get_endorsement,
+        admin::tasks::endorsement::publish_endorsement,
         admin::tasks::series::get_series,
         admin::rounds::list::list_rounds,
         admin::rounds::get::get_round,

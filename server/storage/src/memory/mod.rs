@@ -13,6 +13,7 @@ mod client;
 mod client_table;
 mod cohort;
 mod counts;
+mod endorsement;
 mod evaluation;
 mod lease;
 mod ledger;
@@ -81,6 +82,8 @@ struct State {
     reports: HashMap<AssignmentId, ReportRequest>,
     participations: HashMap<TaskId, BTreeMap<ClientId, History>>,
     evaluations: HashMap<TaskId, BTreeMap<EvaluationKey, EvaluationRecord>>,
+    /// The number and the text of the endorsement in force.
+    endorsements: HashMap<TaskId, (u64, String)>,
     leases: HashMap<String, Lease>,
     ledgers: HashMap<(OrganisationId, PopulationName), Vec<Entry>>,
     /// Blobs of versions that are about to be released, by round.

@@ -10,6 +10,7 @@ mod audit;
 mod base;
 mod check_in;
 mod client;
+mod endorsement;
 mod enrol;
 mod evaluation;
 mod lease;

@@ -8,9 +8,9 @@ use folkmoot_coordinator::{
 use folkmoot_privacy::Unit;
 use folkmoot_protocol::{BlobDigest, OrganisationId, Role};
 use folkmoot_storage::{
-    ApiKeyRecord, ApiKeyRepository, AuditRepository, ClientRepository, ModelRecord, ModelRepository,
-    ModelVersionRepository, SessionRecord, SessionRepository, Storage, StorageError, TaskRepository,
-    TokenAfter, TokenRepository,
+    ApiKeyRecord, ApiKeyRepository, AuditRepository, ClientRepository, EndorsementRecord,
+    EndorsementRepository, ModelRecord, ModelRepository, ModelVersionRepository, SessionRecord,
+    SessionRepository, Storage, StorageError, TaskRepository, TokenAfter, TokenRepository,
     audit::{Actor, on_behalf_of},
 };
 
@@ -75,6 +75,14 @@ pub(super) async fn each_act_is_recorded_with_its_author(storage: &Storage) -> R
         created_at: NOW,
     };
     let (token, task) = (fixture.token_record(), fixture.task_record());
+    let endorsement = EndorsementRecord {
+        organisation_id: id,
+        task_id: task.id,
+        sequence: 1,
+        signed: "statement".into(),
+        public_key: "key".into(),
+        published_at: NOW,
+    };
     on_behalf_of(somebody(), async {
         storage.create_api_key(&first).await?;
         storage.create_api_key(&second).await?;
@@ -91,6 +99,7 @@ pub(super) async fn each_act_is_recorded_with_its_author(storage: &Storage) -> R
         storage.create_model(&model).await?;
         storage.create_model(&model).await?;
         storage.create_task(&task, &version_of(task.id, 0)).await?;
+        storage.publish_endorsement(&endorsement).await?;
         storage.set_task_state(task.id, TaskState::PAUSED, 0).await?;
         storage.release_version(id, &version_of(task.id, 1)).await
     })
@@ -113,6 +122,7 @@ pub(super) async fn each_act_is_recorded_with_its_author(storage: &Storage) -> R
             "token.revoke_clients",
             "model.create",
             "task.create",
+            "task.endorse",
             "task.set_state",
             "task.roll_back",
         ],
@@ -121,7 +131,7 @@ pub(super) async fn each_act_is_recorded_with_its_author(storage: &Storage) -> R
     let authors = records.iter().map(|record| (record.by.clone(), record.from.clone(), record.at));
     let Actor { by, from, at } = somebody();
     assert!(authors.into_iter().all(|author| author == (by.clone(), from.clone(), at)));
-    let paused = &records[13];
+    let paused = &records[14];
     let change = &paused.changes[0];
     let [before, after] = [&change.before, &change.after].map(|value| value.as_deref());
     assert_eq!((paused.subject.clone(), before, after), (task.id.to_string(), Some("draft"), Some("paused")));

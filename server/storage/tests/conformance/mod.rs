@@ -72,6 +72,7 @@ cases! {
     tasks::tasks_are_listed_in_pages,
     tasks::tasks_are_found_by_state_population_and_name,
     tasks::a_task_changes_its_state_by_revision,
+    tasks::only_a_higher_endorsement_takes_the_place_of_one,
     tasks::drivers_see_active_tasks_and_open_rounds,
     admissions::of_two_that_saw_the_same_one_is_let_in,
     admissions::only_what_the_population_has_is_seen,

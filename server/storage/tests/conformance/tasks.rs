@@ -6,8 +6,8 @@ use folkmoot_coordinator::{
 };
 use folkmoot_protocol::{BlobDigest, OrganisationId, PopulationName, RoundId, TaskId};
 use folkmoot_storage::{
-    ModelRecord, ModelRepository, ModelVersionRecord, ModelVersionRepository, RoundRepository, Storage,
-    StorageError, TaskRecord, TaskRepository,
+    EndorsementRecord, EndorsementRepository, ModelRecord, ModelRepository, ModelVersionRecord,
+    ModelVersionRepository, RoundRepository, Storage, StorageError, TaskRecord, TaskRepository,
 };
 
 use super::fixture::{Fixture, NOW, fresh, later, schema, version_of, with_phase};
@@ -166,6 +166,36 @@ pub(super) async fn a_task_changes_its_state_by_revision(storage: &Storage) -> R
     }
     let stale = storage.set_task_state(task.id, TaskState::ACTIVE, 2).await;
     assert!(matches!(stale, Err(StorageError::RevisionConflict("task"))), "{stale:?}");
+    Ok(())
+}
+
+pub(super) async fn only_a_higher_endorsement_takes_the_place_of_one(
+    storage: &Storage,
+) -> Result<(), StorageError> {
+    let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
+    let task = fixture.task().await?;
+    let endorsement = |sequence: u64| EndorsementRecord {
+        organisation_id: fixture.organisation_id,
+        task_id: task.id,
+        sequence,
+        signed: format!("statement {sequence}"),
+        public_key: "key".into(),
+        published_at: NOW,
+    };
+    assert_eq!(storage.endorsement(task.id).await?, None);
+    let stray = EndorsementRecord { organisation_id: other.organisation_id, ..endorsement(1) };
+    let refused = storage.publish_endorsement(&stray).await;
+    assert!(matches!(refused, Err(StorageError::NotFound("task"))), "{refused:?}");
+    for sequence in [2, 5] {
+        storage.publish_endorsement(&endorsement(sequence)).await?;
+        for lower in [1, sequence] {
+            let refused = storage.publish_endorsement(&endorsement(lower)).await;
+            assert!(matches!(refused, Err(StorageError::RevisionConflict("endorsement"))), "{refused:?}");
+        }
+        assert_eq!(storage.endorsement(task.id).await?, Some(format!("statement {sequence}")));
+    }
+    let other_task = other.task().await?;
+    assert_eq!(storage.endorsement(other_task.id).await?, None);
     Ok(())
 }
 

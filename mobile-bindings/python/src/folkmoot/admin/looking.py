@@ -72,6 +72,17 @@ class Looking:
         answer = self._connection.ask("POST", f"{task_path(task)}/roll-back", {"version": int(version)})
         return views.filled(views.TaskView, answer)
 
+    def endorsement(self, task: views.TaskLike) -> looks.EndorsementView:
+        """Returns what a task gives to clients, and the endorsement in force."""
+        return views.filled(looks.EndorsementView, self._connection.get(f"{task_path(task)}/endorsement"))
+
+    def publish_endorsement(self, task: views.TaskLike, endorsement: looks.Endorsement) -> looks.EndorsementView:
+        """Publishes a statement that `folkmoot endorsement sign` has signed. The task's assignments carry it from then
+        on.
+        """
+        answer = self._connection.ask("POST", f"{task_path(task)}/endorsement", dict(endorsement))
+        return views.filled(looks.EndorsementView, answer)
+
     def plan_privacy(
         self, clients: int, report_goal: int, rounds: int, epsilon: float, **more: float | str
     ) -> dict[str, Any]:

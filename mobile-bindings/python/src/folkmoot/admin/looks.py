@@ -225,6 +225,39 @@ class AuditPageView(TypedDict):
     head: str | None
 
 
+class EndorsedPlan(TypedDict):
+    """A plan, and what the coordinator promises for it."""
+
+    cohort_min: int
+    digest: str
+    protection_level: str
+
+
+class Endorsement(TypedDict):
+    """An operator's signed statement about a task."""
+
+    public_key: str
+    signature: str
+    statement: str
+
+
+class PlanView(TypedDict):
+    """A plan of a task, byte for byte as clients receive it."""
+
+    promise: EndorsedPlan
+    text: str
+    work: str
+
+
+class EndorsementView(TypedDict):
+    """What a task gives to clients, and the endorsement in force."""
+
+    endorsement: Endorsement | None
+    model: str
+    plans: list[PlanView]
+    task_id: str
+
+
 class OrganisationView(TypedDict):
     """An organisation that shares the coordinator with others."""
 

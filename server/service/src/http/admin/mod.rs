@@ -89,6 +89,8 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(&post, "/tasks/{id}/resume", Operator, tasks::resume::resume_task),
         endpoint(&post, "/tasks/{id}/cancel", Operator, tasks::cancel::cancel_task),
         endpoint(&post, "/tasks/{id}/roll-back", Operator, tasks::roll_back::roll_back_task),
+        endpoint(&get, "/tasks/{id}/endorsement", Viewer, tasks::endorsement::get_endorsement),
+        endpoint(&post, "/tasks/{id}/endorsement", Operator, tasks::endorsement::publish_endorsement),
         endpoint(&get, "/tasks/{id}/series", Viewer, tasks::series::get_series),
         endpoint(&get, "/tasks/{id}/rounds", Viewer, rounds::list::list_rounds),
         endpoint(&get, "/tasks/{id}/stats", Viewer, stats::list::list_stats),

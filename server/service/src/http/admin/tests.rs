@@ -3,6 +3,7 @@
 mod audit;
 mod console;
 mod disclosure;
+mod endorsements;
 mod keys;
 mod organisations;
 mod privacy;

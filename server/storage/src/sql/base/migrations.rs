@@ -29,6 +29,7 @@ const SQLITE: &[(&str, &str)] = migrations!("sqlite":
     "0010_audit_log",
     "0011_organisations",
     "0012_key_expiry",
+    "0013_endorsements",
 );
 
 const POSTGRES: &[(&str, &str)] = migrations!("postgres":
@@ -45,6 +46,7 @@ const POSTGRES: &[(&str, &str)] = migrations!("postgres":
     "0011_audit_log",
     "0012_organisations",
     "0013_key_expiry",
+    "0014_endorsements",
 );
 
 /// Returns the migrations of a database, oldest first. The database stores the SHA-384 of each migration that it has

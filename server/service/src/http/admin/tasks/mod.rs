@@ -5,6 +5,7 @@ pub(crate) mod cancel;
 pub(crate) mod change;
 pub(crate) mod check;
 pub(crate) mod create;
+pub(crate) mod endorsement;
 pub(crate) mod get;
 pub(crate) mod list;
 pub(crate) mod pause;

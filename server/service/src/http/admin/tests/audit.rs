@@ -6,11 +6,15 @@ use folkmoot_coordinator::audit_log::{Chain, Entry, Record};
 use folkmoot_privacy::Unit;
 use folkmoot_protocol::{ErrorCode, PopulationName, Role};
 
-use super::{Running, description, model, refused, start};
+use super::{
+    Running, description,
+    endorsements::{signed, statement},
+    model, refused, start,
+};
 use crate::http::admin::endpoints;
 
 /// The endpoints that change something, each with the action in the audit log; `None` if there is nothing to record.
-const ACTS: [(&str, Option<&str>); 22] = [
+const ACTS: [(&str, Option<&str>); 23] = [
     ("POST /demo", Some("task.create")),
     ("POST /models", Some("model.create")),
     ("POST /models/parts", None),
@@ -23,6 +27,7 @@ const ACTS: [(&str, Option<&str>); 22] = [
     ("POST /tasks/{id}/resume", Some("task.set_state")),
     ("POST /tasks/{id}/cancel", Some("task.set_state")),
     ("POST /tasks/{id}/roll-back", Some("task.roll_back")),
+    ("POST /tasks/{id}/endorsement", Some("task.endorse")),
     ("POST /populations/{population}/privacy", Some("population.set_privacy")),
     ("POST /privacy/plan", None),
     ("POST /tokens", Some("token.create")),
@@ -100,6 +105,8 @@ async fn act(running: &Running, admin: &AdminClient) -> Vec<String> {
     let privacy = SetPrivacyRequest { unit: Some(Unit::User), ..SetPrivacyRequest::default() };
     admin.set_population_privacy(&"people".parse().unwrap(), &privacy).await.unwrap();
     let task = admin.create_task(description(), kept.model, false).await.unwrap().id;
+    let endorsement = signed(&statement(&admin.endorsement(task).await.unwrap()));
+    admin.publish_endorsement(task, &endorsement).await.unwrap();
     for verb in [TaskVerb::Activate, TaskVerb::Pause, TaskVerb::Resume, TaskVerb::Cancel] {
         admin.change_task(task, verb).await.unwrap();
     }

@@ -34,6 +34,8 @@ fn every_endpoint_has_the_role_that_is_wanted() {
             ("POST /tasks/{id}/resume", "operator"),
             ("POST /tasks/{id}/cancel", "operator"),
             ("POST /tasks/{id}/roll-back", "operator"),
+            ("GET /tasks/{id}/endorsement", "viewer"),
+            ("POST /tasks/{id}/endorsement", "operator"),
             ("GET /tasks/{id}/series", "viewer"),
             ("GET /tasks/{id}/rounds", "viewer"),
             ("GET /tasks/{id}/evaluations", "viewer"),

@@ -48,6 +48,9 @@ pub(super) const FIELDS: &[Row] = &[
     ("CreatedToken", NotClients, &["record", "token"]),
     ("DroppedView", Shown, &["count", "kind", "reason"]),
     ("EntryView", Clients, &["settings", "terms"]),
+    ("EndorsedPlan", NotClients, &["cohort_min", "digest", "protection_level"]),
+    ("Endorsement", NotClients, &["public_key", "signature", "statement"]),
+    ("EndorsementView", NotClients, &["endorsement", "model", "plans", "task_id"]),
     (
         "EntryView",
         Versions,
@@ -113,6 +116,7 @@ pub(super) const FIELDS: &[Row] = &[
     // The number of rounds or assignments that failed in a row.
     ("PauseView", Shown, &["code", "reason"]),
     ("PauseView", NotClients, &["remedy"]),
+    ("PlanView", NotClients, &["promise", "text", "work"]),
     ("PopulationOverview", Shown, &["enrolled", "training", "waiting"]),
     ("PopulationOverview", NotClients, &["active_tasks", "name"]),
     ("PopulationView", Shown, &["client_count"]),
