@@ -8,6 +8,8 @@ mod client;
 #[cfg(not(target_family = "wasm"))]
 mod device;
 #[cfg(not(target_family = "wasm"))]
+mod endorsements;
+#[cfg(not(target_family = "wasm"))]
 mod host;
 #[cfg(not(target_family = "wasm"))]
 mod key;

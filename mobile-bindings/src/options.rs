@@ -53,6 +53,10 @@ pub struct ConnectOptions {
     /// sent or stored.
     #[uniffi(default)]
     pub private_attributes: HashMap<String, String>,
+    /// Ed25519 public keys (base64, at most 8). The client takes part only in tasks that one of them has endorsed for this
+    /// coordinator. By default, it takes part in every task.
+    #[uniffi(default)]
+    pub endorsement_keys: Vec<String>,
     /// The device to train on. Default: `Auto`.
     #[uniffi(default = None)]
     pub device: Option<DeviceChoice>,
@@ -76,6 +80,7 @@ impl ConnectOptions {
         let mut builder = Client::builder(self.coordinator)
             .state_directory(self.state_directory)
             .private_attributes(self.private_attributes.into_iter().collect())
+            .endorsement_keys(self.endorsement_keys)
             .device(self.device.unwrap_or_default().into());
         for (name, value) in self.attributes {
             builder = builder.attribute(name, value);

@@ -6,7 +6,7 @@ use folkmoot_protocol::{
     limits::{ATTRIBUTE_BYTES_MAX, ATTRIBUTES_MAX, LONG_POLL_SECONDS_MAX},
     messages::Assignment,
 };
-use folkmoot_work::{Ask, Care, Consent, DayTime};
+use folkmoot_work::{Ask, Care, Consent, DayTime, EndorsementKeys};
 use tokio::sync::Semaphore;
 
 use super::{Client, ClientError, ClientEvent, OnEvent};
@@ -15,6 +15,8 @@ use crate::{
     ModelStore, SecretStorage, TrafficLimits, TransparencyLog, Transport, build_http,
     care::TimeFiles,
     device::DeviceStore,
+    endorsements::Endorsements,
+    parse_coordinator,
     storage::{BlobCache, DayFile, StateStore, WorkStore},
     traffic::Traffic,
 };
@@ -35,6 +37,7 @@ pub struct ClientBuilder {
     attributes: BTreeMap<String, String>,
     private_attributes: BTreeMap<String, String>,
     consent: Option<Ask>,
+    endorsement_keys: Vec<String>,
     wait_seconds: u32,
     blob_cache_bytes_max: u64,
     device: Device,
@@ -62,6 +65,7 @@ impl ClientBuilder {
             attributes: BTreeMap::new(),
             private_attributes: BTreeMap::new(),
             consent: None,
+            endorsement_keys: Vec::new(),
             wait_seconds: WAIT_SECONDS,
             blob_cache_bytes_max: BLOB_CACHE_BYTES_MAX,
             device: Device::default(),
@@ -146,6 +150,15 @@ impl ClientBuilder {
     /// would let the coordinator distinguish the app's refusal from a device rule that does not hold.
     pub fn ask_before(mut self, ask: impl Fn(&Assignment, &Plan) -> bool + Send + Sync + 'static) -> Self {
         self.consent = Some(Arc::new(ask));
+        self
+    }
+
+    /// Accepts only tasks that the operator has endorsed with one of these Ed25519 public keys (base64, at most 8), for
+    /// this coordinator. `folkmoot endorsement key` creates a key. By default, the client accepts every task.
+    ///
+    /// Pin two keys, and keep the private part of the second one in another place, so that you can replace the first.
+    pub fn endorsement_keys(mut self, keys: Vec<String>) -> Self {
+        self.endorsement_keys = keys;
         self
     }
 
@@ -251,6 +264,9 @@ impl ClientBuilder {
         let state = StateStore::open(&directory)?;
         let blobs = BlobCache::open(&state.subdirectory("blobs"), self.blob_cache_bytes_max)?;
         let models = ModelStore::open(state.newest_model_path(), blobs.clone(), host.clone())?;
+        let origin = parse_coordinator(&self.coordinator)?.origin().ascii_serialization();
+        let keys = EndorsementKeys::new(self.endorsement_keys, origin).map_err(ClientError::Builder)?;
+        let endorsements = Endorsements::open(keys, state.endorsements_path())?;
         let work = WorkStore::open(&state.subdirectory("assignments"))?;
         let store = DeviceStore::new(state.devices_path());
         let devices = Devices::with_store(self.device, host.clone(), store);
@@ -284,6 +300,7 @@ impl ClientBuilder {
             trainer: self.trainer,
             attributes: self.attributes,
             consent: Consent::new(self.private_attributes, self.consent),
+            endorsements,
             care,
             transparency_log,
             secrets: self.secrets,

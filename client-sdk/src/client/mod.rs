@@ -25,6 +25,7 @@ pub use error::ClientError;
 use crate::{
     Budget, DeviceCare, Devices, Host, LocalTrainer, ModelStore, SecretStorage, StorageError,
     TransparencyLog, Transport,
+    endorsements::Endorsements,
     storage::{BlobCache, StateStore, WorkStore},
     traffic::Traffic,
 };
@@ -46,6 +47,7 @@ pub struct Client {
     trainer: Option<Arc<dyn LocalTrainer>>,
     attributes: BTreeMap<String, String>,
     consent: Consent,
+    endorsements: Endorsements,
     care: DeviceCare,
     transparency_log: TransparencyLog,
     secrets: Option<Arc<dyn SecretStorage>>,

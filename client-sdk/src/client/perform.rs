@@ -154,17 +154,18 @@ impl Runner<'_> {
         let weights = assignment.as_ref().and_then(|assignment| assignment.weights_to_fetch().last());
         self.prefetch.end_unless(weights.map(|weights| weights.digest));
         let prefetched = self.prefetch.take(artifact.digest);
-        let Client { transport, blobs, host, consent, care, traffic, budget, .. } = self.client;
+        let Client { transport, blobs, host, consent, care, traffic, budget, endorsements, .. } = self.client;
         let (transport, blobs, budget) = (transport.clone(), blobs.clone(), budget.clone());
         let (host, consent, traffic) = (host.clone(), consent.clone(), Arc::clone(traffic));
         let care = care.clone();
         let declining = assignment.as_ref().map(|assignment| self.declining(assignment));
-        if let (ArtifactKind::Plan, Some(declining)) = (kind, &declining)
-            && let Err(over) = budget.allows_plan_of(artifact.bytes)
-        {
-            let declined = declining.failed(over.into());
-            self.spawn(request_id, async move { declined });
-            return;
+        if let (ArtifactKind::Plan, Some(assignment), Some(declining)) = (kind, &assignment, &declining) {
+            let allowed = budget.allows_plan_of(artifact.bytes).map_err(WorkError::from);
+            if let Err(error) = allowed.and_then(|()| endorsements.check(assignment, host.now())) {
+                let failed = declining.failed(error);
+                self.spawn(request_id, async move { failed });
+                return;
+            }
         }
         self.spawn(request_id, async move {
             if let Some(prefetched) = prefetched {
@@ -201,6 +202,12 @@ impl Runner<'_> {
         self.asked = Some((request_id, Arc::clone(&asked)));
         let assignment_id = assignment.assignment_id;
         let declining = self.declining(&assignment);
+        // The endorsement was valid when the plan arrived, but the app may have restarted with other keys since.
+        if let Err(error) = self.client.endorsements.check(&assignment, self.client.host.now()) {
+            let failed = declining.failed(error);
+            self.spawn(request_id, async move { failed });
+            return;
+        }
         let local = LocalWork {
             assignment,
             examples: self.client.examples.clone(),

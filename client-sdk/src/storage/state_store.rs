@@ -113,6 +113,11 @@ impl StateStore {
         self.directory.join("devices.json")
     }
 
+    /// Returns the path of the newest endorsements that the client has seen.
+    pub fn endorsements_path(&self) -> PathBuf {
+        self.directory.join("endorsements.json")
+    }
+
     /// Returns the path of the day's traffic count.
     pub fn traffic_path(&self) -> PathBuf {
         self.directory.join("traffic.json")
@@ -146,6 +151,7 @@ impl StateStore {
             "session.json",
             "newest_model.json",
             "devices.json",
+            "endorsements.json",
             "traffic.json",
             "training_time.json",
             "battery_time.json",

@@ -4,6 +4,7 @@ mod budget;
 mod care;
 mod compression;
 mod declining;
+mod endorsements;
 mod fake;
 #[cfg(feature = "gpu")]
 mod gpu;

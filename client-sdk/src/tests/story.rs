@@ -35,7 +35,11 @@ fn examples() -> Examples {
 
 pub(super) async fn builder(fake: &Arc<Fake>, directory: &Path) -> ClientBuilder {
     let port = listen(Arc::clone(fake), None).await;
-    Client::builder(format!("http://127.0.0.1:{port}"))
+    builder_of(&format!("http://127.0.0.1:{port}"), directory)
+}
+
+pub(super) fn builder_of(coordinator: &str, directory: &Path) -> ClientBuilder {
+    Client::builder(coordinator)
         .enrolment_token("token")
         .state_directory(directory)
         .examples(examples())

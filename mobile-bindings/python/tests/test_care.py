@@ -55,6 +55,31 @@ def test_a_cohort_that_is_too_small_is_declined_and_the_user_can_read_why(coordi
     assert declined.detail.startswith("cohort_min is 1000")
 
 
+def test_only_what_the_operator_has_endorsed_is_trained(coordinator, tmp_path, generator):
+    task, token = start(coordinator, "endorsed", tmp_path, rounds=1)
+    signer, folder = str(tmp_path / "signer.pem"), str(tmp_path / "endorsement")
+    key = coordinator.call("endorsement", "key", "--out", signer)["public_key"]
+    aborted, reasons = threading.Event(), []
+    with connect(coordinator, tmp_path, token, endorsement_keys=[key]) as client:
+        client.examples.add(*line(generator))
+        client.on("aborted", lambda event: (reasons.append((event.reason, event.detail)), aborted.set()))
+        client.start(rounds=1)
+        assert aborted.wait(30) and reasons[0][0] == "plan_unsupported"
+        assert reasons[0][1].startswith("the task has no endorsement")
+        entries = client.transparency_log()
+        assert any(entry.action == "gave_up" and reasons[0][1] in entry.detail for entry in entries)
+        assert not any(entry.action == "fetched" for entry in entries)
+        coordinator.call("endorsement", "prepare", task, "--out", folder)
+        coordinator.call("endorsement", "sign", folder, "--key", signer)
+        coordinator.call("endorsement", "publish", folder)
+        coordinator.committed(task, 1)
+
+
+def test_a_key_that_is_none_is_refused(coordinator, tmp_path):
+    with pytest.raises(folkmoot.BadOptionError, match="is not a public key"):
+        connect(coordinator, tmp_path, "token", endorsement_keys=["c2hvcnQ="])
+
+
 def test_limits_are_checked(coordinator, tmp_path):
     with pytest.raises(folkmoot.BadOptionError, match="bytes_per_second"):
         connect(coordinator, tmp_path, "token", limits=folkmoot.Limits(bytes_per_second=1))

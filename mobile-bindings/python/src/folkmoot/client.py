@@ -8,7 +8,7 @@ import logging
 import os
 import threading
 import weakref
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
 from . import _buffers, _log, errors, events
@@ -47,6 +47,7 @@ class Client:
         device: str = "auto",
         attributes: Mapping[str, str] | None = None,
         private_attributes: Mapping[str, str] | None = None,
+        endorsement_keys: Sequence[str] = (),
         ask_before: Callable[[AssignmentOffer], bool] | None = None,
         wait_seconds: int | None = None,
         blob_cache_bytes_max: int | None = None,
@@ -71,7 +72,8 @@ class Client:
 
         Eligibility and consent: the coordinator sees `attributes`. `private_attributes` never leave this machine; the
         client evaluates the device rules of plans with them. `ask_before` is called for each assignment, which is
-        declined unless it returns True.
+        declined unless it returns True. `endorsement_keys` are Ed25519 public keys (base64, at most 8): the client takes
+        part only in tasks that one of them has endorsed for this coordinator.
 
         Raises BadOptionError or StorageError.
         """
@@ -84,6 +86,7 @@ class Client:
             certificate=_pem(certificate),
             attributes=dict(attributes or {}),
             private_attributes=dict(private_attributes or {}),
+            endorsement_keys=list(endorsement_keys),
             device=_device(device),
             wait_seconds=wait_seconds,
             blob_cache_bytes_max=blob_cache_bytes_max,

@@ -18,6 +18,9 @@ public struct ClientOptions: @unchecked Sendable {
     /// Attributes that never leave the device. The client evaluates the device rules of plans with them. They are never
     /// sent or stored.
     public var privateAttributes: [String: String] = [:]
+    /// Ed25519 public keys (base64, at most 8). The client takes part only in tasks that one of them has endorsed for
+    /// this coordinator. By default, it takes part in every task.
+    public var endorsementKeys: [String] = []
     /// The device to train on.
     public var device = DeviceChoice.auto
     /// The conditions under which the device trains. A `DeviceWatcher` reports them.
@@ -55,6 +58,7 @@ public struct ClientOptions: @unchecked Sendable {
         options.certificate = certificate
         options.attributes = attributes
         options.privateAttributes = privateAttributes
+        options.endorsementKeys = endorsementKeys
         options.device = device
         options.policy = policy
         options.limits = limits

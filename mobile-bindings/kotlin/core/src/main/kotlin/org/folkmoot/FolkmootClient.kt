@@ -151,6 +151,7 @@ private fun native(options: ClientOptions): ConnectOptions {
         certificate = options.certificate,
         attributes = options.attributes,
         privateAttributes = options.privateAttributes,
+        endorsementKeys = options.endorsementKeys,
         device = options.device.native(),
         waitSeconds = options.waitSeconds?.let { if (it < 0) refuse("waitSeconds", it) else it.toUInt() },
         blobCacheBytesMax = options.blobCacheBytesMax?.let {

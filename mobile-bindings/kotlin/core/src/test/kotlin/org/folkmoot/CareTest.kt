@@ -39,6 +39,7 @@ class CareTest {
         policy: DevicePolicy = DevicePolicy(),
         secrets: SecretStorage? = null,
         limits: Limits = Limits(),
+        endorsementKeys: List<String> = emptyList(),
     ): FolkmootClient {
         val options = ClientOptions(
             coordinator.url,
@@ -50,6 +51,7 @@ class CareTest {
             policy = policy,
             secrets = secrets,
             limits = limits,
+            endorsementKeys = endorsementKeys,
         )
         return FolkmootClient.connect(options).also { Digits.read().addTo(it) }
     }
@@ -133,6 +135,30 @@ class CareTest {
             client.stop()
             running.join()
         }
+    }
+
+    @Test
+    fun `only what the operator has endorsed is trained`(): Unit = runBlocking {
+        val task = coordinator.task("endorsed", rounds = 1)
+        val (signer, signed) = File(folder, "signer.pem").path to File(folder, "endorsement").path
+        val created = coordinator.call("endorsement", "key", "--out", signer)
+        connect("endorsed", endorsementKeys = listOf(text(created, "public_key"))).use { client ->
+            val aborted = async(start = CoroutineStart.UNDISPATCHED) {
+                client.events.filterIsInstance<Event.Aborted>().first()
+            }
+            val running = launch { client.run(rounds = 1) }
+            val (reason, detail) = aborted.await().let { it.reason to it.detail }
+            assertEquals("plan_unsupported", reason)
+            assertTrue(detail.startsWith("the task has no endorsement"), detail)
+            val log = client.transparencyLog()
+            assertTrue(log.any { it.action == "gave_up" && detail in it.detail!! }, "$log")
+            assertTrue(log.none { it.action == "fetched" }, "$log")
+            coordinator.call("endorsement", "prepare", task, "--out", signed)
+            coordinator.call("endorsement", "sign", signed, "--key", signer)
+            coordinator.call("endorsement", "publish", signed)
+            running.join()
+        }
+        assertEquals(1, coordinator.committed(task, 1).count { it.phase == "committed" })
     }
 
     @Test

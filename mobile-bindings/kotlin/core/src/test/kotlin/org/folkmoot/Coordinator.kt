@@ -101,5 +101,5 @@ class Coordinator(private val folder: File) : AutoCloseable {
  */
 fun steadily(description: String) = description.replace("learning_rate = 0.1", "learning_rate = 0.05")
 
-private fun text(json: String, name: String): String =
+internal fun text(json: String, name: String): String =
     Regex("\"$name\":\\s*\"([^\"]+)\"").find(json)?.groupValues?.get(1) ?: error("there is no `$name`: $json")
