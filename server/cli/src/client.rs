@@ -63,6 +63,9 @@ pub struct Args {
     /// adds itself. The client cannot verify central noise.
     #[arg(long, value_name = "none|central|local")]
     protection_min: Option<ProtectionLevel>,
+    /// Decline tasks that no endorsement with this Ed25519 public key covers. Can be repeated: each key may endorse.
+    #[arg(long = "endorsement-key", value_name = "KEY")]
+    endorsement_keys: Vec<String>,
     /// The maximum number of bytes to send and receive per day (UTC). The client declines an assignment that would
     /// exceed the limit, and checks in again the next day.
     #[arg(long, value_name = "BYTES")]
@@ -111,6 +114,7 @@ fn build(args: Args) -> Result<Client, CliError> {
         .examples(examples)
         .device(args.device)
         .budget(budget)
+        .endorsement_keys(args.endorsement_keys)
         .traffic_limits(TrafficLimits {
             bytes_per_day: args.bytes_per_day,
             bytes_per_second: args.bytes_per_second,

@@ -23,6 +23,11 @@ pub struct ConnectionArgs {
 }
 
 impl ConnectionArgs {
+    /// Returns the coordinator's address.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
     /// Creates a client of the administrative API. Does not send a request yet.
     ///
     /// # Errors

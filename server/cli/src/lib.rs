@@ -13,6 +13,7 @@ mod config;
 mod connection;
 mod data;
 pub mod demo;
+mod endorsement;
 mod engine;
 mod error;
 mod errors;
@@ -82,6 +83,9 @@ enum Command {
     /// Create, list and close organisations that share a coordinator.
     #[command(subcommand)]
     Organisation(organisation::Command),
+    /// Sign what tasks give to clients, with a key that the coordinator does not have.
+    #[command(subcommand)]
+    Endorsement(endorsement::Command),
     /// List, verify and export the audit log.
     #[command(subcommand)]
     Audit(audit::Command),
@@ -133,6 +137,7 @@ impl Cli {
             Command::Token(command) => Box::pin(command.run()),
             Command::Key(command) => Box::pin(command.run()),
             Command::Organisation(command) => Box::pin(command.run()),
+            Command::Endorsement(command) => Box::pin(command.run()),
             Command::Audit(command) => Box::pin(command.run()),
             Command::Privacy(command) => Box::pin(command.run()),
             Command::Eval(args) => Box::pin(eval::run(args)),

@@ -1,4 +1,5 @@
-//! `folkmoot population …`, `folkmoot token …`, `folkmoot key …`, `folkmoot organisation …` and `folkmoot audit …`
+//! `folkmoot population …`, `folkmoot token …`, `folkmoot key …`, `folkmoot organisation …`, `folkmoot endorsement …`
+//! and `folkmoot audit …`
 
 use super::Recorded;
 
@@ -60,6 +61,26 @@ pub const COMMANDS: &[Recorded] = &[
         &["ward --api-key $SYSTEM_KEY", "ward --api-key $SYSTEM_KEY --json", "nobody --api-key $SYSTEM_KEY"],
     ),
     ("organisation list", &["--api-key $SYSTEM_KEY", "--api-key $SYSTEM_KEY --json", ""]),
+    ("endorsement key", &["--out signer.pem", "--out second.pem --json", "--out signer.pem"]),
+    (
+        "endorsement prepare",
+        &[
+            "$DIGITS --out prepared",
+            "$PRIVATE --out private --for https://coordinator.example --days 30 --json",
+            "$DIGITS --out prepared --for http://coordinator.example",
+        ],
+    ),
+    (
+        "endorsement sign",
+        &[
+            "prepared --key signer.pem",
+            "private --key second.pem --json",
+            "prepared --key prepared/statement.json",
+            "nowhere --key signer.pem",
+        ],
+    ),
+    ("endorsement publish", &["prepared", "private --json", "prepared"]),
+    ("endorsement show", &["$DIGITS", "$DIGITS --json", "$DRAFT", "$UNKNOWN"]),
     ("audit list", &["--limit 5", "--limit 2 --after 1 --json", "--limit 101"]),
     ("audit export", &["--output audit.jsonl", "--output audit.jsonl --json", "--output no/where"]),
     ("audit verify", &["", "--file audit.jsonl --json", "--file task.toml", "--head 3"]),

@@ -51,6 +51,7 @@ fn file(command: &str) -> String {
 async fn every_command_prints_what_is_recorded() {
     let stage = content::Stage::start().await;
     let (redactions, of_audit) = (normalise::redactions(), normalise::audit_redactions());
+    let of_endorsement = normalise::endorsement_redactions();
     let assert = Assert::new().action_env(DEFAULT_ACTION_ENV);
     let mut differences = Vec::new();
     for (command, runs) in recorded() {
@@ -60,7 +61,11 @@ async fn every_command_prints_what_is_recorded() {
             differences.push(format!("no run of `folkmoot {command}` fails; record a run that fails"));
         }
         let expected = Data::read_from(&Path::new(FOLDER).join(&name), Some(DataFormat::Text)).raw();
-        let redactions = if command.starts_with("audit") { &of_audit } else { &redactions };
+        let redactions = match command.split(' ').next() {
+            Some("audit") => &of_audit,
+            Some("endorsement") => &of_endorsement,
+            _ => &redactions,
+        };
         let actual = redactions.redact(&transcript).into_data();
         if let Err(difference) = assert.try_eq(Some(&name), actual, expected) {
             differences.push(difference.to_string());

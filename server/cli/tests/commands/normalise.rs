@@ -39,6 +39,21 @@ pub fn audit_redactions() -> Redactions {
     redactions
 }
 
+/// Returns the replacements for output about endorsements, which contains random keys and the time of the run.
+pub fn endorsement_redactions() -> Redactions {
+    let patterns = [
+        ("[TIME]", r#"(?:not_before|expires_at)\\?": ?(?<redacted>[0-9]+)"#),
+        ("[MOMENT]", r"20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z"),
+        ("[SIGNATURE]", r"\b[A-Za-z0-9+/]{86}=="),
+        ("[PUBLIC_KEY]", r"[A-Za-z0-9+/]{43}="),
+    ];
+    let mut redactions = redactions();
+    for (placeholder, pattern) in patterns {
+        redactions.insert(placeholder, Regex::new(pattern).expect(RIGHT)).expect(RIGHT);
+    }
+    redactions
+}
+
 /// Formats JSON over several lines, with sorted keys and numbers rounded to six digits, because the last digits of a
 /// logarithm depend on the system library.
 pub fn json(text: &str) -> Option<String> {
