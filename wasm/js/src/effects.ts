@@ -2,6 +2,7 @@
 
 import type { Artifact, Blobs } from './blobs.js';
 import type { DayBytes } from './day_bytes.js';
+import type { Endorsements } from './endorsements.js';
 import type { Log } from './log.js';
 import type { Transport } from './transport.js';
 import type { AssignmentOffer } from './types.js';
@@ -16,6 +17,10 @@ export interface Assignment {
   model: Artifact;
   weights: Artifact;
   weights_parts?: Artifact[];
+  cohort_min?: number;
+  protection_level?: string;
+  /** The operator's signed statement about the task, as JSON. */
+  endorsement?: string;
 }
 
 /** The newest model, which the page uses for predictions. */
@@ -32,6 +37,7 @@ export interface RunnerHost extends WorkHost {
   transport: Transport;
   log: Log;
   day: DayBytes;
+  endorsements: Endorsements;
   waitSeconds: number;
   giveUpAfterSeconds: number;
   attributes: Record<string, string>;

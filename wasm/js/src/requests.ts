@@ -70,6 +70,7 @@ export class Requests {
     }
     if (kind === 'plan') {
       await this.unlessDeclined(assignment, () => this.keepBudget(assignment));
+      await this.host.endorsements.check(assignment);
     }
     const { task_id: taskId, round_number: roundNumber } = assignment;
     const entry = { action: 'fetched', taskId, roundNumber, detail: kind } as const;
@@ -181,6 +182,8 @@ export class Requests {
     this.asked = new AbortController();
     const asked = this.asked.signal;
     await this.host.needConsent();
+    // The endorsement was valid when the plan arrived, but the page may have been reopened with other keys since.
+    await this.host.endorsements.check(assignment);
     // All blobs are now present.
     const { plan, model, weights, weights_parts } = assignment;
     const newest: Newest = { plan, model, weights, ...(weights_parts && { weights_parts }) };

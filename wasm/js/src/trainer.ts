@@ -5,6 +5,7 @@ import { type Budget, budgetOf } from './budget.js';
 import { DayBytes, Traffic } from './day_bytes.js';
 import { Devices } from './devices.js';
 import { type Newest, type RunnerHost, weightsOf } from './effects.js';
+import { Endorsements } from './endorsements.js';
 import { type Engine, engineFor, loadEngine } from './engine.js';
 import { Examples } from './examples.js';
 import type { TrainedModel } from './gpu/folkmoot.js';
@@ -32,6 +33,7 @@ interface Parts {
   log: Log;
   day: DayBytes;
   budget: Budget;
+  endorsements: Endorsements;
 }
 
 /** Messages between the tabs of one client. */
@@ -77,7 +79,8 @@ export class Trainer {
     const devices = new Devices(storage, options.device ?? 'auto', emit);
     const log = new Log(storage);
     const day = new DayBytes(storage, options.limits?.bytesPerDay);
-    const parts = { engine, storage, key, transport, blobs, examples, devices, log, day, budget };
+    const endorsements = await Endorsements.open(storage, transport.coordinator, options.endorsementKeys);
+    const parts = { engine, storage, key, transport, blobs, examples, devices, log, day, budget, endorsements };
     return new Trainer(options, parts, emit, ask);
   }
 

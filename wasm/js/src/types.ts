@@ -23,6 +23,11 @@ export interface ConnectOptions {
    * accepted.
    */
   askBefore?: (assignment: AssignmentOffer) => boolean | Promise<boolean>;
+  /**
+   * Ed25519 public keys (base64, at most 8). The client takes part only in tasks that one of them has endorsed for this
+   * coordinator. By default, it takes part in every task.
+   */
+  endorsementKeys?: string[];
   /** The device to train on. Default: `auto`, the faster of CPU and WebGPU for the current plan. */
   device?: 'auto' | 'cpu' | 'webgpu';
   /** The conditions under which training pauses; see {@link Policy}. */

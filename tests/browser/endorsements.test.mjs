@@ -1,0 +1,117 @@
+/** Tests that a client with pinned keys takes part only in tasks that its operator has endorsed. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { reload, worldOfTests } from './support/world.mjs';
+
+const OPTIONS = { timeout: 90_000 };
+
+const world = worldOfTests();
+
+/** Signs what a task gives to clients with the key in a file, and publishes it. */
+async function endorse(task, key) {
+  const { coordinator, network } = world;
+  const folder = `${coordinator.folder}/${task}`;
+  await coordinator.command('endorsement', 'prepare', task, '--out', folder, '--for', network.url);
+  await coordinator.command('endorsement', 'sign', folder, '--key', key);
+  const { endorsement } = await coordinator.command('endorsement', 'publish', folder);
+  return endorsement;
+}
+
+/** Creates a key. Returns its file and its public key. */
+async function createKey(name) {
+  const file = `${world.coordinator.folder}/${name}.pem`;
+  const { public_key: publicKey } = await world.coordinator.command('endorsement', 'key', '--out', file);
+  return { file, publicKey };
+}
+
+/** From now on, changes the assignments that a page receives. */
+async function changeAssignments(page, change) {
+  await page.route('**/v1/check-in*', async (route) => {
+    const response = await route.fetch();
+    const answer = await response.json();
+    if (answer.assignment !== undefined) {
+      change(answer.assignment);
+    }
+    await route.fulfill({ response, json: answer });
+  });
+}
+
+/** Starts the client and returns the detail of the first assignment that it gives up from now on. */
+async function refusal(page) {
+  await page.evaluate(() => client.start());
+  const { reason, detail } = await page.evaluate(() => heard('aborted'));
+  assert.equal(reason, 'plan_unsupported');
+  const log = await page.evaluate(() => client.log());
+  assert.deepEqual(log.filter(({ action }) => action === 'fetched').length, 0, 'nothing is fetched');
+  assert.ok(
+    log.some((entry) => entry.action === 'gave_up' && entry.detail.includes(detail)),
+    'the user can read why',
+  );
+  return detail;
+}
+
+test('only what the operator has endorsed is trained', OPTIONS, async () => {
+  const [own, other] = [await createKey('own'), await createKey('other')];
+  const page = await world.page({ endorsementKeys: [own.publicKey] });
+  const { id } = await world.coordinator.task({ rounds: 2 });
+  assert.match(await refusal(page), /^the task has no endorsement/);
+  await page.evaluate(() => client.stop());
+
+  await endorse(id, other.file);
+  await reload(page);
+  assert.match(await refusal(page), /a key that this app does not accept/);
+  await page.evaluate(() => client.stop());
+
+  await endorse(id, own.file);
+  await reload(page);
+  await page.evaluate(() => client.start());
+  await page.evaluate(() => heard('round'));
+});
+
+test('another plan, an altered statement and an older one are refused', OPTIONS, async () => {
+  const { file, publicKey } = await createKey('signer');
+  /** Opens a page in a population of its own, whose task has been endorsed twice. */
+  const begin = async () => {
+    world.coordinator.newPopulation();
+    const page = await world.page({ endorsementKeys: [publicKey] });
+    const { id } = await world.coordinator.task({ rounds: 9 });
+    const first = await endorse(id, file);
+    await endorse(id, file);
+    return { page, first };
+  };
+  const changes = [
+    [(assignment) => (assignment.plan.digest = assignment.model.digest), /^the plan is not a signed one$/],
+    [(assignment) => (assignment.cohort_min = 0), /^a version may combine 0 updates, but 1 are signed$/],
+    [(assignment) => (assignment.endorsement = assignment.endorsement.replace('format', 'Format')), /the signature does not match/],
+  ];
+  for (const [change, words] of changes) {
+    const { page } = await begin();
+    await changeAssignments(page, change);
+    assert.match(await refusal(page), words);
+    await page.close();
+  }
+  const { page, first } = await begin();
+  await page.evaluate(() => client.start());
+  await page.evaluate(() => heard('round'));
+  await page.evaluate(() => client.stop());
+  await reload(page);
+  await changeAssignments(page, (assignment) => (assignment.endorsement = JSON.stringify(first)));
+  await page.evaluate(() => client.start());
+  const { detail } = await page.evaluate(() => heard('aborted'));
+  assert.match(detail, /has the number 1, but this client has seen number 2$/);
+});
+
+test('a key that is none is refused', OPTIONS, async () => {
+  const page = await world.page();
+  const refused = await page.evaluate(async (options) => {
+    client.close();
+    return Folkmoot.connect({ examples: { shape: [64] }, ...options, endorsementKeys: ['c2hvcnQ='] }).then(
+      () => 'opened',
+      (error) => [error.code, error.message],
+    );
+  }, page.options);
+  assert.equal(refused[0], 'bad_option');
+  assert.match(refused[1], /`c2hvcnQ=` is not a public key/);
+});

@@ -1,0 +1,167 @@
+/**
+ * Checks assignments against the page's endorsement keys, as `folkmoot-work` does for the other platforms. The module
+ * has no room for the verification, and every browser that has Ed25519 keys can do it.
+ */
+
+import { AnswerError, type Assignment } from './effects.js';
+import type { Storage } from './storage.js';
+import { FolkmootError } from './types.js';
+
+const KEYS_MAX = 8;
+/** The maximum number of tasks to remember. The one that was noted first is forgotten first. */
+const TASKS_MAX = 256;
+const STATEMENT_BYTES_MAX = 8192;
+const LEVELS = ['none', 'central', 'local'];
+const STATEMENT_FIELDS = 'coordinators expires_at format model not_before plans sequence task_id';
+const PLAN_FIELDS = 'cohort_min digest protection_level';
+
+interface Endorsement {
+  statement: string;
+  public_key: string;
+  signature: string;
+}
+
+interface Statement {
+  format: number;
+  task_id: string;
+  sequence: number;
+  coordinators: string[];
+  not_before: number;
+  expires_at: number;
+  model: string;
+  plans: { digest: string; cohort_min: number; protection_level: string }[];
+}
+
+export class Endorsements {
+  private constructor(
+    private readonly storage: Storage,
+    private readonly coordinator: string,
+    private readonly keys: Map<string, CryptoKey>,
+  ) {}
+
+  static async open(storage: Storage, coordinator: string, keys: string[] = []): Promise<Endorsements> {
+    if (keys.length > KEYS_MAX) {
+      throw new FolkmootError('bad_option', `endorsementKeys has more than ${KEYS_MAX} keys; remove some`);
+    }
+    const read = await Promise.all(keys.map(async (key) => [key, await publicKey(key)] as const));
+    return new Endorsements(storage, new URL(coordinator).origin, new Map(read));
+  }
+
+  /** Throws an answer that names the reason if an assignment is not endorsed. */
+  async check(assignment: Assignment): Promise<void> {
+    if (this.keys.size === 0) {
+      return;
+    }
+    const detail = await this.refusal(assignment);
+    if (detail !== null) {
+      throw new AnswerError({ work_failed: { reason: 'plan_unsupported', detail } });
+    }
+  }
+
+  /** Returns why an assignment is refused, or null. */
+  private async refusal(assignment: Assignment): Promise<string | null> {
+    if (assignment.endorsement === undefined) {
+      return 'the task has no endorsement, and this app requires one; publish one with `folkmoot endorsement`';
+    }
+    const endorsement = parsed<Endorsement>(assignment.endorsement);
+    const key = this.keys.get(endorsement?.public_key ?? '');
+    if (endorsement === null || key === undefined) {
+      return 'the endorsement is signed by a key that this app does not accept';
+    }
+    const { statement: text, signature } = endorsement;
+    if (text.length > STATEMENT_BYTES_MAX || !(await isSigned(key, signature, `folkmoot-endorsement\n${text}`))) {
+      return 'the endorsement is not valid: the signature does not match the key and the signed text';
+    }
+    const statement = parsed<Statement>(text);
+    // An unknown field may be a condition that this build does not know.
+    const isKnown =
+      statement?.format === 1 &&
+      fieldsOf(statement) === STATEMENT_FIELDS &&
+      statement.plans.every((plan) => fieldsOf(plan) === PLAN_FIELDS);
+    if (!isKnown) {
+      return 'the endorsement is not valid: its statement has a format that this build does not know';
+    }
+    return otherWork(statement, assignment) ?? this.otherTime(statement) ?? (await this.older(statement));
+  }
+
+  private otherTime(statement: Statement): string | null {
+    if (!statement.coordinators.includes(this.coordinator)) {
+      return `the endorsement is not signed for the coordinator ${this.coordinator}`;
+    }
+    if (Date.now() < statement.not_before) {
+      return "the endorsement is not valid yet, or the device's clock is slow";
+    }
+    return Date.now() < statement.expires_at
+      ? null
+      : "the endorsement has expired, or the device's clock is fast; publish a new one with `folkmoot endorsement`";
+  }
+
+  /** Refuses an endorsement that is older than one of the same task that this client has seen, and notes a newer one. */
+  private async older({ task_id, sequence }: Statement): Promise<string | null> {
+    const seen = (await this.storage.get<[task: string, sequence: number][]>('state', 'endorsements')) ?? [];
+    const newest = seen.find(([task]) => task === task_id)?.[1] ?? 0;
+    if (sequence < newest) {
+      return `the endorsement has the number ${sequence}, but this client has seen number ${newest}`;
+    }
+    if (sequence > newest) {
+      const others = seen.filter(([task]) => task !== task_id);
+      await this.storage.put('state', [...others, [task_id, sequence]].slice(-TASKS_MAX), 'endorsements');
+    }
+    return null;
+  }
+}
+
+function fieldsOf(value: object): string {
+  return Object.keys(value).sort().join(' ');
+}
+
+/** Returns how an assignment differs from the statement, or null. */
+function otherWork(statement: Statement, assignment: Assignment): string | null {
+  if (statement.task_id !== assignment.task_id) {
+    return 'the endorsement is signed for another task';
+  }
+  if (statement.model !== assignment.model.digest) {
+    return 'the model is not the signed one';
+  }
+  const plan = statement.plans.find(({ digest }) => digest === assignment.plan.digest);
+  if (plan === undefined) {
+    return 'the plan is not a signed one';
+  }
+  const { cohort_min: cohort = 0, protection_level: level = 'none' } = assignment;
+  if (cohort < plan.cohort_min) {
+    return `a version may combine ${cohort} updates, but ${plan.cohort_min} are signed`;
+  }
+  const wanted = LEVELS.indexOf(plan.protection_level);
+  return wanted >= 0 && LEVELS.indexOf(level) >= wanted ? null : `the protection is ${level}, but ${plan.protection_level} is signed`;
+}
+
+async function publicKey(text: string): Promise<CryptoKey> {
+  try {
+    return await crypto.subtle.importKey('raw', bytes(text), 'Ed25519', false, ['verify']);
+  } catch {
+    const message = `endorsementKeys: \`${text}\` is not a public key; use what \`folkmoot endorsement key\` prints`;
+    throw new FolkmootError('bad_option', message);
+  }
+}
+
+async function isSigned(key: CryptoKey, signature: string, text: string): Promise<boolean> {
+  try {
+    return await crypto.subtle.verify('Ed25519', key, bytes(signature), new TextEncoder().encode(text));
+  } catch {
+    return false;
+  }
+}
+
+function bytes(base64: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+}
+
+/** Returns the object that a text is as JSON, or null. */
+function parsed<T extends object>(text: string): T | null {
+  try {
+    const value = JSON.parse(text) as unknown;
+    return typeof value === 'object' && value !== null ? (value as T) : null;
+  } catch {
+    return null;
+  }
+}
