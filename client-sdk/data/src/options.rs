@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use folkmoot_engine::data::LabelKind;
 
-use crate::{DataError, Fault, Format, Limits, schema::Schema};
+use crate::{DataError, Fault, Format, Limits, guess, schema::TableSchema};
 
 /// Options for reading a file or a folder. Reading fails if the format does not support an option that is set.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -19,7 +19,7 @@ pub struct ReadOptions {
     /// CSV and Parquet: the column with the group of each example. It is not a feature.
     pub group_column: Option<String>,
     /// CSV: how columns become features and the label. By default, all columns are numbers.
-    pub schema: Option<Schema>,
+    pub schema: Option<TableSchema>,
     /// The kind of labels: class numbers, or target values for regression. For NPY and NPZ the element type decides;
     /// [`LabelKind::Target`] turns integers into targets too.
     pub label_kind: LabelKind,
@@ -32,6 +32,26 @@ pub struct ReadOptions {
 }
 
 impl ReadOptions {
+    /// Sets the schema of a task or of a model for a table, unless the options have one already. Other formats than CSV
+    /// already contain numbers, and are read without it.
+    ///
+    /// # Errors
+    /// [`DataError`] if the format is not set and cannot be guessed from the path.
+    pub fn or_schema(mut self, schema: Option<&TableSchema>, path: &Path) -> Result<Self, DataError> {
+        if self.schema.is_none() && self.format_of(path)? == Format::Csv {
+            self.schema = schema.cloned();
+        }
+        Ok(self)
+    }
+
+    /// Returns the format of a path: the one that is set, or else the one that the path's name tells.
+    ///
+    /// # Errors
+    /// [`DataError`] if the format is not set and cannot be guessed.
+    pub fn format_of(&self, path: &Path) -> Result<Format, DataError> {
+        self.format.map_or_else(|| guess::format(path, &self.limits), Ok)
+    }
+
     /// Refuses options that the format does not support.
     pub(crate) fn check(&self, format: Format, path: &Path) -> Result<(), DataError> {
         let refused = |reason: String, remedy: &str| {

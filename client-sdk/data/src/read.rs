@@ -5,8 +5,8 @@ use std::path::Path;
 use folkmoot_engine::{Examples, Labels, data::LabelKind};
 
 use crate::{
-    DataError, Dataset, Format, ReadOptions, cifar, content, csv, guess, idx, images, leaf, npy, npz,
-    parquet, schema,
+    DataError, Dataset, Format, ReadOptions, cifar, content, csv, idx, images, leaf, npy, npz, parquet,
+    schema,
 };
 
 /// Reads examples from a file or a folder, with their groups if the file has them.
@@ -17,10 +17,7 @@ use crate::{
 /// # Errors
 /// Returns a [`DataError`] that names the file, the position in it, and a remedy.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Dataset, DataError> {
-    let format = match options.format {
-        Some(format) => format,
-        None => guess::format(path, &options.limits)?,
-    };
+    let format = options.format_of(path)?;
     options.check(format, path)?;
     let dataset = match format {
         Format::Csv => match &options.schema {

@@ -26,6 +26,7 @@ mod parameter;
 #[cfg(feature = "complete")]
 mod precision;
 mod prepare;
+mod table_schema;
 mod weights;
 
 pub use folkmoot_onnx_file::{FileError, ImportLimits};
@@ -41,6 +42,7 @@ pub use mode::Mode;
 pub use model_file::ModelFile;
 pub use operators::SUPPORTED_OPERATORS;
 pub use parameter::{ParameterKind, ParameterSpec};
+pub use table_schema::{TABLE_SCHEMA_KEY, read_table_schema, write_table_schema};
 pub use weights::Remark;
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ mod problem;
 mod role;
 pub mod saturating;
 pub mod signing;
+mod table;
 mod tensor;
 mod text;
 mod timestamp;
@@ -46,6 +47,7 @@ pub use plan::{
 pub use problem::{Problem, ProblemCode};
 pub use role::Role;
 pub use signing::SigningError;
+pub use table::{MissingValue, TableColumn, TableLabel, TableSchema};
 pub use tensor::{SchemaError, TensorSchema, TensorSpec};
 pub use text::{DisplayName, TextFault, check_characters, is_control};
 pub use timestamp::Timestamp;

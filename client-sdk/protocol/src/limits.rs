@@ -12,6 +12,10 @@ pub const TENSOR_NAME_BYTES_MAX: usize = 256;
 pub const LEARNING_RATE_FACTORS_MAX: usize = 4096;
 /// The maximum number of patterns of frozen tensors in a plan, and of trained tensors.
 pub const FROZEN_PATTERNS_MAX: usize = 64;
+/// The maximum number of bytes of a table schema in a plan, as JSON. A task with it must fit into a control message.
+pub const TABLE_SCHEMA_BYTES_MAX: usize = 48 * 1024;
+/// The maximum number of features that the columns of a table schema become.
+pub const TABLE_FEATURES_MAX: usize = 1 << 20;
 /// The maximum number of bytes in a control message (JSON).
 pub const CONTROL_BYTES_MAX: usize = 64 * 1024;
 /// The maximum number of bytes in an enrolment. It is lower than for other messages, because anybody may send one.

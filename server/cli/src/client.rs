@@ -107,7 +107,7 @@ pub async fn run(args: Args) -> Result<(), CliError> {
 
 fn build(args: Args) -> Result<Client, CliError> {
     let budget = budget(&args);
-    let examples = args.examples.read()?;
+    let examples = args.examples.read(None)?;
     let out = args.output;
     let mut builder = Client::builder(args.coordinator)
         .state_directory(args.state)

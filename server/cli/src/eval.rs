@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::{
     CliError,
     class_tables::{class_tables, number},
+    data::schema_of_model,
     examples_file::ExamplesArgs,
     output::{OutputArgs, or_dash, table},
 };
@@ -37,7 +38,8 @@ struct Evaluation {
     classes: Option<ClassReport>,
 }
 
-/// Evaluates a model on local data: the loss, and every metric that the labels allow.
+/// Evaluates a model on local data: the loss, and every metric that the labels allow. A table is encoded by the schema in
+/// the model's metadata, unless `--schema` gives another.
 ///
 /// # Errors
 /// If a file cannot be read, or the examples do not fit the model.
@@ -52,7 +54,8 @@ pub async fn run(args: Args) -> Result<(), CliError> {
 fn evaluate(path: &Path, examples: &ExamplesArgs) -> Result<Evaluation, CliError> {
     let onnx = read_model_file(path)?.onnx;
     let failed = |error| CliError::new(format!("{}: {error}", path.display()));
-    let examples = examples.read()?;
+    let schema = schema_of_model(path, &onnx)?;
+    let examples = examples.read(schema.as_ref())?;
     let features = examples.feature_shape().iter().product();
     let model = InferenceModel::from_onnx_for(&onnx, features).map_err(failed)?;
     let loss = model.default_loss(examples.labels());

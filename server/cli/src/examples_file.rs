@@ -1,8 +1,8 @@
 //! The flags for local examples, which are read from files and folders in any format of folkmoot-data.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use folkmoot_data::{Format, LabelKind, ReadOptions, read};
+use folkmoot_data::{Format, LabelKind, ReadOptions, read, schema::TableSchema};
 use folkmoot_engine::Examples;
 
 use super::{CliError, data::read_schema};
@@ -26,8 +26,8 @@ pub struct ExamplesArgs {
     /// The column of a .csv or .parquet file with the owner of each example. It is not used as a feature.
     #[arg(long, value_name = "NAME")]
     group_column: Option<String>,
-    /// The schema of a .csv file, from `folkmoot data schema`. It says how the columns become numbers, and which is
-    /// the label.
+    /// The schema of a .csv file, from `folkmoot data schema`, or a model that carries one. It says how the columns
+    /// become numbers, and which is the label. The default is the schema of the model or of the task, if it has one.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["label_column", "targets"])]
     schema: Option<PathBuf>,
     /// Read the labels as target values instead of class numbers.
@@ -81,12 +81,27 @@ impl From<FormatChoice> for Format {
 }
 
 impl ExamplesArgs {
-    /// Reads the examples.
+    /// Returns the file or the folder.
+    pub fn path(&self) -> &Path {
+        &self.data
+    }
+
+    /// Reads the examples. If they are a table without `--schema`, encodes it by the schema of a model or of a task.
     ///
     /// # Errors
     /// If the examples cannot be read. The error names the file, the position and the remedy.
-    pub fn read(&self) -> Result<Examples, CliError> {
-        let options = ReadOptions {
+    pub fn read(&self, schema: Option<&TableSchema>) -> Result<Examples, CliError> {
+        let options = self.options()?.or_schema(schema, &self.data);
+        let dataset = options.and_then(|options| read(&self.data, &options));
+        Ok(dataset.map_err(|error| CliError::new(error.to_string()))?.examples)
+    }
+
+    /// Returns the options for reading the examples.
+    ///
+    /// # Errors
+    /// If the file of `--schema` cannot be read.
+    pub fn options(&self) -> Result<ReadOptions, CliError> {
+        Ok(ReadOptions {
             format: self.format.map(Format::from),
             labels: self.labels.clone(),
             label_column: self.label_column.clone(),
@@ -96,9 +111,7 @@ impl ExamplesArgs {
             transposed: self.transposed,
             flat: self.flat,
             ..ReadOptions::default()
-        };
-        let dataset = read(&self.data, &options).map_err(|error| CliError::new(error.to_string()))?;
-        Ok(dataset.examples)
+        })
     }
 }
 
@@ -128,7 +141,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join(name);
         fs::write(&data, content).unwrap();
-        ExamplesArgs { label_column: label_column.map(str::to_owned), ..args(data) }.read()
+        ExamplesArgs { label_column: label_column.map(str::to_owned), ..args(data) }.read(None)
     }
 
     #[test]
@@ -153,7 +166,7 @@ mod tests {
         fs::write(&data, "who,a,label\nann,1,0\nbo,2,1\n").unwrap();
         let group_column = Some("who".to_owned());
         let args = ExamplesArgs { format: Some(FormatChoice::Csv), group_column, ..args(data) };
-        assert_eq!(args.read().unwrap().features(), [1.0, 2.0]);
+        assert_eq!(args.read(None).unwrap().features(), [1.0, 2.0]);
     }
 
     #[test]

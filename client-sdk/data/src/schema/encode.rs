@@ -5,18 +5,18 @@ use std::{collections::HashMap, path::Path};
 use csv::StringRecord;
 use folkmoot_engine::Labels;
 
-use super::{Column, Label, Missing, Schema, field, sheet::Sheet};
+use super::{MissingValue, TableColumn, TableLabel, TableSchema, field, sheet::Sheet};
 use crate::{DataError, Dataset, Fault, Limits, content::Content, dataset::GroupsBuilder};
 
 /// Reads the examples of a CSV file by `schema`, with their groups if `group_column` names a column.
 pub(crate) fn read(
     path: &Path,
-    schema: &Schema,
+    schema: &TableSchema,
     group_column: Option<&str>,
     limits: &Limits,
 ) -> Result<Dataset, DataError> {
     let invalid = |fault: Fault| DataError::invalid(path, fault);
-    schema.check().map_err(invalid)?;
+    schema.check().map_err(|fault| invalid(fault.into()))?;
     let sheet = Sheet::open(path, limits)?;
     let mut encoders = Vec::with_capacity(schema.columns.len());
     for column in &schema.columns {
@@ -53,7 +53,7 @@ pub(crate) fn read(
 
 /// A column of the schema at its position in the file.
 struct Encoder<'a> {
-    column: &'a Column,
+    column: &'a TableColumn,
     position: usize,
     delimiter: u8,
     /// The feature of each text of a category.
@@ -61,9 +61,9 @@ struct Encoder<'a> {
 }
 
 impl<'a> Encoder<'a> {
-    fn new(column: &'a Column, sheet: &Sheet) -> Result<Self, Fault> {
+    fn new(column: &'a TableColumn, sheet: &Sheet) -> Result<Self, Fault> {
         let values = match column {
-            Column::Category { values, .. } => {
+            TableColumn::Category { values, .. } => {
                 values.iter().enumerate().map(|(index, value)| (value.as_str(), index)).collect()
             }
             _ => HashMap::new(),
@@ -76,16 +76,16 @@ impl<'a> Encoder<'a> {
     fn encode(&self, record: &StringRecord, features: &mut Vec<f32>) -> Result<(), Fault> {
         let text = &record[self.position];
         match self.column {
-            Column::Number { name, mean, deviation, missing } => {
+            TableColumn::Number { name, mean, deviation, missing } => {
                 let parse = |text: &str| field::number(text, self.delimiter);
                 let value = value(text, name, "a number", *missing, *mean, parse)?;
                 push_scaled(value, (*mean, *deviation), *missing, features);
             }
-            Column::Date { name, mean, deviation, missing } => {
+            TableColumn::Date { name, mean, deviation, missing } => {
                 let value = value(text, name, "a date such as 2026-05-01", *missing, *mean, field::days)?;
                 push_scaled(value, (*mean, *deviation), *missing, features);
             }
-            Column::Category { values, .. } => {
+            TableColumn::Category { values, .. } => {
                 let start = features.len();
                 features.resize(start + values.len() + 1, 0.0);
                 features[start + self.values.get(text).copied().unwrap_or(values.len())] = 1.0;
@@ -106,7 +106,7 @@ fn value(
     text: &str,
     name: &str,
     kind: &str,
-    missing: Missing,
+    missing: MissingValue,
     mean: f64,
     parse: impl Fn(&str) -> Option<f64>,
 ) -> Result<Value, Fault> {
@@ -118,9 +118,9 @@ fn value(
         return Err(Fault::new(reason, "correct the field, or leave it empty"));
     }
     let value = match missing {
-        Missing::Mean | Missing::Indicator => mean,
-        Missing::Constant(value) => value,
-        Missing::Refuse => {
+        MissingValue::Mean | MissingValue::Indicator => mean,
+        MissingValue::Constant(value) => value,
+        MissingValue::Refuse => {
             let remedy =
                 "fill it in, or set the column's `missing` in the schema to \"mean\" or \"indicator\"";
             return Err(Fault::new(format!("column {name}: the field is empty"), remedy));
@@ -129,16 +129,16 @@ fn value(
     Ok(Value { value, is_gap: true })
 }
 
-fn push_scaled(value: Value, (mean, deviation): (f64, f64), missing: Missing, features: &mut Vec<f32>) {
+fn push_scaled(value: Value, (mean, deviation): (f64, f64), missing: MissingValue, features: &mut Vec<f32>) {
     features.push(((value.value - mean) / deviation) as f32);
-    if missing == Missing::Indicator {
+    if missing == MissingValue::Indicator {
         features.push(f32::from(u8::from(value.is_gap)));
     }
 }
 
 /// The label's column at its position in the file, and the labels read so far.
 struct LabelReader<'a> {
-    label: &'a Label,
+    label: &'a TableLabel,
     position: usize,
     delimiter: u8,
     numbers: HashMap<&'a str, u32>,
@@ -147,12 +147,12 @@ struct LabelReader<'a> {
 }
 
 impl<'a> LabelReader<'a> {
-    fn new(label: &'a Label, sheet: &Sheet) -> Result<Self, Fault> {
+    fn new(label: &'a TableLabel, sheet: &Sheet) -> Result<Self, Fault> {
         let numbers = match label {
-            Label::Class { classes, .. } => {
+            TableLabel::Class { classes, .. } => {
                 (0u32..).zip(classes).map(|(number, class)| (class.as_str(), number)).collect()
             }
-            Label::Target { .. } => HashMap::new(),
+            TableLabel::Target { .. } => HashMap::new(),
         };
         let (position, delimiter) = (sheet.position(label.name())?, sheet.delimiter);
         Ok(Self { label, position, delimiter, numbers, classes: Vec::new(), targets: Vec::new() })
@@ -165,11 +165,11 @@ impl<'a> LabelReader<'a> {
             Fault::new(reason, "correct the label, or remove the line")
         };
         match self.label {
-            Label::Class { .. } => {
+            TableLabel::Class { .. } => {
                 let number = self.numbers.get(text).ok_or_else(|| wrong("one of the schema's classes"))?;
                 self.classes.push(*number);
             }
-            Label::Target { .. } => {
+            TableLabel::Target { .. } => {
                 let target = field::number(text, self.delimiter).ok_or_else(|| wrong("a number"))?;
                 self.targets.push(target as f32);
             }
@@ -179,8 +179,8 @@ impl<'a> LabelReader<'a> {
 
     fn finish(self) -> Labels {
         match self.label {
-            Label::Class { .. } => Labels::Classes(self.classes),
-            Label::Target { .. } => Labels::Targets(self.targets, 1),
+            TableLabel::Class { .. } => Labels::Classes(self.classes),
+            TableLabel::Target { .. } => Labels::Targets(self.targets, 1),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use serde::Serialize;
 
-use super::{Column, Label, Missing, Schema, field, sheet::Sheet};
+use super::{MissingValue, TableColumn, TableLabel, TableSchema, field, sheet::Sheet};
 use crate::{DataError, Fault, Limits};
 
 /// The maximum number of different texts in a column that becomes a category.
@@ -34,7 +34,7 @@ pub struct InferOptions {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Inferred {
     /// The schema.
-    pub schema: Schema,
+    pub schema: TableSchema,
     /// The number of rows that were read.
     pub row_count: u64,
     /// One entry for each column of the schema, in its order.
@@ -105,8 +105,8 @@ pub fn infer(path: &Path, options: &InferOptions) -> Result<Inferred, DataError>
         summaries.push(ColumnSummary { name, kind, feature_count, gap_count: seen.gaps, note });
         columns.push(column);
     }
-    let schema = Schema { columns, label };
-    schema.check().map_err(invalid)?;
+    let schema = TableSchema { columns, label };
+    schema.check().map_err(|fault| invalid(fault.into()))?;
     Ok(Inferred { schema, row_count, columns: summaries })
 }
 
@@ -116,7 +116,7 @@ fn last_column(sheet: &Sheet, excluded: &[String]) -> Result<String, Fault> {
     last.cloned().ok_or_else(|| Fault::new("has no column for the label", "exclude fewer columns"))
 }
 
-fn label(name: &str, seen: &Seen, is_target: bool) -> Result<Label, Fault> {
+fn label(name: &str, seen: &Seen, is_target: bool) -> Result<TableLabel, Fault> {
     let name = name.to_owned();
     if seen.gaps > 0 {
         let reason = format!("column {name}: {} labels are empty", seen.gaps);
@@ -124,7 +124,7 @@ fn label(name: &str, seen: &Seen, is_target: bool) -> Result<Label, Fault> {
     }
     if is_target {
         return match &seen.first_text {
-            None => Ok(Label::Target { name }),
+            None => Ok(TableLabel::Target { name }),
             Some((line, text)) => {
                 let reason = format!("line {line}, column {name}: {text:?} is not a number");
                 Err(Fault::new(reason, "correct it, or predict classes instead of targets"))
@@ -143,7 +143,7 @@ fn label(name: &str, seen: &Seen, is_target: bool) -> Result<Label, Fault> {
         let number = |class: &String| field::number(class, b';').unwrap_or(f64::NAN);
         classes.sort_by(|one, other| number(one).total_cmp(&number(other)));
     }
-    Ok(Label::Class { name, classes })
+    Ok(TableLabel::Class { name, classes })
 }
 
 /// A summary of the fields of one column.
@@ -180,7 +180,11 @@ impl Seen {
     }
 
     /// Returns the column's encoding, its kind and a note.
-    fn column(&self, name: &str, rows: u64) -> Result<(Column, &'static str, Option<&'static str>), Fault> {
+    fn column(
+        &self,
+        name: &str,
+        rows: u64,
+    ) -> Result<(TableColumn, &'static str, Option<&'static str>), Fault> {
         let filled = rows - self.gaps;
         let exclude = format!("exclude it with --exclude {name:?}");
         if filled == 0 {
@@ -189,18 +193,18 @@ impl Seen {
         let is_same = self.values.len() == 1 && self.gaps == 0;
         let same = is_same.then_some("the same in every row");
         let name = name.to_owned();
-        let missing = if self.gaps > 0 { Missing::Indicator } else { Missing::Mean };
+        let missing = if self.gaps > 0 { MissingValue::Indicator } else { MissingValue::Mean };
         if self.numbers.count == filled {
             let (mean, deviation) = self.numbers.scale();
             let is_counted = self.values.len() as u64 > rows.min(VALUES_MAX as u64 - 1)
                 || self.values.len() as u64 == rows && rows >= ROWS_FOR_NAMES;
             let is_whole = self.values.keys().all(|value| value.parse::<i64>().is_ok());
             let note = (is_counted && is_whole).then_some("nearly every row has its own: is it an id?");
-            return Ok((Column::Number { name, mean, deviation, missing }, "number", same.or(note)));
+            return Ok((TableColumn::Number { name, mean, deviation, missing }, "number", same.or(note)));
         }
         if self.dates.count == filled {
             let (mean, deviation) = self.dates.scale();
-            return Ok((Column::Date { name, mean, deviation, missing }, "date", same));
+            return Ok((TableColumn::Date { name, mean, deviation, missing }, "date", same));
         }
         if let Some((line, text)) = self.first_text.as_ref().filter(|_| self.numbers.count * 2 > filled) {
             let texts = filled - self.numbers.count;
@@ -222,7 +226,7 @@ impl Seen {
             let reason = format!("column {name} has {distinct} different texts in {filled} rows");
             return Err(Fault::new(reason, exclude));
         }
-        Ok((Column::Category { name, values: self.values.keys().cloned().collect() }, "category", same))
+        Ok((TableColumn::Category { name, values: self.values.keys().cloned().collect() }, "category", same))
     }
 }
 

@@ -25,7 +25,7 @@ fn infer_from(text: &str, options: &InferOptions) -> Result<Inferred, String> {
     infer(&path, options).map_err(|error| error.to_string().replace(&path.display().to_string(), "a.csv"))
 }
 
-fn read_from(text: &str, schema: &Schema) -> Result<Dataset, String> {
+fn read_from(text: &str, schema: &TableSchema) -> Result<Dataset, String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.csv");
     fs::write(&path, text).unwrap();
@@ -70,15 +70,15 @@ fn another_file_is_encoded_by_the_schema_and_not_by_itself() {
 #[test]
 fn every_treatment_of_gaps_does_what_it_says() {
     let read_with = |missing| {
-        let column = Column::Number { name: "a".into(), mean: 10.0, deviation: 2.0, missing };
-        let label = Label::Target { name: "y".into() };
-        read_from("a,y\n?,1\n14,2\n", &Schema { columns: vec![column], label })
+        let column = TableColumn::Number { name: "a".into(), mean: 10.0, deviation: 2.0, missing };
+        let label = TableLabel::Target { name: "y".into() };
+        read_from("a,y\n?,1\n14,2\n", &TableSchema { columns: vec![column], label })
     };
     let features = |missing| read_with(missing).unwrap().examples.features().to_vec();
-    assert_eq!(features(Missing::Mean), [0.0, 2.0]);
-    assert_eq!(features(Missing::Indicator), [0.0, 1.0, 2.0, 0.0]);
-    assert_eq!(features(Missing::Constant(6.0)), [-2.0, 2.0]);
-    let refused = read_with(Missing::Refuse).unwrap_err();
+    assert_eq!(features(MissingValue::Mean), [0.0, 2.0]);
+    assert_eq!(features(MissingValue::Indicator), [0.0, 1.0, 2.0, 0.0]);
+    assert_eq!(features(MissingValue::Constant(6.0)), [-2.0, 2.0]);
+    let refused = read_with(MissingValue::Refuse).unwrap_err();
     assert!(refused.contains("line 2, column a: the field is empty; fill it in"), "{refused}");
 }
 
@@ -144,7 +144,8 @@ fn what_looks_odd_is_noted() {
 #[test]
 fn classes_are_sorted_by_number_if_they_are_numbers() {
     let classes = |text: &str| {
-        let Label::Class { classes, .. } = infer_from(text, &InferOptions::default()).unwrap().schema.label
+        let TableLabel::Class { classes, .. } =
+            infer_from(text, &InferOptions::default()).unwrap().schema.label
         else {
             panic!("the label is a class")
         };
@@ -171,12 +172,12 @@ fn a_schema_that_contradicts_itself_is_refused() {
         (&*number.replace("\"mean\"}", "\"guess\"}"), label, "unknown variant `guess`"),
     ] {
         fs::write(&path, format!(r#"{{"columns":[{columns}],"label":{label}}}"#)).unwrap();
-        let error = Schema::read(&path).unwrap_err().to_string();
+        let error = read_file(&path).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
     let schema = visits().schema;
     fs::write(&path, serde_json::to_vec(&schema).unwrap()).unwrap();
-    assert_eq!(Schema::read(&path).unwrap(), schema);
+    assert_eq!(read_file(&path).unwrap(), schema);
 }
 
 #[test]

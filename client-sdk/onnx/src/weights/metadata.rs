@@ -54,6 +54,10 @@ impl Metadata {
             entry: String::from_utf8_lossy(&name[..name.len().min(NAME_BYTES_MAX)]).into_owned(),
             reason: reason.to_owned(),
         };
+        // Clients and the commands read the schema; it says nothing about weights.
+        if name == b"table_schema" {
+            return Ok(());
+        }
         if value.len() > VALUE_BYTES_MAX {
             return Err(refused("has more than 1024 bytes, which is the limit"));
         }
@@ -64,7 +68,11 @@ impl Metadata {
             b"weights" => return Err(refused("has a value other than `explicit`")),
             b"shared" => self.shared.extend(names.map(NamePattern::from)),
             b"separate" => self.separate.extend(names.map(NamePattern::from)),
-            _ => return Err(refused("is unknown; the entries are weights, shared and separate")),
+            _ => {
+                return Err(refused(
+                    "is unknown; the entries are weights, shared, separate and table_schema",
+                ));
+            }
         }
         Ok(())
     }
@@ -85,7 +93,7 @@ fn matches(patterns: &[NamePattern], name: &str) -> bool {
 }
 
 /// Returns the key and the value of an entry.
-pub(super) fn entry(bytes: &[u8], content: Range<usize>) -> Result<(&[u8], &[u8]), ImportError> {
+pub(crate) fn entry(bytes: &[u8], content: Range<usize>) -> Result<(&[u8], &[u8]), ImportError> {
     let (mut key, mut value): (&[u8], &[u8]) = (&[], &[]);
     for field in fields(bytes, content) {
         let field = field?;

@@ -30,6 +30,7 @@ mod uses;
 pub(super) use choose::weights;
 use known::known_values;
 use metadata::Metadata;
+pub(crate) use metadata::entry;
 #[cfg(all(test, feature = "complete"))]
 pub(super) use obvious::weights as obvious_weights;
 #[cfg(not(feature = "complete"))]

@@ -12,8 +12,8 @@ pub struct Args {
     /// The table: a .csv file with a header line.
     #[arg(value_name = "TABLE.csv")]
     table: PathBuf,
-    /// The schema, from `folkmoot data schema`.
-    #[arg(long, value_name = "FILE.json")]
+    /// The schema, from `folkmoot data schema`, or a model that carries one.
+    #[arg(long, value_name = "FILE")]
     schema: PathBuf,
     /// The archive to write, with the arrays `x` (float32) and `y` (int64 for classes, float32 for targets).
     #[arg(long, value_name = "FILE.npz")]

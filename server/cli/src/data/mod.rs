@@ -6,7 +6,9 @@ mod schema;
 use std::path::Path;
 
 use clap::Subcommand;
-use folkmoot_data::schema::Schema;
+use folkmoot_client::read_model_file;
+use folkmoot_data::schema::{TableSchema, read_file};
+use folkmoot_engine::onnx::read_table_schema;
 
 use super::CliError;
 
@@ -33,11 +35,26 @@ impl Command {
     }
 }
 
-/// Reads the file of a flag `--schema`, if it is given.
+/// Reads the file of a flag `--schema`, if it is given: a schema, or a model that carries one.
 ///
 /// # Errors
-/// If the file cannot be read or is not a schema.
-pub fn read_schema(path: Option<&Path>) -> Result<Option<Schema>, CliError> {
-    let schema = path.map(Schema::read).transpose();
-    schema.map_err(|error| CliError::new(error.to_string()))
+/// If the file cannot be read, or has no schema.
+pub fn read_schema(path: Option<&Path>) -> Result<Option<TableSchema>, CliError> {
+    let Some(path) = path else { return Ok(None) };
+    if path.extension().is_none_or(|extension| extension != "onnx") {
+        return read_file(path).map(Some).map_err(|error| CliError::new(error.to_string()));
+    }
+    let schema = schema_of_model(path, &read_model_file(path)?.onnx)?;
+    schema.map(Some).ok_or_else(|| {
+        let message = format!("{} carries no table schema", path.display());
+        CliError::with_remedy(message, "give the schema file, or a model of a task with [data] schema")
+    })
+}
+
+/// Reads the table schema in the metadata of a model. `path` is used only in the error.
+///
+/// # Errors
+/// If the metadata has an invalid schema.
+pub fn schema_of_model(path: &Path, onnx: &[u8]) -> Result<Option<TableSchema>, CliError> {
+    read_table_schema(onnx).map_err(|error| CliError::new(format!("{}: {error}", path.display())))
 }

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use folkmoot_data::schema::{ColumnSummary, InferOptions, Inferred, Label, infer};
+use folkmoot_data::schema::{ColumnSummary, InferOptions, Inferred, TableLabel, infer};
 
 use crate::{
     CliError,
@@ -50,8 +50,8 @@ pub fn run(args: &Args) -> Result<(), CliError> {
 
 fn text(inferred: &Inferred) -> String {
     let label = match &inferred.schema.label {
-        Label::Class { name, classes } => format!("{name}: {} classes", classes.len()),
-        Label::Target { name } => format!("{name}: a number"),
+        TableLabel::Class { name, classes } => format!("{name}: {} classes", classes.len()),
+        TableLabel::Target { name } => format!("{name}: a number"),
     };
     let lines = [
         table(["COLUMN", "KIND", "FEATURES", "GAPS", "NOTE"], inferred.columns.iter().map(row)),

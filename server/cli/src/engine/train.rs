@@ -4,8 +4,10 @@ use std::{
 };
 
 use folkmoot_client::{Device, Devices, Host, Placement};
-use folkmoot_engine::{Examples, Gpu, Labels, Model, TrainError, Trainer, TrainingPlan, evaluate};
-use folkmoot_protocol::BlobDigest;
+use folkmoot_engine::{
+    Examples, Gpu, Labels, Model, TrainError, Trainer, TrainingPlan, evaluate, onnx::write_table_schema,
+};
+use folkmoot_protocol::{BlobDigest, TableSchema};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
@@ -18,6 +20,7 @@ use super::{
     read_model,
 };
 use crate::{
+    data::schema_of_model,
     examples_file::ExamplesArgs,
     output::{OutputArgs, or_dash},
     replace,
@@ -64,6 +67,16 @@ pub struct Args {
     output: OutputArgs,
 }
 
+impl Args {
+    /// Returns the schema of the examples: the one of `--schema`, or else that of the model.
+    fn schema(&self, onnx: &[u8]) -> Result<Option<TableSchema>, CliError> {
+        match self.examples.options()?.schema {
+            Some(schema) => Ok(Some(schema)),
+            None => schema_of_model(&self.model, onnx),
+        }
+    }
+}
+
 /// The result of a training.
 #[derive(Serialize)]
 struct Trained {
@@ -93,7 +106,8 @@ struct Trained {
 pub fn run(args: &Args) -> Result<(), CliError> {
     let (file, model) = read_model(&args.model)?;
     let plan = args.plan.read(&model)?;
-    let (training, held_out) = split(&args.examples.read()?, args.hold_out_one_of)?;
+    let schema = args.schema(&file.onnx)?;
+    let (training, held_out) = split(&args.examples.read(schema.as_ref())?, args.hold_out_one_of)?;
     let mut trainer = new_trainer(args, &model, plan.clone(), &training)?;
     let host = Host::system().map_err(|error| CliError::new(error.to_string()))?;
     let devices = Devices::new(args.device.clone(), host.clone());
@@ -107,7 +121,7 @@ pub fn run(args: &Args) -> Result<(), CliError> {
     let (memory_bytes, gpu_memory_bytes) = (trainer.memory_bytes(), trainer.gpu_memory_bytes());
     let outcome = trainer.finish();
     if let Some(path) = &args.out {
-        write_model(path, &model, &outcome.weights)?;
+        write_model(path, &model, &outcome.weights, schema.as_ref())?;
     }
     if let Some(path) = &args.curve {
         let svg = loss_svg(&curve)
@@ -215,8 +229,18 @@ fn split(all: &Examples, one_of: usize) -> Result<(Examples, Examples), CliError
     Ok((subset(&training)?, subset(&held_out)?))
 }
 
-fn write_model(path: &Path, model: &Model, weights: &[f32]) -> Result<(), CliError> {
+/// Writes the trained model. Its metadata has the schema by which its examples were encoded.
+fn write_model(
+    path: &Path,
+    model: &Model,
+    weights: &[f32],
+    schema: Option<&TableSchema>,
+) -> Result<(), CliError> {
     let onnx = model.export_onnx(weights).map_err(failed(path))?;
+    let onnx = match schema {
+        Some(schema) => write_table_schema(&onnx, schema).map_err(failed(path))?,
+        None => onnx,
+    };
     replace::write(path, onnx)
 }
 
