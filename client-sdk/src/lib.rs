@@ -52,7 +52,9 @@ pub use model_file::{ModelFile, ModelFileError, read_model_file};
 pub use storage::{PrivateFolder, StorageError, private_folder};
 pub use training::SystemChance;
 #[cfg(not(target_family = "wasm"))]
-pub use training::{LocalTrainer, ModelStore, NewestModel, StopSignal, Trained, TrainerError, TrainerWork};
+pub use training::{
+    ExampleSource, LocalTrainer, ModelStore, NewestModel, StopSignal, Trained, TrainerError, TrainerWork,
+};
 #[cfg(not(target_family = "wasm"))]
 pub use transparency::TransparencyLog;
 #[cfg(not(target_family = "wasm"))]

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use folkmoot_protocol::{
     BlobDigest, Codec, DeviceCondition, DeviceRule, ErrorCode, GradientClipping, LearningRateSchedule,
-    LocalNoise, LocalOptimizer, Loss, Plan, Precision, Problem, Protection, RunningStatistics, TrainingPlan,
-    ValueGrid, Work,
+    LocalNoise, LocalOptimizer, Loss, MissingValue, Plan, Precision, Problem, Protection, RunningStatistics,
+    TableColumn, TableLabel, TableSchema, TrainingPlan, ValueGrid, Work,
     messages::{
         AbortReason, AbortRequest, Assignment, CheckInRequest, CheckInResponse, EnrolRequest, EnrolResponse,
         ProtectionLevel, ReportRequest, UploadState, UploadStatus,
@@ -93,9 +93,9 @@ fn upload_report_and_abort() {
     assert_message("abort_request_declined", &declined);
 }
 
-#[test]
-fn plan() {
-    let plan = Plan {
+/// Returns a plan without settings that are off by default.
+fn small_plan() -> Plan {
+    Plan {
         model: BlobDigest::of(b"model"),
         schema: fixtures::schema(),
         work: Work::Training,
@@ -119,7 +119,13 @@ fn plan() {
         protection: Protection::Plain,
         grid: ValueGrid::default(),
         local_noise: None,
-    };
+        table_schema: None,
+    }
+}
+
+#[test]
+fn plan() {
+    let plan = small_plan();
     assert_message("plan", &plan);
     let training = TrainingPlan { loss: Loss::MeanSquaredError, steps_max: None, ..plan.training.clone() };
     assert_message("plan_without_steps_max", &Plan { training, ..plan.clone() });
@@ -134,6 +140,29 @@ fn plan() {
     };
     assert_eq!(with_everything.training.validate(), Ok(()));
     assert_message("plan_with_everything", &with_everything);
+}
+
+#[test]
+fn a_plan_with_a_table_schema() {
+    let plan = Plan { table_schema: Some(every_table_column()), ..small_plan() };
+    assert_message("plan_with_table_schema", &plan);
+}
+
+/// Returns a table schema with a column of every kind and every treatment of gaps.
+fn every_table_column() -> TableSchema {
+    let number =
+        |name: &str, missing| TableColumn::Number { name: name.into(), mean: 51.5, deviation: 0.1, missing };
+    let (name, missing) = ("admitted".to_owned(), MissingValue::Indicator);
+    TableSchema {
+        columns: vec![
+            number("age", MissingValue::Mean),
+            number("pulse", MissingValue::Refuse),
+            number("oxygen", MissingValue::Constant(95.0)),
+            TableColumn::Date { name, mean: 20_574.25, deviation: 30.5, missing },
+            TableColumn::Category { name: "größe".into(), values: vec!["klein".into(), "groß".into()] },
+        ],
+        label: TableLabel::Class { name: "outcome".into(), classes: vec!["home".into(), "ward".into()] },
+    }
 }
 
 /// Returns one rule of every kind.

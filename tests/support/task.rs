@@ -168,6 +168,7 @@ async fn store_task(
         protection: description.protection,
         grid,
         local_noise: None,
+        table_schema: None,
     };
     let (plan, plan_bytes) = put(serde_json::to_vec(&plan).expect("a plan is plain data")).await;
     let id = TaskId::from_random_bytes(random_bytes());

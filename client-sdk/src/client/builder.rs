@@ -11,8 +11,8 @@ use tokio::sync::Semaphore;
 
 use super::{Client, ClientError, ClientEvent, OnEvent};
 use crate::{
-    Budget, ClientKey, Device, DeviceCare, DevicePolicy, Devices, Host, HttpSettings, LocalTrainer,
-    ModelStore, SecretStorage, TrafficLimits, TransparencyLog, Transport, build_http,
+    Budget, ClientKey, Device, DeviceCare, DevicePolicy, Devices, ExampleSource, Host, HttpSettings,
+    LocalTrainer, ModelStore, SecretStorage, TrafficLimits, TransparencyLog, Transport, build_http,
     care::TimeFiles,
     device::DeviceStore,
     endorsements::Endorsements,
@@ -32,7 +32,7 @@ pub struct ClientBuilder {
     http: Option<reqwest::Client>,
     token: Option<String>,
     state_directory: Option<PathBuf>,
-    examples: Option<Examples>,
+    examples: Option<Arc<dyn ExampleSource>>,
     trainer: Option<Arc<dyn LocalTrainer>>,
     attributes: BTreeMap<String, String>,
     private_attributes: BTreeMap<String, String>,
@@ -107,8 +107,13 @@ impl ClientBuilder {
     }
 
     /// Trains on these examples. They never leave the device.
-    pub fn examples(mut self, examples: Examples) -> Self {
-        self.examples = Some(examples);
+    pub fn examples(self, examples: Examples) -> Self {
+        self.example_source(Arc::new(examples))
+    }
+
+    /// Trains on the examples of this source, which can encode a table by the schema of each plan.
+    pub fn example_source(mut self, source: Arc<dyn ExampleSource>) -> Self {
+        self.examples = Some(source);
         self
     }
 
@@ -255,11 +260,9 @@ impl ClientBuilder {
     pub fn build(self) -> Result<Client, ClientError> {
         self.check_limits()?;
         let directory = self.state_directory.ok_or_else(|| missing("a state directory"))?;
-        let examples = match (self.examples, &self.trainer) {
-            (Some(examples), _) => examples,
-            (None, Some(_)) => Examples::none(),
-            (None, None) => return Err(missing("examples, or a trainer with its own examples")),
-        };
+        let own = || self.trainer.is_some().then(|| Arc::new(Examples::none()) as Arc<dyn ExampleSource>);
+        let missing_examples = || missing("examples, or a trainer with its own examples");
+        let examples = self.examples.or_else(own).ok_or_else(missing_examples)?;
         let host = self.host.map_or_else(Host::system, Ok).map_err(ClientError::Randomness)?;
         let state = StateStore::open(&directory)?;
         let blobs = BlobCache::open(&state.subdirectory("blobs"), self.blob_cache_bytes_max)?;

@@ -23,7 +23,7 @@ pub use builder::ClientBuilder;
 pub use error::ClientError;
 
 use crate::{
-    Budget, DeviceCare, Devices, Host, LocalTrainer, ModelStore, SecretStorage, StorageError,
+    Budget, DeviceCare, Devices, ExampleSource, Host, LocalTrainer, ModelStore, SecretStorage, StorageError,
     TransparencyLog, Transport,
     endorsements::Endorsements,
     storage::{BlobCache, StateStore, WorkStore},
@@ -43,7 +43,7 @@ pub struct Client {
     blobs: BlobCache,
     models: ModelStore,
     work: WorkStore,
-    examples: Examples,
+    examples: Arc<dyn ExampleSource>,
     trainer: Option<Arc<dyn LocalTrainer>>,
     attributes: BTreeMap<String, String>,
     consent: Consent,
@@ -115,7 +115,7 @@ impl Client {
 
     /// Replaces the examples for the next run.
     pub fn set_examples(&mut self, examples: Examples) {
-        self.examples = examples;
+        self.examples = Arc::new(examples);
     }
 
     /// Takes part in rounds until `shutdown` completes, and then gives up the current assignment.
@@ -200,7 +200,7 @@ impl Client {
             sdk_version: env!("CARGO_PKG_VERSION").into(),
             example_count: match &self.trainer {
                 Some(trainer) => trainer.example_count(),
-                None => self.examples.len() as u64,
+                None => self.examples.example_count(),
             },
             attributes: self.attributes.clone(),
             codecs: folkmoot_protocol::codec::names(),

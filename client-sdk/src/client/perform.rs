@@ -158,6 +158,7 @@ impl Runner<'_> {
         let (transport, blobs, budget) = (transport.clone(), blobs.clone(), budget.clone());
         let (host, consent, traffic) = (host.clone(), consent.clone(), Arc::clone(traffic));
         let care = care.clone();
+        let examples = self.client.trainer.is_none().then(|| Arc::clone(&self.client.examples));
         let declining = assignment.as_ref().map(|assignment| self.declining(assignment));
         if let (ArtifactKind::Plan, Some(assignment), Some(declining)) = (kind, &assignment, &declining) {
             let allowed = budget.allows_plan_of(artifact.bytes).map_err(WorkError::from);
@@ -184,6 +185,7 @@ impl Runner<'_> {
                     consent: &consent,
                     conditions: &conditions,
                     traffic: &traffic,
+                    examples: examples.as_deref(),
                 };
                 screen(&assignment, &device, now)
             };
@@ -210,7 +212,7 @@ impl Runner<'_> {
         }
         let local = LocalWork {
             assignment,
-            examples: self.client.examples.clone(),
+            examples: Arc::clone(&self.client.examples),
             trainer: self.client.trainer.clone(),
             consent: self.client.consent.clone(),
             care: self.client.care.clone(),

@@ -106,6 +106,7 @@ impl Fake {
             protection: Protection::Plain,
             grid: ValueGrid::default(),
             local_noise: None,
+            table_schema: None,
         };
         Self {
             plan,

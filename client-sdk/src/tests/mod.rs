@@ -11,6 +11,7 @@ mod gpu;
 mod listener;
 mod prefetch;
 mod story;
+mod table_schema;
 mod tiny_model;
 mod tls;
 mod traffic;

@@ -1,6 +1,6 @@
 use std::sync::atomic::Ordering;
 
-use folkmoot_engine::TrainingOutcome;
+use folkmoot_engine::{Examples, TrainingOutcome};
 
 use super::{Evaluation, Inputs, LocalWork, WorkError, WorkNews, news::PROGRESS_MILLISECONDS};
 
@@ -12,10 +12,11 @@ use super::{Evaluation, Inputs, LocalWork, WorkError, WorkNews, news::PROGRESS_M
 pub(super) fn evaluate(
     local: &LocalWork,
     inputs: &Inputs,
+    examples: &Examples,
     on_news: impl Fn(WorkNews),
 ) -> Result<Option<TrainingOutcome>, WorkError> {
-    let mut evaluation = Evaluation::begin(inputs, &local.examples, &local.budget)?;
-    let examples_total = local.examples.len() as u64;
+    let mut evaluation = Evaluation::begin(inputs, examples, &local.budget)?;
+    let examples_total = examples.len() as u64;
     let tell = |metrics| on_news(WorkNews::Evaluated { metrics, examples_total });
     tracing::info!(examples = examples_total, "evaluation begins");
     tell(evaluation.metrics());

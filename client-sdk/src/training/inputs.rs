@@ -101,6 +101,10 @@ pub fn parse_plan(bytes: &[u8]) -> Result<Plan, WorkError> {
     let plan: Plan = serde_json::from_slice(bytes).map_err(|error| unsupported(format!("plan: {error}")))?;
     plan.schema.validate().map_err(|error| unsupported(error.to_string()))?;
     check_device_rules(&plan.device_rules).map_err(unsupported)?;
+    #[cfg(not(target_family = "wasm"))]
+    if let Some(schema) = &plan.table_schema {
+        schema.check_for_plan().map_err(|fault| unsupported(format!("table_schema: {fault}")))?;
+    }
     match (plan.codec, plan.protection) {
         (Codec::None, Protection::Plain) => Ok(plan),
         (codec, Protection::Plain) => {

@@ -4,10 +4,10 @@ use std::{
 };
 
 use folkmoot_engine::Examples;
-use folkmoot_protocol::messages::Assignment;
-use folkmoot_work::Consent;
+use folkmoot_protocol::{Plan, messages::Assignment};
+use folkmoot_work::{Consent, WorkError};
 
-use super::{LocalTrainer, ModelStore};
+use super::{ExampleSource, LocalTrainer, ModelStore};
 use crate::{
     Budget, DeviceCare, Devices, Host,
     storage::{BlobCache, WorkStore},
@@ -16,7 +16,7 @@ use crate::{
 /// The inputs of an assignment's work, which runs on its own thread.
 pub(crate) struct LocalWork {
     pub assignment: Assignment,
-    pub examples: Examples,
+    pub examples: Arc<dyn ExampleSource>,
     /// The app's own loop, used instead of the engine.
     pub trainer: Option<Arc<dyn LocalTrainer>>,
     pub consent: Consent,
@@ -31,6 +31,18 @@ pub(crate) struct LocalWork {
     pub stop: Arc<AtomicBool>,
     /// Set by the runner to end a training after the current step and send what it has.
     pub asked: Arc<AtomicBool>,
+}
+
+/// Returns the examples for a plan.
+///
+/// # Errors
+/// The error of a declined assignment if the examples do not fit the plan's schema.
+pub(crate) fn examples_for(source: &dyn ExampleSource, plan: &Plan) -> Result<Examples, WorkError> {
+    source.examples(plan.table_schema.as_ref()).map_err(|reason| {
+        // The reason may contain a field of the user's table, so it stays in the local log.
+        tracing::warn!(%reason, "the client's data does not fit the task, so it declines the assignment");
+        WorkError::declined()
+    })
 }
 
 impl LocalWork {

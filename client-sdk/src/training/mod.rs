@@ -6,6 +6,8 @@ mod chunk;
 #[cfg(not(target_family = "wasm"))]
 mod evaluate;
 mod evaluation;
+#[cfg(not(target_family = "wasm"))]
+mod example_source;
 mod finished;
 mod inputs;
 #[cfg(not(target_family = "wasm"))]
@@ -40,6 +42,8 @@ use folkmoot_work::WorkError;
 pub use chance::SystemChance;
 pub use chunk::Chunk;
 pub use evaluation::Evaluation;
+#[cfg(not(target_family = "wasm"))]
+pub use example_source::ExampleSource;
 pub use finished::FinishedWork;
 pub use inputs::{Inputs, parse_parts, parse_plan, parse_weights, trained_part};
 #[cfg(not(target_family = "wasm"))]

@@ -1,7 +1,7 @@
 use folkmoot_protocol::{Timestamp, messages::Assignment};
 use folkmoot_work::Consent;
 
-use super::{WorkError, inputs::load_plan};
+use super::{ExampleSource, WorkError, inputs::load_plan, local_work::examples_for};
 use crate::{Budget, DeviceConditions, storage::BlobCache, traffic::Traffic};
 
 /// Decides whether the device takes part, once the assignment's plan has arrived.
@@ -11,6 +11,8 @@ pub(crate) struct Screening<'a> {
     pub consent: &'a Consent,
     pub conditions: &'a DeviceConditions,
     pub traffic: &'a Traffic,
+    /// `None` if the app's own loop provides its examples.
+    pub examples: Option<&'a dyn ExampleSource>,
 }
 
 /// Reads a fetched plan and decides whether the device takes part, before anything else is fetched.
@@ -27,5 +29,11 @@ pub(crate) fn screen(
     device.budget.allows(assignment, &plan)?;
     let takes_part = device.consent.is_given(assignment, &plan, device.conditions)
         && device.traffic.allows(assignment, &plan, device.blobs);
-    if takes_part { Ok(()) } else { Err(WorkError::declined()) }
+    if !takes_part {
+        return Err(WorkError::declined());
+    }
+    match device.examples {
+        Some(source) => examples_for(source, &plan).map(|_| ()),
+        None => Ok(()),
+    }
 }

@@ -1,6 +1,6 @@
 use std::{sync::atomic::Ordering, time::Duration};
 
-use folkmoot_engine::{Precision, Progress, Trainer, TrainingOutcome, block_on};
+use folkmoot_engine::{Examples, Precision, Progress, Trainer, TrainingOutcome, block_on};
 use folkmoot_protocol::messages::AbortReason;
 
 use super::{Inputs, LocalWork, Step, Training, WorkError, WorkNews, news::PROGRESS_MILLISECONDS};
@@ -20,9 +20,10 @@ const CHECKPOINT_MILLISECONDS: u64 = 5000;
 pub(super) fn train(
     training: &LocalWork,
     inputs: &Inputs,
+    examples: &Examples,
     on_news: impl Fn(WorkNews),
 ) -> Result<Option<TrainingOutcome>, WorkError> {
-    let mut steps = begin(training, inputs)?;
+    let mut steps = begin(training, inputs, examples)?;
     let mut placement = place(training, inputs, steps.trainer())?;
     on_news(WorkNews::Placed(placement.clone()));
     let mut stored_at = training.host.now();
@@ -63,13 +64,13 @@ pub(super) fn train(
     Ok(Some(steps.finish()))
 }
 
-fn begin(training: &LocalWork, inputs: &Inputs) -> Result<Training, WorkError> {
+fn begin(training: &LocalWork, inputs: &Inputs, examples: &Examples) -> Result<Training, WorkError> {
     let checkpoint =
         training.work.load_checkpoint(training.assignment.assignment_id).unwrap_or_else(|error| {
             tracing::warn!(%error, "the checkpoint cannot be read; training starts over");
             None
         });
-    Training::begin(inputs, &training.assignment, &training.examples, checkpoint.as_deref())
+    Training::begin(inputs, &training.assignment, examples, checkpoint.as_deref())
 }
 
 /// Moves the training to its device, or to the CPU if that is not possible and the plan allows it.

@@ -1,11 +1,12 @@
 use std::sync::atomic::Ordering;
 
-use folkmoot_engine::TrainingOutcome;
+use folkmoot_engine::{Examples, TrainingOutcome};
 use folkmoot_protocol::Work;
 
 use super::{
     FinishedWork, Inputs, LocalTrainer, LocalWork, WorkError, WorkNews,
     evaluate::evaluate,
+    local_work::examples_for,
     own_loop::{evaluate_with, train_with},
     train::train,
 };
@@ -35,7 +36,10 @@ pub(crate) fn work(local: &LocalWork, on_news: impl Fn(WorkNews)) -> Result<Opti
             let held = outcome.as_ref().map_or(0, |outcome| outcome.metrics.example_count);
             (outcome, held)
         }
-        None => (engine_work(local, &inputs, on_news)?, local.examples.len() as u64),
+        None => {
+            let examples = examples_for(local.examples.as_ref(), &inputs.plan)?;
+            (engine_work(local, &inputs, &examples, on_news)?, examples.len() as u64)
+        }
     };
     Ok(outcome.map(|outcome| FinishedWork {
         assignment: local.assignment.clone(),
@@ -56,17 +60,21 @@ fn own_work(
     }
     match evaluate_with(trainer, local, inputs)? {
         Some(outcome) => Ok(Some(outcome)),
-        None => evaluate(local, inputs, on_news),
+        None => {
+            let examples = examples_for(local.examples.as_ref(), &inputs.plan)?;
+            evaluate(local, inputs, &examples, on_news)
+        }
     }
 }
 
 fn engine_work(
     local: &LocalWork,
     inputs: &Inputs,
+    examples: &Examples,
     on_news: impl Fn(WorkNews),
 ) -> Result<Option<TrainingOutcome>, WorkError> {
     match inputs.plan.work {
-        Work::Training => train(local, inputs, on_news),
-        Work::Evaluation => evaluate(local, inputs, on_news),
+        Work::Training => train(local, inputs, examples, on_news),
+        Work::Evaluation => evaluate(local, inputs, examples, on_news),
     }
 }

@@ -175,6 +175,7 @@ mod tests {
             protection: Protection::default(),
             grid: ValueGrid::default(),
             local_noise,
+            table_schema: None,
         }
     }
 

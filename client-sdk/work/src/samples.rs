@@ -18,6 +18,7 @@ pub fn plan() -> Plan {
         protection: Protection::Plain,
         grid: ValueGrid::default(),
         local_noise: None,
+        table_schema: None,
     }
 }
 

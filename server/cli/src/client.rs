@@ -1,4 +1,5 @@
 mod events;
+mod table;
 
 use std::path::PathBuf;
 
@@ -107,11 +108,11 @@ pub async fn run(args: Args) -> Result<(), CliError> {
 
 fn build(args: Args) -> Result<Client, CliError> {
     let budget = budget(&args);
-    let examples = args.examples.read(None)?;
+    let examples = table::source(&args.examples)?;
     let out = args.output;
     let mut builder = Client::builder(args.coordinator)
         .state_directory(args.state)
-        .examples(examples)
+        .example_source(examples)
         .device(args.device)
         .budget(budget)
         .endorsement_keys(args.endorsement_keys)

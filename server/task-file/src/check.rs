@@ -28,8 +28,8 @@ pub fn read(path: &Path, text: &str) -> Result<TaskDescription, TaskFileError> {
     read_with(path, text, |_| Vec::new())
 }
 
-/// Parses and checks the text of a task file, and applies an additional check: `also` returns further faults, for
-/// example a plan that does not fit the model.
+/// Parses and checks the text of a task file, and applies an additional check first: `also` returns further faults, for
+/// example a plan that does not fit the model. It may replace the name of a file by the file's content.
 ///
 /// If a value cannot be read, the rest of the file is checked with several sample values in place of that value. Only
 /// faults that occur with all samples are listed.
@@ -39,7 +39,7 @@ pub fn read(path: &Path, text: &str) -> Result<TaskDescription, TaskFileError> {
 pub fn read_with(
     path: &Path,
     text: &str,
-    also: impl Fn(&TaskDescription) -> Vec<Fault>,
+    also: impl Fn(&mut TaskDescription) -> Vec<Fault>,
 ) -> Result<TaskDescription, TaskFileError> {
     let refused = |complaints| Err(TaskFileError::new(path.display().to_string(), text, complaints));
     if text.len() > TASK_FILE_BYTES_MAX {
@@ -57,9 +57,10 @@ pub fn read_with(
     for variant in 0..variants {
         let (_, value) = Walk::run(root.get_ref(), variant, &lost);
         match serde_json::from_value::<TaskDescription>(value) {
-            Ok(read) => {
+            Ok(mut read) => {
+                let further = also(&mut read);
                 let mut faults = read.validate();
-                faults.extend(also(&read));
+                faults.extend(further);
                 common = Some(match common {
                     None => faults,
                     Some(known) => known.into_iter().filter(|fault| faults.contains(fault)).collect(),

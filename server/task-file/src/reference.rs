@@ -35,6 +35,11 @@ impl Page {
             match &key.form {
                 Form::Table(inner) => self.table(&path, &key.about, inner, level + 1),
                 Form::Kinds(_) => self.kinds(&path, key, level + 1),
+                Form::Either(forms) => forms.iter().for_each(|form| {
+                    if let Form::Table(inner) = form {
+                        self.table(&path, &key.about, inner, level + 1);
+                    }
+                }),
                 _ => {}
             }
         }
@@ -100,9 +105,19 @@ fn words(form: &Form) -> Vec<String> {
     words.iter().map(line).collect()
 }
 
-/// Lists the keys of the tables in a list.
+/// Lists the keys of the tables in a list, or the kinds of these tables with their keys.
 fn inner_keys(item: &Form) -> Vec<String> {
-    let Form::Table(table) = item else { return Vec::new() };
+    let table = match item {
+        Form::Table(table) => table,
+        Form::Kinds(kinds) => {
+            let line = |kind: &shape::Kind| {
+                let keys = kind.table.keys.iter().map(short).collect::<Vec<_>>().join("; ");
+                format!("  - `kind = \"{}\"`: {} Keys: {keys}.", kind.name, kind.about)
+            };
+            return kinds.iter().map(line).collect();
+        }
+        _ => return Vec::new(),
+    };
     table
         .keys
         .iter()

@@ -15,8 +15,9 @@ mod text;
 pub(super) use text::{meta, prose, sentence};
 
 /// The sections in the order of the file. Keys outside of tables come first.
-const SECTIONS: [&str; 11] = [
+const SECTIONS: [&str; 12] = [
     "plan",
+    "data",
     "eligibility",
     "selection",
     "scheduling",
@@ -102,7 +103,11 @@ impl Writer<'_> {
             self.key("", key, true);
         }
         for key in SECTIONS.iter().filter_map(|name| task.key(name)) {
-            let is_on = key.name != "evaluation" || self.choices.evaluation.is_some();
+            let is_on = match key.name.as_str() {
+                "data" => false,
+                "evaluation" => self.choices.evaluation.is_some(),
+                _ => true,
+            };
             self.section(&key.name, key, is_on);
         }
         self.lines.join("\n") + "\n"

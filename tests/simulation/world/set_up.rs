@@ -89,6 +89,7 @@ impl World {
             protection: description.protection,
             grid: description.grid,
             local_noise: None,
+            table_schema: None,
         };
         let (plan, plan_bytes) = put(serde_json::to_vec(&plan).expect("a plan is JSON")).await?;
         let first = |index: u64| (index as f32 * 0.37).sin();

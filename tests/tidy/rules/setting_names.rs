@@ -92,6 +92,7 @@ const GROUPS: [Group; 3] = [
                     "battery_seconds_per_day",
                     "budget",
                     "examples",
+                    "example_source",
                     "host",
                     "http",
                     "memory_bytes_max",

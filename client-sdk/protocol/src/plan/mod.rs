@@ -28,6 +28,8 @@ pub use transport::Protection;
 pub use value_grid::ValueGrid;
 pub use work::Work;
 
+#[cfg(not(target_family = "wasm"))]
+use crate::TableSchema;
 use crate::{BlobDigest, Codec, Recipe, TensorSchema};
 
 /// The work of a client in a round. Because it is data, a new plan needs no app update.
@@ -58,6 +60,14 @@ pub struct Plan {
     /// The noise that the client adds. A client that does not support it refuses the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub local_noise: Option<LocalNoise>,
+    /// The rules by which a client encodes its table. A client that brings numbers is not affected.
+    #[cfg(not(target_family = "wasm"))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table_schema: Option<TableSchema>,
+    /// A browser brings numbers, so it skips the rules. Reading them would make its module larger.
+    #[cfg(target_family = "wasm")]
+    #[serde(default, skip_serializing)]
+    pub table_schema: serde::de::IgnoredAny,
 }
 
 impl Plan {

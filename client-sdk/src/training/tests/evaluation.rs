@@ -1,8 +1,8 @@
 //! Evaluations: their metrics, their updates, and their ends.
 
-use std::sync::{Mutex, atomic::Ordering};
+use std::sync::{Arc, Mutex, atomic::Ordering};
 
-use folkmoot_engine::{Evaluation, Metrics, evaluate, evaluate_in_detail};
+use folkmoot_engine::{Evaluation, Examples, Metrics, evaluate, evaluate_in_detail};
 use folkmoot_protocol::{
     DeviceCondition, DeviceRule, LocalNoise, Loss,
     messages::AbortReason,
@@ -30,6 +30,11 @@ fn told(scene: &Scene) -> Vec<(Metrics, u64)> {
     heard
 }
 
+/// Returns the examples of the client.
+fn held(scene: &Scene) -> Examples {
+    scene.local.examples.examples(None).unwrap()
+}
+
 fn refused(scene: &Scene) -> WorkError {
     work(&scene.local, |_| {}).unwrap_err()
 }
@@ -39,7 +44,7 @@ fn an_evaluation_sends_the_engines_sums_and_no_values() {
     let scene = Scene::of_evaluation(1000);
     let done = work(&scene.local, |_| {}).unwrap().expect("nobody stopped it");
     let start = scene.model.initial_weights();
-    let expected = evaluate(&scene.model, &start, &scene.local.examples, Loss::SoftmaxCrossEntropy).unwrap();
+    let expected = evaluate(&scene.model, &start, &held(&scene), Loss::SoftmaxCrossEntropy).unwrap();
     assert_eq!(done.outcome.metrics, expected, "the batches are the engine's, so every bit is the same");
     assert_eq!((expected.example_count, expected.step_count), (1000, 0));
 
@@ -67,7 +72,7 @@ fn sums_of_every_metric_are_sent_if_the_assignment_asks() {
     scene.local.assignment.metric_sums = true;
     let start = scene.model.initial_weights();
     let loss = Loss::SoftmaxCrossEntropy;
-    let expected = evaluate_in_detail(&scene.model, &start, &scene.local.examples, loss).unwrap();
+    let expected = evaluate_in_detail(&scene.model, &start, &held(&scene), loss).unwrap();
     let sums = MetricSums::decode(&sums_of(&scene)).unwrap();
     assert_eq!(Some(&sums), expected.sums().as_ref(), "several batches add up to all examples");
     assert_eq!(Evaluation::of_sums(loss, expected.metrics, &sums), Some(expected));
@@ -87,7 +92,7 @@ fn a_plan_with_local_noise_keeps_the_sums_on_the_device() {
 #[test]
 fn the_weight_of_an_evaluation_is_capped_by_the_plan() {
     let mut scene = Scene::of_evaluation(10);
-    scene.local.examples = examples(20_000);
+    scene.local.examples = Arc::new(examples(20_000));
     let done = work(&scene.local, |_| {}).unwrap().expect("nobody stopped it");
     prepare(&done, &scene.local.work).unwrap();
     let bytes = std::fs::read(scene.local.work.update_path(done.assignment.assignment_id)).unwrap();
@@ -121,7 +126,7 @@ fn a_stop_ends_an_evaluation_after_the_batch_under_way() {
 #[test]
 fn what_cannot_be_measured_is_given_up() {
     let mut scene = Scene::of_evaluation(10);
-    scene.local.examples = examples(0);
+    scene.local.examples = Arc::new(examples(0));
     let error = refused(&scene);
     assert_eq!((error.reason, error.detail.as_str()), (AbortReason::TrainingFailed, "there are no examples"));
 

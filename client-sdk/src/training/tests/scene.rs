@@ -69,7 +69,7 @@ impl Scene {
         let host = Host::new(move || Timestamp(now.fetch_add(1000, Ordering::Relaxed)), [5; 32]);
         let local = LocalWork {
             assignment: Assignment { plan: document, model: onnx, weights, ..samples::assignment() },
-            examples: examples(example_count),
+            examples: Arc::new(examples(example_count)),
             consent: Consent::default(),
             care: DeviceCare::new(Care::default(), TimeFiles::nowhere(), host.clone()),
             models: ModelStore::open(directory.path().join("newest_model.json"), blobs.clone(), host.clone())
@@ -108,7 +108,8 @@ impl Scene {
     pub fn leave_checkpoint(&self, steps: u64, trained: Duration) {
         let (start, plan) =
             (self.model.initial_weights(), self.local.budget.lower(self.plan.clone()).training);
-        let mut trainer = Trainer::new(&self.model, &start, plan, &self.local.examples, 3).unwrap();
+        let examples = self.local.examples.examples(None).unwrap();
+        let mut trainer = Trainer::new(&self.model, &start, plan, &examples, 3).unwrap();
         trainer.set_secret_chance(Box::new(SystemChance::new().unwrap()));
         trainer.advance(steps).unwrap();
         let checkpoint = trainer.checkpoint();

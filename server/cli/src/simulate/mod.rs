@@ -10,7 +10,7 @@ use std::{fs, path::Path};
 pub use args::Args;
 use folkmoot_client::read_model_file;
 use folkmoot_coordinator::task::TaskState;
-use folkmoot_data::{Dataset, ReadOptions};
+use folkmoot_data::{Dataset, ReadOptions, schema::TableSchema};
 use folkmoot_engine::{ImportLimits, Model};
 use folkmoot_simulation::{
     device::Trace,
@@ -56,7 +56,7 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     let model = Model::from_onnx(&onnx, &limits)
         .map_err(|error| CliError::new(format!("{}: {error}", args.model.display())))?;
     let description = read_for(&args.task, Some(&model))??;
-    let source = data(&args, &settings)?;
+    let source = data(&args, &settings, description.table_schema())?;
     let trace = settings.devices.trace.as_deref().map(|path| read_trace(Path::new(path))).transpose()?;
     let results =
         args.output.as_deref().map(|output| Results::open(output, args.results, onnx.clone())).transpose()?;
@@ -85,7 +85,7 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     args.shown.print(&summary, text)
 }
 
-fn data(args: &Args, settings: &WorldSettings) -> Result<DataSource, CliError> {
+fn data(args: &Args, settings: &WorldSettings, schema: Option<&TableSchema>) -> Result<DataSource, CliError> {
     let Some(path) = &args.data else {
         return match settings.synthetic {
             Some(_) => Ok(DataSource::Made),
@@ -95,12 +95,13 @@ fn data(args: &Args, settings: &WorldSettings) -> Result<DataSource, CliError> {
             )),
         };
     };
-    let training = read_data(args, path)?;
-    let held_out = args.held_out.as_deref().map(|path| read_data(args, path)).transpose()?;
+    let training = read_data(args, path, schema)?;
+    let held_out = args.held_out.as_deref().map(|path| read_data(args, path, schema)).transpose()?;
     Ok(DataSource::Given { training, held_out: held_out.map(|dataset| dataset.examples) })
 }
 
-fn read_data(args: &Args, path: &Path) -> Result<Dataset, CliError> {
+/// Reads examples, and encodes a table by `--schema`, or else by the task's schema.
+fn read_data(args: &Args, path: &Path, schema: Option<&TableSchema>) -> Result<Dataset, CliError> {
     let options = ReadOptions {
         label_column: args.label_column.clone(),
         group_column: args.group_column.clone(),
@@ -108,7 +109,8 @@ fn read_data(args: &Args, path: &Path) -> Result<Dataset, CliError> {
         flat: args.flat,
         ..ReadOptions::default()
     };
-    folkmoot_data::read(path, &options).map_err(|error| CliError::new(error.to_string()))
+    let read = options.or_schema(schema, path).and_then(|options| folkmoot_data::read(path, &options));
+    read.map_err(|error| CliError::new(error.to_string()))
 }
 
 fn read_trace(path: &Path) -> Result<Trace, CliError> {

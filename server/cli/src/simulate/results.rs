@@ -7,7 +7,7 @@ use std::{
 };
 
 use folkmoot_coordinator::task::TaskDescription;
-use folkmoot_engine::{ImportLimits, Model};
+use folkmoot_engine::{ImportLimits, Model, onnx::write_table_schema};
 use folkmoot_simulation::{
     record::{Format, RoundRow, Rows},
     report::{Metric, Report, Run},
@@ -64,7 +64,11 @@ impl Results {
         let limits = ImportLimits { model_bytes_max: self.onnx.len(), ..ImportLimits::default() };
         let model =
             Model::from_onnx(&self.onnx, &limits).map_err(|error| CliError::new(error.to_string()))?;
-        let onnx = model.export_onnx(&outcome.weights).map_err(|error| CliError::new(error.to_string()))?;
+        let mut onnx =
+            model.export_onnx(&outcome.weights).map_err(|error| CliError::new(error.to_string()))?;
+        if let Some(schema) = description.table_schema() {
+            onnx = write_table_schema(&onnx, schema).map_err(|error| CliError::new(error.to_string()))?;
+        }
         self.write("model.onnx", &onnx)?;
         let world = toml::to_string(settings).map_err(|error| CliError::new(error.to_string()))?;
         self.write("world.toml", world.as_bytes())?;

@@ -4,7 +4,8 @@ use std::{
 };
 
 use folkmoot_client::read_model_file;
-use folkmoot_coordinator::task::TaskDescription;
+use folkmoot_coordinator::task::{Fault, SchemaSource, TaskData, TaskDescription};
+use folkmoot_data::schema;
 use folkmoot_engine::{ImportLimits, Model, TrainedPart};
 use folkmoot_protocol::TrainingPlan;
 use folkmoot_rounds::registry::fit;
@@ -67,7 +68,7 @@ impl Fine {
     }
 }
 
-/// Reads a task file and checks that it fits a model, if one is given.
+/// Reads a task file and the file of its table schema, and checks that the task fits a model, if one is given.
 ///
 /// # Errors
 /// If the file cannot be read. The inner result has the faults of its contents.
@@ -76,9 +77,30 @@ pub fn read_for(
     model: Option<&Model>,
 ) -> Result<Result<TaskDescription, TaskFileError>, CliError> {
     let text = std::fs::read_to_string(path).map_err(CliError::read(path))?;
-    let misfits =
-        |description: &TaskDescription| model.map_or_else(Vec::new, |model| fit::faults(description, model));
+    let misfits = |description: &mut TaskDescription| {
+        let mut faults: Vec<Fault> = read_schema(path, description).err().into_iter().collect();
+        faults.extend(model.into_iter().flat_map(|model| fit::faults(description, model)));
+        faults
+    };
     Ok(task_file::read_with(path, &text, misfits))
+}
+
+/// Replaces the name of the schema's file, which is relative to the folder of the task file, by the schema. Removes an
+/// unreadable one from the description.
+fn read_schema(task_file: &Path, description: &mut TaskDescription) -> Result<(), Fault> {
+    let Some(data) = &mut description.data else { return Ok(()) };
+    let SchemaSource::File(name) = &data.schema else { return Ok(()) };
+    match schema::read_file(&task_file.with_file_name("").join(name)) {
+        Ok(schema) => {
+            data.schema = SchemaSource::Table(schema);
+            Ok(())
+        }
+        Err(error) => {
+            description.data = None;
+            let remedy = "name a file from `folkmoot data schema`, by its path from the task file's folder";
+            Err(Fault::new(TaskData::SCHEMA_FIELD, error.to_string(), remedy))
+        }
+    }
 }
 
 /// Reads a model. Also returns the bytes of its ONNX file.
@@ -132,6 +154,29 @@ mod tests {
         assert_eq!(fault.field, "plan.loss");
         assert!(fault.source.starts_with("loss = "), "{fault:?}");
         assert!(CliError::from(error).message.contains("has 1 fault\n\nfault: plan.loss: "));
+    }
+
+    #[test]
+    fn the_file_of_a_schema_is_beside_the_task_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("task.toml");
+        let text = template(&TemplateChoices::default()).unwrap();
+        std::fs::write(&file, text + "\n[data]\nschema = \"visits.json\"\n").unwrap();
+        let error = read_for(&file, None).unwrap().unwrap_err();
+        let [fault] = error.faults.as_slice() else { panic!("{error}") };
+        assert_eq!(
+            (fault.field.as_str(), fault.source.as_str()),
+            ("data.schema", "schema = \"visits.json\"")
+        );
+        let column = r#"{"kind": "number", "name": "age", "mean": 51, "deviation": 8.5, "missing": "mean"}"#;
+        let label = r#"{"kind": "class", "name": "outcome", "classes": ["home", "ward"]}"#;
+        let schema = format!(r#"{{"columns": [{column}], "label": {label}}}"#);
+        std::fs::write(folder.path().join("visits.json"), schema).unwrap();
+        let task = read_for(&file, None).unwrap().unwrap();
+        assert_eq!(task.table_schema().map(|schema| schema.feature_count()), Some(1));
+        let model = Model::from_onnx(&mlp(&[2, 2], 1), &ImportLimits::default()).unwrap();
+        let error = read_for(&file, Some(&model)).unwrap().unwrap_err();
+        assert!(error.to_string().contains("its columns become 1 features"), "{error}");
     }
 
     #[test]

@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 
 use folkmoot_api::{AdminClient, tasks::CreateTaskRequest};
 use folkmoot_coordinator::task::WarmStart;
-use folkmoot_data::ReadOptions;
+use folkmoot_data::{ReadOptions, schema::TableSchema};
 use folkmoot_protocol::{BlobDigest, TaskId};
 use folkmoot_rounds::registry::evaluation_data;
 
@@ -44,7 +44,7 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     let client = args.connection.connect()?;
     let model = client.create_model(onnx).await?;
     let evaluation_data = match &args.evaluation_data {
-        Some(path) => Some(bring_examples(&client, path).await?),
+        Some(path) => Some(bring_examples(&client, path, description.table_schema()).await?),
         None => None,
     };
     let warm_start = match &args.warm_start {
@@ -62,9 +62,15 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     args.output.print(&task, show::text)
 }
 
-async fn bring_examples(client: &AdminClient, path: &Path) -> Result<BlobDigest, CliError> {
-    let dataset = folkmoot_data::read(path, &ReadOptions::default())
-        .map_err(|error| CliError::new(error.to_string()))?;
+/// Uploads examples for central evaluation. A table is encoded by the task's schema, if it has one.
+async fn bring_examples(
+    client: &AdminClient,
+    path: &Path,
+    schema: Option<&TableSchema>,
+) -> Result<BlobDigest, CliError> {
+    let options = ReadOptions::default().or_schema(schema, path);
+    let read = options.and_then(|options| folkmoot_data::read(path, &options));
+    let dataset = read.map_err(|error| CliError::new(error.to_string()))?;
     let bytes =
         evaluation_data::write(&dataset.examples).map_err(|error| CliError::new(error.to_string()))?;
     Ok(client.create_evaluation_data(bytes).await?.evaluation_data)

@@ -1,9 +1,12 @@
 use folkmoot_aggregation::{AggregatorChoice, finalizer::FinalizerChoice};
-use folkmoot_protocol::{PopulationName, Protection, Recipe, Timestamp, TrainingPlan, ValueGrid};
+use folkmoot_protocol::{
+    PopulationName, Protection, Recipe, TableSchema, Timestamp, TrainingPlan, ValueGrid,
+};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CompressionChoice, Downstream, Eligibility, Evaluation, Fault, Ineligible, StopConditions, Traffic,
+    CompressionChoice, Downstream, Eligibility, Evaluation, Fault, Ineligible, StopConditions, TaskData,
+    Traffic,
 };
 use crate::{
     participation::{Waiting, leave_one_device_per_user},
@@ -26,6 +29,9 @@ pub struct TaskDescription {
     pub population: PopulationName,
     /// The work of a client in a round.
     pub plan: TrainingPlan,
+    /// The data that clients train on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Box<TaskData>>,
     /// The requirements on clients that take part.
     #[serde(default)]
     pub eligibility: Eligibility,
@@ -110,6 +116,7 @@ impl TaskDescription {
             name: name.into(),
             population,
             plan,
+            data: None,
             eligibility: Eligibility::default(),
             selection: SelectionChoice::default(),
             token_share_max: None,
@@ -181,6 +188,12 @@ impl TaskDescription {
     /// Returns the round policy of a task whose privacy depends on the draw, or `None` for other tasks.
     pub fn sampled(&self) -> Option<Sampled> {
         self.privacy_context().sampled()
+    }
+
+    /// Returns the schema by which clients encode their tables. `None` if clients bring numbers, or if the description
+    /// still names the schema's file.
+    pub fn table_schema(&self) -> Option<&TableSchema> {
+        self.data.as_ref()?.table_schema()
     }
 
     /// Returns whether the numbers of drawn and reporting clients must stay hidden. With them, anyone who knows

@@ -2,6 +2,7 @@
 
 mod combination;
 mod compression;
+mod data;
 mod description;
 mod downstream;
 mod eligibility;
@@ -20,6 +21,7 @@ mod validation;
 mod warm_start;
 
 pub use compression::{COMPRESSION_CHOICES_MAX, CompressionChoice};
+pub use data::{SchemaSource, TaskData};
 pub use description::TaskDescription;
 pub use downstream::{Downstream, WHOLE_EVERY_MAX};
 pub use eligibility::{

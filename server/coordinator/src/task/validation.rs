@@ -20,6 +20,9 @@ impl TaskDescription {
             let (field, remedy) = (format!("plan.{}", fault.field), format!("it must be {}", fault.allowed));
             Fault::new(&field, format!("it is {}", fault.value), remedy)
         }));
+        if let Some(data) = &self.data {
+            data.validate(&mut faults);
+        }
         self.eligibility.validate(&mut faults);
         self.selection.validate(&mut faults);
         self.validate_token_share(&mut faults);

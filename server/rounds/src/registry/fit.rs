@@ -5,6 +5,8 @@ use folkmoot_protocol::{
     update::sums::{CLASSES_MAX, OUTPUTS_MAX, SumShape},
 };
 
+use super::table_fit;
+
 /// Lists the conflicts between a description and its model.
 pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
     let plan = &description.plan;
@@ -15,6 +17,7 @@ pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
         faults.push(Fault::new("plan.loss", error.to_string(), remedy));
     }
     faults.extend(metric_fault(description, model.output_shape()));
+    faults.extend(table_fit::fault(description, model));
     let mut has_statistics = false;
     match TrainedPart::of(model, plan) {
         Err(error) => {

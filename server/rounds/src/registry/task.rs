@@ -268,6 +268,7 @@ async fn keep_plan(
         protection: description.protection,
         grid: description.grid,
         local_noise: privacy::local_noise(description),
+        table_schema: description.table_schema().cloned(),
     };
     let bytes = serde_json::to_vec(&plan).map_err(|error| Refusal::internal(&error))?;
     let length = bytes.len() as u64;

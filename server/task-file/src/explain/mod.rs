@@ -9,6 +9,7 @@ mod privacy;
 mod quantity;
 mod scheduling;
 mod size;
+mod tables;
 mod who;
 
 use folkmoot_coordinator::task::TaskDescription;
@@ -41,6 +42,7 @@ pub fn explain(description: &TaskDescription, model: Option<ModelSize>) -> Vec<P
         paragraph("eligible clients", who::eligibility(description)),
         paragraph("selection", who::selection(description)),
         paragraph("training on a client", plan::training(&description.plan)),
+        paragraph("tables of the clients", tables::tables(description)),
         paragraph("scheduling", scheduling::scheduling(description)),
         paragraph("aggregation", aggregation::aggregation(description)),
         paragraph("change of the model", finalizer::finalizer(&description.finalizer)),
@@ -49,6 +51,7 @@ pub fn explain(description: &TaskDescription, model: Option<ModelSize>) -> Vec<P
         paragraph("end of the task", measuring::stop(description)),
         paragraph("what the coordinator learns", learns::learns(description)),
     ];
+    paragraphs.retain(|paragraph| !paragraph.sentences.is_empty());
     if let Some(model) = model {
         paragraphs.push(paragraph("traffic", size::traffic(description, model)));
     }

@@ -141,6 +141,7 @@ fn limits(schema: &Value, form: &Form, range: Range) -> Option<String> {
     match (fewest, most) {
         (Some(fewest), Some(most)) => Some(format!("{fewest} to {most} {unit}")),
         (None, Some(most)) => Some(format!("at most {most} {unit}")),
+        (Some(1), None) => Some(format!("at least 1 {}", unit.trim_end_matches('s'))),
         (Some(fewest), None) => Some(format!("at least {fewest} {unit}")),
         (None, None) => None,
     }

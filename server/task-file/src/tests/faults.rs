@@ -222,3 +222,18 @@ fn a_file_that_is_too_large_is_not_looked_at() {
     let found = faults(&" ".repeat(super::super::TASK_FILE_BYTES_MAX + 1));
     assert!(found.len() == 1 && found[0].message.contains("1048576 are allowed"), "{found:?}");
 }
+
+#[test]
+fn a_schema_may_be_a_file_or_a_table_in_the_task_file() {
+    let named = described(&format!("{TASK}\n[data]\nschema = \"visits.schema.json\"\n"));
+    assert_eq!(named.table_schema(), None);
+    let column = r#"{ kind = "number", name = "age", mean = 51, deviation = 8.5, missing = "mean" }"#;
+    let label = r#"{ kind = "class", name = "outcome", classes = ["home", "ward"] }"#;
+    let text = format!("{TASK}\n[data.schema]\ncolumns = [{column}]\nlabel = {label}\n");
+    assert_eq!(described(&text).table_schema().map(|schema| schema.feature_count()), Some(1));
+    let found = faults(&text.replace("\"mean\"", "\"maen\"").replace("8.5", "0"));
+    let found: Vec<&str> = found.iter().map(|one| one.field.as_str()).collect();
+    assert_eq!(found, ["data.schema.columns[0].missing"]);
+    let found = faults(&text.replace("8.5", "0"));
+    assert_eq!((found.len(), found[0].field.as_str()), (1, "data.schema.columns[0]"));
+}

@@ -5,6 +5,7 @@ use axum::{
     http::{Response, header},
 };
 use folkmoot_api::Binary;
+use folkmoot_engine::onnx::write_table_schema;
 use folkmoot_protocol::Problem;
 use folkmoot_rounds::{refusal::Refusal, registry::WholeVersion};
 
@@ -18,7 +19,8 @@ use crate::http::{
 /// The response header with the version's number. A client that requested `latest` learns the number from it.
 pub const VERSION_HEADER: &str = "folkmoot-model-version";
 
-/// Downloads a model version as ONNX: the task's model with the version's weights.
+/// Downloads a model version as ONNX: the task's model with the version's weights. If the task has a table schema, the
+/// file's metadata has it too.
 #[utoipa::path(
     get, path = "/v1/admin/tasks/{id}/versions/{number}/model", tag = "model versions",
     security(("api_key" = ["viewer"])),
@@ -42,9 +44,14 @@ pub async fn download_model(
     let model = app.coordinator.blobs.get(task.model).await?;
     let weights = app.coordinator.blobs.get(version.weights).await?;
     let (plan, schema) = (task.description.plan.clone(), task.schema.clone());
+    let table_schema = task.description.table_schema().cloned();
     let export = move || -> Result<Vec<u8>, Refusal> {
         let WholeVersion { model, weights, .. } = WholeVersion::read(&model, &weights, &plan, &schema)?;
-        model.export_onnx(&weights).map_err(|error| Refusal::internal(&error))
+        let onnx = model.export_onnx(&weights).map_err(|error| Refusal::internal(&error))?;
+        match &table_schema {
+            Some(schema) => write_table_schema(&onnx, schema).map_err(|error| Refusal::internal(&error)),
+            None => Ok(onnx),
+        }
     };
     let exported = tokio::task::spawn_blocking(export).await;
     let onnx = exported.map_err(|error| Refusal::internal(&error))??;
