@@ -13,7 +13,7 @@ use std::{env, fs};
 
 const FOLDER: &str = "mobile-bindings/python";
 /// The packages that build the wheel, and those that its tests use.
-const PACKAGES: [&str; 10] = [
+const PACKAGES: [&str; 11] = [
     "hatchling==1.33.0",
     "pytest==9.2.0",
     "ruff==0.17.6",
@@ -22,6 +22,7 @@ const PACKAGES: [&str; 10] = [
     "pandas==3.0.6",
     "keyring==25.7.0",
     "onnx==1.23.2",
+    "onnxruntime==1.31.1",
     "scikit-learn==1.9.1",
     "flwr==1.41.0",
 ];

@@ -12,7 +12,8 @@ pub const MISSING: &str = "PyTorch is not installed";
 const PYTHON: &str = "/usr/bin/python3";
 /// Packages to install in addition to Debian's. NumPy is an older version, because Debian's PyTorch was compiled for
 /// NumPy 1.
-const PACKAGES: [&str; 4] = ["pytest==9.2.0", "numpy==1.26.4", "onnx==1.23.2", "scikit-learn==1.9.1"];
+const PACKAGES: [&str; 5] =
+    ["pytest==9.2.0", "numpy==1.26.4", "onnx==1.23.2", "onnxruntime==1.31.1", "scikit-learn==1.9.1"];
 
 /// Returns `true` if Debian's PyTorch is installed.
 pub fn is_present() -> bool {
