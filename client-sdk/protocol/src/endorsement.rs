@@ -22,7 +22,7 @@ pub const SIGNED_BYTES_MAX: usize = 2 * STATEMENT_BYTES_MAX + 512;
 /// The maximum number of coordinators, and of plans, that a statement may name.
 pub const STATEMENT_ITEMS_MAX: usize = 16;
 
-/// What an operator states about the work that a task gives to clients.
+/// An operator's statement about the work that a task gives to clients.
 ///
 /// A client refuses a statement with unknown fields, because they may be conditions that it does not know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

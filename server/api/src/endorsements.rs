@@ -7,7 +7,7 @@ use folkmoot_protocol::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What a task gives to clients, and the endorsement in force.
+/// The model and the plans that a task gives to clients, and the endorsement in force.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct EndorsementView {
     /// The task.

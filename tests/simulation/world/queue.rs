@@ -7,6 +7,7 @@ use folkmoot_session::Event as SessionEvent;
 use super::network::Message;
 
 /// An event of a world.
+#[allow(clippy::large_enum_variant, reason = "a world has few events at a time")]
 pub enum Event {
     /// A client's process starts.
     ClientStarts { client: usize },

@@ -6,11 +6,9 @@
 
 mod api_key;
 mod assignment;
-mod assignment_table;
 mod audit;
 mod check_in;
 mod client;
-mod client_table;
 mod cohort;
 mod counts;
 mod endorsement;
@@ -24,10 +22,9 @@ mod pool;
 mod population;
 mod release;
 mod round;
-mod round_table;
 mod session;
+mod tables;
 mod task;
-mod task_table;
 mod token;
 
 use std::{
@@ -44,8 +41,11 @@ use folkmoot_protocol::{
 };
 
 use self::{
-    assignment_table::AssignmentTable, audit::AuditLog, client_table::ClientTable, evaluation::EvaluationKey,
-    lease::Lease, pool::Pool, round_table::RoundTable, task_table::TaskTable,
+    audit::AuditLog,
+    evaluation::EvaluationKey,
+    lease::Lease,
+    pool::Pool,
+    tables::{AssignmentTable, ClientTable, RoundTable, TaskTable},
 };
 use crate::{
     AcceptedUpdate, ApiKeyId, ApiKeyRecord, EvaluationRecord, ModelRecord, ModelVersionRecord,

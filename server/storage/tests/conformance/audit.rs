@@ -10,7 +10,7 @@ use folkmoot_protocol::{BlobDigest, OrganisationId, Role};
 use folkmoot_storage::{
     ApiKeyRecord, ApiKeyRepository, AuditRepository, ClientRepository, EndorsementRecord,
     EndorsementRepository, ModelRecord, ModelRepository, ModelVersionRepository, SessionRecord,
-    SessionRepository, Storage, StorageError, TaskRepository, TokenAfter, TokenRepository,
+    SessionRepository, Storage, StorageError, TaskRecord, TaskRepository, TokenAfter, TokenRepository,
     audit::{Actor, on_behalf_of},
 };
 
@@ -54,6 +54,17 @@ fn key_of(organisation_id: OrganisationId, role: Role) -> ApiKeyRecord {
     }
 }
 
+fn endorsement_of(task: &TaskRecord) -> EndorsementRecord {
+    EndorsementRecord {
+        organisation_id: task.organisation_id,
+        task_id: task.id,
+        sequence: 1,
+        signed: "statement".into(),
+        public_key: "key".into(),
+        published_at: NOW,
+    }
+}
+
 pub(super) async fn each_act_is_recorded_with_its_author(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let id = fixture.organisation_id;
@@ -75,14 +86,7 @@ pub(super) async fn each_act_is_recorded_with_its_author(storage: &Storage) -> R
         created_at: NOW,
     };
     let (token, task) = (fixture.token_record(), fixture.task_record());
-    let endorsement = EndorsementRecord {
-        organisation_id: id,
-        task_id: task.id,
-        sequence: 1,
-        signed: "statement".into(),
-        public_key: "key".into(),
-        published_at: NOW,
-    };
+    let endorsement = endorsement_of(&task);
     on_behalf_of(somebody(), async {
         storage.create_api_key(&first).await?;
         storage.create_api_key(&second).await?;

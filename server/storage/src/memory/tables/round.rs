@@ -3,12 +3,12 @@ use std::collections::{BTreeMap, HashMap};
 use folkmoot_coordinator::round::{Phase, Purpose};
 use folkmoot_protocol::{RoundId, TaskId, Timestamp};
 
-use super::counts::{check_count, check_counts};
+use crate::memory::counts::{check_count, check_counts};
 use crate::{RoundRecord, StorageError};
 
 /// The rounds, indexed by id, and by task and number.
 #[derive(Default)]
-pub(super) struct RoundTable {
+pub(in crate::memory) struct RoundTable {
     by_id: HashMap<RoundId, RoundRecord>,
     of_task: BTreeMap<TaskId, RoundsOfTask>,
 }
@@ -25,41 +25,45 @@ struct RoundsOfTask {
 
 impl RoundTable {
     /// Finds a round.
-    pub(super) fn get(&self, id: RoundId) -> Option<&RoundRecord> {
+    pub(in crate::memory) fn get(&self, id: RoundId) -> Option<&RoundRecord> {
         self.by_id.get(&id)
     }
 
     /// Finds the task's open round of a purpose.
-    pub(super) fn open(&self, task_id: TaskId, purpose: Purpose) -> Option<&RoundRecord> {
+    pub(in crate::memory) fn open(&self, task_id: TaskId, purpose: Purpose) -> Option<&RoundRecord> {
         let id = self.of_task.get(&task_id)?.open.get(purpose.name())?;
         self.get(*id)
     }
 
     /// Lists all open rounds.
-    pub(super) fn all_open(&self) -> impl Iterator<Item = RoundId> {
+    pub(in crate::memory) fn all_open(&self) -> impl Iterator<Item = RoundId> {
         self.of_task.values().flat_map(|rounds| rounds.open.values().copied())
     }
 
     /// Lists the tasks that have an open round.
-    pub(super) fn open_tasks(&self) -> impl Iterator<Item = TaskId> {
+    pub(in crate::memory) fn open_tasks(&self) -> impl Iterator<Item = TaskId> {
         self.of_task.iter().filter(|(_, rounds)| !rounds.open.is_empty()).map(|(id, _)| *id)
     }
 
     /// Lists the task's rounds below a number, newest first.
-    pub(super) fn below(&self, task_id: TaskId, number: u64) -> impl Iterator<Item = &RoundRecord> {
+    pub(in crate::memory) fn below(
+        &self,
+        task_id: TaskId,
+        number: u64,
+    ) -> impl Iterator<Item = &RoundRecord> {
         let rounds = self.of_task.get(&task_id).into_iter();
         let ids = rounds.flat_map(move |rounds| rounds.by_number.range(..number).rev());
         ids.filter_map(|(_, id)| self.get(*id))
     }
 
     /// Counts the task's rounds: `(all, committed)`.
-    pub(super) fn counts(&self, task_id: TaskId) -> (u64, u64) {
+    pub(in crate::memory) fn counts(&self, task_id: TaskId) -> (u64, u64) {
         let rounds = self.of_task.get(&task_id);
         rounds.map_or((0, 0), |rounds| (rounds.by_number.len() as u64, rounds.committed))
     }
 
     /// Returns when the task's first round was opened.
-    pub(super) fn first_at(&self, task_id: TaskId) -> Option<Timestamp> {
+    pub(in crate::memory) fn first_at(&self, task_id: TaskId) -> Option<Timestamp> {
         self.of_task.get(&task_id)?.first_at
     }
 
@@ -67,7 +71,7 @@ impl RoundTable {
     ///
     /// # Errors
     /// [`StorageError::RevisionConflict`] if the task already has a round with this number, or another open one.
-    pub(super) fn check_insert(
+    pub(in crate::memory) fn check_insert(
         &self,
         record: &RoundRecord,
         ended: Option<RoundId>,
@@ -86,7 +90,7 @@ impl RoundTable {
     }
 
     /// Adds a round that was checked.
-    pub(super) fn insert(&mut self, record: &RoundRecord) {
+    pub(in crate::memory) fn insert(&mut self, record: &RoundRecord) {
         let round = &record.round;
         let rounds = self.of_task.entry(round.task_id).or_default();
         rounds.by_number.insert(round.number, round.id);
@@ -100,7 +104,7 @@ impl RoundTable {
     ///
     /// # Errors
     /// [`StorageError::RevisionConflict`] if the round was changed concurrently, or does not exist.
-    pub(super) fn check_update(&self, record: &RoundRecord) -> Result<(), StorageError> {
+    pub(in crate::memory) fn check_update(&self, record: &RoundRecord) -> Result<(), StorageError> {
         check_count(record.revision)?;
         let is_unchanged = |stored: &&RoundRecord| {
             stored.organisation_id == record.organisation_id && stored.revision == record.revision
@@ -113,7 +117,7 @@ impl RoundTable {
     }
 
     /// Stores a round's next phase, which must have been checked.
-    pub(super) fn update(&mut self, record: &RoundRecord) {
+    pub(in crate::memory) fn update(&mut self, record: &RoundRecord) {
         let Some(stored) = self.by_id.get_mut(&record.round.id) else { return };
         let rounds = self.of_task.entry(stored.round.task_id).or_default();
         rounds.leave(stored.round.id, stored.round.purpose, &stored.round.phase);

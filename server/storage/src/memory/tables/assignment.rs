@@ -8,7 +8,7 @@ use crate::{AssignmentRecord, AssignmentStatus};
 /// The assignments, indexed by id, by round, and by client while outstanding. Finished assignments use memory but do
 /// not slow down other queries.
 #[derive(Default)]
-pub(super) struct AssignmentTable {
+pub(in crate::memory) struct AssignmentTable {
     by_id: HashMap<AssignmentId, AssignmentRecord>,
     of_round: HashMap<RoundId, OfRound>,
     of_client: HashMap<ClientId, AssignmentId>,
@@ -25,22 +25,22 @@ struct OfRound {
 
 impl AssignmentTable {
     /// Finds an assignment.
-    pub(super) fn get(&self, id: AssignmentId) -> Option<&AssignmentRecord> {
+    pub(in crate::memory) fn get(&self, id: AssignmentId) -> Option<&AssignmentRecord> {
         self.by_id.get(&id)
     }
 
     /// Finds the client's outstanding assignment; `None` if it has none.
-    pub(super) fn outstanding_of(&self, client_id: ClientId) -> Option<&AssignmentRecord> {
+    pub(in crate::memory) fn outstanding_of(&self, client_id: ClientId) -> Option<&AssignmentRecord> {
         self.of_client.get(&client_id).and_then(|id| self.get(*id))
     }
 
     /// Lists all outstanding assignments, in arbitrary order.
-    pub(super) fn all_outstanding(&self) -> impl Iterator<Item = &AssignmentRecord> {
+    pub(in crate::memory) fn all_outstanding(&self) -> impl Iterator<Item = &AssignmentRecord> {
         self.of_client.values().filter_map(|id| self.get(*id))
     }
 
     /// Lists a task's outstanding assignments of a purpose, by id.
-    pub(super) fn outstanding(
+    pub(in crate::memory) fn outstanding(
         &self,
         task_id: TaskId,
         purpose: Purpose,
@@ -50,23 +50,23 @@ impl AssignmentTable {
     }
 
     /// Counts a task's outstanding assignments of a purpose.
-    pub(super) fn outstanding_count(&self, task_id: TaskId, purpose: Purpose) -> u64 {
+    pub(in crate::memory) fn outstanding_count(&self, task_id: TaskId, purpose: Purpose) -> u64 {
         self.of_task.get(&(task_id, purpose.name())).map_or(0, |ids| ids.len() as u64)
     }
 
     /// Lists a round's assignments, by id.
-    pub(super) fn of_round(&self, round_id: RoundId) -> impl Iterator<Item = &AssignmentRecord> {
+    pub(in crate::memory) fn of_round(&self, round_id: RoundId) -> impl Iterator<Item = &AssignmentRecord> {
         let ids = self.of_round.get(&round_id).into_iter().flat_map(|of_round| &of_round.ids);
         ids.filter_map(|id| self.get(*id))
     }
 
     /// Counts a round's assignments by status.
-    pub(super) fn counts(&self, round_id: RoundId) -> ReportCounts {
+    pub(in crate::memory) fn counts(&self, round_id: RoundId) -> ReportCounts {
         self.of_round.get(&round_id).map(|of_round| of_round.counts).unwrap_or_default()
     }
 
     /// Adds an assignment. Its id must be new, and its client must have no outstanding assignment.
-    pub(super) fn insert(&mut self, assignment: AssignmentRecord) {
+    pub(in crate::memory) fn insert(&mut self, assignment: AssignmentRecord) {
         let of_round = self.of_round.entry(assignment.round_id).or_default();
         of_round.ids.insert(assignment.id);
         *count_of(&mut of_round.counts, &assignment.status) += 1;
@@ -80,7 +80,11 @@ impl AssignmentTable {
 
     /// Closes an outstanding assignment with its final status, and returns it. Returns `None` if the assignment is not
     /// outstanding.
-    pub(super) fn close(&mut self, id: AssignmentId, status: AssignmentStatus) -> Option<&AssignmentRecord> {
+    pub(in crate::memory) fn close(
+        &mut self,
+        id: AssignmentId,
+        status: AssignmentStatus,
+    ) -> Option<&AssignmentRecord> {
         let assignment = self.by_id.get_mut(&id)?;
         if assignment.status != AssignmentStatus::Outstanding {
             return None;

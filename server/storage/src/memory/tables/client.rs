@@ -6,7 +6,7 @@ use crate::ClientRecord;
 
 /// The clients, indexed by id and by key.
 #[derive(Default)]
-pub(super) struct ClientTable {
+pub(in crate::memory) struct ClientTable {
     by_id: HashMap<ClientId, ClientRecord>,
     by_key: HashMap<(OrganisationId, PopulationName, String), ClientId>,
     by_user: HashMap<UserKey, Vec<ClientId>>,
@@ -16,17 +16,17 @@ pub(super) struct ClientTable {
 
 impl ClientTable {
     /// Finds a client.
-    pub(super) fn get(&self, id: ClientId) -> Option<&ClientRecord> {
+    pub(in crate::memory) fn get(&self, id: ClientId) -> Option<&ClientRecord> {
         self.by_id.get(&id)
     }
 
     /// Returns whether the client belongs to the organisation.
-    pub(super) fn is_of(&self, id: ClientId, organisation_id: OrganisationId) -> bool {
+    pub(in crate::memory) fn is_of(&self, id: ClientId, organisation_id: OrganisationId) -> bool {
         self.get(id).is_some_and(|client| client.organisation_id == organisation_id)
     }
 
     /// Finds the population's client with this key.
-    pub(super) fn with_key(
+    pub(in crate::memory) fn with_key(
         &self,
         organisation_id: OrganisationId,
         population: &PopulationName,
@@ -37,27 +37,35 @@ impl ClientTable {
     }
 
     /// Counts the population's clients that are not revoked.
-    pub(super) fn count(&self, organisation_id: OrganisationId, population: &PopulationName) -> u64 {
+    pub(in crate::memory) fn count(
+        &self,
+        organisation_id: OrganisationId,
+        population: &PopulationName,
+    ) -> u64 {
         self.counts.get(&(organisation_id, population.clone())).copied().unwrap_or(0)
     }
 
     /// Returns whether any client ever enrolled in the population.
-    pub(super) fn has_any(&self, organisation_id: OrganisationId, population: &PopulationName) -> bool {
+    pub(in crate::memory) fn has_any(
+        &self,
+        organisation_id: OrganisationId,
+        population: &PopulationName,
+    ) -> bool {
         self.counts.contains_key(&(organisation_id, population.clone()))
     }
 
     /// Lists the devices of a user.
-    pub(super) fn of_user(&self, user: UserKey) -> impl Iterator<Item = ClientId> {
+    pub(in crate::memory) fn of_user(&self, user: UserKey) -> impl Iterator<Item = ClientId> {
         self.by_user.get(&user).into_iter().flatten().copied()
     }
 
     /// Lists the clients that enrolled with a token, in no particular order.
-    pub(super) fn of_token(&self, token_id: &str) -> impl Iterator<Item = &ClientRecord> {
+    pub(in crate::memory) fn of_token(&self, token_id: &str) -> impl Iterator<Item = &ClientRecord> {
         self.by_id.values().filter(move |client| client.token_id.as_deref() == Some(token_id))
     }
 
     /// Adds a client with a new id and key.
-    pub(super) fn insert(&mut self, client: ClientRecord) {
+    pub(in crate::memory) fn insert(&mut self, client: ClientRecord) {
         let population = (client.organisation_id, client.population.clone());
         let key = (client.organisation_id, client.population.clone(), client.public_key.clone());
         *self.counts.entry(population).or_default() += u64::from(client.revoked_at.is_none());
@@ -69,7 +77,7 @@ impl ClientTable {
     }
 
     /// Revokes the organisation's client, unless it is already revoked, and returns it.
-    pub(super) fn revoke(
+    pub(in crate::memory) fn revoke(
         &mut self,
         organisation_id: OrganisationId,
         id: ClientId,

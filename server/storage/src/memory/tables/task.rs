@@ -7,30 +7,30 @@ use crate::TaskRecord;
 
 /// The tasks, indexed by id and in order of creation.
 #[derive(Default)]
-pub(super) struct TaskTable {
+pub(in crate::memory) struct TaskTable {
     by_id: BTreeMap<TaskId, TaskRecord>,
     of_organisation: BTreeMap<OrganisationId, BTreeSet<(Timestamp, TaskId)>>,
 }
 
 impl TaskTable {
     /// Finds a task.
-    pub(super) fn get(&self, id: TaskId) -> Option<&TaskRecord> {
+    pub(in crate::memory) fn get(&self, id: TaskId) -> Option<&TaskRecord> {
         self.by_id.get(&id)
     }
 
     /// Returns whether the task belongs to the organisation.
-    pub(super) fn is_of(&self, id: TaskId, organisation_id: OrganisationId) -> bool {
+    pub(in crate::memory) fn is_of(&self, id: TaskId, organisation_id: OrganisationId) -> bool {
         self.get(id).is_some_and(|task| task.organisation_id == organisation_id)
     }
 
     /// Adds a task with a new id.
-    pub(super) fn insert(&mut self, task: TaskRecord) {
+    pub(in crate::memory) fn insert(&mut self, task: TaskRecord) {
         self.of_organisation.entry(task.organisation_id).or_default().insert((task.created_at, task.id));
         self.by_id.insert(task.id, task);
     }
 
     /// Lists the organisation's tasks, newest first. If `before` is given, the list starts after that task.
-    pub(super) fn newest(
+    pub(in crate::memory) fn newest(
         &self,
         organisation_id: OrganisationId,
         before: Option<TaskId>,
@@ -46,13 +46,13 @@ impl TaskTable {
     }
 
     /// Lists the active tasks.
-    pub(super) fn active(&self) -> impl Iterator<Item = TaskId> {
+    pub(in crate::memory) fn active(&self) -> impl Iterator<Item = TaskId> {
         self.by_id.values().filter(|task| task.state.is_active()).map(|task| task.id)
     }
 
     /// Stores a task's next state. Returns `false` if the task does not exist, or if `is_right` returns `false` for its
     /// present state.
-    pub(super) fn set_state(
+    pub(in crate::memory) fn set_state(
         &mut self,
         id: TaskId,
         state: TaskState,
@@ -65,7 +65,7 @@ impl TaskTable {
     }
 
     /// Adds `clients` to the number of clients that a task was given.
-    pub(super) fn serve(&mut self, id: TaskId, clients: u64) {
+    pub(in crate::memory) fn serve(&mut self, id: TaskId, clients: u64) {
         if let Some(task) = self.by_id.get_mut(&id) {
             task.served += clients;
         }
