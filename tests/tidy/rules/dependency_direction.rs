@@ -16,7 +16,8 @@ const LAYERS: [&[&str]; 12] = [
     /* decisions */
     &["folkmoot-session", "folkmoot-data", "folkmoot-inference", "folkmoot-coordinator"],
     /* policies  */ &["folkmoot-work"],
-    /* parts     */ &["folkmoot-client", "folkmoot-edge", "folkmoot-storage", "folkmoot-task-file"],
+    /* parts     */
+    &["folkmoot-client", "folkmoot-edge", "folkmoot-sign-in", "folkmoot-storage", "folkmoot-task-file"],
     /* surface   */ &["folkmoot-api"],
     /* drivers   */ &["folkmoot-rounds"],
     /* hosts     */

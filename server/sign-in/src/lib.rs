@@ -1,0 +1,24 @@
+#![doc = include_str!("../README.md")]
+
+mod attempt;
+mod claims;
+mod client;
+mod config;
+mod error;
+mod http;
+#[cfg(any(test, feature = "test-issuer"))]
+pub mod issuer;
+mod metadata;
+mod person;
+mod provider;
+mod providers;
+
+pub use attempt::Attempt;
+pub use config::{ProviderConfig, SignInConfig};
+pub use error::{SignInConfigError, SignInError};
+pub use person::Person;
+pub use provider::Provider;
+pub use providers::Providers;
+
+#[cfg(test)]
+mod tests;
