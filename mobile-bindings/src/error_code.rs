@@ -154,4 +154,8 @@ pub enum ErrorCode {
     NameTaken,
     /// This is the last admin key. Create another one first; without an admin key, nobody could create keys.
     LastAdminKey,
+    /// The sign-in with an identity provider was cancelled, has expired or cannot be verified. Start again.
+    SignInFailed,
+    /// The identity provider cannot be reached, or its answer is unusable.
+    IdentityProviderUnavailable,
 }

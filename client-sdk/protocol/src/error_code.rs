@@ -156,6 +156,10 @@ error_codes! {
     NameTaken = "name_taken", 409, GiveUp;
     /// This is the last admin key. Create another one first; without an admin key, nobody could create keys.
     LastAdminKey = "last_admin_key", 409, GiveUp;
+    /// The sign-in with an identity provider was cancelled, has expired or cannot be verified. Start again.
+    SignInFailed = "sign_in_failed", 401, GiveUp;
+    /// The identity provider cannot be reached, or its answer is unusable.
+    IdentityProviderUnavailable = "identity_provider_unavailable", 503, Retry;
 }
 
 impl fmt::Display for ErrorCode {

@@ -128,6 +128,10 @@ class ErrorCode(str, enum.Enum):
     """The name is already in use."""
     LAST_ADMIN_KEY = "last_admin_key"
     """This is the last admin key. Create another one first; without an admin key, nobody could create keys."""
+    SIGN_IN_FAILED = "sign_in_failed"
+    """The sign-in with an identity provider was cancelled, has expired or cannot be verified. Start again."""
+    IDENTITY_PROVIDER_UNAVAILABLE = "identity_provider_unavailable"
+    """The identity provider cannot be reached, or its answer is unusable."""
 
     @property
     def disposition(self) -> Disposition:

@@ -108,6 +108,8 @@ final class SurfaceTests: XCTestCase {
         case .populationStateConflict: return "population_state_conflict"
         case .nameTaken: return "name_taken"
         case .lastAdminKey: return "last_admin_key"
+        case .signInFailed: return "sign_in_failed"
+        case .identityProviderUnavailable: return "identity_provider_unavailable"
         }
     }
 }
