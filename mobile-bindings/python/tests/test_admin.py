@@ -21,7 +21,14 @@ from test_rounds import connect, line
 OPENAPI = Path(__file__).parents[3] / "server" / "api" / "openapi.json"
 DIGITS = Path(__file__).parents[3] / "examples" / "digits"
 
-FOR_THE_PAGE_ALONE = {"/v1/admin/events", "/v1/admin/models/parts", "/v1/admin/session"}
+FOR_THE_PAGE_ALONE = {
+    "/v1/admin/events",
+    "/v1/admin/models/parts",
+    "/v1/admin/session",
+    "/v1/admin/sign-in",
+    "/v1/admin/sign-in/{provider}",
+    "/v1/admin/sign-in/{provider}/callback",
+}
 """Endpoints that only the coordinator's own page needs. A program has `watch`, its disk and its API key."""
 
 

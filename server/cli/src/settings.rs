@@ -15,6 +15,7 @@ use std::{
 pub use error::ConfigError;
 use folkmoot_edge::{HttpLimits, Proxies};
 use folkmoot_service::{host::HostConfig, http::cors, telemetry::LogConfig};
+use folkmoot_sign_in::SignInConfig;
 pub use limits::LimitsConfig;
 use serde::{Deserialize, Serialize};
 pub use server::{DatabaseConfig, ServerConfig, TlsChoice};
@@ -37,6 +38,8 @@ pub struct Config {
     pub limits: LimitsConfig,
     /// The log settings.
     pub log: LogConfig,
+    /// Sign-in with identity providers.
+    pub sign_in: SignInConfig,
 }
 
 impl Config {
@@ -76,6 +79,10 @@ impl Config {
     /// [`ConfigError::Value`] for the first setting that is out of its range.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.limits.check()?;
+        self.sign_in.check().map_err(|error| ConfigError::Value {
+            place: format!("sign_in.{}", error.key),
+            message: error.message,
+        })?;
         self.server.certificate_files()?;
         cors::check_origins(&self.server.allowed_origins)
             .map_err(|message| ConfigError::Value { place: "server.allowed_origins".into(), message })?;
@@ -106,6 +113,7 @@ impl Config {
             },
             tick: TICK,
             first_run: None,
+            sign_in: self.sign_in.clone(),
         }
     }
 

@@ -20,6 +20,7 @@ use folkmoot_rounds::{
     device::Authenticator,
     drivers::{self, DriverConfig, DriverHealth},
 };
+use folkmoot_sign_in::{Providers, SignInConfig, SignInConfigError};
 use folkmoot_storage::{
     ApiKeyRepository, BlobStore, BlobStoreError, PopulationRepository, RoundLog, RoundLogError, SqlStorage,
     StorageError,
@@ -57,6 +58,8 @@ pub struct HostConfig {
     pub tick: Duration,
     /// The demo offered on a coordinator without tasks.
     pub first_run: Option<MakeFirstRun>,
+    /// The identity providers that people sign in with.
+    pub sign_in: SignInConfig,
 }
 
 /// The location of a running coordinator, for a client on the same machine.
@@ -92,6 +95,7 @@ impl HostConfig {
             limits: HttpLimits::default(),
             tick: Duration::from_millis(250),
             first_run: None,
+            sign_in: SignInConfig::default(),
         }
     }
 }
@@ -120,6 +124,9 @@ pub enum HostError {
     /// The socket cannot be used.
     #[error(transparent)]
     Serve(#[from] ServeError),
+    /// An identity provider's settings, secret or certificate cannot be used.
+    #[error(transparent)]
+    SignIn(#[from] SignInConfigError),
 }
 
 /// A running coordinator.
@@ -207,6 +214,7 @@ impl Host {
             listeners: Arc::default(),
             first_run: config.first_run.map(|make| make.0(&place)),
             closing: closed.clone(),
+            providers: Arc::new(providers(&config.sign_in, &place.url)?),
             drivers: health.clone(),
         };
         let router = http::router(app);
@@ -216,8 +224,7 @@ impl Host {
         };
         let server_end = until_closed(closed.clone());
         let server = tokio::spawn(serve(listener, router, limits, server_end));
-        let shared = coordinator.clone();
-        let time = clock.clone();
+        let (shared, time) = (coordinator.clone(), clock.clone());
         let driver_config = DriverConfig { holder, tick: config.tick };
         let driver = tokio::spawn(async move {
             let run = || {
@@ -272,6 +279,11 @@ impl Host {
             Ok(())
         })
     }
+}
+
+/// Reads the identity providers' secrets from files and from this process's environment.
+fn providers(config: &SignInConfig, url: &str) -> Result<Providers, SignInConfigError> {
+    Providers::new(config, url, &|name| std::env::var(name).ok())
 }
 
 fn url(address: SocketAddr, has_tls: bool) -> String {

@@ -10,7 +10,8 @@ use folkmoot_protocol::{BlobDigest, OrganisationId, TaskId, Timestamp};
 
 use crate::{
     ApiKeyRecord, ClientRecord, ClosedOrganisation, EndorsementRecord, ModelRecord, ModelVersionRecord,
-    OrganisationRecord, PrivacyChange, StorageError, TaskRecord, TokenAfter, TokenRecord,
+    OrganisationRecord, PrivacyChange, SessionHolder, SessionRecord, StorageError, TaskRecord, TokenAfter,
+    TokenRecord,
 };
 
 tokio::task_local! {
@@ -23,7 +24,7 @@ const VALUE_CHARACTERS_MAX: usize = 500;
 /// The author of an act.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Actor {
-    /// The author's credential, for example `key 0123456789abcdef`.
+    /// The author's credential, for example `key 0123456789abcdef` or `oidc:example:ada (Ada Lovelace)`.
     pub by: String,
     /// The network address of the request; `None` for a command on the coordinator's machine.
     pub from: Option<String>,
@@ -127,6 +128,20 @@ impl Act {
             Some(at) => act.with("expires_at", at.0),
             None => act,
         }
+    }
+
+    pub(crate) fn session_created(organisation_id: OrganisationId, session: &SessionRecord) -> Self {
+        let act = Self::new(organisation_id, "session.create", &session.id);
+        match &session.holder {
+            SessionHolder::ApiKey(_) => act,
+            SessionHolder::Person(person) => {
+                act.with("role", person.role.name()).with("expires_at", session.expires_at.0)
+            }
+        }
+    }
+
+    pub(crate) fn person_refused(organisation_id: OrganisationId, person: &str) -> Self {
+        Self::new(organisation_id, "session.refuse", person).with("reason", "no group with a role")
     }
 
     pub(crate) fn token_created(token: &TokenRecord) -> Self {

@@ -1,35 +1,58 @@
 use async_trait::async_trait;
-use folkmoot_protocol::Timestamp;
+use folkmoot_protocol::{OrganisationId, Role, Timestamp};
 
 use crate::{ApiKeyId, StorageError};
 
 /// The public part of a session: 16 hexadecimal digits.
 pub type SessionId = String;
 
-/// A session of a person who signed in to the console with an API key. A cookie identifies it. The secret is stored
-/// only as a hash.
+/// A session. A cookie of the console or a token of the command line identifies it. The secret is stored only as a hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionRecord {
     /// The public part.
     pub id: SessionId,
-    /// The API key used to sign in. The session has the key's permissions and ends when the key is revoked.
-    pub api_key_id: ApiKeyId,
+    /// The key or person that signed in.
+    pub holder: SessionHolder,
     /// SHA-256 of the secret. The secret has 256 random bits, so no slow hash is needed.
     pub secret_hash: [u8; 32],
-    /// When the person signed in.
+    /// When the holder signed in.
     pub created_at: Timestamp,
     /// When the session expires.
     pub expires_at: Timestamp,
 }
 
-/// Stores console sessions.
+/// The key or person that signed in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SessionHolder {
+    /// Somebody with an API key. The session has the key's permissions and ends when the key is revoked.
+    ApiKey(ApiKeyId),
+    /// A person whom an identity provider confirmed.
+    Person(PersonRecord),
+}
+
+/// A person whom an identity provider confirmed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PersonRecord {
+    /// The organisation that the provider belongs to.
+    pub organisation_id: OrganisationId,
+    /// The provider's name in the configuration.
+    pub provider: String,
+    /// The person's id at the provider.
+    pub subject: String,
+    /// The name to show.
+    pub name: String,
+    /// The role at sign-in.
+    pub role: Role,
+}
+
+/// Stores sessions.
 #[async_trait]
 pub trait SessionRepository {
     /// Stores a new session. Deletes all sessions that had expired before the new one began.
     ///
     /// # Errors
-    /// [`StorageError::NotFound`] if there is no such API key, [`StorageError::NameTaken`] if the id is already
-    /// in use.
+    /// [`StorageError::NotFound`] if there is no such API key or organisation, [`StorageError::OrganisationClosed`] if a
+    /// person's organisation is closed, [`StorageError::NameTaken`] if the id is already in use.
     async fn create_session(&self, session: &SessionRecord) -> Result<(), StorageError>;
 
     /// Finds a session, even if it has expired.
@@ -37,4 +60,12 @@ pub trait SessionRepository {
 
     /// Deletes a session, if it exists.
     async fn delete_session(&self, id: &str) -> Result<(), StorageError>;
+
+    /// Records that a person was confirmed by an identity provider, but has no role. `person` is their name in the
+    /// audit log.
+    async fn record_refused_person(
+        &self,
+        organisation_id: OrganisationId,
+        person: &str,
+    ) -> Result<(), StorageError>;
 }

@@ -99,6 +99,7 @@ ask! {
         create_session(session: &SessionRecord) -> ();
         session(id: &str) -> Option<SessionRecord>;
         delete_session(id: &str) -> ();
+        record_refused_person(organisation_id: OrganisationId, person: &str) -> ();
     }
     TokenRepository {
         create_token(token: &TokenRecord) -> ();

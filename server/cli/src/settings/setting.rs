@@ -1,11 +1,12 @@
 use std::{fmt::Display, str::FromStr};
 
 use clap::ValueEnum;
+use serde::de::DeserializeOwned;
 
 use super::Config;
 
 /// Every key, as `section.key`. A test keeps the list complete.
-pub const KEYS: [&str; 20] = [
+pub const KEYS: [&str; 23] = [
     "server.listen",
     "server.data",
     "server.tls",
@@ -26,10 +27,13 @@ pub const KEYS: [&str; 20] = [
     "limits.model_bytes_max",
     "log.format",
     "log.level",
+    "sign_in.url",
+    "sign_in.session_seconds_max",
+    "sign_in.providers",
 ];
 
 impl Config {
-    /// Sets one of [`KEYS`] from text. Lists are separated by commas.
+    /// Sets one of [`KEYS`] from text. Lists are separated by commas, and lists of tables are JSON.
     ///
     /// # Errors
     /// If the text is invalid, or the key is unknown.
@@ -73,6 +77,15 @@ impl Config {
             "limits.model_bytes_max" => put(&mut self.limits.model_bytes_max, text),
             "log.format" => put(&mut self.log.format, text),
             "log.level" => put(&mut self.log.level, text),
+            "sign_in.url" => {
+                self.sign_in.url = Some(text.to_owned());
+                Ok(())
+            }
+            "sign_in.session_seconds_max" => put(&mut self.sign_in.session_seconds_max, text),
+            "sign_in.providers" => {
+                self.sign_in.providers = tables(text)?;
+                Ok(())
+            }
             _ => Err(format!("there is no key `{key}`")),
         }
     }
@@ -80,6 +93,14 @@ impl Config {
 
 fn list(text: &str) -> Vec<String> {
     text.split(',').map(|item| item.trim().to_owned()).filter(|item| !item.is_empty()).collect()
+}
+
+/// Parses a list of tables as JSON, because one line of TOML could not hold them. An empty text is an empty list.
+fn tables<T: DeserializeOwned>(text: &str) -> Result<Vec<T>, String> {
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    serde_json::from_str(text).map_err(|error| format!("it is not a JSON list of tables: {error}"))
 }
 
 fn put<T: FromStr<Err: Display>>(slot: &mut T, text: &str) -> Result<(), String> {

@@ -95,6 +95,25 @@ fn a_value_out_of_its_range_names_its_key() {
 }
 
 #[test]
+fn a_provider_comes_from_the_file_or_the_environment() {
+    let file = "[[sign_in.providers]]\nname = \"example\"\nissuer = \"https://login.example\"\nclient_id = \"f\"\n\
+        [sign_in.providers.roles]\nowners = \"admin\"\n";
+    let json = "[{\"name\":\"example\",\"issuer\":\"https://login.example\",\"client_id\":\"f\",\
+        \"roles\":{\"owners\":\"admin\"}}]";
+    let from_file = load(file, &[]).unwrap();
+    assert_eq!(from_file, load("", &[("FOLKMOOT_SIGN_IN_PROVIDERS", json)]).unwrap());
+    let provider = &from_file.sign_in.providers[0];
+    assert_eq!((provider.organisation.as_str(), provider.groups_claim.as_str()), ("default", "groups"));
+    let shown = toml::to_string(&from_file.without_secrets()).unwrap();
+    assert_eq!(toml::from_str::<Config>(&shown).unwrap(), from_file, "{shown}");
+
+    let (text, _) = message(&file.replace("https", "http"), &[]);
+    assert!(text.starts_with("sign_in.providers.example.issuer: `http://login.example` must be"), "{text}");
+    let (text, _) = message("", &[("FOLKMOOT_SIGN_IN_PROVIDERS", "example")]);
+    assert!(text.starts_with("FOLKMOOT_SIGN_IN_PROVIDERS: it is not a JSON list of tables"), "{text}");
+}
+
+#[test]
 fn a_variable_that_cannot_be_read_is_named() {
     let (text, _) = message("", &[("FOLKMOOT_LIMITS_CONNECTIONS_MAX", "many")]);
     assert!(text.starts_with("FOLKMOOT_LIMITS_CONNECTIONS_MAX: `many` is invalid"), "{text}");
@@ -113,6 +132,7 @@ fn a_file_that_is_named_must_be_there() {
 fn the_list_of_keys_is_whole() {
     let mut config = Config::default();
     config.database.url = Some("sqlite::memory:".into());
+    config.sign_in.url = Some("https://coordinator.example".into());
     (config.server.certificate, config.server.key) = (Some("a.pem".into()), Some("a.key".into()));
     let table = toml::Table::try_from(&config).unwrap();
     let mut keys: Vec<String> = Vec::new();

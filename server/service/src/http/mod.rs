@@ -21,6 +21,7 @@ use axum::{Router, extract::DefaultBodyLimit, middleware};
 use folkmoot_edge::{Edge, HttpLimits};
 use folkmoot_protocol::Timestamp;
 use folkmoot_rounds::{clock::Clock, coordinator::Coordinator, device::Authenticator, drivers::DriverHealth};
+use folkmoot_sign_in::Providers;
 use tower_http::{catch_panic::CatchPanicLayer, trace::TraceLayer};
 
 /// The state that every handler can access.
@@ -44,6 +45,8 @@ pub struct App {
     pub listeners: Arc<admin::events::Listeners>,
     /// The demo for a coordinator without tasks.
     pub first_run: Option<Arc<dyn FirstRun>>,
+    /// The identity providers that people sign in with.
+    pub providers: Arc<Providers>,
     /// The health of the drivers.
     pub drivers: Arc<DriverHealth>,
     /// Signals that the process is shutting down: long polls end early, and readiness ends at once.

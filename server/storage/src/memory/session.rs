@@ -1,7 +1,8 @@
 use async_trait::async_trait;
+use folkmoot_protocol::OrganisationId;
 
 use super::{MemoryStorage, State, counts::check_moment};
-use crate::{SessionRecord, SessionRepository, StorageError, audit::Act};
+use crate::{SessionHolder, SessionRecord, SessionRepository, StorageError, audit::Act};
 
 #[async_trait]
 impl SessionRepository for MemoryStorage {
@@ -9,15 +10,13 @@ impl SessionRepository for MemoryStorage {
         check_moment(session.created_at)?;
         check_moment(session.expires_at)?;
         let mut state = self.lock();
-        if !state.api_keys.contains_key(&session.api_key_id) {
-            return Err(StorageError::NotFound("API key"));
-        }
+        let organisation_id = state.organisation_of(session)?;
         if state.sessions.get(&session.id).is_some_and(|one| one.expires_at >= session.created_at) {
             return Err(StorageError::NameTaken("session"));
         }
         state.sessions.retain(|_, one| one.expires_at >= session.created_at);
         state.sessions.insert(session.id.clone(), session.clone());
-        state.record_session(&session.id, &session.api_key_id, "session.create")
+        state.record(|| Act::session_created(organisation_id, session))
     }
 
     async fn session(&self, id: &str) -> Result<Option<SessionRecord>, StorageError> {
@@ -26,23 +25,31 @@ impl SessionRepository for MemoryStorage {
 
     async fn delete_session(&self, id: &str) -> Result<(), StorageError> {
         let mut state = self.lock();
-        match state.sessions.remove(id) {
-            Some(session) => state.record_session(id, &session.api_key_id, "session.delete"),
-            None => Ok(()),
-        }
+        let Some(session) = state.sessions.remove(id) else { return Ok(()) };
+        let organisation_id = state.organisation_of(&session)?;
+        state.record(|| Act::new(organisation_id, "session.delete", id))
+    }
+
+    async fn record_refused_person(
+        &self,
+        organisation_id: OrganisationId,
+        person: &str,
+    ) -> Result<(), StorageError> {
+        self.lock().record(|| Act::person_refused(organisation_id, person))
     }
 }
 
 impl State {
-    fn record_session(
-        &mut self,
-        id: &str,
-        api_key_id: &str,
-        action: &'static str,
-    ) -> Result<(), StorageError> {
-        match self.api_keys.get(api_key_id).map(|key| key.organisation_id) {
-            Some(organisation_id) => self.record(|| Act::new(organisation_id, action, id)),
-            None => Ok(()),
+    fn organisation_of(&self, session: &SessionRecord) -> Result<OrganisationId, StorageError> {
+        match &session.holder {
+            SessionHolder::ApiKey(id) => {
+                let key = self.api_keys.get(id).ok_or(StorageError::NotFound("API key"))?;
+                Ok(key.organisation_id)
+            }
+            SessionHolder::Person(person) => {
+                self.check_organisation(person.organisation_id)?;
+                Ok(person.organisation_id)
+            }
         }
     }
 }

@@ -47,9 +47,9 @@ impl SqlStorage {
         rows.iter().map(organisation_of).collect()
     }
 
-    /// Closes an organisation forever: revokes its API keys, tokens and clients in one transaction. A concurrent
-    /// request that creates one of them either commits first, so that its result is revoked too, or fails. The data
-    /// stays. Closing again has no effect.
+    /// Closes an organisation forever: revokes its API keys, tokens and clients, and ends the sessions of its people, in one
+    /// transaction. A concurrent request that creates one of them either commits first, so that its result is revoked
+    /// too, or fails. The data stays. Closing again has no effect.
     ///
     /// # Errors
     /// [`StorageError::NotFound`] if there is no such organisation.
@@ -79,6 +79,8 @@ impl SqlStorage {
                 clients: changed(connection, CLIENTS).await?,
                 api_keys: changed(connection, KEYS).await?,
             };
+            let query = sqlx::query("DELETE FROM sessions WHERE organisation_id = $1").bind(id.to_string());
+            query.execute(&mut *connection).await?;
             // Selection must not draw revoked clients.
             let query = sqlx::query("DELETE FROM check_ins WHERE organisation_id = $1").bind(id.to_string());
             query.execute(&mut *connection).await?;

@@ -2,8 +2,8 @@
 
 use folkmoot_protocol::{OrganisationId, Role, Timestamp, UserKey};
 use folkmoot_storage::{
-    ApiKeyRecord, ApiKeyRepository, PopulationRepository, SessionRecord, SessionRepository, Storage,
-    StorageError, TokenRecord, TokenRepository,
+    ApiKeyRecord, ApiKeyRepository, PersonRecord, PopulationRepository, SessionHolder, SessionRecord,
+    SessionRepository, Storage, StorageError, TokenRecord, TokenRepository,
 };
 
 use super::{
@@ -142,7 +142,7 @@ pub(super) async fn a_session_is_stored_until_it_ends(storage: &Storage) -> Resu
     };
     let session = |ends| SessionRecord {
         id: fresh_name(),
-        api_key_id: key.id.clone(),
+        holder: SessionHolder::ApiKey(key.id.clone()),
         secret_hash: [2; 32],
         created_at: NOW,
         expires_at: later(ends),
@@ -165,6 +165,32 @@ pub(super) async fn a_session_is_stored_until_it_ends(storage: &Storage) -> Resu
     storage.delete_session(&long.id).await?;
     assert_eq!(storage.session(&long.id).await?, None);
     assert_eq!(storage.session(&next.id).await?, Some(next));
+    Ok(())
+}
+
+pub(super) async fn a_person_has_a_session_without_a_key(storage: &Storage) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let person = |organisation_id| PersonRecord {
+        organisation_id,
+        provider: "example".into(),
+        subject: "248289761001".into(),
+        name: "Zoë".into(),
+        role: Role::Operator,
+    };
+    let session = |organisation_id| SessionRecord {
+        id: fresh_name(),
+        holder: SessionHolder::Person(person(organisation_id)),
+        secret_hash: [2; 32],
+        created_at: NOW,
+        expires_at: later(100),
+    };
+    let one = session(fixture.organisation_id);
+    storage.create_session(&one).await?;
+    assert_eq!(storage.session(&one.id).await?, Some(one.clone()));
+    storage.delete_session(&one.id).await?;
+    assert_eq!(storage.session(&one.id).await?, None);
+    let nowhere = storage.create_session(&session(OrganisationId::from_random_bytes(fresh()))).await;
+    assert!(matches!(nowhere, Err(StorageError::NotFound("organisation"))), "{nowhere:?}");
     Ok(())
 }
 

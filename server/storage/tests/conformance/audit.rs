@@ -9,8 +9,9 @@ use folkmoot_privacy::Unit;
 use folkmoot_protocol::{BlobDigest, OrganisationId, Role};
 use folkmoot_storage::{
     ApiKeyRecord, ApiKeyRepository, AuditRepository, ClientRepository, EndorsementRecord,
-    EndorsementRepository, ModelRecord, ModelRepository, ModelVersionRepository, SessionRecord,
-    SessionRepository, Storage, StorageError, TaskRecord, TaskRepository, TokenAfter, TokenRepository,
+    EndorsementRepository, ModelRecord, ModelRepository, ModelVersionRepository, SessionHolder,
+    SessionRecord, SessionRepository, Storage, StorageError, TaskRecord, TaskRepository, TokenAfter,
+    TokenRepository,
     audit::{Actor, on_behalf_of},
 };
 
@@ -72,7 +73,7 @@ pub(super) async fn each_act_is_recorded_with_its_author(storage: &Storage) -> R
     let (first, second) = (key(Role::Admin), key(Role::Viewer));
     let session = SessionRecord {
         id: fresh_name(),
-        api_key_id: first.id.clone(),
+        holder: SessionHolder::ApiKey(first.id.clone()),
         secret_hash: [8; 32],
         created_at: NOW,
         expires_at: later(60),
@@ -93,6 +94,7 @@ pub(super) async fn each_act_is_recorded_with_its_author(storage: &Storage) -> R
         storage.revoke_api_key(id, &second.id, NOW).await?;
         storage.create_session(&session).await?;
         storage.delete_session(&session.id).await?;
+        storage.record_refused_person(id, "oidc:example:eve (Eve)").await?;
         fixture.set_privacy(PopulationPrivacy { unit: Unit::User, budget: None }, None).await?;
         fixture.set_privacy(PopulationPrivacy::default(), None).await?;
         storage.create_token(&token).await?;
@@ -118,6 +120,7 @@ pub(super) async fn each_act_is_recorded_with_its_author(storage: &Storage) -> R
             "api_key.revoke",
             "session.create",
             "session.delete",
+            "session.refuse",
             "population.set_privacy",
             "population.set_privacy",
             "token.create",
@@ -135,7 +138,7 @@ pub(super) async fn each_act_is_recorded_with_its_author(storage: &Storage) -> R
     let authors = records.iter().map(|record| (record.by.clone(), record.from.clone(), record.at));
     let Actor { by, from, at } = somebody();
     assert!(authors.into_iter().all(|author| author == (by.clone(), from.clone(), at)));
-    let paused = &records[14];
+    let paused = &records[15];
     let change = &paused.changes[0];
     let [before, after] = [&change.before, &change.after].map(|value| value.as_deref());
     assert_eq!((paused.subject.clone(), before, after), (task.id.to_string(), Some("draft"), Some("paused")));

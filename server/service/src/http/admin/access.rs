@@ -1,5 +1,5 @@
-//! Access control: each request needs an API key, or a session that was started with one. Both carry an organisation
-//! and a role.
+//! Access control: each request needs an API key, or the session of somebody who signed in with a key or with an identity
+//! provider. Both carry an organisation and a role.
 
 use axum::{
     body::Body,
@@ -11,11 +11,11 @@ use axum::{
 use folkmoot_protocol::{ErrorCode, OrganisationId, Role, Timestamp};
 use folkmoot_rounds::{credential::Credential, refusal::Refusal};
 use folkmoot_storage::{
-    ApiKeyId, ApiKeyRecord, ApiKeyRepository, SessionRepository, Storage,
+    ApiKeyRecord, ApiKeyRepository, PersonRecord, SessionHolder, SessionRecord, SessionRepository, Storage,
     audit::{Actor, on_behalf_of},
 };
 
-use super::cookie;
+use super::{cookie, who::Who};
 use crate::http::{App, problem::Refused};
 
 /// The authenticated caller, which handlers receive as a request extension. The gate inserts it; a handler that runs
@@ -24,10 +24,26 @@ use crate::http::{App, problem::Refused};
 pub struct Caller {
     /// The caller's organisation. Data of other organisations is invisible to the caller.
     pub organisation_id: OrganisationId,
-    /// The public id of the API key.
-    pub api_key_id: ApiKeyId,
-    /// The key's role.
+    /// The role of the key or person.
     pub role: Role,
+    /// The key or person.
+    pub who: Who,
+}
+
+impl From<ApiKeyRecord> for Caller {
+    fn from(key: ApiKeyRecord) -> Self {
+        Self {
+            organisation_id: key.organisation_id,
+            role: key.role,
+            who: Who::ApiKey { id: key.id, name: key.name },
+        }
+    }
+}
+
+impl From<PersonRecord> for Caller {
+    fn from(person: PersonRecord) -> Self {
+        Self { organisation_id: person.organisation_id, role: person.role, who: Who::Person(person) }
+    }
 }
 
 /// The access check in front of one endpoint.
@@ -50,30 +66,36 @@ pub async fn check(
     if !may(caller.role, gate.role) {
         let whom = match gate.role {
             Role::System => "use a key of `folkmoot key recover --role system`",
+            _ if caller.who.is_person() => "ask an admin for a group with the needed role",
             _ => "ask an admin for a key with the needed role",
         };
         let detail = format!(
-            "this request needs the role {}, but the key {} has the role {}; {whom}",
+            "this request needs the role {}, but the {} has the role {}; {whom}",
             gate.role.name(),
-            caller.api_key_id,
+            caller.who,
             caller.role.name()
         );
         return Err(Refusal::new(ErrorCode::RoleInsufficient, detail).into());
     }
-    let actor = actor(&gate.app, &parts, &caller.api_key_id);
+    let actor = actor(&gate.app, &parts, &caller.who);
     let mut request = Request::from_parts(parts, body);
     request.extensions_mut().insert(caller);
     Ok(on_behalf_of(actor, next.run(request)).await)
 }
 
 /// Returns the author that the audit log names for the acts of a request.
-pub fn actor(app: &App, parts: &Parts, api_key_id: &str) -> Actor {
-    let sender = app.edge.sender(&parts.headers, &parts.extensions);
-    Actor { by: format!("key {api_key_id}"), from: Some(sender.to_string()), at: (app.clock)() }
+pub fn actor(app: &App, parts: &Parts, who: &Who) -> Actor {
+    actor_of(app, parts, who.to_string())
 }
 
-/// Awaits the look-up of a key. If the key is wrong, counts the failure for the sender's address. An address with too
-/// many failures is told to slow down. If it continues, its connection is closed.
+/// Returns the author `by` of an act.
+pub fn actor_of(app: &App, parts: &Parts, by: String) -> Actor {
+    let sender = app.edge.sender(&parts.headers, &parts.extensions);
+    Actor { by, from: Some(sender.to_string()), at: (app.clock)() }
+}
+
+/// Awaits the look-up of a key, or a sign-in. If it is wrong, counts the failure for the sender's address. An address
+/// with too many failures is told to slow down. If it continues, its connection is closed.
 pub async fn throttled<T>(
     app: &App,
     parts: &Parts,
@@ -81,7 +103,9 @@ pub async fn throttled<T>(
 ) -> Result<T, Refusal> {
     let sender = app.edge.sender(&parts.headers, &parts.extensions);
     look_up.await.map_err(|refusal| match refusal.code() {
-        ErrorCode::ApiKeyInvalid => app.edge.failed(sender, (app.clock)()).err().map_or(refusal, Refusal),
+        ErrorCode::ApiKeyInvalid | ErrorCode::SignInFailed => {
+            app.edge.failed(sender, (app.clock)()).err().map_or(refusal, Refusal)
+        }
         _ => refusal,
     })
 }
@@ -99,14 +123,13 @@ pub fn may(role: Role, least: Role) -> bool {
 /// without being asked.
 pub async fn caller(app: &App, method: &Method, headers: &HeaderMap) -> Result<Caller, Refusal> {
     let storage = &app.coordinator.storage;
-    let record = match cookie::read(headers) {
+    match cookie::read(headers) {
         Some(session) if !headers.contains_key(header::AUTHORIZATION) => {
             cookie::check_token(&session, method, headers)?;
-            key_of_session(app, &session).await?
+            Ok(session_and_caller(app, &session).await?.1)
         }
-        _ => key(storage, &bearer(headers)?, (app.clock)()).await?,
-    };
-    Ok(Caller { organisation_id: record.organisation_id, api_key_id: record.id, role: record.role })
+        _ => Ok(key(storage, &bearer(headers)?, (app.clock)()).await?.into()),
+    }
 }
 
 /// Finds a key and verifies its secret; revoked and expired keys are rejected.
@@ -129,13 +152,13 @@ pub async fn key(storage: &Storage, key: &Credential, now: Timestamp) -> Result<
     Ok(record)
 }
 
-/// Finds the key that a session was started with. The session has the key's rights, and ends when the key is revoked or
-/// expires.
+/// Finds a session and its holder. A session of a key has the key's rights, and ends when the key is revoked or expires. A
+/// session of a person has the role at sign-in, and ends when the provider is removed from the configuration.
 ///
 /// # Errors
-/// [`ErrorCode::ApiKeyInvalid`] if the session is unknown or has ended, its secret is wrong, or the key was revoked.
-/// Also fails if the storage fails.
-pub async fn key_of_session(app: &App, session: &Credential) -> Result<ApiKeyRecord, Refusal> {
+/// [`ErrorCode::ApiKeyInvalid`] if the session is unknown or has ended, its secret is wrong, the key was revoked, or the
+/// provider was removed. Also fails if the storage fails.
+pub async fn session_and_caller(app: &App, session: &Credential) -> Result<(SessionRecord, Caller), Refusal> {
     let over = || Refusal::new(ErrorCode::ApiKeyInvalid, "the session has ended; sign in again");
     let storage = &app.coordinator.storage;
     let record = storage.session(&session.id).await?.ok_or_else(over)?;
@@ -143,8 +166,15 @@ pub async fn key_of_session(app: &App, session: &Credential) -> Result<ApiKeyRec
     if record.secret_hash != session.secret_hash() || record.expires_at <= now {
         return Err(over());
     }
-    let key = storage.api_key(&record.api_key_id).await?.filter(|key| key.is_valid(now));
-    key.ok_or_else(over)
+    let caller = match &record.holder {
+        SessionHolder::ApiKey(id) => {
+            storage.api_key(id).await?.filter(|key| key.is_valid(now)).map(Caller::from)
+        }
+        SessionHolder::Person(person) => {
+            app.providers.get(&person.provider).map(|_| Caller::from(person.clone()))
+        }
+    };
+    Ok((record, caller.ok_or_else(over)?))
 }
 
 /// Reads the API key from the header `Authorization: Bearer ID.SECRET`.

@@ -1,6 +1,8 @@
 //! The session cookie, and the token that protects it against cross-site request forgery. This is OWASP's signed
 //! double-submit pattern: the token is derived from the cookie, and only pages of this origin can read it.
 
+use std::str::FromStr;
+
 use axum::http::{HeaderMap, Method, header};
 use folkmoot_protocol::ErrorCode;
 use folkmoot_rounds::{credential::Credential, refusal::Refusal};
@@ -12,10 +14,15 @@ pub const TOKEN_HEADER: &str = "x-folkmoot-csrf";
 
 /// Reads the session from a request's cookie, if it is well-formed.
 pub fn read(headers: &HeaderMap) -> Option<Credential> {
+    find(headers, NAME)
+}
+
+/// Reads the cookie `name`, if it is well-formed.
+pub fn find<T: FromStr>(headers: &HeaderMap, name: &str) -> Option<T> {
     let texts = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
     let mut cookies =
         texts.flat_map(|text| text.split(';')).filter_map(|cookie| cookie.trim().split_once('='));
-    cookies.find(|(name, _)| *name == NAME).and_then(|(_, value)| value.parse().ok())
+    cookies.find(|(found, _)| *found == name).and_then(|(_, value)| value.parse().ok())
 }
 
 /// Returns the `set-cookie` value of a session. Scripts cannot read the cookie, pages of other sites cannot send it,

@@ -83,6 +83,6 @@ pub async fn start_demo(
     };
     let task = registry::create_task(coordinator, organisation_id, request, now).await?;
     demo.start(&token.to_string()).map_err(|detail| Refusal::new(ErrorCode::Overloaded, detail))?;
-    tracing::info!(task = %task.id, api_key = caller.api_key_id, "demo started");
+    tracing::info!(task = %task.id, by = %caller.who, "demo started");
     Ok((StatusCode::CREATED, Json(view(storage, task).await?)))
 }

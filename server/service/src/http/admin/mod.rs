@@ -19,11 +19,13 @@ pub mod privacy;
 mod read;
 pub mod rounds;
 pub mod session;
+pub mod sign_in;
 pub mod stats;
 pub mod system;
 pub mod tasks;
 pub mod tokens;
 pub mod versions;
+pub mod who;
 
 use access::Gate;
 use axum::{
@@ -55,7 +57,7 @@ pub fn routes(app: &App) -> Router<App> {
     let session = get(session::get::get_session)
         .post(session::create::create_session)
         .delete(session::delete::delete_session);
-    let open = Router::new().route("/session", session);
+    let open = Router::new().route("/session", session).merge(sign_in::routes(app));
     endpoints().into_iter().fold(open, |router, endpoint| {
         let gate = Gate { app: app.clone(), role: endpoint.role };
         router.route(

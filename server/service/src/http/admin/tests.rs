@@ -10,6 +10,7 @@ mod privacy;
 mod roles;
 mod sampled;
 mod sessions;
+mod sign_in;
 mod tasks;
 mod tokens;
 

@@ -87,6 +87,7 @@ impl Edge {
             started_at: START,
             listeners: Arc::default(),
             first_run: None,
+            providers: Arc::default(),
             drivers: Arc::default(),
             closing: tokio::sync::watch::channel(false).1,
         };

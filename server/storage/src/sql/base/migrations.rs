@@ -30,6 +30,7 @@ const SQLITE: &[(&str, &str)] = migrations!("sqlite":
     "0011_organisations",
     "0012_key_expiry",
     "0013_endorsements",
+    "0014_people",
 );
 
 const POSTGRES: &[(&str, &str)] = migrations!("postgres":
@@ -47,6 +48,7 @@ const POSTGRES: &[(&str, &str)] = migrations!("postgres":
     "0012_organisations",
     "0013_key_expiry",
     "0014_endorsements",
+    "0015_people",
 );
 
 /// Returns the migrations of a database, oldest first. The database stores the SHA-384 of each migration that it has

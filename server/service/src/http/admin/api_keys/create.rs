@@ -45,7 +45,7 @@ pub async fn create_api_key(
     let record = ApiKeyRecord { expires_at, ..record };
     coordinator.storage.create_api_key(&record).await?;
     let role = record.role.name();
-    tracing::info!(created = record.id, role, api_key = caller.api_key_id, "API key created");
+    tracing::info!(created = record.id, role, by = %caller.who, "API key created");
     let created = CreatedApiKey { api_key: key.to_string(), record: api_key_view(record) };
     Ok((StatusCode::CREATED, Json(created)))
 }

@@ -28,13 +28,13 @@ pub async fn revoke_api_key(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<StatusCode, Refused> {
-    if id == caller.api_key_id {
+    if caller.who.is_key(&id) {
         let detail = "a key cannot revoke itself; use another admin key to revoke it";
         return Err(Refusal::new(ErrorCode::MalformedRequest, detail).into());
     }
     read::public_part("API key", &id)?;
     let revoked = app.coordinator.storage.revoke_api_key(caller.organisation_id, &id, (app.clock)()).await;
     revoked.map_err(read::missing("API key", &id))?;
-    tracing::info!(revoked = id, api_key = caller.api_key_id, "API key revoked");
+    tracing::info!(revoked = id, by = %caller.who, "API key revoked");
     Ok(StatusCode::NO_CONTENT)
 }

@@ -46,7 +46,7 @@ pub async fn revoke_client(
     let storage = &app.coordinator.storage;
     let revoked = storage.revoke_client(caller.organisation_id, id, after, (app.clock)()).await;
     let client = client_view(revoked.map_err(read::missing("client", &text))?);
-    tracing::info!(client = %id, token = client.token_id, keep_token_open, api_key = caller.api_key_id, "client revoked");
+    tracing::info!(client = %id, token = client.token_id, keep_token_open, by = %caller.who, "client revoked");
     let token = match &client.token_id {
         Some(id) => storage.token(id).await?,
         None => None,

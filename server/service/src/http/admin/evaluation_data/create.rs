@@ -36,7 +36,7 @@ pub async fn create_evaluation_data(
         .map_err(|error| Refusal::internal(&error))?
         .map_err(|error| Refusal::new(ErrorCode::MalformedRequest, error.to_string()))?;
     let evaluation_data = app.coordinator.blobs.put(bytes).await?;
-    tracing::info!(%evaluation_data, examples = examples.len(), api_key = caller.api_key_id, "examples kept");
+    tracing::info!(%evaluation_data, examples = examples.len(), by = %caller.who, "examples kept");
     Ok((
         StatusCode::CREATED,
         Json(EvaluationDataView { evaluation_data, example_count: examples.len() as u64 }),

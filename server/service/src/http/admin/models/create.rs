@@ -33,7 +33,7 @@ pub async fn create_model(
         registry::create_model(&app.coordinator, caller.organisation_id, onnx, bytes_max, (app.clock)())
             .await?;
     let ModelRecord { model, model_bytes, schema, .. } = record;
-    tracing::info!(%model, model_bytes, api_key = caller.api_key_id, "model created");
+    tracing::info!(%model, model_bytes, by = %caller.who, "model created");
     let view = ModelView { model, model_bytes, parameter_count: schema.parameter_count(), schema };
     Ok((StatusCode::CREATED, Json(view)))
 }

@@ -42,7 +42,7 @@ pub async fn close_organisation(
     let closed = storage.database()?.close_organisation(id, (app.clock)()).await;
     let closed = closed.map_err(read::missing("organisation", &text))?;
     let tasks_cancelled = cancel_tasks(&app, &Caller { organisation_id: id, ..caller.clone() }).await?;
-    tracing::info!(organisation = %id, tasks_cancelled, api_key = caller.api_key_id, "organisation closed");
+    tracing::info!(organisation = %id, tasks_cancelled, by = %caller.who, "organisation closed");
     Ok(Json(ClosedOrganisationView {
         id,
         api_keys_revoked: closed.api_keys,

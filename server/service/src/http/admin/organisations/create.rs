@@ -57,7 +57,7 @@ pub async fn create_organisation(
         Err(StorageError::NameTaken("organisation")) => return Err(taken().into()),
         created => created?,
     }
-    tracing::info!(organisation = %id, api_key = caller.api_key_id, "organisation created");
+    tracing::info!(organisation = %id, by = %caller.who, "organisation created");
     let first_key = CreatedApiKey { api_key: key.to_string(), record: api_key_view(first_key) };
     let created = CreatedOrganisation { organisation: organisation_view(organisation), first_key };
     Ok((StatusCode::CREATED, Json(created)))

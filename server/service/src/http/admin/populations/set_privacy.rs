@@ -53,7 +53,7 @@ pub async fn set_population_privacy(
         unit: request.unit.unwrap_or(before.unit),
         budget: if request.no_budget { None } else { budget.or(before.budget) },
     };
-    let by = &caller.api_key_id;
+    let by = &caller.who.in_ledger();
     let change = PrivacyChange { privacy, weakened: weakened.as_deref(), by, now: (app.clock)() };
     let conflict = |detail: String| Err(Refusal::new(ErrorCode::PopulationStateConflict, detail).into());
     match storage.set_population_privacy(organisation_id, &population, &change).await? {
@@ -71,7 +71,7 @@ pub async fn set_population_privacy(
             ));
         }
     }
-    tracing::info!(%population, unit = %privacy.unit, budget = ?privacy.budget, api_key = caller.api_key_id, "privacy of a population set");
+    tracing::info!(%population, unit = %privacy.unit, budget = ?privacy.budget, by = %caller.who, "privacy of a population set");
     let client_count = storage.client_count(organisation_id, &population).await?;
     let record = PopulationRecord { privacy, ..record };
     Ok(Json(population_view(record, client_count)))

@@ -8,11 +8,15 @@ use axum::{
 use folkmoot_api::session::{CreateSessionRequest, SessionView};
 use folkmoot_protocol::{ErrorCode, Problem};
 use folkmoot_rounds::{credential::Credential, refusal::Refusal};
-use folkmoot_storage::{ApiKeyRecord, SessionRecord, SessionRepository, audit::on_behalf_of};
+use folkmoot_storage::ApiKeyRecord;
 
 use crate::http::{
     App,
-    admin::{access, cookie, read, session::view::session_view},
+    admin::{
+        access::{self, Caller},
+        cookie, read,
+        session::{begin::begin, view::session_view},
+    },
     problem::Refused,
 };
 
@@ -37,21 +41,11 @@ pub async fn create_session(
     let (parts, body) = request.into_parts();
     let request: CreateSessionRequest =
         read::json_within(&app, &parts.headers, body, REQUEST_BYTES_MAX, &app.edge.strangers).await?;
-    let (coordinator, now) = (&app.coordinator, (app.clock)());
-    let key = access::throttled(&app, &parts, key_of(&app, &request)).await?;
-    let session = Credential::from_random_bytes(coordinator.random_bytes(), coordinator.random_bytes());
-    let record = SessionRecord {
-        id: session.id.clone(),
-        api_key_id: key.id.clone(),
-        secret_hash: session.secret_hash(),
-        created_at: now,
-        expires_at: now.plus_seconds(SESSION_SECONDS),
-    };
-    let actor = access::actor(&app, &parts, &key.id);
-    on_behalf_of(actor, coordinator.storage.create_session(&record)).await?;
-    tracing::info!(api_key = key.id, "signed in");
+    let caller = Caller::from(access::throttled(&app, &parts, key_of(&app, &request)).await?);
+    let expires_at = (app.clock)().plus_seconds(SESSION_SECONDS);
+    let (session, record) = begin(&app, &parts, &caller.who, expires_at).await?;
     let set = AppendHeaders([(header::SET_COOKIE, cookie::set(&session, SESSION_SECONDS))]);
-    Ok((StatusCode::CREATED, set, Json(session_view(&session, &record, key))))
+    Ok((StatusCode::CREATED, set, Json(session_view(&session, &record, caller))))
 }
 
 async fn key_of(app: &App, request: &CreateSessionRequest) -> Result<ApiKeyRecord, Refusal> {

@@ -1,22 +1,28 @@
 use axum::{
+    Json,
     body::Body,
     extract::State,
     http::{Method, Request, StatusCode, header},
     response::{AppendHeaders, IntoResponse},
 };
+use folkmoot_api::session::SignedOutView;
 use folkmoot_protocol::Problem;
 use folkmoot_storage::{SessionRepository, audit::on_behalf_of};
 
 use crate::http::{
     App,
-    admin::{access, cookie},
+    admin::{access, cookie, who::Who},
     problem::Refused,
 };
 
 /// Signs out. Succeeds even if the session has already ended.
+///
+/// If a person signed in with an identity provider that has a page to sign out, the response names it. Until the person
+/// opens it, the provider may sign the same person in again without asking.
 #[utoipa::path(
     delete, path = "/v1/admin/session", tag = "session",
     responses(
+        (status = 200, description = "The session has ended, but not yet at the identity provider", body = SignedOutView),
         (status = 204, description = "The session has ended"),
         (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
     )
@@ -26,13 +32,25 @@ pub async fn delete_session(
     request: Request<Body>,
 ) -> Result<impl IntoResponse, Refused> {
     let (parts, _) = request.into_parts();
+    let mut provider_url = None;
     if let Some(session) = cookie::read(&parts.headers) {
         cookie::check_token(&session, &Method::DELETE, &parts.headers)?;
         // Only the holder of the complete cookie ends the session; a guessed id does not.
-        if let Ok(key) = access::key_of_session(&app, &session).await {
-            let actor = access::actor(&app, &parts, &key.id);
+        if let Ok((_, caller)) = access::session_and_caller(&app, &session).await {
+            let actor = access::actor(&app, &parts, &caller.who);
             on_behalf_of(actor, app.coordinator.storage.delete_session(&session.id)).await?;
+            provider_url = sign_out_url(&app, &caller.who).await;
         }
     }
-    Ok((StatusCode::NO_CONTENT, AppendHeaders([(header::SET_COOKIE, cookie::clear())])))
+    let clear = AppendHeaders([(header::SET_COOKIE, cookie::clear())]);
+    Ok(match provider_url {
+        Some(provider_url) => (clear, Json(SignedOutView { provider_url })).into_response(),
+        None => (StatusCode::NO_CONTENT, clear).into_response(),
+    })
+}
+
+/// Returns where a person also signs out at the identity provider, if the provider has such a page.
+async fn sign_out_url(app: &App, who: &Who) -> Option<String> {
+    let Who::Person(person) = who else { return None };
+    app.providers.get(&person.provider)?.sign_out_url((app.clock)()).await
 }

@@ -2,7 +2,6 @@ use axum::{Json, extract::State, http::HeaderMap};
 use folkmoot_api::session::SessionView;
 use folkmoot_protocol::{ErrorCode, Problem};
 use folkmoot_rounds::refusal::Refusal;
-use folkmoot_storage::SessionRepository;
 
 use crate::http::{
     App,
@@ -10,7 +9,7 @@ use crate::http::{
     problem::Refused,
 };
 
-/// Returns the current session and the role of its key.
+/// Returns the current session and its role.
 #[utoipa::path(
     get, path = "/v1/admin/session", tag = "session",
     responses(
@@ -22,7 +21,6 @@ pub async fn get_session(State(app): State<App>, headers: HeaderMap) -> Result<J
     let nobody =
         || Refusal::new(ErrorCode::ApiKeyMissing, "there is no session; sign in with POST /v1/admin/session");
     let session = cookie::read(&headers).ok_or_else(nobody)?;
-    let key = access::key_of_session(&app, &session).await?;
-    let record = app.coordinator.storage.session(&session.id).await?.ok_or_else(nobody)?;
-    Ok(Json(session_view(&session, &record, key)))
+    let (record, caller) = access::session_and_caller(&app, &session).await?;
+    Ok(Json(session_view(&session, &record, caller)))
 }

@@ -48,7 +48,7 @@ pub async fn change(app: &App, caller: &Caller, id: &str, input: TaskInput) -> R
     }
     app.coordinator.facts.notify_one();
     let task = read::task(app, caller, id).await?;
-    tracing::info!(task = %task.id, state = task.state.name(), api_key = caller.api_key_id, "task changed");
+    tracing::info!(task = %task.id, state = task.state.name(), by = %caller.who, "task changed");
     view(storage, task).await
 }
 

@@ -28,6 +28,6 @@ pub async fn create_task(
     let (coordinator, now) = (&app.coordinator, (app.clock)());
     let task = registry::create_task(coordinator, caller.organisation_id, request, now).await?;
     let (id, state) = (task.id, task.state.name());
-    tracing::info!(task = %id, state, api_key = caller.api_key_id, "task created");
+    tracing::info!(task = %id, state, by = %caller.who, "task created");
     Ok((StatusCode::CREATED, Json(view(&coordinator.storage, task).await?)))
 }

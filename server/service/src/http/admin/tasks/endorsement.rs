@@ -53,6 +53,6 @@ pub async fn publish_endorsement(
     let endorsement: Endorsement = read::json(&app, request).await?;
     let task = read::task(&app, &caller, &id).await?;
     registry::endorse(&app.coordinator, &task, &endorsement, (app.clock)()).await?;
-    tracing::info!(task = %task.id, api_key = caller.api_key_id, "published an endorsement");
+    tracing::info!(task = %task.id, by = %caller.who, "published an endorsement");
     Ok(Json(registry::endorsement_of(&app.coordinator, &task).await?))
 }

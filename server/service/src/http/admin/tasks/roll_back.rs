@@ -65,7 +65,7 @@ pub async fn roll_back_task(
     }
     let found = storage.model_version(task.id, version).await?.ok_or_else(unknown)?;
     let released = release_again(&app.coordinator, &task, found, (app.clock)()).await?;
-    tracing::info!(task = %task.id, version = released, rolled_back_to = version, api_key = caller.api_key_id, "rolled back");
+    tracing::info!(task = %task.id, version = released, rolled_back_to = version, by = %caller.who, "rolled back");
     app.coordinator.facts.notify_one();
     Ok(Json(view(storage, task).await?))
 }

@@ -18,7 +18,7 @@ use super::{Running, description, model, privacy::open, refused, start};
 use crate::http::admin::endpoints;
 
 /// A client with a key that `folkmoot key recover --role system` would create.
-async fn system_administrator(running: &Running) -> AdminClient {
+pub(super) async fn system_administrator(running: &Running) -> AdminClient {
     let storage = &running.host.coordinator.storage;
     let now = system_clock()();
     let id = OrganisationId::from_random_bytes([3; 16]);

@@ -97,7 +97,7 @@ pub async fn create_token(
         created_at: now,
     };
     coordinator.storage.create_token(&record).await?;
-    tracing::info!(token = token.id, population = %record.population, api_key = caller.api_key_id, "token created");
+    tracing::info!(token = token.id, population = %record.population, by = %caller.who, "token created");
     if record.uses_max.is_none() {
         tracing::warn!(token = token.id, "created a token without a limit on the number of clients");
     }

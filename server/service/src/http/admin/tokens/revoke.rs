@@ -29,6 +29,6 @@ pub async fn revoke_token(
     read::public_part("token", &id)?;
     let revoked = app.coordinator.storage.revoke_token(caller.organisation_id, &id, (app.clock)()).await;
     revoked.map_err(read::missing("token", &id))?;
-    tracing::info!(token = id, api_key = caller.api_key_id, "token revoked");
+    tracing::info!(token = id, by = %caller.who, "token revoked");
     Ok(StatusCode::NO_CONTENT)
 }

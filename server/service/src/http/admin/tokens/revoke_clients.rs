@@ -33,7 +33,7 @@ pub async fn revoke_clients_of_token(
     tracing::info!(
         token = id,
         clients = clients_revoked,
-        api_key = caller.api_key_id,
+        by = %caller.who,
         "token revoked with its clients"
     );
     Ok(Json(RevokedTokenClients { token_id: id, clients_revoked }))

@@ -116,6 +116,7 @@ pub(super) const FIELDS: &[Row] = &[
     // The number of rounds or assignments that failed in a row.
     ("PauseView", Shown, &["code", "reason"]),
     ("PauseView", NotClients, &["remedy"]),
+    ("PersonView", NotClients, &["name", "provider", "subject"]),
     ("PlanView", NotClients, &["promise", "text", "work"]),
     ("PopulationOverview", Shown, &["enrolled", "training", "waiting"]),
     ("PopulationOverview", NotClients, &["active_tasks", "name"]),
@@ -135,6 +136,7 @@ pub(super) const FIELDS: &[Row] = &[
             "type",
         ],
     ),
+    ("ProvidersView", NotClients, &["providers"]),
     ("RevokedClient", Shown, &["client", "token_closed"]),
     ("RevokedTokenClients", Shown, &["clients_revoked", "token_id"]),
     ("RoundAssignmentsView", Clients, &["lanes", "round"]),
@@ -170,13 +172,18 @@ pub(super) const FIELDS: &[Row] = &[
     ("SeriesPoint", Versions, &["change_norm", "created_at", "rolled_back_to", "version"]),
     ("SeriesView", Clients, &["evaluations", "points"]),
     ("SeriesView", NotClients, &["stride", "withheld"]),
-    ("SessionView", NotClients, &["api_key_id", "api_key_name", "csrf_token", "expires_at", "role"]),
+    (
+        "SessionView",
+        NotClients,
+        &["api_key_id", "api_key_name", "csrf_token", "expires_at", "person", "role"],
+    ),
     ("SettingsView", NotClients, &["by", "delta", "epsilon", "unit", "weakened"]),
     // The decision for a count is that of the field that contains this view.
     ("ShareView", Clients, &["clients", "value"]),
     ("SliceView", Withheld, &["example_count"]),
     ("SliceView", OfPrivateTask, &["accuracy", "mean_loss", "metrics"]),
     ("SliceView", Shown, &["client_count", "slice"]),
+    ("SignedOutView", NotClients, &["provider_url"]),
     (
         "Statement",
         Versions,
@@ -294,11 +301,12 @@ pub(super) const LOG_FIELDS: &[(Decision, &[&str])] = &[
     (
         NotClients,
         &[
-            "api_key",
             "budget",
+            "by",
             "certificate",
             "changed",
             "created",
+            "detail",
             "evaluation_data",
             "examples",
             "folder",
@@ -310,6 +318,7 @@ pub(super) const LOG_FIELDS: &[(Decision, &[&str])] = &[
             "organisation",
             "panic",
             "population",
+            "provider",
             "purpose",
             "revoked",
             "role",
