@@ -4,7 +4,7 @@ import type { ComponentChildren, ComponentType } from 'preact';
 import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks';
 
 import { get, isRefusal, send } from './api/client';
-import type { Session } from './api/types';
+import type { Session, SignedOut } from './api/types';
 import { Action, ErrorNote, Link } from './components';
 import { connect, disconnect, useConnection } from './live';
 import { follow, usePath } from './router';
@@ -85,18 +85,20 @@ function Bar({ session }: { session: Session }) {
     setChosen(next);
   };
   const end = async () => {
+    let out: SignedOut | undefined;
     try {
-      await send('DELETE', '/session');
+      out = await send<SignedOut | undefined>('DELETE', '/session');
     } catch (caught) {
       if (!isRefusal(caught as Error)) throw caught;
       // Another tab may have signed in again and changed the token: end the session that exists now.
       const now = await get<Session>('/session').catch((error: Error) => (isRefusal(error) ? null : Promise.reject(error)));
       if (now) {
         signedIn(now);
-        await send('DELETE', '/session');
+        out = await send<SignedOut | undefined>('DELETE', '/session');
       }
     }
     signedOut();
+    if (out) location.assign(out.provider_url);
   };
   const isHere = (to: string) => (to === '/' ? at === '/' : at.startsWith(to));
   const said = { live: 'Live', polling: 'Updating every 3 s', off: 'Not connected' }[connection];
@@ -114,8 +116,8 @@ function Bar({ session }: { session: Session }) {
         <span class={`connection ${connection}`} role="status">
           {said}
         </span>
-        <span title={`API key ${session.api_key_id}`}>
-          {session.api_key_name} ({session.role})
+        <span title={session.person ? `${session.person.provider}: ${session.person.subject}` : `API key ${session.api_key_id}`}>
+          {session.person?.name ?? session.api_key_name} ({session.role})
         </span>
         <label class="theme">
           <span class="hidden">Colours</span>

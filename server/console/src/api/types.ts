@@ -23,6 +23,7 @@ export type ModelSummary = S['ModelSummary'];
 export type Overview = S['OverviewView'];
 export type Population = S['PopulationView'];
 export type Problem = S['Problem'];
+export type Providers = S['ProvidersView'];
 export type RevokedClient = S['RevokedClient'];
 export type Round = S['RoundView'];
 export type RoundAssignments = S['RoundAssignmentsView'];
@@ -32,6 +33,7 @@ export type Series = S['SeriesView'];
 export type SeriesPoint = S['SeriesPoint'];
 export type Session = S['SessionView'];
 export type Share = S['ShareView'];
+export type SignedOut = S['SignedOutView'];
 export type Statement = S['Statement'];
 export type System = S['SystemView'];
 /** `description` has the shape of a task file: `server/api/task.schema.json`. */
