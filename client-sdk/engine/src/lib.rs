@@ -25,7 +25,7 @@ pub use folkmoot_graph::program::ExecuteError;
 pub use folkmoot_graph::step::block_on;
 pub use folkmoot_onnx::{
     self as onnx, ExportError, FinalActivation, ImportError, ImportLimits, Lookup, Lookups, ModelNode,
-    ParameterKind, ParameterSpec, Remark,
+    ModelOutput, Obstacle, ParameterKind, ParameterSpec, Remark,
 };
 pub use folkmoot_protocol::{
     ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, NamePattern, OuterProducts,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use folkmoot_onnx::{
     ExportError, FinalActivation, ImportError, ImportLimits, Lookups, Lowered, Mode, ModelFile, ModelInput,
-    ModelNode, ParameterSpec, Remark,
+    ModelNode, ModelOutput, ParameterSpec, Remark,
 };
 
 use crate::safetensors::{self, WeightsError};
@@ -17,8 +17,14 @@ use crate::safetensors::{self, WeightsError};
 /// The weights are the float initializers that a node reads as a value, including running statistics and single numbers
 /// that are not trained by default. Their order in `graph.initializer` is the schema order of every flat vector of
 /// weights. `Constant` nodes are frozen.
+///
+/// If the file has several outputs, a model has one of them: the first that can be trained, or the one that
+/// [`Model::for_plan`] chooses.
 #[derive(Clone)]
-pub struct Model(Arc<Content>);
+pub struct Model {
+    content: Arc<Content>,
+    output: Arc<ModelOutput>,
+}
 
 struct Content {
     file: ModelFile,
@@ -34,7 +40,8 @@ impl Model {
     pub fn from_onnx(bytes: &[u8], limits: &ImportLimits) -> Result<Self, ImportError> {
         let file = ModelFile::read(bytes, limits)?;
         let parameter_count = file.parameter_count();
-        Ok(Self(Arc::new(Content { file, parameter_count })))
+        let output = Arc::new(file.first_output().clone());
+        Ok(Self { content: Arc::new(Content { file, parameter_count }), output })
     }
 
     /// Returns `true` if this build cannot read the file, but a build with the feature `complete` may be able to.
@@ -48,46 +55,73 @@ impl Model {
     /// # Errors
     /// Returns an [`ImportError`] if the model cannot have this length.
     pub(crate) fn for_width(&self, width: usize) -> Result<Self, ImportError> {
-        Ok(match self.0.file.for_width(width)? {
+        Ok(match self.content.file.for_width(width)? {
             None => self.clone(),
-            Some(file) => Self(Arc::new(Content { file, parameter_count: self.0.parameter_count })),
+            Some(file) => {
+                let parameter_count = self.parameter_count();
+                #[cfg(feature = "complete")]
+                let output = Arc::new(file.output(&self.output.name)?);
+                #[cfg(not(feature = "complete"))]
+                let output = self.output.clone();
+                Self { content: Arc::new(Content { file, parameter_count }), output }
+            }
         })
     }
 
-    /// Returns whether both are one model with the same length of sequences.
+    /// Returns the model with this output of the file, or with this value inside of its graph as the output.
+    ///
+    /// # Errors
+    /// Returns an [`ImportError`] if the file has no such value, or no loss can be computed from it.
+    #[cfg(feature = "complete")]
+    pub fn with_output(&self, name: &str) -> Result<Self, ImportError> {
+        let output = Arc::new(self.content.file.output(name)?);
+        Ok(Self { content: self.content.clone(), output })
+    }
+
+    /// Returns whether both are one model with the same length of sequences and the same output.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.content, &other.content) && self.output == other.output
     }
 
     /// Returns the trainable tensors in schema order.
     pub fn parameters(&self) -> &[ParameterSpec] {
-        self.0.file.parameters()
+        self.content.file.parameters()
     }
 
     /// Returns the total number of elements of all trainable tensors.
     pub fn parameter_count(&self) -> usize {
-        self.0.parameter_count
+        self.content.parameter_count
     }
 
     /// Returns the weights in the ONNX file: all trainable tensors, row-major, one after another in schema order.
     pub fn initial_weights(&self) -> Vec<f32> {
-        self.0.file.initial_weights()
+        self.content.file.initial_weights()
     }
 
     /// Returns the inputs in the order of the file. If there are several, they are columns of the features in this order.
     pub fn inputs(&self) -> &[ModelInput] {
-        self.0.file.inputs()
+        self.content.file.inputs()
     }
 
     /// Returns the dimensions of one example's features, without the batch dimension: those of the only input, or the
     /// number of columns of all inputs.
     pub fn input_shape(&self) -> &[usize] {
-        self.0.file.input_shape()
+        self.content.file.input_shape()
+    }
+
+    /// Returns the outputs of the file, in its order.
+    pub fn outputs(&self) -> &[ModelOutput] {
+        self.content.file.outputs()
+    }
+
+    /// Returns the name of the output that this model has.
+    pub fn output_name(&self) -> &str {
+        &self.output.name
     }
 
     /// Returns the dimensions of the output for one example, without the batch dimension.
     pub fn output_shape(&self) -> &[usize] {
-        self.0.file.output_shape()
+        &self.output.shape
     }
 
     /// Returns a copy of the ONNX file with these weights, given flat in schema order. Nothing else changes.
@@ -95,7 +129,7 @@ impl Model {
     /// # Errors
     /// Returns an [`ExportError`] if the number of weights is wrong or a weight is not finite.
     pub fn export_onnx(&self, weights: &[f32]) -> Result<Vec<u8>, ExportError> {
-        self.0.file.export_onnx(weights)
+        self.content.file.export_onnx(weights)
     }
 
     /// Reads the weights from a safetensors file, which has one float32 tensor for each parameter, with the parameter's
@@ -118,32 +152,37 @@ impl Model {
 
     /// Returns the ONNX operators of the file, with the number of nodes for each.
     pub fn operators(&self) -> BTreeMap<String, usize> {
-        self.0.file.operators()
+        self.content.file.operators()
     }
 
     /// Returns the nodes of the file's graph, in file order.
     pub fn nodes(&self) -> Vec<ModelNode> {
-        self.0.file.nodes()
+        self.content.file.nodes()
     }
 
     /// Returns the engine's decisions about tensors for which the file does not tell what its author wants.
     pub fn remarks(&self) -> &[Remark] {
-        self.0.file.remarks()
+        self.content.file.remarks()
     }
 
-    /// Returns the function at the end of the model, if some losses contain it.
+    /// Returns the function that computes the output, if some losses contain it.
     pub fn final_activation(&self) -> Option<FinalActivation> {
-        self.0.file.final_activation()
+        self.final_activation_of(&self.output.name).map(|(activation, _)| activation)
+    }
+
+    /// Returns the function that computes an output of the file, if some losses contain it, and the name of its input.
+    pub(crate) fn final_activation_of(&self, output: &str) -> Option<(FinalActivation, &str)> {
+        self.content.file.final_activation(output)
     }
 
     /// Returns the features by which the model looks up rows of tables, such as token ids.
     pub fn lookups(&self) -> &Lookups {
-        self.0.file.lookups()
+        self.content.file.lookups()
     }
 
     /// Returns for each batch normalisation its scale, bias, running mean and running variance, as parameter indices.
     pub(crate) fn normalizations(&self) -> Vec<[Option<usize>; 4]> {
-        self.0.file.normalizations()
+        self.content.file.normalizations()
     }
 
     /// Returns the range of each parameter in a flat vector of weights.
@@ -162,7 +201,7 @@ impl Model {
     /// # Errors
     /// Returns an [`ImportError`] if the model cannot have this batch size or would exceed a limit.
     pub(crate) fn lower(&self, batch: usize, mode: Mode) -> Result<Lowered, ImportError> {
-        self.0.file.lower(batch, mode)
+        self.content.file.lower_frozen(batch, mode, &[], &self.output.name)
     }
 
     /// Lowers the model for training with these frozen parameters; see [`ModelFile::lower_frozen`].
@@ -170,7 +209,7 @@ impl Model {
     /// # Errors
     /// Returns the errors of [`Model::lower`].
     pub(crate) fn lower_frozen(&self, batch: usize, frozen: &[bool]) -> Result<Lowered, ImportError> {
-        self.0.file.lower_frozen(batch, Mode::Training, frozen)
+        self.content.file.lower_frozen(batch, Mode::Training, frozen, &self.output.name)
     }
 }
 

@@ -16,6 +16,7 @@ mod meant;
 mod memory;
 mod onnx_backend;
 mod outer_products;
+mod outputs;
 mod plans;
 mod restart;
 mod resume;

@@ -18,7 +18,7 @@ const ABSOLUTE_TOLERANCE: f64 = 1e-7;
 #[serde(deny_unknown_fields)]
 pub struct Trajectory {
     pub model: String,
-    plan: TrainingPlan,
+    pub plan: TrainingPlan,
     batch_size: usize,
     feature_shape: Vec<usize>,
     label_kind: LabelKind,
@@ -73,7 +73,8 @@ impl Trajectory {
 
     /// Returns a trainer with this trajectory's plan and examples.
     pub fn trainer(&self, model: &Model) -> Result<Trainer, TrainError> {
-        let plan = TrainingPlan { batch_size: self.batch_size as u32, ..self.plan.clone() };
+        let (batch_size, output) = (self.batch_size as u32, Some(model.output_name().to_owned()));
+        let plan = TrainingPlan { batch_size, output, ..self.plan.clone() };
         Trainer::new(model, &model.initial_weights(), plan, &self.examples(), 0)
     }
 

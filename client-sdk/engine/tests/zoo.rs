@@ -13,7 +13,7 @@ use std::env;
 use std::fs;
 use std::path::PathBuf;
 
-use folkmoot_engine::{ImportLimits, Model};
+use folkmoot_engine::{ImportLimits, Model, TrainingPlan};
 
 use crate::trajectories::{Trajectory, repository};
 use table::{Exports, Outcome, Table};
@@ -32,10 +32,15 @@ fn page_path() -> PathBuf {
 }
 
 /// Trains the file of an exporter as its framework did, and compares.
-fn outcome(name: &str, exporter: &str, trajectory: &Trajectory) -> Outcome {
+fn outcome(name: &str, exporter: &str, trajectory: &Trajectory, output: Option<&String>) -> Outcome {
     let path = folder().join(format!("files/{name}.{exporter}.onnx"));
     let bytes = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let model = match Model::from_onnx(&bytes, &ImportLimits::default()) {
+        Ok(model) => model,
+        Err(error) => return Outcome::refused(&error.to_string()),
+    };
+    let plan = TrainingPlan { output: output.cloned(), ..trajectory.plan.clone() };
+    let model = match model.for_plan(&plan) {
         Ok(model) => model,
         Err(error) => return Outcome::refused(&error.to_string()),
     };
@@ -69,7 +74,7 @@ fn found(exports: &Exports) -> Table {
         let outcomes = model.exporters.iter().map(|(exporter, failure)| {
             let outcome = match failure {
                 Some(failure) => Outcome::NotExported(failure.clone()),
-                None => outcome(name, exporter, &run),
+                None => outcome(name, exporter, &run, model.outputs.get(exporter)),
             };
             (exporter.clone(), outcome)
         });

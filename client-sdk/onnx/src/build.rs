@@ -79,6 +79,23 @@ pub fn mlp_followed_by(widths: &[usize], seed: u64, operators: &[&str]) -> Vec<u
     model.encode_to_vec()
 }
 
+/// Returns a model with other outputs. Each is the name of a value in its graph, or `class`, the number of the largest logit.
+///
+/// # Panics
+/// Panics if the bytes are not a model of this module.
+pub fn with_outputs(model: &[u8], outputs: &[&str]) -> Vec<u8> {
+    let mut model = ModelProto::decode(model).expect("what was written can be read");
+    let graph = model.graph.as_mut().expect("a model has a graph");
+    if outputs.contains(&"class") {
+        let axis =
+            AttributeProto { name: "axis".into(), i: 1, r#type: attribute_type::INT, ..Default::default() };
+        graph.node.push(node("ArgMax", &["logits"], "class", vec![axis]));
+    }
+    let output = |name: &&str| ValueInfoProto { name: (*name).to_owned(), r#type: None };
+    graph.output = outputs.iter().map(output).collect();
+    model.encode_to_vec()
+}
+
 /// Builds a model with one trainable tensor: `weights` `[1, parameter_count]`, all 0.
 ///
 /// Input `input` `[N, 1]`, output `output` `[N, parameter_count]`, the product of input and weights. For benchmarks in

@@ -8,6 +8,7 @@ use prost::bytes::Bytes;
 use super::attributes::node_name;
 use super::initializer::{FrozenCount, Initializer};
 use super::locate::initializer_chunks;
+use super::outputs::ModelOutput;
 use super::proto::{GraphProto, ModelProto, NodeProto, ValueInfoProto};
 use super::weights::{Remark, weights};
 use super::{FileError, ImportError, ImportLimits, prepare};
@@ -27,6 +28,8 @@ pub(super) struct Decoded {
     pub(super) inputs: Vec<ValueInfoProto>,
     /// The names of the outputs.
     pub(super) outputs: Vec<String>,
+    /// The outputs that are left out because they depend on unsupported operators.
+    pub(super) refused_outputs: Vec<ModelOutput>,
     /// The decisions about tensors that the author may not expect.
     pub(super) remarks: Vec<Remark>,
 }
@@ -56,7 +59,11 @@ pub(super) fn decode(bytes: &Bytes, limits: &ImportLimits, floats: Floats) -> Re
         .map_err(|error| ImportError::File(FileError::Malformed { reason: error.to_string() }))?;
     let opset = checked_opset(&model)?;
     let nodes = prepare::nodes(&mut model, opset, limits)?;
-    let proto = GraphProto { node: nodes, ..model.graph.unwrap_or_default() };
+    let mut proto = GraphProto { node: nodes, ..model.graph.unwrap_or_default() };
+    let refused_outputs = match floats {
+        Floats::Trained => prepare::outputs(&mut proto),
+        Floats::Frozen => Vec::new(),
+    };
     let (initializers, remarks) = match floats {
         Floats::Trained => weights(&proto, bytes, chunks, limits)?,
         Floats::Frozen => (constants(&proto, limits)?, Vec::new()),
@@ -66,7 +73,8 @@ pub(super) fn decode(bytes: &Bytes, limits: &ImportLimits, floats: Floats) -> Re
     // Files of IR version 3 also list the initializers among the inputs.
     let inputs = proto.input.iter().filter(|input| !named.contains(input.name.as_str())).cloned().collect();
     let outputs = proto.output.into_iter().map(|output| output.name).collect();
-    let decoded = Decoded { opset, nodes: proto.node, initializers, inputs, outputs, remarks };
+    let decoded =
+        Decoded { opset, nodes: proto.node, initializers, inputs, outputs, refused_outputs, remarks };
     check_names(&decoded)?;
     Ok(decoded)
 }

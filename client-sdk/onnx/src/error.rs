@@ -134,8 +134,7 @@ pub enum ImportError {
     },
     /// The graph has no input, too many inputs, or no output.
     #[error(
-        "the graph has {inputs} inputs and {outputs} outputs; it must have 1 to 64 inputs and at least one output, of which \
-         the first is trained"
+        "the graph has {inputs} inputs and {outputs} outputs; it must have 1 to 64 inputs and at least one output"
     )]
     InputsAndOutputs {
         /// The number of inputs that are not initializers.
@@ -159,6 +158,24 @@ pub enum ImportError {
         output: String,
         /// The output's inferred shape.
         shape: String,
+    },
+    /// The plan trains an output that the model does not have.
+    #[cfg(feature = "complete")]
+    #[error("the model has no value named {output}; its outputs are {outputs}")]
+    NoSuchOutput {
+        /// The name.
+        output: String,
+        /// The names of the outputs, separated by commas.
+        outputs: String,
+    },
+    /// The plan trains an output from which no loss can be computed.
+    #[cfg(feature = "complete")]
+    #[error("no loss can be computed from {output}, because it {reason}")]
+    UntrainedOutput {
+        /// The output's name.
+        output: String,
+        /// The reason, as a predicate.
+        reason: String,
     },
     /// The shapes of a node's inputs are incompatible.
     #[error("node {node}: {source}")]

@@ -13,8 +13,9 @@ use super::lookup::{Lookups, lookups};
 use super::lowering::{Lowered, Lowering};
 use super::mode::Mode;
 use super::operators;
+use super::outputs::{self, ModelOutput, Obstacle};
 use super::proto::NodeProto;
-use super::tensor;
+use super::tensor::{self, ElementType};
 use super::weights::Remark;
 use super::{Chunks, FileError, ImportError, ImportLimits};
 use crate::parameter::{ParameterKind, ParameterSpec};
@@ -44,7 +45,10 @@ pub enum FinalActivation {
 /// An imported model, before it is lowered to a graph for a batch size.
 pub(crate) struct Imported {
     pub(crate) input_shape: Vec<usize>,
-    pub(crate) output_shape: Vec<usize>,
+    /// The outputs of the file.
+    pub(crate) outputs: Vec<ModelOutput>,
+    /// The position of the output that is trained if a plan chooses none.
+    pub(crate) first_output: usize,
     pub(crate) parameters: Vec<ParameterSpec>,
     /// The chunks of the file that hold each parameter's elements.
     pub(crate) places: Vec<Chunks>,
@@ -88,7 +92,8 @@ pub(crate) fn import(
     let mut imported = Imported {
         inputs: Vec::new(),
         input_shape: Vec::new(),
-        output_shape: Vec::new(),
+        outputs: Vec::new(),
+        first_output: 0,
         parameters,
         places,
         remarks,
@@ -132,20 +137,56 @@ impl Imported {
         self.inputs = inputs::inputs(&self.model, &self.limits, length)?;
         self.input_shape = inputs::features(&self.inputs);
         tensor::checked_volume("the input", &self.input_shape, &self.limits)?;
-        let [trained, used] = [self.lower(2, Mode::Training, &[])?, self.lower(3, Mode::Inference, &[])?];
-        for (parameter, _) in &trained.updates {
-            self.parameters[*parameter].kind = ParameterKind::Statistic;
+        let trained = self.lowering(2, Mode::Training, &[])?;
+        let used = self.lowering(3, Mode::Inference, &[])?;
+        let of_name = |name: &String| output_of(name, &trained, &used);
+        let outputs: Vec<ModelOutput> = self.model.outputs.iter().map(of_name).collect::<Result<_, _>>()?;
+        let statistics: Vec<usize> = trained.updates.iter().map(|(parameter, _)| *parameter).collect();
+        let lookups = lookups(&used.graph, self.input_shape.iter().product());
+        self.first_output = outputs::first(&outputs)?;
+        self.outputs = outputs;
+        self.outputs.extend(self.model.refused_outputs.iter().cloned());
+        for parameter in statistics {
+            self.parameters[parameter].kind = ParameterKind::Statistic;
         }
-        self.lookups = lookups(&used.graph, self.input_shape.iter().product());
-        let shapes = [&trained, &used].map(|lowered| lowered.graph.shape(lowered.output));
-        self.output_shape = match shapes {
-            [[2, rest @ ..], [3, others @ ..]] if rest == others => rest.to_vec(),
-            [shape, _] => {
-                let (output, shape) = (self.model.outputs[0].clone(), format!("{shape:?}"));
-                return Err(ImportError::InvalidOutput { output, shape });
-            }
-        };
+        self.lookups = lookups;
         Ok(())
+    }
+
+    /// Returns a tensor from which a loss can be computed: an output of the file, or a value inside of its graph.
+    ///
+    /// # Errors
+    /// Returns [`ImportError::NoSuchOutput`] if there is no value of this name, and [`ImportError::UntrainedOutput`] if no
+    /// loss can be computed from it.
+    #[cfg(feature = "complete")]
+    pub(crate) fn output(&self, name: &str) -> Result<ModelOutput, ImportError> {
+        let output = match self.outputs.iter().find(|output| output.name == name) {
+            Some(output) => output.clone(),
+            None => self.inner_value(name)?,
+        };
+        match output.obstacle {
+            Some(obstacle) => {
+                Err(ImportError::UntrainedOutput { output: output.name, reason: obstacle.to_string() })
+            }
+            None => Ok(output),
+        }
+    }
+
+    /// Returns a value that a node computes, such as the input of a final softmax.
+    #[cfg(feature = "complete")]
+    fn inner_value(&self, name: &str) -> Result<ModelOutput, ImportError> {
+        let computed = self.model.nodes.iter().flat_map(|node| &node.output);
+        if !computed.into_iter().any(|output| output == name) {
+            return Err(self.no_such_output(name));
+        }
+        let trained = self.lowering(2, Mode::Training, &[])?;
+        output_of(name, &trained, &self.lowering(3, Mode::Inference, &[])?)
+    }
+
+    #[cfg(feature = "complete")]
+    fn no_such_output(&self, name: &str) -> ImportError {
+        let outputs = self.outputs.iter().map(|output| output.name.as_str());
+        ImportError::NoSuchOutput { output: name.to_owned(), outputs: outputs.collect::<Vec<_>>().join(", ") }
     }
 
     /// Returns the operators of the file, with the number of nodes for each.
@@ -189,39 +230,56 @@ impl Imported {
         nodes.map(tensors).collect()
     }
 
-    /// Returns the function at the end of the model, if some losses contain it.
-    pub(crate) fn final_activation(&self) -> Option<FinalActivation> {
-        let mut name = &self.model.outputs[0];
+    /// Returns the function that computes an output, if some losses contain it, and the name of its input.
+    pub(crate) fn final_activation(&self, output: &str) -> Option<(FinalActivation, &str)> {
+        let mut name = output;
         for node in self.model.nodes.iter().rev().filter(|node| operators::is_of_onnx(node)) {
             if node.output.first().is_none_or(|output| output != name) {
                 continue;
             }
             match node.op_type.as_str() {
-                "Softmax" => return Some(FinalActivation::Softmax),
-                "Sigmoid" => return Some(FinalActivation::Sigmoid),
+                "Softmax" => return Some((FinalActivation::Softmax, node.input.first()?)),
+                "Sigmoid" => return Some((FinalActivation::Sigmoid, node.input.first()?)),
                 "Cast" | "Flatten" | "Identity" | "Reshape" | "Squeeze" | "Transpose" | "Unsqueeze" => {
                     name = node.input.first()?;
                 }
+                // Converters of binary classifiers write `[1 - p, p]`.
+                "Concat" => name = node.input.last()?,
                 _ => return None,
             }
         }
         None
     }
 
-    /// Lowers the model to the graph for this batch size. `frozen` has an entry for each parameter, which is true if
-    /// the parameter never changes. A parameter without an entry may change.
+    /// Lowers the model to the graph for this batch size and this output. `frozen` has an entry for each parameter, which
+    /// is true if the parameter never changes. A parameter without an entry may change.
     ///
     /// # Errors
     /// Returns an [`ImportError`] if the model cannot have this batch size or would exceed a limit.
-    pub(crate) fn lower(&self, batch: usize, mode: Mode, frozen: &[bool]) -> Result<Lowered, ImportError> {
+    pub(crate) fn lower(
+        &self,
+        batch: usize,
+        mode: Mode,
+        frozen: &[bool],
+        output: &str,
+    ) -> Result<Lowered, ImportError> {
+        let lowering = self.lowering(batch, mode, frozen)?;
+        let output = lowering.tensor(output).map(|tensor| tensor.value).ok_or_else(|| {
+            ImportError::MissingValue { reader: "the graph's output".into(), value: output.to_owned() }
+        })?;
+        Ok(Lowered { graph: lowering.graph, output, updates: lowering.updates })
+    }
+
+    fn lowering<'a>(
+        &'a self,
+        batch: usize,
+        mode: Mode,
+        frozen: &'a [bool],
+    ) -> Result<Lowering<'a>, ImportError> {
         let mut lowering = Lowering::new(self.model.opset, &self.limits, mode, frozen);
         inputs::add(&mut lowering, &self.model, &self.inputs, batch)?;
         lowering.add_model(&self.model)?;
-        let name = &self.model.outputs[0];
-        let output = lowering.tensor(name).map(|tensor| tensor.value).ok_or_else(|| {
-            ImportError::MissingValue { reader: "the graph's output".into(), value: name.clone() }
-        })?;
-        Ok(Lowered { graph: lowering.graph, output, updates: lowering.updates })
+        Ok(lowering)
     }
 }
 
@@ -234,4 +292,23 @@ fn parameters(model: &Decoded) -> (Vec<ParameterSpec>, Vec<Chunks>) {
         Content::Frozen(_) => None,
     });
     trained.unzip()
+}
+
+/// Returns the tensor with this name. `two` and `three` are the model for batches of 2 and 3 examples.
+///
+/// # Errors
+/// Returns [`ImportError::MissingValue`] if the model has no such tensor.
+fn output_of(name: &str, two: &Lowering<'_>, three: &Lowering<'_>) -> Result<ModelOutput, ImportError> {
+    let (Some(in_two), Some(in_three)) = (two.tensor(name), three.tensor(name)) else {
+        let reader = "the graph's output".into();
+        return Err(ImportError::MissingValue { reader, value: name.to_owned() });
+    };
+    let (shape, obstacle) = match [two.graph.shape(in_two.value), three.graph.shape(in_three.value)] {
+        [[2, rest @ ..], [3, others @ ..]] if rest == others => {
+            let is_float = in_two.element_type == ElementType::Float;
+            (rest.to_vec(), (!is_float).then_some(Obstacle::Integers))
+        }
+        [shape, _] => (Vec::new(), Some(Obstacle::Shape(shape.to_vec()))),
+    };
+    Ok(ModelOutput { name: name.to_owned(), shape, obstacle })
 }

@@ -40,7 +40,9 @@ impl ModelInput {
 /// Returns an [`ImportError`] if there are none or too many.
 pub(crate) fn check(model: &Decoded) -> Result<(), ImportError> {
     if IS_SMALL && !is_obvious(model) {
-        return Err(ImportError::NotObvious { what: "several inputs, or one of free length,".into() });
+        return Err(ImportError::NotObvious {
+            what: "several inputs or outputs, or an input of free length,".into(),
+        });
     }
     match (model.inputs.len(), model.outputs.len()) {
         (1..=INPUTS_MAX, 1..) => Ok(()),
@@ -88,11 +90,12 @@ pub(crate) fn without_length(
     }
 }
 
-/// Returns whether the small importer reads the inputs: there is at most one, and all its dimensions but the batch are
-/// fixed.
+/// Returns whether the small importer reads the inputs and outputs: there is at most one of each, and all dimensions of
+/// the input but the batch are fixed.
 pub(crate) fn is_obvious(model: &Decoded) -> bool {
     let is_fixed = |dim: &DimensionProto| matches!(dim.value, Some(DimensionValue::DimValue(_)));
-    model.inputs.len() <= 1 && model.inputs.iter().all(|input| dims(input).iter().skip(1).all(is_fixed))
+    let is_single = model.inputs.len() <= 1 && model.outputs.len() <= 1;
+    is_single && model.inputs.iter().all(|input| dims(input).iter().skip(1).all(is_fixed))
 }
 
 /// Returns the length of sequences for which an example has this many features: `None` if no length is free, or none

@@ -22,11 +22,14 @@ mod model_file;
 pub mod network;
 mod node;
 mod operators;
+mod outputs;
 mod parameter;
 #[cfg(feature = "complete")]
 mod precision;
 mod prepare;
 mod table_schema;
+#[cfg(feature = "complete")]
+mod unsupported;
 mod weights;
 
 pub use folkmoot_onnx_file::{FileError, ImportLimits};
@@ -41,6 +44,7 @@ pub use lowering::Lowered;
 pub use mode::Mode;
 pub use model_file::ModelFile;
 pub use operators::SUPPORTED_OPERATORS;
+pub use outputs::{ModelOutput, Obstacle};
 pub use parameter::{ParameterKind, ParameterSpec};
 pub use table_schema::{TABLE_SCHEMA_KEY, read_table_schema, write_table_schema};
 pub use weights::Remark;

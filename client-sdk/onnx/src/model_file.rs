@@ -10,6 +10,7 @@ use super::locate::elements;
 use super::{ExportError, FileError, ImportError, ImportLimits, Lowered, Mode, prepare, with_weights};
 use crate::inputs::{self, ModelInput};
 use crate::lookup::Lookups;
+use crate::outputs::ModelOutput;
 use crate::parameter::ParameterSpec;
 use crate::weights::Remark;
 
@@ -92,9 +93,28 @@ impl ModelFile {
         &self.imported.inputs
     }
 
-    /// Returns the dimensions of the output for one example, without the batch dimension.
+    /// Returns the outputs in the order of the file.
+    pub fn outputs(&self) -> &[ModelOutput] {
+        &self.imported.outputs
+    }
+
+    /// Returns the output that is trained if a plan chooses none: the first that can be.
+    pub fn first_output(&self) -> &ModelOutput {
+        &self.imported.outputs[self.imported.first_output]
+    }
+
+    /// Returns the dimensions of the first output for one example, without the batch dimension.
     pub fn output_shape(&self) -> &[usize] {
-        &self.imported.output_shape
+        &self.first_output().shape
+    }
+
+    /// Returns a tensor from which a loss can be computed: an output of the file, or a value inside of its graph.
+    ///
+    /// # Errors
+    /// Returns an [`ImportError`] if the file has no such value, or no loss can be computed from it.
+    #[cfg(feature = "complete")]
+    pub fn output(&self, name: &str) -> Result<ModelOutput, ImportError> {
+        self.imported.output(name)
     }
 
     /// Returns a copy of the file with these weights, given flat in schema order. Nothing else changes, except that
@@ -117,9 +137,9 @@ impl ModelFile {
         self.imported.normalizations()
     }
 
-    /// Returns the function at the end of the model, if some losses contain it.
-    pub fn final_activation(&self) -> Option<FinalActivation> {
-        self.imported.final_activation()
+    /// Returns the function that computes an output, if some losses contain it, and the name of its input.
+    pub fn final_activation(&self, output: &str) -> Option<(FinalActivation, &str)> {
+        self.imported.final_activation(output)
     }
 
     /// Returns the features by which the model looks up rows of tables, such as token ids.
@@ -137,21 +157,28 @@ impl ModelFile {
         self.imported.nodes()
     }
 
-    /// Lowers the model to the graph for this batch size.
+    /// Lowers the model to the graph for this batch size and the first output.
     ///
     /// # Errors
     /// Returns an [`ImportError`] if the model cannot have this batch size or would exceed a limit.
     pub fn lower(&self, batch: usize, mode: Mode) -> Result<Lowered, ImportError> {
-        self.imported.lower(batch, mode, &[])
+        self.lower_frozen(batch, mode, &[], &self.first_output().name)
     }
 
-    /// Lowers the model to the graph for this batch size. `frozen` has an entry for each parameter, which is true if
-    /// the parameter never changes. A batch normalisation with frozen running statistics uses them in training too.
+    /// Lowers the model to the graph for this batch size and this output. `frozen` has an entry for each parameter, which
+    /// is true if the parameter never changes. A batch normalisation with frozen running statistics uses them in training
+    /// too.
     ///
     /// # Errors
     /// Returns the errors of [`ModelFile::lower`].
-    pub fn lower_frozen(&self, batch: usize, mode: Mode, frozen: &[bool]) -> Result<Lowered, ImportError> {
-        self.imported.lower(batch, mode, frozen)
+    pub fn lower_frozen(
+        &self,
+        batch: usize,
+        mode: Mode,
+        frozen: &[bool],
+        output: &str,
+    ) -> Result<Lowered, ImportError> {
+        self.imported.lower(batch, mode, frozen, output)
     }
 }
 

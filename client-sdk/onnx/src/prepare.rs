@@ -1,9 +1,10 @@
-//! Prepares files of any exporter: float32 weights, one tensor for each layer, and no calls of functions. The small
-//! importer reads only files that need no preparation.
+//! Prepares files of any exporter: float32 weights, one tensor for each layer, no calls of functions, and no outputs that
+//! cannot be computed. The small importer reads only files that need no preparation.
 
 use prost::bytes::Bytes;
 
-use super::proto::{ModelProto, NodeProto};
+use super::outputs::ModelOutput;
+use super::proto::{GraphProto, ModelProto, NodeProto};
 use super::weights::Remark;
 use super::{ImportError, ImportLimits};
 
@@ -47,4 +48,16 @@ pub(super) fn nodes(model: &mut ModelProto, _: i64, _: &ImportLimits) -> Result<
         true => Ok(model.graph.as_mut().map(|graph| std::mem::take(&mut graph.node)).unwrap_or_default()),
         false => Err(ImportError::NotObvious { what: "a function".into() }),
     }
+}
+
+/// Removes the outputs that depend on unsupported operators, if others do not, and returns them.
+#[cfg(feature = "complete")]
+pub(super) fn outputs(graph: &mut GraphProto) -> Vec<ModelOutput> {
+    super::unsupported::remove(graph)
+}
+
+/// Removes nothing: the small importer reads models with one output.
+#[cfg(not(feature = "complete"))]
+pub(super) fn outputs(_: &mut GraphProto) -> Vec<ModelOutput> {
+    Vec::new()
 }

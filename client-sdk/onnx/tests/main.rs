@@ -12,6 +12,7 @@ mod inputs;
 mod modes;
 mod network;
 mod operators;
+mod outputs;
 mod precision;
 mod recurrent;
 mod refusals;
@@ -21,7 +22,7 @@ mod weights;
 use prost::Message;
 
 use folkmoot_onnx::network::{Network, NetworkError, NetworkTensor};
-use folkmoot_onnx::{FileError, ImportError, ImportLimits, ModelFile, build};
+use folkmoot_onnx::{FileError, ImportError, ImportLimits, Mode, ModelFile, Obstacle, build};
 use folkmoot_onnx_file::proto::{
     AttributeProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TensorTypeProto,
     TypeProto, ValueInfoProto, attribute_type, data_type,

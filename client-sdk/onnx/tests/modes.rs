@@ -94,7 +94,8 @@ fn frozen_statistics_are_used_in_training_and_do_not_change() {
     assert_eq!(imported.normalizations(), [[Some(4), Some(5), Some(6), Some(7)]]);
     for frozen in [6, 7] {
         let frozen: Vec<bool> = (0..imported.parameters().len()).map(|index| index == frozen).collect();
-        let training = imported.lower_frozen(8, Mode::Training, &frozen).unwrap();
+        let training =
+            imported.lower_frozen(8, Mode::Training, &frozen, &imported.first_output().name).unwrap();
         assert!(training.updates.is_empty());
         let over_batch = |node: &folkmoot_graph::Node| {
             matches!(&node.op, Op::Reduce { .. }) && training.graph.shape(node.inputs[0])[0] == 8

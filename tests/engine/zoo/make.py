@@ -41,6 +41,8 @@ def main():
     for estimator in tabular.ESTIMATORS:
         if not wanted or estimator.name in wanted:
             exports[estimator.name] = {"source": "scikit-learn", "exporters": tabular.write(HERE, estimator)}
+            if estimator.output:
+                exports[estimator.name]["outputs"] = {"skl2onnx": estimator.output}
     for model in keras_models.MODELS:
         if not wanted or model.name in wanted:
             exports[model.name] = {"source": "Keras", "exporters": keras_models.write(HERE, model)}

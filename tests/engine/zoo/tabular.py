@@ -29,6 +29,8 @@ class Estimator:
     rate: float
     batch: int
     classes: int = 0
+    # The value of skl2onnx's file that is trained, if it is not the only output that the loss fits.
+    output: str | None = None
 
 
 def perceptron(kind, activation, rate):
@@ -52,12 +54,28 @@ def linear(kind, loss, rate):
 
 
 ESTIMATORS = [
-    Estimator("mlp_classifier", lambda: perceptron(MLPClassifier, "relu", 0.2), "softmax_cross_entropy", 0.2, ROWS, 3),
     Estimator(
-        "mlp_classifier_of_two", lambda: perceptron(MLPClassifier, "tanh", 0.2), "binary_cross_entropy", 0.2, ROWS, 2
+        "mlp_classifier",
+        lambda: perceptron(MLPClassifier, "relu", 0.2),
+        "softmax_cross_entropy",
+        0.2,
+        ROWS,
+        3,
+        "add_result1",
+    ),
+    Estimator(
+        "mlp_classifier_of_two",
+        lambda: perceptron(MLPClassifier, "tanh", 0.2),
+        "binary_cross_entropy",
+        0.2,
+        ROWS,
+        2,
+        "add_result1",
     ),
     Estimator("mlp_regressor", lambda: perceptron(MLPRegressor, "logistic", 0.2), "mean_squared_error", 0.1, ROWS),
-    Estimator("sgd_logistic", lambda: linear(SGDClassifier, "log_loss", 0.1), "binary_cross_entropy", 0.1, 1, 2),
+    Estimator(
+        "sgd_logistic", lambda: linear(SGDClassifier, "log_loss", 0.1), "binary_cross_entropy", 0.1, 1, 2, "score"
+    ),
     Estimator("sgd_hinge", lambda: linear(SGDClassifier, "hinge", 0.1), "hinge", 0.1, 1, 2),
     Estimator("sgd_regressor", lambda: linear(SGDRegressor, "squared_error", 0.05), "mean_squared_error", 0.025, 1),
 ]

@@ -97,13 +97,34 @@ pub enum FitError {
     /// The model ends with a function that the loss contains.
     #[error(
         "the model ends with {activation}, and the loss {loss} contains its own: it would be applied twice. Remove the \
-         {activation} from the end of the model, so that it outputs logits"
+         {activation} from the end of the model, so that it outputs logits, or set plan.output to its input, {input}"
     )]
     FinalActivation {
         /// The operator.
         activation: &'static str,
+        /// The name of the value that the operator reads.
+        input: String,
         /// The name of the loss in a plan.
         loss: &'static str,
+    },
+    /// The model does not have the output that the plan names, or it cannot be trained.
+    #[error("{reason}. Set plan.output to the name of an output that the loss fits")]
+    Output {
+        /// The importer's error text.
+        reason: String,
+    },
+    /// The model has several outputs, and the plan names none.
+    #[cfg(feature = "complete")]
+    #[error(
+        "the loss {loss} fits {found} of the model's outputs, but one must be trained. Set plan.output to its name:{listed}"
+    )]
+    Outputs {
+        /// The name of the loss in a plan.
+        loss: &'static str,
+        /// The number of outputs that the loss fits.
+        found: usize,
+        /// Each output with its shape, or with the reason why the loss does not fit, in a line of its own.
+        listed: String,
     },
     /// A feature by which the model looks up a row of a table is no position of a row.
     #[error(

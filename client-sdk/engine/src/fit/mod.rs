@@ -1,11 +1,13 @@
 //! Checks whether examples and weights match a model and a loss.
 
 mod error;
+#[cfg(feature = "complete")]
+mod output;
 
 pub use error::FitError;
 use folkmoot_graph::vectorised;
 use folkmoot_onnx::{FinalActivation, ParameterSpec};
-use folkmoot_protocol::{Loss, NamePattern};
+use folkmoot_protocol::{Loss, NamePattern, TrainingPlan};
 
 use crate::examples::{Examples, Labels};
 use crate::loss::{LabelForm, Layout};
@@ -15,6 +17,40 @@ use crate::model::Model;
 const DISTRIBUTION_TOLERANCE: f32 = 1e-3;
 
 impl Model {
+    /// Returns the model with the output that a plan trains: the one that it names, or the only one that its loss fits. A
+    /// loss fits floats that begin with the batch. It does not fit a softmax that it contains, or a single class.
+    ///
+    /// # Errors
+    /// Returns [`FitError::Output`] if the model has no such output, and [`FitError::Outputs`] if the plan names none and
+    /// the loss fits several or none.
+    pub fn for_plan(&self, plan: &TrainingPlan) -> Result<Self, FitError> {
+        match &plan.output {
+            Some(name) if name == self.output_name() => Ok(self.clone()),
+            #[cfg(feature = "complete")]
+            Some(name) => {
+                self.with_output(name).map_err(|error| FitError::Output { reason: error.to_string() })
+            }
+            // The small importer reads models with one output, and trains no other value.
+            #[cfg(not(feature = "complete"))]
+            Some(_) => Err(FitError::Output { reason: "this build trains only outputs".into() }),
+            #[cfg(feature = "complete")]
+            None if self.outputs().len() > 1 => output::fitting(self, plan.loss),
+            None => Ok(self.clone()),
+        }
+    }
+
+    /// Returns the name of the function that computes an output, if the loss contains it, and the name of its input.
+    fn contained_activation(&self, output: &str, loss: Loss) -> Option<(&'static str, &str)> {
+        let contains_softmax = matches!(loss, Loss::SoftmaxCrossEntropy | Loss::KlDivergence);
+        let (activation, input) = self.final_activation_of(output)?;
+        let name = match activation {
+            FinalActivation::Softmax if contains_softmax || loss == Loss::BinaryCrossEntropy => "Softmax",
+            FinalActivation::Sigmoid if loss == Loss::BinaryCrossEntropy => "Sigmoid",
+            _ => return None,
+        };
+        Some((name, input))
+    }
+
     /// Checks that the model does not end with a function that the loss contains, such as a softmax.
     ///
     /// # Errors
@@ -58,13 +94,12 @@ pub(crate) fn for_width(model: &Model, features: usize) -> Result<Model, FitErro
 /// # Errors
 /// Returns [`FitError::FinalActivation`].
 pub(crate) fn check_loss(model: &Model, loss: Loss) -> Result<(), FitError> {
-    let contains_softmax = matches!(loss, Loss::SoftmaxCrossEntropy | Loss::KlDivergence);
-    let activation = match model.final_activation() {
-        Some(FinalActivation::Softmax) if contains_softmax || loss == Loss::BinaryCrossEntropy => "Softmax",
-        Some(FinalActivation::Sigmoid) if loss == Loss::BinaryCrossEntropy => "Sigmoid",
-        _ => return Ok(()),
-    };
-    Err(FitError::FinalActivation { activation, loss: loss.name() })
+    match model.contained_activation(model.output_name(), loss) {
+        Some((activation, input)) => {
+            Err(FitError::FinalActivation { activation, loss: loss.name(), input: input.to_owned() })
+        }
+        None => Ok(()),
+    }
 }
 
 /// Checks that features with which a model looks up rows of a table are valid row numbers. `features` are row-major.

@@ -23,9 +23,10 @@ impl StepSource {
     /// and one number per output for other losses.
     ///
     /// # Errors
-    /// Returns a [`FitError`] if a pattern matches no parameter, or the model ends with a part of the loss.
+    /// Returns a [`FitError`] if the plan's output is not clear, a pattern matches no parameter, or the model ends with a part
+    /// of the loss.
     pub(crate) fn without_examples(model: &Model, plan: &TrainingPlan) -> Result<Self, FitError> {
-        let loss = plan.loss;
+        let (model, loss) = (&model.for_plan(plan)?, plan.loss);
         check_loss(model, loss)?;
         let form = match loss {
             Loss::SoftmaxCrossEntropy => LabelForm::Classes,

@@ -20,8 +20,13 @@ pub struct Inspection {
     pub inputs: Vec<InspectedInput>,
     /// The dimensions of one example's features.
     pub input_shape: Vec<usize>,
-    /// The dimensions of the output for one example.
+    /// The name of the output that the plan trains.
+    pub output: String,
+    /// The dimensions of this output for one example.
     pub output_shape: Vec<usize>,
+    /// The names of all outputs, if there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<String>,
     /// The ONNX operators of the file, with the number of nodes for each.
     pub operators: BTreeMap<String, usize>,
     /// The tensors of the weights, in schema order.
@@ -144,6 +149,7 @@ impl Inspection {
         plan.validate()?;
         let batch_size = full_batch(plan.batch_size as usize, examples.max(1));
         let source = StepSource::without_examples(model, plan)?;
+        let model = &source.model.clone();
         let lowered = model.lower(batch_size, Mode::Inference)?;
         let forward = Program::<f32>::plan(&lowered.graph, &[lowered.output], &source.parameters.ranges, 1);
         let source = BatchSource::new(source);
@@ -157,7 +163,9 @@ impl Inspection {
         Ok(Self {
             inputs: model.inputs().iter().map(InspectedInput::from).collect(),
             input_shape: model.input_shape().to_vec(),
+            output: model.output_name().to_owned(),
             output_shape: model.output_shape().to_vec(),
+            outputs: output_names(model),
             operators: model.operators(),
             parameters: inspected(model, parameters),
             trained_elements: trained_elements(parameters),
@@ -174,6 +182,13 @@ impl Inspection {
                 working: memory.scratch + memory.constants + batch_size * batch * float,
             },
         })
+    }
+}
+
+fn output_names(model: &Model) -> Vec<String> {
+    match model.outputs() {
+        [_] => Vec::new(),
+        outputs => outputs.iter().map(|output| output.name.clone()).collect(),
     }
 }
 

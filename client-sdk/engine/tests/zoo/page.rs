@@ -34,7 +34,10 @@ pub fn render(exports: &Exports, table: &Table) -> String {
     page += "\n| model | library | exporter | result | largest difference |\n|---|---|---|---|---|\n";
     for (name, outcomes) in table {
         for (exporter, outcome) in outcomes {
-            let (result, difference) = cells(outcome);
+            let (mut result, difference) = cells(outcome);
+            if let Some(output) = exports[name].outputs.get(exporter) {
+                result += &format!(" with `output = \"{output}\"`");
+            }
             page +=
                 &format!("| {name} | {} | {exporter} | {result} | {difference} |\n", exports[name].source);
         }

@@ -27,6 +27,9 @@ pub struct Exported {
     pub source: String,
     /// The error of each exporter; `None` if it wrote a file.
     pub exporters: BTreeMap<String, Option<String>>,
+    /// The value that is trained, by exporter, if it is not the only output that the loss fits.
+    #[serde(default)]
+    pub outputs: BTreeMap<String, String>,
 }
 
 /// The result of reading and training a file.

@@ -75,9 +75,9 @@ pub(super) fn find(node: &NodeProto) -> Option<&'static Operator> {
 }
 
 /// Lists the operators of the nodes that are not supported, each once, in the order of their first nodes.
-pub(super) fn unsupported(nodes: &[NodeProto]) -> Vec<UnsupportedOperator> {
+pub(super) fn unsupported<'a>(nodes: impl IntoIterator<Item = &'a NodeProto>) -> Vec<UnsupportedOperator> {
     let mut unsupported: Vec<UnsupportedOperator> = Vec::new();
-    for node in nodes.iter().filter(|node| find(node).is_none()) {
+    for node in nodes.into_iter().filter(|node| find(node).is_none()) {
         let operator = operator_name(node);
         match unsupported.iter_mut().find(|one| one.operator == operator) {
             Some(one) => one.nodes += 1,

@@ -22,6 +22,11 @@ pub struct TrainingPlan {
     /// The loss to minimise.
     #[cfg_attr(feature = "schema", schemars(extend("examples" = ["softmax_cross_entropy"])))]
     pub loss: Loss,
+    /// The name of the model's output that the loss is computed from, 1 to 256 bytes, or of a value inside of its graph,
+    /// such as the input of a final softmax. If it is absent, the only output that the loss fits is trained.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 256), extend("examples" = ["logits"])))]
+    pub output: Option<String>,
     /// The optimizer, as a table with one key and its settings.
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "sgd": { "learning_rate": 0.1 } }])))]
     pub optimizer: LocalOptimizer,
@@ -93,11 +98,11 @@ pub struct TrainingPlan {
     #[cfg_attr(feature = "schema", schemars(length(max = 64), extend("default" = [], "examples" = [["head.*"]])))]
     pub trained: Vec<NamePattern>,
     /// The treatment of the running statistics of batch normalisation.
-    #[serde(default, skip_serializing_if = "RunningStatistics::is_default")]
+    #[serde(default, skip_serializing_if = "is_default")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = "aggregate")))]
     pub statistics: RunningStatistics,
     /// The numerical precision of a step.
-    #[serde(default, skip_serializing_if = "Precision::is_default")]
+    #[serde(default, skip_serializing_if = "is_default")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = "single")))]
     pub precision: Precision,
     /// The maximum memory that training may use, in bytes. A step that needs more is refused before it runs.
@@ -134,17 +139,12 @@ pub enum Precision {
     Mixed,
 }
 
-impl Precision {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 impl TrainingPlan {
     /// Returns a plan of one epoch in batches of 32, with all other settings off.
     pub fn new(loss: Loss, optimizer: LocalOptimizer) -> Self {
         Self {
             loss,
+            output: None,
             optimizer,
             learning_rate_schedule: LearningRateSchedule::Constant,
             warmup_steps: 0,
@@ -183,6 +183,10 @@ impl TrainingPlan {
         faults.expect_positive("time_limit_seconds", self.time_limit_seconds.unwrap_or(1.0));
         self.list_accumulation_faults(&mut faults);
         self.loss.list_faults(&mut faults);
+        let bytes = self.output.as_ref().map_or(1, String::len);
+        if bytes == 0 || bytes > TENSOR_NAME_BYTES_MAX {
+            faults.add("output", bytes as f64, "a name of 1 to 256 bytes");
+        }
         self.optimizer.list_faults(&mut faults);
         self.learning_rate_schedule.list_faults(&mut faults);
         list_warmup_faults(self.warmup_steps, self.warmup_from, &mut faults);
@@ -225,10 +229,8 @@ impl TrainingPlan {
     }
 }
 
-impl RunningStatistics {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 fn is_zero(number: &u32) -> bool {
@@ -250,6 +252,7 @@ mod tests {
     const MINIMAL: &str = r#"{"loss":"softmax_cross_entropy","optimizer":{"sgd":{"learning_rate":0.5}},"epochs":1,"batch_size":8}"#;
     const FULL: &str = r#"{
         "loss":{"huber":{"delta":0.5}},
+        "output":"scores",
         "optimizer":{"adamw":{"learning_rate":0.5}},
         "learning_rate_schedule":{"cosine":{"final_factor":0.125,"steps":10}},
         "warmup_steps":3,
@@ -273,7 +276,7 @@ mod tests {
         assert_eq!(plan, expected);
         assert_eq!(plan.validate(), Ok(()));
         let json = serde_json::to_string(&plan).unwrap();
-        for off in ["warmup", "frozen", "time_limit", "accumulation", "privacy"] {
+        for off in ["output", "warmup", "frozen", "time_limit", "accumulation", "privacy"] {
             assert!(!json.contains(off), "what is off is not written: {json}");
         }
         assert_eq!(serde_json::from_str::<TrainingPlan>(&json).unwrap(), plan);
@@ -307,6 +310,7 @@ mod tests {
         let mut plan: TrainingPlan = serde_json::from_str(FULL).unwrap();
         let nothing = f32::NAN;
         plan.loss = Loss::Huber { delta: 0.0 };
+        plan.output = Some("x".repeat(257));
         plan.optimizer = LocalOptimizer::AdamW {
             learning_rate: -1.0,
             beta1: 1.0,
@@ -325,6 +329,7 @@ mod tests {
             "time_limit_seconds",
             "accumulation_steps",
             "loss.huber.delta",
+            "output",
             "optimizer.adamw.learning_rate",
             "optimizer.adamw.beta1",
             "optimizer.adamw.beta2",

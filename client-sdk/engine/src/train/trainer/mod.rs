@@ -116,7 +116,7 @@ impl Trainer {
     ) -> Result<Self, TrainError> {
         plan.validate()?;
         check_weights(model, starting_weights)?;
-        let (model, layout) = fitted(model, examples, plan.loss)?;
+        let (model, layout) = fitted(&model.for_plan(&plan)?, examples, plan.loss)?;
         if examples.is_empty() {
             return Err(TrainError::NoExamples);
         }
