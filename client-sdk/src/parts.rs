@@ -5,5 +5,5 @@ pub use folkmoot_work::{Ask, Budget, Consent, OverBudget, WorkError, event_of};
 
 pub use crate::training::{
     Chunk, Evaluation, FinishedWork, Inputs, Made, Step, Training, make, parse_parts, parse_plan,
-    parse_weights, schema_of, trained_part,
+    parse_weights, schema_of, trained_part, with_output,
 };

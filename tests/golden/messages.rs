@@ -198,6 +198,7 @@ fn training_with_everything() -> TrainingPlan {
         trained: vec!["encoder.head.*".into()],
         statistics: RunningStatistics::KeepLocal,
         memory_bytes_max: Some(100_000_000),
+        output: Some("logits".into()),
         ..TrainingPlan::new(Loss::Huber { delta: 0.5 }, optimizer)
     }
 }

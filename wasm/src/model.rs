@@ -1,4 +1,4 @@
-use folkmoot_client::parts::{parse_parts, parse_plan, parse_weights, trained_part};
+use folkmoot_client::parts::{parse_parts, parse_plan, parse_weights, trained_part, with_output};
 use folkmoot_engine::{ImportLimits, Model};
 use wasm_bindgen::{JsError, prelude::wasm_bindgen};
 
@@ -25,6 +25,7 @@ impl TrainedModel {
     pub fn new(plan: &[u8], onnx: &[u8], weights: &[u8], part_bytes: &[u32]) -> Result<Self, JsError> {
         let plan = parse_plan(plan).map_err(work_failed)?;
         let model = Model::from_onnx(onnx, &ImportLimits::default()).map_err(thrown)?;
+        let model = with_output(&plan, &model).map_err(work_failed)?;
         let part = trained_part(&plan, &model).map_err(work_failed)?;
         let weights = if part_bytes.is_empty() {
             parse_weights(weights, &part)

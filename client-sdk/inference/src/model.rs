@@ -56,7 +56,7 @@ impl Input {
 
 enum Compiled {
     AnyBatch(Arc<TypedRunnableModel>),
-    FixedBatches { onnx: Vec<u8>, kept: Mutex<Vec<(usize, Arc<TypedRunnableModel>)>> },
+    FixedBatches { onnx: Vec<u8>, output: Option<String>, kept: Mutex<Vec<(usize, Arc<TypedRunnableModel>)>> },
 }
 
 /// The names of tract's operators that iterate over time.
@@ -71,20 +71,25 @@ impl InferenceModel {
     /// # Errors
     /// Returns [`InferenceError::Load`] if tract cannot read the model or its shapes are not known.
     pub fn from_onnx(bytes: &[u8]) -> Result<Self, InferenceError> {
-        Self::load(bytes, None).map_err(|error| InferenceError::Load(format!("{error:#}")))
+        Self::load(bytes, None, None).map_err(|error| InferenceError::Load(format!("{error:#}")))
     }
 
     /// Loads and optimises a model for examples with this many features. If the file leaves the length of sequences
-    /// free, the number of features determines it.
+    /// free, the number of features determines it. `output` is the name of an output, or of a value inside of the graph;
+    /// without it, the model has its first output.
     ///
     /// # Errors
-    /// Returns the errors of [`InferenceModel::from_onnx`].
-    pub fn from_onnx_for(bytes: &[u8], features: usize) -> Result<Self, InferenceError> {
-        Self::load(bytes, Some(features)).map_err(|error| InferenceError::Load(format!("{error:#}")))
+    /// Returns the errors of [`InferenceModel::from_onnx`], also if tract finds no such output.
+    pub fn from_onnx_for(
+        bytes: &[u8],
+        features: usize,
+        output: Option<&str>,
+    ) -> Result<Self, InferenceError> {
+        Self::load(bytes, Some(features), output).map_err(|error| InferenceError::Load(format!("{error:#}")))
     }
 
-    fn load(bytes: &[u8], features: Option<usize>) -> TractResult<Self> {
-        let model = reader().model_for_read(&mut &bytes[..])?;
+    fn load(bytes: &[u8], features: Option<usize>, output: Option<&str>) -> TractResult<Self> {
+        let model = read(bytes, output)?;
         let count = model.input_outlets()?.len();
         let facts = (0..count).map(|index| model.input_fact(index)).collect::<TractResult<Vec<_>>>()?;
         let inputs = inputs(&facts, features)?;
@@ -95,7 +100,8 @@ impl InferenceModel {
         if model.nodes().iter().any(|node| RECURRENT.contains(&&*node.op.name())) {
             let (runnable, output_shape) = compile(model, &inputs, Some(1))?;
             let kept = Mutex::new(vec![(1, runnable)]);
-            let compiled = Compiled::FixedBatches { onnx: bytes.to_vec(), kept };
+            let output = output.map(str::to_owned);
+            let compiled = Compiled::FixedBatches { onnx: bytes.to_vec(), output, kept };
             return Ok(Self { compiled, inputs, input_shape, output_shape });
         }
         let (runnable, output_shape) = compile(model, &inputs, None)?;
@@ -103,15 +109,15 @@ impl InferenceModel {
     }
 
     fn runnable(&self, rows: usize) -> TractResult<Arc<TypedRunnableModel>> {
-        let (onnx_bytes, kept) = match &self.compiled {
+        let (onnx_bytes, output, kept) = match &self.compiled {
             Compiled::AnyBatch(runnable) => return Ok(runnable.clone()),
-            Compiled::FixedBatches { onnx, kept } => (onnx, kept),
+            Compiled::FixedBatches { onnx, output, kept } => (onnx, output.as_deref(), kept),
         };
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, runnable)) = kept.iter().find(|(size, _)| *size == rows) {
             return Ok(runnable.clone());
         }
-        let model = reader().model_for_read(&mut &onnx_bytes[..])?;
+        let model = read(onnx_bytes, output)?;
         let (runnable, _) = compile(model, &self.inputs, Some(rows))?;
         if kept.len() == BATCH_SIZES_KEPT {
             kept.remove(0);
@@ -196,6 +202,15 @@ impl InferenceModel {
     pub fn evaluate_in_detail(&self, examples: &Examples, loss: Loss) -> Result<Evaluation, InferenceError> {
         let (inputs, outputs) = (&self.input_shape, &self.output_shape);
         evaluate_predictions(inputs, outputs, examples, loss, |features, rows| self.predict(features, rows))
+    }
+}
+
+/// Reads a model with this output, or with all that the file has.
+fn read(bytes: &[u8], output: Option<&str>) -> TractResult<tract_onnx::tract_hir::infer::InferenceModel> {
+    let model = reader().model_for_read(&mut &bytes[..])?;
+    match output {
+        Some(name) => model.with_outputs_by_name([name]),
+        None => Ok(model),
     }
 }
 

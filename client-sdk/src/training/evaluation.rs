@@ -115,7 +115,8 @@ impl Evaluation {
 /// Returns how many examples to compute between two checks of the stop flag, at least 1.
 fn batch_size(model: &Model, loss: Loss) -> usize {
     // Only the forward cost of one example is needed, so the optimizer does not matter.
-    let plan = TrainingPlan { batch_size: 1, ..TrainingPlan::new(loss, LocalOptimizer::sgd(1.0)) };
+    let output = Some(model.output_name().to_owned());
+    let plan = TrainingPlan { batch_size: 1, output, ..TrainingPlan::new(loss, LocalOptimizer::sgd(1.0)) };
     let cost = Inspection::for_examples(model, &plan, 1).map(|inspection| inspection.forward.flops);
     // The cost of a model that cannot be trained is unknown, but such a model can still be evaluated. An evaluation
     // needs at least two operations per parameter.

@@ -66,6 +66,7 @@ impl Inputs {
         }
         let model = Model::from_onnx(&read(assignment.model)?, &budget.import_limits());
         let model = model.map_err(|error| WorkError::new(AbortReason::PlanUnsupported, error))?;
+        let model = with_output(&plan, &model)?;
         let part = trained_part(&plan, &model)?;
         let starting_weights = read_weights(assignment.weights, &assignment.weights_parts, &part, read)?;
         Ok(Self { plan, model, part, starting_weights, metric_sums: assignment.metric_sums })
@@ -120,6 +121,14 @@ fn check_device_rules(rules: &[DeviceRule]) -> Result<(), String> {
     }
     let faults = rules.iter().enumerate().filter_map(|(index, rule)| Some((index, rule.validate().err()?)));
     faults.map(|(index, fault)| format!("device rule {index}: {fault}")).next().map_or(Ok(()), Err)
+}
+
+/// Returns the model with the output that the plan trains.
+///
+/// # Errors
+/// [`AbortReason::PlanUnsupported`] if the model has no such output.
+pub fn with_output(plan: &Plan, model: &Model) -> Result<Model, WorkError> {
+    model.for_plan(&plan.training).map_err(|error| WorkError::new(AbortReason::PlanUnsupported, error))
 }
 
 /// Finds the model's tensors that the plan trains. They must match the plan's schema.

@@ -45,7 +45,7 @@ pub use evaluation::Evaluation;
 #[cfg(not(target_family = "wasm"))]
 pub use example_source::ExampleSource;
 pub use finished::FinishedWork;
-pub use inputs::{Inputs, parse_parts, parse_plan, parse_weights, trained_part};
+pub use inputs::{Inputs, parse_parts, parse_plan, parse_weights, trained_part, with_output};
 #[cfg(not(target_family = "wasm"))]
 pub use local_trainer::{LocalTrainer, StopSignal, Trained, TrainerError, TrainerWork};
 #[cfg(not(target_family = "wasm"))]

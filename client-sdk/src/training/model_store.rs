@@ -10,7 +10,7 @@ use folkmoot_protocol::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Inputs, WorkError, inputs::read_weights, parse_plan, trained_part};
+use super::{Inputs, WorkError, inputs::read_weights, parse_plan, trained_part, with_output};
 use crate::{
     Host,
     storage::{BlobCache, StorageError, read_if_present, write_private},
@@ -135,9 +135,11 @@ impl ModelStore {
             |artifact| self.blobs.read(artifact, now).map_err(|error| StorageError::at(&self.path, error));
         let (Some(plan), Some(onnx)) = (read(record.plan)?, read(record.model)?) else { return Ok(None) };
         let Ok(model) = Model::from_onnx(&onnx, &ImportLimits::default()) else { return Ok(None) };
-        let Ok(part) = parse_plan(&plan).and_then(|plan| trained_part(&plan, &model)) else {
-            return Ok(None);
-        };
+        let fitted = parse_plan(&plan).and_then(|plan| {
+            let model = with_output(&plan, &model)?;
+            Ok((trained_part(&plan, &model)?, model))
+        });
+        let Ok((part, model)) = fitted else { return Ok(None) };
         // If a blob is missing, there is no model.
         let read = |artifact: Artifact| {
             let missing =

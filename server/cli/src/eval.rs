@@ -22,8 +22,11 @@ pub struct Args {
     model: PathBuf,
     #[command(flatten)]
     examples: ExamplesArgs,
+    /// The output to evaluate, or a value inside of the graph. The default is the first output.
+    #[arg(long, value_name = "NAME")]
+    output: Option<String>,
     #[command(flatten)]
-    output: OutputArgs,
+    shown: OutputArgs,
 }
 
 #[derive(Serialize)]
@@ -44,24 +47,26 @@ struct Evaluation {
 /// # Errors
 /// If a file cannot be read, or the examples do not fit the model.
 pub async fn run(args: Args) -> Result<(), CliError> {
-    let Args { model, examples, output } = args;
-    let measured = tokio::task::spawn_blocking(move || evaluate(&model, &examples)).await;
+    let Args { model, examples, output, shown } = args;
+    let measured = tokio::task::spawn_blocking(move || evaluate(&model, &examples, output.as_deref())).await;
     let evaluation =
         measured.map_err(|error| CliError::new(format!("the evaluation was interrupted: {error}")))??;
-    output.print(&evaluation, text)
+    shown.print(&evaluation, text)
 }
 
-fn evaluate(path: &Path, examples: &ExamplesArgs) -> Result<Evaluation, CliError> {
+fn evaluate(path: &Path, examples: &ExamplesArgs, output: Option<&str>) -> Result<Evaluation, CliError> {
     let onnx = read_model_file(path)?.onnx;
     let failed = |error| CliError::new(format!("{}: {error}", path.display()));
     let schema = schema_of_model(path, &onnx)?;
     let examples = examples.read(schema.as_ref())?;
     let features = examples.feature_shape().iter().product();
-    let model = InferenceModel::from_onnx_for(&onnx, features).map_err(failed)?;
+    let model = InferenceModel::from_onnx_for(&onnx, features, output).map_err(failed)?;
     let loss = model.default_loss(examples.labels());
     // tract reads more models than the engine, but does not detect a softmax that the loss repeats, or an id that is
     // not a row of a table.
-    if let Ok(own) = Model::from_onnx(&onnx, &ImportLimits::default()) {
+    let own = Model::from_onnx(&onnx, &ImportLimits::default());
+    let own = own.and_then(|own| output.map_or_else(|| Ok(own.clone()), |name| own.with_output(name)));
+    if let Ok(own) = own {
         own.check_examples(&examples, loss)
             .map_err(|error| CliError::new(format!("{}: {error}", path.display())))?;
     }

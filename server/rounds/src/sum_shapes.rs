@@ -30,15 +30,14 @@ impl SumShapes {
     pub async fn of(&self, blobs: &BlobStore, task: &TaskRecord) -> Result<Arc<[SumShape]>, Refusal> {
         let shapes = self.entry(task.id);
         let found = shapes.get_or_try_init(|| async {
-            let (onnx, loss) = (blobs.get(task.model).await?, task.description.plan.loss);
-            let read = tokio::task::spawn_blocking(move || {
+            let (onnx, plan) = (blobs.get(task.model).await?, task.description.plan.clone());
+            let read = tokio::task::spawn_blocking(move || -> Result<_, Refusal> {
                 let limits = ImportLimits { model_bytes_max: onnx.len(), ..ImportLimits::default() };
-                let model = Model::from_onnx(&onnx, &limits)?;
-                Ok(folkmoot_engine::sum_shapes(model.output_shape(), loss))
+                let model = Model::from_onnx(&onnx, &limits).map_err(|error| Refusal::internal(&error))?;
+                let model = model.for_plan(&plan).map_err(|error| Refusal::internal(&error))?;
+                Ok(folkmoot_engine::sum_shapes(model.output_shape(), plan.loss))
             });
-            let read: Result<_, folkmoot_engine::ImportError> =
-                read.await.map_err(|error| Refusal::internal(&error))?;
-            Ok(read.map_err(|error| Refusal::internal(&error))?.into())
+            Ok(read.await.map_err(|error| Refusal::internal(&error))??.into())
         });
         found.await.cloned()
     }

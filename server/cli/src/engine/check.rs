@@ -65,10 +65,13 @@ struct Checked {
 pub fn run(args: &Args) -> Result<(), CliError> {
     let (file, model) = read_model(&args.model)?;
     let plan = args.plan.read(&model)?;
+    let model = model.for_plan(&plan).map_err(failed(&args.model))?;
     let gradient = GradientCheck::new(&model, &plan, args.seed).map_err(failed(&args.model))?;
     let inspection = Inspection::new(&model, &plan).map_err(failed(&args.model))?;
     let features = inspection.input_shape.iter().product();
-    let inference = InferenceModel::from_onnx_for(&file.onnx, features).map_err(|error| error.to_string());
+    let output = Some(inspection.output.as_str()).filter(|_| !inspection.outputs.is_empty());
+    let inference = InferenceModel::from_onnx_for(&file.onnx, features, output);
+    let inference = inference.map_err(|error| error.to_string());
     let (output_difference, tract) =
         match inference.and_then(|inference| compare(&model, &inference, args.seed)) {
             Ok(difference) => (Some(difference), None),

@@ -44,10 +44,12 @@ fn text(inspected: &Inspected) -> String {
     let operators: Vec<String> =
         inspection.operators.iter().map(|(operator, count)| format!("{operator} {count}")).collect();
     let weights: String = data_files.iter().map(|file| format!("\nweights     from {file}")).collect();
+    let others = inspection.outputs.join(", ");
+    let several = if others.is_empty() { others } else { format!("{}, of {others}", inspection.output) };
     let memory = &inspection.memory;
     let lines = [
         format!("input       [N{}]{}", dims(&inspection.input_shape), columns(inspection)),
-        format!("output      [N{}]", dims(&inspection.output_shape)),
+        format!("output      [N{}] {}", dims(&inspection.output_shape), several).trim_end().to_owned(),
         format!("operators   {}", operators.join(", ")),
         String::new(),
         table(["TENSOR", "SHAPE", "ROLE", "ELEMENTS"], inspection.parameters.iter().map(row)),

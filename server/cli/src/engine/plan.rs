@@ -13,6 +13,9 @@ pub struct PlanArgs {
     /// error for a model with a single output, with SGD.
     #[arg(long, value_name = "FILE.toml")]
     plan: Option<PathBuf>,
+    /// The output that is trained, or a value inside of the graph; by default the plan's, or the only one that fits.
+    #[arg(long, value_name = "NAME")]
+    output: Option<String>,
     /// The learning rate of SGD, if there is no plan file.
     #[arg(long, default_value_t = 0.05, conflicts_with = "plan")]
     learning_rate: f32,
@@ -37,15 +40,18 @@ impl PlanArgs {
                     CliError::new(format!("{}: {}", path.display(), error.to_string().trim_end()))
                 })?
             }
-            None => self.default_plan(model),
+            None => self.default_plan(model)?,
         };
+        plan.output = self.output.clone().or(plan.output);
         plan.epochs = self.epochs.unwrap_or(plan.epochs);
         plan.batch_size = self.batch_size.unwrap_or(plan.batch_size);
         plan.validate().map_err(|error| CliError::new(format!("the plan is invalid: {error}")))?;
         Ok(plan)
     }
 
-    fn default_plan(&self, model: &Model) -> TrainingPlan {
+    fn default_plan(&self, model: &Model) -> Result<TrainingPlan, CliError> {
+        let chosen = self.output.as_deref().map_or(Ok(model.clone()), |name| model.with_output(name));
+        let model = chosen.map_err(|error| CliError::new(format!("--output: {error}")))?;
         let is_single = model.output_shape().iter().product::<usize>() == 1;
         let loss = if is_single { Loss::MeanSquaredError } else { Loss::SoftmaxCrossEntropy };
         let optimizer = LocalOptimizer::Sgd {
@@ -54,6 +60,6 @@ impl PlanArgs {
             nesterov: false,
             weight_decay: 0.0,
         };
-        TrainingPlan { epochs: 5, batch_size: 32, ..TrainingPlan::new(loss, optimizer) }
+        Ok(TrainingPlan { epochs: 5, batch_size: 32, ..TrainingPlan::new(loss, optimizer) })
     }
 }

@@ -106,6 +106,7 @@ struct Trained {
 pub fn run(args: &Args) -> Result<(), CliError> {
     let (file, model) = read_model(&args.model)?;
     let plan = args.plan.read(&model)?;
+    let model = model.for_plan(&plan).map_err(failed(&args.model))?;
     let schema = args.schema(&file.onnx)?;
     let (training, held_out) = split(&args.examples.read(schema.as_ref())?, args.hold_out_one_of)?;
     let mut trainer = new_trainer(args, &model, plan.clone(), &training)?;

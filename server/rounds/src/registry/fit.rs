@@ -10,6 +10,13 @@ use super::table_fit;
 /// Lists the conflicts between a description and its model.
 pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
     let plan = &description.plan;
+    let model = &match model.for_plan(plan) {
+        Ok(model) => model,
+        Err(error) => {
+            let remedy = "`folkmoot engine inspect` lists the outputs of a model";
+            return vec![Fault::new("plan.output", error.to_string(), remedy)];
+        }
+    };
     let mut faults = Vec::new();
     faults.extend(loss_fault(plan.loss, model.output_shape()));
     if let Err(error) = model.check_loss(plan.loss) {
@@ -113,7 +120,7 @@ fn metric_fault(description: &TaskDescription, output: &[usize]) -> Option<Fault
 mod tests {
     use folkmoot_engine::{
         ImportLimits,
-        onnx::build::{mlp, mlp_followed_by},
+        onnx::build::{mlp, mlp_followed_by, with_outputs},
     };
 
     use serde_json::json;
@@ -158,6 +165,21 @@ mod tests {
         let softmax = mlp_followed_by(&[4, 3], 1, &["Softmax"]);
         assert_eq!(fields_of(&softmax, "softmax_cross_entropy", |_| {}), ["plan.loss"]);
         assert!(fields_of(&softmax, "mean_squared_error", |_| {}).is_empty());
+    }
+
+    #[test]
+    fn one_output_must_fit_the_loss_or_be_named() {
+        let onnx = |outputs: &[&str]| with_outputs(&mlp_followed_by(&[4, 3], 1, &["Softmax"]), outputs);
+        let fields = |outputs: &[&str], name: Option<&str>| {
+            let name = name.map(str::to_owned);
+            fields_of(&onnx(outputs), "softmax_cross_entropy", |description| description.plan.output = name)
+        };
+        assert!(fields(&["class", "output_1", "logits"], None).is_empty());
+        assert!(fields(&["output_1"], Some("logits")).is_empty());
+        assert_eq!(fields(&["class", "output_1"], None), ["plan.output"]);
+        assert_eq!(fields(&["logits"], Some("logit")), ["plan.output"]);
+        assert_eq!(fields(&["class", "output_1"], Some("output_1")), ["plan.loss"]);
+        assert_eq!(fields(&["logits"], Some("")), ["plan.output"]);
     }
 
     #[test]

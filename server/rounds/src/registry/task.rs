@@ -199,7 +199,11 @@ async fn model_faults(
                 "examples were given, but no central evaluation uses them",
                 "set central = true in [evaluation]",
             )),
-            (true, Some(data)) => faults.extend(data_fault(&description, &model, data)),
+            (true, Some(data)) => {
+                // A conflict about the output is among the faults already.
+                let model = model.for_plan(&description.plan).unwrap_or(model);
+                faults.extend(data_fault(&description, &model, data));
+            }
             (false, None) => {}
         }
         faults

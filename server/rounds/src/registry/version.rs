@@ -52,7 +52,7 @@ impl WholeVersion {
         schema: &TensorSchema,
     ) -> Result<Self, VersionError> {
         let limits = ImportLimits { model_bytes_max: onnx.len(), ..ImportLimits::default() };
-        let model = Model::from_onnx(onnx, &limits)?;
+        let model = Model::from_onnx(onnx, &limits)?.for_plan(plan)?;
         let part = TrainedPart::of(&model, plan)?;
         if part.schema() != *schema {
             return Err(VersionError::Schema);

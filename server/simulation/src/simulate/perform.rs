@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use folkmoot_client::parts::{parse_parts, parse_weights, trained_part};
+use folkmoot_client::parts::{parse_parts, parse_weights, trained_part, with_output};
 use folkmoot_engine::{ImportLimits, Model};
 use folkmoot_protocol::{BlobDigest, Plan, TrainingPlan, Work, messages::Assignment, update::HEADER_BYTES};
 use folkmoot_session::{Answer, Effect, Event as SessionEvent, RequestId, Session};
@@ -261,6 +261,7 @@ impl World {
         let limits = ImportLimits { model_bytes_max: onnx.len(), ..ImportLimits::default() };
         let model = Model::from_onnx(&onnx, &limits).map_err(|error| failed(&error))?;
         let read: Plan = serde_json::from_slice(&plan_bytes).map_err(|error| failed(&error))?;
+        let model = with_output(&read, &model).map_err(|error| failed(&error.detail))?;
         let part = trained_part(&read, &model).map_err(|error| failed(&error.detail))?;
         let lesson = Arc::new(Lesson { digest: plan, plan: read, model: Arc::new(model), part });
         self.lessons.insert(plan, lesson.clone());

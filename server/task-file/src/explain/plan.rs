@@ -15,6 +15,7 @@ pub(super) fn training(plan: &TrainingPlan) -> Vec<String> {
         grouped(plan.batch_size.into()),
         loss(plan.loss)
     )];
+    said.extend(plan.output.as_ref().map(|name| format!("The loss is computed from the output {name}.")));
     said.push(format!("{}.", optimizer(&plan.optimizer)));
     if plan.accumulation_steps > 1 {
         said.push(format!(

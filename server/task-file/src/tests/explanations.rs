@@ -50,6 +50,8 @@ fn explicit_choices_of_tensors_and_rates_are_told() {
     ] {
         assert!(text.contains(sentence), "{sentence}\n\n{text}");
     }
+    let text = explained(&TASK.replace("epochs = 1", "epochs = 1\noutput = \"logits\""));
+    assert!(text.contains("The loss is computed from the output logits."), "{text}");
     let text = explained(&TASK.replace("epochs = 1", "epochs = 1\nwarmup_steps = 4\nwarmup_from = 0.0"));
     assert!(text.contains("Before that, it rises from 0 times its value over 4 steps."), "{text}");
 }

@@ -59,8 +59,8 @@ fn graph(onnx: &Bytes) -> Result<ModelGraphView, Refusal> {
     let optimizer =
         LocalOptimizer::Sgd { learning_rate: 0.1, momentum: 0.0, nesterov: false, weight_decay: 0.0 };
     // The loss contributes little to the cost, and squared error fits every output.
-    let plan =
-        TrainingPlan { epochs: 1, batch_size: 1, ..TrainingPlan::new(Loss::MeanSquaredError, optimizer) };
+    let output = Some(model.output_name().to_owned());
+    let plan = TrainingPlan { output, batch_size: 1, ..TrainingPlan::new(Loss::MeanSquaredError, optimizer) };
     let inspection = Inspection::new(&model, &plan).map_err(|error| Refusal::internal(&error))?;
     let parameter = |one: folkmoot_engine::InspectedParameter| ParameterView {
         name: one.name,
