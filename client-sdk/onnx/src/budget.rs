@@ -8,11 +8,13 @@ pub(super) struct Budget {
     pub(super) limits: ImportLimits,
     counted: usize,
     constant_elements: usize,
+    /// The nodes of the bodies of loops, counted once for each step.
+    unrolled: usize,
 }
 
 impl Budget {
     pub(super) fn new(limits: &ImportLimits) -> Self {
-        Self { limits: limits.clone(), counted: 0, constant_elements: 0 }
+        Self { limits: limits.clone(), counted: 0, constant_elements: 0, unrolled: 0 }
     }
 
     /// Checks the current size of the graph.
@@ -25,6 +27,17 @@ impl Budget {
         self.counted = graph.constants.len();
         self.constant_elements += added;
         self.room_for_constants(0)
+    }
+
+    /// Counts the nodes of one step of a loop. Nodes whose results are known add nothing to the graph, but take time.
+    pub(super) fn count_unrolled(&mut self, nodes: usize) -> Result<(), ImportError> {
+        self.unrolled = self.unrolled.saturating_add(nodes);
+        let (what, count, limit) =
+            ("nodes in the steps of loops", self.unrolled, self.limits.graph_nodes_max);
+        if count > limit {
+            return Err(ImportError::File(FileError::TooMany { what, count, limit }));
+        }
+        Ok(())
     }
 
     /// Checks that a constant with this many elements can be added.

@@ -212,7 +212,7 @@ impl<'a> Scope<'a> {
         Ok(Some(value))
     }
 
-    /// Returns a branch of `If` in the function as a branch in the caller.
+    /// Returns a branch or the body of a loop in the function as one in the caller.
     fn graph(&self, graph: &GraphProto, copied: &mut Copied) -> Result<GraphProto, ImportError> {
         let mut inner = GraphProto { node: Vec::with_capacity(graph.node.len()), ..graph.clone() };
         for node in &graph.node {
@@ -221,8 +221,8 @@ impl<'a> Scope<'a> {
         for tensor in &mut inner.initializer {
             tensor.name = self.name(&tensor.name, copied)?;
         }
-        for output in &mut inner.output {
-            output.name = self.name(&output.name, copied)?;
+        for value in inner.input.iter_mut().chain(&mut inner.output) {
+            value.name = self.name(&value.name, copied)?;
         }
         Ok(inner)
     }

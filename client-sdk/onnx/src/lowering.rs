@@ -1,9 +1,12 @@
 //! Lowers a decoded model to a graph for one batch size: first the inputs and initializers, then one node after
 //! another.
 
+#[cfg(feature = "complete")]
+mod control_flow;
+
 use std::collections::BTreeMap;
 
-use super::attributes::{Attributes, node_name, operator_name, unsupported_use};
+use super::attributes::{node_name, operator_name, unsupported_use};
 use super::budget::Budget;
 use super::decode::Decoded;
 use super::initializer::{Content, Initializer};
@@ -11,8 +14,8 @@ use super::limits::RANK_MAX;
 use super::mode::Mode;
 use super::node::{NodeLowering, Tensor};
 use super::operators::{self, Operator};
-use super::proto::{NodeProto, ValueInfoProto};
-use super::tensor::{self, Constant, ElementType, checked_volume};
+use super::proto::NodeProto;
+use super::tensor::{Constant, ElementType, checked_volume};
 use super::{ImportError, ImportLimits};
 use folkmoot_graph::op::volume;
 use folkmoot_graph::{Graph, ValueId};
@@ -37,14 +40,11 @@ pub(super) struct Lowering<'a> {
     mode: Mode,
     /// `true` for each frozen parameter. A parameter without an entry is not frozen.
     frozen: &'a [bool],
-    /// The number of branches around the current node.
+    /// The number of branches and bodies of loops around the current node.
     depth: usize,
-    /// The names inside of these branches, and what they named before.
+    /// The names inside of these, and what they named before.
     inner: Vec<(&'a str, Option<Tensor>)>,
 }
-
-/// The most branches inside of each other.
-const BRANCHES_MAX: usize = 16;
 
 impl<'a> Lowering<'a> {
     pub(super) fn new(opset: i64, limits: &ImportLimits, mode: Mode, frozen: &'a [bool]) -> Self {
@@ -105,7 +105,7 @@ impl<'a> Lowering<'a> {
         self.names.get(name).copied()
     }
 
-    /// Names a tensor, until the end of the branch if it is in one.
+    /// Names a tensor, until the end of the branch or the step of a loop if it is in one.
     fn name(&mut self, name: &'a str, tensor: Tensor) {
         let before = self.names.insert(name, tensor);
         if self.depth > 0 {
@@ -119,65 +119,27 @@ impl<'a> Lowering<'a> {
             operator: operator_name(node),
         })?;
         let inputs = self.inputs(node, operator)?;
-        if node.op_type == "If" {
-            return self.add_branch(node, &inputs);
+        #[cfg(feature = "complete")]
+        if let Some(outputs) = self.add_graphs(node, &inputs)? {
+            return self.bind(node, &outputs);
         }
-        let outputs = (operator.lower)(&mut NodeLowering {
+        let outputs = (operator.lower)(&mut self.at(node, inputs))?;
+        self.budget.check(&self.graph)?;
+        self.bind(node, &outputs)
+    }
+
+    /// Returns the context for lowering a node with these inputs.
+    fn at<'b>(&'b mut self, proto: &'b NodeProto, inputs: Vec<Option<Tensor>>) -> NodeLowering<'b> {
+        NodeLowering {
             graph: &mut self.graph,
             updates: &mut self.updates,
-            proto: node,
+            proto,
             inputs,
             budget: &mut self.budget,
             opset: self.opset,
             mode: self.mode,
             frozen: self.frozen,
-        })?;
-        self.budget.check(&self.graph)?;
-        self.bind(node, &outputs)
-    }
-
-    /// Adds the nodes of one branch of `If`. The condition must be known at import.
-    fn add_branch(&mut self, node: &'a NodeProto, inputs: &[Option<Tensor>]) -> Result<(), ImportError> {
-        let [Some(condition)] = inputs else {
-            return Err(unsupported_use(node, "must have one input, the condition"));
-        };
-        let Some(condition) = self.graph.scalar(condition.value) else {
-            let reason = format!(
-                "chooses by {}, which must be known when the model is imported; make it a constant",
-                node.input[0]
-            );
-            return Err(unsupported_use(node, &reason));
-        };
-        let name = if condition == 0.0 { "else_branch" } else { "then_branch" };
-        let attributes = Attributes::new(node, &["else_branch", "then_branch"])?;
-        let branch = attributes.graph(name)?;
-        let branch = branch.ok_or_else(|| unsupported_use(node, &format!("lacks {name}")))?;
-        if self.depth >= BRANCHES_MAX {
-            return Err(unsupported_use(node, &format!("is in more than {BRANCHES_MAX} branches")));
         }
-        self.depth += 1;
-        let outside = self.inner.len();
-        for tensor in &branch.initializer {
-            let constant = tensor::constant(tensor, &self.budget.limits)?;
-            self.budget.room_for_constants(constant.elements.len())?;
-            self.add_constant(&tensor.name, &constant)?;
-        }
-        branch.node.iter().try_for_each(|node| self.add_node(node))?;
-        let output = |output: &ValueInfoProto| {
-            self.tensor(&output.name).ok_or_else(|| ImportError::MissingValue {
-                reader: format!("the {name} of node {}", node_name(node)),
-                value: output.name.clone(),
-            })
-        };
-        let outputs: Vec<Tensor> = branch.output.iter().map(output).collect::<Result<_, _>>()?;
-        for (name, before) in self.inner.drain(outside..).rev() {
-            match before {
-                Some(tensor) => self.names.insert(name, tensor),
-                None => self.names.remove(name),
-            };
-        }
-        self.depth -= 1;
-        self.bind(node, &outputs)
     }
 
     fn inputs(&self, node: &NodeProto, operator: &Operator) -> Result<Vec<Option<Tensor>>, ImportError> {

@@ -9,6 +9,7 @@ mod external;
 mod families;
 mod hostile;
 mod inputs;
+mod loops;
 mod modes;
 mod network;
 mod operators;

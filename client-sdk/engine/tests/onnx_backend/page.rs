@@ -23,8 +23,8 @@ pub fn render(cases: &[Case], version: &str) -> String {
          tensors of a model are trained, and `folkmoot engine inspect` shows it. The executor decides the\n\
          precision of numbers, whatever type the model names: half-precision floats are not rounded to half\n\
          precision, and integers do not wrap around. Settings (shapes, axes, starts, padding, repetitions, the\n\
-         bounds of `Range`, the condition of `If`) must be known when the batch size is known. They may be computed\n\
-         from `Shape`. A model may call its own functions. If its weights are float16, bfloat16 or float64, the\n\
+         bounds of `Range`, the condition of `If`, the number of steps of `Loop`) must be known when the batch size is\n\
+         known. They may be computed from `Shape`. `Loop` and `Scan` are unrolled. A model may call its own functions. If its weights are float16, bfloat16 or float64, the\n\
          whole model is imported and exported as float32.\n\
          \n\
          [Models of other people's making](zoo.md) shows which whole models train, by exporter.\n\

@@ -10,6 +10,7 @@ const REFUSALS: &[(&str, &str)] = &[
     ("test_resize_downsample_sizes_cubic_antialias", ANTIALIAS),
     ("test_resize_downsample_sizes_linear_antialias", ANTIALIAS),
     ("test_resize_tf_crop_and_resize", "the coordinates tf_crop_and_resize"),
+    ("test_scan_sum", "opset 8, in which a scan has a batch of its own"),
     (
         "test_training_dropout",
         "the expected result has NumPy's random numbers; dropout does work in training",

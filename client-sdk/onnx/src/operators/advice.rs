@@ -9,10 +9,6 @@ pub(super) fn advice(node: &NodeProto) -> &'static str {
         return by_domain(&node.domain);
     }
     match node.op_type.as_str() {
-        "Loop" | "Scan" => {
-            "export with example inputs of the shape that you train on, so that the exporter can unroll it, or rewrite \
-             that part of the model without control flow"
-        }
         "QuantizeLinear"
         | "DynamicQuantizeLinear"
         | "MatMulInteger"

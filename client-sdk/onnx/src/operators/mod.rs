@@ -134,6 +134,11 @@ pub(super) fn branch_outputs(node: &NodeProto) -> impl Iterator<Item = &str> {
     branches(node).flat_map(|graph| &graph.output).map(|output| output.name.as_str())
 }
 
+/// Returns the names of the values that a node gives to the bodies of its loops.
+pub(super) fn body_inputs(node: &NodeProto) -> impl Iterator<Item = &str> {
+    branches(node).flat_map(|graph| &graph.input).map(|input| input.name.as_str())
+}
+
 fn branches(node: &NodeProto) -> impl Iterator<Item = &GraphProto> {
     node.attribute.iter().filter_map(|attribute| attribute.g.as_deref())
 }

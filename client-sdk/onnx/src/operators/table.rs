@@ -66,8 +66,7 @@ pub(super) const OPERATORS: &[Operator] = &[
     operator("HardSwish", activation::hard_swish),
     operator("Identity", reshape::identity).reading_empty(),
     #[cfg(feature = "complete")]
-    // The lowering adds the nodes of the chosen branch.
-    operator("If", |node| Err(node.refuse("is lowered with its branch"))).with_settings(&[0]),
+    operator("If", lowered_with_its_graphs).with_settings(&[0]),
     operator("InstanceNormalization", normalization::instance),
     #[cfg(feature = "complete")]
     operator("IsInf", rounding::is_infinite).reading_empty(),
@@ -80,6 +79,8 @@ pub(super) const OPERATORS: &[Operator] = &[
     operator("LessOrEqual", |node| arithmetic::comparison(node, ElementOp::LessOrEqual)).reading_empty(),
     operator("Log", |node| arithmetic::unary(node, ElementOp::Logarithm)).reading_empty(),
     operator("LogSoftmax", activation::log_softmax),
+    #[cfg(feature = "complete")]
+    operator("Loop", lowered_with_its_graphs).with_settings(&[0, 1]).reading_empty(),
     operator("MatMul", matrix::matmul),
     operator("Max", |node| arithmetic::variadic(node, ElementOp::Maximum)).reading_empty(),
     operator("MaxPool", pooling::maximum),
@@ -131,6 +132,8 @@ pub(super) const OPERATORS: &[Operator] = &[
     operator("RotaryEmbedding", attention::rotary::embedding).with_settings(&[1, 2, 3]),
     #[cfg(feature = "complete")]
     operator("Round", rounding::round).reading_empty(),
+    #[cfg(feature = "complete")]
+    operator("Scan", lowered_with_its_graphs).reading_empty(),
     operator("Selu", activation::selu),
     operator("Shape", constant::shape).reading_empty(),
     operator("Sigmoid", |node| arithmetic::unary(node, ElementOp::Sigmoid)).reading_empty(),
@@ -159,6 +162,12 @@ pub(super) const OPERATORS: &[Operator] = &[
     operator("Where", arithmetic::select).reading_empty(),
     operator("Xor", arithmetic::exclusive_or).reading_empty(),
 ];
+
+/// The lowering adds the nodes of a branch, or of a body, itself.
+#[cfg(feature = "complete")]
+fn lowered_with_its_graphs(node: &mut NodeLowering<'_>) -> Outputs {
+    Err(node.refuse("is lowered with its graphs"))
+}
 
 const COUNT: usize = OPERATORS.len();
 

@@ -11,6 +11,7 @@ pub(crate) fn known_values(graph: &GraphProto) -> BTreeSet<&str> {
     let nodes = operators::with_branches(&graph.node);
     let varying = varying(graph, &nodes);
     let mut known = operators::names_of_settings(&graph.node);
+    known.extend(nodes.iter().filter_map(|node| condition(node)));
     known.extend(nodes.iter().filter_map(|node| index(node)).filter(|name| !varying.contains(name)));
     for node in nodes.iter().rev().filter(|node| reads_elements(node)) {
         if node.output.iter().any(|name| !name.is_empty() && known.contains(name.as_str())) {
@@ -26,6 +27,7 @@ fn varying<'a>(graph: &'a GraphProto, nodes: &[&'a NodeProto]) -> BTreeSet<&'a s
     let stored: BTreeSet<&str> = graph.initializer.iter().map(|tensor| tensor.name.as_str()).collect();
     let inputs = graph.input.iter().map(|input| input.name.as_str());
     let mut varying: BTreeSet<&str> = inputs.filter(|name| !stored.contains(name)).collect();
+    varying.extend(nodes.iter().flat_map(|node| operators::body_inputs(node)));
     for node in nodes.iter().filter(|node| reads_elements(node)) {
         if read(node).any(|name| varying.contains(name)) {
             varying.extend(node.output.iter().map(String::as_str));
@@ -44,6 +46,11 @@ fn reads_elements(node: &NodeProto) -> bool {
 fn read(node: &NodeProto) -> impl Iterator<Item = &str> {
     let count = if node.op_type == "CastLike" { 1 } else { node.input.len() };
     node.input.iter().take(count).map(String::as_str).chain(operators::branch_outputs(node))
+}
+
+/// Returns the value by which the body of a loop tells whether to go on.
+fn condition(node: &NodeProto) -> Option<&str> {
+    operators::branch_outputs(node).next().filter(|_| node.op_type == "Loop")
 }
 
 /// Returns the value by which a node chooses elements.
