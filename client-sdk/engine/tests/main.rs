@@ -20,6 +20,7 @@ mod outputs;
 mod plans;
 mod restart;
 mod resume;
+mod scikit;
 mod training;
 mod trajectories;
 mod zoo;

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cases::{Case, Outcome};
-use folkmoot_engine::onnx::SUPPORTED_OPERATORS;
+use folkmoot_engine::onnx::{SUPPORTED_ML_OPERATORS, SUPPORTED_OPERATORS};
 
 /// The largest difference between a gradient and central differences, relative to the derivative or to 1, whichever is
 /// larger.
@@ -31,7 +31,8 @@ fn generate() -> Option<PathBuf> {
     fs::create_dir_all(&folder).expect("the target folder can be written");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/engine/onnx_backend/generate.py");
     let mut command = Command::new(&python);
-    let status = command.arg(script).arg(&folder).args(SUPPORTED_OPERATORS).status();
+    let status =
+        command.arg(script).arg(&folder).args(SUPPORTED_OPERATORS).args(SUPPORTED_ML_OPERATORS).status();
     assert!(status.expect("the interpreter starts").success(), "{} failed", python.display());
     Some(folder)
 }
@@ -90,7 +91,7 @@ fn every_test_of_the_onnx_project_passes_or_is_refused_for_a_known_reason() {
 #[test]
 fn the_page_lists_every_supported_operator() {
     let page = fs::read_to_string(page_path()).expect("docs/operators.md is there");
-    for operator in SUPPORTED_OPERATORS {
+    for operator in SUPPORTED_OPERATORS.iter().chain(SUPPORTED_ML_OPERATORS) {
         assert!(page.contains(&format!("\n| {operator} |")), "docs/operators.md lacks {operator}");
     }
 }

@@ -5,7 +5,7 @@ use super::proto::{AttributeProto, GraphProto, NodeProto, TensorProto, attribute
 
 /// The attributes of one node.
 pub(super) struct Attributes<'a> {
-    node: &'a NodeProto,
+    pub(super) node: &'a NodeProto,
 }
 
 impl<'a> Attributes<'a> {

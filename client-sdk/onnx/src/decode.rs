@@ -54,10 +54,11 @@ pub(super) fn decode(bytes: &Bytes, limits: &ImportLimits, floats: Floats) -> Re
             limit: limits.model_bytes_max,
         }));
     }
-    let chunks = initializer_chunks(bytes, limits)?;
+    let mut chunks = initializer_chunks(bytes, limits)?;
     let mut model = ModelProto::decode(bytes.clone())
         .map_err(|error| ImportError::File(FileError::Malformed { reason: error.to_string() }))?;
     let opset = checked_opset(&model)?;
+    prepare::linear_models(&mut model, bytes, &mut chunks)?;
     let nodes = prepare::nodes(&mut model, opset, limits)?;
     let mut proto = GraphProto { node: nodes, ..model.graph.unwrap_or_default() };
     let refused_outputs = match floats {
@@ -81,8 +82,14 @@ pub(super) fn decode(bytes: &Bytes, limits: &ImportLimits, floats: Floats) -> Re
 
 fn checked_opset(model: &ModelProto) -> Result<i64, ImportError> {
     let is_onnx = |domain: &str| domain.is_empty() || domain == "ai.onnx";
-    let version =
-        model.opset_import.iter().find(|opset| is_onnx(&opset.domain)).map_or(0, |opset| opset.version);
+    let mut nodes = model.graph.iter().flat_map(|graph| &graph.node);
+    // A file needs no opset of ONNX itself if it has no operator of ONNX itself.
+    let without = match cfg!(feature = "complete") && !nodes.any(|node| is_onnx(&node.domain)) {
+        true => OPSET_MAX,
+        false => 0,
+    };
+    let found = model.opset_import.iter().find(|opset| is_onnx(&opset.domain));
+    let version = found.map_or(without, |opset| opset.version);
     if (OPSET_MIN..=OPSET_MAX).contains(&version) {
         return Ok(version);
     }

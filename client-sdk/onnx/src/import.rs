@@ -233,14 +233,16 @@ impl Imported {
     /// Returns the function that computes an output, if some losses contain it, and the name of its input.
     pub(crate) fn final_activation(&self, output: &str) -> Option<(FinalActivation, &str)> {
         let mut name = output;
-        for node in self.model.nodes.iter().rev().filter(|node| operators::is_of_onnx(node)) {
+        for node in self.model.nodes.iter().rev() {
             if node.output.first().is_none_or(|output| output != name) {
                 continue;
             }
             match node.op_type.as_str() {
                 "Softmax" => return Some((FinalActivation::Softmax, node.input.first()?)),
                 "Sigmoid" => return Some((FinalActivation::Sigmoid, node.input.first()?)),
-                "Cast" | "Flatten" | "Identity" | "Reshape" | "Squeeze" | "Transpose" | "Unsqueeze" => {
+                // Converters of classifiers normalize probabilities, and name them.
+                "Normalizer" | "ZipMap" | "Cast" | "Flatten" | "Identity" | "Reshape" | "Squeeze"
+                | "Transpose" | "Unsqueeze" => {
                     name = node.input.first()?;
                 }
                 // Converters of binary classifiers write `[1 - p, p]`.

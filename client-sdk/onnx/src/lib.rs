@@ -15,6 +15,8 @@ mod functions;
 mod import;
 mod initializer;
 mod inputs;
+#[cfg(feature = "complete")]
+mod linear;
 mod lookup;
 mod lowering;
 mod mode;
@@ -43,6 +45,8 @@ pub use lookup::{Lookup, Lookups};
 pub use lowering::Lowered;
 pub use mode::Mode;
 pub use model_file::ModelFile;
+#[cfg(feature = "complete")]
+pub use operators::SUPPORTED_ML_OPERATORS;
 pub use operators::SUPPORTED_OPERATORS;
 pub use outputs::{ModelOutput, Obstacle};
 pub use parameter::{ParameterKind, ParameterSpec};

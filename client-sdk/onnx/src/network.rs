@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use prost::Message;
 use prost::bytes::Bytes;
 
+use super::attributes::operator_name;
 use super::decode::{Decoded, Floats, decode};
 use super::lowering::Lowering;
 use super::mode::Mode;
@@ -66,8 +67,8 @@ impl Network {
     }
 
     /// Returns the operators in the network, each once.
-    pub fn operators(&self) -> BTreeSet<&str> {
-        self.model.nodes.iter().map(|node| node.op_type.as_str()).collect()
+    pub fn operators(&self) -> BTreeSet<String> {
+        self.model.nodes.iter().map(operator_name).collect()
     }
 
     /// Computes the named outputs. Some inputs become constants: those that must be known at import, those with

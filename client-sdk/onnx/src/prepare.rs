@@ -6,7 +6,7 @@ use prost::bytes::Bytes;
 use super::outputs::ModelOutput;
 use super::proto::{GraphProto, ModelProto, NodeProto};
 use super::weights::Remark;
-use super::{ImportError, ImportLimits};
+use super::{Chunks, ImportError, ImportLimits};
 
 /// Converts the file to single precision, and gives each layer its own weights. Returns the file, and a remark for each
 /// weight that was separated.
@@ -23,6 +23,25 @@ pub(super) fn file(bytes: Bytes, limits: &ImportLimits) -> Result<(Bytes, Vec<Re
 #[cfg(not(feature = "complete"))]
 pub(super) fn file(bytes: Bytes, _: &ImportLimits) -> Result<(Bytes, Vec<Remark>), ImportError> {
     Ok((bytes, Vec::new()))
+}
+
+/// Replaces linear models whose weights are attributes by layers. `chunks` gets the places of their weights.
+///
+/// # Errors
+/// Returns an [`ImportError`] for a linear model that converters do not write.
+#[cfg(feature = "complete")]
+pub(super) fn linear_models(
+    model: &mut ModelProto,
+    bytes: &[u8],
+    chunks: &mut Vec<Chunks>,
+) -> Result<(), ImportError> {
+    super::linear::replace(model, bytes, chunks)
+}
+
+/// Replaces nothing: the small importer does not have these operators.
+#[cfg(not(feature = "complete"))]
+pub(super) fn linear_models(_: &mut ModelProto, _: &[u8], _: &mut Vec<Chunks>) -> Result<(), ImportError> {
+    Ok(())
 }
 
 /// Takes the nodes out of the graph, and replaces calls of functions by their nodes.

@@ -10,6 +10,7 @@ mod families;
 mod hostile;
 mod inputs;
 mod loops;
+mod ml;
 mod modes;
 mod network;
 mod operators;

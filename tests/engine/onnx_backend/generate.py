@@ -1,6 +1,6 @@
 """Exports the ONNX project's operator tests as files that the engine's test reads.
 
-    python generate.py FOLDER Abs Add ...
+    python generate.py FOLDER Abs Add ai.onnx.ml.Scaler ...
 
 The script needs the Python package `onnx`. It exports every test that uses only the named operators: to
 FOLDER/<test>/model.onnx, input_0.pb, output_0.pb and so on (TensorProto). FOLDER/version.txt contains the
@@ -72,6 +72,11 @@ def write(folder, case):
     return True
 
 
+def full_name(node):
+    """Returns the operator, with its domain unless that is ONNX's own."""
+    return node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}.{node.op_type}"
+
+
 def main():
     """Reads the command line and writes the tests."""
     if len(sys.argv) < 3:
@@ -83,7 +88,7 @@ def main():
     written, left_out = 0, []
     for case in collect_testcases(None):
         nodes = case.model.graph.node
-        if all(node.op_type in operators and node.domain in ("", "ai.onnx") for node in nodes):
+        if all(full_name(node) in operators for node in nodes):
             if write(folder, case):
                 written += 1
             else:

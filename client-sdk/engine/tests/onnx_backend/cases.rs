@@ -47,7 +47,7 @@ fn run(path: &Path) -> Case {
         Ok(network) => network,
         Err(error) => return not_read(name, &error),
     };
-    let operators = network.operators().into_iter().map(str::to_owned).collect();
+    let operators = network.operators();
     let inputs = tensors(path, "input");
     let gradient_difference = network.gradient_difference(&inputs, 1).ok().flatten();
     let outcome = match network.run(&inputs) {

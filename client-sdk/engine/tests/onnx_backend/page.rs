@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use folkmoot_engine::onnx::SUPPORTED_OPERATORS;
+use folkmoot_engine::onnx::{SUPPORTED_ML_OPERATORS, SUPPORTED_OPERATORS};
 
 use super::cases::{Case, Outcome};
 use super::refusals;
@@ -27,13 +27,16 @@ pub fn render(cases: &[Case], version: &str) -> String {
          known. They may be computed from `Shape`. `Loop` and `Scan` are unrolled. A model may call its own functions. If its weights are float16, bfloat16 or float64, the\n\
          whole model is imported and exported as float32.\n\
          \n\
+         Linear models of the domain `ai.onnx.ml` train their coefficients, which are attributes. They have no tests of\n\
+         the ONNX project; `client-sdk/engine/tests/scikit.rs` compares them with scikit-learn.\n\
+         \n\
          [Models of other people's making](zoo.md) shows which whole models train, by exporter.\n\
          \n\
          | Operator | Tests passed | Tests refused |\n\
          |---|---|---|\n",
         cases.len() - passed
     );
-    for operator in SUPPORTED_OPERATORS {
+    for operator in SUPPORTED_OPERATORS.iter().chain(SUPPORTED_ML_OPERATORS) {
         let counted =
             |case: &&Case| matches!(case.outcome, Outcome::Passed) && case.operators.contains(*operator);
         let passed = cases.iter().filter(counted).count();

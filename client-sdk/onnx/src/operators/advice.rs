@@ -6,7 +6,7 @@ use crate::proto::NodeProto;
 /// Returns what to do instead of an unsupported operator, as a clause.
 pub(super) fn advice(node: &NodeProto) -> &'static str {
     if !is_of_onnx(node) {
-        return by_domain(&node.domain);
+        return by_domain(node);
     }
     match node.op_type.as_str() {
         "QuantizeLinear"
@@ -34,11 +34,23 @@ pub(super) fn advice(node: &NodeProto) -> &'static str {
     }
 }
 
-fn by_domain(domain: &str) -> &'static str {
-    match domain {
+fn by_domain(node: &NodeProto) -> &'static str {
+    let is_ml = node.domain == "ai.onnx.ml";
+    match node.domain.as_str() {
+        _ if is_ml && node.op_type.starts_with("Tree") => {
+            "trees have no gradients, so no rounds of gradient descent can train them; choose a linear model or a \
+             perceptron"
+        }
+        _ if is_ml && node.op_type.starts_with("SVM") => {
+            "a machine of support vectors with a kernel is not trained by gradient descent; choose LinearSVC or \
+             SGDClassifier"
+        }
+        _ if is_ml && node.op_type == "LinearClassifier" => {
+            "its labels have no gradient; keep its scores among the outputs"
+        }
         "ai.onnx.ml" => {
-            "export with folkmoot.export.sklearn_to_onnx, which writes linear models and perceptrons as \
-                         trainable graphs; trees have no gradients"
+            "encode text and categories before training, or export with folkmoot.export.sklearn_to_onnx, which writes linear \
+             models and perceptrons as trainable graphs"
         }
         "com.microsoft" => "export again without ONNX Runtime's optimizer, which fuses operators",
         _ => {

@@ -12,6 +12,8 @@ mod dropout;
 mod einsum;
 mod gather;
 mod matrix;
+#[cfg(feature = "complete")]
+mod ml;
 mod normalization;
 mod pad;
 #[cfg(feature = "complete")]
@@ -38,6 +40,20 @@ use super::proto::{GraphProto, NodeProto};
 
 /// The ONNX operators that can be imported.
 pub const SUPPORTED_OPERATORS: &[&str] = &table::NAMES;
+/// The operators of the domain `ai.onnx.ml` that can be imported, with the domain.
+#[cfg(feature = "complete")]
+pub const SUPPORTED_ML_OPERATORS: &[&str] = &[
+    "ai.onnx.ml.ArrayFeatureExtractor",
+    "ai.onnx.ml.Binarizer",
+    "ai.onnx.ml.Imputer",
+    "ai.onnx.ml.LabelEncoder",
+    "ai.onnx.ml.LinearClassifier",
+    "ai.onnx.ml.LinearRegressor",
+    "ai.onnx.ml.Normalizer",
+    "ai.onnx.ml.OneHotEncoder",
+    "ai.onnx.ml.Scaler",
+    "ai.onnx.ml.ZipMap",
+];
 
 /// An ONNX operator, and how it is lowered.
 pub(super) struct Operator {
@@ -67,6 +83,10 @@ pub(super) fn is_of_onnx(node: &NodeProto) -> bool {
 
 /// Returns the operator of a node, if it is supported.
 pub(super) fn find(node: &NodeProto) -> Option<&'static Operator> {
+    #[cfg(feature = "complete")]
+    if node.domain == "ai.onnx.ml" {
+        return ml::OPERATORS.iter().find(|operator| operator.name == node.op_type);
+    }
     if !is_of_onnx(node) {
         return None;
     }

@@ -182,7 +182,7 @@ pub(super) const NAMES: [&str; COUNT] = {
     names
 };
 
-const fn operator(name: &'static str, lower: fn(&mut NodeLowering<'_>) -> Outputs) -> Operator {
+pub(super) const fn operator(name: &'static str, lower: fn(&mut NodeLowering<'_>) -> Outputs) -> Operator {
     Operator { name, lower, settings: &[], reads_empty: false }
 }
 
