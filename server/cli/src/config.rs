@@ -7,7 +7,7 @@ use super::{
     CliError,
     output::{self, OutputArgs},
 };
-use crate::settings::{self, Config};
+use folkmoot_settings::{self as settings, Config};
 
 /// The subcommands of `folkmoot config`.
 #[derive(Subcommand)]

@@ -4,7 +4,7 @@ use folkmoot_api::{AdminError, client::with_causes};
 use folkmoot_edge::ServeError;
 use folkmoot_service::{host::HostError, telemetry::TelemetryError};
 
-use crate::settings::{ConfigError, toml_file::TomlFileError};
+use folkmoot_settings::{ConfigError, toml_file::TomlFileError};
 
 /// An error of a command, with its remedy.
 #[derive(Debug)]

@@ -31,7 +31,6 @@ mod population;
 mod privacy;
 mod replace;
 mod serve;
-pub mod settings;
 mod simulate;
 mod stop_signal;
 mod system;

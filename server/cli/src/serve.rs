@@ -6,6 +6,7 @@ use folkmoot_service::{
     host::{Host, HostConfig},
     telemetry::{self, LogFormat},
 };
+use folkmoot_settings::{Config, TlsChoice};
 use serde::Serialize;
 
 use super::{
@@ -13,10 +14,7 @@ use super::{
     output::OutputArgs,
     stop_signal::{Hangups, stop_signal},
 };
-use crate::{
-    settings::{Config, TlsChoice},
-    words::words,
-};
+use crate::words::words;
 
 /// The flags of `folkmoot serve`. Flags override environment variables, and those override the configuration file.
 #[derive(clap::Args)]

@@ -1,4 +1,4 @@
-//! The configuration of the coordinator. Environment variables override the file, and flags override both.
+#![doc = include_str!("../README.md")]
 
 mod error;
 mod limits;

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use folkmoot_fuzz::prepare;
-use folkmoot_cli::settings::{Config, KEYS, toml_file};
+use folkmoot_settings::{Config, KEYS, toml_file};
 use libfuzzer_sys::fuzz_target;
 
 /// Returns a seed for each setting of the default configuration, and one for all settings together.

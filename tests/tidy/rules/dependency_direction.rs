@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// The layers of `docs/architecture.md`, lowest first.
-const LAYERS: [&[&str]; 12] = [
+const LAYERS: [&[&str]; 13] = [
     /* words     */ &["folkmoot-protocol"],
     /* graphs    */ &["folkmoot-graph", "folkmoot-onnx-file"],
     /* executors */ &["folkmoot-onnx", "folkmoot-gpu"],
@@ -22,6 +22,7 @@ const LAYERS: [&[&str]; 12] = [
     /* drivers   */ &["folkmoot-rounds"],
     /* hosts     */
     &["folkmoot-service", "folkmoot-simulation", "folkmoot-bindgen", "folkmoot-mobile", "folkmoot-wasm"],
+    /* settings  */ &["folkmoot-settings"],
     /* command   */ &["folkmoot-cli"],
 ];
 

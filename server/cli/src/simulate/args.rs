@@ -3,7 +3,8 @@ use std::path::PathBuf;
 use folkmoot_simulation::{partition::Partition, record::Format, simulate::WorldSettings};
 
 use super::partition;
-use crate::{CliError, output::OutputArgs, settings::toml_file};
+use crate::{CliError, output::OutputArgs};
+use folkmoot_settings::toml_file;
 
 /// The flags of `folkmoot simulate`.
 #[derive(clap::Args)]

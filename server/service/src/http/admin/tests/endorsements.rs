@@ -8,6 +8,8 @@ use folkmoot_protocol::{
 
 use super::{description, model, refused, start};
 
+type Alter = fn(&mut TaskStatement);
+
 /// Returns a statement about what a task gives to clients.
 pub(super) fn statement(task: &EndorsementView) -> TaskStatement {
     TaskStatement {
@@ -39,7 +41,7 @@ async fn an_endorsement_is_published_if_it_is_about_the_task() {
     assert_eq!(BlobDigest::of(plan.text.as_bytes()), plan.promise.digest);
 
     let whole = statement(&before);
-    let alter: [(fn(&mut TaskStatement), &str); 6] = [
+    let alter: [(Alter, &str); 6] = [
         (|one| one.task_id = TaskId::from_random_bytes([1; 16]), "is about the task"),
         (|one| one.model = BlobDigest::of(b"other"), "names another model"),
         (|one| one.expires_at = Timestamp(1), "has expired"),
