@@ -4,6 +4,8 @@ mod budget;
 mod care;
 mod consent;
 mod day;
+// In a browser, Web Crypto verifies signatures, so the module does not contain the code.
+#[cfg(not(target_family = "wasm"))]
 mod endorsement;
 mod event;
 mod log;
@@ -18,6 +20,7 @@ pub use budget::{Budget, OverBudget};
 pub use care::{Care, Counting, DeviceConditions, DevicePolicy, PauseReason, Thermal, TimeToStore};
 pub use consent::{Ask, Consent};
 pub use day::{DAY_MILLISECONDS, DayCount, DayTime, tomorrow, until_tomorrow, wait_for_day};
+#[cfg(not(target_family = "wasm"))]
 pub use endorsement::{EndorsementKeys, NotEndorsed, SeenEndorsements};
 pub use event::{ClientEvent, event_of};
 pub use log::{Log, LogAction, LogEntry, Note, note_before, note_of, note_of_step};

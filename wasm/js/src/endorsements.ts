@@ -47,6 +47,13 @@ export class Endorsements {
     return new Endorsements(storage, new URL(coordinator).origin, new Map(read));
   }
 
+  /** Keeps the endorsement of an assignment that has just arrived. The session does not know it. */
+  async keep({ assignment_id, endorsement }: Pick<Assignment, 'assignment_id' | 'endorsement'>): Promise<void> {
+    if (this.keys.size > 0) {
+      await this.storage.put('state', { assignment_id, endorsement }, 'endorsement');
+    }
+  }
+
   /** Throws an answer that names the reason if an assignment is not endorsed. */
   async check(assignment: Assignment): Promise<void> {
     if (this.keys.size === 0) {
@@ -60,10 +67,11 @@ export class Endorsements {
 
   /** Returns why an assignment is refused, or null. */
   private async refusal(assignment: Assignment): Promise<string | null> {
-    if (assignment.endorsement === undefined) {
+    const kept = await this.storage.get<Pick<Assignment, 'assignment_id' | 'endorsement'>>('state', 'endorsement');
+    if (kept?.assignment_id !== assignment.assignment_id || kept.endorsement === undefined) {
       return 'the task has no endorsement, and this app requires one; publish one with `folkmoot endorsement`';
     }
-    const endorsement = parsed<Endorsement>(assignment.endorsement);
+    const endorsement = parsed<Endorsement>(kept.endorsement);
     const key = this.keys.get(endorsement?.public_key ?? '');
     if (endorsement === null || key === undefined) {
       return 'the endorsement is signed by a key that this app does not accept';

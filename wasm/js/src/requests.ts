@@ -52,7 +52,12 @@ export class Requests {
       json: value.request,
       millisecondsMax: (30 + value.wait_seconds) * 1000,
     } as const;
-    return this.logged({ action: 'asked' }, (traffic) => transport.json({ ...request, traffic }, signal));
+    const answer = await this.logged({ action: 'asked' }, (traffic) => transport.json({ ...request, traffic }, signal));
+    const { assignment } = answer as { assignment?: Assignment };
+    if (assignment !== undefined) {
+      await this.host.endorsements.keep(assignment);
+    }
+    return answer;
   }
 
   /** Fetches a blob. A plan is screened before anything else is fetched. */
