@@ -105,8 +105,8 @@ pub struct Assignment {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub metric_sums: bool,
     /// The operator's signed statement about this task: a [`crate::endorsement::Endorsement`] as JSON text. A client that
-    /// pins endorsement keys refuses an assignment without one; other clients ignore it. In a browser, the page's own code
-    /// reads it.
+    /// pins endorsement keys refuses an assignment without one; other clients ignore it.
+    // In a browser, the page's own code reads it.
     #[cfg(not(target_family = "wasm"))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endorsement: Option<String>,

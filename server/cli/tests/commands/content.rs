@@ -27,6 +27,8 @@ use super::rounds::{Fate, Story, check_in, client};
 const NOW: Timestamp = Timestamp(1_769_862_600_000);
 const WORKS: &str = "made-up content is stored";
 const CLIENTS: usize = 7;
+/// The plan of every task. The commands pass it on, and do not read it.
+const PLAN: &[u8] = b"plan";
 
 /// Returns 16 bytes for an id: zeros, followed by the number.
 pub fn bytes(number: u16) -> [u8; 16] {
@@ -58,6 +60,7 @@ impl Stage {
         };
         let chance = ChaCha20Rng::seed_from_u64(1);
         let host = Host::start(config, Arc::new(|| NOW), chance, None).await.expect("the coordinator starts");
+        host.coordinator.blobs.put(PLAN.into()).await.expect(WORKS);
         let words = fill(&host).await;
         Self { host, folder, words }
     }
@@ -268,7 +271,7 @@ async fn fill_tasks(storage: &Storage, organisation: OrganisationId, model: &Mod
             model: model.model,
             model_bytes: model.model_bytes,
             schema: model.schema.clone(),
-            plan: BlobDigest::of(b"plan"),
+            plan: BlobDigest::of(PLAN),
             plan_bytes: 4,
             evaluation_plan: None,
             evaluation_data: None,

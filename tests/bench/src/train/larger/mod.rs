@@ -40,7 +40,8 @@ pub fn run(models: &[LargerModel], interpreters: &[String], is_json: bool) -> Re
     }
     for &model in models {
         let folder = TemporaryFolder::new(model.name())?;
-        let Some((interpreter, shape, exact_loss)) = write(model, folder.path(), interpreters)? else {
+        let Some(Written { interpreter, shape, exact_loss }) = write(model, folder.path(), interpreters)?
+        else {
             eprintln!("no interpreter can write {}. Install it with `{INSTALLATION}`", model.name());
             continue;
         };
@@ -53,20 +54,29 @@ pub fn run(models: &[LargerModel], interpreters: &[String], is_json: bool) -> Re
     Ok(faults)
 }
 
-/// Writes a model and its batch. Returns the interpreter that could, the shape of an example, and the loss of the last
-/// checked step in float64.
+/// A model that is in its folder.
+struct Written<'a> {
+    /// The interpreter that could write it.
+    interpreter: &'a str,
+    /// The shape of an example.
+    shape: Vec<usize>,
+    /// The loss of the last checked step, in float64.
+    exact_loss: f64,
+}
+
+/// Writes a model and its batch with the first interpreter that can.
 fn write<'a>(
     model: LargerModel,
     folder: &Path,
     interpreters: &'a [String],
-) -> Result<Option<(&'a str, Vec<usize>, f64)>, Failure> {
+) -> Result<Option<Written<'a>>, Failure> {
     for interpreter in interpreters {
         let mut command = Command::new(interpreter);
         command.arg(SCRIPT).arg("write");
         add_arguments(&mut command, model.name(), folder, model.checked_steps());
         let Ok(output) = command.output() else { continue };
-        if let Report { shape: Some(shape), loss: Some(loss), .. } = Report::of(&output, interpreter)? {
-            return Ok(Some((interpreter, shape, loss)));
+        if let Report { shape: Some(shape), loss: Some(exact_loss), .. } = Report::of(&output, interpreter)? {
+            return Ok(Some(Written { interpreter, shape, exact_loss }));
         }
     }
     Ok(None)
