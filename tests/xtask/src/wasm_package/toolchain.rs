@@ -17,7 +17,7 @@ const SYSTEM_SOURCE: &str = "/usr/lib/rustlib/src/rust/library";
 /// Compiler flags: 128-bit SIMD, which every current browser supports; a trap instead of a panic message; and less
 /// inlining, for size.
 const FLAGS: &str = "-C target-feature=+simd128 -Z unstable-options -C panic=immediate-abort \
-                     -C llvm-args=-inline-threshold=30";
+                     -C llvm-args=-inline-threshold=25";
 
 /// Compiles `folkmoot-wasm` with these features and returns the path of the module.
 ///
