@@ -8,7 +8,10 @@ use std::{
 use folkmoot_protocol::{Timestamp, messages::Assignment};
 use folkmoot_work::{EndorsementKeys, SeenEndorsements, WorkError};
 
-use crate::{StorageError, storage::read_if_present, storage::write_private};
+use crate::{
+    StorageError,
+    storage::{read_if_present, write_private},
+};
 
 /// The pinned keys, and the newest endorsement of each task. Copies share their state.
 #[derive(Clone, Debug)]

@@ -105,7 +105,7 @@ impl Endorsement {
     /// [`EndorsementError`] if the text is too long or no endorsement.
     pub fn parse(text: &str) -> Result<Self, EndorsementError> {
         if text.len() > SIGNED_BYTES_MAX {
-            return Err(EndorsementError::Invalid("is longer than 8192 bytes"));
+            return Err(EndorsementError::Malformed(format!("it is longer than {SIGNED_BYTES_MAX} bytes")));
         }
         serde_json::from_str(text).map_err(|error| EndorsementError::Malformed(error.to_string()))
     }
@@ -116,9 +116,6 @@ impl Endorsement {
     /// # Errors
     /// [`EndorsementError`] if the signature or the statement is invalid.
     pub fn verify(&self) -> Result<TaskStatement, EndorsementError> {
-        if self.statement.len() > STATEMENT_BYTES_MAX {
-            return Err(EndorsementError::Invalid("is longer than 8192 bytes"));
-        }
         verify_text(&self.public_key, &self.signature, &signed_text(&self.statement))?;
         TaskStatement::parse(&self.statement)
     }
