@@ -76,6 +76,8 @@ pub enum ErrorCode {
     SignatureInvalid,
     /// The signature's time is too old or in the future. Sign again with the server's time.
     ClockSkew,
+    /// The request was signed for another coordinator. Use an address whose name this coordinator has.
+    AudienceMismatch,
     /// The nonce was already used. Sign again with a new one.
     RequestReplayed,
     /// No client has this id. Enrol again.
@@ -154,6 +156,8 @@ pub enum ErrorCode {
     NameTaken,
     /// This is the last admin key. Create another one first; without an admin key, nobody could create keys.
     LastAdminKey,
+    /// The organisation has used up one of its quotas; the detail names it.
+    QuotaExceeded,
     /// The sign-in with an identity provider was cancelled, has expired or cannot be verified. Start again.
     SignInFailed,
     /// The identity provider cannot be reached, or its answer is unusable.

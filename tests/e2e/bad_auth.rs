@@ -39,7 +39,10 @@ const SIGNED_CASES: &[SignedCase] = &[
     ("no hexadecimal nonce", |r| r.nonce.replace_range(..1, "g"), MalformedRequest),
     ("an empty nonce", |r| r.nonce.clear(), MalformedRequest),
     ("protocol 0", |r| r.protocol = 0, UnsupportedProtocolVersion),
-    ("protocol 2", |r| r.protocol = 2, UnsupportedProtocolVersion),
+    ("protocol 3", |r| r.protocol = 3, UnsupportedProtocolVersion),
+    ("protocol 1 with a coordinator's name", |r| r.protocol = 1, SignatureInvalid),
+    ("another coordinator", |r| r.audience = Some("other.example".into()), AudienceMismatch),
+    ("no coordinator", |r| r.audience = None, MalformedRequest),
     ("another body's digest", |r| r.content = UpdateDigest::of(b"{}"), SignatureInvalid),
     ("another body", |r| r.body.push(b' '), SignatureInvalid),
 ];
@@ -61,6 +64,9 @@ const ALTERED_CASES: &[AlteredCase] = &[
     ("two times", |r| r.and(headers::TIMESTAMP, now().0), MalformedRequest),
     ("a time that is no number", |r| r.with(headers::TIMESTAMP, "now"), MalformedRequest),
     ("a time of 2^64", |r| r.with(headers::TIMESTAMP, "18446744073709551616"), MalformedRequest),
+    ("another coordinator's request", |r| r.with(headers::AUDIENCE, "127.0.0.1"), SignatureInvalid),
+    ("two coordinators", |r| r.and(headers::AUDIENCE, "localhost"), MalformedRequest),
+    ("another protocol", |r| r.with(headers::PROTOCOL, "1"), SignatureInvalid),
     ("no protocol", |r| r.without(headers::PROTOCOL), MalformedRequest),
     ("protocol 65536", |r| r.with(headers::PROTOCOL, "65536"), MalformedRequest),
     ("two digests", |r| r.and(headers::CONTENT_DIGEST, "0".repeat(64)), MalformedRequest),
@@ -119,6 +125,9 @@ async fn only_fresh_and_unaltered_requests_of_enrolled_clients_are_believed() {
     let mut ahead = client.check_in(0);
     ahead.timestamp = Timestamp(now().0 + CLOCK_AHEAD_MILLISECONDS_MAX / 2);
     assert_eq!(client.send(&ahead).await.status, 200, "within the allowed skew");
+    let mut first = client.check_in(0);
+    (first.protocol, first.audience) = (1, None);
+    assert_eq!(client.send(&first).await.status, 200, "protocol 1 names no coordinator");
     of_other_keys(client, &clients[1]).await;
     replayed(client).await;
 

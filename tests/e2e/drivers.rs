@@ -40,7 +40,7 @@ async fn await_ready(host: &Host, status: &str) -> String {
 async fn drivers_that_panic_are_seen_and_come_back() {
     let folder = tempfile::tempdir().unwrap();
     let config = HostConfig {
-        tls_host_names: None,
+        has_tls: false,
         tick: Duration::from_millis(5),
         ..HostConfig::loopback(folder.path().join("coordinator"))
     };

@@ -17,11 +17,12 @@ fn parts(upload: bool) -> SignedParts<'static> {
             "/v1/check-in?wait_seconds=30"
         },
         client: Some(fixtures::client_id()),
-        protocol: 1,
+        protocol: 2,
         timestamp: fixtures::TIME,
         nonce: "00112233445566778899aabbccddeeff",
         content: UpdateDigest::of(b"content"),
         upload: upload.then_some((65_536, 1_048_688)),
+        audience: Some("coordinator.example"),
     }
 }
 
@@ -29,7 +30,14 @@ fn parts(upload: bool) -> SignedParts<'static> {
 fn the_signed_texts_and_signatures_are_the_committed_ones() {
     let key = SigningKey::from_bytes(&[9; 32]);
     let enrolment = SignedParts { client: None, path: "/v1/enrol", ..parts(false) };
-    for (name, parts) in [("check_in", parts(false)), ("upload", parts(true)), ("enrolment", enrolment)] {
+    let first = SignedParts { protocol: 1, audience: None, ..parts(false) };
+    let named = [
+        ("check_in", parts(false)),
+        ("upload", parts(true)),
+        ("enrolment", enrolment),
+        ("check_in_of_version_1", first),
+    ];
+    for (name, parts) in named {
         let signature = sign(&key, &parts);
         verify(&encode_public_key(&key), &signature, &parts).unwrap();
         let public_key = encode_public_key(&key);
@@ -43,6 +51,7 @@ fn the_header_names_are_the_committed_ones() {
     let names = [
         headers::CLIENT,
         headers::PROTOCOL,
+        headers::AUDIENCE,
         headers::TIMESTAMP,
         headers::NONCE,
         headers::SIGNATURE,

@@ -37,6 +37,8 @@ pub struct Unsigned {
     pub client: Option<ClientId>,
     /// The protocol version.
     pub protocol: u16,
+    /// The coordinator that the request is for.
+    pub audience: Option<String>,
     /// The time of the signature.
     pub timestamp: Timestamp,
     /// The nonce.
@@ -63,6 +65,7 @@ impl Unsigned {
             nonce: &self.nonce,
             content: self.content,
             upload: self.upload,
+            audience: self.audience.as_deref(),
         };
         let mut request = RawRequest::new(&self.method, &self.path)
             .with(headers::PROTOCOL, self.protocol)
@@ -71,6 +74,9 @@ impl Unsigned {
             .with(headers::CONTENT_DIGEST, self.content)
             .with(headers::SIGNATURE, signing::sign(key, &parts))
             .with_body(self.body.clone());
+        if let Some(audience) = &self.audience {
+            request = request.with(headers::AUDIENCE, audience);
+        }
         if let Some(client) = self.client {
             request = request.with(headers::CLIENT, client);
         }
@@ -116,6 +122,7 @@ impl RawClient {
             path: path.into(),
             client: self.id,
             protocol: PROTOCOL_VERSION,
+            audience: Some("localhost".into()),
             timestamp: now(),
             nonce: nonce(),
             content: UpdateDigest::of(b""),

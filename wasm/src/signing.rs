@@ -10,8 +10,9 @@ use wasm_bindgen::{JsError, prelude::wasm_bindgen};
 use crate::error::thrown;
 
 /// Returns the text that a client signs, from the parts of its request. `timestamp` is in milliseconds since 1970.
-/// `upload` is the first byte and the length of an update, or nothing.
+/// `upload` is the first byte and the length of an update, or nothing. `audience` is the host in the coordinator's address.
 #[wasm_bindgen(js_name = signedText)]
+#[expect(clippy::too_many_arguments, reason = "JavaScript passes plain values more cheaply than an object")]
 pub fn text_to_sign(
     method: &str,
     path: &str,
@@ -20,6 +21,7 @@ pub fn text_to_sign(
     nonce: &str,
     content: &str,
     upload: &[f64],
+    audience: &str,
 ) -> Result<String, JsError> {
     let upload = upload.first_chunk().map(|&[offset, length]| (offset as u64, length as u64));
     Ok(signed_text(&SignedParts {
@@ -31,6 +33,7 @@ pub fn text_to_sign(
         nonce,
         content: content.parse().map_err(thrown)?,
         upload,
+        audience: Some(audience),
     }))
 }
 

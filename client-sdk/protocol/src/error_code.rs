@@ -78,6 +78,8 @@ error_codes! {
     SignatureInvalid = "signature_invalid", 401, GiveUp;
     /// The signature's time is too old or in the future. Sign again with the server's time.
     ClockSkew = "clock_skew", 401, Retry;
+    /// The request was signed for another coordinator. Use an address whose name this coordinator has.
+    AudienceMismatch = "audience_mismatch", 421, GiveUp;
     /// The nonce was already used. Sign again with a new one.
     RequestReplayed = "request_replayed", 401, Retry;
     /// No client has this id. Enrol again.
@@ -156,6 +158,8 @@ error_codes! {
     NameTaken = "name_taken", 409, GiveUp;
     /// This is the last admin key. Create another one first; without an admin key, nobody could create keys.
     LastAdminKey = "last_admin_key", 409, GiveUp;
+    /// The organisation has used up one of its quotas; the detail names it.
+    QuotaExceeded = "quota_exceeded", 403, GiveUp;
     /// The sign-in with an identity provider was cancelled, has expired or cannot be verified. Start again.
     SignInFailed = "sign_in_failed", 401, GiveUp;
     /// The identity provider cannot be reached, or its answer is unusable.

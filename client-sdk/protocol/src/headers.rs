@@ -4,6 +4,8 @@
 pub const CLIENT: &str = "folkmoot-client";
 /// The client's protocol version.
 pub const PROTOCOL: &str = "folkmoot-protocol";
+/// The name of the coordinator that the request is for, since protocol version 2.
+pub const AUDIENCE: &str = "folkmoot-audience";
 /// The time of signing, in milliseconds since 1970.
 pub const TIMESTAMP: &str = "folkmoot-timestamp";
 /// 16 random bytes in hexadecimal, never reused.

@@ -24,6 +24,9 @@ pub struct SignedParts<'a> {
     pub content: UpdateDigest,
     /// For an upload: the offset of the body in the update, and the update's length.
     pub upload: Option<(u64, u64)>,
+    /// The name of the coordinator that the request is for: the host of the address that the client uses. Requests of
+    /// protocol version 1 have none.
+    pub audience: Option<&'a str>,
 }
 
 /// The signature or key is invalid.
@@ -37,13 +40,15 @@ pub enum SigningError {
     Mismatch,
 }
 
-/// Returns the text to sign, with one part per line, so that no two requests have the same text.
+/// Returns the text to sign, with one part per line, so that no two requests have the same text. The audience's line is
+/// left out if there is none.
 pub fn signed_text(parts: &SignedParts<'_>) -> String {
     let client = parts.client.map(|id| id.to_string()).unwrap_or_default();
     let (offset, length) =
         parts.upload.map_or(("".into(), "".into()), |(o, l)| (o.to_string(), l.to_string()));
+    let audience = parts.audience.map(|name| format!("{name}\n")).unwrap_or_default();
     format!(
-        "folkmoot-request\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n",
+        "folkmoot-request\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{audience}",
         parts.method,
         parts.path,
         client,
@@ -114,6 +119,7 @@ mod tests {
             nonce: "00112233445566778899aabbccddeeff",
             content: UpdateDigest::of(b"{}"),
             upload: None,
+            audience: Some("coordinator.example"),
         }
     }
 
@@ -123,7 +129,7 @@ mod tests {
         let public_key = encode_public_key(&key);
         let signature = sign(&key, &parts());
         assert_eq!(verify(&public_key, &signature, &parts()), Ok(()));
-        let altered: [fn(&mut SignedParts<'_>); 8] = [
+        let altered: [fn(&mut SignedParts<'_>); 10] = [
             |p| p.method = "PUT",
             |p| p.path = "/v1/check-in?wait_seconds=1",
             |p| p.client = None,
@@ -132,6 +138,8 @@ mod tests {
             |p| p.nonce = "10112233445566778899aabbccddeeff",
             |p| p.content = UpdateDigest::of(b"{} "),
             |p| p.upload = Some((0, 1)),
+            |p| p.audience = Some("other.example"),
+            |p| p.audience = None,
         ];
         for alter in altered {
             let mut parts = parts();

@@ -1,5 +1,5 @@
 /// The protocol version that this build speaks.
-pub const PROTOCOL_VERSION: u16 = 1;
+pub const PROTOCOL_VERSION: u16 = 2;
 
 /// The oldest protocol version that the coordinator supports: two before the current one.
 pub const PROTOCOL_VERSION_OLDEST: u16 = if PROTOCOL_VERSION > 3 { PROTOCOL_VERSION - 2 } else { 1 };

@@ -316,6 +316,7 @@ fn verify(head: &Parts, public_key: &str, content: UpdateDigest) {
         nonce: header(headers::NONCE).unwrap(),
         content,
         upload: number(headers::UPLOAD_OFFSET).zip(number(headers::UPLOAD_LENGTH)),
+        audience: header(headers::AUDIENCE),
     };
     signing::verify(public_key, header(headers::SIGNATURE).unwrap(), &parts).unwrap();
 }

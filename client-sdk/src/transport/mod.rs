@@ -105,6 +105,11 @@ impl Transport {
         self.0.coordinator.as_str()
     }
 
+    /// Returns the host in the coordinator's address.
+    fn host_name(&self) -> &str {
+        self.0.coordinator.host_str().unwrap_or_default()
+    }
+
     /// Returns the estimated time at the coordinator.
     fn coordinator_time(&self) -> Timestamp {
         let offset = self.0.clock_offset.load(Ordering::Relaxed);

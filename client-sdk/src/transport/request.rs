@@ -91,6 +91,7 @@ impl Transport {
             nonce: &nonce,
             content,
             upload: unsigned.payload.upload(),
+            audience: Some(self.host_name()),
         });
         let address = format!("{}{}", self.0.coordinator.as_str().trim_end_matches('/'), unsigned.path);
         let mut request = self
@@ -98,6 +99,7 @@ impl Transport {
             .http
             .request(unsigned.method.clone(), address)
             .header(headers::PROTOCOL, PROTOCOL_VERSION)
+            .header(headers::AUDIENCE, self.host_name())
             .header(headers::TIMESTAMP, timestamp.0)
             .header(headers::NONCE, nonce)
             .header(headers::CONTENT_DIGEST, content.to_string())

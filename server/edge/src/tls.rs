@@ -156,8 +156,21 @@ fn set_validity(params: &mut CertificateParams, now: Timestamp) {
 pub struct LiveCertificate {
     files: CertificateFiles,
     served: RustlsConfig,
-    /// The chain and key in use, as they were read.
-    loaded: Arc<Mutex<[Vec<u8>; 2]>>,
+    loaded: Arc<Mutex<Loaded>>,
+}
+
+/// The files in use, as they were read.
+struct Loaded {
+    files: [Vec<u8>; 2],
+    /// The first certificate of the chain.
+    leaf: Option<CertificateDer<'static>>,
+}
+
+impl Loaded {
+    fn new(files: [Vec<u8>; 2]) -> Self {
+        let leaf = CertificateDer::pem_slice_iter(&files[0]).next().and_then(Result::ok);
+        Self { files, leaf }
+    }
 }
 
 /// The result of reloading a certificate.
@@ -177,7 +190,7 @@ impl LiveCertificate {
     pub fn load(files: CertificateFiles, now: Timestamp) -> Result<Self, TlsError> {
         let loaded = files.read()?;
         let served = RustlsConfig::from_config(Arc::new(server_config(&files, &loaded, now)?));
-        Ok(Self { files, served, loaded: Arc::new(Mutex::new(loaded)) })
+        Ok(Self { files, served, loaded: Arc::new(Mutex::new(Loaded::new(loaded))) })
     }
 
     /// Reads the files again. Open connections keep their certificate.
@@ -188,12 +201,18 @@ impl LiveCertificate {
     pub fn reload(&self, now: Timestamp) -> Result<Reload, TlsError> {
         let found = self.files.read()?;
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        if *loaded == found {
+        if loaded.files == found {
             return Ok(Reload::Same);
         }
         self.served.reload_from_config(Arc::new(server_config(&self.files, &found, now)?));
-        *loaded = found;
+        *loaded = Loaded::new(found);
         Ok(Reload::Exchanged)
+    }
+
+    /// Returns whether the certificate in use is for this host name or IP address.
+    pub fn has_name(&self, name: &str) -> bool {
+        let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        loaded.leaf.as_ref().is_some_and(|leaf| has_name(leaf, name))
     }
 
     /// Returns the paths of the files.
@@ -282,12 +301,19 @@ fn warn_of_missing_names(chain_file: &Path, host_names: &[String]) {
 fn missing_names<'a>(chain_file: &Path, host_names: &'a [String]) -> Vec<&'a str> {
     // A certificate that cannot be read is reported when it is loaded.
     let Ok(der) = CertificateDer::from_pem_file(chain_file) else { return Vec::new() };
-    let Ok(certificate) = ParsedCertificate::try_from(&der) else { return Vec::new() };
-    let has = |name: &str| {
-        ServerName::try_from(name).is_ok_and(|name| verify_server_name(&certificate, &name).is_ok())
-    };
+    if ParsedCertificate::try_from(&der).is_err() {
+        return Vec::new();
+    }
     let names = host_names.iter().map(String::as_str);
-    names.filter(|name| !has(name)).collect()
+    names.filter(|name| !has_name(&der, name)).collect()
+}
+
+fn has_name(certificate: &CertificateDer<'_>, name: &str) -> bool {
+    let (Ok(certificate), Ok(name)) = (ParsedCertificate::try_from(certificate), ServerName::try_from(name))
+    else {
+        return false;
+    };
+    verify_server_name(&certificate, &name).is_ok()
 }
 
 fn named(name: &str) -> DistinguishedName {

@@ -32,7 +32,7 @@ use tokio::{sync::watch, task::JoinHandle};
 
 use crate::{
     data_folder::{DataFolder, DataFolderError},
-    http::{self, App, FirstRun, draw_key},
+    http::{self, App, FirstRun, Names, draw_key},
 };
 
 /// The name of the organisation that a new coordinator has.
@@ -47,9 +47,11 @@ pub struct HostConfig {
     pub database: Option<String>,
     /// The address to listen on. With port 0 the system chooses a free port.
     pub listen: SocketAddr,
-    /// The names and addresses in the coordinator's own certificate, in addition to localhost and 127.0.0.1. `None`
-    /// serves without TLS, for use behind a proxy that terminates TLS.
-    pub tls_host_names: Option<Vec<String>>,
+    /// Whether to serve TLS. Without it, a proxy must terminate TLS.
+    pub has_tls: bool,
+    /// The names and addresses by which clients reach the coordinator, in addition to localhost and 127.0.0.1. They are
+    /// in its own certificate, and requests may be signed for them.
+    pub host_names: Vec<String>,
     /// The operator's own certificate; `None` uses one from the coordinator's own authority.
     pub certificate: Option<CertificateFiles>,
     /// Limits on incoming HTTP connections and requests.
@@ -90,7 +92,8 @@ impl HostConfig {
             data,
             database: None,
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-            tls_host_names: Some(Vec::new()),
+            has_tls: true,
+            host_names: Vec::new(),
             certificate: None,
             limits: HttpLimits::default(),
             tick: Duration::from_millis(250),
@@ -205,6 +208,7 @@ impl Host {
         let health = Arc::new(DriverHealth::default());
         let app = App {
             coordinator: coordinator.clone(),
+            names: Arc::new(Names::new(certificate.clone(), config.host_names.clone())),
             authenticator: Arc::new(Authenticator::new(now, &coordinator.storage)),
             clock: clock.clone(),
             limits: Arc::new(config.limits.clone()),
@@ -305,14 +309,14 @@ fn certificate(
     config: &HostConfig,
     now: Timestamp,
 ) -> Result<(Option<LiveCertificate>, Option<PathBuf>), tls::TlsError> {
-    match (&config.tls_host_names, &config.certificate) {
-        (Some(_), Some(files)) => Ok((Some(LiveCertificate::load(files.clone(), now)?), None)),
-        (Some(names), None) => {
-            tls::ensure_authority(&config.data, names, now)?;
+    match (config.has_tls, &config.certificate) {
+        (true, Some(files)) => Ok((Some(LiveCertificate::load(files.clone(), now)?), None)),
+        (true, None) => {
+            tls::ensure_authority(&config.data, &config.host_names, now)?;
             let own = LiveCertificate::load(CertificateFiles::own(&config.data), now)?;
             Ok((Some(own), Some(config.data.join(tls::ROOT_FILE))))
         }
-        (None, _) => Ok((None, None)),
+        (false, _) => Ok((None, None)),
     }
 }
 

@@ -98,10 +98,8 @@ impl Config {
             data: self.server.data.clone(),
             database: self.database.url.clone(),
             listen: self.server.listen,
-            tls_host_names: match self.server.tls {
-                TlsChoice::Own => Some(self.server.host_names.clone()),
-                TlsChoice::Off => None,
-            },
+            has_tls: self.server.tls == TlsChoice::Own,
+            host_names: self.server.host_names.clone(),
             // The caller has validated it.
             certificate: self.server.certificate_files().unwrap_or_default(),
             limits: HttpLimits {

@@ -26,7 +26,9 @@ pub struct ServerConfig {
     /// The file of the private key of this certificate, as PEM.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<PathBuf>,
-    /// The host names and addresses in the coordinator's own certificate, besides localhost and 127.0.0.1.
+    /// The host names and addresses by which clients reach the coordinator, besides localhost and 127.0.0.1. They are in
+    /// its own certificate. The coordinator rejects requests that are signed for another name, unless the name is in
+    /// your certificate. If `tls` is `off` and the list is empty, it accepts every name.
     pub host_names: Vec<String>,
     /// The origins whose pages may run clients (CORS), for example `https://app.example`; `*` allows all. If the list
     /// is empty, browsers block pages of other origins.

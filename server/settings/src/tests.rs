@@ -41,7 +41,7 @@ fn the_environment_wins_over_the_file() {
     assert_eq!(config.host_config().limits.allowed_origins, ["https://a.example", "http://localhost:3000"]);
     assert_eq!(config.limits.connections_max, 7);
     assert_eq!(config.log.format, LogFormat::Json);
-    assert_eq!(config.host_config().tls_host_names, None);
+    assert!(!config.host_config().has_tls);
 }
 
 #[test]

@@ -52,7 +52,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 async fn serve(arguments: &Arguments) -> Result<(), Failure> {
     let mut config = HostConfig::loopback(arguments.data.clone());
     if arguments.plain {
-        config.tls_host_names = None;
+        config.has_tls = false;
     }
     let host = Host::start(config, clock::system_clock(), clock::system_chance(), None).await?;
     let ready = prepare(&host, arguments).await?;

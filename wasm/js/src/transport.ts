@@ -59,6 +59,8 @@ export class Transport {
   clientId: string | null = null;
   private clockOffset = 0;
   private readonly base: string;
+  /** The coordinator's name, which signatures cover. */
+  private readonly audience: string;
 
   constructor(
     coordinator: string,
@@ -66,6 +68,7 @@ export class Transport {
     private readonly key: ClientKey,
   ) {
     this.base = parseCoordinator(coordinator);
+    this.audience = new URL(this.base).hostname;
   }
 
   get coordinator(): string {
@@ -207,8 +210,9 @@ export class Transport {
     const client = unsigned.anonymous === true ? undefined : (this.clientId ?? undefined);
     const nonce = hexadecimal(crypto.getRandomValues(new Uint8Array(16)));
     const timestamp = Date.now() + this.clockOffset;
-    const text = this.engine.signedText(method, path, client, timestamp, nonce, content, Float64Array.from(upload));
+    const text = this.engine.signedText(method, path, client, timestamp, nonce, content, Float64Array.from(upload), this.audience);
     headers['folkmoot-protocol'] = String(this.engine.protocolVersion());
+    headers['folkmoot-audience'] = this.audience;
     headers['folkmoot-timestamp'] = String(timestamp);
     headers['folkmoot-nonce'] = nonce;
     headers['folkmoot-content-digest'] = content;

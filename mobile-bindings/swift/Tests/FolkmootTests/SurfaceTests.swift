@@ -69,6 +69,7 @@ final class SurfaceTests: XCTestCase {
         case .signatureMissing: return "signature_missing"
         case .signatureInvalid: return "signature_invalid"
         case .clockSkew: return "clock_skew"
+        case .audienceMismatch: return "audience_mismatch"
         case .requestReplayed: return "request_replayed"
         case .clientUnknown: return "client_unknown"
         case .clientRevoked: return "client_revoked"
@@ -108,6 +109,7 @@ final class SurfaceTests: XCTestCase {
         case .populationStateConflict: return "population_state_conflict"
         case .nameTaken: return "name_taken"
         case .lastAdminKey: return "last_admin_key"
+        case .quotaExceeded: return "quota_exceeded"
         case .signInFailed: return "sign_in_failed"
         case .identityProviderUnavailable: return "identity_provider_unavailable"
         }

@@ -54,7 +54,7 @@ impl Stage {
         write_files(folder.path());
         // TLS is off, so that no certificate is created. No test depends on ticks.
         let config = HostConfig {
-            tls_host_names: None,
+            has_tls: false,
             tick: Duration::from_secs(3_600),
             ..HostConfig::loopback(folder.path().join("data"))
         };

@@ -328,6 +328,7 @@ mod tests {
             nonce: "0123456789abcdef0123456789abcdef",
             content: folkmoot_protocol::UpdateDigest::of(b""),
             upload: None,
+            audience: None,
         };
         let check = |started_at: u64, signed_at: u64, now: u64| {
             let claimed = Claimed { parts: parts(signed_at), signature: "" };

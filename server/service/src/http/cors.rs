@@ -73,6 +73,7 @@ fn request_headers() -> Vec<HeaderName> {
     let own = [
         headers::CLIENT,
         headers::PROTOCOL,
+        headers::AUDIENCE,
         headers::TIMESTAMP,
         headers::NONCE,
         headers::SIGNATURE,

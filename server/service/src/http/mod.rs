@@ -7,6 +7,7 @@ mod console;
 pub mod cors;
 mod device;
 mod health;
+mod names;
 pub mod openapi;
 mod pages;
 pub mod problem;
@@ -22,6 +23,7 @@ use folkmoot_edge::{Edge, HttpLimits};
 use folkmoot_protocol::Timestamp;
 use folkmoot_rounds::{clock::Clock, coordinator::Coordinator, device::Authenticator, drivers::DriverHealth};
 use folkmoot_sign_in::Providers;
+pub use names::Names;
 use tower_http::{catch_panic::CatchPanicLayer, trace::TraceLayer};
 
 /// The state that every handler can access.
@@ -29,6 +31,8 @@ use tower_http::{catch_panic::CatchPanicLayer, trace::TraceLayer};
 pub struct App {
     /// The coordinator.
     pub coordinator: Arc<Coordinator>,
+    /// The names that requests may be signed for.
+    pub names: Arc<Names>,
     /// Verifies request signatures.
     pub authenticator: Arc<Authenticator>,
     /// The source of the current time.

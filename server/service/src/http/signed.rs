@@ -4,7 +4,10 @@ use axum::{
 };
 use folkmoot_edge::Budget;
 use folkmoot_protocol::{
-    ErrorCode, Timestamp, UpdateDigest, headers, limits::CONTROL_BYTES_MAX, signing::SignedParts,
+    ErrorCode, Timestamp, UpdateDigest,
+    headers::{self, AUDIENCE},
+    limits::CONTROL_BYTES_MAX,
+    signing::SignedParts,
 };
 use folkmoot_rounds::{device::Claimed, refusal::Refusal};
 use folkmoot_storage::ClientRecord;
@@ -14,6 +17,9 @@ use super::{
     App,
     body::{self, Held},
 };
+
+/// The first protocol version whose requests name the coordinator that they are for.
+const AUDIENCE_SINCE: u16 = 2;
 
 /// An authenticated client's request, with its body.
 pub struct Signed<T> {
@@ -75,7 +81,7 @@ pub async fn authenticate(
             "the request has no signature; sign it with the client's key",
         )
     })?;
-    let claimed = Claimed { parts: signed_parts(parts, upload)?, signature };
+    let claimed = Claimed { parts: signed_parts(app, parts, upload)?, signature };
     app.authenticator.client(&app.coordinator, &claimed, (app.clock)()).await
 }
 
@@ -87,7 +93,8 @@ pub fn authenticate_enrolment(app: &App, parts: &Parts, public_key: &str) -> Res
             "the request has no signature; sign it with the client's key",
         )
     })?;
-    let claimed = Claimed { parts: SignedParts { client: None, ..signed_parts(parts, None)? }, signature };
+    let claimed =
+        Claimed { parts: SignedParts { client: None, ..signed_parts(app, parts, None)? }, signature };
     app.authenticator.check_enrolment(public_key, &claimed, (app.clock)())
 }
 
@@ -97,22 +104,39 @@ pub async fn take_enrolment(app: &App, parts: &Parts, public_key: &str) -> Resul
     app.authenticator.take_enrolment(public_key, nonce, (app.clock)()).await
 }
 
-fn signed_parts(parts: &Parts, upload: Option<(u64, u64)>) -> Result<SignedParts<'_>, Refusal> {
+fn signed_parts<'a>(
+    app: &App,
+    parts: &'a Parts,
+    upload: Option<(u64, u64)>,
+) -> Result<SignedParts<'a>, Refusal> {
     // Nested routers show handlers a shortened path, but the signature covers the original one.
     let original =
         parts.extensions.get::<axum::extract::OriginalUri>().map_or(&parts.uri, |original| &original.0);
     let path = original.path_and_query().map_or("/", |path| path.as_str());
     let client = text(&parts.headers, headers::CLIENT).map(|id| parse(headers::CLIENT, id)).transpose()?;
+    let protocol = required(&parts.headers, headers::PROTOCOL)?;
     Ok(SignedParts {
         method: parts.method.as_str(),
         path,
         client,
-        protocol: required(&parts.headers, headers::PROTOCOL)?,
+        protocol,
         timestamp: Timestamp(required(&parts.headers, headers::TIMESTAMP)?),
         nonce: text(&parts.headers, headers::NONCE).unwrap_or_default(),
         content: required(&parts.headers, headers::CONTENT_DIGEST)?,
         upload,
+        audience: audience(app, &parts.headers, protocol)?,
     })
+}
+
+/// Reads the name of the coordinator that a request is for, and checks that it is a name of this one. Requests of
+/// protocol version 1 have none.
+fn audience<'a>(app: &App, headers: &'a HeaderMap, protocol: u16) -> Result<Option<&'a str>, Refusal> {
+    if protocol < AUDIENCE_SINCE {
+        return Ok(None);
+    }
+    required::<String>(headers, AUDIENCE)?;
+    let audience = text(headers, AUDIENCE).unwrap_or_default();
+    app.names.check(audience).map(|()| Some(audience))
 }
 
 /// Reads a header that must occur exactly once.

@@ -118,5 +118,6 @@ fn parts(client: ClientId, at: Timestamp, nonce: &str, content: UpdateDigest) ->
         nonce,
         content,
         upload: None,
+        audience: Some("localhost"),
     }
 }

@@ -297,6 +297,7 @@ fn enrolment(who: u64, number: u64) -> Vec<u8> {
         nonce: &nonce,
         content: UpdateDigest::of(&body),
         upload: None,
+        audience: Some("localhost"),
     };
     let mut request = format!(
         "POST /v1/enrol HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: {}\r\n",
@@ -304,6 +305,7 @@ fn enrolment(who: u64, number: u64) -> Vec<u8> {
     );
     for (name, value) in [
         (headers::PROTOCOL, PROTOCOL_VERSION.to_string()),
+        (headers::AUDIENCE, "localhost".to_owned()),
         (headers::TIMESTAMP, parts.timestamp.0.to_string()),
         (headers::NONCE, nonce.clone()),
         (headers::CONTENT_DIGEST, parts.content.to_string()),

@@ -64,7 +64,7 @@ pub async fn run(args: Args) -> Result<(), DemoError> {
     let output = Output::open(&args.out)?;
     let limits = HttpLimits { allowed_origins: origins(address).into(), ..HttpLimits::default() };
     // A browser would reject the coordinator's own certificate, but treats this machine as secure without TLS.
-    let config = HostConfig { tls_host_names: None, limits, ..HostConfig::loopback(output.coordinator()) };
+    let config = HostConfig { has_tls: false, limits, ..HostConfig::loopback(output.coordinator()) };
     let host = Host::start(config, system_clock(), system_chance(), None).await?;
     let run = Run { args, settings, output };
     let result = run.serve(&host, listener, package, stop).await;

@@ -79,6 +79,7 @@ impl Edge {
         let (moment, shared) = (clock.clone(), Arc::new(folkmoot_edge::Edge::new(&HttpLimits::default())));
         let app = App {
             coordinator: coordinator.clone(),
+            names: Arc::default(),
             authenticator: Arc::new(Authenticator::default()),
             clock: Arc::new(move || Timestamp(moment.load(Ordering::Relaxed))),
             limits: Arc::new(HttpLimits::default()),
@@ -171,12 +172,14 @@ impl Edge {
             nonce: &nonce,
             content: UpdateDigest::of(body),
             upload: upload.map(|update| (0, update.len() as u64)),
+            audience: Some("localhost"),
         };
         let mut request = Request::builder()
             .method(method)
             .uri(path)
             .header(headers::CLIENT, self.client.to_string())
             .header(headers::PROTOCOL, PROTOCOL_VERSION)
+            .header(headers::AUDIENCE, "localhost")
             .header(headers::TIMESTAMP, parts.timestamp.0)
             .header(headers::NONCE, &nonce)
             .header(headers::CONTENT_DIGEST, parts.content.to_string())

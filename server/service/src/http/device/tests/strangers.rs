@@ -28,12 +28,14 @@ pub(super) fn signed(
         nonce,
         content: UpdateDigest::of(body),
         upload: None,
+        audience: Some("localhost"),
     };
     let request = Request::builder()
         .method("POST")
         .uri(path)
         .header("content-type", "application/json")
         .header(headers::PROTOCOL, PROTOCOL_VERSION)
+        .header(headers::AUDIENCE, "localhost")
         .header(headers::TIMESTAMP, START.0)
         .header(headers::NONCE, nonce)
         .header(headers::CONTENT_DIGEST, parts.content.to_string())
