@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use folkmoot_client::{Budget, Client, ClientError, Device, TrafficLimits};
 use folkmoot_protocol::{ErrorCode, messages::ProtectionLevel};
-use folkmoot_service::telemetry::{self, LogConfig, LogFormat};
+use folkmoot_telemetry::{LogConfig, LogFormat, init_log};
 use serde::Serialize;
 
 use super::{
@@ -94,7 +94,7 @@ struct Ended {
 /// because the coordinator refuses it.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let log = LogConfig { format: LogFormat::Text, level: "warn".into() };
-    telemetry::init_log(&log, std::env::var("RUST_LOG").ok().as_deref())?;
+    init_log(&log, std::env::var("RUST_LOG").ok().as_deref())?;
     let (rounds, out) = (args.rounds, args.output);
     let mut client = build(args)?;
     let shutdown = stop_signal()?;

@@ -2,7 +2,8 @@ use std::{fmt, io, path::Path};
 
 use folkmoot_api::{AdminError, client::with_causes};
 use folkmoot_edge::ServeError;
-use folkmoot_service::{host::HostError, telemetry::TelemetryError};
+use folkmoot_service::host::HostError;
+use folkmoot_telemetry::TelemetryError;
 
 use folkmoot_settings::{ConfigError, toml_file::TomlFileError};
 

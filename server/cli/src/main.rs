@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use folkmoot_cli::Cli;
-use folkmoot_service::printable;
+use folkmoot_telemetry::printable;
 
 #[tokio::main]
 async fn main() -> ExitCode {

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use folkmoot_protocol::Timestamp;
-use folkmoot_service::printable;
+use folkmoot_telemetry::printable;
 use serde::Serialize;
 
 use super::CliError;

@@ -2,11 +2,9 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use folkmoot_edge::tls::Reload;
 use folkmoot_rounds::clock::{system_chance, system_clock};
-use folkmoot_service::{
-    host::{Host, HostConfig},
-    telemetry::{self, LogFormat},
-};
+use folkmoot_service::host::{Host, HostConfig};
 use folkmoot_settings::{Config, TlsChoice};
+use folkmoot_telemetry::{LogFormat, init_log, record_metrics};
 use serde::Serialize;
 
 use super::{
@@ -92,8 +90,8 @@ const CERTIFICATE_INTERVAL: Duration = Duration::from_secs(60);
 pub async fn run(args: Args) -> Result<(), CliError> {
     let output = args.output;
     let config = configured(args)?;
-    telemetry::init_log(&config.log, std::env::var("RUST_LOG").ok().as_deref())?;
-    let metrics = telemetry::record_metrics()?;
+    init_log(&config.log, std::env::var("RUST_LOG").ok().as_deref())?;
+    let metrics = record_metrics()?;
     // Install the signal handlers first, so that an early signal is not lost.
     let stop_signal = stop_signal()?;
     let hangups = Hangups::listen()?;

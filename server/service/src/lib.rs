@@ -9,5 +9,3 @@ pub mod data_folder;
 pub mod disk;
 pub mod host;
 pub mod http;
-pub mod printable;
-pub mod telemetry;

@@ -14,8 +14,9 @@ use std::{
 
 pub use error::ConfigError;
 use folkmoot_edge::{HttpLimits, Proxies};
-use folkmoot_service::{host::HostConfig, http::cors, telemetry::LogConfig};
+use folkmoot_service::{host::HostConfig, http::cors};
 use folkmoot_sign_in::SignInConfig;
+use folkmoot_telemetry::LogConfig;
 pub use limits::LimitsConfig;
 use serde::{Deserialize, Serialize};
 pub use server::{DatabaseConfig, ServerConfig, TlsChoice};

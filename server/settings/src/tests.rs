@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use folkmoot_service::telemetry::LogFormat;
+use folkmoot_telemetry::LogFormat;
 
 use super::*;
 

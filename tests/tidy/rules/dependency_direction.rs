@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// The layers of `docs/architecture.md`, lowest first.
-const LAYERS: [&[&str]; 13] = [
+const LAYERS: [&[&str]; 14] = [
     /* words     */ &["folkmoot-protocol"],
     /* graphs    */ &["folkmoot-graph", "folkmoot-onnx-file"],
     /* executors */ &["folkmoot-onnx", "folkmoot-gpu"],
@@ -20,6 +20,7 @@ const LAYERS: [&[&str]; 13] = [
     &["folkmoot-client", "folkmoot-edge", "folkmoot-sign-in", "folkmoot-storage", "folkmoot-task-file"],
     /* surface   */ &["folkmoot-api"],
     /* drivers   */ &["folkmoot-rounds"],
+    /* telemetry */ &["folkmoot-telemetry"],
     /* hosts     */
     &["folkmoot-service", "folkmoot-simulation", "folkmoot-bindgen", "folkmoot-mobile", "folkmoot-wasm"],
     /* settings  */ &["folkmoot-settings"],

@@ -6,7 +6,8 @@ use folkmoot_api::{AdminError, client::with_causes};
 use folkmoot_client::{ClientError, TransportError};
 use folkmoot_edge::ServeError;
 use folkmoot_inference::InferenceError;
-use folkmoot_service::{host::HostError, telemetry::TelemetryError};
+use folkmoot_service::host::HostError;
+use folkmoot_telemetry::TelemetryError;
 
 use crate::{CliError, chart::ChartError};
 

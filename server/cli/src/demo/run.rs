@@ -8,8 +8,8 @@ use folkmoot_rounds::clock::{Clock, system_chance, system_clock};
 use folkmoot_service::{
     data_folder::DataFolderError,
     host::{Host, HostConfig, HostError},
-    telemetry::{self, LogConfig},
 };
+use folkmoot_telemetry::{LogConfig, init_log};
 use tokio::{signal::ctrl_c, time::sleep};
 
 use super::{
@@ -44,7 +44,7 @@ pub async fn run(args: Args) -> Result<(), DemoError> {
     let settings = args.settings()?;
     // Log lines would disturb the progress bars. Set RUST_LOG to see them anyway.
     let log = LogConfig { level: "error".into(), ..LogConfig::default() };
-    telemetry::init_log(&log, std::env::var("RUST_LOG").ok().as_deref())?;
+    init_log(&log, std::env::var("RUST_LOG").ok().as_deref())?;
     let output = Output::open(&args.out)?;
     let run = Run { args, settings, output, clock: system_clock() };
     let config = HostConfig::loopback(run.output.coordinator());

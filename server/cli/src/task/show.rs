@@ -1,5 +1,5 @@
 use folkmoot_api::tasks::{OpenRoundView, TaskView};
-use folkmoot_service::printable;
+use folkmoot_telemetry::printable;
 
 use crate::{
     CliError,

@@ -6,10 +6,8 @@ use folkmoot_edge::{HttpLimits, Listener, ServeError, serve};
 use folkmoot_engine::Examples;
 use folkmoot_protocol::{Recipe, TaskId};
 use folkmoot_rounds::clock::{system_chance, system_clock};
-use folkmoot_service::{
-    host::{Host, HostConfig},
-    telemetry::{self, LogConfig},
-};
+use folkmoot_service::host::{Host, HostConfig};
+use folkmoot_telemetry::{LogConfig, init_log};
 use tokio::{sync::oneshot, time::sleep};
 
 use super::{
@@ -57,7 +55,7 @@ pub async fn run(args: Args) -> Result<(), DemoError> {
     let settings = args.settings()?;
     let package = package::read(&args.package, site::PACKAGE)?;
     let log = LogConfig { level: "error".into(), ..LogConfig::default() };
-    telemetry::init_log(&log, std::env::var("RUST_LOG").ok().as_deref())?;
+    init_log(&log, std::env::var("RUST_LOG").ok().as_deref())?;
     let stop = stop_signal().map_err(|error| DemoError::Signals(error.message))?;
     let listener = listen(args.port)?;
     let address = listener.address().map_err(ServeError::Listen)?;

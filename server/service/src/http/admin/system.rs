@@ -3,12 +3,10 @@
 use axum::{Extension, Json, extract::State};
 use folkmoot_api::system::{LeaseView, SystemView};
 use folkmoot_protocol::Problem;
+use folkmoot_telemetry::recent_lines;
 
 use super::access::Caller;
-use crate::{
-    http::{App, problem::Refused, readiness},
-    telemetry,
-};
+use crate::http::{App, problem::Refused, readiness};
 
 /// The explanation that replaces the log and the leases.
 const WHY: &str = "Several organisations share this coordinator, and its log and leases name the tasks and clients of all of \
@@ -44,7 +42,7 @@ pub async fn get_system(
         problems,
         memory_bytes: memory_bytes(),
         leases: leases.into_iter().filter(|lease| lease.held_until > now).map(lease).collect(),
-        log: if is_shared { Vec::new() } else { telemetry::recent_lines() },
+        log: if is_shared { Vec::new() } else { recent_lines() },
         withheld: is_shared.then(|| WHY.to_owned()),
     }))
 }

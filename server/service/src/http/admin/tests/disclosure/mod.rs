@@ -76,8 +76,9 @@ fn every_line_of_the_log_is_decided() {
 /// Returns the sources of the server, without their tests.
 fn sources() -> Vec<(PathBuf, String)> {
     let package = std::env::var("CARGO_MANIFEST_DIR").expect("cargo says where the package is");
-    let mut folders =
-        ["src", "../rounds/src", "../edge/src"].map(|folder| Path::new(&package).join(folder)).to_vec();
+    let mut folders = ["src", "../rounds/src", "../edge/src", "../telemetry/src"]
+        .map(|folder| Path::new(&package).join(folder))
+        .to_vec();
     let mut sources = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).unwrap() {

@@ -1,6 +1,7 @@
-//! The process's log on stderr, and its metrics.
+#![doc = include_str!("../README.md")]
 
 mod log;
+pub mod printable;
 mod recent;
 
 use std::{io, io::IsTerminal, time::Duration};
@@ -10,8 +11,6 @@ pub use log::{LogConfig, LogFormat};
 use metrics_exporter_prometheus::{BuildError, PrometheusBuilder, PrometheusHandle};
 pub use recent::recent_lines;
 use tracing_subscriber::{EnvFilter, Layer, util::TryInitError};
-
-use crate::printable;
 
 /// The interval at which old metric observations are removed.
 const UPKEEP: Duration = Duration::from_secs(5);
