@@ -1,5 +1,9 @@
 //! The names of the HTTP headers of requests, in lower case as in HTTP/2.
 
+/// All names.
+pub const ALL: [&str; 9] =
+    [CLIENT, PROTOCOL, AUDIENCE, TIMESTAMP, NONCE, SIGNATURE, CONTENT_DIGEST, UPLOAD_OFFSET, UPLOAD_LENGTH];
+
 /// The client id.
 pub const CLIENT: &str = "folkmoot-client";
 /// The client's protocol version.

@@ -70,18 +70,7 @@ fn is_origin(text: &str) -> bool {
 
 /// Returns the headers that a client of the protocol sends.
 fn request_headers() -> Vec<HeaderName> {
-    let own = [
-        headers::CLIENT,
-        headers::PROTOCOL,
-        headers::AUDIENCE,
-        headers::TIMESTAMP,
-        headers::NONCE,
-        headers::SIGNATURE,
-        headers::CONTENT_DIGEST,
-        headers::UPLOAD_OFFSET,
-        headers::UPLOAD_LENGTH,
-    ];
-    let own = own.into_iter().map(HeaderName::from_static);
+    let own = headers::ALL.into_iter().map(HeaderName::from_static);
     own.chain([header::CONTENT_TYPE, header::RANGE, header::IF_NONE_MATCH]).collect()
 }
 
