@@ -25,6 +25,7 @@ pub mod stats;
 pub mod system;
 pub mod tasks;
 pub mod tokens;
+pub mod usage;
 pub mod versions;
 
 pub use binary::Binary;

@@ -4,7 +4,7 @@ use folkmoot_protocol::{DisplayName, OrganisationId, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::api_keys::CreatedApiKey;
+use crate::{api_keys::CreatedApiKey, usage::QuotasView};
 
 /// An organisation. Its tasks, models, populations, clients, tokens and API keys are invisible to others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -17,6 +17,8 @@ pub struct OrganisationView {
     pub created_at: Timestamp,
     /// When the organisation was closed; null if it is open.
     pub closed_at: Option<Timestamp>,
+    /// The quotas.
+    pub quotas: QuotasView,
 }
 
 /// A request to create an organisation.

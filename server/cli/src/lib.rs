@@ -36,6 +36,7 @@ mod stop_signal;
 mod system;
 mod task;
 mod token;
+mod usage;
 mod words;
 
 use clap::{Parser, Subcommand};
@@ -82,6 +83,8 @@ enum Command {
     /// Create, list and close organisations that share a coordinator.
     #[command(subcommand)]
     Organisation(organisation::Command),
+    /// Show what the organisation has and what its clients used, and the quotas.
+    Usage(usage::DaysArgs),
     /// Sign what tasks give to clients, with a key that the coordinator does not have.
     #[command(subcommand)]
     Endorsement(endorsement::Command),
@@ -136,6 +139,7 @@ impl Cli {
             Command::Token(command) => Box::pin(command.run()),
             Command::Key(command) => Box::pin(command.run()),
             Command::Organisation(command) => Box::pin(command.run()),
+            Command::Usage(args) => Box::pin(usage::run(args)),
             Command::Endorsement(command) => Box::pin(command.run()),
             Command::Audit(command) => Box::pin(command.run()),
             Command::Privacy(command) => Box::pin(command.run()),

@@ -16,3 +16,4 @@ pub mod scheduling;
 pub mod selection;
 pub mod sharing;
 pub mod task;
+pub mod tenancy;

@@ -19,6 +19,7 @@ use crate::{
     ingest::Ingest,
     noise::{Noises, Sabotage},
     sum_shapes::SumShapes,
+    tenants::Tenants,
     waiters::Waiters,
 };
 
@@ -50,6 +51,8 @@ pub struct Coordinator {
     pub listeners: Waiters,
     /// The waiting clients of each population, and the tasks that want them.
     pub crowds: Crowds,
+    /// The usage and quotas of organisations.
+    pub tenants: Tenants,
     /// The limits of the retry window for clients that were not selected.
     pub retry_limits: RetryLimits,
     /// A deliberate fault, set only in simulations.
@@ -74,6 +77,7 @@ impl Coordinator {
             check_ins: Waiters::default(),
             listeners: Waiters::default(),
             crowds: Crowds::default(),
+            tenants: Tenants::default(),
             retry_limits: RetryLimits::default(),
             sabotage: None,
             chance: std::sync::Mutex::new(chance),

@@ -23,4 +23,5 @@ pub mod privacy;
 pub mod refusal;
 pub mod registry;
 pub mod sum_shapes;
+pub mod tenants;
 pub mod waiters;

@@ -33,6 +33,7 @@ use tokio::{sync::watch, task::JoinHandle};
 use crate::{
     data_folder::{DataFolder, DataFolderError},
     http::{self, App, FirstRun, Names, draw_key},
+    metering,
 };
 
 /// The name of the organisation that a new coordinator has.
@@ -223,22 +224,11 @@ impl Host {
         };
         let router = http::router(app);
         let limits = config.limits;
-        let until_closed = |mut closed: watch::Receiver<bool>| async move {
-            let _ = closed.wait_for(|is_closing| *is_closing).await;
-        };
-        let server_end = until_closed(closed.clone());
-        let server = tokio::spawn(serve(listener, router, limits, server_end));
-        let (shared, time) = (coordinator.clone(), clock.clone());
+        let server = tokio::spawn(serve(listener, router, limits, until_closed(closed.clone())));
+        let meter = tokio::spawn(metering::run(coordinator.clone(), clock.clone(), closed.clone()));
         let driver_config = DriverConfig { holder, tick: config.tick };
-        let driver = tokio::spawn(async move {
-            let run = || {
-                let (shared, clock, config) = (shared.clone(), clock.clone(), driver_config.clone());
-                drivers::run(shared, clock, config, health.clone(), until_closed(closed.clone()))
-            };
-            drivers::supervise(&health, run, tokio::time::sleep, until_closed(closed.clone())).await;
-            Ok(())
-        });
-        let tasks = vec![server, driver];
+        let driver = tokio::spawn(drive(coordinator.clone(), clock.clone(), driver_config, health, closed));
+        let tasks = vec![server, driver, meter];
         Ok(Self {
             address,
             coordinator,
@@ -247,7 +237,7 @@ impl Host {
             first_api_key,
             first_api_key_file,
             certificate,
-            clock: time,
+            clock,
             closing,
             tasks,
             _folder: folder,
@@ -283,6 +273,26 @@ impl Host {
             Ok(())
         })
     }
+}
+
+async fn until_closed(mut closed: watch::Receiver<bool>) {
+    let _ = closed.wait_for(|is_closing| *is_closing).await;
+}
+
+/// Runs the drivers, and starts them again if they panic.
+async fn drive(
+    coordinator: Arc<Coordinator>,
+    clock: Clock,
+    config: DriverConfig,
+    health: Arc<DriverHealth>,
+    closed: watch::Receiver<bool>,
+) -> Result<(), ServeError> {
+    let run = || {
+        let (shared, clock, config) = (coordinator.clone(), clock.clone(), config.clone());
+        drivers::run(shared, clock, config, health.clone(), until_closed(closed.clone()))
+    };
+    drivers::supervise(&health, run, tokio::time::sleep, until_closed(closed.clone())).await;
+    Ok(())
 }
 
 /// Reads the identity providers' secrets from files and from this process's environment.

@@ -9,3 +9,4 @@ pub mod data_folder;
 pub mod disk;
 pub mod host;
 pub mod http;
+mod metering;

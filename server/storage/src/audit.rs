@@ -113,6 +113,10 @@ impl Act {
         Self::new(organisation.id, "organisation.create", organisation.id).with("name", &organisation.name)
     }
 
+    pub(crate) fn quotas_set(id: OrganisationId, before: String, after: String) -> Self {
+        Self::new(id, "organisation.set_quotas", id).changed("quotas", Some(before), Some(after))
+    }
+
     pub(crate) fn organisation_closed(id: OrganisationId, closed: ClosedOrganisation) -> Self {
         Self::new(id, "organisation.close", id)
             .with("api_keys_revoked", closed.api_keys)

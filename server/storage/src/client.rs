@@ -35,6 +35,8 @@ pub enum EnrolOutcome {
     TokenExpired,
     /// The token has no uses left.
     TokenExhausted,
+    /// The organisation has as many clients as its quota permits.
+    OrganisationFull,
     /// The token enrols no new clients, because a client that enrolled with it was revoked.
     TokenClosed,
     /// The population's unit of privacy is the user, but the token names no user.

@@ -52,7 +52,9 @@ pub use memory::MemoryStorage;
 pub use model::{ModelRecord, ModelRepository};
 pub use model_version::{Ancestor, ModelVersionRecord, ModelVersionRepository, VersionMaking};
 pub use monitor::{HourRecord, LaneRecord, LeaseRecord, PulseRecord, VersionTraffic, WorkRecord};
-pub use organisation::{ClosedOrganisation, OrganisationRecord, SYSTEM_ORGANISATION};
+pub use organisation::{
+    ClosedOrganisation, Holdings, OrganisationRecord, SYSTEM_ORGANISATION, TenancyRecord, UsageRecord,
+};
 pub use participation::ParticipationRepository;
 pub use population::{PopulationRecord, PopulationRepository, PrivacyChange, PrivacyOutcome};
 pub use round::{Leave, Rest, RoundCommit, RoundRecord, RoundRepository};

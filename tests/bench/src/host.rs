@@ -14,7 +14,7 @@ use folkmoot_service::host::{Host, HostConfig};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::Failure;
+use crate::{Failure, tenant};
 
 /// Settings of the process.
 #[derive(clap::Args)]
@@ -83,6 +83,7 @@ async fn prepare(host: &Host, arguments: &Arguments) -> Result<Ready, Failure> {
         "stop": { "rounds": arguments.rounds },
     }))?;
     admin.create_task(description, model.model, true).await?;
+    tenant::settle(host).await?;
     let token = CreateTokenRequest { unlimited_uses: true, ..CreateTokenRequest::of(population) };
     Ok(Ready {
         url: host.url(),

@@ -11,6 +11,7 @@ mod process;
 mod reproduce;
 mod siege;
 mod simulate;
+mod tenant;
 mod train;
 
 use std::process::ExitCode;

@@ -9,6 +9,7 @@ use crate::{
     organisations::{
         ClosedOrganisationView, CreateOrganisationRequest, CreatedOrganisation, OrganisationView,
     },
+    usage::{DayUsageView, QuotasView, UsageView},
 };
 
 impl AdminClient {
@@ -26,6 +27,39 @@ impl AdminClient {
     /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn create_organisation(&self, name: DisplayName) -> Result<CreatedOrganisation, AdminError> {
         self.send("organisations", &CreateOrganisationRequest { name }).await
+    }
+
+    /// Replaces an organisation's quotas.
+    ///
+    /// # Errors
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
+    pub async fn set_quotas(
+        &self,
+        id: OrganisationId,
+        quotas: &QuotasView,
+    ) -> Result<QuotasView, AdminError> {
+        self.send(&format!("organisations/{id}/quotas"), quotas).await
+    }
+
+    /// Lists what the clients of every organisation used. `from` and `to` are days (UTC), such as `2026-01-31`.
+    ///
+    /// # Errors
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
+    pub async fn usage_of_all(
+        &self,
+        from: Option<&str>,
+        to: Option<&str>,
+    ) -> Result<Vec<DayUsageView>, AdminError> {
+        self.get(&of_days("organisations/usage", from, to)).await
+    }
+
+    /// Returns what the organisation has, and what its clients used. `from` and `to` are days (UTC), such as
+    /// `2026-01-31`.
+    ///
+    /// # Errors
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
+    pub async fn usage(&self, from: Option<&str>, to: Option<&str>) -> Result<UsageView, AdminError> {
+        self.get(&of_days("usage", from, to)).await
     }
 
     /// Closes an organisation forever: revokes its credentials and cancels its tasks. Its data stays.
@@ -79,4 +113,10 @@ impl AdminClient {
     pub async fn revoke_api_key(&self, id: &str) -> Result<(), AdminError> {
         self.ask_nothing(Method::DELETE, &format!("api-keys/{}", request::segment(id))).await
     }
+}
+
+fn of_days(path: &str, from: Option<&str>, to: Option<&str>) -> String {
+    let given = [("from", from), ("to", to)].into_iter().filter_map(|(name, day)| Some((name, day?)));
+    let query: Vec<String> = given.map(|(name, day)| format!("{name}={}", request::segment(day))).collect();
+    if query.is_empty() { path.to_owned() } else { format!("{path}?{}", query.join("&")) }
 }

@@ -1,5 +1,4 @@
-use folkmoot_api::organisations::OrganisationView;
-
+use super::find;
 use crate::{CliError, connection::ConnectionArgs, output::OutputArgs};
 
 /// The flags of `folkmoot organisation close`.
@@ -19,15 +18,7 @@ pub struct Args {
 /// Fails if there is no such organisation, or if the coordinator cannot be reached or refuses the request.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let admin = args.connection.connect()?;
-    let named =
-        |one: &OrganisationView| one.name == args.organisation || one.id.to_string() == args.organisation;
-    let Some(organisation) = admin.organisations().await?.into_iter().find(named) else {
-        let message = format!(
-            "there is no organisation {:?}; `folkmoot organisation list` shows names and ids",
-            args.organisation
-        );
-        return Err(CliError::new(message));
-    };
+    let organisation = find(&admin, &args.organisation).await?;
     let closed = admin.close_organisation(organisation.id).await?;
     args.output.print(&closed, |closed| {
         format!(

@@ -3,10 +3,13 @@
 mod close;
 mod create;
 mod list;
+mod set;
 
 use clap::Subcommand;
 
-use super::{CliError, connection::CoordinatorArgs};
+use folkmoot_api::{AdminClient, organisations::OrganisationView};
+
+use super::{CliError, connection::CoordinatorArgs, usage};
 
 /// The subcommands of `folkmoot organisation`.
 #[derive(Subcommand)]
@@ -15,6 +18,10 @@ pub enum Command {
     Create(create::Args),
     /// List organisations, oldest first.
     List(CoordinatorArgs),
+    /// Change an organisation's quotas.
+    Set(set::Args),
+    /// Show what the clients of every organisation used on each day.
+    Usage(usage::DaysArgs),
     /// Close an organisation forever: revoke its API keys, tokens and clients, and cancel its tasks.
     Close(close::Args),
 }
@@ -28,7 +35,19 @@ impl Command {
         match self {
             Command::Create(args) => create::run(args).await,
             Command::List(args) => list::run(args).await,
+            Command::Set(args) => set::run(args).await,
+            Command::Usage(args) => usage::run_for_all(args).await,
             Command::Close(args) => close::run(args).await,
         }
     }
+}
+
+/// Finds an organisation by its name or id.
+async fn find(admin: &AdminClient, text: &str) -> Result<OrganisationView, CliError> {
+    let named = |one: &OrganisationView| one.name == text || one.id.to_string() == text;
+    admin.organisations().await?.into_iter().find(named).ok_or_else(|| {
+        let message =
+            format!("there is no organisation {text:?}; `folkmoot organisation list` shows names and ids");
+        CliError::new(message)
+    })
 }

@@ -60,6 +60,20 @@ pub const COMMANDS: &[Recorded] = &[
         "organisation close",
         &["ward --api-key $SYSTEM_KEY", "ward --api-key $SYSTEM_KEY --json", "nobody --api-key $SYSTEM_KEY"],
     ),
+    (
+        "organisation set",
+        &[
+            "clinic --clients-max 10000 --requests-per-second-max 200 --api-key $SYSTEM_KEY",
+            "clinic --clients-max none --api-key $SYSTEM_KEY --json",
+            "clinic --tasks-max many --api-key $SYSTEM_KEY",
+            "nobody --tasks-max 1 --api-key $SYSTEM_KEY",
+        ],
+    ),
+    (
+        "organisation usage",
+        &["--api-key $SYSTEM_KEY", "--api-key $SYSTEM_KEY --csv", "--api-key $SYSTEM_KEY --json", ""],
+    ),
+    ("usage", &["", "--csv", "--json", "--from 2026-02-01"]),
     ("organisation list", &["--api-key $SYSTEM_KEY", "--api-key $SYSTEM_KEY --json", ""]),
     ("endorsement key", &["--out signer.pem", "--out second.pem --json", "--out signer.pem"]),
     (

@@ -2,7 +2,10 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use folkmoot_coordinator::task::{PauseReason, StopReason, TaskDescription, TaskState};
+use folkmoot_coordinator::{
+    task::{PauseReason, StopReason, TaskDescription, TaskState},
+    tenancy::{Day, Usage},
+};
 use folkmoot_engine::onnx::build::mlp;
 use folkmoot_protocol::{
     BlobDigest, ClassMetrics, ClassReport, ClientId, Metric, MetricValues, OrganisationId, PopulationName,
@@ -233,6 +236,10 @@ async fn fill_system_key(storage: &Storage) -> String {
         revoked_at: None,
     };
     storage.create_api_key(&record).await.expect(WORKS);
+    let used = Usage { requests: 1_200, received_bytes: 3_400_000, sent_bytes: 56_000_000, updates: 78 };
+    let database = storage.database().expect(WORKS);
+    let default = database.organisations().await.expect(WORKS).remove(0);
+    database.add_usage(&[(default.id, Day::from(NOW), used)]).await.expect(WORKS);
     key.to_string()
 }
 

@@ -19,6 +19,10 @@ const CODECS_MAX: usize = 64;
 /// again at once therefore stays in the pool without a gap.
 const OFFER_GRACE_MILLISECONDS: u64 = 10_000;
 
+/// The longest time until a client of an organisation without bytes may check in again, in milliseconds. Half of the
+/// window is for jitter.
+const QUOTA_WAIT_MILLISECONDS: u64 = 15 * 60_000;
+
 /// The properties of a client that determine how it compresses updates.
 #[derive(Clone, Copy, Debug)]
 pub struct Offered<'a> {
@@ -36,7 +40,7 @@ impl<'a> Offered<'a> {
 }
 
 /// Adds the client to the pool for `wait_milliseconds`. If it already has an assignment, returns that assignment
-/// instead.
+/// instead. If its organisation has used up the day's bytes, the client does not enter the pool.
 ///
 /// # Errors
 /// Fails if the request exceeds a limit or the storage fails.
@@ -51,6 +55,9 @@ pub async fn check_in(
     let offered = Offered::of(request);
     if let Some(assignment) = assignment_of(coordinator, client, offered, now).await? {
         return Ok(Some(assignment));
+    }
+    if coordinator.tenants.wait_milliseconds(client.organisation_id, now).is_some() {
+        return Ok(None);
     }
     let check_in = CheckInRecord {
         organisation_id: client.organisation_id,
@@ -94,6 +101,14 @@ pub async fn end_wait(
         return Ok(CheckInResponse::Assigned { assignment });
     }
     let (organisation, population) = (client.organisation_id, &client.population);
+    if let Some(left) = coordinator.tenants.wait_milliseconds(organisation, now) {
+        let retry_after_milliseconds_min = left.min(QUOTA_WAIT_MILLISECONDS);
+        return Ok(CheckInResponse::Wait {
+            retry_after_milliseconds_min,
+            retry_after_milliseconds_max: retry_after_milliseconds_min + QUOTA_WAIT_MILLISECONDS,
+            offered: None,
+        });
+    }
     let window = coordinator.crowds.retry_window(organisation, population, coordinator.retry_limits, now);
     let leaves = wait_milliseconds > 0 && window.milliseconds_min > OFFER_GRACE_MILLISECONDS;
     // If the pool no longer contains the client, a round has just selected it.

@@ -1,21 +1,24 @@
-use folkmoot_protocol::{ClientId, ErrorCode, Timestamp, messages::EnrolResponse};
+use folkmoot_protocol::{ClientId, ErrorCode, OrganisationId, Timestamp, messages::EnrolResponse};
 use folkmoot_storage::{ClientRepository, EnrolOutcome, TokenRepository};
 
 use crate::{coordinator::Coordinator, credential::Credential, refusal::Refusal};
 
-/// Finds the enrolment token with this text, and verifies its secret.
+/// Finds the enrolment token with this text, and verifies its secret. Also returns the token's organisation.
 ///
 /// # Errors
 /// [`ErrorCode::EnrolmentTokenInvalid`] if the text has no valid form, the token does not exist or its secret is wrong.
 /// Also fails if the storage fails.
-pub async fn believed_token(coordinator: &Coordinator, text: &str) -> Result<Credential, Refusal> {
+pub async fn believed_token(
+    coordinator: &Coordinator,
+    text: &str,
+) -> Result<(Credential, OrganisationId), Refusal> {
     let token: Credential = text.parse().map_err(|_| invalid())?;
     let record = coordinator.storage.token(&token.id).await?.ok_or_else(invalid)?;
     // This compares hashes of 256 random bits, so the comparison's timing reveals nothing useful.
     if record.secret_hash != token.secret_hash() {
         return Err(invalid());
     }
-    Ok(token)
+    Ok((token, record.organisation_id))
 }
 
 /// Enrols the client with `public_key`. `token` must come from [`believed_token`], and the caller must have verified
@@ -53,6 +56,11 @@ pub async fn enrol(
             let detail = "the enrolment token enrols no new clients, because a client that enrolled with it was revoked; ask \
                 its issuer for a new one";
             Err(Refusal::new(ErrorCode::EnrolmentTokenClosed, detail))
+        }
+        EnrolOutcome::OrganisationFull => {
+            let detail = "the organisation has as many clients as its quota permits; revoke clients that are gone, or ask the \
+                coordinator's system administrator for a larger quota";
+            Err(Refusal::new(ErrorCode::QuotaExceeded, detail))
         }
         EnrolOutcome::UserMissing => {
             let detail = "this population protects users, and the enrolment token names no user; ask its issuer for one that does";

@@ -7,6 +7,7 @@ pub mod evaluation_data;
 /// Checks a task's description against its model.
 pub mod fit;
 mod model;
+mod quota;
 mod table_fit;
 mod task;
 #[cfg(test)]

@@ -1,15 +1,16 @@
 use bytes::Bytes;
 use folkmoot_client::parts::schema_of;
 use folkmoot_engine::{ImportLimits, Model};
-use folkmoot_protocol::{ErrorCode, OrganisationId, TensorSchema, Timestamp};
-use folkmoot_storage::{ModelRecord, ModelRepository};
+use folkmoot_protocol::{BlobDigest, ErrorCode, OrganisationId, TensorSchema, Timestamp};
+use folkmoot_storage::{Holdings, ModelRecord, ModelRepository};
 
+use super::quota::check_quotas;
 use crate::{coordinator::Coordinator, refusal::Refusal};
 
 /// Stores an ONNX model. If the organisation already has the same model, this changes nothing.
 ///
 /// # Errors
-/// Fails if the model cannot be read or trained, or is larger than `model_bytes_max`.
+/// Fails if the model cannot be read or trained, is larger than `model_bytes_max`, or exceeds the organisation's quota.
 pub async fn create_model(
     coordinator: &Coordinator,
     organisation_id: OrganisationId,
@@ -22,6 +23,10 @@ pub async fn create_model(
     let read = tokio::task::spawn_blocking(move || import(&bytes, &limits)).await;
     let (schema, weights) = read.map_err(|error| Refusal::internal(&error))??;
     let model_bytes = onnx.len() as u64;
+    if coordinator.storage.model(organisation_id, BlobDigest::of(&onnx)).await?.is_none() {
+        let more = Holdings { stored_bytes: model_bytes, ..Holdings::default() };
+        check_quotas(coordinator, organisation_id, more).await?;
+    }
     let model = coordinator.blobs.put(onnx).await?;
     let weights = coordinator.blobs.put(weights).await?;
     let record = ModelRecord { organisation_id, model, model_bytes, weights, schema, created_at: now };

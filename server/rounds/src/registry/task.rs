@@ -5,22 +5,23 @@ use folkmoot_protocol::{
     Codec, Metric, OrganisationId, Plan, TaskId, Timestamp, Work, messages::Artifact, update::UpdateMetrics,
 };
 use folkmoot_storage::{
-    Ancestor, ModelRecord, ModelRepository, ModelVersionRecord, ModelVersionRepository, PopulationRepository,
-    TaskRecord, TaskRepository, VersionMaking,
+    Ancestor, Holdings, ModelRecord, ModelRepository, ModelVersionRecord, ModelVersionRepository,
+    PopulationRepository, TaskRecord, TaskRepository, VersionMaking,
 };
 
 use super::{
     admission::{Prepared, admit, population_faults},
     beginning::{Beginning, WarmStartFrom, begin},
     evaluation_data, fit,
+    quota::check_quotas,
 };
 use crate::{coordinator::Coordinator, privacy, refusal::Refusal};
 
 /// Creates a task and its model version 0.
 ///
 /// # Errors
-/// A refusal that lists every fault of the description, including conflicts with the model. Also fails if the storage
-/// fails.
+/// A refusal that lists every fault of the description, including conflicts with the model. Also fails if the task would
+/// exceed a quota of the organisation, or the storage fails.
 pub async fn create_task(
     coordinator: &Coordinator,
     organisation_id: OrganisationId,
@@ -54,6 +55,8 @@ pub(super) async fn prepare(
     };
     let Beginning { model, schema, weights } = beginning;
     let weights_bytes = schema.parameter_count() * size_of::<f32>() as u64;
+    let more = Holdings { tasks: 1, stored_bytes: weights_bytes, ..Holdings::default() };
+    check_quotas(coordinator, organisation_id, more).await?;
     let task = TaskRecord {
         id: TaskId::from_random_bytes(coordinator.random_bytes()),
         organisation_id,

@@ -38,6 +38,7 @@ pub async fn json<T: DeserializeOwned>(app: &App, request: Request<Body>) -> Res
     body::check_type(&parts.headers, "application/json")?;
     let client = authenticate(app, &parts, None).await?;
     let bytes = read(app, &parts, body, CONTROL_BYTES_MAX, &app.edge.known).await?;
+    app.coordinator.tenants.received(client.organisation_id, bytes.len() as u64, (app.clock)());
     Ok(Signed { client, message: body::json(&bytes)?, now: (app.clock)() })
 }
 
@@ -82,7 +83,10 @@ pub async fn authenticate(
         )
     })?;
     let claimed = Claimed { parts: signed_parts(app, parts, upload)?, signature };
-    app.authenticator.client(&app.coordinator, &claimed, (app.clock)()).await
+    let now = (app.clock)();
+    let client = app.authenticator.client(&app.coordinator, &claimed, now).await?;
+    app.coordinator.tenants.admit(client.organisation_id, now)?;
+    Ok(client)
 }
 
 /// Verifies that an enrolment is signed with the key in its own body, because the sender has no client id yet.

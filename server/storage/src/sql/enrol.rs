@@ -8,6 +8,7 @@ use super::{
     Dialect,
     column::moment,
     dialect::Lock,
+    organisation::usage::is_full,
     rows::client::client_of,
     rows::population::{POPULATION, population_of},
     token::token_of,
@@ -43,6 +44,9 @@ pub(super) async fn enrol(
     }
     if token.uses_max.is_some_and(|uses_max| token.uses >= uses_max) {
         return Ok(EnrolOutcome::TokenExhausted);
+    }
+    if is_full(connection, token.organisation_id).await? {
+        return Ok(EnrolOutcome::OrganisationFull);
     }
     if !insert_client(connection, &token, public_key, id_if_new, now).await? {
         // Either another enrolment has stored the key since the first lookup, or the id is already in use.

@@ -20,6 +20,7 @@ mod races;
 mod races_of_rounds;
 mod rounds;
 mod tasks;
+mod usage;
 mod users;
 
 use std::{future::Future, pin::Pin};
@@ -110,6 +111,9 @@ cases! {
     flows::an_evaluation_runs_beside_a_training,
     flows::a_version_can_be_released_without_a_round,
     monitor::what_happened_is_counted,
+    usage::what_is_used_adds_up,
+    usage::a_full_organisation_enrols_nobody_else,
+    usage::what_an_organisation_has_is_counted,
     leases::a_lease_has_one_holder,
     ledgers::a_release_is_charged_with_its_version,
     ledgers::a_commit_that_fails_charges_nothing,

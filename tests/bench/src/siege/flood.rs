@@ -8,12 +8,13 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use ed25519_dalek::SigningKey;
 use folkmoot_protocol::{
-    PROTOCOL_VERSION, UpdateDigest, headers,
-    messages::EnrolRequest,
+    ClientId, PROTOCOL_VERSION, UpdateDigest, headers,
+    messages::{CheckInRequest, EnrolRequest},
     signing::{self, SignedParts},
 };
 use rustls::{
@@ -29,7 +30,7 @@ use tokio::{
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-use crate::Failure;
+use crate::{Failure, tenant};
 
 /// The maximum number of handshakes at the same time.
 const HANDSHAKES: usize = 64;
@@ -51,11 +52,15 @@ pub enum Kind {
     Enrolments,
     /// 200 connections that send requests and do not read the responses
     Unread,
+    /// 1,000 enrolled clients of another organisation on one address, which together send ten times what its quota
+    /// permits
+    Tenant,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 5] = [Self::Busy, Self::Idle, Self::Bodies, Self::Enrolments, Self::Unread];
+    pub const ALL: [Self; 6] =
+        [Self::Busy, Self::Idle, Self::Bodies, Self::Enrolments, Self::Unread, Self::Tenant];
 
     /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
@@ -65,6 +70,7 @@ impl Kind {
             Self::Bodies => "bodies",
             Self::Enrolments => "enrolments",
             Self::Unread => "unread",
+            Self::Tenant => "tenant",
         }
     }
 }
@@ -102,6 +108,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             Kind::Bodies => (b"http/1.1", 1_000),
             Kind::Enrolments => (b"http/1.1", GUESSERS),
             Kind::Unread => (b"http/1.1", 200),
+            Kind::Tenant => (b"http/1.1", tenant::CLIENTS),
         };
         target.config.alpn_protocols = vec![alpn.to_vec()];
         let target = Arc::new(target);
@@ -115,6 +122,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                     Kind::Bodies => target.body().await,
                     Kind::Enrolments => target.guess(index).await,
                     Kind::Unread => target.unread().await,
+                    Kind::Tenant => target.check_in_often(index).await,
                 };
             });
         }
@@ -239,6 +247,19 @@ impl Target {
         Ok(())
     }
 
+    /// Checks in once a second as a client of another organisation, on one connection.
+    async fn check_in_often(&self, index: usize) -> Result<(), Failure> {
+        let mut stream = self.connect(Ipv4Addr::LOCALHOST).await?;
+        let mut seconds = tokio::time::interval(Duration::from_secs(1));
+        for number in 0_u64.. {
+            seconds.tick().await;
+            stream.write_all(&check_in(index, number)).await?;
+            self.requests.fetch_add(1, Ordering::Relaxed);
+            read_answer(&mut stream).await?;
+        }
+        Ok(())
+    }
+
     /// Repeatedly requests the longest response that needs no key, without reading the responses.
     async fn unread(&self) -> Result<(), Failure> {
         loop {
@@ -288,32 +309,53 @@ fn enrolment(who: u64, number: u64) -> Vec<u8> {
     let message = EnrolRequest { token, public_key: signing::encode_public_key(&key) };
     let body = serde_json::to_vec(&message).expect("a message is plain data");
     let nonce = format!("{who:016x}{number:016x}");
+    signed(&key, None, "/v1/enrol", &nonce, &body)
+}
+
+/// Returns check-in number `number` of a client of another organisation.
+fn check_in(index: usize, number: u64) -> Vec<u8> {
+    let request = CheckInRequest {
+        sdk_version: "bench".into(),
+        example_count: 100,
+        attributes: Default::default(),
+        codecs: Vec::new(),
+    };
+    let body = serde_json::to_vec(&request).expect("a message is plain data");
+    let nonce = format!("{index:016x}{number:016x}");
+    signed(&tenant::key(index), Some(tenant::client(index)), "/v1/check-in?wait_seconds=0", &nonce, &body)
+}
+
+/// Returns a signed request with a JSON body.
+fn signed(key: &SigningKey, client: Option<ClientId>, path: &str, nonce: &str, body: &[u8]) -> Vec<u8> {
     let parts = SignedParts {
         method: "POST",
-        path: "/v1/enrol",
-        client: None,
+        path,
+        client,
         protocol: PROTOCOL_VERSION,
         timestamp: folkmoot_rounds::clock::system_clock()(),
-        nonce: &nonce,
-        content: UpdateDigest::of(&body),
+        nonce,
+        content: UpdateDigest::of(body),
         upload: None,
         audience: Some("localhost"),
     };
     let mut request = format!(
-        "POST /v1/enrol HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: {}\r\n",
+        "POST {path} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: {}\r\n",
         body.len()
     );
+    if let Some(client) = client {
+        request.push_str(&format!("{}: {client}\r\n", headers::CLIENT));
+    }
     for (name, value) in [
         (headers::PROTOCOL, PROTOCOL_VERSION.to_string()),
         (headers::AUDIENCE, "localhost".to_owned()),
         (headers::TIMESTAMP, parts.timestamp.0.to_string()),
-        (headers::NONCE, nonce.clone()),
+        (headers::NONCE, nonce.to_owned()),
         (headers::CONTENT_DIGEST, parts.content.to_string()),
-        (headers::SIGNATURE, signing::sign(&key, &parts)),
+        (headers::SIGNATURE, signing::sign(key, &parts)),
     ] {
         request.push_str(&format!("{name}: {value}\r\n"));
     }
-    [request.as_bytes(), b"\r\n", &body].concat()
+    [request.as_bytes(), b"\r\n", body].concat()
 }
 
 /// Reads one response with a `content-length`.

@@ -1,4 +1,4 @@
-//! `bench siege`: measures the effect of floods without credentials on twenty honest clients.
+//! `bench siege`: measures the effect of floods on twenty honest clients.
 
 pub mod flood;
 mod honest;

@@ -24,6 +24,7 @@ pub mod stats;
 pub mod system;
 pub mod tasks;
 pub mod tokens;
+pub mod usage;
 pub mod versions;
 pub mod who;
 
@@ -123,6 +124,7 @@ pub fn endpoints() -> Vec<Endpoint> {
             Admin,
             tokens::revoke_clients::revoke_clients_of_token,
         ),
+        endpoint(&get, "/usage", Viewer, usage::get::get_usage),
         endpoint(&get, "/audit", Admin, audit::list_audit),
         endpoint(&post, "/api-keys", Admin, api_keys::create::create_api_key),
         endpoint(&get, "/api-keys", Admin, api_keys::list::list_api_keys),
@@ -131,6 +133,8 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(&post, "/clients/{id}/revoke", Admin, clients::revoke::revoke_client),
         endpoint(&get, "/organisations", System, organisations::list::list_organisations),
         endpoint(&post, "/organisations", System, organisations::create::create_organisation),
+        endpoint(&get, "/organisations/usage", System, usage::list::list_usage),
+        endpoint(&post, "/organisations/{id}/quotas", System, organisations::set_quotas::set_quotas),
         endpoint(&post, "/organisations/{id}/close", System, organisations::close::close_organisation),
     ]
 }

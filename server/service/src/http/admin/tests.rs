@@ -7,6 +7,7 @@ mod endorsements;
 mod keys;
 mod organisations;
 mod privacy;
+mod quotas;
 mod roles;
 mod sampled;
 mod sessions;

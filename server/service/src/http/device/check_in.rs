@@ -24,6 +24,8 @@ pub async fn check_in(
 ) -> Result<Json<CheckInResponse>, Refused> {
     let wait = wait_of(query, &app)?;
     let signed = signed::json::<CheckInRequest>(&app, request).await?;
+    let is_held_back = app.coordinator.tenants.wait_milliseconds(signed.client.organisation_id, signed.now);
+    let wait = if is_held_back.is_some() { Duration::ZERO } else { wait };
     let offered = Offered::of(&signed.message);
     // Register before checking, so that a draw in between is not missed.
     let wait_milliseconds = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);

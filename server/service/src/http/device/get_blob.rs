@@ -21,6 +21,7 @@ pub async fn get_blob(
         digest.parse().map_err(|error| Refusal::new(ErrorCode::BlobUnknown, format!("{error}")))?;
     let (bytes, network) = device::blob(&app.coordinator, &signed.client, digest).await?;
     let (response, sent) = respond(&headers, digest, bytes)?;
+    app.coordinator.tenants.sent(signed.client.organisation_id, sent, signed.now);
     if let Some(network) = network {
         metrics::counter!("folkmoot_download_bytes_total", "network" => network.name()).increment(sent);
     }

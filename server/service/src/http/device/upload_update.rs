@@ -6,7 +6,10 @@ use axum::{
     extract::{Path, State},
     http::Request,
 };
-use folkmoot_protocol::{AssignmentId, ErrorCode, headers, messages::UploadStatus};
+use folkmoot_protocol::{
+    AssignmentId, ErrorCode, headers,
+    messages::{UploadState, UploadStatus},
+};
 use folkmoot_rounds::{
     device::{self, Begun, UploadGuard, UploadRequest},
     in_place::in_place,
@@ -58,7 +61,7 @@ pub async fn upload_update(
         Begun::Accepted(status) => return Ok(Json(status)),
         Begun::Awaited(guard) => guard,
     };
-    let received = receive(&app, body, &mut Resting(&mut guard)).await;
+    let received = receive(&app, &client, body, &mut Resting(&mut guard)).await;
     if let Err(refusal) = received {
         let received = guard.as_ref().map_or(0, |upload| upload.received());
         let refusal = match refusal.code() {
@@ -68,7 +71,11 @@ pub async fn upload_update(
         };
         return Err(refusal.into());
     }
-    Ok(Json(finish(&app, &client, part, guard).await?))
+    let status = finish(&app, &client, part, guard).await?;
+    if status.state == UploadState::Accepted {
+        app.coordinator.tenants.updated(client.organisation_id, (app.clock)());
+    }
+    Ok(Json(status))
 }
 
 /// Ends a part of an upload. If the update is complete while its task is between two rounds, waits for the next round,
@@ -108,7 +115,12 @@ impl Drop for Resting<'_> {
     }
 }
 
-async fn receive(app: &App, mut body: Body, guard: &mut Resting<'_>) -> Result<(), Refusal> {
+async fn receive(
+    app: &App,
+    client: &ClientRecord,
+    mut body: Body,
+    guard: &mut Resting<'_>,
+) -> Result<(), Refusal> {
     let upload = guard.0.as_mut().expect("whoever sends has begun");
     let idle = app.limits.upload_idle_timeout;
     let late = |_| {
@@ -121,6 +133,11 @@ async fn receive(app: &App, mut body: Body, guard: &mut Resting<'_>) -> Result<(
                 metrics::counter!("folkmoot_upload_bytes_total").increment(data.len() as u64);
             }
             let is_work = upload.may_be_compressed();
+            // The length of a private task's compressed update depends on its values.
+            if upload.is_counted() || !is_work {
+                let now = (app.clock)();
+                app.coordinator.tenants.received(client.organisation_id, data.len() as u64, now);
+            }
             if is_work { in_place(|| upload.push(&data))? } else { upload.push(&data)? }
         }
     }

@@ -31,6 +31,7 @@ const SQLITE: &[(&str, &str)] = migrations!("sqlite":
     "0012_key_expiry",
     "0013_endorsements",
     "0014_people",
+    "0015_usage",
 );
 
 const POSTGRES: &[(&str, &str)] = migrations!("postgres":
@@ -49,6 +50,7 @@ const POSTGRES: &[(&str, &str)] = migrations!("postgres":
     "0013_key_expiry",
     "0014_endorsements",
     "0015_people",
+    "0016_usage",
 );
 
 /// Returns the migrations of a database, oldest first. The database stores the SHA-384 of each migration that it has

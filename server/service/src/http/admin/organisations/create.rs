@@ -41,7 +41,8 @@ pub async fn create_organisation(
     let (coordinator, now) = (&app.coordinator, (app.clock)());
     let id = OrganisationId::from_random_bytes(coordinator.random_bytes());
     let name = String::from(request.name);
-    let organisation = OrganisationRecord { id, name, created_at: now, closed_at: None };
+    let organisation =
+        OrganisationRecord { id, name, created_at: now, closed_at: None, quotas: Default::default() };
     let (key, first_key) = draw_key(coordinator, id, "first key".into(), Role::Admin, now);
     let taken = || {
         let detail = format!(

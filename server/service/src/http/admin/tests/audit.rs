@@ -14,7 +14,7 @@ use super::{
 use crate::http::admin::endpoints;
 
 /// The endpoints that change something, each with the action in the audit log; `None` if there is nothing to record.
-const ACTS: [(&str, Option<&str>); 23] = [
+const ACTS: [(&str, Option<&str>); 24] = [
     ("POST /demo", Some("task.create")),
     ("POST /models", Some("model.create")),
     ("POST /models/parts", None),
@@ -36,8 +36,9 @@ const ACTS: [(&str, Option<&str>); 23] = [
     ("POST /api-keys", Some("api_key.create")),
     ("DELETE /api-keys/{id}", Some("api_key.revoke")),
     ("POST /clients/{id}/revoke", Some("client.revoke")),
-    // These are in the log of the new organisation; `organisations` tests them.
+    // These are in the log of that organisation; `organisations` and `quotas` test them.
     ("POST /organisations", None),
+    ("POST /organisations/{id}/quotas", None),
     ("POST /organisations/{id}/close", None),
     ("POST /session", Some("session.create")),
 ];

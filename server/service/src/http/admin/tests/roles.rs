@@ -1,7 +1,9 @@
 use std::collections::BTreeMap;
 
 use folkmoot_client::{HttpSettings, build_http};
-use folkmoot_protocol::{ErrorCode, Problem, Role};
+use folkmoot_protocol::{ErrorCode, Problem, Role, Timestamp, headers};
+use folkmoot_rounds::credential::Credential;
+use folkmoot_storage::{ApiKeyRecord, ApiKeyRepository};
 use reqwest::Method;
 
 use super::start;
@@ -62,6 +64,9 @@ fn every_endpoint_has_the_role_that_is_wanted() {
             ("DELETE /api-keys/{id}", "admin"),
             ("GET /clients/{id}", "admin"),
             ("POST /clients/{id}/revoke", "admin"),
+            ("GET /usage", "viewer"),
+            ("GET /organisations/usage", "system"),
+            ("POST /organisations/{id}/quotas", "system"),
             ("GET /organisations", "system"),
             ("POST /organisations", "system"),
             ("POST /organisations/{id}/close", "system"),
@@ -71,8 +76,8 @@ fn every_endpoint_has_the_role_that_is_wanted() {
     assert_eq!(served, wanted);
 }
 
-/// Tries every endpoint with every role, without a key, and with an unknown key. Access is refused before anything
-/// else is checked.
+/// Tries every endpoint with every role, without a key, with a device's signature, and with unknown, revoked and expired
+/// keys. Access is refused before anything else is checked.
 #[tokio::test]
 async fn the_gate_stands_before_every_endpoint() {
     let running = start().await;
@@ -81,14 +86,30 @@ async fn the_gate_stands_before_every_endpoint() {
     for role in [Role::Viewer, Role::Operator, Role::Admin] {
         keys.insert(role.name(), admin.create_api_key("test", role).await.unwrap().api_key);
     }
+    let revoked = admin.create_api_key("revoked", Role::Admin).await.unwrap();
+    admin.revoke_api_key(&revoked.record.id).await.unwrap();
+    let expired = Credential::from_random_bytes([6; 8], [7; 32]);
+    let record = ApiKeyRecord {
+        id: expired.id.clone(),
+        organisation_id: running.host.organisation,
+        name: "expired".into(),
+        role: Role::Admin,
+        secret_hash: expired.secret_hash(),
+        created_at: Timestamp(1),
+        expires_at: Some(Timestamp(2)),
+        revoked_at: None,
+    };
+    running.host.coordinator.storage.create_api_key(&record).await.unwrap();
+    let invalid = [keys["unknown"].clone(), revoked.api_key, expired.to_string()];
     let http =
         build_http(&HttpSettings { certificate_pem: Some(running.pem.clone()), http1_only: false }).unwrap();
     let code_of = async |method: &Method, path: &str, key: Option<&String>| {
         let path = path.replace("{id}", "6f2c5a1e-8a3b-4c1d-9e0f-2b7d6a5c4e3f").replace("{number}", "latest");
         let mut request = http.request(method.clone(), format!("{}/v1/admin{path}", running.host.url()));
-        if let Some(key) = key {
-            request = request.bearer_auth(key);
-        }
+        request = match key {
+            Some(key) => request.bearer_auth(key),
+            None => request.header(headers::CLIENT, "a device").header(headers::SIGNATURE, "a signature"),
+        };
         let response = request.send().await.unwrap();
         let is_refused = !response.status().is_success();
         if !is_refused {
@@ -101,7 +122,13 @@ async fn the_gate_stands_before_every_endpoint() {
     for endpoint in endpoints() {
         let (method, path) = (&endpoint.method, endpoint.path);
         assert_eq!(code_of(method, path, None).await, Some(ErrorCode::ApiKeyMissing), "{method} {path}");
-        assert_eq!(code_of(method, path, Some(&keys["unknown"])).await, Some(ErrorCode::ApiKeyInvalid));
+        for key in &invalid {
+            assert_eq!(
+                code_of(method, path, Some(key)).await,
+                Some(ErrorCode::ApiKeyInvalid),
+                "{method} {path}"
+            );
+        }
         for role in [Role::Viewer, Role::Operator, Role::Admin] {
             let code = code_of(method, path, Some(&keys[role.name()])).await;
             let is_insufficient = code == Some(ErrorCode::RoleInsufficient);

@@ -46,6 +46,9 @@ pub(super) const FIELDS: &[Row] = &[
     ("CreatedApiKey", NotClients, &["api_key", "record"]),
     ("CreatedOrganisation", NotClients, &["first_key", "organisation"]),
     ("CreatedToken", NotClients, &["record", "token"]),
+    ("DayUsageView", NotClients, &["day", "organisation", "organisation_id"]),
+    // Uploads of private tasks count only if their length does not depend on an update's values.
+    ("DayUsageView", Shown, &["received_bytes", "requests", "sent_bytes", "updates"]),
     ("DroppedView", Shown, &["count", "kind", "reason"]),
     ("EntryView", Clients, &["settings", "terms"]),
     ("EndorsedPlan", NotClients, &["cohort_min", "digest", "protection_level"]),
@@ -108,7 +111,7 @@ pub(super) const FIELDS: &[Row] = &[
     ("ModelView", NotClients, &["model", "model_bytes", "parameter_count", "schema"]),
     ("NodeView", NotClients, &["inputs", "name", "operator", "outputs"]),
     ("OpenRoundView", Shown, &["accepted", "dropped", "outstanding", "round"]),
-    ("OrganisationView", NotClients, &["closed_at", "created_at", "id", "name"]),
+    ("OrganisationView", NotClients, &["closed_at", "created_at", "id", "name", "quotas"]),
     ("OverviewView", Clients, &["hours", "populations"]),
     ("OverviewView", NotClients, &["is_ready", "problems", "started_at", "tasks", "version"]),
     ("ParameterView", NotClients, &["name", "role", "shape"]),
@@ -235,6 +238,13 @@ pub(super) const FIELDS: &[Row] = &[
     ("TensorSchema", NotClients, &["tensors"]),
     ("TensorSpec", NotClients, &["name", "shape"]),
     ("TermsView", NotClients, &["delta", "epsilon", "warm_start"]),
+    (
+        "QuotasView",
+        NotClients,
+        &["bytes_per_day_max", "clients_max", "requests_per_second_max", "stored_bytes_max", "tasks_max"],
+    ),
+    ("UsageView", Shown, &["clients"]),
+    ("UsageView", NotClients, &["days", "quotas", "stored_bytes", "tasks"]),
     ("TokenView", Shown, &["uses"]),
     (
         "TokenView",

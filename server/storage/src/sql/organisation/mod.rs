@@ -1,5 +1,7 @@
 //! Organisations, which share a coordinator and see nothing of each other. Only a database has several.
 
+pub(in crate::sql) mod usage;
+
 use folkmoot_protocol::{OrganisationId, Timestamp};
 use sqlx::any::AnyRow;
 
@@ -97,5 +99,6 @@ fn organisation_of(row: &AnyRow) -> Result<OrganisationRecord, StorageError> {
         name: columns.text("name")?,
         created_at: columns.moment("created_at")?,
         closed_at: columns.optional_moment("closed_at")?,
+        quotas: columns.json("quotas")?,
     })
 }

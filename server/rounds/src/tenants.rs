@@ -1,0 +1,217 @@
+//! The usage and the quotas of organisations.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use folkmoot_coordinator::tenancy::{Bucket, Day, Quotas, Usage};
+use folkmoot_protocol::{ErrorCode, OrganisationId, Timestamp};
+use folkmoot_storage::{Storage, StorageError};
+
+use crate::refusal::Refusal;
+
+/// Counts what the clients of each organisation use, and keeps them within its quotas.
+///
+/// The counts are in memory, and [`Tenants::settle`] stores them from time to time and learns what other processes
+/// counted. So a process that is killed loses the last counts, and a quota of bytes takes effect at the next settlement.
+#[derive(Default)]
+pub struct Tenants(Mutex<HashMap<OrganisationId, Tenant>>);
+
+#[derive(Default)]
+struct Tenant {
+    quotas: Quotas,
+    bucket: Bucket,
+    /// The usage on each day since the last settlement.
+    used: BTreeMap<Day, Usage>,
+    /// The day of the last settlement, and what all processes had stored for it.
+    stored: Option<(Day, Usage)>,
+}
+
+impl Tenants {
+    /// Counts a request of an organisation's client.
+    ///
+    /// # Errors
+    /// [`ErrorCode::RateLimited`] if the organisation's clients send more requests than its quota permits.
+    pub fn admit(&self, organisation_id: OrganisationId, now: Timestamp) -> Result<(), Refusal> {
+        let mut tenants = self.lock();
+        let tenant = tenants.entry(organisation_id).or_default();
+        if let Some(rate) = tenant.quotas.requests_per_second_max
+            && !tenant.bucket.take(rate, now)
+        {
+            let detail = format!(
+                "the clients of this organisation send more than {rate} requests per second, its quota; try again later"
+            );
+            return Err(Refusal::new(ErrorCode::RateLimited, detail).retry_after(1_000));
+        }
+        tenant.count(Usage { requests: 1, ..Usage::default() }, now);
+        Ok(())
+    }
+
+    /// Counts the bytes of a body that a client sent.
+    pub fn received(&self, organisation_id: OrganisationId, bytes: u64, now: Timestamp) {
+        self.count(organisation_id, Usage { received_bytes: bytes, ..Usage::default() }, now);
+    }
+
+    /// Counts the bytes of a blob that a client fetched.
+    pub fn sent(&self, organisation_id: OrganisationId, bytes: u64, now: Timestamp) {
+        self.count(organisation_id, Usage { sent_bytes: bytes, ..Usage::default() }, now);
+    }
+
+    /// Counts an accepted update.
+    pub fn updated(&self, organisation_id: OrganisationId, now: Timestamp) {
+        self.count(organisation_id, Usage { updates: 1, ..Usage::default() }, now);
+    }
+
+    /// Returns the time until the organisation's clients may take part again, in milliseconds; `None` if they may now.
+    /// They may not for the rest of a day (UTC) whose quota of bytes is used up.
+    pub fn wait_milliseconds(&self, organisation_id: OrganisationId, now: Timestamp) -> Option<u64> {
+        let tenants = self.lock();
+        let tenant = tenants.get(&organisation_id)?;
+        let bytes_max = tenant.quotas.bytes_per_day_max?;
+        (tenant.of_day(now.into()).bytes() >= bytes_max).then(|| Day::from(now).milliseconds_left(now))
+    }
+
+    /// Stores the counts, and reads quotas and the counts of other processes. Does nothing if the storage is in memory.
+    ///
+    /// # Errors
+    /// Fails if the storage fails. The counts are then kept for the next settlement, which may count them twice if the
+    /// database stored them and its answer was lost.
+    pub async fn settle(&self, storage: &Storage, now: Timestamp) -> Result<(), StorageError> {
+        let Ok(database) = storage.database() else { return Ok(()) };
+        let taken: Vec<(OrganisationId, Day, Usage)> = self
+            .lock()
+            .iter_mut()
+            .flat_map(|(&id, tenant)| {
+                std::mem::take(&mut tenant.used).into_iter().map(move |(day, used)| (id, day, used))
+            })
+            .collect();
+        if !taken.is_empty()
+            && let Err(error) = database.add_usage(&taken).await
+        {
+            let mut tenants = self.lock();
+            for (id, day, used) in taken {
+                *tenants.entry(id).or_default().used.entry(day).or_default() += used;
+            }
+            return Err(error);
+        }
+        let day = Day::from(now);
+        let found = database.tenancies(day).await?;
+        let mut tenants = self.lock();
+        for record in found {
+            let tenant = tenants.entry(record.organisation_id).or_default();
+            (tenant.quotas, tenant.stored) = (record.quotas, Some((day, record.used)));
+        }
+        Ok(())
+    }
+
+    fn count(&self, organisation_id: OrganisationId, used: Usage, now: Timestamp) {
+        self.lock().entry(organisation_id).or_default().count(used, now);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<OrganisationId, Tenant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Tenant {
+    fn count(&mut self, used: Usage, now: Timestamp) {
+        *self.used.entry(now.into()).or_default() += used;
+    }
+
+    /// Returns what is known to be used on a day.
+    fn of_day(&self, day: Day) -> Usage {
+        let mut sum = self.used.get(&day).copied().unwrap_or_default();
+        if let Some((of, stored)) = self.stored
+            && of == day
+        {
+            sum += stored;
+        }
+        sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use folkmoot_storage::{PopulationRepository, SqlStorage};
+
+    use super::*;
+
+    const NOON: Timestamp = Timestamp(86_400_000 * 20_000 + 43_200_000);
+
+    async fn database() -> (SqlStorage, [OrganisationId; 2]) {
+        let storage = SqlStorage::connect("sqlite::memory:", Default::default()).await.unwrap();
+        let ids = [1, 2].map(|byte| OrganisationId::from_random_bytes([byte; 16]));
+        for (name, id) in ["one", "other"].into_iter().zip(ids) {
+            storage.ensure_organisation(name, id, NOON).await.unwrap();
+        }
+        (storage, ids)
+    }
+
+    #[tokio::test]
+    async fn an_organisation_is_held_to_its_rate_and_another_is_not() {
+        let (database, [one, other]) = database().await;
+        let quotas = Quotas { requests_per_second_max: Some(50), ..Quotas::default() };
+        database.set_quotas(one, &quotas).await.unwrap();
+        let (storage, tenants) = (Storage::from(database.clone()), Tenants::default());
+        tenants.settle(&storage, NOON).await.unwrap();
+        let admitted = |id, now| (0..1000).filter(|_| tenants.admit(id, now).is_ok()).count();
+        assert_eq!(admitted(one, NOON), 100, "two seconds of its rate");
+        let refusal = tenants.admit(one, NOON).unwrap_err();
+        assert_eq!(
+            (refusal.code(), refusal.0.retry_after_milliseconds),
+            (ErrorCode::RateLimited, Some(1_000))
+        );
+        assert_eq!(admitted(other, NOON), 1000);
+        assert_eq!(admitted(one, NOON.plus_seconds(1)), 50);
+
+        tenants.settle(&storage, NOON).await.unwrap();
+        let day = Day::from(NOON);
+        let counted = database.usage(None, day..=day).await.unwrap();
+        let counted: Vec<_> =
+            counted.iter().map(|record| (&*record.organisation, record.used.requests)).collect();
+        assert_eq!(counted, [("one", 150), ("other", 1000)], "refused requests are not counted");
+    }
+
+    #[tokio::test]
+    async fn a_day_s_bytes_are_those_of_all_processes() {
+        let (database, [one, other]) = database().await;
+        let quotas = Quotas { bytes_per_day_max: Some(1_000), ..Quotas::default() };
+        database.set_quotas(one, &quotas).await.unwrap();
+        let storage = Storage::from(database.clone());
+        let processes = [Tenants::default(), Tenants::default()];
+        for process in &processes {
+            process.settle(&storage, NOON).await.unwrap();
+        }
+        let waits = || [0, 1].map(|index: usize| processes[index].wait_milliseconds(one, NOON));
+        processes[0].received(one, 400, NOON);
+        processes[1].sent(one, 600, NOON);
+        assert_eq!(waits(), [None, None]);
+        processes[0].settle(&storage, NOON).await.unwrap();
+        assert_eq!(waits(), [None, None], "the second process has not settled");
+        processes[1].settle(&storage, NOON).await.unwrap();
+        assert_eq!(waits(), [None, Some(43_200_000)], "until midnight");
+        processes[0].settle(&storage, NOON).await.unwrap();
+        assert_eq!(waits(), [Some(43_200_000); 2]);
+        assert_eq!(processes[0].wait_milliseconds(other, NOON), None);
+        assert_eq!(processes[0].wait_milliseconds(one, NOON.plus_seconds(43_200)), None, "the next day");
+        database.set_quotas(one, &Quotas::default()).await.unwrap();
+        processes[0].settle(&storage, NOON).await.unwrap();
+        assert_eq!(waits()[0], None);
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_stored_is_kept() {
+        let (database, [one, _]) = database().await;
+        let (storage, tenants) = (Storage::from(database.clone()), Tenants::default());
+        let unknown = OrganisationId::from_random_bytes([9; 16]);
+        tenants.received(one, 7, NOON);
+        tenants.updated(unknown, NOON);
+        assert!(tenants.settle(&storage, NOON).await.is_err());
+        let day = Day::from(NOON);
+        assert_eq!(database.usage(Some(one), day..=day).await.unwrap(), []);
+        tenants.lock().remove(&unknown);
+        tenants.settle(&storage, NOON).await.unwrap();
+        assert_eq!(database.usage(Some(one), day..=day).await.unwrap()[0].used.received_bytes, 7);
+    }
+}

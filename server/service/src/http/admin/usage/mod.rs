@@ -1,0 +1,5 @@
+//! The usage of organisations.
+
+mod days;
+pub(crate) mod get;
+pub(crate) mod list;
