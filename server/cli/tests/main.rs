@@ -15,5 +15,7 @@ mod full_disk;
 mod operator;
 mod private;
 mod sampled;
+#[cfg(unix)]
+mod secrets;
 mod simulate;
 mod traffic;

@@ -42,7 +42,7 @@ fn run_openly(folder: &Path, arguments: &[&str]) -> Output {
 }
 
 /// Returns the program as started by a shell, after another command.
-fn program_after(command: &str, folder: &Path) -> Command {
+pub fn program_after(command: &str, folder: &Path) -> Command {
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!(r#"{command} && exec "$0" "$@""#), PROGRAM]);
     undisturbed(shell, folder)
@@ -124,6 +124,15 @@ impl Serving {
     /// Returns the address it listens at, as `127.0.0.1:PORT`.
     pub fn address(&self) -> &str {
         self.url.split_once("://").expect("it is a URL").1
+    }
+
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Returns the API key that a new coordinator creates.
+    pub fn first_api_key(&self) -> &str {
+        self.first_api_key.as_deref().expect("the coordinator is new")
     }
 
     pub fn process_id(&self) -> u32 {

@@ -1,0 +1,106 @@
+//! Tests that secrets and private data are not in the logs, even if everything is logged.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use folkmoot_api::{AdminClient, tokens::CreateTokenRequest};
+use folkmoot_client::{HttpSettings, build_http};
+use folkmoot_coordinator::task::TaskDescription;
+use folkmoot_engine::onnx::build::mlp;
+use serde_json::{Value, json};
+
+use crate::operator::{Serving, program_after};
+
+/// A private attribute and an example, which the client never sends.
+const AGE: &str = "41.0823719";
+const EXAMPLE: &str = "0.731826";
+
+fn description() -> TaskDescription {
+    let description = json!({
+        "name": "digits", "population": "digits",
+        "plan": {
+            "loss": "softmax_cross_entropy", "optimizer": { "sgd": { "learning_rate": 0.1 } },
+            "epochs": 1, "batch_size": 4,
+        },
+        "eligibility": { "device_rules": [{ "attribute": "age", "condition": { "at_least": 18 } }] },
+        "scheduling": { "kind": "synchronous", "report_goal": 1, "over_selection_factor": 1.0 },
+        "stop": { "rounds": 1 },
+    });
+    serde_json::from_value(description).expect("it is a task")
+}
+
+/// Returns the secret part of an API key, a token or a session.
+fn secret(credential: &str) -> String {
+    credential.split_once('.').expect("it is ID.SECRET").1.to_owned()
+}
+
+/// Signs in to the console, and returns the secret of the session and its token against forged requests.
+async fn signed_in(url: &str, pem: &[u8], key: &str) -> [String; 2] {
+    let settings = HttpSettings { certificate_pem: Some(pem.to_vec()), http1_only: false };
+    let http = build_http(&settings).unwrap();
+    let request = http.post(format!("{url}/v1/admin/session")).header("content-type", "application/json");
+    let response = request.body(json!({ "api_key": key }).to_string()).send().await.unwrap();
+    let cookie = response.headers()["set-cookie"].to_str().unwrap().to_owned();
+    let session = cookie.split_once('=').unwrap().1.split(';').next().unwrap().to_owned();
+    let body: Value = serde_json::from_slice(&response.bytes().await.unwrap()).unwrap();
+    [secret(&session), body["csrf_token"].as_str().expect("the session has a token").to_owned()]
+}
+
+/// Runs a client at full verbosity until an update is accepted. Its log is in `client.log`.
+fn take_part(folder: &Path, url: &str, token: &str) {
+    let rows: String = (0..8).map(|row| format!("0.5,{EXAMPLE}9,0.25,0.125,{}\n", row % 3)).collect();
+    fs::write(folder.join("examples.csv"), format!("a,b,c,d,label\n{rows}")).unwrap();
+    let output = program_after("exec 2> client.log", folder)
+        .env("RUST_LOG", "trace")
+        .args(["client", "--coordinator", url, "--ca", "data/ca.pem", "--token", token, "--data", "examples.csv"])
+        .args(["--state", "state", "--device", "cpu", "--rounds", "1"])
+        .args(["--private-attribute", &format!("age={AGE}")])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", fs::read_to_string(folder.join("client.log")).unwrap());
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(!said.contains(AGE) && !said.contains(token), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_secret_is_in_a_log_of_everything() {
+    let folder = tempfile::tempdir().unwrap();
+    let verbose = program_after("exec 2> coordinator.log", folder.path());
+    let serving = Serving::start_by(verbose, &["--data", "data", "--log-level", "trace"]);
+    let (url, pem) = (serving.url().to_owned(), fs::read(folder.path().join("data/ca.pem")).unwrap());
+    let key = serving.first_api_key().to_owned();
+    let client = |key: &str| AdminClient::new(&url, key, Some(pem.clone())).unwrap();
+    let admin = client(&key);
+    let model = admin.create_model(mlp(&[4, 3], 1)).await.unwrap().model;
+    admin.create_task(description(), model, true).await.unwrap();
+    let token =
+        admin.create_token_from(&CreateTokenRequest::of("digits".parse().unwrap())).await.unwrap().token;
+    let [session, against_forgery] = signed_in(&url, &pem, &key).await;
+    // Somebody who has the id of the key guesses its secret.
+    let guess = format!("{}.{}", key.split_once('.').unwrap().0, "5ec7e7".repeat(11).split_at(64).0);
+    assert!(client(&guess).tokens().await.is_err());
+    take_part(folder.path(), &url, &token);
+    serving.stop();
+
+    let device_key = fs::read(folder.path().join("state/key")).unwrap();
+    let hexadecimal: String = device_key.iter().map(|byte| format!("{byte:02x}")).collect();
+    let secrets = BTreeMap::from([
+        ("API key", secret(&key)),
+        ("guessed API key", secret(&guess)),
+        ("enrolment token", secret(&token)),
+        ("session", session),
+        ("session's token", against_forgery),
+        ("device key", hexadecimal),
+        ("private attribute", AGE.to_owned()),
+        ("example", EXAMPLE.to_owned()),
+    ]);
+    for (log, least) in [("coordinator.log", 1_000), ("client.log", 100)] {
+        let log = fs::read(folder.path().join(log)).unwrap();
+        let text = String::from_utf8_lossy(&log);
+        assert!(text.lines().filter(|line| line.contains("TRACE")).count() > least, "everything is logged");
+        assert!(device_key.len() < 32 || !log.windows(32).any(|bytes| device_key.ends_with(bytes)), "device key");
+        for (name, secret) in &secrets {
+            let found = text.lines().find(|line| line.contains(secret.as_str()));
+            assert_eq!(found, None, "{name}");
+        }
+    }
+}
