@@ -21,6 +21,8 @@ mod eval;
 mod examples_file;
 mod json_lines;
 mod key;
+mod login;
+mod logout;
 mod model;
 mod openapi;
 mod organisation;
@@ -31,11 +33,13 @@ mod population;
 mod privacy;
 mod replace;
 mod serve;
+mod sessions;
 mod simulate;
 mod stop_signal;
 mod system;
 mod task;
 mod token;
+mod whoami;
 mod words;
 
 use clap::{Parser, Subcommand};
@@ -60,6 +64,12 @@ enum Command {
     Demo(demo::Args),
     /// Run a task with virtual clients on this machine, and write results and a report.
     Simulate(simulate::Args),
+    /// Sign in with your organisation's identity provider.
+    Login(login::Args),
+    /// End the session of `folkmoot login`.
+    Logout(logout::Args),
+    /// Show who you are to a coordinator, and your role.
+    Whoami(connection::CoordinatorArgs),
     /// Show a summary of a coordinator's activity.
     Overview(connection::CoordinatorArgs),
     /// Show the state of a coordinator's process and its latest log lines.
@@ -128,6 +138,9 @@ impl Cli {
             Command::Client(args) => Box::pin(client::run(args)),
             Command::Demo(args) => Box::pin(async { Ok(demo::run(args).await?) }),
             Command::Simulate(args) => Box::pin(simulate::run(args)),
+            Command::Login(args) => Box::pin(login::run(args)),
+            Command::Logout(args) => Box::pin(logout::run(args)),
+            Command::Whoami(args) => Box::pin(whoami::run(args)),
             Command::Overview(args) => Box::pin(overview::run(args)),
             Command::System(args) => Box::pin(system::run(args)),
             Command::Task(command) => Box::pin(command.run()),

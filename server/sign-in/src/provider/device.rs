@@ -95,7 +95,11 @@ impl Provider {
     /// # Errors
     /// [`SignInError::NotCompleted`] if the person declined or the code has expired; otherwise those of
     /// [`Provider::person`].
-    pub async fn device_person(&self, device_code: &str, now: Timestamp) -> Result<DeviceSignIn, SignInError> {
+    pub async fn device_person(
+        &self,
+        device_code: &str,
+        now: Timestamp,
+    ) -> Result<DeviceSignIn, SignInError> {
         if device_code.is_empty() || device_code.len() > DEVICE_CODE_BYTES_MAX {
             let reason = format!("the device code is not 1 to {DEVICE_CODE_BYTES_MAX} bytes");
             return Err(SignInError::unverified(reason));

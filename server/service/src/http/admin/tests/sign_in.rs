@@ -34,6 +34,14 @@ async fn world() -> World {
 
 async fn world_of(organisation: &str) -> World {
     let issuer = Issuer::start().await;
+    let sign_in = configured(&issuer, organisation);
+    let running = start_with(|config| config.sign_in = sign_in).await;
+    let settings = HttpSettings { certificate_pem: Some(running.pem.clone()), http1_only: false };
+    World { running, issuer, http: build_http(&settings).unwrap() }
+}
+
+/// Returns the configuration of the provider `example` for people of an organisation.
+pub(super) fn configured(issuer: &Issuer, organisation: &str) -> SignInConfig {
     let provider = ProviderConfig {
         name: "example".into(),
         organisation: organisation.into(),
@@ -46,10 +54,7 @@ async fn world_of(organisation: &str) -> World {
         ca_file: None,
         roles: [("staff".to_owned(), Role::Viewer), ("builders".to_owned(), Role::Operator)].into(),
     };
-    let sign_in = SignInConfig { providers: vec![provider], ..SignInConfig::default() };
-    let running = start_with(|config| config.sign_in = sign_in).await;
-    let settings = HttpSettings { certificate_pem: Some(running.pem.clone()), http1_only: false };
-    World { running, issuer, http: build_http(&settings).unwrap() }
+    SignInConfig { providers: vec![provider], ..SignInConfig::default() }
 }
 
 impl World {
@@ -133,6 +138,9 @@ async fn a_person_signs_in_acts_and_signs_out_by_name() {
         request.json(&json!({ "population": "digits" })).send()
     };
     let token = session.csrf_token.as_str();
+    // The secret in the cookie is that of a session on the command line, too.
+    let (_, secret) = cookie.split_once('=').unwrap();
+    assert_eq!(world.running.client(secret).me().await.unwrap().person.unwrap(), person);
     assert_eq!(ask(Method::GET, "/api-keys", token).await.unwrap().status(), StatusCode::FORBIDDEN);
     assert_eq!(ask(Method::POST, "/tokens", "0").await.unwrap().status(), StatusCode::FORBIDDEN);
     assert_eq!(ask(Method::POST, "/tokens", token).await.unwrap().status(), StatusCode::CREATED);

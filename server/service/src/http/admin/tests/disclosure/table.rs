@@ -52,11 +52,7 @@ pub(super) const FIELDS: &[Row] = &[
     ("CreatedOrganisation", NotClients, &["first_key", "organisation"]),
     ("CreatedToken", NotClients, &["record", "token"]),
     // The state of a person's sign-in.
-    (
-        "DeviceSignInState",
-        NotClients,
-        &["expires_at", "organisation", "person", "role", "session", "state"],
-    ),
+    ("DeviceSignInState", NotClients, &["expires_at", "organisation", "person", "role", "session", "state"]),
     (
         "DeviceSignInView",
         NotClients,
