@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use folkmoot_api::{
-    AdminClient, AdminError,
+    AdminError,
     session::{DeviceSignInState, DeviceSignInView},
 };
 use folkmoot_protocol::Disposition;
