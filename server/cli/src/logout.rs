@@ -17,7 +17,11 @@ pub struct Args {
 /// Fails if there is no session, if the coordinator cannot be reached, or if the file of sessions cannot be written.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let (url, sessions) = (&args.address.url, Sessions::open()?);
-    let client = args.address.connect(&sessions.get(url)?.session)?;
+    let Some(stored) = sessions.get(url)? else {
+        let message = format!("there is no session for {url}");
+        return Err(CliError::with_remedy(message, "check --url; it must be that of `folkmoot login`"));
+    };
+    let client = args.address.connect(&stored.session)?;
     let provider_url = client.sign_out().await?.map(|signed_out| signed_out.provider_url);
     sessions.set(url, None)?;
     args.output.print(&json!({ "signed_out": url, "provider_url": provider_url }), |_| match &provider_url {

@@ -68,22 +68,21 @@ impl Sessions {
     /// Returns the session for a coordinator, even if it has expired.
     ///
     /// # Errors
-    /// If the URL is invalid, or there is no session.
-    pub fn get(&self, url: &str) -> Result<&Stored, CliError> {
-        self.by_url.get(&key(url)?).ok_or_else(|| {
-            CliError::with_remedy(
-                format!("there is no API key, and no session for {url}"),
-                format!("sign in with `folkmoot login --url {url}`, or give a key with --api-key or FOLKMOOT_API_KEY"),
-            )
-        })
+    /// If the URL is invalid.
+    pub fn get(&self, url: &str) -> Result<Option<&Stored>, CliError> {
+        Ok(self.by_url.get(&key(url)?))
     }
 
     fn usable(&self, url: &str, now: Timestamp) -> Result<String, CliError> {
-        let stored = self.get(url)?;
+        let login = format!("`folkmoot login --url {url}`");
+        let Some(stored) = self.get(url)? else {
+            let message = format!("there is no API key, and no session for {url}");
+            let remedy = format!("sign in with {login}, or give a key with --api-key or FOLKMOOT_API_KEY");
+            return Err(CliError::with_remedy(message, remedy));
+        };
         if stored.expires_at <= now {
             let message = format!("the session for {url} ended at {}", moment(stored.expires_at));
-            let remedy = format!("sign in again with `folkmoot login --url {url}`");
-            return Err(CliError::with_remedy(message, remedy));
+            return Err(CliError::with_remedy(message, format!("sign in again with {login}")));
         }
         Ok(stored.session.clone())
     }
@@ -154,8 +153,8 @@ mod tests {
         let ended = open().usable(URL, Timestamp(1_000)).unwrap_err();
         assert!(ended.remedy.unwrap().starts_with("sign in again with `folkmoot login"));
         open().set(URL, None).unwrap();
-        assert!(open().get(URL).is_err());
-        assert!(open().get("http://localhost:1").is_ok());
+        assert!(open().get(URL).unwrap().is_none());
+        assert!(open().get("http://localhost:1").unwrap().is_some());
         assert!(open().set("http://coordinator.example", stored("plain")).is_err());
         fs::write(folder.join("sessions.json"), "no JSON").unwrap();
         assert!(Sessions::open_in(&folder).err().unwrap().message.contains("is not a file of sessions"));
