@@ -21,8 +21,6 @@ mod eval;
 mod examples_file;
 mod json_lines;
 mod key;
-mod login;
-mod logout;
 mod model;
 mod openapi;
 mod organisation;
@@ -34,12 +32,12 @@ mod privacy;
 mod replace;
 mod serve;
 mod sessions;
+mod sign_in;
 mod simulate;
 mod stop_signal;
 mod system;
 mod task;
 mod token;
-mod whoami;
 mod words;
 
 use clap::{Parser, Subcommand};
@@ -65,9 +63,9 @@ enum Command {
     /// Run a task with virtual clients on this machine, and write results and a report.
     Simulate(simulate::Args),
     /// Sign in with your organisation's identity provider.
-    Login(login::Args),
+    Login(sign_in::login::Args),
     /// End the session of `folkmoot login`.
-    Logout(logout::Args),
+    Logout(sign_in::logout::Args),
     /// Show who you are to a coordinator, and your role.
     Whoami(connection::CoordinatorArgs),
     /// Show a summary of a coordinator's activity.
@@ -138,9 +136,9 @@ impl Cli {
             Command::Client(args) => Box::pin(client::run(args)),
             Command::Demo(args) => Box::pin(async { Ok(demo::run(args).await?) }),
             Command::Simulate(args) => Box::pin(simulate::run(args)),
-            Command::Login(args) => Box::pin(login::run(args)),
-            Command::Logout(args) => Box::pin(logout::run(args)),
-            Command::Whoami(args) => Box::pin(whoami::run(args)),
+            Command::Login(args) => Box::pin(sign_in::login::run(args)),
+            Command::Logout(args) => Box::pin(sign_in::logout::run(args)),
+            Command::Whoami(args) => Box::pin(sign_in::whoami::run(args)),
             Command::Overview(args) => Box::pin(overview::run(args)),
             Command::System(args) => Box::pin(system::run(args)),
             Command::Task(command) => Box::pin(command.run()),

@@ -13,7 +13,7 @@ use folkmoot_client::parse_coordinator;
 use folkmoot_protocol::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{CliError, output::moment};
+use crate::{CliError, output::moment};
 
 /// A session at one coordinator.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]

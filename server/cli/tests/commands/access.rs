@@ -86,7 +86,7 @@ pub const COMMANDS: &[Recorded] = &[
     ("audit verify", &["", "--file audit.jsonl --json", "--file task.toml", "--head 3"]),
     ("login", &["", "--url $LOCALHOST --json", "--provider nobody"]),
     // By the clock of this machine, the session has long ended.
-    ("whoami", &["", "--json", "--api-key="]),
+    ("whoami", &["", "--api-key $SYSTEM_KEY --json", "--api-key="]),
     ("logout", &["", "--url $LOCALHOST --json", ""]),
     ("key recover", &["--data data --json", "--data missing", "--data missing --role system"]),
 ];

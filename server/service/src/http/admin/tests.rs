@@ -2,7 +2,6 @@
 
 mod audit;
 mod console;
-mod device_sign_in;
 mod disclosure;
 mod endorsements;
 mod keys;
@@ -19,7 +18,7 @@ use folkmoot_api::{AdminClient, AdminError};
 use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_engine::onnx::build::mlp;
 use folkmoot_protocol::ErrorCode;
-use folkmoot_rounds::clock::{Clock, system_chance, system_clock};
+use folkmoot_rounds::clock::{system_chance, system_clock};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -37,14 +36,10 @@ async fn start() -> Running {
 }
 
 async fn start_with(change: impl FnOnce(&mut HostConfig)) -> Running {
-    start_at(system_clock(), change).await
-}
-
-async fn start_at(clock: Clock, change: impl FnOnce(&mut HostConfig)) -> Running {
     let folder = tempfile::tempdir().unwrap();
     let mut config = HostConfig::loopback(folder.path().to_owned());
     change(&mut config);
-    let host = Host::start(config, clock, system_chance(), None).await.unwrap();
+    let host = Host::start(config, system_clock(), system_chance(), None).await.unwrap();
     let pem = std::fs::read(host.root_certificate.as_ref().unwrap()).unwrap();
     Running { host, pem, folder }
 }

@@ -34,14 +34,6 @@ async fn world() -> World {
 
 async fn world_of(organisation: &str) -> World {
     let issuer = Issuer::start().await;
-    let sign_in = configured(&issuer, organisation);
-    let running = start_with(|config| config.sign_in = sign_in).await;
-    let settings = HttpSettings { certificate_pem: Some(running.pem.clone()), http1_only: false };
-    World { running, issuer, http: build_http(&settings).unwrap() }
-}
-
-/// Returns the configuration of the provider `example` for people of an organisation.
-pub(super) fn configured(issuer: &Issuer, organisation: &str) -> SignInConfig {
     let provider = ProviderConfig {
         name: "example".into(),
         organisation: organisation.into(),
@@ -54,7 +46,10 @@ pub(super) fn configured(issuer: &Issuer, organisation: &str) -> SignInConfig {
         ca_file: None,
         roles: [("staff".to_owned(), Role::Viewer), ("builders".to_owned(), Role::Operator)].into(),
     };
-    SignInConfig { providers: vec![provider], ..SignInConfig::default() }
+    let sign_in = SignInConfig { providers: vec![provider], ..SignInConfig::default() };
+    let running = start_with(|config| config.sign_in = sign_in).await;
+    let settings = HttpSettings { certificate_pem: Some(running.pem.clone()), http1_only: false };
+    World { running, issuer, http: build_http(&settings).unwrap() }
 }
 
 impl World {

@@ -6,45 +6,70 @@ use std::sync::{
 };
 
 use folkmoot_api::{
-    AdminClient,
+    AdminClient, AdminError, Page,
     session::{CreateSessionRequest, DeviceSignInState},
 };
 use folkmoot_client::{HttpSettings, build_http};
 use folkmoot_coordinator::audit_log::Record;
 use folkmoot_edge::Proxies;
-use folkmoot_protocol::{ErrorCode, Problem, Role, Timestamp};
-use folkmoot_rounds::clock::{Clock, system_clock};
-use folkmoot_sign_in::issuer::{Issuer, Key};
-use reqwest::{Method, StatusCode};
-use serde_json::{Value, json};
+use folkmoot_protocol::{ErrorCode, OrganisationId, Problem, Role, Timestamp};
+use folkmoot_rounds::clock::{Clock, system_chance, system_clock};
+use folkmoot_service::host::{Host, HostConfig};
+use folkmoot_sign_in::{
+    SignInConfig,
+    issuer::{CLIENT, Issuer, Key},
+};
+use folkmoot_storage::PopulationRepository;
 
-use super::{Running, description, model, refused, sign_in::configured, start_at, tasks::newest};
-use crate::http::admin::cookie::TOKEN_HEADER;
+use serde_json::{Value, json};
+use tempfile::TempDir;
 
 /// A coordinator with the identity provider `example`, and a clock that only the test advances.
 struct World {
-    running: Running,
+    host: Host,
     issuer: Issuer,
+    _folder: TempDir,
     /// The time in milliseconds.
     now: Arc<AtomicU64>,
 }
 
 async fn world_of(organisation: &str) -> World {
-    // Certificates need a time that the client accepts.
-    let (issuer, now) = (Issuer::start().await, Arc::new(AtomicU64::new(system_clock()().0)));
+    let (issuer, folder) = (Issuer::start().await, tempfile::tempdir().unwrap());
+    let now = Arc::new(AtomicU64::new(system_clock()().0));
     let time = now.clone();
     let clock: Clock = Arc::new(move || Timestamp(time.load(Ordering::Relaxed)));
-    let sign_in = configured(&issuer, organisation);
-    let running = start_at(clock, |config| {
-        config.sign_in = sign_in;
-        // Addresses of this machine have no limits, so a test must send others.
-        config.limits.trusted_proxies = Arc::new(Proxies::parse(&["127.0.0.1".into()]).unwrap());
-    })
-    .await;
-    World { running, issuer, now }
+    let provider = json!({
+        "name": "example",
+        "organisation": organisation,
+        "issuer": issuer.url,
+        "client_id": CLIENT,
+        "roles": { "staff": "viewer", "builders": "operator" },
+    });
+    let providers = vec![serde_json::from_value(provider).unwrap()];
+    let mut config = HostConfig {
+        tls_host_names: None,
+        sign_in: SignInConfig { providers, ..SignInConfig::default() },
+        ..HostConfig::loopback(folder.path().to_owned())
+    };
+    // Addresses of this machine have no limits, so a test must send others.
+    config.limits.trusted_proxies = Arc::new(Proxies::parse(&["127.0.0.1".into()]).unwrap());
+    let host = Host::start(config, clock, system_chance(), None).await.unwrap();
+    World { host, issuer, _folder: folder, now }
+}
+
+fn newest<C>() -> Page<C> {
+    Page { limit: 100, before: None }
 }
 
 impl World {
+    fn client(&self, credential: &str) -> AdminClient {
+        AdminClient::new(&self.host.url(), credential, None).unwrap()
+    }
+
+    fn admin(&self) -> AdminClient {
+        self.client(self.host.first_api_key.as_ref().unwrap())
+    }
+
     /// Lets the issuer confirm Ada, with changes to the claims.
     fn confirm(&self, change: impl FnOnce(&mut Value)) {
         let mut claims = self.issuer.claims("no nonce", Timestamp(self.now.load(Ordering::Relaxed)));
@@ -53,37 +78,41 @@ impl World {
         self.issuer.change("/token", None);
     }
 
-    async fn ask(&self) -> Result<DeviceSignInState, folkmoot_api::AdminError> {
-        self.running.client("").device_sign_in("example", "code").await
+    async fn ask(&self) -> Result<DeviceSignInState, AdminError> {
+        self.client("").device_sign_in("example", "code").await
     }
 
     /// Signs in, and returns a client with the session.
     async fn signed_in(&self) -> AdminClient {
         match self.ask().await.unwrap() {
-            DeviceSignInState::SignedIn { session, .. } => self.running.client(&session),
+            DeviceSignInState::SignedIn { session, .. } => self.client(&session),
             _ => panic!("nobody has signed in"),
         }
     }
 
-    fn http(&self) -> reqwest::Client {
-        let settings = HttpSettings { certificate_pem: Some(self.running.pem.clone()), http1_only: false };
-        build_http(&settings).unwrap()
-    }
-
     async fn records(&self) -> Vec<Record> {
-        let page = self.running.admin().audit(Some(0), 100).await.unwrap();
+        let page = self.admin().audit(Some(0), 100).await.unwrap();
         page.entries.iter().map(|entry| serde_json::from_str(&entry.record).unwrap()).collect()
     }
 }
 
-fn code<T>(result: Result<T, folkmoot_api::AdminError>) -> ErrorCode {
+/// Returns the code and detail of a refusal.
+fn refused<T>(result: Result<T, AdminError>) -> (ErrorCode, String) {
+    match result {
+        Err(AdminError::Refused(problem)) => (problem.code.known().unwrap(), problem.detail),
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("it was not refused"),
+    }
+}
+
+fn code<T>(result: Result<T, AdminError>) -> ErrorCode {
     refused(result).0
 }
 
 #[tokio::test]
 async fn a_person_signs_in_with_a_code_acts_by_name_and_signs_out() {
     let world = world_of("default").await;
-    let nobody = world.running.client("");
+    let nobody = world.client("");
     let begun = nobody.begin_device_sign_in("example").await.unwrap();
     assert_eq!((begun.user_code.as_str(), begun.interval_seconds), ("WDJB-MJHT", 5));
     world.issuer.refuse_tokens("authorization_pending");
@@ -99,7 +128,7 @@ async fn a_person_signs_in_with_a_code_acts_by_name_and_signs_out() {
         panic!("the person has signed in")
     };
     assert_eq!((role.as_str(), organisation.as_str()), ("operator", "default"));
-    let ada = world.running.client(&session);
+    let ada = world.client(&session);
     let me = ada.me().await.unwrap();
     assert_eq!((me.person, me.expires_at, me.api_key_id), (Some(person), Some(expires_at), None));
     assert_eq!((me.role.as_str(), me.organisation.as_str()), ("operator", "default"));
@@ -122,24 +151,24 @@ async fn a_session_ends_with_its_token_or_its_organisation() {
     let world = world_of("hospital").await;
     world.confirm(|_| {});
     assert_eq!(code(world.ask().await), ErrorCode::ResourceUnknown);
-    let system = super::organisations::system_administrator(&world.running).await;
-    let created = system.create_organisation("hospital".parse().unwrap()).await.unwrap();
+    let (storage, now) = (&world.host.coordinator.storage, Timestamp(world.now.load(Ordering::Relaxed)));
+    let id = OrganisationId::from_random_bytes([3; 16]);
+    storage.ensure_organisation("hospital", id, now).await.unwrap();
     let ada = world.signed_in().await;
     assert_eq!(ada.me().await.unwrap().organisation, "hospital");
 
-    // Another organisation's tasks do not exist for this person.
-    let admin = world.running.admin();
-    let kept = admin.create_model(model()).await.unwrap().model;
-    let task = admin.create_task(description(), kept, false).await.unwrap().id;
-    assert!(ada.tasks(newest()).await.unwrap().is_empty());
-    assert_eq!(code(ada.task(task).await), ErrorCode::TaskUnknown);
+    // Another organisation's tokens do not exist for this person.
+    let admin = world.admin();
+    let token = admin.create_token("digits".parse().unwrap(), None, None).await.unwrap().record.id;
+    assert!(ada.tokens().await.unwrap().is_empty());
+    assert_eq!(code(ada.revoke_token(&token).await), ErrorCode::ResourceUnknown);
 
     // The ID token is valid for ten minutes.
     let before = world.now.fetch_add(601_000, Ordering::Relaxed);
     assert_eq!(code(ada.me().await), ErrorCode::ApiKeyInvalid);
     world.now.store(before, Ordering::Relaxed);
     assert!(ada.me().await.is_ok());
-    system.close_organisation(created.organisation.id).await.unwrap();
+    storage.database().unwrap().close_organisation(id, now).await.unwrap();
     assert_eq!(code(ada.me().await), ErrorCode::ApiKeyInvalid);
 }
 
@@ -161,7 +190,7 @@ async fn a_sign_in_that_fails_says_why() {
     world.confirm(|claims| claims["groups"] = json!(["staff"]));
     assert_eq!(world.signed_in().await.me().await.unwrap().role, "viewer");
 
-    let nobody = world.running.client("");
+    let nobody = world.client("");
     assert_eq!(code(nobody.begin_device_sign_in("nobody").await), ErrorCode::ResourceUnknown);
     assert_eq!(code(nobody.device_sign_in("nobody", "code").await), ErrorCode::ResourceUnknown);
     let long = "a".repeat(4097);
@@ -180,67 +209,63 @@ async fn wrong_sessions_and_many_questions_are_limited_by_address() {
     let world = world_of("default").await;
     world.confirm(|_| {});
     let DeviceSignInState::SignedIn { session, .. } = world.ask().await.unwrap() else { panic!("it ends") };
-    let http = world.http();
+    let http = build_http(&HttpSettings { certificate_pem: None, http1_only: false }).unwrap();
     let me = async |bearer: &str| {
-        let request = http.get(format!("{}/v1/admin/me", world.running.host.url())).bearer_auth(bearer);
-        request.header("x-forwarded-for", "192.0.2.1").send().await.unwrap().status()
+        let request = http.get(format!("{}/v1/admin/me", world.host.url())).bearer_auth(bearer);
+        request.header("x-forwarded-for", "192.0.2.1").send().await.unwrap().status().as_u16()
     };
     let unknown = format!("{}.{}", "0".repeat(16), "0".repeat(64));
     for _ in 0..100 {
-        assert_eq!(me(&unknown).await, StatusCode::UNAUTHORIZED);
+        assert_eq!(me(&unknown).await, 401);
     }
-    assert_eq!(me(&unknown).await, StatusCode::TOO_MANY_REQUESTS);
-    assert_eq!(me(&session).await, StatusCode::OK, "a right session is not refused for the wrong ones");
+    assert_eq!(me(&unknown).await, 429);
+    assert_eq!(me(&session).await, 200, "a right session is not refused for the wrong ones");
 
     world.issuer.refuse_tokens("authorization_pending");
     let ask = async || {
         let path = "/v1/admin/sign-in/example/device/token";
-        let request = http.post(format!("{}{path}", world.running.host.url()));
+        let request = http.post(format!("{}{path}", world.host.url()));
         let request = request.header("x-forwarded-for", "192.0.2.2").json(&json!({ "device_code": "code" }));
-        request.send().await.unwrap().status()
+        request.send().await.unwrap().status().as_u16()
     };
     for _ in 0..60 {
-        assert_eq!(ask().await, StatusCode::OK);
+        assert_eq!(ask().await, 200);
     }
-    assert_eq!(ask().await, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(ask().await, 429);
 }
 
 #[tokio::test]
 async fn only_sessions_of_people_come_in_the_header() {
     let world = world_of("default").await;
-    let admin = world.running.admin();
-    let http = world.http();
-    let url = format!("{}/v1/admin/session", world.running.host.url());
-    let api_key = world.running.host.first_api_key.clone().unwrap();
+    let admin = world.admin();
+    let http = build_http(&HttpSettings { certificate_pem: None, http1_only: false }).unwrap();
+    let url = format!("{}/v1/admin/session", world.host.url());
+    let api_key = world.host.first_api_key.clone().unwrap();
     let answer = http.post(&url).json(&CreateSessionRequest { api_key }).send().await.unwrap();
     let cookie = answer.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
     let (_, secret) = cookie.split_once('=').unwrap();
-    let of_key = world.running.client(secret);
+    let of_key = world.client(secret);
     assert_eq!(code(of_key.me().await), ErrorCode::ApiKeyInvalid);
     assert_eq!(of_key.sign_out().await.unwrap(), None);
 
     // It is still open, and its cookie still needs the token.
-    let with_cookie = async |method: Method, path: &str, token: Option<&str>| {
-        let url = format!("{}/v1/admin/{path}", world.running.host.url());
-        let request = http.request(method, url).header("cookie", &cookie);
-        let request = token.into_iter().fold(request, |request, token| request.header(TOKEN_HEADER, token));
+    let session: Value = http.get(&url).header("cookie", &cookie).send().await.unwrap().json().await.unwrap();
+    let me = http.get(format!("{}/v1/admin/me", world.host.url())).header("cookie", &cookie);
+    let me: Value = me.send().await.unwrap().json().await.unwrap();
+    assert_eq!((&me["role"], &me["expires_at"]), (&json!("admin"), &session["expires_at"]));
+    let end = async |token: &str| {
+        let request = http.delete(&url).header("cookie", &cookie).header("x-folkmoot-csrf", token);
         request.send().await.unwrap()
     };
-    let session: Value = with_cookie(Method::GET, "session", None).await.json().await.unwrap();
-    let me: Value = with_cookie(Method::GET, "me", None).await.json().await.unwrap();
-    assert_eq!((&me["role"], &me["expires_at"]), (&json!("admin"), &session["expires_at"]));
-    let forged: Problem = with_cookie(Method::DELETE, "session", None).await.json().await.unwrap();
+    let forged: Problem = end("").await.json().await.unwrap();
     assert_eq!(forged.code.known(), Some(ErrorCode::RoleInsufficient));
-    let token = session["csrf_token"].as_str();
-    assert_eq!(with_cookie(Method::DELETE, "session", token).await.status(), StatusCode::NO_CONTENT);
+    assert_eq!(end(session["csrf_token"].as_str().unwrap()).await.status().as_u16(), 204);
 
-    // Keys of every role see themselves.
+    // Keys see themselves.
     let me = admin.me().await.unwrap();
     assert_eq!((me.role.as_str(), me.organisation.as_str(), me.expires_at), ("admin", "default", None));
     let viewer = admin.create_api_key_for("dashboard", Role::Viewer, Some(60)).await.unwrap();
-    let me = world.running.client(&viewer.api_key).me().await.unwrap();
+    let me = world.client(&viewer.api_key).me().await.unwrap();
     assert_eq!((me.api_key_name.as_deref(), me.expires_at), (Some("dashboard"), viewer.record.expires_at));
-    let system = super::organisations::system_administrator(&world.running).await;
-    assert_eq!(system.me().await.unwrap().organisation, "system");
-    assert_eq!(code(world.running.client("").me().await), ErrorCode::ApiKeyMissing);
+    assert_eq!(code(world.client("").me().await), ErrorCode::ApiKeyMissing);
 }

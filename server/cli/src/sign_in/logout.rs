@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use super::{CliError, connection::AddressArgs, output::OutputArgs, sessions::Sessions};
+use crate::{CliError, connection::AddressArgs, output::OutputArgs, sessions::Sessions};
 
 /// The flags of `folkmoot logout`.
 #[derive(clap::Args)]

@@ -7,7 +7,7 @@ use folkmoot_api::{
 use folkmoot_protocol::Disposition;
 use serde_json::json;
 
-use super::{
+use crate::{
     CliError,
     connection::AddressArgs,
     output::{OutputArgs, moment},

@@ -1,6 +1,6 @@
 use folkmoot_api::session::CallerView;
 
-use super::{CliError, connection::CoordinatorArgs, output::moment};
+use crate::{CliError, connection::CoordinatorArgs, output::moment};
 
 /// Shows the holder of the API key or session.
 ///
