@@ -164,14 +164,15 @@ mod tests {
     #[test]
     fn only_the_owner_can_read_the_file() {
         use std::os::unix::fs::PermissionsExt;
-        let folder = tempfile::tempdir().unwrap();
-        let folder = folder.path().join("folkmoot");
-        Sessions::open_in(&folder).unwrap().set(URL, stored("one")).unwrap();
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("folkmoot");
         let file = folder.join("sessions.json");
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
-        Sessions::open_in(&folder).unwrap().set(URL, stored("two")).unwrap();
-        for (path, wanted) in [(&folder, 0o700), (&file, 0o600)] {
-            assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, wanted);
+        for session in ["one", "two"] {
+            Sessions::open_in(&folder).unwrap().set(URL, stored(session)).unwrap();
+            for (path, wanted) in [(&folder, 0o700), (&file, 0o600)] {
+                assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, wanted);
+            }
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
         }
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "no partial file is left");
     }

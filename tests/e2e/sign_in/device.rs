@@ -24,6 +24,8 @@ use folkmoot_storage::PopulationRepository;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+const WORKS: &str = "the coordinator and its provider work";
+
 /// A coordinator with the identity provider `example`, and a clock that only the test advances.
 struct World {
     host: Host,
@@ -34,7 +36,7 @@ struct World {
 }
 
 async fn world_of(organisation: &str) -> World {
-    let (issuer, folder) = (Issuer::start().await, tempfile::tempdir().unwrap());
+    let (issuer, folder) = (Issuer::start().await, tempfile::tempdir().expect(WORKS));
     let now = Arc::new(AtomicU64::new(system_clock()().0));
     let time = now.clone();
     let clock: Clock = Arc::new(move || Timestamp(time.load(Ordering::Relaxed)));
@@ -45,15 +47,15 @@ async fn world_of(organisation: &str) -> World {
         "client_id": CLIENT,
         "roles": { "staff": "viewer", "builders": "operator" },
     });
-    let providers = vec![serde_json::from_value(provider).unwrap()];
+    let providers = vec![serde_json::from_value(provider).expect(WORKS)];
     let mut config = HostConfig {
         tls_host_names: None,
         sign_in: SignInConfig { providers, ..SignInConfig::default() },
         ..HostConfig::loopback(folder.path().to_owned())
     };
     // Addresses of this machine have no limits, so a test must send others.
-    config.limits.trusted_proxies = Arc::new(Proxies::parse(&["127.0.0.1".into()]).unwrap());
-    let host = Host::start(config, clock, system_chance(), None).await.unwrap();
+    config.limits.trusted_proxies = Arc::new(Proxies::parse(&["127.0.0.1".into()]).expect(WORKS));
+    let host = Host::start(config, clock, system_chance(), None).await.expect(WORKS);
     World { host, issuer, _folder: folder, now }
 }
 
@@ -63,11 +65,11 @@ fn newest<C>() -> Page<C> {
 
 impl World {
     fn client(&self, credential: &str) -> AdminClient {
-        AdminClient::new(&self.host.url(), credential, None).unwrap()
+        AdminClient::new(&self.host.url(), credential, None).expect(WORKS)
     }
 
     fn admin(&self) -> AdminClient {
-        self.client(self.host.first_api_key.as_ref().unwrap())
+        self.client(self.host.first_api_key.as_ref().expect(WORKS))
     }
 
     /// Lets the issuer confirm Ada, with changes to the claims.
@@ -84,22 +86,22 @@ impl World {
 
     /// Signs in, and returns a client with the session.
     async fn signed_in(&self) -> AdminClient {
-        match self.ask().await.unwrap() {
+        match self.ask().await.expect(WORKS) {
             DeviceSignInState::SignedIn { session, .. } => self.client(&session),
             _ => panic!("nobody has signed in"),
         }
     }
 
     async fn records(&self) -> Vec<Record> {
-        let page = self.admin().audit(Some(0), 100).await.unwrap();
-        page.entries.iter().map(|entry| serde_json::from_str(&entry.record).unwrap()).collect()
+        let page = self.admin().audit(Some(0), 100).await.expect(WORKS);
+        page.entries.iter().map(|entry| serde_json::from_str(&entry.record).expect(WORKS)).collect()
     }
 }
 
 /// Returns the code and detail of a refusal.
 fn refused<T>(result: Result<T, AdminError>) -> (ErrorCode, String) {
     match result {
-        Err(AdminError::Refused(problem)) => (problem.code.known().unwrap(), problem.detail),
+        Err(AdminError::Refused(problem)) => (problem.code.known().expect(WORKS), problem.detail),
         Err(error) => panic!("{error}"),
         Ok(_) => panic!("it was not refused"),
     }

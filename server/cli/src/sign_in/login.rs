@@ -1,10 +1,4 @@
-use std::time::Duration;
-
-use folkmoot_api::{
-    AdminError,
-    session::{DeviceSignInState, DeviceSignInView},
-};
-use folkmoot_protocol::Disposition;
+use folkmoot_api::session::{DeviceSignInState, DeviceSignInView};
 use serde_json::json;
 
 use crate::{
@@ -13,9 +7,6 @@ use crate::{
     output::{OutputArgs, moment},
     sessions::{Sessions, Stored},
 };
-
-/// The time by which the interval grows if the provider asks to slow down, in seconds (RFC 8628, section 3.5).
-const SLOW_DOWN_SECONDS: u64 = 5;
 
 /// The flags of `folkmoot login`.
 #[derive(clap::Args)]
@@ -39,14 +30,13 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     let (client, sessions) = (args.address.connect("")?, Sessions::open()?);
     let provider = match args.provider {
         Some(provider) => provider,
-        None => only_provider(client.identity_providers().await?.providers)?,
+        None => only_provider(&client.identity_providers().await?.providers)?,
     };
     let begun = client.begin_device_sign_in(&provider).await?;
     show(&begun, args.output)?;
-    let ask = async || client.device_sign_in(&provider, &begun.device_code).await;
-    let state = wait(&begun, ask, tokio::time::sleep).await?;
+    let state = client.await_device_sign_in(&provider, &begun, tokio::time::sleep).await?;
     let DeviceSignInState::SignedIn { session, expires_at, person, role, organisation } = state else {
-        unreachable!("the wait ends only with a session");
+        return Err(CliError::with_remedy("nobody entered the code in time", "start `folkmoot login` again"));
     };
     if let Err(error) = sessions.set(url, Some(Stored { session: session.clone(), expires_at })) {
         // Nobody could use this session, so it must not stay open.
@@ -65,17 +55,17 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     args.output.print(&event, |_| text)
 }
 
-fn only_provider(mut names: Vec<String>) -> Result<String, CliError> {
-    match names.len() {
-        0 => Err(CliError::with_remedy(
+fn only_provider(names: &[String]) -> Result<String, CliError> {
+    match names {
+        [] => Err(CliError::with_remedy(
             "the coordinator has no identity provider",
             "use a key with --api-key or FOLKMOOT_API_KEY, or add a provider to sign_in.providers of the coordinator",
         )),
-        1 => Ok(names.remove(0)),
-        _ => Err(CliError::with_remedy(
-            format!("the coordinator has several identity providers: {}", names.join(", ")),
-            "choose one with --provider",
-        )),
+        [only] => Ok(only.clone()),
+        _ => {
+            let message = format!("the coordinator has several identity providers: {}", names.join(", "));
+            Err(CliError::with_remedy(message, "choose one with --provider"))
+        }
     }
 }
 
@@ -99,102 +89,15 @@ fn show(begun: &DeviceSignInView, output: OutputArgs) -> Result<(), CliError> {
     })
 }
 
-/// Asks until the person has finished, and waits in between.
-async fn wait<S: Future<Output = ()>>(
-    begun: &DeviceSignInView,
-    ask: impl AsyncFn() -> Result<DeviceSignInState, AdminError>,
-    sleep: impl Fn(Duration) -> S,
-) -> Result<DeviceSignInState, CliError> {
-    let (mut interval, mut waited) = (begun.interval_seconds, 0);
-    while waited < begun.expires_in_seconds {
-        match ask().await {
-            Ok(DeviceSignInState::Pending) => {}
-            Ok(DeviceSignInState::SlowDown) => interval += SLOW_DOWN_SECONDS,
-            Err(AdminError::Refused(problem)) if problem.disposition == Disposition::Retry => {
-                interval += SLOW_DOWN_SECONDS;
-            }
-            ended => return Ok(ended?),
-        }
-        sleep(Duration::from_secs(interval)).await;
-        waited += interval;
-    }
-    Err(CliError::with_remedy("nobody entered the code in time", "start `folkmoot login` again"))
-}
-
 #[cfg(test)]
 mod tests {
-    use std::cell::RefCell;
-
-    use folkmoot_api::session::PersonView;
-    use folkmoot_protocol::{ErrorCode, Problem, Timestamp};
-
     use super::*;
-
-    fn begun() -> DeviceSignInView {
-        DeviceSignInView {
-            device_code: "secret".into(),
-            user_code: "WDJB".into(),
-            verification_uri: "https://login.example".into(),
-            verification_uri_complete: None,
-            expires_in_seconds: 60,
-            interval_seconds: 5,
-        }
-    }
-
-    fn refusal(code: ErrorCode) -> Result<DeviceSignInState, AdminError> {
-        Err(AdminError::Refused(Box::new(Problem::new(code, "a reason"))))
-    }
-
-    /// Returns the end of a sign-in with these answers, and the seconds of each pause.
-    async fn outcome(
-        answers: Vec<Result<DeviceSignInState, AdminError>>,
-    ) -> (Result<DeviceSignInState, CliError>, Vec<u64>) {
-        let (answers, pauses) = (RefCell::new(answers.into_iter()), RefCell::new(Vec::new()));
-        let next = || answers.borrow_mut().next().unwrap_or(Ok(DeviceSignInState::Pending));
-        let end = wait(
-            &begun(),
-            async || next(),
-            |pause| {
-                pauses.borrow_mut().push(pause.as_secs());
-                std::future::ready(())
-            },
-        )
-        .await;
-        (end, pauses.into_inner())
-    }
-
-    #[tokio::test]
-    async fn the_pauses_are_those_of_the_provider() {
-        use DeviceSignInState::{Pending, SlowDown};
-        let person = PersonView { provider: "example".into(), subject: "ada".into(), name: "Ada".into() };
-        let signed_in = DeviceSignInState::SignedIn {
-            session: "session".into(),
-            expires_at: Timestamp(1),
-            person,
-            role: "viewer".into(),
-            organisation: "default".into(),
-        };
-        let unavailable = refusal(ErrorCode::IdentityProviderUnavailable);
-        let answers = vec![Ok(Pending), Ok(SlowDown), Ok(Pending), unavailable, Ok(signed_in.clone())];
-        let (end, pauses) = outcome(answers).await;
-        assert!(end.is_ok_and(|end| end == signed_in));
-        assert_eq!(pauses, [5, 10, 10, 15]);
-    }
-
-    #[tokio::test]
-    async fn the_wait_ends_with_the_code_or_a_refusal() {
-        let (end, pauses) = outcome(Vec::new()).await;
-        assert!(end.err().unwrap().message.contains("in time"));
-        assert_eq!(pauses, [5; 12]);
-        let (end, pauses) = outcome(vec![refusal(ErrorCode::SignInFailed)]).await;
-        assert!(end.err().unwrap().message.contains("sign_in_failed") && pauses.is_empty());
-    }
 
     #[test]
     fn one_provider_is_chosen_and_several_are_listed() {
-        assert_eq!(only_provider(vec!["a".into()]).unwrap(), "a");
-        assert!(only_provider(Vec::new()).unwrap_err().message.contains("no identity provider"));
-        let several = only_provider(vec!["a".into(), "b".into()]).unwrap_err();
+        assert_eq!(only_provider(&["a".into()]).unwrap(), "a");
+        assert!(only_provider(&[]).unwrap_err().message.contains("no identity provider"));
+        let several = only_provider(&["a".into(), "b".into()]).unwrap_err();
         assert!(several.message.ends_with("a, b") && several.remedy.unwrap().contains("--provider"));
     }
 }
