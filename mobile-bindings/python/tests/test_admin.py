@@ -32,7 +32,7 @@ FOR_THE_PAGE_ALONE = {
     "/v1/admin/sign-in/{provider}/device",
     "/v1/admin/sign-in/{provider}/device/token",
 }
-"""Endpoints that only the coordinator's page or the command line needs. A program has `watch`, its disk and its API key."""
+"""Endpoints for the coordinator's page and the command line. A program has `watch`, its disk and its API key."""
 
 
 @pytest.fixture
