@@ -1,13 +1,15 @@
-/** Tests signing in to the console with a real OpenID Connect provider. */
+/** Tests signing in to the console and the command line with a real OpenID Connect provider. */
 
 import assert from 'node:assert/strict';
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { mkdtemp, readFile, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { after, before, beforeEach, test } from 'node:test';
 
 import { openBrowser } from './support/browser.mjs';
 import { api, violations } from './support/console.mjs';
-import { Coordinator } from './support/coordinator.mjs';
+import { Coordinator, firstLine } from './support/coordinator.mjs';
+import { folkmoot } from './support/paths.mjs';
 import { CLIENT, SECRET, startProvider } from './support/provider.mjs';
 
 let coordinator, provider, browser;
@@ -49,11 +51,36 @@ after(async () => {
 async function signIn(person) {
   const page = await browser.page(`${coordinator.url}/console/`);
   await page.getByRole('link', { name: 'Sign in with example' }).click();
+  await fillForms(page, person);
+  return page;
+}
+
+async function fillForms(page, person) {
   await page.locator('[name=login]').fill(person);
   await page.locator('[name=password]').fill('any');
   await page.getByRole('button', { name: 'Sign-in' }).click();
   await page.getByRole('button', { name: 'Continue' }).click();
-  return page;
+}
+
+/** The variables of a shell without an API key. */
+const shell = () => ({ XDG_CONFIG_HOME: `${coordinator.folder}/configuration` });
+const own = (...flags) => coordinator.commandWith(shell(), ...flags);
+
+/** Runs `folkmoot login`, enters its code as `person`, and returns its last line. */
+async function logIn(person) {
+  await browser.context.clearCookies();
+  const env = { ...process.env, FOLKMOOT_URL: coordinator.url, ...shell() };
+  const child = spawn(folkmoot(), ['login', '--json'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const code = await firstLine(child, ({ event }) => event === 'code');
+  const signedIn = firstLine(child, ({ event }) => event === 'signed_in');
+  const page = await browser.page(code.verification_uri);
+  await page.locator('[name=user_code]').fill(code.user_code);
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByText(code.user_code).waitFor();
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await fillForms(page, person);
+  await page.getByText('Sign-in Success').waitFor();
+  return signedIn;
 }
 
 const overview = (page) => page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
@@ -120,4 +147,30 @@ test('who cancels at the provider comes back without a session', { timeout: 60_0
   await page.getByRole('link', { name: 'Sign in with example' }).click();
   await page.getByRole('link', { name: /Cancel/ }).click();
   await page.getByRole('alert').getByText('it was cancelled').waitFor();
+});
+
+test('a person signs in on the command line with a code', { timeout: 120_000 }, async () => {
+  provider.groups = { ada: ['builders'] };
+  const { person, role, organisation } = await logIn('ada');
+  assert.deepEqual(person, { provider: 'example', subject: 'ada', name: 'ada the Tester' });
+  assert.deepEqual([role, organisation], ['operator', 'default']);
+  assert.deepEqual((await own('whoami')).person, person);
+  assert.deepEqual(await own('task', 'list'), []);
+  assert.equal((await own('token', 'create', 'digits')).record.population, 'digits');
+  assert.equal((await acts()).at(-1).by, 'oidc:example:ada (ada the Tester)');
+  const file = `${coordinator.folder}/configuration/folkmoot/sessions.json`;
+  assert.equal((await stat(file)).mode & 0o777, 0o600);
+
+  // The groups count again at the next sign-in.
+  provider.groups = { ada: ['staff'] };
+  assert.equal((await own('whoami')).role, 'operator');
+  await logIn('ada');
+  assert.equal((await own('whoami')).role, 'viewer');
+  await assert.rejects(own('token', 'create', 'digits'), /role_insufficient/);
+
+  const [{ session }] = Object.values(JSON.parse(await readFile(file)));
+  const { provider_url } = await own('logout');
+  assert.ok(provider_url.startsWith(`${provider.issuer}/session/end?`), provider_url);
+  await assert.rejects(own('whoami'), /folkmoot login/);
+  await assert.rejects(coordinator.commandWith({ FOLKMOOT_API_KEY: session }, 'whoami'), /api_key_invalid/);
 });

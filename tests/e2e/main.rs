@@ -22,6 +22,7 @@ mod idle_polls;
 mod in_process;
 mod postgres;
 mod privacy;
+mod sign_in;
 mod token_share;
 mod tokens;
 mod unreliable_clients;

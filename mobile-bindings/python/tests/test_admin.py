@@ -23,13 +23,16 @@ DIGITS = Path(__file__).parents[3] / "examples" / "digits"
 
 FOR_THE_PAGE_ALONE = {
     "/v1/admin/events",
+    "/v1/admin/me",
     "/v1/admin/models/parts",
     "/v1/admin/session",
     "/v1/admin/sign-in",
     "/v1/admin/sign-in/{provider}",
     "/v1/admin/sign-in/{provider}/callback",
+    "/v1/admin/sign-in/{provider}/device",
+    "/v1/admin/sign-in/{provider}/device/token",
 }
-"""Endpoints that only the coordinator's own page needs. A program has `watch`, its disk and its API key."""
+"""Endpoints for the coordinator's page and the command line. A program has `watch`, its disk and its API key."""
 
 
 @pytest.fixture

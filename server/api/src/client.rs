@@ -6,6 +6,7 @@ mod endorsements;
 mod error;
 mod look;
 mod request;
+mod session;
 
 use std::time::Duration;
 
@@ -33,7 +34,7 @@ use crate::{
 /// The timeout of a request. File uploads and model downloads have no timeout.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A connection to one coordinator with one API key. Clones share the connection pool.
+/// A connection to one coordinator with one API key or session. Clones share the connection pool.
 #[derive(Clone)]
 pub struct AdminClient {
     http: reqwest::Client,
@@ -84,7 +85,8 @@ pub struct Page<C> {
 }
 
 impl AdminClient {
-    /// Creates a client. If `ca_pem` is given, it is the only root certificate that the client trusts.
+    /// Creates a client. `api_key` is a key or the session of a person, as `ID.SECRET`; if it is empty, only requests
+    /// that need none succeed. If `ca_pem` is given, it is the only root certificate that the client trusts.
     ///
     /// # Errors
     /// [`AdminError::Address`] if `url` is invalid, [`AdminError::Certificate`] if `ca_pem` is invalid.

@@ -4,38 +4,60 @@ use std::path::PathBuf;
 
 use folkmoot_api::AdminClient;
 use folkmoot_protocol::TaskId;
+use folkmoot_rounds::clock::system_clock;
 
-use super::{CliError, output::OutputArgs};
+use super::{CliError, output::OutputArgs, sessions};
 
-/// The flags that every administrative command needs.
+/// The address of a coordinator.
 #[derive(Clone, clap::Args)]
-pub struct ConnectionArgs {
+pub struct AddressArgs {
     /// The URL of the coordinator, for example https://127.0.0.1:8443.
     #[arg(long, env = "FOLKMOOT_URL", value_name = "URL")]
-    url: String,
-    /// The API key, as ID.SECRET. Use the environment variable to keep it out of the shell history.
-    #[arg(long, env = "FOLKMOOT_API_KEY", value_name = "KEY", hide_env_values = true)]
-    api_key: String,
+    pub url: String,
     /// The root certificate to trust (the coordinator's ca.pem). By default, the system's root certificates are
     /// trusted.
     #[arg(long, env = "FOLKMOOT_CA", value_name = "FILE")]
     ca: Option<PathBuf>,
 }
 
-impl ConnectionArgs {
-    /// Returns the coordinator's address.
-    pub fn url(&self) -> &str {
-        &self.url
-    }
-
-    /// Creates a client of the administrative API. Does not send a request yet.
+impl AddressArgs {
+    /// Creates a client with an API key or a session; an empty one is not sent. Does not send a request yet.
     ///
     /// # Errors
     /// If the certificate or the URL is invalid.
-    pub fn connect(&self) -> Result<AdminClient, CliError> {
+    pub fn connect(&self, credential: &str) -> Result<AdminClient, CliError> {
         let pem =
             self.ca.as_ref().map(|path| std::fs::read(path).map_err(CliError::read(path))).transpose()?;
-        Ok(AdminClient::new(&self.url, &self.api_key, pem)?)
+        Ok(AdminClient::new(&self.url, credential, pem)?)
+    }
+}
+
+/// The flags that every administrative command needs.
+#[derive(Clone, clap::Args)]
+pub struct ConnectionArgs {
+    #[command(flatten)]
+    address: AddressArgs,
+    /// The API key, as ID.SECRET. By default, the session of `folkmoot login` is used. Use the environment variable to
+    /// keep the key out of the shell history.
+    #[arg(long, env = "FOLKMOOT_API_KEY", value_name = "KEY", hide_env_values = true)]
+    api_key: Option<String>,
+}
+
+impl ConnectionArgs {
+    /// Returns the coordinator's address.
+    pub fn url(&self) -> &str {
+        &self.address.url
+    }
+
+    /// Creates a client of the administrative API, with the key or the stored session. Does not send a request yet.
+    ///
+    /// # Errors
+    /// If there is neither a key nor a session, the session has expired, or the certificate or the URL is invalid.
+    pub fn connect(&self) -> Result<AdminClient, CliError> {
+        match self.api_key.as_deref().filter(|key| !key.trim().is_empty()) {
+            Some(key) => self.address.connect(key),
+            None => self.address.connect(&sessions::usable(self.url(), system_clock()())?),
+        }
     }
 }
 
@@ -65,7 +87,8 @@ pub struct OptionalConnectionArgs {
     /// The URL of the coordinator, for example https://127.0.0.1:8443.
     #[arg(long, env = "FOLKMOOT_URL", value_name = "URL")]
     url: Option<String>,
-    /// The API key, as ID.SECRET. Use the environment variable to keep it out of the shell history.
+    /// The API key, as ID.SECRET. By default, the session of `folkmoot login` is used. Use the environment variable to
+    /// keep the key out of the shell history.
     #[arg(long, env = "FOLKMOOT_API_KEY", value_name = "KEY", hide_env_values = true)]
     api_key: Option<String>,
     /// The root certificate to trust (the coordinator's ca.pem). By default, the system's root certificates are
@@ -78,16 +101,10 @@ impl OptionalConnectionArgs {
     /// Creates a client of the administrative API. Does not send a request yet.
     ///
     /// # Errors
-    /// If the URL or the key is missing, or if the URL or the certificate is invalid.
+    /// If the URL is missing, or for the reasons of [`ConnectionArgs::connect`].
     pub fn connect(&self) -> Result<AdminClient, CliError> {
-        let missing = |what: &str| {
-            CliError::with_remedy(
-                format!("{what} is missing"),
-                format!("give {what}, or set its environment variable"),
-            )
-        };
-        let url = self.url.clone().ok_or_else(|| missing("--url"))?;
-        let api_key = self.api_key.clone().ok_or_else(|| missing("--api-key"))?;
-        ConnectionArgs { url, api_key, ca: self.ca.clone() }.connect()
+        let missing = || CliError::with_remedy("--url is missing", "give --url, or set FOLKMOOT_URL");
+        let address = AddressArgs { url: self.url.clone().ok_or_else(missing)?, ca: self.ca.clone() };
+        ConnectionArgs { address, api_key: self.api_key.clone() }.connect()
     }
 }

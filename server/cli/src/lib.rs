@@ -31,6 +31,8 @@ mod population;
 mod privacy;
 mod replace;
 mod serve;
+mod sessions;
+mod sign_in;
 mod simulate;
 mod stop_signal;
 mod system;
@@ -61,6 +63,12 @@ enum Command {
     Demo(demo::Args),
     /// Run a task with virtual clients on this machine, and write results and a report.
     Simulate(simulate::Args),
+    /// Sign in with your organisation's identity provider.
+    Login(sign_in::login::Args),
+    /// End the session of `folkmoot login`.
+    Logout(sign_in::logout::Args),
+    /// Show who you are to a coordinator, and your role.
+    Whoami(connection::CoordinatorArgs),
     /// Show a summary of a coordinator's activity.
     Overview(connection::CoordinatorArgs),
     /// Show the state of a coordinator's process and its latest log lines.
@@ -131,6 +139,9 @@ impl Cli {
             Command::Client(args) => Box::pin(client::run(args)),
             Command::Demo(args) => Box::pin(async { Ok(demo::run(args).await?) }),
             Command::Simulate(args) => Box::pin(simulate::run(args)),
+            Command::Login(args) => Box::pin(sign_in::login::run(args)),
+            Command::Logout(args) => Box::pin(sign_in::logout::run(args)),
+            Command::Whoami(args) => Box::pin(sign_in::whoami::run(args)),
             Command::Overview(args) => Box::pin(overview::run(args)),
             Command::System(args) => Box::pin(system::run(args)),
             Command::Task(command) => Box::pin(command.run()),

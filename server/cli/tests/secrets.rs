@@ -14,6 +14,8 @@ use crate::operator::{Serving, program_after};
 const AGE: &str = "41.0823719";
 const EXAMPLE: &str = "0.731826";
 
+const WORKS: &str = "the test made it so";
+
 fn description() -> TaskDescription {
     let description = json!({
         "name": "digits", "population": "digits",
@@ -36,28 +38,38 @@ fn secret(credential: &str) -> String {
 /// Signs in to the console, and returns the secret of the session and its token against forged requests.
 async fn signed_in(url: &str, pem: &[u8], key: &str) -> [String; 2] {
     let settings = HttpSettings { certificate_pem: Some(pem.to_vec()), http1_only: false };
-    let http = build_http(&settings).unwrap();
+    let http = build_http(&settings).expect(WORKS);
     let request = http.post(format!("{url}/v1/admin/session")).header("content-type", "application/json");
-    let response = request.body(json!({ "api_key": key }).to_string()).send().await.unwrap();
-    let cookie = response.headers()["set-cookie"].to_str().unwrap().to_owned();
-    let session = cookie.split_once('=').unwrap().1.split(';').next().unwrap().to_owned();
-    let body: Value = serde_json::from_slice(&response.bytes().await.unwrap()).unwrap();
+    let response = request.body(json!({ "api_key": key }).to_string()).send().await.expect(WORKS);
+    let cookie = response.headers()["set-cookie"].to_str().expect(WORKS).to_owned();
+    let session = cookie.split_once('=').expect(WORKS).1.split(';').next().expect(WORKS).to_owned();
+    let body: Value = serde_json::from_slice(&response.bytes().await.expect(WORKS)).expect(WORKS);
     [secret(&session), body["csrf_token"].as_str().expect("the session has a token").to_owned()]
 }
 
 /// Runs a client at full verbosity until an update is accepted. Its log is in `client.log`.
 fn take_part(folder: &Path, url: &str, token: &str) {
     let rows: String = (0..8).map(|row| format!("0.5,{EXAMPLE}9,0.25,0.125,{}\n", row % 3)).collect();
-    fs::write(folder.join("examples.csv"), format!("a,b,c,d,label\n{rows}")).unwrap();
+    fs::write(folder.join("examples.csv"), format!("a,b,c,d,label\n{rows}")).expect(WORKS);
     let output = program_after("exec 2> client.log", folder)
         .env("RUST_LOG", "trace")
-        .args(["client", "--coordinator", url, "--ca", "data/ca.pem", "--token", token, "--data", "examples.csv"])
+        .args([
+            "client",
+            "--coordinator",
+            url,
+            "--ca",
+            "data/ca.pem",
+            "--token",
+            token,
+            "--data",
+            "examples.csv",
+        ])
         .args(["--state", "state", "--device", "cpu", "--rounds", "1"])
         .args(["--private-attribute", &format!("age={AGE}")])
         .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", fs::read_to_string(folder.join("client.log")).unwrap());
-    let said = String::from_utf8(output.stdout).unwrap();
+        .expect(WORKS);
+    assert!(output.status.success(), "{}", fs::read_to_string(folder.join("client.log")).expect(WORKS));
+    let said = String::from_utf8(output.stdout).expect(WORKS);
     assert!(!said.contains(AGE) && !said.contains(token), "{said}");
 }
 
@@ -97,7 +109,10 @@ async fn no_secret_is_in_a_log_of_everything() {
         let log = fs::read(folder.path().join(log)).unwrap();
         let text = String::from_utf8_lossy(&log);
         assert!(text.lines().filter(|line| line.contains("TRACE")).count() > least, "everything is logged");
-        assert!(device_key.len() < 32 || !log.windows(32).any(|bytes| device_key.ends_with(bytes)), "device key");
+        assert!(
+            device_key.len() < 32 || !log.windows(32).any(|bytes| device_key.ends_with(bytes)),
+            "device key"
+        );
         for (name, secret) in &secrets {
             let found = text.lines().find(|line| line.contains(secret.as_str()));
             assert_eq!(found, None, "{name}");

@@ -60,11 +60,17 @@ pub(crate) const ALGORITHMS: [CoreJwsSigningAlgorithm; 9] = [
 
 /// Creates a client that authenticates as the provider's documents say.
 pub(crate) fn client(metadata: Metadata, id: ClientId, secret: Option<ClientSecret>) -> OidcClient {
+    let auth_type = auth_type(&metadata);
+    OidcClient::from_provider_metadata(metadata, id, secret).set_auth_type(auth_type)
+}
+
+/// Returns how the coordinator authenticates at the token endpoint.
+pub(crate) fn auth_type(metadata: &Metadata) -> AuthType {
     let methods = metadata.token_endpoint_auth_methods_supported();
     let offers = |method| methods.is_some_and(|methods| methods.contains(&method));
     // A provider that lists nothing supports basic authentication.
-    let needs_body =
-        offers(CoreClientAuthMethod::ClientSecretPost) && !offers(CoreClientAuthMethod::ClientSecretBasic);
-    let client = OidcClient::from_provider_metadata(metadata, id, secret);
-    if needs_body { client.set_auth_type(AuthType::RequestBody) } else { client }
+    match offers(CoreClientAuthMethod::ClientSecretPost) && !offers(CoreClientAuthMethod::ClientSecretBasic) {
+        true => AuthType::RequestBody,
+        false => AuthType::BasicAuth,
+    }
 }

@@ -27,6 +27,15 @@ pub enum SignInError {
     /// The provider refused, or sent something that cannot be verified.
     #[error("the sign-in cannot be verified: {0}; start again")]
     Unverified(String),
+    /// The person declined, or the code that the person had to enter has expired.
+    #[error("the sign-in was not completed: {0}; start again")]
+    NotCompleted(&'static str),
+    /// The provider has no device authorization grant (RFC 8628) for this coordinator.
+    #[error(
+        "the identity provider does not let the command line sign in: {0}; allow the device authorization grant for the \
+         coordinator's client at the provider, or use an API key"
+    )]
+    NoDeviceGrant(String),
     /// None of the person's groups has a role.
     #[error(
         "none of the groups of {name} has a role here; ask an admin to give one of them a role in sign_in.providers"
@@ -42,6 +51,10 @@ pub enum SignInError {
 impl SignInError {
     pub(crate) fn unavailable(reason: impl Display) -> Self {
         Self::Unavailable(short(reason))
+    }
+
+    pub(crate) fn no_device_grant(reason: impl Display) -> Self {
+        Self::NoDeviceGrant(short(reason))
     }
 
     pub(crate) fn unverified(reason: impl Display) -> Self {

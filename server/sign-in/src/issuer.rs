@@ -1,6 +1,9 @@
 //! An identity provider for tests, on this machine. A test sets its answers.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use folkmoot_protocol::Timestamp;
@@ -30,6 +33,8 @@ struct Answers {
     keys: String,
     token: String,
     requests: Vec<(String, String)>,
+    /// The status and text of the paths that a test has changed.
+    changed: BTreeMap<String, (u16, String)>,
 }
 
 /// A key of the issuer.
@@ -101,7 +106,12 @@ impl Issuer {
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let url = format!("http://{}", listener.local_addr().expect("a bound socket has an address"));
-        let answers = Answers { keys: String::new(), token: String::new(), requests: Vec::new() };
+        let answers = Answers {
+            keys: String::new(),
+            token: String::new(),
+            requests: Vec::new(),
+            changed: BTreeMap::new(),
+        };
         let issuer = Self { url: url.clone(), answers: Arc::new(Mutex::new(answers)) };
         issuer.set_keys(&[&Key::new(1)]);
         let answers = issuer.answers.clone();
@@ -143,6 +153,32 @@ impl Issuer {
         self.answers().token = token;
     }
 
+    /// Sets the status and the text of all answers for a path. Without a text, it answers as before.
+    pub fn change(&self, path: &str, answer: Option<(u16, String)>) {
+        let mut answers = self.answers();
+        match answer {
+            Some(answer) => drop(answers.changed.insert(path.to_owned(), answer)),
+            None => drop(answers.changed.remove(path)),
+        }
+    }
+
+    /// Lets the token endpoint refuse every request with an error code.
+    pub fn refuse_tokens(&self, code: &str) {
+        self.change("/token", Some((400, json!({ "error": code }).to_string())));
+    }
+
+    /// Changes the discovery document. Call this before the first request, because coordinators keep the document.
+    pub fn change_document(&self, change: impl FnOnce(&mut Value)) {
+        let mut document = document(&self.url);
+        change(&mut document);
+        self.change("/.well-known/openid-configuration", Some((200, document.to_string())));
+    }
+
+    /// Returns the answer of the endpoint for a sign-in without a browser (RFC 8628).
+    pub fn device(&self) -> Value {
+        device(&self.url)
+    }
+
     /// Returns the bodies of the requests for a path.
     pub fn requests(&self, path: &str) -> Vec<String> {
         let answers = self.answers();
@@ -161,19 +197,21 @@ fn locked(answers: &Mutex<Answers>) -> MutexGuard<'_, Answers> {
 /// Answers one request and closes the connection.
 async fn answer(mut stream: TcpStream, url: String, answers: Arc<Mutex<Answers>>) {
     let Some((path, body)) = read(&mut stream).await else { return };
-    let text = {
+    let (status, text) = {
         let mut answers = locked(&answers);
         answers.requests.push((path.clone(), body));
-        match path.as_str() {
+        let usual = match path.as_str() {
             "/jwks" => answers.keys.clone(),
             "/token" => {
                 json!({ "access_token": "a", "token_type": "Bearer", "id_token": answers.token }).to_string()
             }
+            "/device" => device(&url).to_string(),
             _ => document(&url).to_string(),
-        }
+        };
+        answers.changed.get(&path).cloned().unwrap_or((200, usual))
     };
     let head = format!(
-        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        "HTTP/1.1 {status} Status\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
         text.len()
     );
     let _ = stream.write_all(format!("{head}{text}").as_bytes()).await;
@@ -203,9 +241,21 @@ fn document(url: &str) -> Value {
         "token_endpoint": format!("{url}/token"),
         "jwks_uri": format!("{url}/jwks"),
         "end_session_endpoint": format!("{url}/end"),
+        "device_authorization_endpoint": format!("{url}/device"),
         "response_types_supported": ["code"],
         "subject_types_supported": ["public"],
         // An issuer that allows everything must not widen what the coordinator accepts.
         "id_token_signing_alg_values_supported": ["RS256", "EdDSA", "HS256", "none"],
+    })
+}
+
+fn device(url: &str) -> Value {
+    json!({
+        "device_code": "a code of the device",
+        "user_code": "WDJB-MJHT",
+        "verification_uri": format!("{url}/enter"),
+        "verification_uri_complete": format!("{url}/enter?code=WDJB-MJHT"),
+        "expires_in": 600,
+        "interval": 5,
     })
 }

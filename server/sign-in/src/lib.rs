@@ -17,7 +17,10 @@ pub use attempt::Attempt;
 pub use config::{ProviderConfig, SignInConfig};
 pub use error::{SignInConfigError, SignInError};
 pub use person::Person;
-pub use provider::Provider;
+pub use provider::{
+    Provider,
+    device::{DEVICE_CODE_BYTES_MAX, DeviceAuthorization, DeviceSignIn},
+};
 pub use providers::Providers;
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use folkmoot_protocol::Timestamp;
 use openidconnect::{
-    AdditionalProviderMetadata, EndSessionUrl, IssuerUrl, ProviderMetadata,
+    AdditionalProviderMetadata, DeviceAuthorizationUrl, EndSessionUrl, IssuerUrl, ProviderMetadata,
     core::{
         CoreAuthDisplay, CoreClaimName, CoreClaimType, CoreClientAuthMethod, CoreGrantType, CoreJsonWebKey,
         CoreJweContentEncryptionAlgorithm, CoreJweKeyManagementAlgorithm, CoreResponseMode, CoreResponseType,
@@ -21,11 +21,13 @@ const FRESH_SECONDS: u64 = 3600;
 /// The time after a failed request in which no other is sent, in seconds. Anybody can start a sign-in.
 const PAUSE_SECONDS: u64 = 5;
 
-/// The endpoint that OpenID Connect Discovery does not name.
+/// The endpoints that OpenID Connect Discovery does not name.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct MoreEndpoints {
     /// Where a person signs out (RP-Initiated Logout).
     pub end_session_endpoint: Option<EndSessionUrl>,
+    /// Where a program begins a sign-in without a browser (RFC 8628).
+    pub device_authorization_endpoint: Option<DeviceAuthorizationUrl>,
 }
 
 impl AdditionalProviderMetadata for MoreEndpoints {}

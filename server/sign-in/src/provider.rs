@@ -1,3 +1,5 @@
+pub(crate) mod device;
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use chrono::{DateTime, Utc};

@@ -1,5 +1,6 @@
 //! Tests against a small issuer in this process, whose answers can be hostile.
 
+mod device;
 mod limits;
 mod settings;
 mod tokens;

@@ -53,7 +53,12 @@ export class Coordinator {
 
   /** Runs an operator's command with JSON output, and returns the parsed output. */
   async command(...flags) {
-    const env = { ...process.env, FOLKMOOT_URL: this.url, FOLKMOOT_API_KEY: this.apiKey };
+    return this.commandWith({ FOLKMOOT_API_KEY: this.apiKey }, ...flags);
+  }
+
+  /** Runs a command with JSON output and these environment variables, and returns the parsed output. */
+  async commandWith(variables, ...flags) {
+    const env = { ...process.env, FOLKMOOT_URL: this.url, ...variables };
     const { stdout } = await execute(folkmoot(), [...flags, '--json'], { env, cwd: this.folder });
     return JSON.parse(stdout);
   }

@@ -61,7 +61,8 @@ impl AdminError {
 fn remedy_of(problem: &Problem) -> Option<String> {
     let remedy = match problem.code.known() {
         Some(ErrorCode::ApiKeyMissing | ErrorCode::ApiKeyInvalid) => {
-            "give a key with --api-key or FOLKMOOT_API_KEY; an admin can create one with `folkmoot key create`"
+            "sign in with `folkmoot login`, or give a key with --api-key or FOLKMOOT_API_KEY; an admin can create one with \
+             `folkmoot key create`"
         }
         Some(ErrorCode::RoleInsufficient) => "ask an admin for a key with the needed role",
         Some(ErrorCode::TaskInvalid) => "fix the task description and create the task again",

@@ -24,6 +24,11 @@ impl AdminClient {
         accepted(self.request(method, path)?.timeout(TIMEOUT)).await.map(|_| ())
     }
 
+    /// Sends a request without a body, and returns the response unread.
+    pub(super) async fn answer(&self, method: Method, path: &str) -> Result<Response, AdminError> {
+        accepted(self.request(method, path)?.timeout(TIMEOUT)).await
+    }
+
     /// Sends a JSON body.
     pub(super) async fn send<B: Serialize, T: DeserializeOwned>(
         &self,
@@ -57,12 +62,17 @@ impl AdminClient {
     fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, AdminError> {
         let invalid = |_| AdminError::Address(format!("{}v1/admin/{path}", self.base));
         let url = self.base.join(&format!("v1/admin/{path}")).map_err(invalid)?;
-        Ok(self.http.request(method, url).bearer_auth(&self.api_key))
+        let request = self.http.request(method, url);
+        Ok(if self.api_key.is_empty() { request } else { request.bearer_auth(&self.api_key) })
     }
 }
 
 async fn read<T: DeserializeOwned>(request: RequestBuilder) -> Result<T, AdminError> {
-    let response = accepted(request).await?;
+    parsed(accepted(request).await?).await
+}
+
+/// Reads a response's JSON.
+pub(super) async fn parsed<T: DeserializeOwned>(response: Response) -> Result<T, AdminError> {
     let (place, status) = (response.url().to_string(), response.status().as_u16());
     let bytes = response.bytes().await?;
     serde_json::from_slice(&bytes).map_err(|error| AdminError::Answer {

@@ -1,5 +1,5 @@
-//! `folkmoot population …`, `folkmoot token …`, `folkmoot key …`, `folkmoot organisation …`, `folkmoot endorsement …`
-//! and `folkmoot audit …`
+//! `folkmoot population …`, `folkmoot token …`, `folkmoot key …`, `folkmoot organisation …`, `folkmoot endorsement …`,
+//! `folkmoot audit …`, `folkmoot login`, `folkmoot whoami` and `folkmoot logout`
 
 use super::Recorded;
 
@@ -98,5 +98,9 @@ pub const COMMANDS: &[Recorded] = &[
     ("audit list", &["--limit 5", "--limit 2 --after 1 --json", "--limit 101"]),
     ("audit export", &["--output audit.jsonl", "--output audit.jsonl --json", "--output no/where"]),
     ("audit verify", &["", "--file audit.jsonl --json", "--file task.toml", "--head 3"]),
+    ("login", &["", "--url $LOCALHOST --json", "--provider nobody"]),
+    // By the clock of this machine, the session has long ended.
+    ("whoami", &["", "--api-key $SYSTEM_KEY --json", "--api-key="]),
+    ("logout", &["", "--url $LOCALHOST --json", ""]),
     ("key recover", &["--data data --json", "--data missing", "--data missing --role system"]),
 ];

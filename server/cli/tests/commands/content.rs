@@ -24,7 +24,10 @@ use rand_chacha::ChaCha20Rng;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::rounds::{Fate, Story, check_in, client};
+use super::{
+    provider,
+    rounds::{Fate, Story, check_in, client},
+};
 
 /// The coordinator's clock, which stands still: 12:30 UTC on 31 January 2026.
 const NOW: Timestamp = Timestamp(1_769_862_600_000);
@@ -59,12 +62,14 @@ impl Stage {
         let config = HostConfig {
             has_tls: false,
             tick: Duration::from_secs(3_600),
+            sign_in: provider::sign_in(NOW).await,
             ..HostConfig::loopback(folder.path().join("data"))
         };
         let chance = ChaCha20Rng::seed_from_u64(1);
         let host = Host::start(config, Arc::new(|| NOW), chance, None).await.expect("the coordinator starts");
         host.coordinator.blobs.put(PLAN.into()).await.expect(WORKS);
-        let words = fill(&host).await;
+        let mut words = fill(&host).await;
+        words.push(("LOCALHOST", host.url().replace("127.0.0.1", "localhost")));
         Self { host, folder, words }
     }
 

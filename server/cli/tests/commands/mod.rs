@@ -12,6 +12,7 @@ mod normalise;
 mod operations;
 mod possessions;
 mod privacy;
+mod provider;
 mod rounds;
 mod task;
 mod transcript;

@@ -21,7 +21,7 @@ pub fn redactions() -> Redactions {
         ("[ID]", r"[1-9a-f][0-9a-f]{7}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"),
         ("[CREDENTIAL]", r"[0-9a-f]{16}\.[0-9a-f]{64}"),
         ("[KEY]", r"\b[1-9a-f][0-9a-f]{15}\b"),
-        ("[ADDRESS]", r"127\.0\.0\.1:[0-9]{5}\b"),
+        ("[ADDRESS]", r"(?:127\.0\.0\.1|localhost)(?::|%3A)[0-9]{5}\b"),
         ("[BYTES]", r"(?:memory |memory_bytes.: )(?<redacted>[0-9]+|-|null)"),
         ("[SPEED]", r"(?:per_second.: |runs at )(?<redacted>[0-9.e+-]+)"),
         ("[SPEEDS]", r"(?m)(?:yes|no) +(?<redacted>[0-9]+\.[0-9]{2} +[0-9]+\.[0-9]{2})$"),
@@ -47,7 +47,7 @@ pub fn endorsement_redactions() -> Redactions {
     let patterns = [
         ("[TIME]", r#"(?:not_before|expires_at)\\?": ?(?<redacted>[0-9]+)"#),
         ("[MOMENT]", r"20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z"),
-        ("[SIGNATURE]", r"\b[A-Za-z0-9+/]{86}=="),
+        ("[SIGNATURE]", r"[A-Za-z0-9+/]{86}=="),
         ("[PUBLIC_KEY]", PUBLIC_KEY),
     ];
     let mut redactions = redactions();

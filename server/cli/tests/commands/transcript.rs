@@ -21,6 +21,7 @@ fn run(stage: &Stage, command: &str, arguments: &str) -> String {
         .current_dir(stage.folder())
         .env_clear()
         .envs(kept)
+        .env("XDG_CONFIG_HOME", stage.folder().join("configuration"))
         .env("FOLKMOOT_URL", stage.url())
         .env("FOLKMOOT_API_KEY", stage.api_key())
         .output()

@@ -35,9 +35,12 @@ use super::{App, admin};
         admin::session::create::create_session,
         admin::session::get::get_session,
         admin::session::delete::delete_session,
+        admin::session::me::get_me,
         admin::sign_in::list::list_providers,
         admin::sign_in::start::start_sign_in,
         admin::sign_in::callback::finish_sign_in,
+        admin::sign_in::device::begin_device_sign_in,
+        admin::sign_in::device::finish_device_sign_in,
         admin::overview::get_overview,
         admin::events::listen,
         admin::system::get_system,
@@ -105,7 +108,7 @@ impl Modify for Schemes {
         let bearer = HttpBuilder::new()
             .scheme(HttpAuthScheme::Bearer)
             .bearer_format("ID.SECRET")
-            .description(Some("An API key. The scope names the lowest role that may use the endpoint."))
+            .description(Some("An API key, or the session of a person. The scope names the lowest role that may use the endpoint."))
             .build();
         let signature = ApiKeyValue::with_description(
             folkmoot_protocol::headers::SIGNATURE,
@@ -162,8 +165,8 @@ mod tests {
         let mut described = BTreeSet::new();
         for (path, operations) in document["paths"].as_object().unwrap() {
             let Some(path) = path.strip_prefix("/v1/admin") else { continue };
-            if path == "/session" || path.starts_with("/sign-in") {
-                // Signing in needs no key.
+            if ["/session", "/me"].contains(&path) || path.starts_with("/sign-in") {
+                // Signing in needs no key, and `/me` no role.
                 continue;
             }
             for (method, operation) in operations.as_object().unwrap() {

@@ -1,5 +1,5 @@
 //! Access control: each request needs an API key, or the session of somebody who signed in with a key or with an identity
-//! provider. Both carry an organisation and a role.
+//! provider. Both carry an organisation and a role. Keys come in a header, sessions in a cookie or in that header.
 
 use axum::{
     body::Body,
@@ -28,6 +28,8 @@ pub struct Caller {
     pub role: Role,
     /// The key or person.
     pub who: Who,
+    /// When the key or session expires; `None` if it does not.
+    pub expires_at: Option<Timestamp>,
 }
 
 impl From<ApiKeyRecord> for Caller {
@@ -35,14 +37,16 @@ impl From<ApiKeyRecord> for Caller {
         Self {
             organisation_id: key.organisation_id,
             role: key.role,
+            expires_at: key.expires_at,
             who: Who::ApiKey { id: key.id, name: key.name },
         }
     }
 }
 
-impl From<PersonRecord> for Caller {
-    fn from(person: PersonRecord) -> Self {
-        Self { organisation_id: person.organisation_id, role: person.role, who: Who::Person(person) }
+impl Caller {
+    fn person(person: PersonRecord) -> Self {
+        let (organisation_id, role) = (person.organisation_id, person.role);
+        Self { organisation_id, role, who: Who::Person(person), expires_at: None }
     }
 }
 
@@ -122,13 +126,29 @@ pub fn may(role: Role, least: Role) -> bool {
 /// Authenticates the caller. The `authorization` header takes precedence over a cookie, because browsers send cookies
 /// without being asked.
 pub async fn caller(app: &App, method: &Method, headers: &HeaderMap) -> Result<Caller, Refusal> {
-    let storage = &app.coordinator.storage;
     match cookie::read(headers) {
         Some(session) if !headers.contains_key(header::AUTHORIZATION) => {
             cookie::check_token(&session, method, headers)?;
             Ok(session_and_caller(app, &session).await?.1)
         }
-        _ => Ok(key(storage, &bearer(headers)?, (app.clock)()).await?.into()),
+        _ => bearer_caller(app, &bearer(headers)?).await,
+    }
+}
+
+/// Authenticates an API key, or the session of a person, which the command line sends in the same header.
+///
+/// A session that began in a browser is accepted too: its secret is the same, and a page cannot read it. No CSRF token is
+/// needed, because browsers never add this header by themselves. Sessions of API keys are refused: whoever has the key
+/// can send the key.
+async fn bearer_caller(app: &App, credential: &Credential) -> Result<Caller, Refusal> {
+    let refusal = match key(&app.coordinator.storage, credential, (app.clock)()).await {
+        Err(refusal) if refusal.code() == ErrorCode::ApiKeyInvalid => refusal,
+        key => return Ok(key?.into()),
+    };
+    match session_and_caller(app, credential).await {
+        Ok((_, caller)) if caller.who.is_person() => Ok(caller),
+        Err(other) if other.code() != ErrorCode::ApiKeyInvalid => Err(other),
+        _ => Err(refusal),
     }
 }
 
@@ -141,7 +161,7 @@ pub async fn key(storage: &Storage, key: &Credential, now: Timestamp) -> Result<
     let invalid = || {
         Refusal::new(
             ErrorCode::ApiKeyInvalid,
-            "the API key is unknown, was revoked or has expired; ask an admin for a new one",
+            "the API key or session is unknown, was revoked or has expired; ask an admin for a new key, or sign in again",
         )
     };
     let record = storage.api_key(&key.id).await?.ok_or_else(invalid)?;
@@ -171,14 +191,16 @@ pub async fn session_and_caller(app: &App, session: &Credential) -> Result<(Sess
             storage.api_key(id).await?.filter(|key| key.is_valid(now)).map(Caller::from)
         }
         SessionHolder::Person(person) => {
-            app.providers.get(&person.provider).map(|_| Caller::from(person.clone()))
+            app.providers.get(&person.provider).map(|_| Caller::person(person.clone()))
         }
     };
-    Ok((record, caller.ok_or_else(over)?))
+    let caller = caller.ok_or_else(over)?;
+    let expires_at = caller.expires_at.map_or(record.expires_at, |of_key| of_key.min(record.expires_at));
+    Ok((record, Caller { expires_at: Some(expires_at), ..caller }))
 }
 
-/// Reads the API key from the header `Authorization: Bearer ID.SECRET`.
-fn bearer(headers: &HeaderMap) -> Result<Credential, Refusal> {
+/// Reads the API key or session from the header `Authorization: Bearer ID.SECRET`.
+pub fn bearer(headers: &HeaderMap) -> Result<Credential, Refusal> {
     let missing = || {
         Refusal::new(
             ErrorCode::ApiKeyMissing,

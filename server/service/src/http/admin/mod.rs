@@ -52,13 +52,15 @@ pub struct Endpoint {
     route: MethodRouter<App>,
 }
 
-/// Returns the routes below `/v1/admin`. Except for sign-in, each route checks the caller's role first.
+/// Returns the routes below `/v1/admin`. Except for sign-in and `/me`, each route checks the caller's role first.
 pub fn routes(app: &App) -> Router<App> {
     // A person who signs in has no session yet, so these routes have no gate.
     let session = get(session::get::get_session)
         .post(session::create::create_session)
         .delete(session::delete::delete_session);
-    let open = Router::new().route("/session", session).merge(sign_in::routes(app));
+    // Every role may ask for itself, which no gate expresses.
+    let me = get(session::me::get_me);
+    let open = Router::new().route("/session", session).route("/me", me).merge(sign_in::routes(app));
     endpoints().into_iter().fold(open, |router, endpoint| {
         let gate = Gate { app: app.clone(), role: endpoint.role };
         router.route(

@@ -15,7 +15,8 @@ use crate::http::{
     problem::Refused,
 };
 
-/// Signs out. Succeeds even if the session has already ended.
+/// Signs out: ends the session in the cookie, or the person's session in the `authorization` header. Succeeds even if the
+/// session has already ended. Only a cookie needs the CSRF token.
 ///
 /// If a person signed in with an identity provider that has a page to sign out, the response names it. Until the person
 /// opens it, the provider may sign the same person in again without asking.
@@ -33,10 +34,17 @@ pub async fn delete_session(
 ) -> Result<impl IntoResponse, Refused> {
     let (parts, _) = request.into_parts();
     let mut provider_url = None;
-    if let Some(session) = cookie::read(&parts.headers) {
-        cookie::check_token(&session, &Method::DELETE, &parts.headers)?;
-        // Only the holder of the complete cookie ends the session; a guessed id does not.
-        if let Ok((_, caller)) = access::session_and_caller(&app, &session).await {
+    let in_header = parts.headers.contains_key(header::AUTHORIZATION);
+    let session =
+        if in_header { Some(access::bearer(&parts.headers)?) } else { cookie::read(&parts.headers) };
+    if let Some(session) = session {
+        if !in_header {
+            cookie::check_token(&session, &Method::DELETE, &parts.headers)?;
+        }
+        // Only the holder of the complete secret ends the session; a guessed id does not.
+        if let Ok((_, caller)) = access::session_and_caller(&app, &session).await
+            && (!in_header || caller.who.is_person())
+        {
             let actor = access::actor(&app, &parts, &caller.who);
             on_behalf_of(actor, app.coordinator.storage.delete_session(&session.id)).await?;
             provider_url = sign_out_url(&app, &caller.who).await;

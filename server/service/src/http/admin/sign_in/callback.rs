@@ -4,20 +4,19 @@ use axum::{
     http::{Request, header, request::Parts},
     response::{AppendHeaders, IntoResponse, Redirect, Response},
 };
-use folkmoot_protocol::{ErrorCode, OrganisationId, Problem, Timestamp};
+use folkmoot_protocol::{ErrorCode, Problem, Timestamp};
 use folkmoot_rounds::{credential::Credential, refusal::Refusal};
-use folkmoot_sign_in::{Person, Provider, SignInError};
-use folkmoot_storage::{PersonRecord, SessionRepository, audit::on_behalf_of};
+use folkmoot_sign_in::Provider;
 use serde::Deserialize;
 
-use super::{back_to_console, cookie, provider, refusal::refusal};
+use super::{
+    back_to_console, cookie,
+    enter::{enter, organisation_of},
+    provider,
+};
 use crate::http::{
     App,
-    admin::{
-        access, cookie as session_cookie, read,
-        session::begin::begin,
-        who::{Who, person_text},
-    },
+    admin::{access, cookie as session_cookie, read},
     problem::Refused,
 };
 
@@ -87,51 +86,7 @@ async fn signed_in(
         return Err(failed(detail.into()));
     };
     let organisation_id = organisation_of(app, provider).await?;
-    match provider.person(&attempt, &state, &code, (app.clock)()).await {
-        Ok(person) => {
-            let (who, expires_at) = holder(provider, organisation_id, person);
-            begin(app, parts, &who, expires_at).await.map(|(session, _)| (session, expires_at))
-        }
-        Err(error) => {
-            if let SignInError::NoRole { subject, name } = &error {
-                record_refused(app, parts, organisation_id, &person_text(provider.name(), subject, name))
-                    .await?;
-            }
-            Err(refusal(&error))
-        }
-    }
-}
-
-/// Finds the organisation of a provider. Its name is in the configuration, and the organisation may have been created
-/// later.
-async fn organisation_of(app: &App, provider: &Provider) -> Result<OrganisationId, Refusal> {
-    let all = app.coordinator.storage.database()?.organisations().await?;
-    let open = all.into_iter().find(|one| one.name == provider.organisation() && one.closed_at.is_none());
-    open.map(|one| one.id).ok_or_else(|| {
-        let detail = format!(
-            "the provider {} is for the organisation {}, which does not exist or is closed; create it, or change \
-             sign_in.providers",
-            provider.name(),
-            provider.organisation()
-        );
-        Refusal::new(ErrorCode::ResourceUnknown, detail)
-    })
-}
-
-fn holder(provider: &Provider, organisation_id: OrganisationId, person: Person) -> (Who, Timestamp) {
-    let Person { subject, name, role, expires_at } = person;
-    let provider = provider.name().to_owned();
-    (Who::Person(PersonRecord { organisation_id, provider, subject, name, role }), expires_at)
-}
-
-/// Records a person without a role in the audit log. Anybody could make other failures, and fill the log with them.
-async fn record_refused(
-    app: &App,
-    parts: &Parts,
-    organisation_id: OrganisationId,
-    person: &str,
-) -> Result<(), Refusal> {
-    let actor = access::actor_of(app, parts, person.to_owned());
-    let recorded = app.coordinator.storage.record_refused_person(organisation_id, person);
-    Ok(on_behalf_of(actor, recorded).await?)
+    let confirmed = provider.person(&attempt, &state, &code, (app.clock)()).await;
+    let (session, record) = enter(app, parts, provider, organisation_id, confirmed).await?;
+    Ok((session, record.expires_at))
 }

@@ -1,7 +1,10 @@
-//! Sign-in with an identity provider: a browser goes to the provider and comes back with a code.
+//! Sign-in with an identity provider: a browser goes to the provider and comes back with a code, or a program shows a code
+//! that a person enters at the provider.
 
 pub(crate) mod callback;
 mod cookie;
+pub(crate) mod device;
+mod enter;
 pub(crate) mod list;
 mod refusal;
 pub(crate) mod start;
@@ -9,7 +12,7 @@ pub(crate) mod start;
 use axum::{
     Router, middleware,
     response::{IntoResponse, Redirect},
-    routing::get,
+    routing::{get, post},
 };
 use folkmoot_protocol::ErrorCode;
 use folkmoot_rounds::refusal::Refusal;
@@ -23,6 +26,8 @@ pub fn routes(app: &App) -> Router<App> {
         .route("/sign-in", get(list::list_providers))
         .route("/sign-in/{provider}", get(start::start_sign_in))
         .route("/sign-in/{provider}/callback", get(callback::finish_sign_in))
+        .route("/sign-in/{provider}/device", post(device::begin_device_sign_in))
+        .route("/sign-in/{provider}/device/token", post(device::finish_device_sign_in))
         .layer(middleware::from_fn_with_state(app.clone(), pages::limit))
 }
 

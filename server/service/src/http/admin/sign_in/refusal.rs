@@ -12,7 +12,10 @@ pub fn refusal(error: &SignInError) -> Refusal {
         SignInError::Unavailable(_) => {
             Refusal::new(ErrorCode::IdentityProviderUnavailable, detail).retry_after(RETRY_MILLISECONDS)
         }
-        SignInError::Unverified(_) => Refusal::new(ErrorCode::SignInFailed, detail),
+        SignInError::Unverified(_) | SignInError::NotCompleted(_) => {
+            Refusal::new(ErrorCode::SignInFailed, detail)
+        }
+        SignInError::NoDeviceGrant(_) => Refusal::new(ErrorCode::ResourceUnknown, detail),
         SignInError::NoRole { .. } => Refusal::new(ErrorCode::RoleInsufficient, detail),
     }
 }

@@ -30,6 +30,11 @@ pub(super) const FIELDS: &[Row] = &[
     // The number of clients that an operator revoked is the act, and no client's example.
     ("AuditEntryView", NotClients, &["digest", "record"]),
     ("AuditPageView", NotClients, &["entries", "entry_count", "head"]),
+    (
+        "CallerView",
+        NotClients,
+        &["api_key_id", "api_key_name", "expires_at", "organisation", "person", "role"],
+    ),
     ("CheckTaskView", NotClients, &["command", "description", "faults", "notes", "toml"]),
     ("ClassEvaluationView", Clients, &["evaluation"]),
     ("ClassEvaluationView", Withheld, &["classes"]),
@@ -49,6 +54,20 @@ pub(super) const FIELDS: &[Row] = &[
     ("DayUsageView", NotClients, &["day", "organisation", "organisation_id"]),
     // Uploads of private tasks count only if their length does not depend on an update's values.
     ("DayUsageView", Shown, &["received_bytes", "requests", "sent_bytes", "updates"]),
+    // The state of a person's sign-in.
+    ("DeviceSignInState", NotClients, &["expires_at", "organisation", "person", "role", "session", "state"]),
+    (
+        "DeviceSignInView",
+        NotClients,
+        &[
+            "device_code",
+            "expires_in_seconds",
+            "interval_seconds",
+            "user_code",
+            "verification_uri",
+            "verification_uri_complete",
+        ],
+    ),
     ("DroppedView", Shown, &["count", "kind", "reason"]),
     ("EntryView", Clients, &["settings", "terms"]),
     ("EndorsedPlan", NotClients, &["cohort_min", "digest", "protection_level"]),

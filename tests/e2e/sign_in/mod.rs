@@ -1,0 +1,3 @@
+//! Sign-in of people with an identity provider.
+
+mod device;
