@@ -2,9 +2,6 @@
 #![allow(rustdoc::bare_urls, reason = "doc comments of options are help texts for a terminal")]
 
 mod audit;
-#[cfg(test)]
-mod beside_console;
-mod chart;
 mod class_tables;
 mod client;
 mod codec;

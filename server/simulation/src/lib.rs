@@ -3,6 +3,7 @@
 pub mod attack;
 pub mod audit;
 pub mod chance;
+pub mod chart;
 pub mod device;
 pub mod partition;
 pub mod record;

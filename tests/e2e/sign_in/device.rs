@@ -49,7 +49,7 @@ async fn world_of(organisation: &str) -> World {
     });
     let providers = vec![serde_json::from_value(provider).expect(WORKS)];
     let mut config = HostConfig {
-        tls_host_names: None,
+        has_tls: false,
         sign_in: SignInConfig { providers, ..SignInConfig::default() },
         ..HostConfig::loopback(folder.path().to_owned())
     };

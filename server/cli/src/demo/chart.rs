@@ -1,7 +1,8 @@
 //! The chart of the accuracy over the rounds, as SVG.
 
+use folkmoot_simulation::chart::{Chart, ChartError};
+
 use super::report::Report;
-use crate::chart::{Chart, ChartError};
 
 /// Draws the held-out accuracy in percent over the number of committed rounds.
 ///

@@ -7,9 +7,10 @@ use folkmoot_client::{ClientError, TransportError};
 use folkmoot_edge::ServeError;
 use folkmoot_inference::InferenceError;
 use folkmoot_service::host::HostError;
+use folkmoot_simulation::chart::ChartError;
 use folkmoot_telemetry::TelemetryError;
 
-use crate::{CliError, chart::ChartError};
+use crate::CliError;
 
 /// The reason why a demo ends without a model.
 #[derive(Debug, thiserror::Error)]

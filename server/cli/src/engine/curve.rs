@@ -1,8 +1,7 @@
 //! The chart of the loss over the steps of a local training, as SVG.
 
 use folkmoot_engine::Metrics;
-
-use crate::chart::{Chart, ChartError};
+use folkmoot_simulation::chart::{Chart, ChartError};
 
 /// The metric sums of a training at some of its steps.
 #[derive(Default)]

@@ -4,9 +4,8 @@
 use std::collections::BTreeSet;
 
 use clap::CommandFactory;
+use folkmoot_cli::Cli;
 use folkmoot_service::http::openapi;
-
-use super::Cli;
 
 const PAGE: &str = include_str!("../../../docs/reference/console.md");
 
