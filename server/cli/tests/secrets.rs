@@ -93,7 +93,7 @@ async fn no_secret_is_in_a_log_of_everything() {
     take_part(folder.path(), &url, &token);
     serving.stop();
 
-    let device_key = fs::read(folder.path().join("state/key")).unwrap();
+    let device_key = fs::read(folder.path().join("state/client.key")).unwrap();
     let hexadecimal: String = device_key.iter().map(|byte| format!("{byte:02x}")).collect();
     let secrets = BTreeMap::from([
         ("API key", secret(&key)),
