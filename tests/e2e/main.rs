@@ -23,7 +23,6 @@ mod in_process;
 mod postgres;
 mod privacy;
 mod sign_in;
-mod token_share;
 mod tokens;
 mod unreliable_clients;
 mod users;

@@ -15,6 +15,8 @@ pub struct TokenView {
     /// The digest of the id of the user whose devices the token enrols. Null if the token is not tied to a user.
     #[schema(value_type = Option<String>)]
     pub user_key: Option<UserKey>,
+    /// The public keys, as PEM, of the JWTs that enrol clients with this token. Empty if clients need its secret.
+    pub jwt_keys: Vec<String>,
     /// The number of clients that have enrolled with the token.
     pub uses: u64,
     /// The maximum number of clients that may enrol with the token; null for no limit.
@@ -42,6 +44,12 @@ pub struct CreateTokenRequest {
     #[serde(default)]
     #[schema(min_length = 1, max_length = 128)]
     pub user: Option<String>,
+    /// The public keys of the app's own server, as PEM (Ed25519, P-256 or RSA), at most 8. Clients then enrol with a JWT
+    /// that one of them verifies: `aud` is the token's id, `sub` is the user, and `exp` is at most a day ahead. Each user's
+    /// devices count as this user's.
+    #[serde(default)]
+    #[schema(max_items = 8)]
+    pub jwt_keys: Vec<String>,
     /// The maximum number of clients that may enrol, 1 to 2^53. The default is 1,000, unless `unlimited_uses` is set.
     #[serde(default, deserialize_with = "Count::read_optional")]
     #[schema(minimum = 1, maximum = 9007199254740992_u64)]
@@ -64,14 +72,24 @@ impl CreateTokenRequest {
     /// Returns a request with the default limits.
     pub fn of(population: PopulationName) -> Self {
         let (user, uses_max, expires_in_seconds) = (None, None, None);
-        Self { population, user, uses_max, unlimited_uses: false, expires_in_seconds, no_expiry: false }
+        let jwt_keys = Vec::new();
+        Self {
+            population,
+            user,
+            jwt_keys,
+            uses_max,
+            unlimited_uses: false,
+            expires_in_seconds,
+            no_expiry: false,
+        }
     }
 }
 
 /// A new enrolment token with its secret. The secret is returned only in this response.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CreatedToken {
-    /// The token as `ID.SECRET`. Give it to clients.
+    /// The token as `ID.SECRET`. Give it to clients. If the token has `jwt_keys`, this is only its id: your server writes
+    /// it into the claim `aud`.
     pub token: String,
     /// The token's public data, as in the list of tokens.
     pub record: TokenView,

@@ -155,6 +155,7 @@ impl Act {
             .with("uses_max", limit(token.uses_max))
             .with("expires_at", limit(token.expires_at.map(|at| at.0)))
             .with("names_user", token.user_key.is_some())
+            .with("jwt_keys", token.jwt_keys.len())
     }
 
     pub(crate) fn client_revoked(client: &ClientRecord, token: TokenAfter) -> Self {

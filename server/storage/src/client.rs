@@ -71,6 +71,19 @@ pub trait ClientRepository {
         public_key: &str,
         id_if_new: ClientId,
         now: Timestamp,
+    ) -> Result<EnrolOutcome, StorageError> {
+        self.enrol_user(token_id, None, public_key, id_if_new, now).await
+    }
+
+    /// Enrols a client like [`ClientRepository::enrol`], and as a device of `user_key`, if one is given, in the place of
+    /// the token's user.
+    async fn enrol_user(
+        &self,
+        token_id: &str,
+        user_key: Option<UserKey>,
+        public_key: &str,
+        id_if_new: ClientId,
+        now: Timestamp,
     ) -> Result<EnrolOutcome, StorageError>;
 
     /// Finds a client in any organisation, because a request contains only the client's id.

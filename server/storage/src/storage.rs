@@ -12,7 +12,7 @@ use folkmoot_coordinator::{
 };
 use folkmoot_privacy::ledger::Entry;
 use folkmoot_protocol::{
-    AssignmentId, BlobDigest, ClientId, OrganisationId, PopulationName, RoundId, TaskId, Timestamp,
+    AssignmentId, BlobDigest, ClientId, OrganisationId, PopulationName, RoundId, TaskId, Timestamp, UserKey,
     messages::ReportRequest,
 };
 
@@ -109,7 +109,8 @@ ask! {
         revoke_token_and_clients(organisation_id: OrganisationId, id: &str, now: Timestamp) -> u64;
     }
     ClientRepository {
-        enrol(token_id: &str, public_key: &str, id_if_new: ClientId, now: Timestamp) -> EnrolOutcome;
+        enrol_user(token_id: &str, user_key: Option<UserKey>, public_key: &str, id_if_new: ClientId, now: Timestamp)
+            -> EnrolOutcome;
         client(id: ClientId) -> Option<ClientRecord>;
         client_count(organisation_id: OrganisationId, population: &PopulationName) -> u64;
         has_clients(organisation_id: OrganisationId, population: &PopulationName, count: u64) -> bool;

@@ -14,6 +14,9 @@ pub struct TokenRecord {
     pub population: PopulationName,
     /// SHA-256 of the secret. The secret has 256 random bits, so no slow hash is needed.
     pub secret_hash: [u8; 32],
+    /// The public keys, as PEM, of JWTs that enrol clients in the place of the secret. If there are any, the secret is
+    /// unknown to everybody.
+    pub jwt_keys: Vec<String>,
     /// The user whose devices the token enrols; `None` if the token names no user.
     pub user_key: Option<UserKey>,
     /// The maximum number of clients that the token may enrol; `None` for no limit.
@@ -47,6 +50,7 @@ impl TokenRecord {
             organisation_id,
             population,
             secret_hash: [0; 32],
+            jwt_keys: Vec::new(),
             user_key: None,
             uses_max: None,
             uses: 0,

@@ -1,4 +1,7 @@
-use std::io::{Write, stderr};
+use std::{
+    io::{Write, stderr},
+    path::PathBuf,
+};
 
 use folkmoot_api::tokens::{CreateTokenRequest, TokenView};
 use folkmoot_protocol::PopulationName;
@@ -17,6 +20,11 @@ pub struct Args {
     /// The user whose devices enrol with the token: an id from your own service. Only its digest is stored.
     #[arg(long, value_name = "ID")]
     user: Option<String>,
+    /// A file with a public key of your own server, as PEM (Ed25519, P-256 or RSA). Clients then enrol with a JSON Web Token
+    /// (JWT) that your server signs: its `aud` is the id that this command prints, its `sub` is the user, and its `exp` is
+    /// at most a day ahead. Can be repeated, to exchange keys.
+    #[arg(long = "jwt-key", value_name = "FILE", conflicts_with = "user")]
+    jwt_keys: Vec<PathBuf>,
     /// The number of clients that may enrol with the token. [default: 1000]
     #[arg(long, value_name = "N")]
     uses: Option<u64>,
@@ -41,9 +49,11 @@ pub struct Args {
 /// # Errors
 /// Fails if the coordinator cannot be reached or refuses the request.
 pub async fn run(args: Args) -> Result<(), CliError> {
+    let key = |path: PathBuf| std::fs::read_to_string(&path).map_err(CliError::read(&path));
     let request = CreateTokenRequest {
         population: args.population,
         user: args.user,
+        jwt_keys: args.jwt_keys.into_iter().map(key).collect::<Result<_, _>>()?,
         uses_max: args.uses,
         unlimited_uses: args.unlimited_uses,
         expires_in_seconds: args.expires_in,
@@ -63,6 +73,9 @@ fn bounds(token: &TokenView) -> String {
         None => "any number of clients".to_owned(),
     };
     let until = token.expires_at.map_or("it is revoked".to_owned(), moment);
+    if !token.jwt_keys.is_empty() {
+        return format!("JWTs with the audience {} enrol {clients} until {until}.", token.id);
+    }
     let warning = match (token.uses_max, token.expires_at) {
         (Some(_), Some(_)) => return format!("The token enrols {clients} until {until}."),
         (None, _) => "if it leaks, anyone can enrol clients without limit; prefer --uses",

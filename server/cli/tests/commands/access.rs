@@ -27,6 +27,8 @@ pub const COMMANDS: &[Recorded] = &[
             "digits --uses 3 --no-expiry",
             "digits --unlimited-uses",
             "digits --uses 3 --unlimited-uses",
+            "digits --jwt-key app.pub --unlimited-uses",
+            "digits --jwt-key task.toml",
             "digits --user anna --expires-in 3600 --json",
             "Digits!",
         ],

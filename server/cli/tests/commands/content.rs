@@ -2,22 +2,18 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use folkmoot_coordinator::{
-    task::{PauseReason, StopReason, TaskDescription, TaskState},
-    tenancy::{Day, Usage},
-};
+use folkmoot_coordinator::task::{PauseReason, StopReason, TaskDescription, TaskState};
 use folkmoot_engine::onnx::build::mlp;
 use folkmoot_protocol::{
     BlobDigest, ClassMetrics, ClassReport, ClientId, Metric, MetricValues, OrganisationId, PopulationName,
     Role, TaskId, Timestamp, update::UpdateMetrics,
 };
-use folkmoot_rounds::{credential::Credential, registry};
+use folkmoot_rounds::registry;
 use folkmoot_service::host::{Host, HostConfig};
 use folkmoot_storage::{
     ApiKeyRecord, ApiKeyRepository, ClientRepository, EnrolOutcome, EvaluationRecord, EvaluationRepository,
-    EvaluationSource, LeaseRepository, ModelRecord, ModelVersionRecord, PopulationRepository,
-    SYSTEM_ORGANISATION, Storage, TaskRecord, TaskRepository, TokenAfter, TokenRecord, TokenRepository,
-    VersionMaking,
+    EvaluationSource, LeaseRepository, ModelRecord, ModelVersionRecord, PopulationRepository, Storage,
+    TaskRecord, TaskRepository, TokenAfter, TokenRecord, TokenRepository, VersionMaking,
 };
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
@@ -27,11 +23,12 @@ use tempfile::TempDir;
 use super::{
     provider,
     rounds::{Fate, Story, check_in, client},
+    tenants,
 };
 
 /// The coordinator's clock, which stands still: 12:30 UTC on 31 January 2026.
-const NOW: Timestamp = Timestamp(1_769_862_600_000);
-const WORKS: &str = "made-up content is stored";
+pub const NOW: Timestamp = Timestamp(1_769_862_600_000);
+pub const WORKS: &str = "made-up content is stored";
 const CLIENTS: usize = 7;
 /// The plan of every task. The commands pass it on, and do not read it.
 const PLAN: &[u8] = b"plan";
@@ -43,7 +40,7 @@ pub fn bytes(number: u16) -> [u8; 16] {
     bytes
 }
 
-fn ago(seconds: u64) -> Timestamp {
+pub fn ago(seconds: u64) -> Timestamp {
     Timestamp(NOW.0 - 1_000 * seconds)
 }
 
@@ -109,11 +106,16 @@ fn exported_two_files() -> (&'static [u8], &'static [u8]) {
     )
 }
 
+/// A public key that was made for this test.
+const APP_KEY: &str = "-----BEGIN PUBLIC KEY-----\n\
+    MCowBQYDK2VwAyEABRtLi8CpGS+WscR2oSi+IL28rOROsBxIfWIBf/oSb90=\n-----END PUBLIC KEY-----\n";
+
 fn write_files(folder: &Path) {
     let write = |name: &str, bytes: &[u8]| {
         std::fs::write(folder.join(name), bytes).expect("the test's folder can be written");
     };
     write("model.onnx", &model());
+    write("app.pub", APP_KEY.as_bytes());
     let (two_files, data) = exported_two_files();
     write("two_files.onnx", two_files);
     write("two_files.onnx.data", data);
@@ -153,7 +155,7 @@ async fn fill(host: &Host) -> Vec<(&'static str, String)> {
     let bytes_max = onnx.len();
     let model = registry::create_model(&host.coordinator, organisation, onnx.into(), bytes_max, ago(60_000));
     let model = model.await.expect("the model can be trained");
-    let system_key = fill_system_key(storage).await;
+    let system_key = tenants::fill(storage).await;
     let tasks = fill_tasks(storage, organisation, &model).await;
     let round = fill_rounds(storage, &tasks).await;
     for index in 3..CLIENTS - 1 {
@@ -222,30 +224,6 @@ async fn fill_access(storage: &Storage, organisation: OrganisationId) {
     for key in [key(1, "old dashboard", Role::Viewer), key(2, "robot", Role::Operator)] {
         storage.create_api_key(&key).await.expect(WORKS);
     }
-}
-
-/// Creates the key of a system administrator, and returns it.
-async fn fill_system_key(storage: &Storage) -> String {
-    let id = OrganisationId::from_random_bytes(bytes(2));
-    let organisation_id =
-        storage.ensure_organisation(SYSTEM_ORGANISATION, id, ago(50_000)).await.expect(WORKS);
-    let key = Credential::from_random_bytes([0; 8], [1; 32]);
-    let record = ApiKeyRecord {
-        id: key.id.clone(),
-        organisation_id,
-        name: "system".to_owned(),
-        role: Role::System,
-        secret_hash: key.secret_hash(),
-        created_at: ago(50_000),
-        expires_at: None,
-        revoked_at: None,
-    };
-    storage.create_api_key(&record).await.expect(WORKS);
-    let used = Usage { requests: 1_200, received_bytes: 3_400_000, sent_bytes: 56_000_000, updates: 78 };
-    let database = storage.database().expect(WORKS);
-    let default = database.organisations().await.expect(WORKS).remove(0);
-    database.add_usage(&[(default.id, Day::from(NOW), used)]).await.expect(WORKS);
-    key.to_string()
 }
 
 /// Creates the test tasks, in the order of the placeholders for their ids (`$DIGITS` and others).

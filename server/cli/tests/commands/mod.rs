@@ -15,6 +15,7 @@ mod privacy;
 mod provider;
 mod rounds;
 mod task;
+mod tenants;
 mod transcript;
 
 use std::{collections::BTreeSet, path::Path};

@@ -1,40 +1,69 @@
-use folkmoot_protocol::{ClientId, ErrorCode, OrganisationId, Timestamp, messages::EnrolResponse};
-use folkmoot_storage::{ClientRepository, EnrolOutcome, TokenRepository};
+use folkmoot_protocol::{ClientId, ErrorCode, OrganisationId, Timestamp, UserKey, messages::EnrolResponse};
+use folkmoot_storage::{ClientRepository, EnrolOutcome, TokenId, TokenRepository};
 
+use super::enrolment_jwt::{claimed_tokens, is_jwt, verified_user};
 use crate::{coordinator::Coordinator, credential::Credential, refusal::Refusal};
 
-/// Finds the enrolment token with this text, and verifies its secret. Also returns the token's organisation.
+/// The verified right of a client to enrol.
+#[derive(Clone, Debug)]
+pub struct VerifiedToken {
+    token_id: TokenId,
+    user_key: Option<UserKey>,
+    /// The organisation that the client enrols in.
+    pub organisation_id: OrganisationId,
+}
+
+/// Verifies what a client sent as its enrolment token: the secret of a token, or a JWT that a key of a token signed.
 ///
 /// # Errors
-/// [`ErrorCode::EnrolmentTokenInvalid`] if the text has no valid form, the token does not exist or its secret is wrong.
-/// Also fails if the storage fails.
-pub async fn believed_token(
+/// [`ErrorCode::EnrolmentTokenInvalid`] if the text has no valid form, the token does not exist, or its secret or the JWT
+/// is wrong; [`ErrorCode::EnrolmentTokenExpired`] if the JWT has expired. Also fails if the storage fails.
+pub async fn verified_token(
     coordinator: &Coordinator,
     text: &str,
-) -> Result<(Credential, OrganisationId), Refusal> {
+    now: Timestamp,
+) -> Result<VerifiedToken, Refusal> {
+    if is_jwt(text) {
+        return verified_jwt(coordinator, text, now).await;
+    }
     let token: Credential = text.parse().map_err(|_| invalid())?;
     let record = coordinator.storage.token(&token.id).await?.ok_or_else(invalid)?;
     // This compares hashes of 256 random bits, so the comparison's timing reveals nothing useful.
     if record.secret_hash != token.secret_hash() {
         return Err(invalid());
     }
-    Ok((token, record.organisation_id))
+    Ok(VerifiedToken { token_id: record.id, user_key: None, organisation_id: record.organisation_id })
 }
 
-/// Enrols the client with `public_key`. `token` must come from [`believed_token`], and the caller must have verified
-/// that the request was signed with this key.
+async fn verified_jwt(
+    coordinator: &Coordinator,
+    jwt: &str,
+    now: Timestamp,
+) -> Result<VerifiedToken, Refusal> {
+    for id in claimed_tokens(jwt)? {
+        let Some(token) = coordinator.storage.token(&id).await? else { continue };
+        let user = verified_user(jwt, &token, now)?;
+        let user_key = Some(UserKey::of(token.organisation_id, &token.population, &user));
+        return Ok(VerifiedToken { token_id: token.id, user_key, organisation_id: token.organisation_id });
+    }
+    let detail =
+        "the JWT is for no enrolment token of this coordinator; its claim `aud` must be the token's id";
+    Err(Refusal::new(ErrorCode::EnrolmentTokenInvalid, detail))
+}
+
+/// Enrols the client with `public_key`. The caller must have verified that the request was signed with this key.
 ///
 /// # Errors
-/// Fails if the token has expired, is used up or enrols no new clients, if the client was revoked, or if the token's
-/// user does not fit the population or the client.
+/// Fails if the token has expired, is used up or enrols no new clients, if the client was revoked, or if the user does
+/// not fit the population or the client.
 pub async fn enrol(
     coordinator: &Coordinator,
-    token: &Credential,
+    verified: &VerifiedToken,
     public_key: &str,
     now: Timestamp,
 ) -> Result<EnrolResponse, Refusal> {
     let id = ClientId::from_random_bytes(coordinator.random_bytes());
-    match coordinator.storage.enrol(&token.id, public_key, id, now).await? {
+    match coordinator.storage.enrol_user(&verified.token_id, verified.user_key, public_key, id, now).await? {
         EnrolOutcome::Enrolled(client) | EnrolOutcome::Known(client) => {
             if client.revoked_at.is_some() {
                 return Err(Refusal::new(

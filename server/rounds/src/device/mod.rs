@@ -6,6 +6,7 @@ mod authenticate;
 mod blob;
 mod check_in;
 mod enrol;
+mod enrolment_jwt;
 mod report;
 mod upload;
 
@@ -14,7 +15,8 @@ pub use ask::is_asked;
 pub use authenticate::{Authenticator, Claimed};
 pub use blob::blob;
 pub use check_in::{Offered, assignment_of, check_in, end_wait, offer_ends};
-pub use enrol::{believed_token, enrol};
+pub use enrol::{VerifiedToken, enrol, verified_token};
+pub use enrolment_jwt::check_keys;
 use folkmoot_protocol::{AssignmentId, ErrorCode};
 use folkmoot_storage::{AssignmentRecord, AssignmentRepository, ClientRecord};
 pub use report::report;

@@ -1,23 +1,26 @@
 use async_trait::async_trait;
 use folkmoot_privacy::Unit;
-use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, Timestamp};
+use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, Timestamp, UserKey};
 
 use super::{
     MemoryStorage, State,
     counts::{check_counts, check_moment},
 };
-use crate::{ClientRecord, ClientRepository, EnrolOutcome, StorageError, TokenAfter, audit::Act};
+use crate::{
+    ClientRecord, ClientRepository, EnrolOutcome, StorageError, TokenAfter, TokenRecord, audit::Act,
+};
 
 #[async_trait]
 impl ClientRepository for MemoryStorage {
-    async fn enrol(
+    async fn enrol_user(
         &self,
         token_id: &str,
+        user_key: Option<UserKey>,
         public_key: &str,
         id_if_new: ClientId,
         now: Timestamp,
     ) -> Result<EnrolOutcome, StorageError> {
-        self.lock().enrol(token_id, public_key, id_if_new, now)
+        self.lock().enrol((token_id, user_key), public_key, id_if_new, now)
     }
 
     async fn client(&self, id: ClientId) -> Result<Option<ClientRecord>, StorageError> {
@@ -97,15 +100,16 @@ impl ClientRepository for MemoryStorage {
 impl State {
     fn enrol(
         &mut self,
-        token_id: &str,
+        (token_id, user_key): (&str, Option<UserKey>),
         public_key: &str,
         id_if_new: ClientId,
         now: Timestamp,
     ) -> Result<EnrolOutcome, StorageError> {
         let token = self.tokens.get_mut(token_id).filter(|token| token.revoked_at.is_none());
         let Some(token) = token else { return Ok(EnrolOutcome::TokenInvalid) };
+        let user_key = user_key.or(token.user_key);
         if let Some(client) = self.clients.with_key(token.organisation_id, &token.population, public_key) {
-            return Ok(token.known(client.clone()));
+            return Ok(TokenRecord { user_key, ..token.clone() }.known(client.clone()));
         }
         if token.closed_at.is_some() {
             return Ok(EnrolOutcome::TokenClosed);
@@ -113,7 +117,7 @@ impl State {
         let populations = self.populations.get(&token.organisation_id);
         let population = populations.and_then(|populations| populations.get(&token.population));
         let unit = population.map_or(Unit::Client, |population| population.privacy.unit);
-        if token.user_key.is_none() && unit == Unit::User {
+        if user_key.is_none() && unit == Unit::User {
             return Ok(EnrolOutcome::UserMissing);
         }
         if token.expires_at.is_some_and(|end| end <= now) {
@@ -133,7 +137,7 @@ impl State {
             population: token.population.clone(),
             public_key: public_key.to_owned(),
             token_id: Some(token.id.clone()),
-            user_key: token.user_key,
+            user_key,
             enrolled_at: now,
             revoked_at: None,
         };

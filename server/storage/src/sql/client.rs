@@ -1,5 +1,5 @@
 use async_trait::async_trait;
-use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, Timestamp};
+use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, Timestamp, UserKey};
 
 use super::{
     SqlStorage,
@@ -13,15 +13,16 @@ use crate::{ClientRecord, ClientRepository, EnrolOutcome, StorageError, TokenAft
 
 #[async_trait]
 impl ClientRepository for SqlStorage {
-    async fn enrol(
+    async fn enrol_user(
         &self,
         token_id: &str,
+        user_key: Option<UserKey>,
         public_key: &str,
         id_if_new: ClientId,
         now: Timestamp,
     ) -> Result<EnrolOutcome, StorageError> {
         in_transaction!(self, |connection| {
-            enrol(connection, self.dialect, token_id, public_key, id_if_new, now).await
+            enrol(connection, self.dialect, (token_id, user_key), public_key, id_if_new, now).await
         })
     }
 

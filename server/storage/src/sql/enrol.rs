@@ -1,7 +1,7 @@
 //! The transaction that enrols a client.
 
 use folkmoot_privacy::Unit;
-use folkmoot_protocol::{ClientId, Timestamp};
+use folkmoot_protocol::{ClientId, Timestamp, UserKey};
 use sqlx::AnyConnection;
 
 use super::{
@@ -15,21 +15,22 @@ use super::{
 };
 use crate::{ClientRecord, EnrolOutcome, StorageError, TokenRecord};
 
-/// Enrols a client. The token's row stays locked, so that its uses are counted one after the other.
+/// Enrols a client as a device of the user, or of the token's user if none is given. The token's row stays locked, so that its uses are counted one after the other.
 pub(super) async fn enrol(
     connection: &mut AnyConnection,
     dialect: Dialect,
-    token_id: &str,
+    (token_id, user_key): (&str, Option<UserKey>),
     public_key: &str,
     id_if_new: ClientId,
     now: Timestamp,
 ) -> Result<EnrolOutcome, StorageError> {
     let select = dialect.locked("SELECT * FROM tokens WHERE id = $1", Lock::Update, "tokens");
     let row = sqlx::query(select).bind(token_id).fetch_optional(&mut *connection).await?;
-    let Some(token) = row.as_ref().map(token_of).transpose()?.filter(|token| token.revoked_at.is_none())
+    let Some(mut token) = row.as_ref().map(token_of).transpose()?.filter(|token| token.revoked_at.is_none())
     else {
         return Ok(EnrolOutcome::TokenInvalid);
     };
+    token.user_key = user_key.or(token.user_key);
     if let Some(client) = client_by_key(connection, &token, public_key).await? {
         return Ok(token.known(client));
     }

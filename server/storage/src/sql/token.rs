@@ -5,7 +5,7 @@ use sqlx::{AnyConnection, any::AnyRow};
 use super::{
     SqlStorage,
     audit::record,
-    column::{Columns, integer, missing, moment, optional_integer},
+    column::{Columns, integer, json, missing, moment, optional_integer},
     population::check_open,
     transaction::in_transaction,
 };
@@ -15,8 +15,8 @@ use crate::{StorageError, TokenRecord, TokenRepository, audit::Act};
 impl TokenRepository for SqlStorage {
     async fn create_token(&self, token: &TokenRecord) -> Result<(), StorageError> {
         const INSERT: &str = "INSERT INTO tokens (id, organisation_id, population, secret_hash, uses_max, uses, \
-             expires_at, revoked_at, created_at, user_key, closed_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) \
+             expires_at, revoked_at, created_at, user_key, closed_at, jwt_keys) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
              ON CONFLICT (id) DO NOTHING";
         in_transaction!(self, |connection| {
             check_open(connection, self.dialect, token.organisation_id).await?;
@@ -32,6 +32,7 @@ impl TokenRepository for SqlStorage {
                 .bind(moment(token.created_at)?)
                 .bind(token.user_key.map(String::from))
                 .bind(optional_integer(token.closed_at.map(|at| at.0))?)
+                .bind(json(&token.jwt_keys)?)
                 .execute(&mut *connection)
                 .await
                 .map_err(missing("population"))?;
@@ -111,6 +112,7 @@ pub(super) fn token_of(row: &AnyRow) -> Result<TokenRecord, StorageError> {
         organisation_id: columns.parsed("organisation_id")?,
         population: columns.parsed("population")?,
         secret_hash: columns.hash("secret_hash")?,
+        jwt_keys: columns.json("jwt_keys")?,
         user_key: columns.optional_parsed("user_key")?,
         uses_max: columns.optional_count("uses_max")?,
         uses: columns.count("uses")?,

@@ -185,7 +185,8 @@ impl World {
     async fn enrol(&mut self) -> Result<(), String> {
         let (token, key) = (name(self.chance.below(7)), name(self.chance.below(CLIENTS + 2)));
         let id = client(self.chance.below(CLIENTS + 2));
-        let _ = same!(self, enrol(&token, &key, id, self.now));
+        let user_key = self.chance.one_of(&[None, None, Some(user(0)), Some(user(1))]);
+        let _ = same!(self, enrol_user(&token, user_key, &key, id, self.now));
         Ok(())
     }
 

@@ -61,17 +61,10 @@ pub async fn start_demo(
     let token = Credential::from_random_bytes(coordinator.random_bytes(), coordinator.random_bytes());
     storage
         .create_token(&TokenRecord {
-            id: token.id.clone(),
-            organisation_id,
-            population: description.population.clone(),
             secret_hash: token.secret_hash(),
-            user_key: None,
             uses_max: Some(demo.clients()),
-            uses: 0,
             expires_at: Some(now.plus_seconds(EXPIRES_IN_DEFAULT)),
-            closed_at: None,
-            revoked_at: None,
-            created_at: now,
+            ..TokenRecord::unlimited(token.id.clone(), organisation_id, description.population.clone(), now)
         })
         .await?;
     let request = CreateTaskRequest {

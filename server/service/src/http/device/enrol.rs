@@ -39,9 +39,10 @@ async fn enrol_within(app: &App, parts: &Parts, body: Body) -> Result<EnrolRespo
     // While the request waited in line, its body counted against the memory for unauthenticated senders.
     drop(held);
     signed::authenticate_enrolment(app, parts, &message.public_key)?;
-    let (token, organisation_id) = device::believed_token(&app.coordinator, &message.token).await?;
+    let now = (app.clock)();
+    let verified = device::verified_token(&app.coordinator, &message.token, now).await?;
     drop(turn);
-    app.coordinator.tenants.admit(organisation_id, (app.clock)())?;
+    app.coordinator.tenants.admit(verified.organisation_id, now)?;
     signed::take_enrolment(app, parts, &message.public_key).await?;
-    device::enrol(&app.coordinator, &token, &message.public_key, (app.clock)()).await
+    device::enrol(&app.coordinator, &verified, &message.public_key, (app.clock)()).await
 }

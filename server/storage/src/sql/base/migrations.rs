@@ -32,6 +32,7 @@ const SQLITE: &[(&str, &str)] = migrations!("sqlite":
     "0013_endorsements",
     "0014_people",
     "0015_usage",
+    "0016_jwt_keys",
 );
 
 const POSTGRES: &[(&str, &str)] = migrations!("postgres":
@@ -51,6 +52,7 @@ const POSTGRES: &[(&str, &str)] = migrations!("postgres":
     "0014_endorsements",
     "0015_people",
     "0016_usage",
+    "0017_jwt_keys",
 );
 
 /// Returns the migrations of a database, oldest first. The database stores the SHA-384 of each migration that it has

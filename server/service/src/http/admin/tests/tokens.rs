@@ -5,6 +5,10 @@ use folkmoot_storage::{ClientRepository, EnrolOutcome};
 
 use super::{Running, refused, start};
 
+/// A public key that was made for this test.
+const KEY: &str = "-----BEGIN PUBLIC KEY-----\n\
+    MCowBQYDK2VwAyEABRtLi8CpGS+WscR2oSi+IL28rOROsBxIfWIBf/oSb90=\n-----END PUBLIC KEY-----\n";
+
 #[tokio::test]
 async fn a_token_can_be_made_listed_and_revoked() {
     let running = start().await;
@@ -22,6 +26,15 @@ async fn a_token_can_be_made_listed_and_revoked() {
     let (code, detail) = refused(admin.create_token("digits".parse().unwrap(), Some(0), None).await);
     assert_eq!(code, ErrorCode::MalformedRequest);
     assert!(detail.starts_with("uses_max is 0"), "{detail}");
+    let request = CreateTokenRequest::of("digits".parse().unwrap());
+    let both = CreateTokenRequest { user: Some("ann".into()), jwt_keys: vec![KEY.into()], ..request.clone() };
+    for (wrong, fault) in [
+        (both, "omit user or jwt_keys"),
+        (CreateTokenRequest { jwt_keys: vec!["a".into()], ..request }, "PEM"),
+    ] {
+        let (code, detail) = refused(admin.create_token_from(&wrong).await);
+        assert!(code == ErrorCode::MalformedRequest && detail.contains(fault), "{detail}");
+    }
 
     let populations = admin.populations().await.unwrap();
     assert_eq!(populations.len(), 1);

@@ -7,7 +7,7 @@ use axum::{
 use folkmoot_api::tokens::{CreateTokenRequest, CreatedToken};
 use folkmoot_privacy::Unit;
 use folkmoot_protocol::{ErrorCode, Problem, Timestamp, UserKey};
-use folkmoot_rounds::{credential::Credential, refusal::Refusal};
+use folkmoot_rounds::{credential::Credential, device::check_keys, refusal::Refusal};
 use folkmoot_storage::{PopulationRecord, PopulationRepository, TokenRecord, TokenRepository};
 
 use crate::http::{
@@ -79,22 +79,22 @@ pub async fn create_token(
     let request: CreateTokenRequest = read::json(&app, request).await?;
     let (coordinator, now) = (&app.coordinator, (app.clock)());
     let (uses_max, expires_at) = (uses_max(&request)?, expires_at(&request, now)?);
+    check_keys(&request.jwt_keys).or_else(malformed)?;
     let organisation_id = caller.organisation_id;
     let population = coordinator.storage.ensure_population(organisation_id, &request.population, now).await?;
     let user_key = user_key(&request, &population)?;
     let token = Credential::from_random_bytes(coordinator.random_bytes(), coordinator.random_bytes());
+    let jwt_keys = request.jwt_keys;
+    // Nobody knows a secret with the hash zero: only JWTs enrol with such a token.
+    let secret_hash = if jwt_keys.is_empty() { token.secret_hash() } else { [0; 32] };
+    let shown = if jwt_keys.is_empty() { token.to_string() } else { token.id.clone() };
     let record = TokenRecord {
-        id: token.id.clone(),
-        organisation_id,
-        population: request.population,
-        secret_hash: token.secret_hash(),
+        secret_hash,
+        jwt_keys,
         user_key,
         uses_max,
-        uses: 0,
         expires_at,
-        closed_at: None,
-        revoked_at: None,
-        created_at: now,
+        ..TokenRecord::unlimited(token.id.clone(), organisation_id, request.population, now)
     };
     coordinator.storage.create_token(&record).await?;
     tracing::info!(token = token.id, population = %record.population, by = %caller.who, "token created");
@@ -107,18 +107,21 @@ pub async fn create_token(
             "created a token that never expires; it enrols clients until it is revoked"
         );
     }
-    let created = CreatedToken { token: token.to_string(), record: token_view(record) };
+    let created = CreatedToken { token: shown, record: token_view(record) };
     Ok((StatusCode::CREATED, Json(created)))
 }
 
 /// Returns the key of the user that the request names.
 fn user_key(request: &CreateTokenRequest, population: &PopulationRecord) -> Result<Option<UserKey>, Refusal> {
     match &request.user {
+        Some(_) if !request.jwt_keys.is_empty() => {
+            malformed("user is set, but the subject of each JWT names the user; omit user or jwt_keys".into())
+        }
         Some(user) if user.is_empty() || user.len() > USER_BYTES_MAX => {
             malformed(format!("user has {} bytes; it must have 1 to {USER_BYTES_MAX}", user.len()))
         }
         Some(user) => Ok(Some(UserKey::of(population.organisation_id, &population.name, user))),
-        None if population.privacy.unit == Unit::User => malformed(format!(
+        None if population.privacy.unit == Unit::User && request.jwt_keys.is_empty() => malformed(format!(
             "population {} protects users, so the token must name one; set user (--user) to the owner of the devices",
             population.name
         )),

@@ -9,6 +9,7 @@ pub fn token_view(record: TokenRecord) -> TokenView {
         id: record.id,
         population: record.population,
         user_key: record.user_key,
+        jwt_keys: record.jwt_keys,
         uses: record.uses,
         uses_max: record.uses_max,
         expires_at: record.expires_at,

@@ -268,7 +268,7 @@ pub(super) const FIELDS: &[Row] = &[
     (
         "TokenView",
         NotClients,
-        &["created_at", "expires_at", "id", "population", "revoked_at", "user_key", "uses_max"],
+        &["created_at", "expires_at", "id", "jwt_keys", "population", "revoked_at", "user_key", "uses_max"],
     ),
     // A client was revoked at that time; `revoked` of `ClientsView` reveals that, too.
     ("TokenView", Shown, &["closed_at"]),

@@ -1,5 +1,8 @@
 //! Tests enrolment with tokens that are unknown, expired, revoked or used up, and concurrent use of one token.
 
+mod jwt;
+mod share;
+
 use std::collections::BTreeSet;
 
 use ed25519_dalek::SigningKey;
