@@ -62,7 +62,7 @@ const SIGNED_CASES: &[SignedCase] = &[
     ),
     ("an offset of 2^64 - 1", |r, m| announce(r, u64::MAX, m), UploadOffsetMismatch, false),
     ("protocol 0", |r, _| r.protocol = 0, UnsupportedProtocolVersion, false),
-    ("protocol 2", |r, _| r.protocol = 2, UnsupportedProtocolVersion, false),
+    ("protocol 3", |r, _| r.protocol = 3, UnsupportedProtocolVersion, false),
     ("protocol 65535", |r, _| r.protocol = u16::MAX, UnsupportedProtocolVersion, false),
     ("an unknown assignment", |r, _| r.path = update_path(unknown_id()), AssignmentUnknown, false),
     ("no assignment id", |r, _| r.path = "/v1/assignments/mine/update".into(), AssignmentUnknown, false),

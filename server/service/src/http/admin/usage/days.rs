@@ -67,7 +67,7 @@ fn range(days: &Days, now: Timestamp) -> Result<RangeInclusive<Day>, Refusal> {
 
 /// Reads a day from 1970 on.
 fn day_of(name: &str, text: &str) -> Result<Day, Refusal> {
-    let days = text.parse::<Date>().ok().and_then(|date| {
+    let days = Date::strptime("%Y-%m-%d", text).ok().and_then(|date| {
         let since = date.since(Date::constant(1970, 1, 1)).ok()?;
         u64::try_from(since.get_days()).ok()
     });
