@@ -176,11 +176,16 @@ def test_every_endpoint_has_a_method_that_a_coordinator_answers(coordinator, adm
     assert actions == ["api_key.create", "api_key.revoke"]
     assert log["head"] == log["entries"][-1]["digest"]
     assert len(admin.audit(after=log["entry_count"] - 1)["entries"]) == 1
+    usage = admin.usage()
+    assert (usage["quotas"]["clients_max"], usage["clients"]) == (None, 0)
+    assert usage["days"][-1]["updates"] == 2
     # Only system keys may, and these are created on the coordinator's machine.
     for forbidden in (
         admin.organisations,
         lambda: admin.create_organisation("x"),
         lambda: admin.close_organisation("x"),
+        lambda: admin.set_quotas("x", usage["quotas"]),
+        admin.usage_of_all,
     ):
         with pytest.raises(folkmoot.RefusedError, match="needs the role system"):
             forbidden()

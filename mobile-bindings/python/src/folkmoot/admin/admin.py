@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union
+from urllib.parse import urlencode
 
 from .._buffers import ArrayLike
 from ..errors import BadOptionError
@@ -255,14 +256,21 @@ class Admin(Looking):
         unlimited_uses: bool = False,
         expires_in_seconds: int | None = None,
         no_expiry: bool = False,
+        jwt_keys: Sequence[str] = (),
     ) -> views.CreatedToken:
         """Creates an enrolment token. The answer contains its secret, which is shown only once.
 
         If there is no population of this name, it is created. If the population's unit of privacy is the user, `user`
         names whose devices the token enrols. The token enrols 1,000 clients unless you set `uses_max` or
-        `unlimited_uses`. It expires after 30 days unless you set `expires_in_seconds` or `no_expiry`.
+        `unlimited_uses`. It expires after 30 days unless you set `expires_in_seconds` or `no_expiry`. With `jwt_keys`
+        (public keys as PEM), clients enrol with JWTs of your own server, and the answer is the audience to write.
         """
-        said = {"user": user, "uses_max": uses_max, "expires_in_seconds": expires_in_seconds}
+        said = {
+            "user": user,
+            "uses_max": uses_max,
+            "expires_in_seconds": expires_in_seconds,
+            "jwt_keys": list(jwt_keys),
+        }
         body = {"population": population, "unlimited_uses": unlimited_uses, "no_expiry": no_expiry, **said}
         answer = self._connection.ask("POST", "tokens", body)
         return views.filled(views.CreatedToken, answer)
@@ -314,6 +322,19 @@ class Admin(Looking):
         """
         return views.filled(looks.CreatedOrganisation, self._connection.ask("POST", "organisations", {"name": name}))
 
+    def set_quotas(self, organisation_id: str, quotas: looks.QuotasView) -> looks.QuotasView:
+        """Replaces an organisation's quotas. Requires a system key."""
+        answer = self._connection.ask("POST", f"organisations/{segment(organisation_id)}/quotas", dict(quotas))
+        return views.filled(looks.QuotasView, answer)
+
+    def usage(self, first: str | None = None, last: str | None = None) -> looks.UsageView:
+        """Returns the organisation's quotas and usage. `first` and `last` are days (UTC), such as `2026-01-31`."""
+        return views.filled(looks.UsageView, self._connection.get(f"usage{_days(first, last)}"))
+
+    def usage_of_all(self, first: str | None = None, last: str | None = None) -> list[looks.DayUsageView]:
+        """Lists the usage of every organisation. Requires a system key."""
+        return self._listed(looks.DayUsageView, f"organisations/usage{_days(first, last)}")
+
     def close_organisation(self, organisation_id: str) -> looks.ClosedOrganisationView:
         """Closes an organisation forever: revokes its API keys, tokens and clients, and cancels its tasks. Its data
         stays. Requires a system key.
@@ -361,6 +382,12 @@ class Admin(Looking):
                 break
             rows.append(row)
         return rows[::-1]
+
+
+def _days(first: str | None, last: str | None) -> str:
+    days = {"from": first, "to": last}
+    query = urlencode({name: day for name, day in days.items() if day is not None})
+    return f"?{query}" if query else ""
 
 
 def _id(task: TaskLike) -> str:

@@ -258,10 +258,43 @@ class EndorsementView(TypedDict):
     task_id: str
 
 
+class QuotasView(TypedDict):
+    """The quotas of an organisation. None is no limit. The rate is for each process of the coordinator."""
+
+    clients_max: int | None
+    tasks_max: int | None
+    stored_bytes_max: int | None
+    bytes_per_day_max: int | None
+    requests_per_second_max: int | None
+
+
+class DayUsageView(TypedDict):
+    """The usage by an organisation's clients on one day (UTC), such as `2026-01-31`."""
+
+    day: str
+    organisation_id: str
+    organisation: str
+    requests: int
+    received_bytes: int
+    sent_bytes: int
+    updates: int
+
+
+class UsageView(TypedDict):
+    """An organisation's quotas, what it has, and the usage by its clients, the oldest day first."""
+
+    quotas: QuotasView
+    clients: int
+    tasks: int
+    stored_bytes: int
+    days: list[DayUsageView]
+
+
 class OrganisationView(TypedDict):
     """An organisation that shares the coordinator with others."""
 
     closed_at: int | None
+    quotas: QuotasView
     created_at: int
     id: str
     name: str

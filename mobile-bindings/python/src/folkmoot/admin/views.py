@@ -312,6 +312,7 @@ class TokenView(TypedDict):
     id: str
     population: str
     user_key: str | None
+    jwt_keys: list[str]
     uses: int
     uses_max: int | None
     created_at: int
