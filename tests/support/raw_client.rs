@@ -41,6 +41,8 @@ pub struct Unsigned {
     pub audience: Option<String>,
     /// The time of the signature.
     pub timestamp: Timestamp,
+    /// The time at which the request was prepared. If a test has not changed the timestamp, the two are equal.
+    pub made_at: Timestamp,
     /// The nonce.
     pub nonce: String,
     /// The announced digest of the content.
@@ -117,13 +119,15 @@ impl RawClient {
 
     /// Prepares a request without a body.
     pub fn get(&self, path: &str) -> Unsigned {
+        let made_at = now();
         Unsigned {
             method: "GET".into(),
             path: path.into(),
             client: self.id,
             protocol: PROTOCOL_VERSION,
             audience: Some("localhost".into()),
-            timestamp: now(),
+            timestamp: made_at,
+            made_at,
             nonce: nonce(),
             content: UpdateDigest::of(b""),
             upload: None,
@@ -177,12 +181,19 @@ impl RawClient {
         }
     }
 
-    /// Signs and sends a request.
+    /// Signs and sends a request. If the coordinator's clock differs, because a test holds it, signs and sends it again
+    /// with the coordinator's time, as the SDKs do. A timestamp that a test has chosen is sent once.
     ///
     /// # Panics
     /// If there is no response.
     pub async fn send(&self, request: &Unsigned) -> Answer {
-        self.endpoint.send(&request.sign(&self.key)).await
+        let answer = self.endpoint.send(&request.sign(&self.key)).await;
+        let server_time = answer.problem().and_then(|problem| problem.server_time);
+        let Some(timestamp) = server_time.filter(|_| request.timestamp == request.made_at) else {
+            return answer;
+        };
+        let again = Unsigned { timestamp, nonce: nonce(), ..request.clone() };
+        self.endpoint.send(&again.sign(&self.key)).await
     }
 
     /// Checks in until the client gets an assignment.

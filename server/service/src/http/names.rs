@@ -70,11 +70,12 @@ mod tests {
         tls::ensure_authority(folder.path(), &in_certificate, NOW).unwrap();
         let certificate = LiveCertificate::load(CertificateFiles::own(folder.path()), NOW).unwrap();
         let names = Names::new(Some(certificate), vec!["late.example".into()]);
-        for right in ["localhost", "127.0.0.1", "fl.example", "FL.example", "[::1]", "late.example", "fl.example."] {
+        for right in
+            ["localhost", "127.0.0.1", "fl.example", "FL.example", "[::1]", "late.example", "fl.example."]
+        {
             assert!(is_known(&names, right), "{right}");
         }
-        for wrong in ["", "[]", "127.0.0.2", "example", "a.fl.example", "fl.example:8443", "*"]
-        {
+        for wrong in ["", "[]", "127.0.0.2", "example", "a.fl.example", "fl.example:8443", "*"] {
             assert!(!is_known(&names, wrong), "{wrong}");
         }
     }
