@@ -26,8 +26,8 @@ pub struct Args {
     /// The bytes that clients may send and receive on one day (UTC). If they are used up, clients wait for the next day.
     #[arg(long, value_name = "BYTES|none")]
     bytes_per_day_max: Option<Quota<u64>>,
-    /// The rate of all clients' requests together, for each process of the coordinator. Use it to keep a flood of one
-    /// organisation from slowing down others.
+    /// The rate of all clients' requests together, for each process of the coordinator. A refused request still costs a
+    /// signature check and a database query.
     #[arg(long, value_name = "RATE|none")]
     requests_per_second_max: Option<Quota<u32>>,
     #[command(flatten)]
