@@ -5,11 +5,6 @@ use serde::{Deserialize, Serialize};
 
 /// The number of milliseconds in a day.
 const DAY: u64 = 86_400_000;
-/// The smallest burst of requests that a rate allows.
-const BURST_MIN: f64 = 20.0;
-/// The seconds of a rate that an organisation may use at once.
-const BURST_SECONDS: f64 = 2.0;
-
 /// The quotas of an organisation. `None` is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quotas {
@@ -81,26 +76,32 @@ impl Day {
     }
 }
 
-/// The requests that an organisation may still send: a token bucket (Turner 1986, the leaky bucket as a meter).
+/// The requests that a client or an organisation may still send: a token bucket (Turner 1986, the leaky bucket as a
+/// meter).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bucket {
     /// The missing tokens; 0 is a full bucket.
     missing: f64,
+    /// The time of the last request.
     at: Timestamp,
 }
 
 impl Bucket {
-    /// Takes a token, and returns whether there was one.
-    pub fn take(&mut self, per_second: u32, now: Timestamp) -> bool {
-        let rate = f64::from(per_second);
+    /// Takes a token from a bucket that holds `burst` and gains `per_second`. Returns whether there was one.
+    pub fn take(&mut self, burst: f64, per_second: f64, now: Timestamp) -> bool {
         let seconds = now.milliseconds_since(self.at) as f64 / 1000.0;
-        self.missing = (self.missing - seconds * rate).max(0.0);
+        self.missing = (self.missing - seconds * per_second).max(0.0);
         self.at = now;
-        let has_one = self.missing + 1.0 <= (rate * BURST_SECONDS).max(BURST_MIN);
+        let has_one = self.missing + 1.0 <= burst;
         if has_one {
             self.missing += 1.0;
         }
         has_one
+    }
+
+    /// Returns the time of the last request.
+    pub fn at(&self) -> Timestamp {
+        self.at
     }
 }
 
@@ -113,10 +114,10 @@ mod tests {
         let start = Timestamp(1_000_000);
         for (rate, burst) in [(0, 20), (1, 20), (10, 20), (100, 200)] {
             let mut bucket = Bucket::default();
-            let mut taken = |now| (0..1000).filter(|_| bucket.take(rate, now)).count();
-            assert_eq!(taken(start), burst, "{rate}");
+            let mut taken = |now| (0..1000).filter(|_| bucket.take(burst.into(), rate.into(), now)).count();
+            assert_eq!(taken(start), burst as usize, "{rate}");
             assert_eq!(taken(start), 0, "{rate}");
-            assert_eq!(taken(start.plus_seconds(1)), (rate as usize).min(burst), "{rate}");
+            assert_eq!(taken(start.plus_seconds(1)), rate.min(burst) as usize, "{rate}");
             assert_eq!(taken(start), 0, "a clock that goes back gives nothing");
         }
     }

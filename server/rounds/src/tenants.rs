@@ -11,6 +11,11 @@ use folkmoot_storage::{Storage, StorageError};
 
 use crate::refusal::Refusal;
 
+/// The smallest burst of requests that a rate allows.
+const BURST_MIN: f64 = 20.0;
+/// The seconds of a rate that an organisation may use at once.
+const BURST_SECONDS: f64 = 2.0;
+
 /// Counts what the clients of each organisation use, and keeps them within its quotas.
 ///
 /// The counts are in memory, and [`Tenants::settle`] stores them from time to time and learns what other processes
@@ -37,7 +42,7 @@ impl Tenants {
         let mut tenants = self.lock();
         let tenant = tenants.entry(organisation_id).or_default();
         if let Some(rate) = tenant.quotas.requests_per_second_max
-            && !tenant.bucket.take(rate, now)
+            && !tenant.bucket.take((f64::from(rate) * BURST_SECONDS).max(BURST_MIN), rate.into(), now)
         {
             let detail = format!(
                 "the clients of this organisation send more than {rate} requests per second, its quota; try again later"

@@ -48,7 +48,7 @@ pub struct HostConfig {
     pub database: Option<String>,
     /// The address to listen on. With port 0 the system chooses a free port.
     pub listen: SocketAddr,
-    /// Whether to serve TLS. Without it, a proxy must terminate TLS.
+    /// `true` to serve TLS, `false` if a proxy terminates TLS.
     pub has_tls: bool,
     /// The names and addresses by which clients reach the coordinator, in addition to localhost and 127.0.0.1. They are
     /// in its own certificate, and requests may be signed for them.
@@ -225,7 +225,8 @@ impl Host {
         let router = http::router(app);
         let limits = config.limits;
         let server = tokio::spawn(serve(listener, router, limits, until_closed(closed.clone())));
-        let meter = tokio::spawn(metering::run(coordinator.clone(), clock.clone(), closed.clone()));
+        let meter =
+            tokio::spawn(metering::run(coordinator.clone(), clock.clone(), until_closed(closed.clone())));
         let driver_config = DriverConfig { holder, tick: config.tick };
         let driver = tokio::spawn(drive(coordinator.clone(), clock.clone(), driver_config, health, closed));
         let tasks = vec![server, driver, meter];
@@ -270,6 +271,8 @@ impl Host {
                     ended?;
                 }
             }
+            // The last requests have ended only now.
+            metering::settle(&self.coordinator, &self.clock).await;
             Ok(())
         })
     }

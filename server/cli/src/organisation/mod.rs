@@ -6,7 +6,6 @@ mod list;
 mod set;
 
 use clap::Subcommand;
-
 use folkmoot_api::{AdminClient, organisations::OrganisationView};
 
 use super::{CliError, connection::CoordinatorArgs, usage};

@@ -3,6 +3,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
+use folkmoot_coordinator::tenancy::Bucket;
 use folkmoot_protocol::{
     ErrorCode, Timestamp, is_protocol_version_served,
     limits::{CLOCK_AHEAD_MILLISECONDS_MAX, CLOCK_SKEW_MILLISECONDS_MAX},
@@ -54,9 +55,8 @@ type Who = [u8; 16];
 
 /// The rate-limit state and the nonces of one client.
 struct Remembered {
-    /// The number of requests that the client may send at time `at`: the tokens in its bucket.
-    tokens: f64,
-    at: Timestamp,
+    /// The requests that the client may still send.
+    bucket: Bucket,
     /// The truncated hashes of the client's nonces, in two generations, so that each nonce is kept for at least
     /// [`WINDOW`]. Nearly every client has only a few nonces, so lists suffice.
     current: Vec<u64>,
@@ -172,7 +172,7 @@ impl Authenticator {
         let is_time = now.milliseconds_since(clients.swept_at) > WINDOW;
         if is_time {
             // A client that was silent for this long has only expired nonces, and its bucket is full again.
-            clients.of.retain(|_, client| now.milliseconds_since(client.at) <= 2 * WINDOW);
+            clients.of.retain(|_, client| now.milliseconds_since(client.bucket.at()) <= 2 * WINDOW);
             clients.swept_at = now;
         }
         let client = clients.of.entry(who).or_insert_with(|| Remembered::new(now));
@@ -204,22 +204,16 @@ fn replayed() -> Refusal {
 
 impl Remembered {
     fn new(now: Timestamp) -> Self {
-        Self { tokens: BURST, at: now, current: Vec::new(), previous: Vec::new(), rotated_at: now }
+        Self { bucket: Bucket::default(), current: Vec::new(), previous: Vec::new(), rotated_at: now }
     }
 
-    /// Takes a token from the client's bucket; refuses the request if the bucket is empty (Turner 1986, the leaky
-    /// bucket as a meter).
+    /// Takes a token from the client's bucket; refuses the request if the bucket is empty.
     fn take_rate(&mut self, now: Timestamp) -> Result<(), Refusal> {
-        let seconds = now.milliseconds_since(self.at) as f64 / 1000.0;
-        self.tokens = (self.tokens + seconds * REQUESTS_PER_SECOND).min(BURST);
-        self.at = now;
-        if self.tokens < 1.0 {
-            let detail =
-                format!("too many requests: the limit is {REQUESTS_PER_SECOND} per second; slow down");
-            return Err(Refusal::new(ErrorCode::RateLimited, detail).retry_after(1_000));
+        if self.bucket.take(BURST, REQUESTS_PER_SECOND, now) {
+            return Ok(());
         }
-        self.tokens -= 1.0;
-        Ok(())
+        let detail = format!("too many requests: the limit is {REQUESTS_PER_SECOND} per second; slow down");
+        Err(Refusal::new(ErrorCode::RateLimited, detail).retry_after(1_000))
     }
 
     fn take_nonce(&mut self, part: u64, now: Timestamp) -> Result<(), Refusal> {

@@ -5,7 +5,7 @@ use folkmoot_protocol::{BlobDigest, ErrorCode, OrganisationId, TensorSchema, Tim
 use folkmoot_storage::{Holdings, ModelRecord, ModelRepository};
 
 use super::quota::check_quotas;
-use crate::{coordinator::Coordinator, refusal::Refusal};
+use crate::{coordinator::Coordinator, in_place::in_place, refusal::Refusal};
 
 /// Stores an ONNX model. If the organisation already has the same model, this changes nothing.
 ///
@@ -23,9 +23,11 @@ pub async fn create_model(
     let read = tokio::task::spawn_blocking(move || import(&bytes, &limits)).await;
     let (schema, weights) = read.map_err(|error| Refusal::internal(&error))??;
     let model_bytes = onnx.len() as u64;
-    if coordinator.storage.model(organisation_id, BlobDigest::of(&onnx)).await?.is_none() {
-        let more = Holdings { stored_bytes: model_bytes, ..Holdings::default() };
-        check_quotas(coordinator, organisation_id, more).await?;
+    let more = Holdings { stored_bytes: model_bytes, ..Holdings::default() };
+    if let Err(refusal) = check_quotas(coordinator, organisation_id, more).await {
+        // The same model again needs no space.
+        let digest = in_place(|| BlobDigest::of(&onnx));
+        coordinator.storage.model(organisation_id, digest).await?.ok_or(refusal)?;
     }
     let model = coordinator.blobs.put(onnx).await?;
     let weights = coordinator.blobs.put(weights).await?;

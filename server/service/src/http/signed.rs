@@ -38,8 +38,9 @@ pub async fn json<T: DeserializeOwned>(app: &App, request: Request<Body>) -> Res
     body::check_type(&parts.headers, "application/json")?;
     let client = authenticate(app, &parts, None).await?;
     let bytes = read(app, &parts, body, CONTROL_BYTES_MAX, &app.edge.known).await?;
-    app.coordinator.tenants.received(client.organisation_id, bytes.len() as u64, (app.clock)());
-    Ok(Signed { client, message: body::json(&bytes)?, now: (app.clock)() })
+    let now = (app.clock)();
+    app.coordinator.tenants.received(client.organisation_id, bytes.len() as u64, now);
+    Ok(Signed { client, message: body::json(&bytes)?, now })
 }
 
 /// Verifies a request without a body.

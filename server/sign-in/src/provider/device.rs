@@ -18,7 +18,7 @@ use crate::{
     metadata::{Metadata, with_cause},
 };
 
-/// The longest device code, in bytes. The RFC sets no limit; known providers stay below 2,000.
+/// The longest device code, in bytes. The RFC sets no limit.
 pub const DEVICE_CODE_BYTES_MAX: usize = 4096;
 /// The longest code that a person has to enter, in characters.
 const USER_CODE_CHARACTERS_MAX: usize = 64;

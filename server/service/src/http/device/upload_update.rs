@@ -61,7 +61,14 @@ pub async fn upload_update(
         Begun::Accepted(status) => return Ok(Json(status)),
         Begun::Awaited(guard) => guard,
     };
-    let received = receive(&app, &client, body, &mut Resting(&mut guard)).await;
+    let received = {
+        let upload = guard.as_ref().expect("whoever sends has begun");
+        // The length of a private task's compressed update depends on its values.
+        let is_metered = upload.is_counted() || !upload.may_be_compressed();
+        let mut receiving =
+            Receiving { app: &app, client: &client, guard: &mut guard, is_metered, received: 0 };
+        receive(body, &mut receiving).await
+    };
     if let Err(refusal) = received {
         let received = guard.as_ref().map_or(0, |upload| upload.received());
         let refusal = match refusal.code() {
@@ -104,25 +111,31 @@ async fn finish(
     device::finish_upload(&app.coordinator, guard, (app.clock)()).await
 }
 
-/// Releases the buffers that are needed only while bytes arrive, even if the connection is lost.
-struct Resting<'a>(&'a mut UploadGuard);
+/// A part of an update while its bytes arrive. At the end, even if the connection is lost, its bytes are metered, and the
+/// buffers that are needed only meanwhile are released.
+struct Receiving<'a> {
+    app: &'a App,
+    client: &'a ClientRecord,
+    guard: &'a mut UploadGuard,
+    is_metered: bool,
+    received: u64,
+}
 
-impl Drop for Resting<'_> {
+impl Drop for Receiving<'_> {
     fn drop(&mut self) {
-        if let Some(upload) = self.0.as_mut() {
+        if self.is_metered {
+            let now = (self.app.clock)();
+            self.app.coordinator.tenants.received(self.client.organisation_id, self.received, now);
+        }
+        if let Some(upload) = self.guard.as_mut() {
             upload.rest();
         }
     }
 }
 
-async fn receive(
-    app: &App,
-    client: &ClientRecord,
-    mut body: Body,
-    guard: &mut Resting<'_>,
-) -> Result<(), Refusal> {
-    let upload = guard.0.as_mut().expect("whoever sends has begun");
-    let idle = app.limits.upload_idle_timeout;
+async fn receive(mut body: Body, receiving: &mut Receiving<'_>) -> Result<(), Refusal> {
+    let upload = receiving.guard.as_mut().expect("whoever sends has begun");
+    let idle = receiving.app.limits.upload_idle_timeout;
     let late = |_| {
         Refusal::new(ErrorCode::RequestTimeout, format!("no byte arrived for {idle:?}; continue the upload"))
             .retry_after(0)
@@ -133,11 +146,7 @@ async fn receive(
                 metrics::counter!("folkmoot_upload_bytes_total").increment(data.len() as u64);
             }
             let is_work = upload.may_be_compressed();
-            // The length of a private task's compressed update depends on its values.
-            if upload.is_counted() || !is_work {
-                let now = (app.clock)();
-                app.coordinator.tenants.received(client.organisation_id, data.len() as u64, now);
-            }
+            receiving.received += data.len() as u64;
             if is_work { in_place(|| upload.push(&data))? } else { upload.push(&data)? }
         }
     }
