@@ -1,10 +1,10 @@
-//! Runs linters for shell scripts, TypeScript and JavaScript. The Python linter runs in the stage `python`, because it
-//! needs the environment of that stage.
+//! Runs linters for shell scripts, TypeScript and JavaScript, and checks lock files. The Python linter runs in the stage
+//! `python`, because it needs the environment of that stage.
 
 use crate::outcome::{Outcome, Skipped};
 use crate::process::{run as run_command, spelled, succeeds};
 use crate::wasm_package::tools;
-use crate::workspace::{Failure, root};
+use crate::workspace::{Failure, cargo, root};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{fs, iter};
@@ -13,18 +13,25 @@ use std::{fs, iter};
 const PACKAGES: &str = "tests/browser";
 /// The folders that contain shell scripts.
 const SCRIPTS: [&str; 2] = [".ci", "mobile-bindings"];
+/// Workspaces with lock files of their own. They depend on packages of this workspace, so a new dependency here changes
+/// their lock files, too.
+const OTHER_WORKSPACES: [&str; 2] = ["tests/fuzz/Cargo.toml", "tests/bench/burn/Cargo.toml"];
 
 /// Returns `true` if shellcheck is present.
 pub fn has_shellcheck() -> bool {
     succeeds(Command::new("shellcheck").arg("--version"))
 }
 
-/// Lints shell scripts, and checks the lints and format of TypeScript and JavaScript.
+/// Lints shell scripts, checks the lints and format of TypeScript and JavaScript, and checks that lock files are up to
+/// date.
 ///
 /// # Errors
-/// Fails if a linter finds a problem, or if a linter is missing on a build server.
+/// Fails if a linter finds a problem, if a lock file is outdated, or if a linter is missing on a build server.
 pub fn test() -> Result<Outcome, Failure> {
     let mut outcome = Outcome::done();
+    for manifest in OTHER_WORKSPACES {
+        call(&mut cargo(&["update", "--quiet", "--workspace", "--locked", "--manifest-path", manifest]))?;
+    }
     let mut skip = |name: &str, why: &str| {
         outcome.skipped.push(Skipped {
             name: name.to_owned(),

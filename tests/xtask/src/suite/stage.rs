@@ -14,7 +14,7 @@ pub enum Stage {
     Install,
     /// Checks the format of the Rust sources
     Fmt,
-    /// Lints shell scripts, and checks the lints and format of TypeScript and JavaScript
+    /// Lints shell scripts, checks the lints and format of TypeScript and JavaScript, and checks lock files
     Lint,
     /// Checks the admin console, and that its committed build matches its sources
     Console,
