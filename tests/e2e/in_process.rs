@@ -192,14 +192,15 @@ impl InProcess {
         let announced = Announced { digest: UpdateDigest::of(&bytes), length: bytes.len() as u64 };
         let assignment_id = drawn.assignment.assignment_id;
         let request = UploadRequest { assignment_id, announced, offset: 0 };
-        match device::begin_upload(&self.coordinator, &drawn.client, request, self.now).await? {
+        let client = &drawn.client;
+        match device::begin_upload(&self.coordinator, client, request, self.now).await? {
             Begun::Accepted(status) => Ok(status),
             Begun::Awaited(mut guard) => {
                 let pushed = guard.as_mut().expect("it was begun").push(&bytes);
                 match pushed {
-                    Ok(()) => device::finish_upload(&self.coordinator, guard, self.now).await,
+                    Ok(()) => device::finish_upload(&self.coordinator, client, guard, self.now).await,
                     Err(refusal) => {
-                        Err(device::refuse_upload(&self.coordinator, guard, refusal, self.now).await)
+                        Err(device::refuse_upload(&self.coordinator, client, guard, refusal, self.now).await)
                     }
                 }
             }

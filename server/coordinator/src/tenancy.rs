@@ -89,14 +89,20 @@ pub struct Bucket {
 impl Bucket {
     /// Takes a token from a bucket that holds `burst` and gains `per_second`. Returns whether there was one.
     pub fn take(&mut self, burst: f64, per_second: f64, now: Timestamp) -> bool {
-        let seconds = now.milliseconds_since(self.at) as f64 / 1000.0;
-        self.missing = (self.missing - seconds * per_second).max(0.0);
+        let has_one = self.has_one(burst, per_second, now);
+        self.missing = self.missing_at(per_second, now) + f64::from(u8::from(has_one));
         self.at = now;
-        let has_one = self.missing + 1.0 <= burst;
-        if has_one {
-            self.missing += 1.0;
-        }
         has_one
+    }
+
+    /// Returns whether [`Bucket::take`] would find a token.
+    pub fn has_one(&self, burst: f64, per_second: f64, now: Timestamp) -> bool {
+        self.missing_at(per_second, now) + 1.0 <= burst
+    }
+
+    fn missing_at(&self, per_second: f64, now: Timestamp) -> f64 {
+        let seconds = now.milliseconds_since(self.at) as f64 / 1000.0;
+        (self.missing - seconds * per_second).max(0.0)
     }
 
     /// Returns the time of the last request.
@@ -114,7 +120,12 @@ mod tests {
         let start = Timestamp(1_000_000);
         for (rate, burst) in [(0, 20), (1, 20), (10, 20), (100, 200)] {
             let mut bucket = Bucket::default();
-            let mut taken = |now| (0..1000).filter(|_| bucket.take(burst.into(), rate.into(), now)).count();
+            let mut take = |now| {
+                let has_one = bucket.has_one(burst.into(), rate.into(), now);
+                assert_eq!(bucket.take(burst.into(), rate.into(), now), has_one);
+                has_one
+            };
+            let mut taken = |now| (0..1000).filter(|_| take(now)).count();
             assert_eq!(taken(start), burst as usize, "{rate}");
             assert_eq!(taken(start), 0, "{rate}");
             assert_eq!(taken(start.plus_seconds(1)), rate.min(burst) as usize, "{rate}");

@@ -63,8 +63,10 @@ pub struct Coordinator {
 impl Coordinator {
     /// Assembles a coordinator from its parts.
     pub fn new(storage: impl Into<Storage>, blobs: BlobStore, log: RoundLog, chance: ChaCha20Rng) -> Self {
+        let storage = storage.into();
         Self {
-            storage: storage.into(),
+            tenants: Tenants::new(storage.writers()),
+            storage,
             blobs,
             catalog: Catalog::default(),
             downstream: DownstreamParts::default(),
@@ -77,7 +79,6 @@ impl Coordinator {
             check_ins: Waiters::default(),
             listeners: Waiters::default(),
             crowds: Crowds::default(),
-            tenants: Tenants::default(),
             retry_limits: RetryLimits::default(),
             sabotage: None,
             chance: std::sync::Mutex::new(chance),

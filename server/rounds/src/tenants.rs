@@ -2,29 +2,38 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use folkmoot_coordinator::tenancy::{Bucket, Day, Quotas, Usage};
 use folkmoot_protocol::{ErrorCode, OrganisationId, Timestamp};
 use folkmoot_storage::{Storage, StorageError};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::refusal::Refusal;
 
 /// The smallest burst of requests that a rate allows.
 const BURST_MIN: f64 = 20.0;
+/// The smallest number of an organisation's writes at the same time.
+const TURNS_MIN: usize = 2;
 /// The seconds of a rate that an organisation may use at once.
 const BURST_SECONDS: f64 = 2.0;
 
-/// Counts what the clients of each organisation use, and keeps them within its quotas.
+/// Counts what the clients of each organisation use, keeps them within its quotas, and lets organisations write in turn.
 ///
 /// The counts are in memory, and [`Tenants::settle`] stores them from time to time and learns what other processes
 /// counted. So a process that is killed loses the last counts, and a quota of bytes takes effect at the next settlement.
-#[derive(Default)]
-pub struct Tenants(Mutex<HashMap<OrganisationId, Tenant>>);
+pub struct Tenants {
+    turns: usize,
+    of: Mutex<HashMap<OrganisationId, Tenant>>,
+}
 
-#[derive(Default)]
+/// The permission to write something for an organisation's client. Drop it after the write.
+pub struct Turn(#[expect(dead_code, reason = "held until it is dropped")] OwnedSemaphorePermit);
+
 struct Tenant {
+    /// Permits for writes.
+    turns: Arc<Semaphore>,
     quotas: Quotas,
     bucket: Bucket,
     /// The usage on each day since the last settlement.
@@ -34,23 +43,42 @@ struct Tenant {
 }
 
 impl Tenants {
+    /// Creates an empty set for a storage with `writers` connections for writing. Each organisation may use half of
+    /// them at a time, but at least two, so that the next write is ready when one ends.
+    pub fn new(writers: usize) -> Self {
+        Self { turns: (writers / 2).max(TURNS_MIN), of: Mutex::default() }
+    }
+
+    /// Waits until a client of the organisation may write to the storage.
+    ///
+    /// Writes wait in one queue, first come, first served. If hundreds of clients of one organisation wrote at the same
+    /// time, every other organisation would have to wait for all of them. With turns, it waits for few.
+    pub async fn turn(&self, organisation_id: OrganisationId) -> Turn {
+        let turns = self.with(organisation_id, |tenant| tenant.turns.clone());
+        Turn(turns.acquire_owned().await.expect("it is never closed"))
+    }
+
     /// Counts a request of an organisation's client.
     ///
     /// # Errors
     /// [`ErrorCode::RateLimited`] if the organisation's clients send more requests than its quota permits.
     pub fn admit(&self, organisation_id: OrganisationId, now: Timestamp) -> Result<(), Refusal> {
-        let mut tenants = self.lock();
-        let tenant = tenants.entry(organisation_id).or_default();
-        if let Some(rate) = tenant.quotas.requests_per_second_max
-            && !tenant.bucket.take((f64::from(rate) * BURST_SECONDS).max(BURST_MIN), rate.into(), now)
-        {
-            let detail = format!(
-                "the clients of this organisation send more than {rate} requests per second, its quota; try again later"
-            );
-            return Err(Refusal::new(ErrorCode::RateLimited, detail).retry_after(1_000));
-        }
-        tenant.count(Usage { requests: 1, ..Usage::default() }, now);
-        Ok(())
+        self.with(organisation_id, |tenant| {
+            tenant.check_rate(|bucket, burst, rate| bucket.take(burst, rate, now))?;
+            tenant.count(Usage { requests: 1, ..Usage::default() }, now);
+            Ok(())
+        })
+    }
+
+    /// Checks whether the next request of an organisation's client would be admitted, without counting it. This refuses
+    /// a flood before it costs a signature check and a query.
+    ///
+    /// # Errors
+    /// The same as [`Tenants::admit`].
+    pub fn check_rate(&self, organisation_id: OrganisationId, now: Timestamp) -> Result<(), Refusal> {
+        self.with(organisation_id, |tenant| {
+            tenant.check_rate(|bucket, burst, rate| bucket.has_one(burst, rate, now))
+        })
     }
 
     /// Counts the bytes of a body that a client sent.
@@ -96,7 +124,7 @@ impl Tenants {
         {
             let mut tenants = self.lock();
             for (id, day, used) in taken {
-                *tenants.entry(id).or_default().used.entry(day).or_default() += used;
+                self.tenant(&mut tenants, id).count_on(day, used);
             }
             return Err(error);
         }
@@ -104,24 +132,63 @@ impl Tenants {
         let found = database.tenancies(day).await?;
         let mut tenants = self.lock();
         for record in found {
-            let tenant = tenants.entry(record.organisation_id).or_default();
+            let tenant = self.tenant(&mut tenants, record.organisation_id);
             (tenant.quotas, tenant.stored) = (record.quotas, Some((day, record.used)));
         }
         Ok(())
     }
 
     fn count(&self, organisation_id: OrganisationId, used: Usage, now: Timestamp) {
-        self.lock().entry(organisation_id).or_default().count(used, now);
+        self.with(organisation_id, |tenant| tenant.count(used, now));
+    }
+
+    fn with<T>(&self, organisation_id: OrganisationId, act: impl FnOnce(&mut Tenant) -> T) -> T {
+        act(self.tenant(&mut self.lock(), organisation_id))
+    }
+
+    fn tenant<'a>(
+        &self,
+        tenants: &'a mut HashMap<OrganisationId, Tenant>,
+        organisation_id: OrganisationId,
+    ) -> &'a mut Tenant {
+        tenants.entry(organisation_id).or_insert_with(|| Tenant::new(self.turns))
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<OrganisationId, Tenant>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.of.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Tenant {
+    fn new(turns: usize) -> Self {
+        Self {
+            turns: Arc::new(Semaphore::new(turns)),
+            quotas: Quotas::default(),
+            bucket: Bucket::default(),
+            used: BTreeMap::new(),
+            stored: None,
+        }
+    }
+
+    /// Refuses a request unless `has_one` finds a token in the bucket, whose burst and rate per second it is told.
+    fn check_rate(&mut self, has_one: impl FnOnce(&mut Bucket, f64, f64) -> bool) -> Result<(), Refusal> {
+        let Some(rate) = self.quotas.requests_per_second_max else { return Ok(()) };
+        let burst = (f64::from(rate) * BURST_SECONDS).max(BURST_MIN);
+        if has_one(&mut self.bucket, burst, rate.into()) {
+            return Ok(());
+        }
+        let detail = format!(
+            "the clients of this organisation send more than {rate} requests per second, its quota; try again later"
+        );
+        Err(Refusal::new(ErrorCode::RateLimited, detail).retry_after(1_000))
+    }
+
     fn count(&mut self, used: Usage, now: Timestamp) {
-        *self.used.entry(now.into()).or_default() += used;
+        self.count_on(now.into(), used);
+    }
+
+    fn count_on(&mut self, day: Day, used: Usage) {
+        *self.used.entry(day).or_default() += used;
     }
 
     /// Returns what is known to be used on a day.
@@ -139,6 +206,7 @@ impl Tenant {
 #[cfg(test)]
 mod tests {
     use folkmoot_storage::{PopulationRepository, SqlStorage};
+    use futures::FutureExt;
 
     use super::*;
 
@@ -158,7 +226,7 @@ mod tests {
         let (database, [one, other]) = database().await;
         let quotas = Quotas { requests_per_second_max: Some(50), ..Quotas::default() };
         database.set_quotas(one, &quotas).await.unwrap();
-        let (storage, tenants) = (Storage::from(database.clone()), Tenants::default());
+        let (storage, tenants) = (Storage::from(database.clone()), Tenants::new(1));
         tenants.settle(&storage, NOON).await.unwrap();
         let admitted = |id, now| (0..1000).filter(|_| tenants.admit(id, now).is_ok()).count();
         assert_eq!(admitted(one, NOON), 100, "two seconds of its rate");
@@ -179,12 +247,43 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn whoever_is_over_its_rate_is_known_before_it_is_counted() {
+        let (database, [one, other]) = database().await;
+        let quotas = Quotas { requests_per_second_max: Some(1), ..Quotas::default() };
+        database.set_quotas(one, &quotas).await.unwrap();
+        let tenants = Tenants::new(1);
+        tenants.settle(&database.into(), NOON).await.unwrap();
+        for _ in 0..20 {
+            assert!(tenants.check_rate(one, NOON).is_ok());
+            tenants.admit(one, NOON).unwrap();
+        }
+        let refusal = tenants.check_rate(one, NOON).unwrap_err();
+        assert_eq!(refusal.code(), ErrorCode::RateLimited);
+        assert!(tenants.check_rate(other, NOON).is_ok());
+        assert!(tenants.check_rate(one, NOON.plus_seconds(1)).is_ok());
+    }
+
+    #[test]
+    fn an_organisation_that_writes_much_waits_for_itself_and_no_other_does() {
+        let [one, other] = [1, 2].map(|byte| OrganisationId::from_random_bytes([byte; 16]));
+        for (writers, turns) in [(1, 2), (4, 2), (8, 4)] {
+            let tenants = Tenants::new(writers);
+            let turn = |id| tenants.turn(id).now_or_never();
+            let taken: Vec<_> = (0..100).map_while(|_| turn(one)).collect();
+            assert_eq!(taken.len(), turns, "{writers}");
+            assert!(turn(one).is_none() && turn(other).is_some());
+            drop(taken);
+            assert!(turn(one).is_some());
+        }
+    }
+
+    #[tokio::test]
     async fn a_day_s_bytes_are_those_of_all_processes() {
         let (database, [one, other]) = database().await;
         let quotas = Quotas { bytes_per_day_max: Some(1_000), ..Quotas::default() };
         database.set_quotas(one, &quotas).await.unwrap();
         let storage = Storage::from(database.clone());
-        let processes = [Tenants::default(), Tenants::default()];
+        let processes = [Tenants::new(1), Tenants::new(1)];
         for process in &processes {
             process.settle(&storage, NOON).await.unwrap();
         }
@@ -208,7 +307,7 @@ mod tests {
     #[tokio::test]
     async fn what_cannot_be_stored_is_kept() {
         let (database, [one, _]) = database().await;
-        let (storage, tenants) = (Storage::from(database.clone()), Tenants::default());
+        let (storage, tenants) = (Storage::from(database.clone()), Tenants::new(1));
         let unknown = OrganisationId::from_random_bytes([9; 16]);
         tenants.received(one, 7, NOON);
         tenants.updated(unknown, NOON);

@@ -61,6 +61,15 @@ impl Storage {
             Storage::Memory(_) => Err(StorageError::NoDatabase),
         }
     }
+
+    /// Returns the number of transactions that can write at the same time, at least 1. Others wait, first come, first
+    /// served.
+    pub fn writers(&self) -> usize {
+        match self {
+            Storage::Sql(storage) => storage.writers(),
+            Storage::Memory(_) => 1,
+        }
+    }
 }
 
 /// Implements repositories by delegating to the backend. The macro's input lists each method with its arguments and

@@ -24,6 +24,7 @@ use crate::{
 pub struct Connection {
     /// The request.
     pub message: Message,
+    record: ClientRecord,
     guard: UploadGuard,
     bytes: Arc<Vec<u8>>,
     /// The offset of the next byte to arrive.
@@ -52,8 +53,8 @@ impl World {
                     self.coverage.count("uploads resumed");
                 }
                 let at = (offset as usize).min(bytes.len());
-                let connection = Connection { message: message.clone(), guard, bytes: bytes.clone(), at };
-                self.go_on(connection);
+                let (message, record, bytes) = (message.clone(), record.clone(), bytes.clone());
+                self.go_on(Connection { message, record, guard, bytes, at });
                 Ok(Ok(None))
             }
             Err(refusal) => {
@@ -120,11 +121,12 @@ impl World {
         let failures = self.server.store.failures();
         if let Err(refusal) = upload.push(&part) {
             let now = self.server_now();
-            let refusal = device::refuse_upload(coordinator, connection.guard, refusal, now).await;
-            if let Request::Upload { assignment_id, .. } = connection.message.request {
+            let Connection { message, record, guard, .. } = connection;
+            let refusal = device::refuse_upload(coordinator, &record, guard, refusal, now).await;
+            if let Request::Upload { assignment_id, .. } = message.request {
                 self.check_assignment(assignment_id).await?;
             }
-            return self.refuse(&connection.message, &refusal, failures);
+            return self.refuse(&message, &refusal, failures);
         }
         connection.at += count;
         self.go_on(connection);
@@ -149,10 +151,10 @@ impl World {
             self.server.connections.insert(0, connection);
             return self.crash("between the log and the acceptance");
         }
-        let Connection { message, guard, .. } = connection;
+        let Connection { message, record, guard, .. } = connection;
         let Request::Upload { assignment_id, announced, .. } = message.request else { return Ok(()) };
         let failures = self.server.store.failures();
-        match device::finish_upload(coordinator, guard, now).await {
+        match device::finish_upload(coordinator, &record, guard, now).await {
             Ok(status) => {
                 self.note(format_args!("client {}'s #{}: {status:?}", message.client, message.request_id.0));
                 self.check_answer(assignment_id, status.state, Some(announced.digest)).await?;

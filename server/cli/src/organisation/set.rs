@@ -26,8 +26,7 @@ pub struct Args {
     /// The bytes that clients may send and receive on one day (UTC). If they are used up, clients wait for the next day.
     #[arg(long, value_name = "BYTES|none")]
     bytes_per_day_max: Option<Quota<u64>>,
-    /// The rate of all clients' requests together, for each process of the coordinator. A refused request still costs a
-    /// signature check and a database query.
+    /// The rate of all clients' requests together, for each process of the coordinator. Faster requests are refused.
     #[arg(long, value_name = "RATE|none")]
     requests_per_second_max: Option<Quota<u32>>,
     #[command(flatten)]

@@ -21,8 +21,11 @@ pub async fn abort(
     }
     let assignment = own_assignment(coordinator, client, id).await?;
     let reason = DropReason::Aborted { reason: request.reason, detail: request.detail.clone() };
+    let turn = coordinator.tenants.turn(client.organisation_id).await;
     // An accepted update is used, even if the client did not receive the confirmation.
-    if coordinator.storage.drop_assignment(assignment.id, &reason, now).await? == CloseOutcome::Dropped {
+    let outcome = coordinator.storage.drop_assignment(assignment.id, &reason, now).await?;
+    drop(turn);
+    if outcome == CloseOutcome::Dropped {
         forget_unless_summed(coordinator, &assignment).await?;
     }
     coordinator.facts.notify_one();

@@ -1,11 +1,11 @@
 use std::{
     collections::HashMap,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use folkmoot_coordinator::tenancy::Bucket;
 use folkmoot_protocol::{
-    ErrorCode, Timestamp, is_protocol_version_served,
+    ErrorCode, OrganisationId, Timestamp, is_protocol_version_served,
     limits::{CLOCK_AHEAD_MILLISECONDS_MAX, CLOCK_SKEW_MILLISECONDS_MAX},
     signing::{self, SignedParts, SigningError},
 };
@@ -55,6 +55,8 @@ type Who = [u8; 16];
 
 /// The rate-limit state and the nonces of one client.
 struct Remembered {
+    /// The client's organisation; `None` for a public key that is being enrolled.
+    organisation: Option<OrganisationId>,
     /// The requests that the client may still send.
     bucket: Bucket,
     /// The truncated hashes of the client's nonces, in two generations, so that each nonce is kept for at least
@@ -75,7 +77,8 @@ impl Authenticator {
     /// Verifies a request and returns the client that sent it.
     ///
     /// # Errors
-    /// Fails if the version, clock, key, signature or nonce is not valid, or the client exceeds its rate limit.
+    /// Fails if the version, clock, key, signature or nonce is not valid, or the client or its organisation exceeds its
+    /// rate limit.
     pub async fn client(
         &self,
         coordinator: &Coordinator,
@@ -89,6 +92,10 @@ impl Authenticator {
             ));
         };
         self.check_claims(claimed, now)?;
+        // The sender has not been verified yet. If it is not the client, this takes nothing from the organisation.
+        if let Some(organisation_id) = self.organisation_of(*id.as_bytes()) {
+            coordinator.tenants.check_rate(organisation_id, now)?;
+        }
         let unknown = || {
             Refusal::new(
                 ErrorCode::ClientUnknown,
@@ -103,8 +110,14 @@ impl Authenticator {
                 "this client's key was revoked; ask the operator whether it may enrol again",
             ));
         }
-        self.take(*id.as_bytes(), claimed.parts.nonce, now).await?;
+        self.take(*id.as_bytes(), Some(client.organisation_id), claimed.parts.nonce, now).await?;
+        coordinator.tenants.admit(client.organisation_id, now)?;
         Ok(client)
+    }
+
+    /// Returns the organisation of a client that was verified before.
+    fn organisation_of(&self, who: Who) -> Option<OrganisationId> {
+        self.lock().of.get(&who)?.organisation
     }
 
     /// Verifies an enrolment request, which is signed with the key in its own body.
@@ -128,7 +141,7 @@ impl Authenticator {
     pub async fn take_enrolment(&self, public_key: &str, nonce: &str, now: Timestamp) -> Result<(), Refusal> {
         let hash = blake3::hash(public_key.as_bytes());
         let who = *hash.as_bytes().first_chunk().expect("a hash has 32 bytes");
-        self.take(who, nonce, now).await
+        self.take(who, None, nonce, now).await
     }
 
     fn check_claims(&self, claimed: &Claimed<'_>, now: Timestamp) -> Result<(), Refusal> {
@@ -156,9 +169,15 @@ impl Authenticator {
     }
 
     /// Takes a token from the sender's rate limit and records the nonce: first in memory, then in the shared database.
-    async fn take(&self, who: Who, nonce: &str, now: Timestamp) -> Result<(), Refusal> {
+    async fn take(
+        &self,
+        who: Who,
+        organisation: Option<OrganisationId>,
+        nonce: &str,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
         let part = part_of(nonce);
-        let is_time_to_forget = self.take_here(who, part, now)?;
+        let is_time_to_forget = self.take_here(who, organisation, part, now)?;
         let Some(shared) = &self.shared else { return Ok(()) };
         if is_time_to_forget {
             forget(shared, now).await;
@@ -167,8 +186,14 @@ impl Authenticator {
     }
 
     /// Records a nonce in this process. Returns whether it is time to delete old nonces.
-    fn take_here(&self, who: Who, part: u64, now: Timestamp) -> Result<bool, Refusal> {
-        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+    fn take_here(
+        &self,
+        who: Who,
+        organisation: Option<OrganisationId>,
+        part: u64,
+        now: Timestamp,
+    ) -> Result<bool, Refusal> {
+        let mut clients = self.lock();
         let is_time = now.milliseconds_since(clients.swept_at) > WINDOW;
         if is_time {
             // A client that was silent for this long has only expired nonces, and its bucket is full again.
@@ -176,10 +201,15 @@ impl Authenticator {
             clients.swept_at = now;
         }
         let client = clients.of.entry(who).or_insert_with(|| Remembered::new(now));
+        client.organisation = organisation;
         // Check the rate first: it bounds the number of nonces.
         client.take_rate(now)?;
         client.take_nonce(part, now)?;
         Ok(is_time)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Clients> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -204,7 +234,13 @@ fn replayed() -> Refusal {
 
 impl Remembered {
     fn new(now: Timestamp) -> Self {
-        Self { bucket: Bucket::default(), current: Vec::new(), previous: Vec::new(), rotated_at: now }
+        Self {
+            organisation: None,
+            bucket: Bucket::default(),
+            current: Vec::new(),
+            previous: Vec::new(),
+            rotated_at: now,
+        }
     }
 
     /// Takes a token from the client's bucket; refuses the request if the bucket is empty.
@@ -250,7 +286,7 @@ mod tests {
     }
 
     fn taken(authenticator: &Authenticator, who: u8, nonce: &str, now: Timestamp) -> Option<ErrorCode> {
-        code(authenticator.take_here([who; 16], part_of(nonce), now).map(|_| ()))
+        code(authenticator.take_here([who; 16], None, part_of(nonce), now).map(|_| ()))
     }
 
     #[test]

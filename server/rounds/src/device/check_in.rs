@@ -71,7 +71,10 @@ pub async fn check_in(
         at: now,
         expires_at: offer_ends(wait_milliseconds, now),
     };
-    if !coordinator.storage.check_in(&check_in).await? {
+    let turn = coordinator.tenants.turn(client.organisation_id).await;
+    let is_in_pool = coordinator.storage.check_in(&check_in).await?;
+    drop(turn);
+    if !is_in_pool {
         return assignment_of(coordinator, client, offered, now).await;
     }
     coordinator.facts.notify_one();
@@ -113,7 +116,7 @@ pub async fn end_wait(
     let leaves = wait_milliseconds > 0 && window.milliseconds_min > OFFER_GRACE_MILLISECONDS;
     // If the pool no longer contains the client, a round has just selected it.
     if leaves
-        && !coordinator.storage.withdraw_check_in(client.id).await?
+        && !withdraw(coordinator, client).await?
         && let Some(assignment) = assignment_of(coordinator, client, offered, now).await?
     {
         return Ok(CheckInResponse::Assigned { assignment });
@@ -123,6 +126,11 @@ pub async fn end_wait(
         retry_after_milliseconds_max: window.milliseconds_max,
         offered: coordinator.crowds.offered(organisation, population),
     })
+}
+
+async fn withdraw(coordinator: &Coordinator, client: &ClientRecord) -> Result<bool, Refusal> {
+    let _turn = coordinator.tenants.turn(client.organisation_id).await;
+    Ok(coordinator.storage.withdraw_check_in(client.id).await?)
 }
 
 /// Returns the client's outstanding assignment, if its deadline has not passed.

@@ -63,7 +63,11 @@ pub async fn enrol(
     now: Timestamp,
 ) -> Result<EnrolResponse, Refusal> {
     let id = ClientId::from_random_bytes(coordinator.random_bytes());
-    match coordinator.storage.enrol_user(&verified.token_id, verified.user_key, public_key, id, now).await? {
+    let turn = coordinator.tenants.turn(verified.organisation_id).await;
+    let enrolled =
+        coordinator.storage.enrol_user(&verified.token_id, verified.user_key, public_key, id, now).await?;
+    drop(turn);
+    match enrolled {
         EnrolOutcome::Enrolled(client) | EnrolOutcome::Known(client) => {
             if client.revoked_at.is_some() {
                 return Err(Refusal::new(

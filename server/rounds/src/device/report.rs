@@ -16,5 +16,6 @@ pub async fn report(
     now: Timestamp,
 ) -> Result<(), Refusal> {
     let assignment = own_assignment(coordinator, client, id).await?;
+    let _turn = coordinator.tenants.turn(client.organisation_id).await;
     Ok(coordinator.storage.record_report(assignment.id, request, now).await?)
 }

@@ -110,7 +110,7 @@ pub async fn begin_upload(
             if !privacy::may_collect(coordinator, &task, assignment.round_id, now).await? {
                 let detail = "the privacy budget does not allow this update; check in again";
                 let refusal = Refusal::new(ErrorCode::RoundClosed, detail);
-                return Err(record_refusal(coordinator, id, refusal, now).await);
+                return Err(record_refusal(coordinator, client, id, refusal, now).await);
             }
             let mut expected = ExpectedUpdate::of(&task, &assignment);
             if !task.description.privacy.is_none() {
@@ -129,7 +129,7 @@ pub async fn begin_upload(
             let opened = in_place(|| Upload::open(&coordinator.ingest, segment, expected, request.announced));
             match opened {
                 Ok(upload) => &*guard.insert(upload),
-                Err(refusal) => return Err(record_refusal(coordinator, id, refusal, now).await),
+                Err(refusal) => return Err(record_refusal(coordinator, client, id, refusal, now).await),
             }
         }
     };
@@ -155,6 +155,7 @@ pub async fn begin_upload(
 /// Fails if the digest does not match, or the round has closed.
 pub async fn finish_upload(
     coordinator: &Arc<Coordinator>,
+    client: &ClientRecord,
     mut guard: UploadGuard,
     now: Timestamp,
 ) -> Result<UploadStatus, Refusal> {
@@ -172,11 +173,12 @@ pub async fn finish_upload(
     let update = match update {
         Ok(update) => update,
         // The client can only start again, with a new upload and its new digest.
-        Err(refusal) => return Err(refuse_upload(coordinator, guard, refusal, now).await),
+        Err(refusal) => return Err(refuse_upload(coordinator, client, guard, refusal, now).await),
     };
     let tally = guard.as_ref().and_then(Upload::tally);
+    let turn = coordinator.tenants.turn(client.organisation_id).await;
     let outcome = coordinator.storage.accept_update(&update).await?;
-    drop(guard);
+    drop((turn, guard));
     if let Some(tally) = tally.filter(|_| outcome == AcceptOutcome::Accepted) {
         tally.count();
     }
@@ -203,6 +205,7 @@ pub async fn finish_upload(
 /// Aborts an upload whose bytes were refused.
 pub async fn refuse_upload(
     coordinator: &Coordinator,
+    client: &ClientRecord,
     mut guard: UploadGuard,
     refusal: Refusal,
     now: Timestamp,
@@ -212,7 +215,7 @@ pub async fn refuse_upload(
     let id = upload.assignment_id();
     // From here on, another process may open the segment; the guard still excludes other requests to this process.
     drop(upload);
-    let refusal = record_refusal(coordinator, id, refusal, now).await;
+    let refusal = record_refusal(coordinator, client, id, refusal, now).await;
     drop(guard);
     refusal
 }
@@ -220,6 +223,7 @@ pub async fn refuse_upload(
 /// Drops the assignment if the refusal tells the client to check in again, so that the round does not wait for it.
 async fn record_refusal(
     coordinator: &Coordinator,
+    client: &ClientRecord,
     id: AssignmentId,
     refusal: Refusal,
     now: Timestamp,
@@ -227,6 +231,7 @@ async fn record_refusal(
     if refusal.code().disposition() == Disposition::CheckIn {
         coordinator.ingest.forget_upload(id);
         let reason = DropReason::Refused { code: refusal.code() };
+        let _turn = coordinator.tenants.turn(client.organisation_id).await;
         if let Err(error) = drop_refused(coordinator, id, &reason, now).await {
             tracing::error!(%error, assignment = %id, "could not record that an update was refused; its assignment will expire");
         }

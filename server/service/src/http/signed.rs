@@ -85,9 +85,7 @@ pub async fn authenticate(
     })?;
     let claimed = Claimed { parts: signed_parts(app, parts, upload)?, signature };
     let now = (app.clock)();
-    let client = app.authenticator.client(&app.coordinator, &claimed, now).await?;
-    app.coordinator.tenants.admit(client.organisation_id, now)?;
-    Ok(client)
+    app.authenticator.client(&app.coordinator, &claimed, now).await
 }
 
 /// Verifies that an enrolment is signed with the key in its own body, because the sender has no client id yet.

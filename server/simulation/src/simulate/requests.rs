@@ -237,8 +237,10 @@ impl World {
             Ok(Begun::Awaited(mut guard)) => {
                 let pushed = guard.as_mut().map(|upload| upload.push(&update.bytes[offset as usize..]));
                 match pushed {
-                    Some(Err(refusal)) => Err(device::refuse_upload(&coordinator, guard, refusal, now).await),
-                    _ => device::finish_upload(&coordinator, guard, now).await,
+                    Some(Err(refusal)) => {
+                        Err(device::refuse_upload(&coordinator, &record, guard, refusal, now).await)
+                    }
+                    _ => device::finish_upload(&coordinator, &record, guard, now).await,
                 }
             }
             Err(refusal) => Err(refusal),

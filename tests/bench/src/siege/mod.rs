@@ -28,6 +28,9 @@ pub struct Arguments {
     /// Seconds of each flood, and of the quiet periods before and after
     #[arg(long, default_value_t = 20)]
     seconds: u64,
+    /// Only this flood; can be repeated
+    #[arg(long)]
+    flood: Vec<Kind>,
     /// Print one JSON object per line
     #[arg(long)]
     json: bool,
@@ -56,7 +59,11 @@ fn besiege(coordinator: &mut Child, arguments: &Arguments) -> Result<(), Failure
         tokio::time::sleep(Duration::from_secs(2)).await;
         table::print_heading(arguments.json);
         let mut baseline = Baseline::default();
-        for kind in [None].into_iter().chain(Kind::ALL.into_iter().map(Some)).chain([None]) {
+        let kinds = match &arguments.flood[..] {
+            [] => &Kind::ALL[..],
+            kinds => kinds,
+        };
+        for kind in [None].into_iter().chain(kinds.iter().copied().map(Some)).chain([None]) {
             process::forget_peak_memory(coordinator.id())?;
             let attacker = kind.map(|kind| attack(kind, &ready)).transpose()?;
             cohort.forget();

@@ -169,8 +169,10 @@ impl World {
         let pushed = guard.as_mut().map_or(Ok(()), |upload| upload.push(part));
         work.sent = until;
         let state = match pushed {
-            Err(refusal) => Err(device::refuse_upload(&coordinator, guard, refusal, now).await),
-            Ok(()) => device::finish_upload(&coordinator, guard, now).await.map(|status| status.state),
+            Err(refusal) => Err(device::refuse_upload(&coordinator, &record, guard, refusal, now).await),
+            Ok(()) => {
+                device::finish_upload(&coordinator, &record, guard, now).await.map(|status| status.state)
+            }
         };
         match state {
             Ok(state) => {

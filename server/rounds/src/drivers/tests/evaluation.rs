@@ -115,12 +115,15 @@ impl Scene {
         let announced = Announced { digest: UpdateDigest::of(bytes), length: bytes.len() as u64 };
         let (coordinator, assignment_id) = (&self.world.coordinator, self.assignments[number].assignment_id);
         let request = UploadRequest { assignment_id, announced, offset: 0 };
-        let begun = device::begin_upload(coordinator, &self.world.clients[number], request, START).await?;
+        let client = &self.world.clients[number];
+        let begun = device::begin_upload(coordinator, client, request, START).await?;
         let Begun::Awaited(mut guard) = begun else { panic!("it was sent before") };
         let upload = guard.as_mut().expect("it was begun");
         match bytes.chunks(piece).try_for_each(|piece| upload.push(piece)) {
-            Ok(()) => device::finish_upload(coordinator, guard, START).await.map(|status| status.state),
-            Err(refusal) => Err(device::refuse_upload(coordinator, guard, refusal, START).await),
+            Ok(()) => {
+                device::finish_upload(coordinator, client, guard, START).await.map(|status| status.state)
+            }
+            Err(refusal) => Err(device::refuse_upload(coordinator, client, guard, refusal, START).await),
         }
     }
 

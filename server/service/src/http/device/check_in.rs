@@ -2,7 +2,7 @@ use std::{sync::Arc, time::Duration};
 
 use axum::{Json, body::Body, extract::State, http::Request};
 use folkmoot_protocol::{
-    ClientId, Timestamp,
+    ClientId, OrganisationId, Timestamp,
     messages::{Assignment, CheckInRequest, CheckInResponse},
 };
 use folkmoot_rounds::{
@@ -30,7 +30,7 @@ pub async fn check_in(
     // Register before checking, so that a draw in between is not missed.
     let wait_milliseconds = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
     let offer_ends = device::offer_ends(wait_milliseconds, signed.now);
-    let mut waiting = Waiting::new(&app, signed.client.id, offer_ends);
+    let mut waiting = Waiting::new(&app, &signed.client, offer_ends);
     let found =
         device::check_in(&app.coordinator, &signed.client, &signed.message, wait_milliseconds, signed.now)
             .await;
@@ -52,15 +52,18 @@ pub async fn check_in(
 struct Waiting {
     coordinator: Arc<Coordinator>,
     client: ClientId,
+    organisation_id: OrganisationId,
     offer_ends: Timestamp,
     waiter: Arc<Notify>,
     is_cut: bool,
 }
 
 impl Waiting {
-    fn new(app: &App, client: ClientId, offer_ends: Timestamp) -> Self {
+    fn new(app: &App, client: &ClientRecord, offer_ends: Timestamp) -> Self {
+        let (client, organisation_id) = (client.id, client.organisation_id);
         let waiter = app.coordinator.check_ins.add(client);
-        Self { coordinator: app.coordinator.clone(), client, offer_ends, waiter, is_cut: true }
+        let coordinator = app.coordinator.clone();
+        Self { coordinator, client, organisation_id, offer_ends, waiter, is_cut: true }
     }
 }
 
@@ -71,7 +74,9 @@ impl Drop for Waiting {
             return;
         }
         let (coordinator, client, offer_ends) = (self.coordinator.clone(), self.client, self.offer_ends);
+        let organisation_id = self.organisation_id;
         tokio::spawn(async move {
+            let _turn = coordinator.tenants.turn(organisation_id).await;
             if let Err(error) = coordinator.storage.withdraw_offer(client, offer_ends).await {
                 tracing::warn!(%error, %client, "could not remove a disconnected client from the pool; its offer will expire");
             }

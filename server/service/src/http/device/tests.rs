@@ -17,6 +17,7 @@ use axum::{
 use bytes::Bytes;
 use ed25519_dalek::SigningKey;
 use folkmoot_api::tasks::CreateTaskRequest;
+use folkmoot_coordinator::tenancy::Quotas;
 use folkmoot_engine::onnx::build::mlp;
 use folkmoot_protocol::{
     ClientId, ErrorCode, OrganisationId, PROTOCOL_VERSION, Problem, TaskId, Timestamp, UpdateDigest, headers,
@@ -32,7 +33,7 @@ use folkmoot_rounds::{
 };
 use folkmoot_storage::{
     AssignmentRecord, AssignmentRepository, BlobStore, ClientRepository, EnrolOutcome, MemoryStorage,
-    PopulationRepository, RoundLog, RoundRepository, TokenRecord, TokenRepository,
+    PopulationRepository, RoundLog, RoundRepository, SqlStorage, Storage, TokenRecord, TokenRepository,
 };
 use http_body_util::BodyExt;
 use rand::SeedableRng;
@@ -60,7 +61,11 @@ struct Edge {
 
 impl Edge {
     async fn new() -> Self {
-        let (storage, log) = (MemoryStorage::new(), RoundLog::in_memory());
+        Self::over(MemoryStorage::new()).await
+    }
+
+    async fn over(storage: impl Into<Storage>) -> Self {
+        let log = RoundLog::in_memory();
         let (blobs, chance) = (BlobStore::in_memory(), ChaCha20Rng::seed_from_u64(1));
         let coordinator = Arc::new(Coordinator::new(storage, blobs, log, chance));
         let storage = &coordinator.storage;
@@ -262,4 +267,24 @@ async fn a_device_that_asks_too_often_is_told_to_wait() {
     edge.set_clock(edge.now().plus_seconds(1));
     let (status, _) = edge.send("GET", &path, None).await;
     assert_eq!(status, StatusCode::NOT_FOUND);
+}
+
+/// Then a flood does not cost a signature check and a query for each request.
+#[tokio::test]
+async fn whoever_is_over_its_organisations_rate_is_refused_before_its_signature_is_checked() {
+    let database = SqlStorage::connect("sqlite::memory:", Default::default()).await.unwrap();
+    let mut edge = Edge::over(database.clone()).await;
+    let quotas = Quotas { requests_per_second_max: Some(1), ..Quotas::default() };
+    database.set_quotas(edge.organisation, &quotas).await.unwrap();
+    edge.coordinator.tenants.settle(&database.into(), START).await.unwrap();
+    let path = format!("/v1/assignments/{}/update", edge.client);
+    while edge.send("GET", &path, None).await.0 == StatusCode::NOT_FOUND {}
+    let owned = std::mem::replace(&mut edge.key, SigningKey::from_bytes(&[9; 32]));
+    let (_, problem) = edge.send("GET", &path, None).await;
+    assert_eq!(code(problem), Some(ErrorCode::RateLimited), "with another key's signature");
+    edge.set_clock(START.plus_seconds(1));
+    let (_, problem) = edge.send("GET", &path, None).await;
+    assert_eq!(code(problem), Some(ErrorCode::SignatureInvalid), "which takes nothing from the quota:");
+    edge.key = owned;
+    assert_eq!(edge.send("GET", &path, None).await.0, StatusCode::NOT_FOUND);
 }

@@ -74,7 +74,7 @@ pub async fn upload_update(
         let refusal = match refusal.code() {
             // The received bytes are intact: the client continues after them.
             ErrorCode::RequestTimeout | ErrorCode::MalformedRequest => refusal.received(received),
-            _ => device::refuse_upload(&app.coordinator, guard, refusal, (app.clock)()).await,
+            _ => device::refuse_upload(&app.coordinator, &client, guard, refusal, (app.clock)()).await,
         };
         return Err(refusal.into());
     }
@@ -96,7 +96,7 @@ async fn finish(
     let whole = UploadRequest { offset: part.announced.length, ..part };
     for _ in 0..ROUNDS_AWAITED {
         let opened = app.coordinator.round_opened.notified();
-        let refusal = match device::finish_upload(&app.coordinator, guard, (app.clock)()).await {
+        let refusal = match device::finish_upload(&app.coordinator, client, guard, (app.clock)()).await {
             Err(refusal) if refusal.code() == ErrorCode::UploadBusy => refusal,
             ended => return ended,
         };
@@ -108,7 +108,7 @@ async fn finish(
             Begun::Awaited(guard) => guard,
         };
     }
-    device::finish_upload(&app.coordinator, guard, (app.clock)()).await
+    device::finish_upload(&app.coordinator, client, guard, (app.clock)()).await
 }
 
 /// A part of an update while its bytes arrive. At the end, even if the connection is lost, its bytes are metered, and the

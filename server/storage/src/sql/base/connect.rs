@@ -83,6 +83,11 @@ impl SqlStorage {
         Ok(())
     }
 
+    /// Returns the number of connections for writing transactions.
+    pub(crate) fn writers(&self) -> usize {
+        self.writer.options().get_max_connections() as usize
+    }
+
     /// Waits until the connections in use are returned, and then closes all connections.
     pub async fn close(&self) {
         self.reader.close().await;
