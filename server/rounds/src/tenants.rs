@@ -1,4 +1,4 @@
-//! The usage and the quotas of organisations.
+//! The usage and the quotas of organisations, and their turns to write.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -28,9 +28,6 @@ pub struct Tenants {
     of: Mutex<HashMap<OrganisationId, Tenant>>,
 }
 
-/// The permission to write something for an organisation's client. Drop it after the write.
-pub struct Turn(#[expect(dead_code, reason = "held until it is dropped")] OwnedSemaphorePermit);
-
 struct Tenant {
     /// Permits for writes.
     turns: Arc<Semaphore>,
@@ -49,13 +46,13 @@ impl Tenants {
         Self { turns: (writers / 2).max(TURNS_MIN), of: Mutex::default() }
     }
 
-    /// Waits until a client of the organisation may write to the storage.
+    /// Waits until a client of the organisation may write to the storage. Drop the permit after the write.
     ///
     /// Writes wait in one queue, first come, first served. If hundreds of clients of one organisation wrote at the same
     /// time, every other organisation would have to wait for all of them. With turns, it waits for few.
-    pub async fn turn(&self, organisation_id: OrganisationId) -> Turn {
+    pub async fn turn(&self, organisation_id: OrganisationId) -> OwnedSemaphorePermit {
         let turns = self.with(organisation_id, |tenant| tenant.turns.clone());
-        Turn(turns.acquire_owned().await.expect("it is never closed"))
+        turns.acquire_owned().await.expect("it is never closed")
     }
 
     /// Counts a request of an organisation's client.
