@@ -14,7 +14,7 @@ pub enum Stage {
     Install,
     /// Checks the format of the Rust sources
     Fmt,
-    /// Lints shell scripts, checks the lints and format of TypeScript and JavaScript, and checks lock files
+    /// Lints shell scripts, checks the lints and format of TypeScript and JavaScript, and checks the lock file of the fuzz targets
     Lint,
     /// Checks the admin console, and that its committed build matches its sources
     Console,
