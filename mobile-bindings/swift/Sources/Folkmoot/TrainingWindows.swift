@@ -65,12 +65,13 @@ final class TrainingWindows: @unchecked Sendable {
             guard !window.isExpired else {
                 return rest()
             }
-            client.resume(from: Self.pauseReason)
-            setIdle(true)
-            if window.isExpired {
-                rest()
+            // Take the run before it is resumed: a run that ends at once is then still this window's run.
+            let run = runOnce(client)
+            window.unlessExpired {
+                client.resume(from: Self.pauseReason)
+                setIdle(true)
             }
-            _ = try await runOnce(client).value
+            _ = try await run.value
             window.end(success: true)
         } catch FolkmootError.alreadyRunning {
             // The app's own run uses the window until the system takes it back.
@@ -153,6 +154,16 @@ private final class Window: @unchecked Sendable {
         lock.lock()
         defer { lock.unlock() }
         hasExpired = true
+    }
+
+    /// Calls `action` if the window has not expired. The window cannot expire during the call, so that what `action`
+    /// does comes before what the expiration does.
+    func unlessExpired(_ action: () -> Void) {
+        lock.lock()
+        defer { lock.unlock() }
+        if !hasExpired {
+            action()
+        }
     }
 
     func end(success: Bool) {
