@@ -84,7 +84,7 @@ pub struct Arguments {
 }
 
 /// The counts at the end of a flood.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
     /// The maximum number of open connections.
     pub connections: usize,

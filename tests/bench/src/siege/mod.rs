@@ -13,7 +13,7 @@ use std::{
 use self::{
     flood::Kind,
     honest::Cohort,
-    table::{Baseline, Row},
+    table::{Baseline, Period, Row},
 };
 use crate::{Failure, folder::TemporaryFolder, host::Ready, ingest::load, process};
 
@@ -31,6 +31,9 @@ pub struct Arguments {
     /// Only this flood; can be repeated
     #[arg(long)]
     flood: Vec<Kind>,
+    /// Repeat all periods, and pool the check-ins of each. With more repeats, a disturbed second counts less
+    #[arg(long, default_value_t = 1)]
+    repeats: u32,
     /// Print one JSON object per line
     #[arg(long)]
     json: bool,
@@ -57,22 +60,28 @@ fn besiege(coordinator: &mut Child, arguments: &Arguments) -> Result<(), Failure
         let cohort = Cohort::begin(&ready, load::enrol(&ready, CLIENTS).await?, PARAMETERS);
         // A warm-up period opens connections and fills caches.
         tokio::time::sleep(Duration::from_secs(2)).await;
-        table::print_heading(arguments.json);
-        let mut baseline = Baseline::default();
         let kinds = match &arguments.flood[..] {
             [] => &Kind::ALL[..],
             kinds => kinds,
         };
-        for kind in [None].into_iter().chain(kinds.iter().copied().map(Some)).chain([None]) {
-            process::forget_peak_memory(coordinator.id())?;
-            let attacker = kind.map(|kind| attack(kind, &ready)).transpose()?;
-            cohort.forget();
-            tokio::time::sleep(duration).await;
-            let seen = cohort.seen()?;
-            let held = attacker.map(end).transpose()?;
-            let peak_memory = process::peak_memory(coordinator.id())?;
-            let row = Row::new(kind, held, &seen, &mut baseline, duration, peak_memory)?;
-            row.print(arguments.json)?;
+        let kinds: Vec<_> = [None].into_iter().chain(kinds.iter().copied().map(Some)).chain([None]).collect();
+        let mut periods = vec![Period::default(); kinds.len()];
+        for _ in 0..arguments.repeats {
+            for (kind, period) in kinds.iter().zip(&mut periods) {
+                process::forget_peak_memory(coordinator.id())?;
+                let attacker = kind.map(|kind| attack(kind, &ready)).transpose()?;
+                cohort.forget();
+                tokio::time::sleep(duration).await;
+                let seen = cohort.seen()?;
+                let flood = attacker.map(end).transpose()?.unwrap_or_default();
+                let peak_memory = process::peak_memory(coordinator.id())?;
+                period.add(&Period { duration, seen, flood, peak_memory });
+            }
+        }
+        table::print_heading(arguments.json);
+        let mut baseline = Baseline::default();
+        for (kind, period) in kinds.iter().zip(&periods) {
+            Row::new(*kind, period, &mut baseline)?.print(arguments.json)?;
         }
         Ok(())
     })

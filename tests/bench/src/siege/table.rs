@@ -9,6 +9,32 @@ use super::{
 };
 use crate::Failure;
 
+/// The measurements of a flood, of one or more periods.
+#[derive(Clone, Default)]
+pub struct Period {
+    /// The duration of all periods.
+    pub duration: Duration,
+    /// The measurements of the honest clients.
+    pub seen: Seen,
+    /// The counts of the flood.
+    pub flood: Outcome,
+    /// The coordinator's peak memory, in bytes.
+    pub peak_memory: u64,
+}
+
+impl Period {
+    /// Adds another period of the same flood.
+    pub fn add(&mut self, other: &Self) {
+        self.duration += other.duration;
+        self.seen.check_ins_ms.extend(&other.seen.check_ins_ms);
+        self.seen.updates += other.seen.updates;
+        self.seen.failures += other.seen.failures;
+        self.flood.connections = self.flood.connections.max(other.flood.connections);
+        self.flood.requests += other.flood.requests;
+        self.peak_memory = self.peak_memory.max(other.peak_memory);
+    }
+}
+
 /// The honest clients' results during one flood.
 #[derive(Serialize)]
 pub struct Row {
@@ -46,16 +72,9 @@ pub struct Baseline {
 }
 
 impl Row {
-    /// Computes the row of a flood that lasted for `duration`. The rows that floods are compared to are kept in
-    /// `baseline`.
-    pub fn new(
-        kind: Option<Kind>,
-        outcome: Option<Outcome>,
-        seen: &Seen,
-        baseline: &mut Baseline,
-        duration: Duration,
-        peak_memory: u64,
-    ) -> Result<Self, Failure> {
+    /// Computes the row of a flood. The rows that floods are compared to are kept in `baseline`.
+    pub fn new(kind: Option<Kind>, period: &Period, baseline: &mut Baseline) -> Result<Self, Failure> {
+        let Period { duration, seen, flood, peak_memory } = period;
         let mut times = seen.check_ins_ms.clone();
         times.sort_by(f64::total_cmp);
         let at = |share: f64| {
@@ -67,11 +86,10 @@ impl Row {
         if kind == Some(Kind::Busy) {
             baseline.busy = Some(p99);
         }
-        let outcome = outcome.unwrap_or_default();
         Ok(Self {
             flood: kind.map_or("quiet", Kind::name),
-            connections: outcome.connections,
-            requests: outcome.requests,
+            connections: flood.connections,
+            requests: flood.requests,
             rounds_per_second: seen.updates as f64 / CLIENTS as f64 / duration.as_secs_f64(),
             check_ins: times.len(),
             check_in_p50_ms: at(0.5)?,
@@ -79,7 +97,7 @@ impl Row {
             p99_to_quiet: p99 / quiet,
             p99_to_busy: baseline.busy.map(|busy| p99 / busy),
             failures: seen.failures,
-            peak_memory_mib: peak_memory as f64 / f64::from(1 << 20),
+            peak_memory_mib: *peak_memory as f64 / f64::from(1 << 20),
         })
     }
 
