@@ -32,7 +32,7 @@ pub struct Arguments {
     #[arg(long)]
     flood: Vec<Kind>,
     /// Repeat all periods, and pool the check-ins of each. With more repeats, a disturbed second counts less
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeats: u32,
     /// Print one JSON object per line
     #[arg(long)]
@@ -66,8 +66,10 @@ fn besiege(coordinator: &mut Child, arguments: &Arguments) -> Result<(), Failure
         };
         let kinds: Vec<_> = [None].into_iter().chain(kinds.iter().copied().map(Some)).chain([None]).collect();
         let mut periods = vec![Period::default(); kinds.len()];
-        for _ in 0..arguments.repeats {
-            for (kind, period) in kinds.iter().zip(&mut periods) {
+        table::print_heading(arguments.json);
+        let mut baseline = Baseline::default();
+        for repeat in 1..=arguments.repeats {
+            for (&kind, period) in kinds.iter().zip(&mut periods) {
                 process::forget_peak_memory(coordinator.id())?;
                 let attacker = kind.map(|kind| attack(kind, &ready)).transpose()?;
                 cohort.forget();
@@ -76,12 +78,10 @@ fn besiege(coordinator: &mut Child, arguments: &Arguments) -> Result<(), Failure
                 let flood = attacker.map(end).transpose()?.unwrap_or_default();
                 let peak_memory = process::peak_memory(coordinator.id())?;
                 period.add(&Period { duration, seen, flood, peak_memory });
+                if repeat == arguments.repeats {
+                    Row::new(kind, period, &mut baseline)?.print(arguments.json)?;
+                }
             }
-        }
-        table::print_heading(arguments.json);
-        let mut baseline = Baseline::default();
-        for (kind, period) in kinds.iter().zip(&periods) {
-            Row::new(*kind, period, &mut baseline)?.print(arguments.json)?;
         }
         Ok(())
     })
