@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use folkmoot_client::{Budget, Client, ClientError, Device, TrafficLimits};
 use folkmoot_protocol::{ErrorCode, messages::ProtectionLevel};
 use folkmoot_telemetry::{LogConfig, LogFormat, init_log};
+use folkmoot_terminal::stop_signal;
 use serde::Serialize;
 
 use super::{
     CliError,
     examples_file::ExamplesArgs,
     output::{self, OutputArgs},
-    stop_signal::stop_signal,
 };
 
 /// The flags of `folkmoot client`.

@@ -1,11 +1,12 @@
 use std::{fmt, io, path::Path};
 
 use folkmoot_api::{AdminError, client::with_causes};
+use folkmoot_demo::DemoError;
 use folkmoot_edge::ServeError;
 use folkmoot_service::host::HostError;
-use folkmoot_telemetry::TelemetryError;
-
 use folkmoot_settings::{ConfigError, toml_file::TomlFileError};
+use folkmoot_telemetry::TelemetryError;
+use folkmoot_terminal::SignalError;
 
 /// An error of a command, with its remedy.
 #[derive(Debug)]
@@ -80,6 +81,8 @@ from_errors!(
     HostError,
     ServeError,
     TelemetryError,
+    SignalError,
+    DemoError,
     folkmoot_client::ClientError,
     folkmoot_client::ModelFileError,
     folkmoot_inference::InferenceError

@@ -9,7 +9,6 @@ mod completions;
 mod config;
 mod connection;
 mod data;
-pub mod demo;
 mod endorsement;
 mod engine;
 mod error;
@@ -31,7 +30,6 @@ mod serve;
 mod sessions;
 mod sign_in;
 mod simulate;
-mod stop_signal;
 mod system;
 mod task;
 mod token;
@@ -57,7 +55,7 @@ enum Command {
     /// Run a client that trains on local data.
     Client(client::Args),
     /// Run a coordinator and its clients on this machine, and watch them train a model.
-    Demo(demo::Args),
+    Demo(folkmoot_demo::Args),
     /// Run a task with virtual clients on this machine, and write results and a report.
     Simulate(simulate::Args),
     /// Sign in with your organisation's identity provider.
@@ -134,7 +132,7 @@ impl Cli {
         match self.command {
             Command::Serve(args) => Box::pin(serve::run(args)),
             Command::Client(args) => Box::pin(client::run(args)),
-            Command::Demo(args) => Box::pin(async { Ok(demo::run(args).await?) }),
+            Command::Demo(args) => Box::pin(async { Ok(folkmoot_demo::run(args).await?) }),
             Command::Simulate(args) => Box::pin(simulate::run(args)),
             Command::Login(args) => Box::pin(sign_in::login::run(args)),
             Command::Logout(args) => Box::pin(sign_in::logout::run(args)),

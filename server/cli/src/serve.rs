@@ -5,13 +5,10 @@ use folkmoot_rounds::clock::{system_chance, system_clock};
 use folkmoot_service::host::{Host, HostConfig};
 use folkmoot_settings::{Config, TlsChoice};
 use folkmoot_telemetry::{LogFormat, init_log, record_metrics};
+use folkmoot_terminal::{Hangups, stop_signal};
 use serde::Serialize;
 
-use super::{
-    CliError, config, demo,
-    output::OutputArgs,
-    stop_signal::{Hangups, stop_signal},
-};
+use super::{CliError, config, output::OutputArgs};
 use crate::words::words;
 
 /// The flags of `folkmoot serve`. Flags override environment variables, and those override the configuration file.
@@ -95,7 +92,7 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     // Install the signal handlers first, so that an early signal is not lost.
     let stop_signal = stop_signal()?;
     let hangups = Hangups::listen()?;
-    let host_config = HostConfig { first_run: Some(demo::first_run()), ..config.host_config() };
+    let host_config = HostConfig { first_run: Some(folkmoot_demo::first_run()), ..config.host_config() };
     let host = Host::start(host_config, system_clock(), system_chance(), Some(metrics)).await?;
     let url = host.url();
     show(

@@ -20,10 +20,10 @@ const LAYERS: [&[&str]; 14] = [
     &["folkmoot-client", "folkmoot-edge", "folkmoot-sign-in", "folkmoot-storage", "folkmoot-task-file"],
     /* surface   */ &["folkmoot-api"],
     /* drivers   */ &["folkmoot-rounds"],
-    /* telemetry */ &["folkmoot-telemetry"],
+    /* process   */ &["folkmoot-telemetry", "folkmoot-terminal"],
     /* hosts     */
     &["folkmoot-service", "folkmoot-simulation", "folkmoot-bindgen", "folkmoot-mobile", "folkmoot-wasm"],
-    /* settings  */ &["folkmoot-settings"],
+    /* set-ups   */ &["folkmoot-settings", "folkmoot-demo"],
     /* command   */ &["folkmoot-cli"],
 ];
 

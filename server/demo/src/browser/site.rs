@@ -65,7 +65,7 @@ fn page() -> [File; 5] {
         ($name:literal) => {
             File::new(
                 concat!("/", $name),
-                &include_bytes!(concat!("../../../../../examples/browser-digits/", $name))[..],
+                &include_bytes!(concat!("../../../../examples/browser-digits/", $name))[..],
             )
         };
     }

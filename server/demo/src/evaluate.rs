@@ -21,7 +21,7 @@ pub async fn accuracy(onnx: Vec<u8>, held_out: Examples) -> Result<f64, DemoErro
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::demo::data;
+    use crate::data;
 
     #[tokio::test]
     async fn an_untrained_model_guesses() {

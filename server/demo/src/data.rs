@@ -27,13 +27,13 @@ impl DemoModel {
     /// Returns the ONNX file.
     pub fn onnx(self) -> &'static [u8] {
         match self {
-            Self::Mlp => include_bytes!("../../../../examples/digits/model.onnx"),
-            Self::Cnn => include_bytes!("../../../../examples/digits/cnn.onnx"),
+            Self::Mlp => include_bytes!("../../../examples/digits/model.onnx"),
+            Self::Cnn => include_bytes!("../../../examples/digits/cnn.onnx"),
         }
     }
 }
 
-const DIGITS: &[u8] = include_bytes!("../../../../examples/digits/digits.csv");
+const DIGITS: &[u8] = include_bytes!("../../../examples/digits/digits.csv");
 /// One of this many examples is held out, which is 20 %.
 const HELD_OUT_ONE_OF: usize = 5;
 

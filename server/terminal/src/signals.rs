@@ -1,19 +1,23 @@
+use std::io;
+
 use tokio::signal;
 
-use super::CliError;
+/// The operating system does not let the process handle a signal.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot install signal handlers: {0}")]
+pub struct SignalError(#[from] io::Error);
 
 /// Installs handlers for ctrl-c and SIGTERM, and returns a future that resolves at the first signal.
 ///
 /// # Errors
 /// If the handlers cannot be installed.
-pub fn stop_signal() -> Result<impl Future<Output = ()>, CliError> {
-    let failed = |error| CliError::new(format!("cannot install signal handlers: {error}"));
+pub fn stop_signal() -> Result<impl Future<Output = ()>, SignalError> {
     #[cfg(unix)]
-    let mut terminate = signal::unix::signal(signal::unix::SignalKind::terminate()).map_err(failed)?;
+    let mut terminate = signal::unix::signal(signal::unix::SignalKind::terminate())?;
     #[cfg(unix)]
-    let mut interrupt = signal::unix::signal(signal::unix::SignalKind::interrupt()).map_err(failed)?;
+    let mut interrupt = signal::unix::signal(signal::unix::SignalKind::interrupt())?;
     #[cfg(windows)]
-    let mut interrupt = signal::windows::ctrl_c().map_err(failed)?;
+    let mut interrupt = signal::windows::ctrl_c()?;
     Ok(async move {
         #[cfg(unix)]
         tokio::select! {
@@ -37,11 +41,10 @@ impl Hangups {
     ///
     /// # Errors
     /// If the handler cannot be installed.
-    pub fn listen() -> Result<Self, CliError> {
+    pub fn listen() -> Result<Self, SignalError> {
         Ok(Self {
             #[cfg(unix)]
-            signal: signal::unix::signal(signal::unix::SignalKind::hangup())
-                .map_err(|error| CliError::new(format!("cannot install signal handlers: {error}")))?,
+            signal: signal::unix::signal(signal::unix::SignalKind::hangup())?,
         })
     }
 

@@ -2,15 +2,14 @@
 
 use std::{io, net::SocketAddr, path::PathBuf};
 
-use folkmoot_api::{AdminError, client::with_causes};
+use folkmoot_api::AdminError;
 use folkmoot_client::{ClientError, TransportError};
 use folkmoot_edge::ServeError;
 use folkmoot_inference::InferenceError;
 use folkmoot_service::host::HostError;
 use folkmoot_simulation::chart::ChartError;
 use folkmoot_telemetry::TelemetryError;
-
-use crate::CliError;
+use folkmoot_terminal::SignalError;
 
 /// The reason why a demo ends without a model.
 #[derive(Debug, thiserror::Error)]
@@ -71,8 +70,8 @@ pub enum DemoError {
         source: io::Error,
     },
     /// The handlers for ctrl-c and SIGTERM cannot be installed.
-    #[error("{0}")]
-    Signals(String),
+    #[error(transparent)]
+    Signals(#[from] SignalError),
     /// The log cannot be written.
     #[error(transparent)]
     Log(#[from] TelemetryError),
@@ -117,10 +116,4 @@ pub enum DemoError {
     /// A background thread was interrupted.
     #[error("a part of the demo was interrupted: {0}; run the demo again")]
     Interruption(#[from] tokio::task::JoinError),
-}
-
-impl From<DemoError> for CliError {
-    fn from(error: DemoError) -> Self {
-        Self::new(with_causes(&error))
-    }
 }

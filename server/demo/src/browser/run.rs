@@ -8,6 +8,7 @@ use folkmoot_protocol::{Recipe, TaskId};
 use folkmoot_rounds::clock::{system_chance, system_clock};
 use folkmoot_service::host::{Host, HostConfig};
 use folkmoot_telemetry::{LogConfig, init_log};
+use folkmoot_terminal::stop_signal;
 use tokio::{sync::oneshot, time::sleep};
 
 use super::{
@@ -16,19 +17,16 @@ use super::{
     site::{self, File, PageConfig},
 };
 use crate::{
-    demo::{
-        Args,
-        clients::{Clients, Meeting},
-        control::{Committed, Control},
-        data,
-        error::DemoError,
-        evaluate,
-        output::Output,
-        plan,
-        report::SettingsReport,
-        traffic::Traffic,
-    },
-    stop_signal::stop_signal,
+    Args,
+    clients::{Clients, Meeting},
+    control::{Committed, Control},
+    data,
+    error::DemoError,
+    evaluate,
+    output::Output,
+    plan,
+    report::SettingsReport,
+    traffic::Traffic,
 };
 
 /// The interval for polling the coordinator for the next version.
@@ -56,7 +54,7 @@ pub async fn run(args: Args) -> Result<(), DemoError> {
     let package = package::read(&args.package, site::PACKAGE)?;
     let log = LogConfig { level: "error".into(), ..LogConfig::default() };
     init_log(&log, std::env::var("RUST_LOG").ok().as_deref())?;
-    let stop = stop_signal().map_err(|error| DemoError::Signals(error.message))?;
+    let stop = stop_signal()?;
     let listener = listen(args.port)?;
     let address = listener.address().map_err(ServeError::Listen)?;
     let output = Output::open(&args.out)?;

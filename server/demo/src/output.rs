@@ -5,8 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use folkmoot_terminal::may_overwrite;
+
 use super::error::DemoError;
-use crate::replace;
 
 /// The folders of a run.
 #[derive(Clone, Debug)]
@@ -56,7 +57,7 @@ impl Output {
     /// [`DemoError::Output`] if the file cannot be written.
     pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> Result<PathBuf, DemoError> {
         let path = self.folder.join(name);
-        replace::check_io(&path)
+        may_overwrite(&path)
             .and_then(|()| fs::write(&path, bytes))
             .map_err(|source| DemoError::Output { path: path.clone(), source })?;
         Ok(path)

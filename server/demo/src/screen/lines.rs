@@ -1,5 +1,5 @@
 use super::{Files, Screen, Serving, Started, say, text};
-use crate::demo::report::{Report, RoundReport};
+use crate::report::{Report, RoundReport};
 
 /// Prints one line for each round, for logs and pipes.
 #[derive(Default)]

@@ -1,7 +1,7 @@
 use serde::Serialize;
 
 use super::{Files, Screen, Serving, Started, say};
-use crate::demo::report::{Report, RoundReport};
+use crate::report::{Report, RoundReport};
 
 /// One JSON object per line, for programs.
 pub struct JsonScreen;
@@ -60,7 +60,7 @@ fn print(line: &Line<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::demo::report::test_report;
+    use crate::report::test_report;
 
     #[test]
     fn a_line_names_its_event() {

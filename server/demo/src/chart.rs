@@ -27,7 +27,7 @@ pub fn accuracy_svg(report: &Report) -> Result<String, ChartError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::demo::report::test_report;
+    use crate::report::test_report;
 
     /// Returns whether all elements of `svg` are closed in order.
     fn is_well_formed(svg: &str) -> bool {

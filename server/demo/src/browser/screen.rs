@@ -1,6 +1,6 @@
 use serde::Serialize;
 
-use crate::demo::screen::say;
+use crate::screen::say;
 
 /// An event of the demo, printed as text or as a line of JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -1,7 +1,7 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{Files, Screen, Serving, Started, say, text};
-use crate::demo::{
+use crate::{
     report::{Report, RoundReport},
     traffic::RoundTraffic,
 };

@@ -4,7 +4,7 @@ use std::{
 };
 
 use super::site::File;
-use crate::demo::error::DemoError;
+use crate::error::DemoError;
 
 /// The folders of the package: its own, and one for each of the two WebAssembly modules.
 const FOLDERS: [&str; 3] = ["", "cpu/", "gpu/"];

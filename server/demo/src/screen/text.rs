@@ -1,7 +1,7 @@
 //! The texts for humans.
 
 use super::{Files, Serving, Started};
-use crate::demo::{
+use crate::{
     curve::accuracy_curve,
     report::{Report, RoundReport},
 };
@@ -157,7 +157,7 @@ fn sent(report: &Report) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::demo::report::test_report;
+    use crate::report::test_report;
 
     #[test]
     fn rounds_stand_in_columns_below_their_head() {

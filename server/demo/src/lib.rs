@@ -1,9 +1,5 @@
-//! `folkmoot demo`: runs a coordinator and its clients on this machine, over real HTTPS, from the first enrolment to
-//! a trained model.
-//!
-//! `run` drives the demo. `control` is the operator, `clients` are the devices, `follow` watches the task, and
-//! `screen` prints progress. `browser` is the same demo with a web page that takes part. All parts communicate over
-//! the network only, so what works here also works between machines.
+#![doc = include_str!("../README.md")]
+#![allow(rustdoc::bare_urls, reason = "doc comments of options are help texts for a terminal")]
 
 mod args;
 mod browser;
