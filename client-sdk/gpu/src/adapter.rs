@@ -65,13 +65,20 @@ impl Adapter {
     /// # Errors
     /// Returns [`GpuError::NoAdapter`] or [`GpuError::NoSuchAdapter`].
     pub async fn find(wanted: Option<&str>) -> Result<Self, GpuError> {
-        let adapters = Self::all().await;
+        Self::pick(&Self::all().await, wanted)
+    }
+
+    /// The same as [`Adapter::find`], among adapters that are already listed. Listing them loads drivers.
+    ///
+    /// # Errors
+    /// Returns [`GpuError::NoAdapter`] or [`GpuError::NoSuchAdapter`].
+    pub fn pick(adapters: &[Self], wanted: Option<&str>) -> Result<Self, GpuError> {
         let Some(wanted) = wanted else {
-            return adapters.into_iter().next().ok_or(GpuError::NoAdapter);
+            return adapters.first().cloned().ok_or(GpuError::NoAdapter);
         };
-        let names: Vec<String> = adapters.iter().map(|adapter| adapter.report.name.clone()).collect();
-        let is_wanted = |adapter: &Self| adapter.report.name.to_lowercase().contains(&wanted.to_lowercase());
-        adapters.into_iter().find(is_wanted).ok_or_else(|| match names.is_empty() {
+        let names: Vec<&str> = adapters.iter().map(|adapter| &*adapter.report.name).collect();
+        let is_wanted = |adapter: &&Self| adapter.report.name.to_lowercase().contains(&wanted.to_lowercase());
+        adapters.iter().find(is_wanted).cloned().ok_or_else(|| match names.is_empty() {
             true => GpuError::NoAdapter,
             false => GpuError::NoSuchAdapter { wanted: wanted.to_owned(), found: names.join(", ") },
         })

@@ -154,11 +154,12 @@ impl Devices {
             Device::Named(name) => Some(name.as_str()),
             _ => None,
         };
-        // No adapter has this name: the engine's error lists the available ones.
-        Err(left_alone.unwrap_or_else(|| match block_on(Adapter::find(name)) {
-            Err(error) if name.is_some() => error.into(),
-            _ => GpuError::NoAdapter.into(),
-        }))
+        // If no adapter has this name, the engine's error lists the available ones.
+        let none = match name.map(|name| Adapter::pick(found, Some(name))) {
+            Some(Err(error)) => error,
+            _ => GpuError::NoAdapter,
+        };
+        Err(left_alone.unwrap_or_else(|| none.into()))
     }
 
     /// Returns the open adapter, or opens it with the fastest tuning.

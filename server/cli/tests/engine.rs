@@ -51,6 +51,17 @@ fn listed_devices() -> Vec<Value> {
     devices
 }
 
+/// Mesa's drivers would print an error about the missing screen whenever the adapters are listed.
+#[cfg(target_os = "linux")]
+#[test]
+fn nobody_is_told_that_a_machine_has_no_screen() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_folkmoot"));
+    command.args(["engine", "devices", "--no-measure"]).env_remove("XDG_RUNTIME_DIR");
+    let output = command.output().expect("the binary was built for this test");
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
 #[test]
 fn devices_are_measured() {
     for device in listed_devices() {
