@@ -20,3 +20,5 @@ mod sampled;
 mod secrets;
 mod simulate;
 mod traffic;
+#[cfg(unix)]
+mod upgrade;

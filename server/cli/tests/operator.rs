@@ -121,6 +121,11 @@ impl Serving {
         event
     }
 
+    /// Returns whether the coordinator created an API key, because its data folder was new.
+    pub fn is_new(&self) -> bool {
+        self.first_api_key.is_some()
+    }
+
     /// Returns the address it listens at, as `127.0.0.1:PORT`.
     pub fn address(&self) -> &str {
         self.url.split_once("://").expect("it is a URL").1
@@ -152,7 +157,8 @@ impl Serving {
         assert!(self.child.wait().expect("it is ours").success());
     }
 
-    fn admin(&self, folder: &Path, key: &str, pem: Option<&[u8]>) -> AdminClient {
+    /// Returns a client of the administrative API. Without `pem`, it trusts the coordinator's own authority.
+    pub fn admin(&self, folder: &Path, key: &str, pem: Option<&[u8]>) -> AdminClient {
         let own = || self.ca.as_ref().map(|ca| fs::read(folder.join(ca)).expect("it was made"));
         AdminClient::new(&self.url, key, pem.map(<[u8]>::to_vec).or_else(own)).expect("the address is right")
     }

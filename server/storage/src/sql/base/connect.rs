@@ -54,24 +54,24 @@ impl SqlStorage {
     pub async fn connect(url: &str, options: SqlOptions) -> Result<SqlStorage, StorageError> {
         install_default_drivers();
         let dialect = Dialect::of_url(url)?;
-        let storage = match dialect {
+        let (writer, is_file) = match dialect {
             Dialect::Postgres => {
                 let pool = pool_options(&options, options.connections_max).connect(url).await?;
-                SqlStorage { dialect, writer: pool.clone(), reader: pool }
+                (pool, false)
             }
-            Dialect::Sqlite if is_in_memory(url) => {
-                let pool = sqlite_pool(url, &options, 1, "").await?;
-                SqlStorage { dialect, writer: pool.clone(), reader: pool }
-            }
+            Dialect::Sqlite if is_in_memory(url) => (sqlite_pool(url, &options, 1, "").await?, false),
             Dialect::Sqlite => {
-                let writer = sqlite_pool(url, &options, 1, "PRAGMA journal_mode = WAL;").await?;
-                let reader =
-                    sqlite_pool(url, &options, options.connections_max, "PRAGMA query_only = ON;").await?;
-                SqlStorage { dialect, writer, reader }
+                let pool = sqlite_pool(url, &options, 1, "PRAGMA journal_mode = WAL;").await?;
+                (pool, true)
             }
         };
-        storage.migrate().await?;
-        Ok(storage)
+        migrator(dialect).run(&writer).await?;
+        // Readers are opened after the migration: an older connection would read rows by the columns of before.
+        let reader = match is_file {
+            true => sqlite_pool(url, &options, options.connections_max, "PRAGMA query_only = ON;").await?,
+            false => writer.clone(),
+        };
+        Ok(SqlStorage { dialect, writer, reader })
     }
 
     /// Checks that the database responds.
@@ -92,11 +92,6 @@ impl SqlStorage {
     pub async fn close(&self) {
         self.reader.close().await;
         self.writer.close().await;
-    }
-
-    async fn migrate(&self) -> Result<(), StorageError> {
-        migrator(self.dialect).run(&self.writer).await?;
-        Ok(())
     }
 }
 
