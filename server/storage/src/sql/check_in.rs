@@ -12,24 +12,25 @@ use super::{
 };
 use crate::{AssignmentRecord, CheckInRecord, CheckInRepository, StorageError};
 
+/// Check-ins are not synced to the disk: they last for seconds, and after a power failure every client checks in again.
 #[async_trait]
 impl CheckInRepository for SqlStorage {
     async fn check_in(&self, check_in: &CheckInRecord) -> Result<bool, StorageError> {
-        in_transaction!(self, |connection| {
+        in_transaction!(self, begin_unsynced, |connection| {
             lock_client(self.dialect, &mut *connection, check_in).await?;
             offer(connection, check_in).await
         })
     }
 
     async fn withdraw_check_in(&self, client_id: ClientId) -> Result<bool, StorageError> {
-        in_transaction!(self, |connection| {
+        in_transaction!(self, begin_unsynced, |connection| {
             let query = sqlx::query("DELETE FROM check_ins WHERE client_id = $1").bind(client_id.to_string());
             Ok(query.execute(connection).await?.rows_affected() > 0)
         })
     }
 
     async fn withdraw_offer(&self, client_id: ClientId, expires_at: Timestamp) -> Result<bool, StorageError> {
-        in_transaction!(self, |connection| {
+        in_transaction!(self, begin_unsynced, |connection| {
             let query = sqlx::query("DELETE FROM check_ins WHERE client_id = $1 AND expires_at = $2")
                 .bind(client_id.to_string())
                 .bind(moment(expires_at)?);
@@ -74,7 +75,7 @@ impl CheckInRepository for SqlStorage {
     }
 
     async fn delete_expired_check_ins(&self, now: Timestamp) -> Result<u64, StorageError> {
-        in_transaction!(self, |connection| {
+        in_transaction!(self, begin_unsynced, |connection| {
             let query = sqlx::query("DELETE FROM check_ins WHERE expires_at < $1").bind(moment(now)?);
             Ok(query.execute(connection).await?.rows_affected())
         })
@@ -90,7 +91,7 @@ pub async fn check_in_without_lock(
     storage: &SqlStorage,
     check_in: &CheckInRecord,
 ) -> Result<bool, StorageError> {
-    in_transaction!(storage, |connection| offer(connection, check_in).await)
+    in_transaction!(storage, begin_unsynced, |connection| offer(connection, check_in).await)
 }
 
 /// Locks the client until the transaction ends. Returns an error if the client is revoked. A revocation that has

@@ -31,12 +31,12 @@ mod task;
 mod token;
 
 pub(crate) use base::column::integer;
-pub use base::connect::{Durability, SqlOptions};
 use base::{
     column,
     dialect::{self, Dialect},
     many, transaction,
 };
+pub use base::{connect::SqlOptions, durability::Durability};
 pub use check_in::check_in_without_lock;
 pub use nonces::SharedNonces;
 use sqlx::AnyPool;
@@ -47,6 +47,8 @@ use sqlx::AnyPool;
 #[derive(Clone, Debug)]
 pub struct SqlStorage {
     dialect: Dialect,
+    /// The durability of transactions that may not be lost.
+    durability: Durability,
     /// Runs every writing transaction. SQLite has one writer at a time, so its pool has one connection.
     writer: AnyPool,
     /// Runs single read-only statements.

@@ -5,25 +5,12 @@ use sqlx::{
     any::{AnyPoolOptions, install_default_drivers},
 };
 
-use super::{dialect::Dialect, migrations::migrator};
+use super::{dialect::Dialect, durability::Durability, migrations::migrator};
 use crate::StorageError;
 use crate::sql::SqlStorage;
 
 /// The maximum time, in milliseconds, that a statement waits for another process's lock on the SQLite file.
 const SQLITE_BUSY_MILLISECONDS: u32 = 10_000;
-
-/// The moment at which a transaction is acknowledged. It applies only to SQLite; for PostgreSQL, set
-/// `synchronous_commit` on the server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Durability {
-    /// After the transaction was synced to disk. An acknowledged transaction then survives a power failure.
-    #[default]
-    Full,
-    /// After the operating system has received the transaction. An acknowledged transaction then survives a crash of
-    /// the process. A power failure may lose the last transactions, but never a part of one. On slow disks, this is
-    /// several times as fast as `Full`.
-    Normal,
-}
 
 /// Connection options.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,15 +41,17 @@ impl SqlStorage {
     pub async fn connect(url: &str, options: SqlOptions) -> Result<SqlStorage, StorageError> {
         install_default_drivers();
         let dialect = Dialect::of_url(url)?;
-        let (writer, is_file) = match dialect {
+        let (writer, durability, is_file) = match dialect {
             Dialect::Postgres => {
                 let pool = pool_options(&options, options.connections_max).connect(url).await?;
-                (pool, false)
+                (pool, Durability::Full, false)
             }
-            Dialect::Sqlite if is_in_memory(url) => (sqlite_pool(url, &options, 1, "").await?, false),
+            Dialect::Sqlite if is_in_memory(url) => {
+                (sqlite_pool(url, &options, 1, "").await?, options.durability, false)
+            }
             Dialect::Sqlite => {
                 let pool = sqlite_pool(url, &options, 1, "PRAGMA journal_mode = WAL;").await?;
-                (pool, true)
+                (pool, options.durability, true)
             }
         };
         migrator(dialect).run(&writer).await?;
@@ -71,7 +60,7 @@ impl SqlStorage {
             true => sqlite_pool(url, &options, options.connections_max, "PRAGMA query_only = ON;").await?,
             false => writer.clone(),
         };
-        Ok(SqlStorage { dialect, writer, reader })
+        Ok(SqlStorage { dialect, durability, writer, reader })
     }
 
     /// Checks that the database responds.
@@ -133,11 +122,37 @@ async fn sqlite_pool(
 
 #[cfg(test)]
 mod tests {
+    use sqlx::{Any, Transaction};
+
     use super::*;
 
     async fn pragma(pool: &AnyPool, name: &str) -> String {
         let sql = sqlx::AssertSqlSafe(format!("SELECT CAST({name} AS TEXT) FROM pragma_{name}"));
         sqlx::query_scalar(sql).fetch_one(pool).await.expect("the pragma can be read")
+    }
+
+    const SYNCHRONOUS: &str = "SELECT CAST(synchronous AS TEXT) FROM pragma_synchronous";
+
+    /// Returns the result of a query in a transaction.
+    async fn of_transaction(mut transaction: Transaction<'static, Any>, sql: &'static str) -> String {
+        let result = sqlx::query_scalar(sql).fetch_one(&mut *transaction).await.expect("it is a query");
+        transaction.commit().await.expect("nothing was written");
+        result
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn postgres_waits_for_the_disk_only_if_it_must() {
+        let Some(server) = crate::test_support::TestPostgres::start() else { return };
+        let storage = SqlStorage::connect(&server.database(), SqlOptions::default()).await.unwrap();
+        const SYNCHRONOUS: &str = "SELECT current_setting('synchronous_commit')";
+        for (transaction, synchronous) in [
+            (storage.begin().await.unwrap(), "on"),
+            (storage.begin_unsynced().await.unwrap(), "off"),
+            (storage.begin().await.unwrap(), "on"),
+        ] {
+            assert_eq!(of_transaction(transaction, SYNCHRONOUS).await, synchronous);
+        }
     }
 
     #[tokio::test]
@@ -155,6 +170,9 @@ mod tests {
                 let timeout = sqlx::query_scalar::<_, i64>("SELECT timeout FROM pragma_busy_timeout");
                 assert_eq!(timeout.fetch_one(pool).await.unwrap(), i64::from(SQLITE_BUSY_MILLISECONDS));
             }
+            let unsynced = storage.begin_unsynced().await.unwrap();
+            assert_eq!(of_transaction(unsynced, SYNCHRONOUS).await, "1");
+            assert_eq!(of_transaction(storage.begin().await.unwrap(), SYNCHRONOUS).await, synchronous);
         }
     }
 }

@@ -1,5 +1,6 @@
 use sqlx::{AssertSqlSafe, SqlSafeStr, SqlStr};
 
+use super::durability::Durability;
 use crate::StorageError;
 
 /// The kind of database.
@@ -32,14 +33,19 @@ impl Dialect {
         }
     }
 
-    /// Returns the statement that begins a writing transaction.
+    /// Returns the statements that begin a writing transaction.
     ///
-    /// On SQLite, this statement acquires the write lock immediately. Without it, a transaction that reads first and
-    /// writes later would fail at once if another transaction wrote in between.
-    pub(in crate::sql) fn begin(self) -> &'static str {
-        match self {
-            Dialect::Sqlite => "BEGIN IMMEDIATE",
-            Dialect::Postgres => "BEGIN ISOLATION LEVEL READ COMMITTED",
+    /// On SQLite, they acquire the write lock immediately. Without it, a transaction that reads first and writes later
+    /// would fail at once if another transaction wrote in between. The durability of SQLite belongs to the connection,
+    /// so each transaction sets its own.
+    pub(in crate::sql) fn begin(self, durability: Durability) -> &'static str {
+        match (self, durability) {
+            (Dialect::Sqlite, Durability::Full) => "PRAGMA synchronous = FULL; BEGIN IMMEDIATE",
+            (Dialect::Sqlite, Durability::Normal) => "PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE",
+            (Dialect::Postgres, Durability::Full) => "BEGIN ISOLATION LEVEL READ COMMITTED",
+            (Dialect::Postgres, Durability::Normal) => {
+                "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = off"
+            }
         }
     }
 

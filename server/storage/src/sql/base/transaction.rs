@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use sqlx::{Any, Transaction};
 
+use super::durability::Durability;
 use crate::StorageError;
 use crate::sql::SqlStorage;
 
@@ -11,15 +12,19 @@ const ATTEMPTS_MAX: u32 = 5;
 /// amount.
 const RETRY_MILLISECONDS: u64 = 5;
 
-/// Runs a block in one transaction, which commits if the block returns `Ok` and rolls back otherwise.
+/// Runs a block in one transaction, which commits if the block returns `Ok` and rolls back otherwise. With
+/// `begin_unsynced`, a power failure may undo it ([`SqlStorage::begin_unsynced`]).
 ///
 /// After a deadlock or a serialisation failure, the transaction is rolled back, and the block runs again. This is a
 /// macro because the compiler cannot prove that a future which borrows from an async closure is `Send`.
 macro_rules! in_transaction {
-    ($storage:expr, |$connection:ident| $work:expr) => {{
+    ($storage:expr, |$connection:ident| $work:expr) => {
+        in_transaction!($storage, begin, |$connection| $work)
+    };
+    ($storage:expr, $begin:ident, |$connection:ident| $work:expr) => {{
         let mut attempts = $crate::sql::base::transaction::Attempts::default();
         loop {
-            let mut transaction = $storage.begin().await?;
+            let mut transaction = $storage.$begin().await?;
             let $connection = &mut *transaction;
             let result = $crate::sql::base::transaction::typed(async { $work }).await;
             if let Some(result) = attempts.settle(transaction, result).await {
@@ -38,7 +43,15 @@ pub(in crate::sql) fn typed<T, F: Future<Output = Result<T, StorageError>>>(work
 impl SqlStorage {
     /// Begins a writing transaction.
     pub(in crate::sql) async fn begin(&self) -> Result<Transaction<'static, Any>, StorageError> {
-        Ok(self.writer.begin_with(self.dialect.begin()).await?)
+        Ok(self.writer.begin_with(self.dialect.begin(self.durability)).await?)
+    }
+
+    /// Begins a writing transaction that does not wait for the disk. A power failure may undo it, for as long as no
+    /// transaction of [`SqlStorage::begin`] has followed. A crash of this process does not.
+    ///
+    /// For records that mean nothing after a power failure, because nobody is connected any more.
+    pub(in crate::sql) async fn begin_unsynced(&self) -> Result<Transaction<'static, Any>, StorageError> {
+        Ok(self.writer.begin_with(self.dialect.begin(Durability::Normal)).await?)
     }
 }
 
