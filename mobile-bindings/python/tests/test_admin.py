@@ -155,6 +155,7 @@ def test_every_endpoint_has_a_method_that_a_coordinator_answers(coordinator, adm
     assert admin.cancel(warm)["state"] == "cancelled"
     assert [one["id"] for one in admin.tasks()] == [warm["id"], task["id"]]
     assert [one["id"] for one in admin.tasks(state="cancelled", name="LIN")] == [warm["id"]]
+    assert [one["id"] for one in admin.tasks(called=task["id"][:20])] == [task["id"]]
 
     client = admin.client(enrolled[0].client_id)
     assert (client["population"], client["revoked_at"]) == ("lines", None)

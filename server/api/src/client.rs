@@ -162,7 +162,12 @@ impl AdminClient {
         page: Page<TaskId>,
     ) -> Result<Vec<TaskSummary>, AdminError> {
         let population = filter.population.as_ref().map(ToString::to_string);
-        let asked = [("state", &filter.state), ("population", &population), ("name", &filter.name)];
+        let asked = [
+            ("state", &filter.state),
+            ("population", &population),
+            ("name", &filter.name),
+            ("called", &filter.called),
+        ];
         let asked = asked.into_iter().filter_map(|(key, value)| Some((key, value.as_ref()?)));
         let query: String = asked.map(|(key, value)| format!("&{key}={}", request::segment(value))).collect();
         self.get(&format!("{}{query}", paged("tasks", page))).await

@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use folkmoot_api::AdminClient;
-use folkmoot_protocol::TaskId;
 use folkmoot_rounds::clock::system_clock;
 
-use super::{CliError, output::OutputArgs, sessions};
+use super::{CliError, output::OutputArgs, sessions, task_called::TaskCalled};
 
 /// The address of a coordinator.
 #[derive(Clone, clap::Args)]
@@ -73,8 +72,8 @@ pub struct CoordinatorArgs {
 /// The arguments of a command that shows or changes one task.
 #[derive(clap::Args)]
 pub struct TaskArgs {
-    /// The id of the task, as listed by `folkmoot task list`.
-    pub task: TaskId,
+    /// The name or the id of the task, as listed by `folkmoot task list`, or the beginning of the id.
+    pub task: TaskCalled,
     #[command(flatten)]
     pub connection: ConnectionArgs,
     #[command(flatten)]

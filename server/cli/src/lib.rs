@@ -32,6 +32,7 @@ mod sign_in;
 mod simulate;
 mod system;
 mod task;
+mod task_called;
 mod token;
 mod usage;
 mod words;

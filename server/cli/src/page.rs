@@ -1,7 +1,6 @@
 use folkmoot_api::Page;
-use folkmoot_protocol::TaskId;
 
-use super::{connection::ConnectionArgs, output::OutputArgs};
+use super::{connection::ConnectionArgs, output::OutputArgs, task_called::TaskCalled};
 
 /// The flags that select a page of a numbered list.
 #[derive(clap::Args)]
@@ -24,8 +23,8 @@ impl NumberedPageArgs {
 /// The arguments of a command that lists a page of a task's items.
 #[derive(clap::Args)]
 pub struct TaskPageArgs {
-    /// The id of the task, as listed by `folkmoot task list`.
-    pub task: TaskId,
+    /// The name or the id of the task, as listed by `folkmoot task list`, or the beginning of the id.
+    pub task: TaskCalled,
     #[command(flatten)]
     pub page: NumberedPageArgs,
     #[command(flatten)]

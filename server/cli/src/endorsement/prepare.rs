@@ -1,22 +1,19 @@
 use std::path::PathBuf;
 
 use folkmoot_client::parse_coordinator;
-use folkmoot_protocol::{
-    TaskId,
-    endorsement::{STATEMENT_FORMAT, TaskStatement},
-};
+use folkmoot_protocol::endorsement::{STATEMENT_FORMAT, TaskStatement};
 use folkmoot_rounds::clock::system_clock;
 
 use super::folder;
-use crate::{CliError, connection::ConnectionArgs, output::OutputArgs};
+use crate::{CliError, connection::ConnectionArgs, output::OutputArgs, task_called::TaskCalled};
 
 const DAY_MILLISECONDS: u64 = 24 * 60 * 60 * 1000;
 
 /// The flags of `folkmoot endorsement prepare`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The task.
-    task: TaskId,
+    /// The name or the id of the task, or the beginning of the id.
+    task: TaskCalled,
     /// The folder for the statement and the plans. It is created if it does not exist.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
@@ -43,7 +40,9 @@ pub async fn run(args: Args) -> Result<(), CliError> {
         [] => vec![origin(args.connection.url())?],
         named => named.iter().map(|url| origin(url)).collect::<Result<_, _>>()?,
     };
-    let task = args.connection.connect()?.endorsement(args.task).await?;
+    let coordinator = args.connection.connect()?;
+    let task_id = args.task.id(&coordinator).await?;
+    let task = coordinator.endorsement(task_id).await?;
     let newest = task.endorsement.as_ref().map(|endorsement| endorsement.verify());
     let newest = newest.transpose().map_err(|error| {
         CliError::new(format!("the endorsement that the coordinator has is not valid: {error}"))
@@ -51,7 +50,7 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     let now = system_clock()();
     let statement = TaskStatement {
         format: STATEMENT_FORMAT,
-        task_id: args.task,
+        task_id,
         sequence: newest.map_or(0, |newest| newest.sequence) + 1,
         coordinators,
         not_before: now,

@@ -6,7 +6,8 @@ use crate::{CliError, connection::TaskArgs};
 /// # Errors
 /// Fails if the coordinator cannot be reached or refuses the request, or if the endorsement's signature is wrong.
 pub async fn run(args: TaskArgs) -> Result<(), CliError> {
-    let task = args.connection.connect()?.endorsement(args.task).await?;
+    let coordinator = args.connection.connect()?;
+    let task = coordinator.endorsement(args.task.id(&coordinator).await?).await?;
     let described = match &task.endorsement {
         None => "no endorsement: clients with pinned endorsement keys refuse this task".to_owned(),
         Some(endorsement) => {

@@ -1,15 +1,14 @@
 use std::path::PathBuf;
 
-use folkmoot_protocol::TaskId;
 use serde::Serialize;
 
-use crate::{CliError, connection::ConnectionArgs, output::OutputArgs, replace};
+use crate::{CliError, connection::ConnectionArgs, output::OutputArgs, replace, task_called::TaskCalled};
 
 /// The flags of `folkmoot model download`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The id of the task, as listed by `folkmoot task list`.
-    task: TaskId,
+    /// The name or the id of the task, as listed by `folkmoot task list`, or the beginning of the id.
+    task: TaskCalled,
     /// The version. The default is the newest one.
     #[arg(long, value_name = "NUMBER")]
     version: Option<u64>,
@@ -35,7 +34,8 @@ struct Downloaded {
 /// Fails if there is no such version, if the coordinator cannot be reached or refuses the request, or if the file
 /// cannot be written.
 pub async fn run(args: Args) -> Result<(), CliError> {
-    let model = args.connection.connect()?.download_model(args.task, args.version).await?;
+    let coordinator = args.connection.connect()?;
+    let model = coordinator.download_model(args.task.id(&coordinator).await?, args.version).await?;
     replace::write(&args.out, &model.onnx)?;
     let downloaded = Downloaded { version: model.number, bytes: model.onnx.len(), file: args.out };
     args.output.print(&downloaded, |downloaded| {

@@ -11,8 +11,8 @@ use crate::{
 /// # Errors
 /// Fails if the coordinator cannot be reached or refuses the request.
 pub async fn run(args: TaskPageArgs) -> Result<(), CliError> {
-    let page = args.page.page();
-    let versions = args.connection.connect()?.versions(args.task, page).await?;
+    let coordinator = args.connection.connect()?;
+    let versions = coordinator.versions(args.task.id(&coordinator).await?, args.page.page()).await?;
     args.output.print(versions.as_slice(), text)
 }
 

@@ -4,7 +4,7 @@ use folkmoot_api::statement::Statement;
 use folkmoot_protocol::TaskId;
 use serde::Serialize;
 
-use crate::{CliError, connection::ConnectionArgs, output::OutputArgs, replace};
+use crate::{CliError, connection::ConnectionArgs, output::OutputArgs, replace, task_called::TaskCalled};
 
 /// The largest number of characters in a line.
 const LINE_CHARACTERS_MAX: usize = 100;
@@ -12,8 +12,8 @@ const LINE_CHARACTERS_MAX: usize = 100;
 /// The flags of `folkmoot privacy statement`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The id of the task, as listed by `folkmoot task list`.
-    task: TaskId,
+    /// The name or the id of the task, as listed by `folkmoot task list`, or the beginning of the id.
+    task: TaskCalled,
     /// Write the statement to an HTML file instead of printing it.
     #[arg(long, value_name = "FILE.html")]
     html: Option<PathBuf>,
@@ -34,10 +34,12 @@ struct Written {
 /// # Errors
 /// Fails if the coordinator cannot be reached or refuses the request, or if the page cannot be written.
 pub async fn run(args: Args) -> Result<(), CliError> {
-    let statement = args.connection.connect()?.privacy(args.task).await?;
+    let coordinator = args.connection.connect()?;
+    let task = args.task.id(&coordinator).await?;
+    let statement = coordinator.privacy(task).await?;
     let Some(file) = args.html else { return args.output.print(&statement, text) };
     replace::write(&file, statement.html())?;
-    args.output.print(&Written { task: args.task, file }, |written| {
+    args.output.print(&Written { task, file }, |written| {
         format!("wrote the statement to {}", written.file.display())
     })
 }

@@ -8,6 +8,7 @@ use crate::{CliError, connection::TaskArgs};
 /// Fails if the coordinator cannot be reached or refuses the request, for example because the task's state does not
 /// allow the change.
 pub async fn run(args: TaskArgs, verb: TaskVerb) -> Result<(), CliError> {
-    let task = args.connection.connect()?.change_task(args.task, verb).await?;
+    let coordinator = args.connection.connect()?;
+    let task = coordinator.change_task(args.task.id(&coordinator).await?, verb).await?;
     args.output.print(&task, |task| format!("task {} is {}", task.id, task.state))
 }

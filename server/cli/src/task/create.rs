@@ -3,11 +3,11 @@ use std::path::{Path, PathBuf};
 use folkmoot_api::{AdminClient, tasks::CreateTaskRequest};
 use folkmoot_coordinator::task::WarmStart;
 use folkmoot_data::{ReadOptions, schema::TableSchema};
-use folkmoot_protocol::{BlobDigest, TaskId};
+use folkmoot_protocol::BlobDigest;
 use folkmoot_rounds::registry::evaluation_data;
 
 use super::{check, show};
-use crate::{CliError, connection::ConnectionArgs, output::OutputArgs};
+use crate::{CliError, connection::ConnectionArgs, output::OutputArgs, task_called::TaskCalled};
 
 /// The flags of `folkmoot task create`.
 #[derive(clap::Args)]
@@ -82,10 +82,11 @@ async fn warm_start(client: &AdminClient, text: &str) -> Result<WarmStart, CliEr
         let message = format!("--warm-start: {text:?} is not TASK or TASK@VERSION");
         CliError::with_remedy(
             message,
-            "give, for example, 0199c0de-…@12; list the tasks with `folkmoot task list`",
+            "give, for example, digits@12 or 0199c0de@12; list the tasks with `folkmoot task list`",
         )
     };
-    let (task_id, version) = named(text).ok_or_else(wrong)?;
+    let (task, version) = named(text).ok_or_else(wrong)?;
+    let task_id = task.id(client).await?;
     let version = match version {
         Some(version) => version,
         None => client.task(task_id).await?.latest_version,
@@ -93,9 +94,9 @@ async fn warm_start(client: &AdminClient, text: &str) -> Result<WarmStart, CliEr
     Ok(WarmStart { task_id, version })
 }
 
-/// Parses a task id and an optional version.
-fn named(text: &str) -> Option<(TaskId, Option<u64>)> {
-    match text.split_once('@') {
+/// Parses a task and an optional version.
+fn named(text: &str) -> Option<(TaskCalled, Option<u64>)> {
+    match text.rsplit_once('@') {
         Some((task, version)) => Some((task.parse().ok()?, Some(version.parse().ok()?))),
         None => Some((text.parse().ok()?, None)),
     }
@@ -105,6 +106,7 @@ fn named(text: &str) -> Option<(TaskId, Option<u64>)> {
 mod tests {
     use clap::Parser;
     use folkmoot_api::tasks::CheckTaskRequest;
+    use folkmoot_protocol::TaskId;
 
     use super::*;
 
@@ -132,10 +134,11 @@ mod tests {
         let args = Create::try_parse_from(words).map_err(|error| error.to_string()).unwrap().args;
         assert!(args.activate && args.evaluation_data.is_some(), "{written}");
         let warm_start = args.warm_start.expect("it begins with another's weights");
-        assert_eq!(named(&warm_start), Some((task_id, Some(12))), "{written}");
-        assert_eq!(named(&task_id.to_string()), Some((task_id, None)));
-        for wrong in [format!("{task_id}:12"), format!("{task_id}@"), "@12".to_owned()] {
-            assert_eq!(named(&wrong), None, "{wrong}");
+        let task: TaskCalled = task_id.to_string().parse().unwrap();
+        assert_eq!(named(&warm_start), Some((task.clone(), Some(12))), "{written}");
+        assert_eq!(named(&task_id.to_string()), Some((task, None)));
+        for wrong in ["digits@", "@12", "digits@newest"] {
+            assert_eq!(named(wrong), None, "{wrong}");
         }
     }
 }

@@ -25,6 +25,7 @@ pub struct Args {
 pub async fn run(args: Args) -> Result<(), CliError> {
     let Args { task: TaskArgs { task, connection, output }, version } = args;
     let coordinator = connection.connect()?;
+    let task = task.id(&coordinator).await?;
     match version {
         None => output.print(coordinator.evaluations(task).await?.as_slice(), list),
         Some(_) => output.print(coordinator.class_evaluations(task, version).await?.as_slice(), details),

@@ -1,11 +1,12 @@
 use folkmoot_api::{Page, tasks::TaskSummary};
 use folkmoot_coordinator::task::TaskFilter;
-use folkmoot_protocol::{PopulationName, TaskId};
+use folkmoot_protocol::PopulationName;
 
 use crate::{
     CliError,
     connection::ConnectionArgs,
     output::{OutputArgs, moment, or_dash, table},
+    task_called::TaskCalled,
 };
 
 /// The flags of `folkmoot task list`.
@@ -16,7 +17,7 @@ pub struct Args {
     limit: u32,
     /// List only tasks that are older than this one.
     #[arg(long, value_name = "TASK")]
-    before: Option<TaskId>,
+    before: Option<TaskCalled>,
     /// List only tasks in this state: draft, active, paused, completed or cancelled.
     #[arg(long)]
     state: Option<String>,
@@ -37,9 +38,14 @@ pub struct Args {
 /// # Errors
 /// Fails if the coordinator cannot be reached or refuses the request.
 pub async fn run(args: Args) -> Result<(), CliError> {
-    let page = Page { limit: args.limit, before: args.before };
-    let filter = TaskFilter { state: args.state, population: args.population, name: args.name };
-    let tasks = args.connection.connect()?.tasks_like(&filter, page).await?;
+    let coordinator = args.connection.connect()?;
+    let before = match &args.before {
+        Some(task) => Some(task.id(&coordinator).await?),
+        None => None,
+    };
+    let page = Page { limit: args.limit, before };
+    let filter = TaskFilter { state: args.state, population: args.population, name: args.name, called: None };
+    let tasks = coordinator.tasks_like(&filter, page).await?;
     args.output.print(tasks.as_slice(), text)
 }
 

@@ -1,12 +1,10 @@
-use folkmoot_protocol::TaskId;
-
-use crate::{CliError, connection::ConnectionArgs, output::OutputArgs};
+use crate::{CliError, connection::ConnectionArgs, output::OutputArgs, task_called::TaskCalled};
 
 /// The arguments of `folkmoot task roll-back`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The task. It must be paused.
-    task: TaskId,
+    /// The name or the id of the task, or the beginning of the id. The task must be paused.
+    task: TaskCalled,
     /// The version to return to.
     #[arg(value_name = "VERSION")]
     version: u64,
@@ -22,7 +20,8 @@ pub struct Args {
 /// Fails if the coordinator cannot be reached or refuses the request, for example because the task is not paused or has
 /// no such version.
 pub async fn run(args: Args) -> Result<(), CliError> {
-    let task = args.connection.connect()?.roll_back(args.task, args.version).await?;
+    let coordinator = args.connection.connect()?;
+    let task = coordinator.roll_back(args.task.id(&coordinator).await?, args.version).await?;
     let version = args.version;
     args.output.print(&task, |task| {
         format!("task {}: version {} has the weights of version {version}", task.id, task.latest_version)

@@ -11,8 +11,8 @@ use crate::{
 /// # Errors
 /// Fails if the coordinator cannot be reached or refuses the request.
 pub async fn run(args: TaskPageArgs) -> Result<(), CliError> {
-    let page = args.page.page();
-    let rounds = args.connection.connect()?.rounds(args.task, page).await?;
+    let coordinator = args.connection.connect()?;
+    let rounds = coordinator.rounds(args.task.id(&coordinator).await?, args.page.page()).await?;
     args.output.print(rounds.as_slice(), text)
 }
 

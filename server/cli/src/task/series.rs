@@ -1,17 +1,17 @@
 use folkmoot_api::tasks::SeriesView;
-use folkmoot_protocol::TaskId;
 
 use crate::{
     CliError,
     connection::ConnectionArgs,
     output::{OutputArgs, moment, or_dash, table},
+    task_called::TaskCalled,
 };
 
 /// The flags of `folkmoot task series`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The id of the task, as listed by `folkmoot task list`.
-    task: TaskId,
+    /// The name or the id of the task, as listed by `folkmoot task list`, or the beginning of the id.
+    task: TaskCalled,
     /// The approximate number of versions to show, 1 to 5,000.
     #[arg(long, default_value_t = 20, value_name = "N")]
     points: u64,
@@ -26,7 +26,8 @@ pub struct Args {
 /// # Errors
 /// Fails if the coordinator cannot be reached or refuses the request.
 pub async fn run(args: Args) -> Result<(), CliError> {
-    let series = args.connection.connect()?.series(args.task, args.points).await?;
+    let coordinator = args.connection.connect()?;
+    let series = coordinator.series(args.task.id(&coordinator).await?, args.points).await?;
     args.output.print(&series, text)
 }
 

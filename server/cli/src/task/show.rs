@@ -12,7 +12,8 @@ use crate::{
 /// # Errors
 /// Fails if the coordinator cannot be reached or refuses the request.
 pub async fn run(args: TaskArgs) -> Result<(), CliError> {
-    let task = args.connection.connect()?.task(args.task).await?;
+    let coordinator = args.connection.connect()?;
+    let task = coordinator.task(args.task.id(&coordinator).await?).await?;
     args.output.print(&task, text)
 }
 

@@ -12,8 +12,8 @@ use crate::{
 /// # Errors
 /// Fails if the coordinator cannot be reached or refuses the request.
 pub async fn run(args: TaskPageArgs) -> Result<(), CliError> {
-    let page = args.page.page();
-    let stats = args.connection.connect()?.stats(args.task, page).await?;
+    let coordinator = args.connection.connect()?;
+    let stats = coordinator.stats(args.task.id(&coordinator).await?, args.page.page()).await?;
     args.output.print(stats.as_slice(), text)
 }
 

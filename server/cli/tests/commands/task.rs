@@ -11,7 +11,10 @@ pub const COMMANDS: &[Recorded] = &[
     ("task explain", &["task.toml --model model.onnx", "task.toml --json", "missing.toml"]),
     ("task schema", &["", "--nothing"]),
     ("task list", &["", "--json", "--state paused", "--name PRIV --limit 1", "--limit 200"]),
-    ("task show", &["$DIGITS", "$DIGITS --json", "$PRIVATE", "$PAUSED", "$UNKNOWN", "digits"]),
+    (
+        "task show",
+        &["$DIGITS", "$DIGITS --json", "$PRIVATE", "$PAUSED", "$UNKNOWN", "digits", "00000000", "nobody"],
+    ),
     ("task rounds", &["$DIGITS", "$DIGITS --limit 1 --json", "$DIGITS --before 2", "$UNKNOWN"]),
     ("task round", &["$ROUND", "$ROUND --json", "$UNKNOWN"]),
     ("task series", &["$DIGITS", "$DIGITS --json", "$PRIVATE", "$DIGITS --points 0"]),

@@ -53,7 +53,7 @@ impl TaskRepository for MemoryStorage {
         let tasks = state
             .tasks
             .newest(organisation_id, before)
-            .filter(|task| filter.passes(&task.description, task.state));
+            .filter(|task| filter.passes(task.id, &task.description, task.state));
         Ok(tasks.take(limit as usize).cloned().collect())
     }
 

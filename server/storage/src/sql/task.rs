@@ -58,19 +58,24 @@ impl TaskRepository for SqlStorage {
         // An empty parameter disables its filter.
         const FIRST: &str = "SELECT * FROM tasks WHERE organisation_id = $1 \
              AND ($3 = '' OR state_name = $3) AND ($4 = '' OR population = $4) \
-             AND ($5 = '' OR name_lower LIKE $5 ESCAPE '\\') ORDER BY created_at DESC, id DESC LIMIT $2";
+             AND ($5 = '' OR name_lower LIKE $5 ESCAPE '\\') \
+             AND ($6 = '' OR name_lower = $6 OR id LIKE $7 ESCAPE '\\') ORDER BY created_at DESC, id DESC LIMIT $2";
         const NEXT: &str = "SELECT * FROM tasks WHERE organisation_id = $1 \
              AND ($3 = '' OR state_name = $3) AND ($4 = '' OR population = $4) \
-             AND ($5 = '' OR name_lower LIKE $5 ESCAPE '\\') AND (created_at, id) < \
-             (SELECT created_at, id FROM tasks WHERE organisation_id = $1 AND id = $6) \
+             AND ($5 = '' OR name_lower LIKE $5 ESCAPE '\\') \
+             AND ($6 = '' OR name_lower = $6 OR id LIKE $7 ESCAPE '\\') AND (created_at, id) < \
+             (SELECT created_at, id FROM tasks WHERE organisation_id = $1 AND id = $8) \
              ORDER BY created_at DESC, id DESC LIMIT $2";
         let sql = if before.is_some() { NEXT } else { FIRST };
+        let called = filter.called.as_deref().unwrap_or_default();
         let mut query = sqlx::query(sql)
             .bind(organisation_id.to_string())
             .bind(i64::from(limit))
             .bind(filter.state.clone().unwrap_or_default())
             .bind(filter.population.as_ref().map_or("", PopulationName::as_str).to_owned())
-            .bind(filter.name.as_deref().map(part_of).unwrap_or_default());
+            .bind(filter.name.as_deref().map(|name| format!("%{}%", literal(name))).unwrap_or_default())
+            .bind(called.to_lowercase())
+            .bind(literal(called) + "%");
         if let Some(before) = before {
             query = query.bind(before.to_string());
         }
@@ -219,16 +224,16 @@ async fn insert_task(connection: &mut AnyConnection, task: &TaskRecord) -> Resul
     Ok(inserted.rows_affected() == 1)
 }
 
-/// Returns the LIKE pattern that matches names containing this text.
-fn part_of(text: &str) -> String {
-    let mut pattern = String::from("%");
+/// Returns the LIKE pattern that matches this text in lower case.
+fn literal(text: &str) -> String {
+    let mut pattern = String::new();
     for character in text.to_lowercase().chars() {
         if matches!(character, '%' | '_' | '\\') {
             pattern.push('\\');
         }
         pattern.push(character);
     }
-    pattern + "%"
+    pattern
 }
 
 fn task_of(row: &AnyRow) -> Result<TaskRecord, StorageError> {

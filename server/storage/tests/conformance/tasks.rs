@@ -134,7 +134,7 @@ pub(super) async fn tasks_are_found_by_state_population_and_name(
     storage.set_task_state(named[2], TaskState::ACTIVE, 0).await?;
     let found = async |filter: TaskFilter| -> Result<Vec<usize>, StorageError> {
         let tasks = storage.tasks(fixture.organisation_id, &filter, 9, None).await?;
-        assert!(tasks.iter().all(|task| filter.passes(&task.description, task.state)), "{filter:?}");
+        assert!(tasks.iter().all(|task| filter.passes(task.id, &task.description, task.state)), "{filter:?}");
         let place = |task: &TaskRecord| named.iter().position(|id| *id == task.id);
         let mut places: Vec<usize> = tasks.iter().filter_map(place).collect();
         places.sort_unstable();
@@ -149,9 +149,24 @@ pub(super) async fn tasks_are_found_by_state_population_and_name(
     assert_eq!(found(by_name("äRG")).await?, [2]);
     assert_eq!(found(TaskFilter { population: Some(other.clone()), ..TaskFilter::default() }).await?, [1, 2]);
     assert_eq!(found(TaskFilter { state: Some("active".into()), ..TaskFilter::default() }).await?, [2]);
-    let all_three =
-        TaskFilter { state: Some("draft".into()), population: Some(other), name: Some("under".into()) };
+    let all_three = TaskFilter {
+        state: Some("draft".into()),
+        population: Some(other),
+        name: Some("under".into()),
+        called: Some("UNDER_score".into()),
+    };
     assert_eq!(found(all_three).await?, [1]);
+    let called = |called: &str| found(TaskFilter { called: Some(called.into()), ..TaskFilter::default() });
+    assert_eq!(called("digits 100 %").await?, [0]);
+    assert_eq!(called("ärger\\").await?, [2]);
+    for part in ["digits", "%", "under_scor_", "_", "nobody"] {
+        assert!(called(part).await?.is_empty(), "{part}");
+    }
+    for (place, id) in named.iter().map(ToString::to_string).enumerate() {
+        assert_eq!(called(&id).await?, [place]);
+        assert_eq!(called(&id[..20].to_uppercase()).await?, [place]);
+        assert!(called(&id[1..]).await?.is_empty());
+    }
     Ok(())
 }
 

@@ -117,10 +117,13 @@ class Admin(Looking):
         return views.filled(views.TaskView, self._connection.ask("POST", "tasks", body))
 
     def tasks(
-        self, *, state: str | None = None, population: str | None = None, name: str | None = None
+        self, *, state: str | None = None, population: str | None = None, name: str | None = None, called: str = ""
     ) -> Iterator[views.TaskSummary]:
-        """Lists tasks, optionally only those in this state, of this population, and with this text in their name."""
-        asked = {"state": state, "population": population, "name": name}
+        """Lists tasks, optionally only those in this state, of this population, and with this text in their name.
+
+        `called` is a whole name or the beginning of an id.
+        """
+        asked = {"state": state, "population": population, "name": name, "called": called or None}
         return self._paged(views.TaskSummary, "tasks", "before", "id", **asked)
 
     def task(self, task: TaskLike) -> views.TaskView:

@@ -33,6 +33,8 @@ pub struct TaskPage {
     population: Option<PopulationName>,
     /// Returns only tasks whose name contains this text, ignoring case.
     name: Option<String>,
+    /// Returns only tasks that have this name, or an id that begins with this text. Ignores case.
+    called: Option<String>,
 }
 
 /// Lists tasks, newest first.
@@ -56,15 +58,15 @@ pub async fn list_tasks(
         return Err(Refusal::new(ErrorCode::MalformedRequest, detail).into());
     }
     // No name contains a control character, and some databases reject such a search text.
-    if page.name.as_deref().is_some_and(|name| check_characters(name).is_err()) {
-        return Err(Refusal::new(
-            ErrorCode::MalformedRequest,
-            "name contains a control character; remove it",
-        )
-        .into());
+    for (parameter, text) in [("name", &page.name), ("called", &page.called)] {
+        if text.as_deref().is_some_and(|text| check_characters(text).is_err()) {
+            let detail = format!("{parameter} contains a control character; remove it");
+            return Err(Refusal::new(ErrorCode::MalformedRequest, detail).into());
+        }
     }
-    let filter = TaskFilter { state: page.state, population: page.population, name: page.name };
-    let tasks = storage.tasks(caller.organisation_id, &filter, limit, page.before).await?;
+    let TaskPage { before, state, population, name, called, .. } = page;
+    let filter = TaskFilter { state, population, name, called };
+    let tasks = storage.tasks(caller.organisation_id, &filter, limit, before).await?;
     let mut summaries = Vec::with_capacity(tasks.len());
     for task in tasks {
         summaries.push(summary(storage, task).await?);
