@@ -1,19 +1,41 @@
-use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll};
+use std::{
+    future::poll_fn,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::Poll,
+    time::{Duration, Instant},
+};
 
-use tokio::sync::Semaphore;
+use tokio::{sync::Semaphore, time::sleep};
 
-/// Limits how many costly futures compute at the same time. The others wait outside the runtime's queue.
+/// The computing time after which a permit rests.
+const WORK: Duration = Duration::from_millis(1);
+/// The time for which a permit rests. The runtime's timer knows no shorter one.
+const REST: Duration = Duration::from_millis(1);
+
+/// Limits how many costly futures compute at the same time, and for how long. The others wait outside the runtime's queue.
 ///
 /// A handshake computes for longer than a small request. If hundreds of handshakes were ready at once, every request
 /// would have to wait for all of them. With the turnstile, a request waits for at most one, and a turnstile for half of
 /// the cores keeps the other cores free.
+///
+/// A permit rests about half of the time. Whoever has passed sends a request next, and whoever sees its own requests
+/// delayed may run on the same cores, so the rest is theirs: `cargo xtask bench siege`, row `tenant`.
 #[derive(Clone)]
-pub struct Turnstile(Arc<Semaphore>);
+pub struct Turnstile {
+    permits: Arc<Semaphore>,
+    work: Duration,
+    /// The computing time since the last rest, in nanoseconds, of all permits together.
+    worked: Arc<AtomicU64>,
+}
 
 impl Turnstile {
     /// Lets `count` futures compute at a time, but at least one.
     pub fn new(count: usize) -> Self {
-        Self(Arc::new(Semaphore::new(count.max(1))))
+        Self { permits: Arc::new(Semaphore::new(count.max(1))), work: WORK, worked: Arc::default() }
     }
 
     /// Creates a turnstile for half of the machine's cores.
@@ -26,14 +48,35 @@ impl Turnstile {
     pub async fn pass<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
         loop {
-            let turn = self.0.acquire().await;
+            let permits = self.permits.clone();
+            let turn = permits.acquire_owned().await.expect("it is never closed");
+            let begun = Instant::now();
             let polled = poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await;
-            drop(turn);
+            if self.is_tired(begun.elapsed()) {
+                // The permit rests, and not whoever has just passed.
+                tokio::spawn(async move {
+                    sleep(REST).await;
+                    drop(turn);
+                });
+            } else {
+                drop(turn);
+            }
             if let Poll::Ready(output) = polled {
                 return output;
             }
             woken().await;
         }
+    }
+
+    /// Counts computing time. Returns whether a permit is to rest now.
+    fn is_tired(&self, worked: Duration) -> bool {
+        let nanoseconds = u64::try_from(worked.as_nanos()).unwrap_or(u64::MAX);
+        let before = self.worked.fetch_add(nanoseconds, Ordering::Relaxed);
+        let is_tired = u128::from(before.saturating_add(nanoseconds)) >= self.work.as_nanos();
+        if is_tired {
+            self.worked.store(0, Ordering::Relaxed);
+        }
+        is_tired
     }
 }
 
@@ -70,12 +113,28 @@ mod tests {
     #[tokio::test]
     async fn nothing_computes_without_a_turn() {
         let turnstile = Turnstile::new(0);
-        let turn = turnstile.0.acquire().await.unwrap();
+        let turn = turnstile.permits.acquire().await.unwrap();
         let mut computed = false;
         let mut passing = Box::pin(turnstile.pass(async { computed = true }));
         assert!(passing.as_mut().now_or_never().is_none());
         drop(turn);
         passing.await;
         assert!(computed);
+    }
+
+    #[test]
+    fn a_permit_rests_after_every_millisecond_of_work() {
+        let turnstile = Turnstile::new(1);
+        let rests = (0..1_000).filter(|_| turnstile.is_tired(Duration::from_micros(10))).count();
+        assert_eq!(rests, 10);
+        assert!(turnstile.is_tired(Duration::MAX));
+    }
+
+    #[tokio::test]
+    async fn the_permit_rests_and_whoever_has_passed_does_not() {
+        let turnstile = Turnstile { work: Duration::ZERO, ..Turnstile::new(1) };
+        turnstile.pass(async {}).await;
+        assert_eq!(turnstile.permits.available_permits(), 0, "no other task has run yet");
+        turnstile.pass(async {}).await;
     }
 }
