@@ -1,6 +1,10 @@
 //! The privacy planner: the noise that a budget requires, and whether a model can learn with it.
 
+mod verdict;
+
 use serde::Serialize;
+use verdict::HARMLESS;
+pub use verdict::{Verdict, noise_to_signal_over_rounds};
 
 use crate::accountant::{rho_for_epsilon, rho_of_gaussian};
 use crate::budget::{Delta, Epsilon, RangeError, Rho, SamplingRate, Unit};
@@ -12,12 +16,6 @@ use crate::opinion::Opinion;
 
 /// The maximum number of points on the epsilon curve.
 const CURVE_POINTS: u64 = 64;
-
-/// The noise-to-signal ratio over all rounds up to which noise barely affects training.
-const HARMLESS: f64 = 0.3;
-
-/// The noise-to-signal ratio over all rounds above which the model learns nothing.
-const HOPELESS: f64 = 3.0;
 
 /// A planned training. It claims either the default (no amplification, capped participations) or Poisson sampling.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -72,19 +70,6 @@ pub struct Forecast {
     pub verdict: Verdict,
     /// Changes that would help; empty if the noise is harmless.
     pub advice: Vec<Advice>,
-}
-
-/// A verdict on whether the model can learn in spite of the noise. It is a rule of thumb; only a simulated trial run is
-/// proof.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// The noise over all rounds is at most 0.3 of the largest signal.
-    Harmless,
-    /// The model learns, but more slowly and less well.
-    Costly,
-    /// The noise over all rounds is more than 3 times the largest signal.
-    Hopeless,
 }
 
 /// A change that would help by itself, with the numbers that it leads to.
@@ -144,11 +129,7 @@ impl Intention {
         }
         let noise_multiplier = self.multiplier(self.participations_max, self.delta)?;
         let noise_to_signal_over_rounds = self.relative_noise(noise_multiplier);
-        let verdict = match noise_to_signal_over_rounds {
-            ratio if ratio <= HARMLESS => Verdict::Harmless,
-            ratio if ratio <= HOPELESS => Verdict::Costly,
-            _ => Verdict::Hopeless,
-        };
+        let verdict = Verdict::of(noise_to_signal_over_rounds);
         let participations = self.participations_max.min(self.rounds);
         let sampling_rate = self.sampling_rate();
         let rho = sampling_rate.is_none().then(|| rho_of_gaussian(noise_multiplier, participations));
@@ -201,8 +182,7 @@ impl Intention {
 
     /// Returns the noise-to-signal ratio over all rounds.
     fn relative_noise(&self, multiplier: NoiseMultiplier) -> f64 {
-        let per_round = multiplier.get() * (self.parameters as f64).sqrt() / self.report_goal as f64;
-        per_round / (self.rounds as f64).sqrt()
+        noise_to_signal_over_rounds(multiplier.get(), self.parameters, self.report_goal, self.rounds)
     }
 
     fn epsilon_curve(&self, multiplier: NoiseMultiplier) -> Result<Vec<(u64, Epsilon)>, CalibrateError> {

@@ -39,9 +39,11 @@ pub struct Args {
 /// If there is a fault, or a file cannot be read.
 pub fn run(args: &Args) -> Result<(), CliError> {
     let model = args.model.as_deref().map(read_model).transpose()?;
-    match read_for(&args.file, model.as_ref().map(|(model, _)| model))? {
+    let model = model.as_ref().map(|(model, _)| model);
+    match read_for(&args.file, model)? {
         Ok(description) => {
-            let notes = explain::notes(&description);
+            let trained = model.map(|model| size_of(model, 0, &description.plan).trained);
+            let notes = explain::notes(&description, trained);
             let fine = Fine { path: args.file.display().to_string(), faults: [], notes };
             args.output.print(&fine, Fine::text)
         }

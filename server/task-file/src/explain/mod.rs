@@ -46,7 +46,7 @@ pub fn explain(description: &TaskDescription, model: Option<ModelSize>) -> Vec<P
         paragraph("scheduling", scheduling::scheduling(description)),
         paragraph("aggregation", aggregation::aggregation(description)),
         paragraph("change of the model", finalizer::finalizer(&description.finalizer)),
-        paragraph("privacy", privacy::privacy(description)),
+        paragraph("privacy", privacy::privacy(description, model.map(|model| model.trained))),
         paragraph("evaluation", measuring::evaluation(description.evaluation.as_ref())),
         paragraph("end of the task", measuring::stop(description)),
         paragraph("what the coordinator learns", learns::learns(description)),
@@ -58,8 +58,9 @@ pub fn explain(description: &TaskDescription, model: Option<ModelSize>) -> Vec<P
     paragraphs
 }
 
-/// Lists warnings about a valid task: what one hostile client can do to it, and risks that a default leaves open.
-pub fn notes(description: &TaskDescription) -> Vec<String> {
+/// Lists warnings about a valid task: what one hostile client can do to it, and risks that a default leaves open. With the
+/// number of trained parameters, also warns if privacy noise hides everything that the task could learn.
+pub fn notes(description: &TaskDescription, trained: Option<u64>) -> Vec<String> {
     const ONE_TOKEN: &str = "token_share_max is not set: all clients of a round may have enrolled with one token, so the \
          holder of that token can be the whole cohort. If your clients use many tokens, set token_share_max, for example \
          to 0.1.";
@@ -68,6 +69,7 @@ pub fn notes(description: &TaskDescription) -> Vec<String> {
     if description.token_share_max.is_none() && description.sampled().is_none() {
         notes.push(ONE_TOKEN.into());
     }
+    notes.extend(trained.and_then(|trained| privacy::only_noise(description, trained)));
     notes
 }
 

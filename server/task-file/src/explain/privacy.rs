@@ -4,10 +4,14 @@ use folkmoot_coordinator::{
     privacy::{CentralPrivacy, Clipping, StreamShape, Terms},
     task::TaskDescription,
 };
-use folkmoot_privacy::ledger::Participation;
+use folkmoot_privacy::{
+    ledger::Participation,
+    plan::{Verdict, noise_to_signal_over_rounds},
+};
 
-/// Returns sentences about the privacy guarantee, the clipping and the noise.
-pub(super) fn privacy(description: &TaskDescription) -> Vec<String> {
+/// Returns sentences about the privacy guarantee, the clipping and the noise. With the number of trained parameters, they
+/// include [`only_noise`].
+pub(super) fn privacy(description: &TaskDescription, trained: Option<u64>) -> Vec<String> {
     let (privacy, terms) = (&description.privacy, Terms::of(description).ok().flatten());
     let Some(limits) = privacy.limits() else {
         return vec![
@@ -19,6 +23,7 @@ pub(super) fn privacy(description: &TaskDescription) -> Vec<String> {
         said.push(clipping(central));
         said.extend(terms.map(|terms| noise(&terms)));
         said.extend(terms.map(|terms| participations(&terms)));
+        said.extend(trained.and_then(|trained| only_noise(description, trained)));
     }
     if let Some(local) = privacy.local() {
         said.push(format!("A client scales its update to an L2 norm of at most {}.", local.clipping_norm));
@@ -37,6 +42,24 @@ pub(super) fn privacy(description: &TaskDescription) -> Vec<String> {
         limits.epsilon, limits.delta
     ));
     said
+}
+
+/// Returns a warning if the noise on the sums hides everything that a model with this many trained parameters could learn.
+/// Correlated noise and noise that clients add are not estimated.
+pub(super) fn only_noise(description: &TaskDescription, trained: u64) -> Option<String> {
+    description.privacy.central()?;
+    let (terms, rounds) = (Terms::of(description).ok()??, description.stop.rounds?);
+    if terms.stream.is_some() {
+        return None;
+    }
+    let ratio = noise_to_signal_over_rounds(terms.update_multiplier, trained, terms.report_goal, rounds);
+    (Verdict::of(ratio) == Verdict::Hopeless).then(|| {
+        format!(
+            "The noise hides everything that clients teach: over {rounds} versions it is {ratio:.1} times as large as the \
+             largest possible signal. Raise the report goal, or train fewer parameters; `folkmoot privacy plan` estimates \
+             what helps."
+        )
+    })
 }
 
 fn noise(terms: &Terms) -> String {

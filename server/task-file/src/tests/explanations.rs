@@ -56,6 +56,28 @@ fn explicit_choices_of_tensors_and_rates_are_told() {
     assert!(text.contains("Before that, it rises from 0 times its value over 4 steps."), "{text}");
 }
 
+/// Five clients and epsilon 20 pass every check, and the model learns nothing.
+#[test]
+fn a_task_that_can_only_produce_noise_says_so() {
+    let of = |goal: u64| {
+        let private = "[aggregator]\nkind = \"uniform_mean\"\n\n[privacy]\nkind = \"central\"\nepsilon = 20.0\n\
+             delta = 1e-5\nclipping = { kind = \"fixed\", norm = 1.0 }\n";
+        TASK.replace("report_goal = 8", &format!("report_goal = {goal}")) + private
+    };
+    let warns = |goal: u64, trained: u64| {
+        let described = described(&of(goal));
+        let notes = explain::notes(&described, Some(trained));
+        let size = ModelSize { parameters: trained, trained, model_bytes: 5000 };
+        let paragraphs = explain::explain(&described, Some(size));
+        let explained: Vec<&String> = paragraphs.iter().flat_map(|paragraph| &paragraph.sentences).collect();
+        let note = notes.iter().find(|note| note.starts_with("The noise hides everything"));
+        assert!(note.is_none_or(|note| explained.contains(&note)), "an explanation says the same");
+        note.is_some()
+    };
+    assert!(warns(5, 4_810), "{:?}", explain::notes(&described(&of(5)), Some(4_810)));
+    assert!(!warns(500, 4_810) && !warns(5, 10));
+}
+
 #[test]
 fn what_is_frozen_does_not_travel() {
     let size = ModelSize { parameters: 1000, trained: 100, model_bytes: 5000 };
@@ -179,11 +201,11 @@ fn what_one_client_can_do_is_told_under_every_rule() {
         (private, "at most the clipping norm, divided by the report goal"),
     ] {
         let description = described(&task);
-        let notes = explain::notes(&description);
+        let notes = explain::notes(&description, None);
         assert!(notes[0].contains(sentence), "{sentence}\n\n{notes:?}");
         assert!(explained(&task).contains(&notes[0]), "an explanation says the same");
         assert!(notes[1].starts_with("token_share_max is not set"), "{notes:?}");
     }
     let bound = described(&format!("token_share_max = 0.1\n{TASK}"));
-    assert_eq!(explain::notes(&bound).len(), 1, "what is set leaves nothing open");
+    assert_eq!(explain::notes(&bound, None).len(), 1, "what is set leaves nothing open");
 }

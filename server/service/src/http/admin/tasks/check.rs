@@ -5,6 +5,7 @@ use folkmoot_api::tasks::{CheckTaskRequest, CheckTaskView, CreateTaskRequest, Fa
 use folkmoot_coordinator::task::{Fault, TaskDescription};
 use folkmoot_protocol::{ErrorCode, Problem};
 use folkmoot_rounds::{refusal::Refusal, registry};
+use folkmoot_storage::ModelRepository;
 use folkmoot_task_file::{self as task_file, PlacedFault, explain};
 use serde_json::Value;
 
@@ -53,7 +54,13 @@ pub async fn check_task(
             return Ok(Json(CheckTaskView { faults, notes: Vec::new(), description: None, toml, command }));
         }
     };
-    let notes = explain::notes(&read);
+    let trained = match request.model {
+        Some(model) if read.plan.frozen.is_empty() => {
+            app.coordinator.storage.model(caller.organisation_id, model).await?
+        }
+        _ => None,
+    };
+    let notes = explain::notes(&read, trained.map(|model| model.schema.parameter_count()));
     let description = serde_json::to_value(&read).map_err(|error| Refusal::internal(&error))?;
     let faults = faults_beyond(&app, &caller, &request, read).await?;
     let faults = faults.into_iter().map(FaultView::from).collect();

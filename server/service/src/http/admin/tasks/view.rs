@@ -55,7 +55,7 @@ pub async fn view(storage: &Storage, task: TaskRecord) -> Result<TaskView, Refus
     Ok(TaskView {
         id: task.id,
         pause,
-        notes: explain::notes(&task.description),
+        notes: explain::notes(&task.description, Some(task.schema.parameter_count())),
         description: task.description,
         state: task.state.name().into(),
         stop_reason,

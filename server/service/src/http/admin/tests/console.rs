@@ -3,13 +3,16 @@
 use std::{fs, path::Path, sync::Arc};
 
 use folkmoot_api::{Page, TaskVerb, models::ModelPieceView, tasks::CheckTaskRequest};
-use folkmoot_coordinator::task::{TaskDescription, TaskFilter};
+use folkmoot_coordinator::{
+    privacy::PrivacyChoice,
+    task::{TaskDescription, TaskFilter},
+};
 use folkmoot_protocol::{ErrorCode, Role};
 use folkmoot_task_file::explain;
 use reqwest::StatusCode;
 use serde_json::json;
 
-use super::{description, model, refused, start, start_with};
+use super::{description, model, privacy::private, refused, start, start_with};
 use crate::{host::MakeFirstRun, http::admin::demo::FirstRun};
 
 const ALL: Page<folkmoot_protocol::TaskId> = Page { limit: 100, before: None };
@@ -149,17 +152,25 @@ async fn a_check_lists_every_fault_and_writes_the_file() {
 async fn a_check_and_a_task_tell_what_is_not_defended_against() {
     let running = start().await;
     let admin = running.admin();
-    let brought = admin.create_model(model()).await.unwrap().model;
-    for share in [None, Some(0.5)] {
-        let described = TaskDescription { token_share_max: share, ..description() };
-        let notes = explain::notes(&described);
-        assert_eq!(notes.iter().any(|note| note.contains("token_share_max is not set")), share.is_none());
+    let brought = admin.create_model(model()).await.unwrap();
+    let shared = TaskDescription { token_share_max: Some(0.5), ..description() };
+    let mut noisy = private();
+    if let PrivacyChoice::Central(central) = &mut noisy.privacy {
+        central.epsilon = 0.01;
+    }
+    for (described, warned) in
+        [(description(), [true, false]), (shared, [false, false]), (noisy, [true, true])]
+    {
+        let notes = explain::notes(&described, Some(brought.parameter_count));
+        let has = |part| notes.iter().any(|note| note.contains(part));
+        assert_eq!([has("token_share_max is not set"), has("The noise hides everything")], warned);
         let request = CheckTaskRequest {
             description: Some(serde_json::to_value(&described).unwrap()),
+            model: Some(brought.model),
             ..Default::default()
         };
         assert_eq!(admin.check_task(&request).await.unwrap().notes, notes);
-        let task = admin.create_task(described, brought, false).await.unwrap();
+        let task = admin.create_task(described, brought.model, false).await.unwrap();
         assert_eq!((&task.notes, &admin.task(task.id).await.unwrap().notes), (&notes, &notes));
     }
     let unreadable = CheckTaskRequest { toml: Some("name = 1".into()), ..Default::default() };
