@@ -43,7 +43,7 @@ pub struct Connections {
     /// Limits the rate of new connections per address. Each connection costs a handshake, which is most of the cost of
     /// a small request.
     begun: Throttle,
-    /// Limits the number of handshakes that are computed at the same time.
+    /// Paces handshakes.
     handshakes: Turnstile,
     /// Delays answers to peers that should slow down.
     tarpit: Tarpit,

@@ -6,15 +6,18 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
     task::Poll,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use tokio::{sync::Semaphore, time::sleep};
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, sleep},
+};
 
 /// The computing time after which a permit rests.
 const WORK: Duration = Duration::from_millis(1);
-/// The time for which a permit rests. The runtime's timer knows no shorter one.
-const REST: Duration = Duration::from_millis(1);
+/// The longest rest. A poll that the operating system interrupted seems to have worked for longer.
+const REST_MAX: Duration = Duration::from_millis(10);
 
 /// Limits how many costly futures compute at the same time, and for how long. The others wait outside the runtime's queue.
 ///
@@ -22,8 +25,8 @@ const REST: Duration = Duration::from_millis(1);
 /// would have to wait for all of them. With the turnstile, a request waits for at most one, and a turnstile for half of
 /// the cores keeps the other cores free.
 ///
-/// A permit rests about half of the time. Whoever has passed sends a request next, and whoever sees its own requests
-/// delayed may run on the same cores, so the rest is theirs: `cargo xtask bench siege`, row `tenant`.
+/// A permit rests for about half of the time. A client that has passed sends its first request next, and clients that are
+/// connected may run on the same cores. The rest leaves the cores to both (`cargo xtask bench siege`, row `tenant`).
 #[derive(Clone)]
 pub struct Turnstile {
     permits: Arc<Semaphore>,
@@ -52,10 +55,10 @@ impl Turnstile {
             let turn = permits.acquire_owned().await.expect("it is never closed");
             let begun = Instant::now();
             let polled = poll_fn(|context| Poll::Ready(future.as_mut().poll(context))).await;
-            if self.is_tired(begun.elapsed()) {
-                // The permit rests, and not whoever has just passed.
+            if let Some(rest) = self.rest_after(begun.elapsed()) {
+                // Only the permit rests. The handshake that passed continues at once.
                 tokio::spawn(async move {
-                    sleep(REST).await;
+                    sleep(rest).await;
                     drop(turn);
                 });
             } else {
@@ -68,15 +71,17 @@ impl Turnstile {
         }
     }
 
-    /// Counts computing time. Returns whether a permit is to rest now.
-    fn is_tired(&self, worked: Duration) -> bool {
-        let nanoseconds = u64::try_from(worked.as_nanos()).unwrap_or(u64::MAX);
+    /// Counts computing time. Returns how long the permit must rest now, if it must: as long as all permits have computed
+    /// since the last rest.
+    fn rest_after(&self, worked: Duration) -> Option<Duration> {
+        let nanoseconds = u64::try_from(worked.min(REST_MAX).as_nanos()).unwrap_or(u64::MAX);
         let before = self.worked.fetch_add(nanoseconds, Ordering::Relaxed);
-        let is_tired = u128::from(before.saturating_add(nanoseconds)) >= self.work.as_nanos();
-        if is_tired {
-            self.worked.store(0, Ordering::Relaxed);
+        if u128::from(before + nanoseconds) < self.work.as_nanos() {
+            return None;
         }
-        is_tired
+        let rest = Duration::from_nanos(self.worked.swap(0, Ordering::Relaxed)).min(REST_MAX);
+        // Another permit may have taken the time to rest for.
+        (rest > Duration::ZERO).then_some(rest)
     }
 }
 
@@ -123,16 +128,20 @@ mod tests {
     }
 
     #[test]
-    fn a_permit_rests_after_every_millisecond_of_work() {
+    fn a_permit_rests_for_as_long_as_it_worked() {
         let turnstile = Turnstile::new(1);
-        let rests = (0..1_000).filter(|_| turnstile.is_tired(Duration::from_micros(10))).count();
-        assert_eq!(rests, 10);
-        assert!(turnstile.is_tired(Duration::MAX));
+        let [little, much] = [10, 5_000].map(Duration::from_micros);
+        let rests: Vec<Duration> = (0..1_000).filter_map(|_| turnstile.rest_after(little)).collect();
+        assert_eq!(rests, [WORK; 10]);
+        assert_eq!(turnstile.rest_after(much), Some(much));
+        assert_eq!(turnstile.rest_after(Duration::MAX), Some(REST_MAX));
+        assert_eq!(turnstile.rest_after(little), None);
     }
 
     #[tokio::test]
     async fn the_permit_rests_and_whoever_has_passed_does_not() {
-        let turnstile = Turnstile { work: Duration::ZERO, ..Turnstile::new(1) };
+        let turnstile = Turnstile { work: Duration::from_nanos(1), ..Turnstile::new(1) };
+        turnstile.worked.store(1, Ordering::Relaxed);
         turnstile.pass(async {}).await;
         assert_eq!(turnstile.permits.available_permits(), 0, "no other task has run yet");
         turnstile.pass(async {}).await;
