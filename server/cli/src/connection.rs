@@ -72,7 +72,7 @@ pub struct CoordinatorArgs {
 /// The arguments of a command that shows or changes one task.
 #[derive(clap::Args)]
 pub struct TaskArgs {
-    /// The name or the id of the task, as listed by `folkmoot task list`, or the beginning of the id.
+    /// The task: its name, its id or the beginning of its id. `folkmoot task list` shows both.
     pub task: TaskCalled,
     #[command(flatten)]
     pub connection: ConnectionArgs,

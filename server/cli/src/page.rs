@@ -23,7 +23,7 @@ impl NumberedPageArgs {
 /// The arguments of a command that lists a page of a task's items.
 #[derive(clap::Args)]
 pub struct TaskPageArgs {
-    /// The name or the id of the task, as listed by `folkmoot task list`, or the beginning of the id.
+    /// The task: its name, its id or the beginning of its id. `folkmoot task list` shows both.
     pub task: TaskCalled,
     #[command(flatten)]
     pub page: NumberedPageArgs,

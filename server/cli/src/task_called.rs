@@ -10,6 +10,8 @@ use super::{CliError, output::moment};
 
 /// The largest number of tasks that an error lists.
 const LISTED_MAX: usize = 5;
+/// The smallest number of characters that stand for an id.
+const CHARACTERS_MIN: usize = 4;
 
 /// A task: its name, its id, or the beginning of its id.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +32,7 @@ impl TaskCalled {
     /// Returns the task's id. Asks the coordinator unless the text is an id.
     ///
     /// # Errors
-    /// If no task or more than one is called so, or the coordinator cannot be reached or refuses the request.
+    /// If no task or more than one matches, or the coordinator cannot be reached or refuses the request.
     pub async fn id(&self, coordinator: &AdminClient) -> Result<TaskId, CliError> {
         if let Ok(id) = self.0.parse() {
             return Ok(id);
@@ -40,25 +42,32 @@ impl TaskCalled {
         self.only_one(&coordinator.tasks_like(&filter, page).await?)
     }
 
-    /// Chooses among the tasks that match. A whole name is meant before the beginning of an id.
+    /// Returns the only task that matches. A name does not go before the beginning of an id: otherwise, whoever names a
+    /// task like the beginning of another one's id could have it cancelled instead.
     fn only_one(&self, found: &[TaskSummary]) -> Result<TaskId, CliError> {
         let called = self.0.to_lowercase();
-        let named: Vec<_> = found.iter().filter(|task| task.name.to_lowercase() == called).collect();
-        let meant = if named.is_empty() { found.iter().collect() } else { named };
-        match meant[..] {
+        let matches = |task: &&TaskSummary| {
+            task.name.to_lowercase() == called
+                || (called.len() >= CHARACTERS_MIN && task.id.to_string().starts_with(&called))
+        };
+        let matching: Vec<_> = found.iter().filter(matches).collect();
+        match matching[..] {
             [task] => Ok(task.id),
             [] => Err(CliError::with_remedy(
-                format!("no task has the name {:?}, or an id that begins so", self.0),
-                "list the tasks with `folkmoot task list`",
+                format!("no task has the name {:?} or an id that begins with it", self.0),
+                format!(
+                    "list the tasks with `folkmoot task list`; give at least {CHARACTERS_MIN} characters of an id"
+                ),
             )),
             _ => {
-                let listed = meant.iter().take(LISTED_MAX).map(|task| {
-                    format!("\n  {}  {} ({}, of {})", task.id, task.name, task.state, moment(task.created_at))
+                let listed = matching.iter().take(LISTED_MAX).map(|task| {
+                    let created = moment(task.created_at);
+                    format!("\n  {}  {} ({}, created {created})", task.id, task.name, task.state)
                 });
-                let more = if meant.len() > LISTED_MAX { "\n  …" } else { "" };
+                let more = if matching.len() > LISTED_MAX { "\n  …" } else { "" };
                 let listed: String = listed.collect();
                 Err(CliError::with_remedy(
-                    format!("several tasks are called {:?}:{listed}{more}", self.0),
+                    format!("several tasks match {:?}:{listed}{more}", self.0),
                     "give the id, or enough of its beginning",
                 ))
             }
@@ -90,11 +99,15 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_meant_before_the_beginning_of_an_id() {
-        let tasks = [task(0xab, "digits"), task(0xcd, "AB")];
-        assert_eq!(chosen("ab", &tasks), Ok(tasks[1].id));
+    fn a_name_or_the_beginning_of_an_id_is_enough() {
+        let tasks = [task(0xab, "digits"), task(0xcd, "abab")];
+        assert_eq!(chosen("Digits", &tasks), Ok(tasks[0].id));
+        assert_eq!(chosen("cdcd", &tasks), Ok(tasks[1].id));
         assert_eq!(chosen("abab", &tasks[..1]), Ok(tasks[0].id));
-        assert_eq!(chosen("Digits", &tasks[..1]), Ok(tasks[0].id));
+        assert!(chosen("abab", &tasks).is_err(), "a task's name is the beginning of another one's id");
+        for other in ["cdc", "zzzz", "digit"] {
+            assert!(chosen(other, &tasks).is_err(), "{other}");
+        }
     }
 
     #[test]

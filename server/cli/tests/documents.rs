@@ -14,8 +14,6 @@ use folkmoot_cli::Cli;
 
 /// The address of the coordinator in the documentation.
 const PRINTED_ADDRESS: &str = "127.0.0.1:8443";
-/// The length of a UUID.
-const ID_LETTERS: usize = 36;
 /// The id that replaces TASK and CLIENT.
 const AN_ID: &str = "6f2c5a1e-8a3b-4c1d-9e0f-2b7d6a5c4e3f";
 
@@ -210,13 +208,6 @@ impl Clone {
             return String::new();
         }
         let printed = self.run(command);
-        if command.starts_with("folkmoot task create") {
-            let task = printed
-                .split_whitespace()
-                .find(|word| word.len() == ID_LETTERS)
-                .expect("it prints the task's id");
-            self.known.push((" TASK".to_owned(), format!(" {task}")));
-        }
         if command.starts_with("folkmoot token create") {
             let token = printed.lines().next().expect("it prints the token");
             self.known.push(("--token …".to_owned(), format!("--token {token}")));

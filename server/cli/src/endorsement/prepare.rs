@@ -12,7 +12,7 @@ const DAY_MILLISECONDS: u64 = 24 * 60 * 60 * 1000;
 /// The flags of `folkmoot endorsement prepare`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The name or the id of the task, or the beginning of the id.
+    /// The task: its name, its id or the beginning of its id.
     task: TaskCalled,
     /// The folder for the statement and the plans. It is created if it does not exist.
     #[arg(long, value_name = "DIR")]

@@ -7,7 +7,7 @@ use crate::{CliError, connection::ConnectionArgs, output::OutputArgs, replace, t
 /// The flags of `folkmoot model download`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The name or the id of the task, as listed by `folkmoot task list`, or the beginning of the id.
+    /// The task: its name, its id or the beginning of its id. `folkmoot task list` shows both.
     task: TaskCalled,
     /// The version. The default is the newest one.
     #[arg(long, value_name = "NUMBER")]

@@ -12,7 +12,7 @@ const LINE_CHARACTERS_MAX: usize = 100;
 /// The flags of `folkmoot privacy statement`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The name or the id of the task, as listed by `folkmoot task list`, or the beginning of the id.
+    /// The task: its name, its id or the beginning of its id. `folkmoot task list` shows both.
     task: TaskCalled,
     /// Write the statement to an HTML file instead of printing it.
     #[arg(long, value_name = "FILE.html")]

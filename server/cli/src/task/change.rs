@@ -10,5 +10,5 @@ use crate::{CliError, connection::TaskArgs};
 pub async fn run(args: TaskArgs, verb: TaskVerb) -> Result<(), CliError> {
     let coordinator = args.connection.connect()?;
     let task = coordinator.change_task(args.task.id(&coordinator).await?, verb).await?;
-    args.output.print(&task, |task| format!("task {} is {}", task.id, task.state))
+    args.output.print(&task, |task| format!("task {} ({}) is {}", task.id, task.description.name, task.state))
 }

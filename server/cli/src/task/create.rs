@@ -21,7 +21,8 @@ pub struct Args {
     /// Your own examples for central evaluation, in any format of `folkmoot client`.
     #[arg(long, value_name = "FILE")]
     evaluation_data: Option<PathBuf>,
-    /// Start from the weights of another task's version, by default its newest.
+    /// Start from the weights of another task's version, by default its newest. TASK is a name, an id or the beginning
+    /// of an id.
     #[arg(long, value_name = "TASK[@VERSION]")]
     warm_start: Option<String>,
     /// Start the task at once.

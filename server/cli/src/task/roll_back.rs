@@ -3,7 +3,7 @@ use crate::{CliError, connection::ConnectionArgs, output::OutputArgs, task_calle
 /// The arguments of `folkmoot task roll-back`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The name or the id of the task, or the beginning of the id. The task must be paused.
+    /// The task: its name, its id or the beginning of its id. It must be paused.
     task: TaskCalled,
     /// The version to return to.
     #[arg(value_name = "VERSION")]
@@ -24,6 +24,9 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     let task = coordinator.roll_back(args.task.id(&coordinator).await?, args.version).await?;
     let version = args.version;
     args.output.print(&task, |task| {
-        format!("task {}: version {} has the weights of version {version}", task.id, task.latest_version)
+        format!(
+            "task {} ({}): version {} has the weights of version {version}",
+            task.id, task.description.name, task.latest_version
+        )
     })
 }

@@ -10,7 +10,7 @@ use crate::{
 /// The flags of `folkmoot task series`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The name or the id of the task, as listed by `folkmoot task list`, or the beginning of the id.
+    /// The task: its name, its id or the beginning of its id. `folkmoot task list` shows both.
     task: TaskCalled,
     /// The approximate number of versions to show, 1 to 5,000.
     #[arg(long, default_value_t = 20, value_name = "N")]

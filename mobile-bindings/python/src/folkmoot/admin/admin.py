@@ -117,13 +117,15 @@ class Admin(Looking):
         return views.filled(views.TaskView, self._connection.ask("POST", "tasks", body))
 
     def tasks(
-        self, *, state: str | None = None, population: str | None = None, name: str | None = None, called: str = ""
+        self,
+        *,
+        state: str | None = None,
+        population: str | None = None,
+        name: str | None = None,
+        called: str | None = None,
     ) -> Iterator[views.TaskSummary]:
-        """Lists tasks, optionally only those in this state, of this population, and with this text in their name.
-
-        `called` is a whole name or the beginning of an id.
-        """
-        asked = {"state": state, "population": population, "name": name, "called": called or None}
+        """Lists tasks, optionally only those of this state and population, with this text in their name, or called so."""
+        asked = {"state": state, "population": population, "name": name, "called": called}
         return self._paged(views.TaskSummary, "tasks", "before", "id", **asked)
 
     def task(self, task: TaskLike) -> views.TaskView:

@@ -4,7 +4,7 @@ use axum::{
 };
 use folkmoot_api::tasks::TaskSummary;
 use folkmoot_coordinator::task::{TaskFilter, TaskState};
-use folkmoot_protocol::{ErrorCode, PopulationName, Problem, TaskId, check_characters};
+use folkmoot_protocol::{DisplayName, ErrorCode, PopulationName, Problem, TaskId};
 use folkmoot_rounds::refusal::Refusal;
 use folkmoot_storage::TaskRepository;
 use serde::Deserialize;
@@ -57,11 +57,11 @@ pub async fn list_tasks(
         let detail = format!("state is `{state}`; it must be one of {}", TaskState::NAMES.join(", "));
         return Err(Refusal::new(ErrorCode::MalformedRequest, detail).into());
     }
-    // No name contains a control character, and some databases reject such a search text.
+    // No name has such a text, and some databases reject a search for it.
     for (parameter, text) in [("name", &page.name), ("called", &page.called)] {
-        if text.as_deref().is_some_and(|text| check_characters(text).is_err()) {
-            let detail = format!("{parameter} contains a control character; remove it");
-            return Err(Refusal::new(ErrorCode::MalformedRequest, detail).into());
+        let asked = text.as_deref().filter(|text| !text.is_empty());
+        if let Some(fault) = asked.and_then(|text| DisplayName::check(text).err()) {
+            return Err(Refusal::new(ErrorCode::MalformedRequest, format!("{parameter}: {fault}")).into());
         }
     }
     let TaskPage { before, state, population, name, called, .. } = page;
