@@ -12,13 +12,18 @@ fn main() -> ExitCode {
 }
 
 /// Without a desktop, a layer of Mesa's Vulkan drivers prints an error whenever the adapters are listed, because it looks
-/// for the screen to choose an adapter by. This variable leaves the layer out.
+/// for the screen to choose an adapter by. Leaves the layer out, unless the user chooses an adapter through it.
 fn quieten_graphics() {
-    if std::env::var_os("XDG_RUNTIME_DIR").is_none() {
-        #[allow(unsafe_code, reason = "the process has one thread yet, so no other reads the environment")]
+    const LEAVES_OUT: &str = "NODEVICE_SELECT";
+    let needed = ["XDG_RUNTIME_DIR", "MESA_VK_DEVICE_SELECT", "DRI_PRIME", LEAVES_OUT];
+    if cfg!(target_os = "linux") && needed.iter().all(|name| std::env::var_os(name).is_none()) {
+        #[allow(
+            unsafe_code,
+            reason = "the process still has only one thread, so no other reads the environment"
+        )]
         // SAFETY: `main` calls this first.
         unsafe {
-            std::env::set_var("NODEVICE_SELECT", "1");
+            std::env::set_var(LEAVES_OUT, "1");
         }
     }
 }

@@ -39,6 +39,11 @@ async fn ended(admin: &AdminClient) -> Vec<TaskSummary> {
         if tasks.iter().all(|task| task.state == "completed") {
             return tasks;
         }
+        assert!(
+            tasks.iter().all(|task| ["active", "completed"].contains(&&*task.state)),
+            "{:?}",
+            shown(&tasks)
+        );
         tokio::task::yield_now().await;
     }
 }

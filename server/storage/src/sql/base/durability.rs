@@ -1,5 +1,5 @@
-/// The moment at which a transaction is acknowledged. It applies only to SQLite; for PostgreSQL, set
-/// `synchronous_commit` on the server.
+/// The moment at which a transaction is acknowledged. As an option it applies only to SQLite; for PostgreSQL, set
+/// `synchronous_commit` on the server. Check-ins are `Normal` on both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
     /// After the transaction was synced to disk. An acknowledged transaction then survives a power failure.

@@ -46,8 +46,9 @@ impl SqlStorage {
         Ok(self.writer.begin_with(self.dialect.begin(self.durability)).await?)
     }
 
-    /// Begins a writing transaction that does not wait for the disk. A power failure may undo it, for as long as no
-    /// transaction of [`SqlStorage::begin`] has followed. A crash of this process does not.
+    /// Begins a writing transaction that does not wait for the disk. A power failure, or a crash of
+    /// PostgreSQL, may undo it, for as long as no committed write of [`SqlStorage::begin`] has followed. A crash of this
+    /// process does not.
     ///
     /// For records that mean nothing after a power failure, because nobody is connected any more.
     pub(in crate::sql) async fn begin_unsynced(&self) -> Result<Transaction<'static, Any>, StorageError> {
