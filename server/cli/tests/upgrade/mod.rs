@@ -14,18 +14,19 @@ const DIGITS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/digits
 const EXAMPLES: usize = 200;
 
 fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+    fs::create_dir_all(to).expect("the folder is new");
+    for entry in fs::read_dir(from).expect("it is there") {
+        let entry = entry.expect("it is there");
         let (path, copied) = (entry.path(), to.join(entry.file_name()));
         match path.is_dir() {
             true => copy(&path, &copied),
-            false => fs::write(copied, fs::read(path).unwrap()).unwrap(),
+            false => drop(fs::copy(path, copied).expect("a file can be copied")),
         }
     }
 }
 
 async fn tasks(admin: &AdminClient) -> Vec<TaskSummary> {
-    admin.tasks(Page { limit: 100, before: None }).await.unwrap()
+    admin.tasks(Page { limit: 100, before: None }).await.expect("the coordinator answers")
 }
 
 fn shown(tasks: &[TaskSummary]) -> Vec<(&str, &str, u64)> {
@@ -53,7 +54,8 @@ fn run(folder: &Path, serving: &Serving, key: &str, arguments: &[&str]) -> Strin
     let mut program = program(folder);
     program.env("FOLKMOOT_URL", serving.url()).env("FOLKMOOT_CA", "data/ca.pem").env("FOLKMOOT_API_KEY", key);
     let output = program.args(arguments).output().expect("the binary was built for this test");
-    let [printed, said] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+    let [printed, said] =
+        [output.stdout, output.stderr].map(|text| String::from_utf8(text).expect("the program prints UTF-8"));
     assert!(output.status.success(), "{arguments:?}: {said}");
     printed
 }
