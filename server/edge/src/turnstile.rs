@@ -30,7 +30,6 @@ const REST_MAX: Duration = Duration::from_millis(10);
 #[derive(Clone)]
 pub struct Turnstile {
     permits: Arc<Semaphore>,
-    work: Duration,
     /// The computing time since the last rest, in nanoseconds, of all permits together.
     worked: Arc<AtomicU64>,
 }
@@ -38,7 +37,7 @@ pub struct Turnstile {
 impl Turnstile {
     /// Lets `count` futures compute at a time, but at least one.
     pub fn new(count: usize) -> Self {
-        Self { permits: Arc::new(Semaphore::new(count.max(1))), work: WORK, worked: Arc::default() }
+        Self { permits: Arc::new(Semaphore::new(count.max(1))), worked: Arc::default() }
     }
 
     /// Creates a turnstile for half of the machine's cores.
@@ -76,7 +75,7 @@ impl Turnstile {
     fn rest_after(&self, worked: Duration) -> Option<Duration> {
         let nanoseconds = u64::try_from(worked.min(REST_MAX).as_nanos()).unwrap_or(u64::MAX);
         let before = self.worked.fetch_add(nanoseconds, Ordering::Relaxed);
-        if u128::from(before + nanoseconds) < self.work.as_nanos() {
+        if u128::from(before + nanoseconds) < WORK.as_nanos() {
             return None;
         }
         let rest = Duration::from_nanos(self.worked.swap(0, Ordering::Relaxed)).min(REST_MAX);
@@ -140,8 +139,8 @@ mod tests {
 
     #[tokio::test]
     async fn the_permit_rests_and_whoever_has_passed_does_not() {
-        let turnstile = Turnstile { work: Duration::from_nanos(1), ..Turnstile::new(1) };
-        turnstile.worked.store(1, Ordering::Relaxed);
+        let turnstile = Turnstile::new(1);
+        turnstile.worked.store(1_000_000, Ordering::Relaxed);
         turnstile.pass(async {}).await;
         assert_eq!(turnstile.permits.available_permits(), 0, "no other task has run yet");
         turnstile.pass(async {}).await;

@@ -1,7 +1,7 @@
 //! Explains the privacy guarantee: the limit on what versions may reveal about a client.
 
 use folkmoot_coordinator::{
-    privacy::{CentralPrivacy, Clipping, StreamShape, Terms},
+    privacy::{CentralPrivacy, Clipping, StreamShape, SumNoise, Terms},
     task::TaskDescription,
 };
 use folkmoot_privacy::{
@@ -23,7 +23,8 @@ pub(super) fn privacy(description: &TaskDescription, trained: Option<u64>) -> Ve
         said.push(clipping(central));
         said.extend(terms.map(|terms| noise(&terms)));
         said.extend(terms.map(|terms| participations(&terms)));
-        said.extend(trained.and_then(|trained| only_noise(description, trained)));
+        let known = terms.zip(trained);
+        said.extend(known.and_then(|(terms, trained)| only_noise_under(&terms, description, trained)));
     }
     if let Some(local) = privacy.local() {
         said.push(format!("A client scales its update to an L2 norm of at most {}.", local.clipping_norm));
@@ -47,11 +48,14 @@ pub(super) fn privacy(description: &TaskDescription, trained: Option<u64>) -> Ve
 /// Returns a warning if the noise on the sums hides everything that a model with this many trained parameters could learn.
 /// Correlated noise and noise that clients add are not estimated.
 pub(super) fn only_noise(description: &TaskDescription, trained: u64) -> Option<String> {
-    description.privacy.central()?;
-    let (terms, rounds) = (Terms::of(description).ok()??, description.stop.rounds?);
-    if terms.stream.is_some() {
-        return None;
-    }
+    let is_independent = matches!(description.privacy.central()?.noise, SumNoise::Independent);
+    let terms = if is_independent { Terms::of(description).ok()?? } else { return None };
+    only_noise_under(&terms, description, trained)
+}
+
+/// The same as [`only_noise`], for a central task whose terms are derived already.
+fn only_noise_under(terms: &Terms, description: &TaskDescription, trained: u64) -> Option<String> {
+    let rounds = description.stop.rounds.filter(|_| terms.stream.is_none())?;
     let ratio = noise_to_signal_over_rounds(terms.update_multiplier, trained, terms.report_goal, rounds);
     (Verdict::of(ratio) == Verdict::Hopeless).then(|| {
         format!(

@@ -42,28 +42,28 @@ pub async fn check_task(
         }
     };
     let command = request.command();
-    let (toml, read) = costly::in_turn(&app.edge, move || {
+    let found = match request.model {
+        Some(model) => app.coordinator.storage.model(caller.organisation_id, model).await?,
+        None => None,
+    };
+    let parameters = found.map(|model| model.schema.parameter_count());
+    let (toml, read, notes) = costly::in_turn(&app.edge, move || {
         let read = task_file::read(Path::new(TASK_FILE), &toml);
-        (toml, read)
+        let trained = |read: &TaskDescription| parameters.filter(|_| read.plan.frozen.is_empty());
+        let notes = read.as_ref().map_or_else(|_| vec![], |read| explain::notes(read, trained(read)));
+        (toml, read, notes)
     })
     .await?;
     let read = match read {
         Ok(read) => read,
         Err(error) => {
             let faults = error.faults.into_iter().take(FAULTS_MAX).map(placed).collect();
-            return Ok(Json(CheckTaskView { faults, notes: Vec::new(), description: None, toml, command }));
+            return Ok(Json(CheckTaskView { faults, notes, description: None, toml, command }));
         }
     };
-    let trained = match request.model {
-        Some(model) if read.plan.frozen.is_empty() => {
-            app.coordinator.storage.model(caller.organisation_id, model).await?
-        }
-        _ => None,
-    };
-    let notes = explain::notes(&read, trained.map(|model| model.schema.parameter_count()));
     let description = serde_json::to_value(&read).map_err(|error| Refusal::internal(&error))?;
-    let faults = faults_beyond(&app, &caller, &request, read).await?;
-    let faults = faults.into_iter().map(FaultView::from).collect();
+    let faults =
+        faults_beyond(&app, &caller, &request, read).await?.into_iter().map(FaultView::from).collect();
     Ok(Json(CheckTaskView { faults, notes, description: Some(description), toml, command }))
 }
 

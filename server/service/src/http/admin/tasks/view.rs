@@ -48,6 +48,8 @@ pub async fn view(storage: &Storage, task: TaskRecord) -> Result<TaskView, Refus
         TaskState::Completed { reason } => Some(reason),
         _ => None,
     };
+    // The noise of a claimed sample takes too long to compute for each view.
+    let trained = task.description.sampled().is_none().then(|| task.schema.parameter_count());
     let pause = match &task.state {
         TaskState::Paused { reason: Some(reason), .. } => Some(pause_view(storage, &task, reason).await?),
         _ => None,
@@ -55,7 +57,7 @@ pub async fn view(storage: &Storage, task: TaskRecord) -> Result<TaskView, Refus
     Ok(TaskView {
         id: task.id,
         pause,
-        notes: explain::notes(&task.description, Some(task.schema.parameter_count())),
+        notes: explain::notes(&task.description, trained),
         description: task.description,
         state: task.state.name().into(),
         stop_reason,

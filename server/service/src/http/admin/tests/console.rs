@@ -164,11 +164,8 @@ async fn a_check_and_a_task_tell_what_is_not_defended_against() {
         let notes = explain::notes(&described, Some(brought.parameter_count));
         let has = |part| notes.iter().any(|note| note.contains(part));
         assert_eq!([has("token_share_max is not set"), has("The noise hides everything")], warned);
-        let request = CheckTaskRequest {
-            description: Some(serde_json::to_value(&described).unwrap()),
-            model: Some(brought.model),
-            ..Default::default()
-        };
+        let description = Some(serde_json::to_value(&described).unwrap());
+        let request = CheckTaskRequest { description, model: Some(brought.model), ..Default::default() };
         assert_eq!(admin.check_task(&request).await.unwrap().notes, notes);
         let task = admin.create_task(described, brought.model, false).await.unwrap();
         assert_eq!((&task.notes, &admin.task(task.id).await.unwrap().notes), (&notes, &notes));
