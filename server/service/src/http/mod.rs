@@ -17,7 +17,7 @@ mod signed;
 use std::sync::Arc;
 
 pub(crate) use admin::api_keys::draw_key;
-pub use admin::demo::FirstRun;
+pub use admin::{Endpoint, demo::FirstRun, endpoints};
 use axum::{Router, extract::DefaultBodyLimit, middleware};
 use folkmoot_edge::{Edge, HttpLimits};
 use folkmoot_protocol::Timestamp;

@@ -43,7 +43,6 @@ use super::App;
 /// An endpoint below `/v1/admin`, with the lowest role that may use it.
 pub struct Endpoint {
     /// The method.
-    #[cfg_attr(not(test), expect(dead_code, reason = "tests compare it with the OpenAPI document"))]
     pub method: Method,
     /// The path below `/v1/admin`.
     pub path: &'static str,
@@ -151,6 +150,3 @@ fn endpoint<H: Handler<T, App>, T: 'static>(
         MethodFilter::try_from(method.clone()).expect("GET, POST and DELETE are methods that axum routes");
     Endpoint { method: method.clone(), path, role, route: on(filter, handler) }
 }
-
-#[cfg(test)]
-mod tests;

@@ -100,7 +100,6 @@ mod tests {
     };
 
     use super::*;
-    use crate::http::admin::tests::described;
 
     fn assignment(status: AssignmentStatus) -> AssignmentRecord {
         AssignmentRecord {
@@ -120,7 +119,18 @@ mod tests {
     }
 
     fn task(claims_sampling: bool) -> TaskDescription {
-        let mut description = described();
+        let mut description = serde_json::json!({
+            "name": "digits",
+            "population": "digits",
+            "plan": {
+                "loss": "softmax_cross_entropy",
+                "optimizer": { "sgd": { "learning_rate": 0.1 } },
+                "epochs": 1,
+                "batch_size": 16,
+            },
+            "scheduling": { "kind": "synchronous", "report_goal": 8 },
+            "stop": { "rounds": 30 },
+        });
         if claims_sampling {
             description["selection"] = serde_json::json!({ "kind": "poisson", "sampling_rate": 0.1 });
             description["privacy"] = serde_json::json!({

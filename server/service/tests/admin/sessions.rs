@@ -5,7 +5,6 @@ use reqwest::{Method, Response, StatusCode};
 use serde_json::json;
 
 use super::{Running, start};
-use crate::http::admin::cookie::TOKEN_HEADER;
 
 /// A browser that stores the cookie and sends it.
 struct Browser {
@@ -38,7 +37,7 @@ impl Browser {
         let mut request =
             self.http.request(method, format!("{}{path}", self.base)).header("cookie", &self.cookie);
         if let Some(token) = token {
-            request = request.header(TOKEN_HEADER, token);
+            request = request.header("x-folkmoot-csrf", token);
         }
         request.send().await.unwrap()
     }

@@ -11,7 +11,7 @@ use super::{
     endorsements::{signed, statement},
     model, refused, start,
 };
-use crate::http::admin::endpoints;
+use folkmoot_service::http::endpoints;
 
 /// The endpoints that change something, each with the action in the audit log; `None` if there is nothing to record.
 const ACTS: [(&str, Option<&str>); 24] = [

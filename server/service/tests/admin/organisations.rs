@@ -15,7 +15,7 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::{Running, description, model, privacy::open, refused, start};
-use crate::http::admin::endpoints;
+use folkmoot_service::http::endpoints;
 
 /// A client with a key that `folkmoot key recover --role system` would create.
 pub(super) async fn system_administrator(running: &Running) -> AdminClient {

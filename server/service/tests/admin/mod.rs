@@ -23,7 +23,7 @@ use folkmoot_rounds::clock::{system_chance, system_clock};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::host::{Host, HostConfig};
+use folkmoot_service::host::{Host, HostConfig};
 
 /// A coordinator that stops at the end of the test.
 struct Running {
@@ -65,7 +65,7 @@ fn description() -> TaskDescription {
 }
 
 /// Returns a task with synchronous rounds, as JSON that a test can change.
-pub(super) fn described() -> Value {
+fn described() -> Value {
     serde_json::json!({
         "name": "digits",
         "population": "digits",

@@ -17,7 +17,7 @@ use folkmoot_storage::{
     RoundRecord, RoundRepository, Storage, TaskRepository, VersionMaking,
 };
 
-use crate::http::admin::tests::{Running, model};
+use crate::admin::{Running, model};
 
 /// The number of clients per round. The last one's update is refused.
 const CLIENTS: u8 = 4;

@@ -13,7 +13,7 @@ use reqwest::StatusCode;
 use serde_json::json;
 
 use super::{description, model, privacy::private, refused, start, start_with};
-use crate::{host::MakeFirstRun, http::admin::demo::FirstRun};
+use folkmoot_service::{host::MakeFirstRun, http::FirstRun};
 
 const ALL: Page<folkmoot_protocol::TaskId> = Page { limit: 100, before: None };
 

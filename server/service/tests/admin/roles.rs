@@ -7,7 +7,7 @@ use folkmoot_storage::{ApiKeyRecord, ApiKeyRepository};
 use reqwest::Method;
 
 use super::start;
-use crate::http::admin::endpoints;
+use folkmoot_service::http::endpoints;
 
 /// The table of roles, repeated by hand: changing a role must be deliberate.
 #[test]

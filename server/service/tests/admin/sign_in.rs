@@ -13,7 +13,6 @@ use reqwest::{Method, Response, StatusCode, Url};
 use serde_json::{Value, json};
 
 use super::{Running, start_with};
-use crate::http::admin::cookie::TOKEN_HEADER;
 
 /// A coordinator with the identity provider `example`, and a browser.
 struct World {
@@ -129,7 +128,7 @@ async fn a_person_signs_in_acts_and_signs_out_by_name() {
 
     let ask = |method: Method, path: &str, token: &str| {
         let request = world.http.request(method, format!("{}/v1/admin{path}", world.running.host.url()));
-        let request = request.header("cookie", &cookie).header(TOKEN_HEADER, token);
+        let request = request.header("cookie", &cookie).header("x-folkmoot-csrf", token);
         request.json(&json!({ "population": "digits" })).send()
     };
     let token = session.csrf_token.as_str();

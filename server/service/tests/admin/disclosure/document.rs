@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::http::openapi;
+use folkmoot_service::http::openapi;
 
 /// The OpenAPI document, as served.
 pub(super) struct Document(Value);

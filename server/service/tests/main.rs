@@ -1,0 +1,5 @@
+//! Tests of a coordinator in this process, over HTTPS.
+
+// Lints let `unwrap` pass only in such modules.
+#[cfg(test)]
+mod admin;
