@@ -22,6 +22,9 @@ before(async () => {
   await writeFile(
     `${folder}/folkmoot.toml`,
     `
+[sign_in]
+refresh_seconds = 1
+
 [[sign_in.providers]]
 name = "example"
 issuer = "${provider.issuer}"
@@ -39,6 +42,7 @@ builders = "operator"
 beforeEach(async () => {
   await browser.context.clearCookies();
   provider.tokenSeconds = 600;
+  provider.refreshes = false;
   provider.serve(coordinator.url);
 });
 after(async () => {
@@ -81,6 +85,11 @@ async function logIn(person) {
   await fillForms(page, person);
   await page.getByText('Sign-in Success').waitFor();
   return signedIn;
+}
+
+/** Resolves when `holds` does. The time limit of the test ends the wait. */
+async function until(holds) {
+  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 50));
 }
 
 const overview = (page) => page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
@@ -142,6 +151,30 @@ test('new keys of the provider are found, and a session ends with its token', { 
   await page.getByText('Your session has ended').waitFor();
 });
 
+test('a changed group changes the role of an open session, and a removed one ends it', { timeout: 60_000 }, async () => {
+  provider.groups = { ada: ['builders'] };
+  provider.refreshes = true;
+  const page = await signIn('ada');
+  await page.getByText('ada the Tester (operator)').waitFor();
+  const { expires_at } = await api(page, '/session');
+
+  // Each renewal uses up a refresh token of the provider.
+  provider.groups = { ada: ['staff'] };
+  await until(async () => (await api(page, '/session')).role === 'viewer');
+  provider.groups = { ada: ['builders'] };
+  await until(async () => (await api(page, '/session')).role === 'operator');
+  assert.equal((await api(page, '/session')).expires_at, expires_at);
+  const changes = (await acts()).filter(({ action }) => action === 'session.change_role');
+  assert.equal(changes.length, 2);
+
+  provider.groups = { ada: ['choir'] };
+  await page.getByText('Your session has ended').waitFor();
+  assert.deepEqual(
+    (await acts()).slice(-2).map(({ action }) => action),
+    ['session.refuse', 'session.delete'],
+  );
+});
+
 test('who cancels at the provider comes back without a session', { timeout: 60_000 }, async () => {
   const page = await browser.page(`${coordinator.url}/console/`);
   await page.getByRole('link', { name: 'Sign in with example' }).click();
@@ -161,10 +194,16 @@ test('a person signs in on the command line with a code', { timeout: 120_000 }, 
   const file = `${coordinator.folder}/configuration/folkmoot/sessions.json`;
   assert.equal((await stat(file)).mode & 0o777, 0o600);
 
-  // The groups count again at the next sign-in.
+  // Without a refresh token, the groups count again at the next sign-in.
   provider.groups = { ada: ['staff'] };
   assert.equal((await own('whoami')).role, 'operator');
+  provider.refreshes = true;
+  provider.groups = { ada: ['builders'] };
   await logIn('ada');
+  assert.equal((await own('whoami')).role, 'operator');
+  // With one, they count while the session is open.
+  provider.groups = { ada: ['staff'] };
+  await until(async () => (await own('whoami')).role === 'viewer');
   assert.equal((await own('whoami')).role, 'viewer');
   await assert.rejects(own('token', 'create', 'digits'), /role_insufficient/);
 

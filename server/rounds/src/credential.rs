@@ -19,6 +19,11 @@ impl Credential {
         Self { id: hex(&id), secret: hex(&secret) }
     }
 
+    /// Returns the secret. Only encryption with a key that is derived from it needs this.
+    pub fn secret(&self) -> &str {
+        &self.secret
+    }
+
     /// Returns the SHA-256 hash of the secret. The coordinator stores the hash instead of the secret.
     pub fn secret_hash(&self) -> [u8; 32] {
         Sha256::digest(self.secret.as_bytes()).into()

@@ -217,6 +217,7 @@ impl Host {
             metrics,
             started_at: now,
             listeners: Arc::default(),
+            renewals: Arc::default(),
             first_run: config.first_run.map(|make| make.0(&place)),
             closing: closed.clone(),
             providers: Arc::new(providers(&config.sign_in, &place.url)?),

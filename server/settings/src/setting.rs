@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use super::Config;
 
 /// Every key, as `section.key`. A test keeps the list complete.
-pub const KEYS: [&str; 23] = [
+pub const KEYS: [&str; 24] = [
     "server.listen",
     "server.data",
     "server.tls",
@@ -29,6 +29,7 @@ pub const KEYS: [&str; 23] = [
     "log.level",
     "sign_in.url",
     "sign_in.session_seconds_max",
+    "sign_in.refresh_seconds",
     "sign_in.providers",
 ];
 
@@ -82,6 +83,7 @@ impl Config {
                 Ok(())
             }
             "sign_in.session_seconds_max" => put(&mut self.sign_in.session_seconds_max, text),
+            "sign_in.refresh_seconds" => put(&mut self.sign_in.refresh_seconds, text),
             "sign_in.providers" => {
                 self.sign_in.providers = tables(text)?;
                 Ok(())

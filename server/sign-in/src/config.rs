@@ -21,15 +21,19 @@ pub struct SignInConfig {
     /// people back to it. The default is the address that the coordinator listens on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// The longest duration of a person's session, in seconds. A session also ends when the ID token expires.
+    /// The longest duration of a person's session, in seconds. Without a refresh token from the provider, a session also
+    /// ends when its ID token expires.
     pub session_seconds_max: u64,
+    /// The interval at which the provider is asked again for a person's groups, in seconds. It needs a refresh token from
+    /// the provider.
+    pub refresh_seconds: u64,
     /// The identity providers.
     pub providers: Vec<ProviderConfig>,
 }
 
 impl Default for SignInConfig {
     fn default() -> Self {
-        Self { url: None, session_seconds_max: 12 * 3600, providers: Vec::new() }
+        Self { url: None, session_seconds_max: 12 * 3600, refresh_seconds: 900, providers: Vec::new() }
     }
 }
 
@@ -93,10 +97,13 @@ impl SignInConfig {
                 return Err(SignInConfigError::at("url", message));
             }
         }
-        if !(1..=SESSION_SECONDS_LIMIT).contains(&self.session_seconds_max) {
-            let message =
-                format!("it is {}; it must be 1 to {SESSION_SECONDS_LIMIT}", self.session_seconds_max);
-            return Err(SignInConfigError::at("session_seconds_max", message));
+        for (key, seconds) in
+            [("session_seconds_max", self.session_seconds_max), ("refresh_seconds", self.refresh_seconds)]
+        {
+            if !(1..=SESSION_SECONDS_LIMIT).contains(&seconds) {
+                let message = format!("it is {seconds}; it must be 1 to {SESSION_SECONDS_LIMIT}");
+                return Err(SignInConfigError::at(key, message));
+            }
         }
         if self.providers.len() > PROVIDERS_MAX {
             let message =

@@ -32,6 +32,7 @@ pub struct Issuer {
 struct Answers {
     keys: String,
     token: String,
+    refresh_token: Option<String>,
     requests: Vec<(String, String)>,
     /// The status and text of the paths that a test has changed.
     changed: BTreeMap<String, (u16, String)>,
@@ -109,6 +110,7 @@ impl Issuer {
         let answers = Answers {
             keys: String::new(),
             token: String::new(),
+            refresh_token: None,
             requests: Vec::new(),
             changed: BTreeMap::new(),
         };
@@ -151,6 +153,11 @@ impl Issuer {
     /// Sets the ID token that every code is exchanged for.
     pub fn set_token(&self, token: String) {
         self.answers().token = token;
+    }
+
+    /// Sets the refresh token that comes with the ID token; by default there is none.
+    pub fn set_refresh_token(&self, token: Option<&str>) {
+        self.answers().refresh_token = token.map(str::to_owned);
     }
 
     /// Sets the status and the text of all answers for a path. Without a text, it answers as before.
@@ -202,9 +209,7 @@ async fn answer(mut stream: TcpStream, url: String, answers: Arc<Mutex<Answers>>
         answers.requests.push((path.clone(), body));
         let usual = match path.as_str() {
             "/jwks" => answers.keys.clone(),
-            "/token" => {
-                json!({ "access_token": "a", "token_type": "Bearer", "id_token": answers.token }).to_string()
-            }
+            "/token" => tokens(&answers),
             "/device" => device(&url).to_string(),
             _ => document(&url).to_string(),
         };
@@ -215,6 +220,18 @@ async fn answer(mut stream: TcpStream, url: String, answers: Arc<Mutex<Answers>>
         text.len()
     );
     let _ = stream.write_all(format!("{head}{text}").as_bytes()).await;
+}
+
+/// Returns the answer of the token endpoint. Without an ID token or refresh token, the answer lacks it.
+fn tokens(answers: &Answers) -> String {
+    let mut tokens = json!({ "access_token": "a", "token_type": "Bearer" });
+    if !answers.token.is_empty() {
+        tokens["id_token"] = json!(answers.token);
+    }
+    if let Some(token) = &answers.refresh_token {
+        tokens["refresh_token"] = json!(token);
+    }
+    tokens.to_string()
 }
 
 async fn read(stream: &mut TcpStream) -> Option<(String, String)> {
@@ -242,6 +259,7 @@ fn document(url: &str) -> Value {
         "jwks_uri": format!("{url}/jwks"),
         "end_session_endpoint": format!("{url}/end"),
         "device_authorization_endpoint": format!("{url}/device"),
+        "revocation_endpoint": format!("{url}/revoke"),
         "response_types_supported": ["code"],
         "subject_types_supported": ["public"],
         // An issuer that allows everything must not widen what the coordinator accepts.

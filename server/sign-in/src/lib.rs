@@ -12,16 +12,18 @@ mod metadata;
 mod person;
 mod provider;
 mod providers;
+mod refresh_token;
 
 pub use attempt::Attempt;
 pub use config::{ProviderConfig, SignInConfig};
 pub use error::{SignInConfigError, SignInError};
-pub use person::Person;
+pub use person::{Person, Renewal};
 pub use provider::{
     Provider,
     device::{DEVICE_CODE_BYTES_MAX, DeviceAuthorization, DeviceSignIn},
 };
 pub use providers::Providers;
+pub use refresh_token::RefreshToken;
 
 #[cfg(test)]
 mod tests;

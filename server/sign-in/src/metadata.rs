@@ -5,6 +5,7 @@ use std::sync::Arc;
 use folkmoot_protocol::Timestamp;
 use openidconnect::{
     AdditionalProviderMetadata, DeviceAuthorizationUrl, EndSessionUrl, IssuerUrl, ProviderMetadata,
+    RevocationUrl,
     core::{
         CoreAuthDisplay, CoreClaimName, CoreClaimType, CoreClientAuthMethod, CoreGrantType, CoreJsonWebKey,
         CoreJweContentEncryptionAlgorithm, CoreJweKeyManagementAlgorithm, CoreResponseMode, CoreResponseType,
@@ -28,6 +29,8 @@ pub(crate) struct MoreEndpoints {
     pub end_session_endpoint: Option<EndSessionUrl>,
     /// Where a program begins a sign-in without a browser (RFC 8628).
     pub device_authorization_endpoint: Option<DeviceAuthorizationUrl>,
+    /// Where the coordinator gives up a refresh token (RFC 7009).
+    pub revocation_endpoint: Option<RevocationUrl>,
 }
 
 impl AdditionalProviderMetadata for MoreEndpoints {}

@@ -1,4 +1,6 @@
 pub(crate) mod device;
+mod form;
+mod renew;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,7 +14,7 @@ use openidconnect::{
 };
 
 use crate::{
-    Attempt, Person, ProviderConfig, SignInConfigError, SignInError, claims,
+    Attempt, Person, ProviderConfig, RefreshToken, Renewal, SignInConfigError, SignInError, claims,
     client::{ALGORITHMS, OidcClient, Tokens, client},
     http::{Http, HttpLimits},
     metadata::{Cache, Metadata, with_cause},
@@ -22,6 +24,15 @@ use crate::{
 const SUBJECT_CHARACTERS_MAX: usize = 255;
 /// The longest time by which the provider's clock may be ahead, in seconds.
 const CLOCK_SKEW_SECONDS: u64 = 300;
+
+/// The times of a person's session.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SessionTimes {
+    /// The longest duration, in seconds.
+    pub seconds_max: u64,
+    /// The interval at which the provider is asked again, in seconds.
+    pub refresh_seconds: u64,
+}
 
 /// An identity provider of one organisation.
 #[derive(Debug)]
@@ -34,7 +45,7 @@ pub struct Provider {
     scopes: Vec<Scope>,
     groups_claim: String,
     roles: BTreeMap<String, Role>,
-    session_seconds_max: u64,
+    times: SessionTimes,
     coordinator: String,
     redirect: RedirectUrl,
     http: Http,
@@ -49,7 +60,7 @@ impl Provider {
     pub(crate) fn new(
         config: &ProviderConfig,
         coordinator: &str,
-        session_seconds_max: u64,
+        times: SessionTimes,
         environment: &dyn Fn(&str) -> Option<String>,
         limits: HttpLimits,
     ) -> Result<Self, SignInConfigError> {
@@ -70,7 +81,7 @@ impl Provider {
             scopes: config.scopes.iter().cloned().map(Scope::new).collect(),
             groups_claim: config.groups_claim.clone(),
             roles: config.roles.clone(),
-            session_seconds_max,
+            times,
             coordinator: coordinator.to_owned(),
             redirect: RedirectUrl::new(redirect)
                 .map_err(|error| SignInConfigError::at("url", error.to_string()))?,
@@ -178,7 +189,7 @@ impl Provider {
             claims => claims,
         }
         .map_err(|error| SignInError::unverified(with_cause(&error)))
-        .and_then(|claims| self.person_of(&claims, now))
+        .and_then(|claims| self.person_of(&claims, tokens, now))
     }
 
     fn claims(
@@ -205,7 +216,12 @@ impl Provider {
         token.claims(&verifier, nonce).cloned()
     }
 
-    fn person_of(&self, claims: &claims::Claims, now: Timestamp) -> Result<Person, SignInError> {
+    fn person_of(
+        &self,
+        claims: &claims::Claims,
+        tokens: &Tokens,
+        now: Timestamp,
+    ) -> Result<Person, SignInError> {
         let subject = claims.subject().as_str();
         let is_plain = subject.chars().all(|letter| !folkmoot_protocol::is_control(letter));
         if subject.is_empty() || subject.chars().count() > SUBJECT_CHARACTERS_MAX || !is_plain {
@@ -216,9 +232,15 @@ impl Provider {
         let Some(role) = claims::role(claims, &self.groups_claim, &self.roles) else {
             return Err(SignInError::NoRole { subject, name });
         };
-        let token_end = Timestamp(u64::try_from(claims.expiration().timestamp_millis()).unwrap_or(0));
-        let expires_at = token_end.min(now.plus_seconds(self.session_seconds_max));
-        Ok(Person { subject, name, role, expires_at })
+        let confirmed_until = Timestamp(u64::try_from(claims.expiration().timestamp_millis()).unwrap_or(0));
+        let renewal = RefreshToken::of(tokens).map(|token| Renewal {
+            at: confirmed_until.min(now.plus_seconds(self.times.refresh_seconds)),
+            confirmed_until,
+            token,
+        });
+        let longest = now.plus_seconds(self.times.seconds_max);
+        let expires_at = if renewal.is_some() { longest } else { longest.min(confirmed_until) };
+        Ok(Person { subject, name, role, expires_at, renewal })
     }
 }
 

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use crate::{Provider, SignInConfig, SignInConfigError, http::HttpLimits};
+use crate::{Provider, SignInConfig, SignInConfigError, http::HttpLimits, provider::SessionTimes};
 
 /// The identity providers of a coordinator, by name.
 #[derive(Debug, Default)]
@@ -30,8 +30,10 @@ impl Providers {
     ) -> Result<Self, SignInConfigError> {
         config.check()?;
         let address = config.url.as_deref().unwrap_or(address).trim_end_matches('/');
+        let times =
+            SessionTimes { seconds_max: config.session_seconds_max, refresh_seconds: config.refresh_seconds };
         let provider = |provider| {
-            let provider = Provider::new(provider, address, config.session_seconds_max, environment, limits)?;
+            let provider = Provider::new(provider, address, times, environment, limits)?;
             Ok((provider.name().to_owned(), provider))
         };
         config.providers.iter().map(provider).collect::<Result<_, _>>().map(Self)

@@ -2,6 +2,7 @@
 
 mod device;
 mod limits;
+mod renewal;
 mod settings;
 mod tokens;
 

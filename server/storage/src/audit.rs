@@ -6,7 +6,7 @@ use folkmoot_coordinator::{
     privacy::PopulationPrivacy,
     task::TaskState,
 };
-use folkmoot_protocol::{BlobDigest, OrganisationId, TaskId, Timestamp};
+use folkmoot_protocol::{BlobDigest, OrganisationId, Role, TaskId, Timestamp};
 
 use crate::{
     ApiKeyRecord, ClientRecord, ClosedOrganisation, EndorsementRecord, ModelRecord, ModelVersionRecord,
@@ -142,6 +142,19 @@ impl Act {
                 act.with("role", person.role.name()).with("expires_at", session.expires_at.0)
             }
         }
+    }
+
+    pub(crate) fn session_role_changed(
+        organisation_id: OrganisationId,
+        id: &str,
+        before: Role,
+        role: Role,
+    ) -> Self {
+        Self::new(organisation_id, "session.change_role", id).changed(
+            "role",
+            Some(before.name().to_owned()),
+            Some(role.name().to_owned()),
+        )
     }
 
     pub(crate) fn person_refused(organisation_id: OrganisationId, person: &str) -> Self {

@@ -59,7 +59,7 @@ pub use participation::ParticipationRepository;
 pub use population::{PopulationRecord, PopulationRepository, PrivacyChange, PrivacyOutcome};
 pub use round::{Leave, Rest, RoundCommit, RoundRecord, RoundRepository};
 pub use round_log::{LogReader, LogSegment, RoundLog, RoundLogError};
-pub use session::{PersonRecord, SessionHolder, SessionId, SessionRecord, SessionRepository};
+pub use session::{PersonRecord, RenewalRecord, SessionHolder, SessionId, SessionRecord, SessionRepository};
 pub use sql::{Durability, SharedNonces, SqlOptions, SqlStorage};
 pub use storage::Storage;
 pub use task::{Admission, TaskRecord, TaskRepository};

@@ -19,6 +19,19 @@ pub struct SessionRecord {
     pub created_at: Timestamp,
     /// When the session expires.
     pub expires_at: Timestamp,
+    /// The next question to a person's identity provider; `None` if there is none.
+    pub renewal: Option<RenewalRecord>,
+}
+
+/// The next question to an identity provider for a person's groups.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RenewalRecord {
+    /// When to ask.
+    pub at: Timestamp,
+    /// When the provider's last confirmation expires. Without a newer one, the session ends then.
+    pub confirmed_until: Timestamp,
+    /// The provider's refresh token, encrypted with the secret of the session.
+    pub sealed_token: Vec<u8>,
 }
 
 /// The key or person that signed in.
@@ -41,7 +54,7 @@ pub struct PersonRecord {
     pub subject: String,
     /// The name to show.
     pub name: String,
-    /// The role at sign-in.
+    /// The role at sign-in or at the last renewal.
     pub role: Role,
 }
 
@@ -57,6 +70,16 @@ pub trait SessionRepository {
 
     /// Finds a session, even if it has expired.
     async fn session(&self, id: &str) -> Result<Option<SessionRecord>, StorageError>;
+
+    /// Claims the renewal that is due at `due`, by moving it to `next`. Returns `false` if there is no such renewal, for
+    /// example because another process has claimed it.
+    async fn claim_renewal(&self, id: &str, due: Timestamp, next: Timestamp) -> Result<bool, StorageError>;
+
+    /// Replaces the name, role, end and renewal of a person's session.
+    ///
+    /// # Errors
+    /// [`StorageError::NotFound`] if the session has ended.
+    async fn renew_session(&self, session: &SessionRecord) -> Result<(), StorageError>;
 
     /// Deletes a session, if it exists.
     async fn delete_session(&self, id: &str) -> Result<(), StorageError>;

@@ -107,6 +107,8 @@ ask! {
     SessionRepository {
         create_session(session: &SessionRecord) -> ();
         session(id: &str) -> Option<SessionRecord>;
+        claim_renewal(id: &str, due: Timestamp, next: Timestamp) -> bool;
+        renew_session(session: &SessionRecord) -> ();
         delete_session(id: &str) -> ();
         record_refused_person(organisation_id: OrganisationId, person: &str) -> ();
     }

@@ -22,6 +22,8 @@ class TestProvider {
     /** The groups of each person. A person without an entry has none. */
     this.groups = {};
     this.tokenSeconds = 600;
+    /** Whether the provider gives refresh tokens. It gives each of them once. */
+    this.refreshes = false;
   }
 
   /** Starts the provider for a coordinator, with new keys and without the sessions that it had before. */
@@ -35,14 +37,18 @@ class TestProvider {
           redirect_uris: [`${coordinator}/v1/admin/sign-in/example/callback`],
           post_logout_redirect_uris: [`${coordinator}/console/`],
           id_token_signed_response_alg: 'ES256',
-          grant_types: ['authorization_code', 'urn:ietf:params:oauth:grant-type:device_code'],
+          grant_types: ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
         },
       ],
       jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), use: 'sig', alg: 'ES256' }] },
       claims: { openid: ['sub'], profile: ['name', 'groups'] },
       conformIdTokenClaims: false,
       cookies: { keys: ['a key for tests only'] },
-      features: { rpInitiatedLogout: { enabled: true }, deviceFlow: { enabled: true } },
+      features: { rpInitiatedLogout: { enabled: true }, deviceFlow: { enabled: true }, revocation: { enabled: true } },
+      issueRefreshToken: () => this.refreshes,
+      rotateRefreshToken: true,
+      // Without the scope offline_access, a refresh token would end with the person's session at the provider.
+      expiresWithSession: () => false,
       pkce: { required: () => true },
       ttl: { IdToken: () => this.tokenSeconds },
       findAccount: (_, id) => ({

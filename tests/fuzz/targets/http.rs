@@ -84,6 +84,7 @@ impl World {
             metrics: None,
             started_at: NOW,
             listeners: Arc::default(),
+            renewals: Arc::default(),
             first_run: None,
             drivers: Arc::default(),
             closing: tokio::sync::watch::channel(false).1,

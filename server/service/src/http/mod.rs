@@ -47,6 +47,8 @@ pub struct App {
     pub started_at: Timestamp,
     /// The web pages that listen for changes of tasks.
     pub listeners: Arc<admin::events::Listeners>,
+    /// The sessions that are being renewed.
+    pub renewals: Arc<admin::renewal::Renewals>,
     /// The demo for a coordinator without tasks.
     pub first_run: Option<Arc<dyn FirstRun>>,
     /// The identity providers that people sign in with.

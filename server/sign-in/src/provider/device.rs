@@ -1,22 +1,15 @@
 //! Sign-in without a browser on the same machine: the device authorization grant (RFC 8628).
 
-use base64::{Engine, engine::general_purpose::STANDARD};
 use folkmoot_protocol::{Timestamp, is_control};
 use openidconnect::{
-    AsyncHttpClient, AuthType, DeviceCodeErrorResponse, DeviceCodeErrorResponseType, HttpRequest, Nonce,
-    RequestTokenError,
+    AsyncHttpClient, DeviceCodeErrorResponse, DeviceCodeErrorResponseType, Nonce, RequestTokenError,
     core::{CoreDeviceAuthorizationResponse, CoreErrorResponseType},
-    http::{Request, StatusCode, header},
-    url::{Url, form_urlencoded},
+    http::StatusCode,
+    url::Url,
 };
 
 use super::Provider;
-use crate::{
-    Person, SignInError,
-    client::{Tokens, auth_type},
-    config::is_safe,
-    metadata::{Metadata, with_cause},
-};
+use crate::{Person, SignInError, client::Tokens, config::is_safe, metadata::with_cause};
 
 /// The longest device code, in bytes. The RFC sets no limit.
 pub const DEVICE_CODE_BYTES_MAX: usize = 4096;
@@ -106,7 +99,10 @@ impl Provider {
         }
         let metadata = self.metadata(None, now).await?;
         // The library repeats its request until the person has finished, so this request is built here.
-        let request = self.device_token_request(&metadata, device_code)?;
+        let missing = || SignInError::unavailable("its discovery document has no token_endpoint");
+        let endpoint = metadata.token_endpoint().ok_or_else(missing)?;
+        let form = [("grant_type", GRANT), ("device_code", device_code)];
+        let request = self.form(&metadata, endpoint, &form)?;
         let answer = self.http.call(request).await.map_err(SignInError::unavailable)?;
         let unreadable = |error| SignInError::unavailable(format!("its answer cannot be read: {error}"));
         if answer.status() == StatusCode::OK {
@@ -126,32 +122,6 @@ impl Provider {
             }
             DeviceCodeErrorResponseType::Basic(_) => Err(SignInError::unverified(refusal)),
         }
-    }
-
-    fn device_token_request(&self, metadata: &Metadata, code: &str) -> Result<HttpRequest, SignInError> {
-        let missing = || SignInError::unavailable("its discovery document has no token_endpoint");
-        let endpoint = metadata.token_endpoint().ok_or_else(missing)?;
-        let mut request = Request::post(endpoint.as_str())
-            .header(header::ACCEPT, "application/json")
-            .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
-        let mut form = form_urlencoded::Serializer::new(String::new());
-        form.append_pair("grant_type", GRANT).append_pair("device_code", code);
-        match (&self.client_secret, auth_type(metadata)) {
-            (Some(secret), AuthType::BasicAuth) => {
-                // RFC 6749, section 2.3.1, encodes both parts before they are joined.
-                let [id, secret] = [self.client_id.as_str(), secret.secret()]
-                    .map(|part| form_urlencoded::byte_serialize(part.as_bytes()).collect::<String>());
-                let basic = STANDARD.encode(format!("{id}:{secret}"));
-                request = request.header(header::AUTHORIZATION, format!("Basic {basic}"));
-            }
-            (secret, _) => {
-                form.append_pair("client_id", &self.client_id);
-                if let Some(secret) = secret {
-                    form.append_pair("client_secret", secret.secret());
-                }
-            }
-        }
-        request.body(form.finish().into_bytes()).map_err(SignInError::unavailable)
     }
 }
 

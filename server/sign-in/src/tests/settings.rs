@@ -40,7 +40,9 @@ fn a_wrong_setting_is_named_with_its_remedy() {
     let text = refused(|config| config.providers.push(config.providers[0].clone()));
     assert!(text.contains("another provider has this name"), "{text}");
     let text = refused(|config| config.session_seconds_max = 0);
-    assert!(text.contains("it is 0; it must be 1 to 604800"), "{text}");
+    assert!(text.contains("session_seconds_max: it is 0; it must be 1 to 604800"), "{text}");
+    let text = refused(|config| config.refresh_seconds = 604_801);
+    assert!(text.contains("refresh_seconds: it is 604801; it must be 1 to 604800"), "{text}");
 }
 
 #[test]

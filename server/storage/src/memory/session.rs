@@ -1,5 +1,5 @@
 use async_trait::async_trait;
-use folkmoot_protocol::OrganisationId;
+use folkmoot_protocol::{OrganisationId, Timestamp};
 
 use super::{MemoryStorage, State, counts::check_moment};
 use crate::{SessionHolder, SessionRecord, SessionRepository, StorageError, audit::Act};
@@ -7,8 +7,7 @@ use crate::{SessionHolder, SessionRecord, SessionRepository, StorageError, audit
 #[async_trait]
 impl SessionRepository for MemoryStorage {
     async fn create_session(&self, session: &SessionRecord) -> Result<(), StorageError> {
-        check_moment(session.created_at)?;
-        check_moment(session.expires_at)?;
+        check_moments(session)?;
         let mut state = self.lock();
         let organisation_id = state.organisation_of(session)?;
         if state.sessions.get(&session.id).is_some_and(|one| one.expires_at >= session.created_at) {
@@ -21,6 +20,38 @@ impl SessionRepository for MemoryStorage {
 
     async fn session(&self, id: &str) -> Result<Option<SessionRecord>, StorageError> {
         Ok(self.lock().sessions.get(id).cloned())
+    }
+
+    async fn claim_renewal(&self, id: &str, due: Timestamp, next: Timestamp) -> Result<bool, StorageError> {
+        check_moment(due)?;
+        check_moment(next)?;
+        let mut state = self.lock();
+        let renewal = state.sessions.get_mut(id).and_then(|session| session.renewal.as_mut());
+        match renewal.filter(|renewal| renewal.at == due) {
+            Some(renewal) => renewal.at = next,
+            None => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    async fn renew_session(&self, session: &SessionRecord) -> Result<(), StorageError> {
+        check_moments(session)?;
+        let SessionHolder::Person(person) = &session.holder else {
+            return Err(StorageError::NotFound("session"));
+        };
+        let mut state = self.lock();
+        let kept = state.sessions.get_mut(&session.id).ok_or(StorageError::NotFound("session"))?;
+        let SessionHolder::Person(before) = &mut kept.holder else {
+            return Err(StorageError::NotFound("session"));
+        };
+        let role = before.role;
+        (before.name, before.role) = (person.name.clone(), person.role);
+        (kept.expires_at, kept.renewal) = (session.expires_at, session.renewal.clone());
+        let id = before.organisation_id;
+        match role == person.role {
+            true => Ok(()),
+            false => state.record(|| Act::session_role_changed(id, &session.id, role, person.role)),
+        }
     }
 
     async fn delete_session(&self, id: &str) -> Result<(), StorageError> {
@@ -37,6 +68,11 @@ impl SessionRepository for MemoryStorage {
     ) -> Result<(), StorageError> {
         self.lock().record(|| Act::person_refused(organisation_id, person))
     }
+}
+
+fn check_moments(session: &SessionRecord) -> Result<(), StorageError> {
+    let of_renewal = session.renewal.iter().flat_map(|renewal| [renewal.at, renewal.confirmed_until]);
+    [session.created_at, session.expires_at].into_iter().chain(of_renewal).try_for_each(check_moment)
 }
 
 impl State {

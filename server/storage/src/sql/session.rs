@@ -1,26 +1,31 @@
 use async_trait::async_trait;
-use folkmoot_protocol::OrganisationId;
+use folkmoot_protocol::{OrganisationId, Timestamp};
 use sqlx::{AnyConnection, any::AnyRow};
 
 use super::{
     SqlStorage,
     audit::record,
     column::{Columns, json, missing, moment},
+    dialect::Lock,
     population::check_open,
     transaction::in_transaction,
 };
-use crate::{PersonRecord, SessionHolder, SessionRecord, SessionRepository, StorageError, audit::Act};
+use crate::{
+    PersonRecord, RenewalRecord, SessionHolder, SessionRecord, SessionRepository, StorageError, audit::Act,
+};
 
 #[async_trait]
 impl SessionRepository for SqlStorage {
     async fn create_session(&self, session: &SessionRecord) -> Result<(), StorageError> {
         const INSERT: &str = "INSERT INTO sessions \
-             (id, secret_hash, created_at, expires_at, api_key_id, organisation_id, provider, subject, name, role) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (id) DO NOTHING";
+             (id, secret_hash, created_at, expires_at, api_key_id, organisation_id, provider, subject, name, role, \
+             renew_at, confirmed_until, refresh_token) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT (id) DO NOTHING";
         let (key, person) = match &session.holder {
             SessionHolder::ApiKey(id) => (Some(id), None),
             SessionHolder::Person(person) => (None, Some(person)),
         };
+        let (renew_at, confirmed_until, refresh_token) = renewal_columns(session)?;
         let holder = if person.is_some() { "organisation" } else { "API key" };
         in_transaction!(self, |connection| {
             if let Some(person) = person {
@@ -39,7 +44,10 @@ impl SessionRepository for SqlStorage {
                 .bind(person.map(|person| &person.provider))
                 .bind(person.map(|person| &person.subject))
                 .bind(person.map(|person| &person.name))
-                .bind(person.map(|person| json(&person.role)).transpose()?);
+                .bind(person.map(|person| json(&person.role)).transpose()?)
+                .bind(renew_at)
+                .bind(confirmed_until)
+                .bind(refresh_token);
             if query.execute(&mut *connection).await.map_err(missing(holder))?.rows_affected() == 0 {
                 return Err(StorageError::NameTaken("session"));
             }
@@ -53,6 +61,45 @@ impl SessionRepository for SqlStorage {
     async fn session(&self, id: &str) -> Result<Option<SessionRecord>, StorageError> {
         let query = sqlx::query("SELECT * FROM sessions WHERE id = $1").bind(id);
         query.fetch_optional(&self.reader).await?.as_ref().map(session_of).transpose()
+    }
+
+    async fn claim_renewal(&self, id: &str, due: Timestamp, next: Timestamp) -> Result<bool, StorageError> {
+        const UPDATE: &str = "UPDATE sessions SET renew_at = $3 WHERE id = $1 AND renew_at = $2";
+        in_transaction!(self, |connection| {
+            let query = sqlx::query(UPDATE).bind(id).bind(moment(due)?).bind(moment(next)?);
+            Ok(query.execute(&mut *connection).await?.rows_affected() == 1)
+        })
+    }
+
+    async fn renew_session(&self, session: &SessionRecord) -> Result<(), StorageError> {
+        const SELECT: &str = "SELECT * FROM sessions WHERE id = $1 AND provider IS NOT NULL";
+        const UPDATE: &str = "UPDATE sessions SET name = $2, role = $3, expires_at = $4, renew_at = $5, \
+             confirmed_until = $6, refresh_token = $7 WHERE id = $1";
+        let SessionHolder::Person(person) = &session.holder else {
+            return Err(StorageError::NotFound("session"));
+        };
+        let (renew_at, confirmed_until, refresh_token) = renewal_columns(session)?;
+        in_transaction!(self, |connection| {
+            let select = self.dialect.locked(SELECT, Lock::Update, "sessions");
+            let row = sqlx::query(select).bind(&session.id).fetch_optional(&mut *connection).await?;
+            let before = session_of(&row.ok_or(StorageError::NotFound("session"))?)?;
+            let query = sqlx::query(UPDATE)
+                .bind(&session.id)
+                .bind(&person.name)
+                .bind(json(&person.role)?)
+                .bind(moment(session.expires_at)?)
+                .bind(renew_at)
+                .bind(confirmed_until)
+                .bind(refresh_token);
+            query.execute(&mut *connection).await?;
+            match before.holder {
+                SessionHolder::Person(PersonRecord { organisation_id, role, .. }) if role != person.role => {
+                    let act = || Act::session_role_changed(organisation_id, &session.id, role, person.role);
+                    record(connection, self.dialect, act).await
+                }
+                _ => Ok(()),
+            }
+        })
     }
 
     async fn delete_session(&self, id: &str) -> Result<(), StorageError> {
@@ -88,6 +135,15 @@ async fn organisation(
     row.map(|row| Columns::new(&row, "session").parsed("organisation_id")).transpose()
 }
 
+/// The columns `renew_at`, `confirmed_until` and `refresh_token`.
+type RenewalColumns<'a> = (Option<i64>, Option<i64>, Option<&'a [u8]>);
+
+fn renewal_columns(session: &SessionRecord) -> Result<RenewalColumns<'_>, StorageError> {
+    let Some(renewal) = &session.renewal else { return Ok((None, None, None)) };
+    let (at, until) = (moment(renewal.at)?, moment(renewal.confirmed_until)?);
+    Ok((Some(at), Some(until), Some(&renewal.sealed_token)))
+}
+
 fn session_of(row: &AnyRow) -> Result<SessionRecord, StorageError> {
     let columns = Columns::new(row, "session");
     let holder = match columns.optional_parsed("api_key_id")? {
@@ -106,5 +162,11 @@ fn session_of(row: &AnyRow) -> Result<SessionRecord, StorageError> {
         secret_hash: columns.hash("secret_hash")?,
         created_at: columns.moment("created_at")?,
         expires_at: columns.moment("expires_at")?,
+        renewal: match (columns.optional_moment("renew_at")?, columns.optional_bytes("refresh_token")?) {
+            (Some(at), Some(sealed_token)) => {
+                Some(RenewalRecord { at, confirmed_until: columns.moment("confirmed_until")?, sealed_token })
+            }
+            _ => None,
+        },
     })
 }

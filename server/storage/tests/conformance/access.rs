@@ -2,8 +2,8 @@
 
 use folkmoot_protocol::{OrganisationId, Role, Timestamp, UserKey};
 use folkmoot_storage::{
-    ApiKeyRecord, ApiKeyRepository, PersonRecord, PopulationRepository, SessionHolder, SessionRecord,
-    SessionRepository, Storage, StorageError, TokenRecord, TokenRepository,
+    ApiKeyRecord, ApiKeyRepository, PersonRecord, PopulationRepository, RenewalRecord, SessionHolder,
+    SessionRecord, SessionRepository, Storage, StorageError, TokenRecord, TokenRepository,
 };
 
 use super::{
@@ -146,6 +146,7 @@ pub(super) async fn a_session_is_stored_until_it_ends(storage: &Storage) -> Resu
         secret_hash: [2; 32],
         created_at: NOW,
         expires_at: later(ends),
+        renewal: None,
     };
     let [short, long] = [session(1), session(100)];
     let without_key = storage.create_session(&short).await;
@@ -183,6 +184,7 @@ pub(super) async fn a_person_has_a_session_without_a_key(storage: &Storage) -> R
         secret_hash: [2; 32],
         created_at: NOW,
         expires_at: later(100),
+        renewal: None,
     };
     let one = session(fixture.organisation_id);
     storage.create_session(&one).await?;
@@ -191,6 +193,50 @@ pub(super) async fn a_person_has_a_session_without_a_key(storage: &Storage) -> R
     assert_eq!(storage.session(&one.id).await?, None);
     let nowhere = storage.create_session(&session(OrganisationId::from_random_bytes(fresh()))).await;
     assert!(matches!(nowhere, Err(StorageError::NotFound("organisation"))), "{nowhere:?}");
+    Ok(())
+}
+
+pub(super) async fn a_session_is_renewed_once_at_a_time(storage: &Storage) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let person = PersonRecord {
+        organisation_id: fixture.organisation_id,
+        provider: "example".into(),
+        subject: "248289761001".into(),
+        name: "Zoë".into(),
+        role: Role::Operator,
+    };
+    let renewal = RenewalRecord { at: later(10), confirmed_until: later(20), sealed_token: vec![0, 255, 1] };
+    let session = SessionRecord {
+        id: fresh_name(),
+        holder: SessionHolder::Person(person.clone()),
+        secret_hash: [2; 32],
+        created_at: NOW,
+        expires_at: later(100),
+        renewal: Some(renewal.clone()),
+    };
+    storage.create_session(&session).await?;
+    assert_eq!(storage.session(&session.id).await?, Some(session.clone()));
+    assert!(!storage.claim_renewal(&session.id, later(9), later(11)).await?, "it is not due");
+    assert!(storage.claim_renewal(&session.id, later(10), later(11)).await?);
+    assert!(!storage.claim_renewal(&session.id, later(10), later(11)).await?, "another one has claimed it");
+    assert!(!storage.claim_renewal(&fresh_name(), later(10), later(11)).await?);
+    let claimed = RenewalRecord { at: later(11), ..renewal };
+    let claimed = SessionRecord { renewal: Some(claimed), ..session.clone() };
+    assert_eq!(storage.session(&session.id).await?, Some(claimed));
+
+    let renewed = SessionRecord {
+        holder: SessionHolder::Person(PersonRecord { name: "Zoe".into(), role: Role::Viewer, ..person }),
+        renewal: Some(RenewalRecord { at: later(30), confirmed_until: later(40), sealed_token: Vec::new() }),
+        ..session.clone()
+    };
+    storage.renew_session(&renewed).await?;
+    assert_eq!(storage.session(&session.id).await?, Some(renewed.clone()));
+    let last = SessionRecord { expires_at: later(50), renewal: None, ..renewed };
+    storage.renew_session(&last).await?;
+    assert_eq!(storage.session(&session.id).await?, Some(last.clone()));
+    storage.delete_session(&session.id).await?;
+    let ended = storage.renew_session(&last).await;
+    assert!(matches!(ended, Err(StorageError::NotFound("session"))), "{ended:?}");
     Ok(())
 }
 

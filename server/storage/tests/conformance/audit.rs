@@ -77,6 +77,7 @@ pub(super) async fn each_act_is_recorded_with_its_author(storage: &Storage) -> R
         secret_hash: [8; 32],
         created_at: NOW,
         expires_at: later(60),
+        renewal: None,
     };
     let model = ModelRecord {
         organisation_id: id,

@@ -49,6 +49,7 @@ cases! {
     access::of_admins_that_revoke_each_other_one_stays,
     access::a_session_is_stored_until_it_ends,
     access::a_person_has_a_session_without_a_key,
+    access::a_session_is_renewed_once_at_a_time,
     access::a_token_is_stored_and_revoked,
     access::a_number_that_sql_cannot_hold_is_refused,
     enrolments::a_client_enrols_once_by_its_key,

@@ -15,7 +15,7 @@ use folkmoot_storage::{
     audit::{Actor, on_behalf_of},
 };
 
-use super::{cookie, who::Who};
+use super::{cookie, renewal, who::Who};
 use crate::http::{App, problem::Refused};
 
 /// The authenticated caller, which handlers receive as a request extension. The gate inserts it; a handler that runs
@@ -172,23 +172,42 @@ pub async fn key(storage: &Storage, key: &Credential, now: Timestamp) -> Result<
     Ok(record)
 }
 
-/// Finds a session and its holder. A session of a key has the key's rights, and ends when the key is revoked or expires. A
-/// session of a person has the role at sign-in, and ends when the provider is removed from the configuration.
+/// Finds a session and its holder, and renews the session if that is due.
+///
+/// # Errors
+/// Those of [`open_session`] and of [`renewal::renewed`].
+pub async fn session_and_caller(app: &App, session: &Credential) -> Result<(SessionRecord, Caller), Refusal> {
+    let record = renewal::renewed(app, session, found(app, session).await?).await?;
+    let caller = holder(app, &record).await?;
+    Ok((record, caller))
+}
+
+/// Finds a session and its holder as they are. A session of a key has the key's rights, and ends when the key is revoked
+/// or expires. A session of a person has the role at sign-in or at its last renewal, and ends when the provider is
+/// removed from the configuration.
 ///
 /// # Errors
 /// [`ErrorCode::ApiKeyInvalid`] if the session is unknown or has ended, its secret is wrong, the key was revoked, or the
 /// provider was removed. Also fails if the storage fails.
-pub async fn session_and_caller(app: &App, session: &Credential) -> Result<(SessionRecord, Caller), Refusal> {
-    let over = || Refusal::new(ErrorCode::ApiKeyInvalid, "the session has ended; sign in again");
-    let storage = &app.coordinator.storage;
-    let record = storage.session(&session.id).await?.ok_or_else(over)?;
-    let now = (app.clock)();
-    if record.secret_hash != session.secret_hash() || record.expires_at <= now {
-        return Err(over());
+pub async fn open_session(app: &App, session: &Credential) -> Result<(SessionRecord, Caller), Refusal> {
+    let record = found(app, session).await?;
+    let caller = holder(app, &record).await?;
+    Ok((record, caller))
+}
+
+async fn found(app: &App, session: &Credential) -> Result<SessionRecord, Refusal> {
+    let record = app.coordinator.storage.session(&session.id).await?.ok_or_else(over)?;
+    match record.secret_hash == session.secret_hash() && (app.clock)() < record.expires_at {
+        true => Ok(record),
+        false => Err(over()),
     }
+}
+
+async fn holder(app: &App, record: &SessionRecord) -> Result<Caller, Refusal> {
     let caller = match &record.holder {
         SessionHolder::ApiKey(id) => {
-            storage.api_key(id).await?.filter(|key| key.is_valid(now)).map(Caller::from)
+            let key = app.coordinator.storage.api_key(id).await?;
+            key.filter(|key| key.is_valid((app.clock)())).map(Caller::from)
         }
         SessionHolder::Person(person) => {
             app.providers.get(&person.provider).map(|_| Caller::person(person.clone()))
@@ -196,7 +215,11 @@ pub async fn session_and_caller(app: &App, session: &Credential) -> Result<(Sess
     };
     let caller = caller.ok_or_else(over)?;
     let expires_at = caller.expires_at.map_or(record.expires_at, |of_key| of_key.min(record.expires_at));
-    Ok((record, Caller { expires_at: Some(expires_at), ..caller }))
+    Ok(Caller { expires_at: Some(expires_at), ..caller })
+}
+
+fn over() -> Refusal {
+    Refusal::new(ErrorCode::ApiKeyInvalid, "the session has ended; sign in again")
 }
 
 /// Reads the API key or session from the header `Authorization: Bearer ID.SECRET`.

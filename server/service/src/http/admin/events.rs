@@ -193,7 +193,14 @@ async fn await_revocation(app: App, headers: HeaderMap) {
     loop {
         tokio::time::sleep(LOOK_AT_KEY).await;
         match access::caller(&app, &Method::GET, &headers).await {
-            Err(refusal) if refusal.code() == ErrorCode::ApiKeyInvalid => return,
+            Err(refusal)
+                if matches!(
+                    refusal.code(),
+                    ErrorCode::ApiKeyInvalid | ErrorCode::IdentityProviderUnavailable
+                ) =>
+            {
+                return;
+            }
             // A failed database query does not end the stream.
             _ => {}
         }

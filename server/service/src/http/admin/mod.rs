@@ -17,6 +17,7 @@ pub mod overview;
 pub mod populations;
 pub mod privacy;
 mod read;
+pub(crate) mod renewal;
 pub mod rounds;
 pub mod session;
 pub mod sign_in;

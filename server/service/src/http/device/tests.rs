@@ -92,6 +92,7 @@ impl Edge {
             metrics: None,
             started_at: START,
             listeners: Arc::default(),
+            renewals: Arc::default(),
             first_run: None,
             providers: Arc::default(),
             drivers: Arc::default(),

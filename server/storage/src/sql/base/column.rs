@@ -105,6 +105,10 @@ impl<'r> Columns<'r> {
         bytes.try_into().map_err(|bytes: Vec<u8>| self.corrupt(name, &format!("{} bytes", bytes.len())))
     }
 
+    pub(in crate::sql) fn optional_bytes(&self, name: &str) -> Result<Option<Vec<u8>>, StorageError> {
+        Ok(self.row.try_get(name)?)
+    }
+
     fn corrupt(&self, name: &str, detail: &dyn Display) -> StorageError {
         StorageError::Corrupt { what: self.what, detail: format!("column {name}: {detail}") }
     }

@@ -33,6 +33,7 @@ const SQLITE: &[(&str, &str)] = migrations!("sqlite":
     "0014_people",
     "0015_usage",
     "0016_jwt_keys",
+    "0017_renewal",
 );
 
 const POSTGRES: &[(&str, &str)] = migrations!("postgres":
@@ -53,6 +54,7 @@ const POSTGRES: &[(&str, &str)] = migrations!("postgres":
     "0015_people",
     "0016_usage",
     "0017_jwt_keys",
+    "0018_renewal",
 );
 
 /// Returns the migrations of a database, oldest first. The database stores the SHA-384 of each migration that it has

@@ -119,17 +119,12 @@ mod tests {
     }
 
     fn task(claims_sampling: bool) -> TaskDescription {
+        let plan = serde_json::json!({
+            "loss": "softmax_cross_entropy", "optimizer": { "sgd": { "learning_rate": 0.1 } }, "epochs": 1, "batch_size": 16,
+        });
+        let scheduling = serde_json::json!({ "kind": "synchronous", "report_goal": 8 });
         let mut description = serde_json::json!({
-            "name": "digits",
-            "population": "digits",
-            "plan": {
-                "loss": "softmax_cross_entropy",
-                "optimizer": { "sgd": { "learning_rate": 0.1 } },
-                "epochs": 1,
-                "batch_size": 16,
-            },
-            "scheduling": { "kind": "synchronous", "report_goal": 8 },
-            "stop": { "rounds": 30 },
+            "name": "digits", "population": "digits", "plan": plan, "scheduling": scheduling, "stop": { "rounds": 30 },
         });
         if claims_sampling {
             description["selection"] = serde_json::json!({ "kind": "poisson", "sampling_rate": 0.1 });

@@ -43,7 +43,7 @@ pub async fn create_session(
         read::json_within(&app, &parts.headers, body, REQUEST_BYTES_MAX, &app.edge.strangers).await?;
     let caller = Caller::from(access::throttled(&app, &parts, key_of(&app, &request)).await?);
     let expires_at = (app.clock)().plus_seconds(SESSION_SECONDS);
-    let (session, record) = begin(&app, &parts, &caller.who, expires_at).await?;
+    let (session, record) = begin(&app, &parts, &caller.who, expires_at, None).await?;
     let set = AppendHeaders([(header::SET_COOKIE, cookie::set(&session, SESSION_SECONDS))]);
     Ok((StatusCode::CREATED, set, Json(session_view(&session, &record, caller))))
 }

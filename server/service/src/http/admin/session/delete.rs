@@ -7,7 +7,9 @@ use axum::{
 };
 use folkmoot_api::session::SignedOutView;
 use folkmoot_protocol::Problem;
-use folkmoot_storage::{SessionRepository, audit::on_behalf_of};
+use folkmoot_rounds::credential::Credential;
+use folkmoot_sign_in::RefreshToken;
+use folkmoot_storage::{SessionRecord, SessionRepository, audit::on_behalf_of};
 
 use crate::http::{
     App,
@@ -42,12 +44,12 @@ pub async fn delete_session(
             cookie::check_token(&session, &Method::DELETE, &parts.headers)?;
         }
         // Only the holder of the complete secret ends the session; a guessed id does not.
-        if let Ok((_, caller)) = access::session_and_caller(&app, &session).await
+        if let Ok((record, caller)) = access::open_session(&app, &session).await
             && (!in_header || caller.who.is_person())
         {
             let actor = access::actor(&app, &parts, &caller.who);
             on_behalf_of(actor, app.coordinator.storage.delete_session(&session.id)).await?;
-            provider_url = sign_out_url(&app, &caller.who).await;
+            provider_url = leave(&app, &session, &record, &caller.who).await;
         }
     }
     let clear = AppendHeaders([(header::SET_COOKIE, cookie::clear())]);
@@ -57,8 +59,16 @@ pub async fn delete_session(
     })
 }
 
-/// Returns where a person also signs out at the identity provider, if the provider has such a page.
-async fn sign_out_url(app: &App, who: &Who) -> Option<String> {
+/// Gives up a person's refresh token, and returns where the person also signs out at the identity provider, if the
+/// provider has such a page.
+async fn leave(app: &App, session: &Credential, record: &SessionRecord, who: &Who) -> Option<String> {
     let Who::Person(person) = who else { return None };
-    app.providers.get(&person.provider)?.sign_out_url((app.clock)()).await
+    let (provider, now) = (app.providers.get(&person.provider)?, (app.clock)());
+    if let Some(renewal) = &record.renewal
+        && let Ok(token) = RefreshToken::open(&renewal.sealed_token, session.secret())
+        && let Err(error) = provider.revoke(&token, now).await
+    {
+        tracing::warn!(provider = provider.name(), %error, "could not give up the refresh token of a session");
+    }
+    provider.sign_out_url(now).await
 }

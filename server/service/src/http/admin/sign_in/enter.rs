@@ -25,10 +25,10 @@ pub async fn enter(
     confirmed: Result<Person, SignInError>,
 ) -> Result<(Credential, SessionRecord), Refusal> {
     match confirmed {
-        Ok(Person { subject, name, role, expires_at }) => {
+        Ok(Person { subject, name, role, expires_at, renewal }) => {
             let provider = provider.name().to_owned();
             let person = PersonRecord { organisation_id, provider, subject, name, role };
-            begin(app, parts, &Who::Person(person), expires_at).await
+            begin(app, parts, &Who::Person(person), expires_at, renewal.as_ref()).await
         }
         Err(error) => {
             if let SignInError::NoRole { subject, name } = &error {

@@ -1,0 +1,4 @@
+-- How the coordinator asks a person's identity provider again. The refresh token is encrypted with the session's secret.
+ALTER TABLE sessions ADD COLUMN renew_at INTEGER;
+ALTER TABLE sessions ADD COLUMN confirmed_until INTEGER;
+ALTER TABLE sessions ADD COLUMN refresh_token BLOB;
