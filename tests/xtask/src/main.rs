@@ -5,6 +5,7 @@
 
 mod bench;
 mod campaign;
+mod cargo_program;
 mod clock;
 mod document;
 mod errors;

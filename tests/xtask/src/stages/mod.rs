@@ -3,6 +3,7 @@
 pub mod browser;
 pub mod console;
 pub mod contract;
+pub mod deny;
 pub mod fuzz;
 pub mod kotlin;
 pub mod languages;

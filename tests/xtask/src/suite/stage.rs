@@ -3,7 +3,7 @@
 use super::rust;
 use crate::install;
 use crate::outcome::Outcome;
-use crate::stages::{browser, console, contract, fuzz, kotlin, languages, lint, mobile, swift, wheel};
+use crate::stages::{browser, console, contract, deny, fuzz, kotlin, languages, lint, mobile, swift, wheel};
 use crate::workspace::Failure;
 use clap::ValueEnum;
 
@@ -16,6 +16,8 @@ pub enum Stage {
     Fmt,
     /// Lints shell scripts, checks the lints and format of TypeScript and JavaScript, and checks the lock file of the fuzz targets
     Lint,
+    /// Checks the licences, bans, sources and security advisories of all dependencies
+    Deny,
     /// Checks the admin console, and that its committed build matches its sources
     Console,
     /// Lints the Rust sources; a warning is an error
@@ -51,6 +53,7 @@ impl Stage {
             Self::Install => "install",
             Self::Fmt => "fmt",
             Self::Lint => "lint",
+            Self::Deny => "deny",
             Self::Console => "console",
             Self::Clippy => "clippy",
             Self::Doc => "doc",
@@ -72,13 +75,14 @@ impl Stage {
     /// # Errors
     /// Returns the reason why the stage failed.
     pub fn run(self, quick: bool) -> Result<Outcome, Failure> {
-        if quick && matches!(self, Self::Doc | Self::Mobile | Self::Fuzz) {
+        if quick && matches!(self, Self::Deny | Self::Doc | Self::Mobile | Self::Fuzz) {
             return Ok(Outcome { left_out: Some("--quick".to_owned()), ..Outcome::done() });
         }
         match self {
             Self::Install => install::run(),
             Self::Fmt => rust::fmt(),
             Self::Lint => lint::test(),
+            Self::Deny => deny::test(),
             Self::Console => console::test(),
             Self::Clippy => rust::clippy(),
             Self::Doc => rust::doc(),

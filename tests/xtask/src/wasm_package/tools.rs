@@ -1,8 +1,9 @@
 //! Programs that rustup does not install: wasm-bindgen and npm programs.
 
 use super::PACKAGE;
+use crate::cargo_program::cargo_program;
 use crate::process::{announce, run, spelled, succeeds};
-use crate::workspace::{Failure, cargo, root, target};
+use crate::workspace::{Failure, root, target};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -16,25 +17,7 @@ const NODE_MAJOR: u32 = 22;
 
 /// Returns the path of `wasm-bindgen`. Installs it into the target folder if it is missing.
 pub fn wasm_bindgen() -> Result<PathBuf, Failure> {
-    let folder = target().join(format!("wasm-bindgen-{WASM_BINDGEN_VERSION}"));
-    let program = folder.join("bin").join(format!("wasm-bindgen{}", std::env::consts::EXE_SUFFIX));
-    if program.is_file() {
-        return Ok(program);
-    }
-    let install = |flags: &[&str]| {
-        let mut install = cargo(&["install", "wasm-bindgen-cli", "--version", WASM_BINDGEN_VERSION]);
-        install.args(flags).arg("--root").arg(&folder).env_remove("RUSTFLAGS");
-        // The program runs for a second, so the minutes for full optimisation are not worth it.
-        install.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1").env("CARGO_PROFILE_RELEASE_LTO", "off");
-        install
-    };
-    let mut locked = install(&["--locked"]);
-    announce(&locked);
-    // If a version in the program's lock file is unavailable, let cargo choose other compatible versions.
-    if run(&mut locked).is_err() {
-        run(&mut install(&[]))?;
-    }
-    Ok(program)
+    cargo_program("wasm-bindgen-cli", "wasm-bindgen", WASM_BINDGEN_VERSION)
 }
 
 /// Returns `true` if Node and npm are present.
