@@ -47,6 +47,7 @@ rules!(
     root_folder,
     setting_names,
     size_ratchet,
+    threat_model,
     unfinished,
     walkthroughs,
 );

@@ -13,5 +13,6 @@ pub mod repetition;
 pub mod root_folder;
 pub mod setting_names;
 pub mod size_ratchet;
+pub mod threat_model;
 pub mod unfinished;
 pub mod walkthroughs;
