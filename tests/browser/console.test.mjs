@@ -82,6 +82,8 @@ test('a task from an ONNX file: created, watched, paused, rolled back, resumed, 
   await page.getByRole('heading', { level: 1, name: 'watched' }).waitFor();
   const task = page.url().split('/').at(-1);
   await page.getByText('token_share_max is not set').waitFor();
+  await page.getByText('Waits for 2 clients (0 so far)').waitFor();
+  await screenshot(page, 'task-waiting', 1130);
 
   await page.getByRole('link', { name: 'Access' }).click();
   await page.getByRole('table', { name: 'Audit log' }).getByRole('cell', { name: 'task.create' }).waitFor();

@@ -15,6 +15,7 @@ from coordinator import linear_model, task_text
 from folkmoot import _buffers
 from folkmoot.admin import Admin, AdminRefusedError, looks, views
 from folkmoot.admin.connection import Connection
+from folkmoot.admin.filling import filled
 from onnx import numpy_helper
 from test_rounds import connect, line
 
@@ -324,11 +325,11 @@ def test_who_does_not_answer_is_named(coordinator, monkeypatch):
 
 def test_what_is_left_out_within_an_answer_is_none():
     slices = [{"slice": "region=north", "client_count": 1, "example_count": 2}]
-    row = views.filled(views.EvaluationView, {"version": 1, "slices": slices, "newer": 1})
+    row = filled(views.EvaluationView, {"version": 1, "slices": slices, "newer": 1})
     assert row["slices"] == [{**slices[0], "mean_loss": None, "accuracy": None, "metrics": None}]
     assert row["accuracy"] is None and row["newer"] == 1
     opened = {"round": {"number": 1}, "accepted": 0, "outstanding": 0, "dropped": 0}
-    task = views.filled(views.TaskView, {"open_round": opened, "description": {"name": "free"}})
+    task = filled(views.TaskView, {"open_round": opened, "description": {"name": "free"}})
     assert task["open_round"]["round"]["version"] is None and task["description"] == {"name": "free"}
 
 

@@ -78,6 +78,20 @@ pub struct RoundView {
     pub created_at: Timestamp,
 }
 
+/// The event that ends the current phase of an open round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AwaitedView {
+    /// The number of waiting clients (phase `selecting`) or of accepted updates (other phases) that ends the phase at
+    /// once. Null if no number does, or if the task claims privacy amplification by sampling.
+    pub needed: Option<u64>,
+    /// The deadline of the phase; null if it has none.
+    pub until: Option<Timestamp>,
+    /// The number of clients or updates that is enough from the deadline on. With fewer, a round that draws a cohort is
+    /// abandoned, and a round in phase `collecting` continues. Null without a deadline, or if the task claims privacy
+    /// amplification by sampling.
+    pub needed_then: Option<u64>,
+}
+
 /// A round with the outcomes of its assignments. All counts are null if the task claims privacy amplification by
 /// sampling.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -92,6 +106,8 @@ pub struct RoundFunnelView {
     pub outstanding: Option<u64>,
     /// The number of dropped assignments for each reason. Empty if the counts are null.
     pub dropped: Vec<DroppedView>,
+    /// The event that the round waits for. Null if the round is not open, or if the clocks of single clients decide.
+    pub awaited: Option<AwaitedView>,
 }
 
 /// The number of assignments that were dropped for one reason.

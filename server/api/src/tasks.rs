@@ -6,7 +6,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::{evaluations::EvaluationView, rounds::RoundView};
+use crate::{
+    evaluations::EvaluationView,
+    rounds::{AwaitedView, RoundView},
+};
 
 /// The file name of a task description in faults and commands.
 pub const TASK_FILE: &str = "task.toml";
@@ -132,6 +135,8 @@ pub struct OpenRoundView {
     pub outstanding: Option<u64>,
     /// The number of assignments that were aborted, refused or expired.
     pub dropped: Option<u64>,
+    /// The event that the round waits for. Null while it aggregates, or if the clocks of single clients decide.
+    pub awaited: Option<AwaitedView>,
 }
 
 /// A task to validate. Pass it as JSON, which may be incomplete, or as the text of a task file.

@@ -3,6 +3,7 @@
 const whole = new Intl.NumberFormat('en');
 const short = new Intl.NumberFormat('en', { maximumSignificantDigits: 4 });
 const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
 
 export function count(value: number): string {
   return whole.format(value);
@@ -34,6 +35,11 @@ export function flops(value: number): string {
 /** A time in the viewer's time zone. */
 export function at(milliseconds: number): string {
   return moment.format(milliseconds);
+}
+
+/** A time that is to come: without its date if it is less than a day away. */
+export function soon(milliseconds: number, now: number): string {
+  return milliseconds - now < 86_400_000 ? clock.format(milliseconds) : at(milliseconds);
 }
 
 export function duration(milliseconds: number): string {

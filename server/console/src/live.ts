@@ -159,3 +159,13 @@ export function useEvery(milliseconds: number, data: Data<unknown>): void {
     return () => clearInterval(timer);
   }, [milliseconds]);
 }
+
+/** Returns the time, and renders again every second while the page is visible. */
+export function useNow(): number {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    const timer = setInterval(() => document.hidden || setNow(Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  return now;
+}

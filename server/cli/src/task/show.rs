@@ -1,4 +1,7 @@
-use folkmoot_api::tasks::{OpenRoundView, TaskView};
+use folkmoot_api::{
+    rounds::AwaitedView,
+    tasks::{OpenRoundView, TaskView},
+};
 use folkmoot_telemetry::printable;
 
 use crate::{
@@ -32,6 +35,11 @@ pub fn text(task: &TaskView) -> String {
         ("model", task.model.to_string()),
         ("created", moment(task.created_at)),
     ];
+    if let Some((phase, awaited)) =
+        task.open_round.as_ref().and_then(|open| Some((&open.round.phase, open.awaited?)))
+    {
+        lines.insert(6, ("waits for", waits_for(phase, &awaited)));
+    }
     if let Some(pause) = &task.pause {
         let (code, reason) = (&pause.code, &pause.reason);
         lines.splice(4..4, [("paused", format!("{reason} ({code})")), ("what to do", pause.remedy.clone())]);
@@ -51,5 +59,41 @@ fn open_round(open: &OpenRoundView) -> String {
         _ => {
             format!("{round}; the numbers of selected and reporting clients are hidden by the task's privacy")
         }
+    }
+}
+
+fn waits_for(phase: &str, awaited: &AwaitedView) -> String {
+    let things = if phase == "selecting" { "client" } else { "update" };
+    let counted = |count: u64| format!("{count} {things}{}", if count == 1 { "" } else { "s" });
+    match (awaited.needed, awaited.until.map(moment), awaited.needed_then) {
+        (Some(needed), Some(until), Some(then)) if then < needed => {
+            format!("{}; from {until} on, {then} will do", counted(needed))
+        }
+        (Some(needed), Some(until), _) => format!("{}, until {until}", counted(needed)),
+        (Some(needed), None, _) => counted(needed),
+        (None, Some(until), Some(then)) => format!("{until}, with at least {}", counted(then)),
+        (None, Some(until), None) => until,
+        (None, None, _) => "-".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use folkmoot_protocol::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn a_round_says_what_it_waits_for() {
+        let at = Some(Timestamp(1_800_000_000_000));
+        let text =
+            |phase, needed, until, needed_then| waits_for(phase, &AwaitedView { needed, until, needed_then });
+        let time = "2027-01-15T08:00:00Z";
+        assert_eq!(text("selecting", Some(5), at, Some(3)), format!("5 clients; from {time} on, 3 will do"));
+        assert_eq!(text("selecting", Some(1), at, Some(1)), format!("1 client, until {time}"));
+        assert_eq!(text("reporting", Some(5), at, None), format!("5 updates, until {time}"));
+        assert_eq!(text("collecting", Some(10), None, None), "10 updates");
+        assert_eq!(text("collecting", None, at, Some(2)), format!("{time}, with at least 2 updates"));
+        assert_eq!(text("selecting", None, at, None), time);
     }
 }

@@ -4,7 +4,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 
 import * as format from '../format';
-import type { Data } from '../live';
+import { type Data, useNow } from '../live';
 import { href } from '../router';
 
 export function Page({ title, actions, children }: { title: ComponentChildren; actions?: ComponentChildren; children: ComponentChildren }) {
@@ -166,13 +166,29 @@ export function Action({ kind = 'plain', disabled = false, confirm, act, done, c
   );
 }
 
-export function Time({ at }: { at: number }) {
+export function Time({ at, show = format.at }: { at: number; show?: (at: number) => string }) {
   const moment = new Date(at);
   if (Number.isNaN(moment.getTime())) return <>invalid date</>;
   return (
     <time dateTime={moment.toISOString()} title={`${moment.toISOString()} (UTC)`}>
-      {format.at(at)}
+      {show(at)}
     </time>
+  );
+}
+
+/** The time since a moment. It counts on while the page is visible. */
+export function Elapsed({ since }: { since: number }) {
+  return <>{format.duration(Math.max(0, useNow() - since))}</>;
+}
+
+/** A time that is to come, and how far away it is. */
+export function Until({ at }: { at: number }) {
+  const now = useNow();
+  const left = Math.ceil((at - now) / 1000) * 1000;
+  return (
+    <>
+      <Time at={at} show={(at) => format.soon(at, now)} /> <span aria-hidden="true">({left > 0 ? `in ${format.duration(left)}` : 'now'})</span>
+    </>
   );
 }
 

@@ -71,7 +71,7 @@ impl Round {
         (Round { phase, ..self }, vec![Effect::ExpireOutstanding, Effect::Aggregate])
     }
 
-    fn facts(
+    pub(super) fn facts(
         &self,
         since: Timestamp,
         asked: Option<Timestamp>,

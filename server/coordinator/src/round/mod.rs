@@ -1,11 +1,13 @@
 //! The round's state machine. It maps facts to the next phase and to effects for a driver.
 
+mod awaited;
 mod cohort;
 mod flow;
 mod phase;
 mod step;
 
 pub use crate::abandon_reason::AbandonReason;
+pub use awaited::Awaited;
 use folkmoot_protocol::{RoundId, TaskId};
 pub use phase::Phase;
 use serde::{Deserialize, Serialize};

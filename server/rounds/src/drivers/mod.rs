@@ -2,6 +2,7 @@
 //! one transaction. Steps can be repeated, and a crash between two steps loses nothing.
 
 mod advance;
+mod awaited;
 mod error;
 mod evaluate;
 mod evaluation_sum;
@@ -18,6 +19,7 @@ mod tests;
 mod versions;
 
 pub use advance::drive_task;
+pub use awaited::awaited;
 pub use error::DriveError;
 pub use open::release_again;
 pub use release::forget_last_noise;

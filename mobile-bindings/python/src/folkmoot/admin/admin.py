@@ -13,6 +13,7 @@ from .._buffers import ArrayLike
 from ..errors import BadOptionError
 from . import files, looks, views
 from .connection import Connection
+from .filling import filled
 from .looking import Looking, segment, task_path
 
 PAGE_ROWS = 100
@@ -75,7 +76,7 @@ class Admin(Looking):
 
         If the model stores weights in data files beside it, give its path.
         """
-        return views.filled(views.ModelView, self._connection.send("models", files.model(model)))
+        return filled(views.ModelView, self._connection.send("models", files.model(model)))
 
     def create_evaluation_data(
         self, x: ArrayLike, y: ArrayLike, *, labels: Literal["classes", "targets"] | None = None
@@ -88,7 +89,7 @@ class Admin(Looking):
         Raises BadExampleError if `x` and `y` do not match.
         """
         answer = self._connection.send("evaluation-data", files.examples(x, y, labels))
-        return views.filled(views.EvaluationDataView, answer)
+        return filled(views.EvaluationDataView, answer)
 
     def create_task(
         self,
@@ -114,7 +115,7 @@ class Admin(Looking):
             body["evaluation_data"] = evaluation_data["evaluation_data"]
         if warm_start is not None:
             body["warm_start"] = {"task_id": _id(warm_start[0]), "version": int(warm_start[1])}
-        return views.filled(views.TaskView, self._connection.ask("POST", "tasks", body))
+        return filled(views.TaskView, self._connection.ask("POST", "tasks", body))
 
     def tasks(
         self,
@@ -130,7 +131,7 @@ class Admin(Looking):
 
     def task(self, task: TaskLike) -> views.TaskView:
         """Returns a task and its current state."""
-        return views.filled(views.TaskView, self._connection.get(task_path(task)))
+        return filled(views.TaskView, self._connection.get(task_path(task)))
 
     def activate(self, task: TaskLike) -> views.TaskView:
         """Starts a draft task."""
@@ -154,7 +155,7 @@ class Admin(Looking):
 
     def round(self, round_id: str) -> views.RoundFunnelView:
         """Returns a round by its id, with the outcomes of its assignments."""
-        return views.filled(views.RoundFunnelView, self._connection.get(f"rounds/{segment(round_id)}"))
+        return filled(views.RoundFunnelView, self._connection.get(f"rounds/{segment(round_id)}"))
 
     def watch(
         self, task: TaskLike, *, after: int = 0, poll_seconds: float = 1.0, seconds_max: float | None = None
@@ -242,11 +243,11 @@ class Admin(Looking):
         said = {"unit": unit, "epsilon": epsilon, "delta": delta, "weaken": weaken}
         body = {name: value for name, value in said.items() if value is not None} | {"no_budget": no_budget}
         answer = self._connection.ask("POST", f"populations/{segment(population)}/privacy", body)
-        return views.filled(views.PopulationView, answer)
+        return filled(views.PopulationView, answer)
 
     def privacy(self, task: TaskLike) -> views.Statement:
         """Returns what a task guarantees its clients, and how much of its budget it has spent."""
-        return views.filled(views.Statement, self._connection.get(f"{task_path(task)}/privacy"))
+        return filled(views.Statement, self._connection.get(f"{task_path(task)}/privacy"))
 
     def ledger(self, population: str) -> Iterator[views.EntryView]:
         """Lists the entries of a population's privacy ledger, the oldest first."""
@@ -278,7 +279,7 @@ class Admin(Looking):
         }
         body = {"population": population, "unlimited_uses": unlimited_uses, "no_expiry": no_expiry, **said}
         answer = self._connection.ask("POST", "tokens", body)
-        return views.filled(views.CreatedToken, answer)
+        return filled(views.CreatedToken, answer)
 
     def tokens(self) -> list[views.TokenView]:
         """Lists enrolment tokens, the oldest first, without their secrets."""
@@ -291,7 +292,7 @@ class Admin(Looking):
     def revoke_token_and_clients(self, token_id: str) -> views.RevokedTokenClients:
         """Revokes an enrolment token and every client that enrolled with it. Requires an admin's key."""
         answer = self._connection.ask("POST", f"tokens/{segment(token_id)}/revoke-clients")
-        return views.filled(views.RevokedTokenClients, answer)
+        return filled(views.RevokedTokenClients, answer)
 
     def clients_of_token(self, token_id: str) -> Iterator[views.ClientView]:
         """Lists the clients that enrolled with a token, the newest first. Requires an admin's key."""
@@ -307,7 +308,7 @@ class Admin(Looking):
         if expires_in_seconds is not None:
             body["expires_in_seconds"] = expires_in_seconds
         answer = self._connection.ask("POST", "api-keys", body)
-        return views.filled(views.CreatedApiKey, answer)
+        return filled(views.CreatedApiKey, answer)
 
     def api_keys(self) -> list[views.ApiKeyView]:
         """Lists API keys, the oldest first, without their secrets."""
@@ -325,16 +326,16 @@ class Admin(Looking):
         """Creates an organisation. The answer contains its first API key, which is shown only once. Requires a system
         key.
         """
-        return views.filled(looks.CreatedOrganisation, self._connection.ask("POST", "organisations", {"name": name}))
+        return filled(looks.CreatedOrganisation, self._connection.ask("POST", "organisations", {"name": name}))
 
     def set_quotas(self, organisation_id: str, quotas: looks.QuotasView) -> looks.QuotasView:
         """Replaces an organisation's quotas. Requires a system key."""
         answer = self._connection.ask("POST", f"organisations/{segment(organisation_id)}/quotas", dict(quotas))
-        return views.filled(looks.QuotasView, answer)
+        return filled(looks.QuotasView, answer)
 
     def usage(self, first: str | None = None, last: str | None = None) -> looks.UsageView:
         """Returns the organisation's quotas and usage. `first` and `last` are days (UTC), such as `2026-01-31`."""
-        return views.filled(looks.UsageView, self._connection.get(f"usage{_days(first, last)}"))
+        return filled(looks.UsageView, self._connection.get(f"usage{_days(first, last)}"))
 
     def usage_of_all(self, first: str | None = None, last: str | None = None) -> list[looks.DayUsageView]:
         """Lists the usage of every organisation. Requires a system key."""
@@ -345,11 +346,11 @@ class Admin(Looking):
         stays. Requires a system key.
         """
         answer = self._connection.ask("POST", f"organisations/{segment(organisation_id)}/close")
-        return views.filled(looks.ClosedOrganisationView, answer)
+        return filled(looks.ClosedOrganisationView, answer)
 
     def client(self, client_id: str) -> views.ClientView:
         """Returns a client and the token that it enrolled with. Requires an admin's key."""
-        return views.filled(views.ClientView, self._connection.get(f"clients/{segment(client_id)}"))
+        return filled(views.ClientView, self._connection.get(f"clients/{segment(client_id)}"))
 
     def revoke_client(self, client_id: str, *, keep_token_open: bool = False) -> views.RevokedClient:
         """Revokes a client's key: the coordinator refuses all further requests of the client.
@@ -359,13 +360,13 @@ class Admin(Looking):
         """
         query = "?keep_token_open=true" if keep_token_open else ""
         answer = self._connection.ask("POST", f"clients/{segment(client_id)}/revoke{query}")
-        return views.filled(views.RevokedClient, answer)
+        return filled(views.RevokedClient, answer)
 
     def _change(self, task: TaskLike, verb: str) -> views.TaskView:
-        return views.filled(views.TaskView, self._connection.ask("POST", f"{task_path(task)}/{verb}"))
+        return filled(views.TaskView, self._connection.ask("POST", f"{task_path(task)}/{verb}"))
 
     def _listed(self, kind: type[_V], path: str) -> list[_V]:
-        return [views.filled(kind, row) for row in self._connection.get(path)]
+        return [filled(kind, row) for row in self._connection.get(path)]
 
     def _paged(self, kind: type[_V], path: str, bound: str, key: str, **asked: str | None) -> Iterator[_V]:
         """Yields the rows of all pages. The next page starts after the last row's key."""
@@ -374,7 +375,7 @@ class Admin(Looking):
         while True:
             page = self._connection.get(path, query)
             for row in page:
-                yield views.filled(kind, row)
+                yield filled(kind, row)
             if len(page) < PAGE_ROWS:
                 return
             query[bound] = page[-1][key]

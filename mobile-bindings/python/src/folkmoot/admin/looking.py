@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import BadOptionError
 from . import looks, views
+from .filling import filled
 
 if TYPE_CHECKING:
     from .connection import Connection
@@ -20,33 +21,33 @@ class Looking:
 
     def overview(self) -> looks.OverviewView:
         """Returns a summary: populations, tasks by state, and the last 24 hours."""
-        return views.filled(looks.OverviewView, self._connection.get("overview"))
+        return filled(looks.OverviewView, self._connection.get("overview"))
 
     def system(self) -> looks.SystemView:
         """Returns the state of the coordinator's process and its latest log lines, newest first."""
-        return views.filled(looks.SystemView, self._connection.get("system"))
+        return filled(looks.SystemView, self._connection.get("system"))
 
     def models(self) -> list[looks.ModelSummary]:
         """Lists the newest 100 models, newest first."""
-        return [views.filled(looks.ModelSummary, row) for row in self._connection.get("models")]
+        return [filled(looks.ModelSummary, row) for row in self._connection.get("models")]
 
     def model_graph(self, model: str) -> looks.ModelGraphView:
         """Returns the graph of a model, given by its digest, and the cost of a training step."""
-        return views.filled(looks.ModelGraphView, self._connection.get(f"models/{segment(model)}/graph"))
+        return filled(looks.ModelGraphView, self._connection.get(f"models/{segment(model)}/graph"))
 
     def series(self, task: views.TaskLike, points: int = 600) -> looks.SeriesView:
         """Returns the history of a task, version by version, in about this many points: 1 to 5,000."""
         answer = self._connection.get(f"{task_path(task)}/series", {"points": points})
-        return views.filled(looks.SeriesView, answer)
+        return filled(looks.SeriesView, answer)
 
     def round_assignments(self, round_id: str) -> looks.RoundAssignmentsView:
         """Returns a round's assignments on a timeline, without the clients that they belong to."""
         answer = self._connection.get(f"rounds/{segment(round_id)}/assignments")
-        return views.filled(looks.RoundAssignmentsView, answer)
+        return filled(looks.RoundAssignmentsView, answer)
 
     def population_clients(self, population: str) -> looks.ClientsView:
         """Returns aggregated statistics of a population's clients, never single clients."""
-        return views.filled(looks.ClientsView, self._connection.get(f"populations/{segment(population)}/clients"))
+        return filled(looks.ClientsView, self._connection.get(f"populations/{segment(population)}/clients"))
 
     def check_task(
         self,
@@ -65,23 +66,23 @@ class Looking:
             body["model"] = model["model"]
         if evaluation_data is not None:
             body["evaluation_data"] = evaluation_data["evaluation_data"]
-        return views.filled(looks.CheckTaskView, self._connection.ask("POST", "tasks/check", body))
+        return filled(looks.CheckTaskView, self._connection.ask("POST", "tasks/check", body))
 
     def roll_back(self, task: views.TaskLike, version: int) -> views.TaskView:
         """Creates a new version with the weights of an earlier one. The task must be paused. Nothing is deleted."""
         answer = self._connection.ask("POST", f"{task_path(task)}/roll-back", {"version": int(version)})
-        return views.filled(views.TaskView, answer)
+        return filled(views.TaskView, answer)
 
     def endorsement(self, task: views.TaskLike) -> looks.EndorsementView:
         """Returns what a task gives to clients, and the endorsement in force."""
-        return views.filled(looks.EndorsementView, self._connection.get(f"{task_path(task)}/endorsement"))
+        return filled(looks.EndorsementView, self._connection.get(f"{task_path(task)}/endorsement"))
 
     def publish_endorsement(self, task: views.TaskLike, endorsement: looks.Endorsement) -> looks.EndorsementView:
         """Publishes a statement that `folkmoot endorsement sign` has signed. The task's assignments carry it from then
         on.
         """
         answer = self._connection.ask("POST", f"{task_path(task)}/endorsement", dict(endorsement))
-        return views.filled(looks.EndorsementView, answer)
+        return filled(looks.EndorsementView, answer)
 
     def plan_privacy(
         self, clients: int, report_goal: int, rounds: int, epsilon: float, **more: float | str
@@ -96,7 +97,7 @@ class Looking:
 
     def start_demo(self) -> views.TaskView:
         """Creates the digits demo and runs its clients inside the coordinator, which must not have any task yet."""
-        return views.filled(views.TaskView, self._connection.ask("POST", "demo"))
+        return filled(views.TaskView, self._connection.ask("POST", "demo"))
 
     def audit(self, *, after: int | None = None, limit: int = 20) -> looks.AuditPageView:
         """Returns at most `limit` (1 to 100) entries of the audit log after number `after`, by default the newest.
@@ -105,7 +106,7 @@ class Looking:
         whole chain. Requires an admin's key.
         """
         query: dict[str, object] = {"limit": limit} if after is None else {"limit": limit, "after": after}
-        return views.filled(looks.AuditPageView, self._connection.get("audit", query))
+        return filled(looks.AuditPageView, self._connection.get("audit", query))
 
 
 def task_path(task: views.TaskLike) -> str:

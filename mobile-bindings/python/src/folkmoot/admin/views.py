@@ -6,9 +6,7 @@ columns. A newer coordinator may send more fields.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
-from typing import Any, TypedDict, TypeVar, Union, cast, get_args, get_type_hints, is_typeddict
+from typing import Any, TypedDict, Union
 
 
 class TensorSpec(TypedDict):
@@ -70,6 +68,14 @@ class RoundView(TypedDict):
     created_at: int
 
 
+class AwaitedView(TypedDict):
+    """What ends the phase of an open round: `needed` clients or updates, or the time `until` with `needed_then`."""
+
+    needed: int | None
+    until: int | None
+    needed_then: int | None
+
+
 class OpenRoundView(TypedDict):
     """The open round and its updates so far."""
 
@@ -77,6 +83,7 @@ class OpenRoundView(TypedDict):
     accepted: int | None
     outstanding: int | None
     dropped: int | None
+    awaited: AwaitedView | None
 
 
 class PauseView(TypedDict):
@@ -123,6 +130,7 @@ class RoundFunnelView(TypedDict):
     accepted: int | None
     outstanding: int | None
     dropped: list[DroppedView]
+    awaited: AwaitedView | None
 
 
 class TrafficView(TypedDict):
@@ -374,26 +382,3 @@ class CreatedApiKey(TypedDict):
 
 TaskLike = Union[str, TaskView, TaskSummary]
 """A task: its id, or any method's result for it."""
-_V = TypeVar("_V")
-
-
-def filled(kind: type[_V], answer: Mapping[str, Any]) -> _V:
-    """Returns the answer with None for each missing field of `kind`, nested fields included."""
-    hints = _hints(cast(Any, kind))
-    fields = {**dict.fromkeys(hints), **answer}
-    return cast(_V, {name: _deeper(hints.get(name), value) for name, value in fields.items()})
-
-
-@cache
-def _hints(kind: type[Any]) -> dict[str, Any]:
-    return get_type_hints(kind)
-
-
-def _deeper(hint: Any, value: Any) -> Any:
-    if isinstance(value, dict):
-        # A nested dictionary type, or an optional one.
-        kinds = [one for one in (hint, *get_args(hint)) if is_typeddict(one)]
-        return filled(kinds[0], value) if kinds else value
-    if isinstance(value, list) and get_args(hint):
-        return [_deeper(get_args(hint)[0], one) for one in value]
-    return value

@@ -1,7 +1,7 @@
 import { get, send } from '../../api/client';
-import { isOver, type Overview, type RoundFunnel, type Task } from '../../api/types';
-import { Action, Card, Facts, Id, Link, Loaded, Meter, Notes, Page, State, Time } from '../../components';
-import { count, duration, words } from '../../format';
+import { type Awaited, isOver, type Overview, type RoundFunnel, type Task } from '../../api/types';
+import { Action, Card, Elapsed, Facts, Id, Link, Loaded, Meter, Notes, Page, State, Time, Until } from '../../components';
+import { count, words } from '../../format';
 import { CLIENTS_MILLISECONDS, useData, useEvery } from '../../live';
 import { may } from '../../session';
 import { Curves } from './curves';
@@ -177,7 +177,9 @@ export function Timeline({ phase, since }: { phase: string; since: number }) {
             {words(phase)} <Time at={since} />
           </>
         ) : (
-          `${words(phase)} for ${duration(Math.max(0, Date.now() - since))}`
+          <>
+            {words(phase)} for <Elapsed since={since} />
+          </>
         )}
       </p>
     </>
@@ -196,13 +198,22 @@ function Funnel({ task, id }: { task: Task; id: string }) {
 /** Meters from the waiting clients down to the accepted updates. */
 export function FunnelBars({ funnel, waiting }: { funnel: RoundFunnel; waiting?: number | undefined }) {
   const { cohort, outstanding, accepted } = funnel;
+  const { phase } = funnel.round;
+  const soFar = phase === 'selecting' ? waiting : (accepted ?? undefined);
+  const awaits = funnel.awaited && <Awaits phase={phase} awaited={funnel.awaited} soFar={soFar} />;
   if (typeof cohort !== 'number' || typeof outstanding !== 'number' || typeof accepted !== 'number') {
-    return <p class="note">The counts of drawn and reporting clients are hidden: privacy depends on nobody knowing who was drawn.</p>;
+    return (
+      <>
+        {awaits}
+        <p class="note">The counts of drawn and reporting clients are hidden: privacy depends on nobody knowing who was drawn.</p>
+      </>
+    );
   }
   const most = Math.max(waiting ?? 0, cohort, 1);
   const dropped = funnel.dropped.reduce((all, one) => all + one.count, 0);
   return (
     <div class="funnel">
+      {awaits}
       {waiting !== undefined && <Meter label="Waiting" value={waiting} max={most} text={count(waiting)} />}
       <Meter label="Drawn" value={cohort} max={most} text={count(cohort)} />
       <Meter label="Outstanding" value={outstanding} max={most} text={count(outstanding)} />
@@ -219,5 +230,38 @@ export function FunnelBars({ funnel, waiting }: { funnel: RoundFunnel; waiting?:
         </ul>
       )}
     </div>
+  );
+}
+
+/** Says what ends the phase of an open round, and when. */
+function Awaits({ phase, awaited, soFar }: { phase: string; awaited: Awaited; soFar: number | undefined }) {
+  const { needed, until, needed_then: then } = awaited;
+  const counted = (value: number) => {
+    const thing = phase === 'selecting' ? 'client' : 'update';
+    return `${count(value)} ${thing}${value === 1 ? '' : 's'}`;
+  };
+  if (typeof needed !== 'number') {
+    if (typeof until !== 'number') return null;
+    return (
+      <p>
+        Waits until <Until at={until} />
+        {typeof then === 'number' && `, with at least ${counted(then)}`}.
+      </p>
+    );
+  }
+  const isEnoughThen = typeof then === 'number' && then < needed;
+  return (
+    <p>
+      Waits for {counted(needed)}
+      {soFar !== undefined && ` (${count(soFar)} so far)`}
+      {typeof until === 'number' && (
+        <>
+          {isEnoughThen ? '. From ' : ' until '}
+          <Until at={until} />
+          {isEnoughThen && ` on, ${count(then)} ${then === 1 ? 'is' : 'are'} enough`}
+        </>
+      )}
+      .
+    </p>
   );
 }

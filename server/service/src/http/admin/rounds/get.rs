@@ -3,8 +3,9 @@ use axum::{
     extract::{Path, State},
 };
 use folkmoot_api::rounds::RoundFunnelView;
+use folkmoot_coordinator::round::Phase;
 use folkmoot_protocol::{ErrorCode, Problem, RoundId};
-use folkmoot_rounds::refusal::Refusal;
+use folkmoot_rounds::{drivers::awaited, refusal::Refusal};
 use folkmoot_storage::{AssignmentRepository, RoundRepository};
 
 use super::view::funnel;
@@ -34,5 +35,10 @@ pub async fn get_round(
     let record =
         found.ok_or_else(|| Refusal::new(ErrorCode::RoundUnknown, format!("there is no round {id}")))?;
     let task = read::task(&app, &caller, &record.round.task_id.to_string()).await?;
-    Ok(Json(funnel(&record, &task.description, &storage.assignments(id).await?)))
+    let counts = match record.round.phase {
+        Phase::Collecting { .. } => storage.flow_counts(task.id, id).await?,
+        _ => storage.report_counts(id).await?,
+    };
+    let awaited = awaited(storage, &task, &record, counts).await?;
+    Ok(Json(funnel(&record, &task.description, &storage.assignments(id).await?, awaited)))
 }

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use folkmoot_api::rounds::{DroppedView, RoundFunnelView, RoundView};
-use folkmoot_coordinator::{round::Phase, task::TaskDescription};
+use folkmoot_api::rounds::{AwaitedView, DroppedView, RoundFunnelView, RoundView};
+use folkmoot_coordinator::{
+    round::{Awaited, Phase},
+    task::TaskDescription,
+};
 use folkmoot_storage::{AssignmentRecord, AssignmentStatus, DropReason, RoundRecord};
 use serde::Serialize;
 
@@ -39,11 +42,18 @@ pub fn round_view(record: &RoundRecord, task: &TaskDescription) -> RoundView {
     }
 }
 
+/// Converts the event that a round waits for.
+pub fn awaited_view(awaited: Awaited) -> AwaitedView {
+    let Awaited { needed, until, needed_then } = awaited;
+    AwaitedView { needed, until, needed_then }
+}
+
 /// Counts a round's assignments by outcome. All counts are omitted if the task hides them.
 pub fn funnel(
     record: &RoundRecord,
     task: &TaskDescription,
     assignments: &[AssignmentRecord],
+    awaited: Option<Awaited>,
 ) -> RoundFunnelView {
     let round = round_view(record, task);
     if task.hides_counts() {
@@ -53,6 +63,7 @@ pub fn funnel(
             accepted: None,
             outstanding: None,
             dropped: Vec::new(),
+            awaited: awaited.map(awaited_view),
         };
     }
     let (mut accepted, mut outstanding) = (0, 0);
@@ -73,6 +84,7 @@ pub fn funnel(
         dropped: dropped
             .map(|((kind, reason), count)| DroppedView { kind: kind.into(), reason, count })
             .collect(),
+        awaited: awaited.map(awaited_view),
     }
 }
 
@@ -165,8 +177,8 @@ mod tests {
             let hidden = round_view(&record, &task(true));
             assert_eq!((told.cohort, hidden.cohort, hidden.accepted), (Some(5), None, None));
             assert_eq!(hidden, RoundView { cohort: None, accepted: None, ..told });
-            let shown = funnel(&record, &task(true), &[assignment(AssignmentStatus::Outstanding)]);
-            let RoundFunnelView { round, cohort, accepted, outstanding, dropped } = shown;
+            let shown = funnel(&record, &task(true), &[assignment(AssignmentStatus::Outstanding)], None);
+            let RoundFunnelView { round, cohort, accepted, outstanding, dropped, awaited: _ } = shown;
             assert_eq!((round, cohort, accepted, outstanding), (hidden, None, None, None));
             assert_eq!(dropped, []);
         }
@@ -187,6 +199,7 @@ mod tests {
                 assignment(AssignmentStatus::Dropped { reason: gave_up() }),
                 assignment(AssignmentStatus::Dropped { reason: refused }),
             ],
+            None,
         );
         assert_eq!((shown.cohort, shown.accepted, shown.outstanding), (Some(5), Some(1), Some(1)));
         let dropped = |kind: &str, reason: &str, count| DroppedView {

@@ -2,12 +2,12 @@
 
 use folkmoot_api::tasks::{OpenRoundView, TaskSummary, TaskView};
 use folkmoot_coordinator::{round::Phase, scheduling::ReportCounts, task::TaskState};
-use folkmoot_rounds::refusal::Refusal;
+use folkmoot_rounds::{drivers::awaited, refusal::Refusal};
 use folkmoot_storage::{AssignmentRepository, ModelVersionRepository, RoundRepository, Storage, TaskRecord};
 use folkmoot_task_file::explain;
 
 use super::pause_view::pause_view;
-use crate::http::admin::rounds::view::round_view;
+use crate::http::admin::rounds::view::{awaited_view, round_view};
 
 /// Converts a task's record for a list.
 pub async fn summary(storage: &Storage, task: TaskRecord) -> Result<TaskSummary, Refusal> {
@@ -41,6 +41,7 @@ pub async fn view(storage: &Storage, task: TaskRecord) -> Result<TaskView, Refus
                 accepted: told(accepted),
                 outstanding: told(outstanding),
                 dropped: told(dropped),
+                awaited: awaited(storage, &task, &record, counts).await?.map(awaited_view),
             })
         }
     };
