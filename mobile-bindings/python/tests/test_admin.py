@@ -324,12 +324,11 @@ def test_who_does_not_answer_is_named(coordinator, monkeypatch):
 
 
 def test_what_is_left_out_within_an_answer_is_none():
-    slices = [{"slice": "region=north", "client_count": 1, "example_count": 2}]
-    row = filled(views.EvaluationView, {"version": 1, "slices": slices, "newer": 1})
-    assert row["slices"] == [{**slices[0], "mean_loss": None, "accuracy": None, "metrics": None}]
+    of_slice = {"slice": "region=north", "client_count": 1, "example_count": 2}
+    row = filled(views.EvaluationView, {"version": 1, "slices": [of_slice], "newer": 1})
+    assert row["slices"] == [{**of_slice, "mean_loss": None, "accuracy": None, "metrics": None}]
     assert row["accuracy"] is None and row["newer"] == 1
-    opened = {"round": {"number": 1}, "accepted": 0, "outstanding": 0, "dropped": 0}
-    task = filled(views.TaskView, {"open_round": opened, "description": {"name": "free"}})
+    task = filled(views.TaskView, {"open_round": {"round": {"number": 1}}, "description": {"name": "free"}})
     assert task["open_round"]["round"]["version"] is None and task["description"] == {"name": "free"}
 
 

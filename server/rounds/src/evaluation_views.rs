@@ -86,7 +86,10 @@ fn is_own(record: &EvaluationRecord) -> bool {
 fn best(records: &[EvaluationRecord], source: EvaluationSource, metric: Metric) -> Option<u64> {
     let of_source = records.iter().filter(|one| one.source == source);
     let measured: Vec<Measured> = of_source
-        .filter_map(|one| Some(Measured { version: one.version, metric, value: one.value(metric)? }))
+        .filter_map(|one| {
+            let loss = one.value(Metric::Loss);
+            Some(Measured { version: one.version, metric, value: one.value(metric)?, loss })
+        })
         .collect();
     Measured::best(&measured).map(|best| best.version)
 }

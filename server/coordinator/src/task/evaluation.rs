@@ -69,6 +69,9 @@ pub struct Measured {
     pub metric: Metric,
     /// The value of the metric.
     pub value: f64,
+    /// The mean loss, if it was measured. It decides among versions with equal values.
+    #[serde(default)]
+    pub loss: Option<f64>,
 }
 
 fn one() -> u64 {
@@ -88,13 +91,18 @@ fn five_minutes() -> u64 {
 }
 
 impl Measured {
-    /// Returns the best measurement; among equals, the earliest.
+    /// Returns the best measurement; among equals, the one with the lowest loss, and then the earliest.
+    ///
+    /// On a small test set, many versions have the same accuracy while their loss still falls.
     pub fn best(measured: &[Measured]) -> Option<&Measured> {
-        measured.iter().reduce(
-            |best, one| {
-                if one.metric.is_better(one.value, best.value, 0.0) { one } else { best }
-            },
-        )
+        measured.iter().reduce(|best, one| if one.is_better_than(best) { one } else { best })
+    }
+
+    fn is_better_than(&self, other: &Measured) -> bool {
+        if self.value != other.value {
+            return self.metric.is_better(self.value, other.value, 0.0);
+        }
+        self.loss.zip(other.loss).is_some_and(|(loss, other)| loss < other)
     }
 }
 
@@ -177,7 +185,8 @@ mod tests {
     #[test]
     fn a_fall_by_more_than_the_margin_goes_back_to_the_best() {
         let measured = |metric, values: &[f64]| -> Vec<Measured> {
-            (0..).zip(values).map(|(version, value)| Measured { version, metric, value: *value }).collect()
+            let one = |(version, value): (u64, &f64)| Measured { version, metric, value: *value, loss: None };
+            (0..).zip(values).map(one).collect()
         };
         let accuracy = evaluation(0.1, Metric::Accuracy);
         assert_eq!(accuracy.rollback(&measured(Metric::Accuracy, &[0.5, 0.8, 0.75])), None);
@@ -186,5 +195,27 @@ mod tests {
         assert_eq!(loss.rollback(&measured(Metric::Loss, &[2.0, 1.0, 1.4])), None);
         assert_eq!(loss.rollback(&measured(Metric::Loss, &[2.0, 1.0, 1.6])), Some(1));
         assert_eq!([0, 1, 2, 3].map(|version| loss.is_due(version)), [true, false, true, false]);
+    }
+
+    #[test]
+    fn the_loss_decides_among_equals() {
+        let best = |values: &[(f64, Option<f64>)]| {
+            let one = |(version, (value, loss)): (u64, &(f64, Option<f64>))| Measured {
+                version,
+                metric: Metric::Accuracy,
+                value: *value,
+                loss: *loss,
+            };
+            let measured: Vec<Measured> = (0..).zip(values).map(one).collect();
+            Measured::best(&measured).map(|best| best.version)
+        };
+        assert_eq!(best(&[(0.9, Some(0.5)), (0.9, Some(0.4)), (0.9, Some(0.4)), (0.8, Some(0.1))]), Some(1));
+        assert_eq!(
+            best(&[(0.9, None), (0.9, Some(0.4))]),
+            Some(0),
+            "nothing is compared with a loss that is unknown"
+        );
+        assert_eq!(best(&[(0.9, Some(f64::NAN)), (0.9, Some(0.4))]), Some(0));
+        assert_eq!(best(&[]), None);
     }
 }

@@ -55,6 +55,19 @@ pub enum StopReason {
     PrivacyBudget,
 }
 
+impl StopReason {
+    /// Returns the reason's name, as the API, logs and the console show it.
+    pub fn name(self) -> &'static str {
+        match self {
+            StopReason::Rounds => "rounds",
+            StopReason::Target => "target",
+            StopReason::Plateau => "plateau",
+            StopReason::Time => "time",
+            StopReason::PrivacyBudget => "privacy_budget",
+        }
+    }
+}
+
 /// The progress of a task.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
@@ -165,6 +178,7 @@ mod tests {
             version: version as u64,
             metric: Metric::Accuracy,
             value: *value,
+            loss: None,
         };
         values.iter().enumerate().map(one).collect()
     }

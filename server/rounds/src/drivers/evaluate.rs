@@ -8,7 +8,7 @@ use folkmoot_coordinator::{
     round::{Purpose, RoundInput},
     task::{Evaluation, Measured},
 };
-use folkmoot_protocol::{Timestamp, update::UpdateMetrics};
+use folkmoot_protocol::{Metric, Timestamp, update::UpdateMetrics};
 use folkmoot_storage::{
     AcceptedUpdate, AssignmentRecord, AssignmentRepository, EvaluationRecord, EvaluationRepository,
     EvaluationSource, RoundRecord, RoundRepository, TaskRecord,
@@ -31,7 +31,8 @@ pub async fn measured(coordinator: &Coordinator, task: &TaskRecord) -> Result<Ve
     let mut by_version = BTreeMap::new();
     for record in coordinator.storage.evaluations(task.id).await? {
         if let Some(value) = record.value(evaluation.metric) {
-            let measured = Measured { version: record.version, metric: evaluation.metric, value };
+            let loss = record.value(Metric::Loss);
+            let measured = Measured { version: record.version, metric: evaluation.metric, value, loss };
             // Central measurements come first in the list, so the first entry wins.
             by_version.entry(record.version).or_insert(measured);
         }
@@ -111,7 +112,7 @@ pub async fn measure_centrally(
     };
     coordinator.storage.record_evaluation(&record).await?;
     let value = record.value(evaluation.metric);
-    tracing::info!(task = %task.id, version = version.number, ?value, metric = %evaluation.metric, "version evaluated");
+    tracing::info!(task = %task.id, version = version.number, value, metric = %evaluation.metric, "version evaluated");
     Ok(true)
 }
 
