@@ -1,6 +1,9 @@
 //! Chooses and opens an adapter, and records failures and measurements.
 
-use std::sync::{MutexGuard, PoisonError};
+use std::{
+    sync::{MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use folkmoot_engine::{
     Adapter, AdapterReport, Gpu, GpuError, Precision, TrainError, Trainer, TrainingPlan, block_on,
@@ -114,7 +117,13 @@ impl Devices {
         let compared = trainer.compare(&gpu, &|| self.host.elapsed());
         match self.learning(known, adapter, compared) {
             Ok(comparison) => {
-                tracing::info!(adapter = adapter.report().name, ?comparison, "measured a step");
+                let seconds = |time: Duration| time.as_secs_f64();
+                tracing::info!(
+                    adapter = adapter.report().name,
+                    cpu_seconds = comparison.cpu.map(seconds),
+                    gpu_seconds = seconds(comparison.gpu),
+                    "measured a step"
+                );
                 Ok(if comparison.prefers_gpu() { Preference::Gpu } else { Preference::Cpu })
             }
             Err(TrainError::Gpu(error @ (GpuError::Unsupported { .. } | GpuError::TooLarge { .. }))) => {

@@ -25,6 +25,20 @@ pub enum AbandonReason {
 }
 
 impl AbandonReason {
+    /// Returns the reason's name, as the API, logs and the console show it.
+    pub fn name(self) -> &'static str {
+        match self {
+            AbandonReason::TooFewClients => "too_few_clients",
+            AbandonReason::TooFewReports => "too_few_reports",
+            AbandonReason::TaskPaused => "task_paused",
+            AbandonReason::TaskCancelled => "task_cancelled",
+            AbandonReason::TaskCompleted => "task_completed",
+            AbandonReason::PrivacyBudget => "privacy_budget",
+            AbandonReason::CommitFailed => "commit_failed",
+            AbandonReason::RolledBack => "rolled_back",
+        }
+    }
+
     /// Returns whether this reason can end a round that is already aggregating. The result is then discarded.
     pub fn ends_an_aggregation(self) -> bool {
         matches!(self, AbandonReason::PrivacyBudget | AbandonReason::CommitFailed)

@@ -9,7 +9,7 @@ mod step;
 pub use crate::abandon_reason::AbandonReason;
 pub use awaited::Awaited;
 use folkmoot_protocol::{RoundId, TaskId};
-pub use phase::Phase;
+pub use phase::{Outcome, Phase};
 use serde::{Deserialize, Serialize};
 pub use step::{Collected, Effect, Gathered, InvalidTransitionError, RoundInput, Rules};
 

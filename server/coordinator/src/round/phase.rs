@@ -65,6 +65,19 @@ pub enum Phase {
     },
 }
 
+/// The counts and the result of a round, as far as they are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// The number of drawn clients. In a flow, the number of clients that reported.
+    pub cohort: Option<u64>,
+    /// The number of combined updates or reports.
+    pub accepted: Option<u64>,
+    /// The released version.
+    pub version: Option<u64>,
+    /// The reason why the round was abandoned.
+    pub reason: Option<AbandonReason>,
+}
+
 impl Phase {
     /// Returns the phase's name, as the API, the database and the console show it.
     pub fn name(&self) -> &'static str {
@@ -76,6 +89,24 @@ impl Phase {
             Phase::Committed { .. } => "committed",
             Phase::Evaluated { .. } => "evaluated",
             Phase::Abandoned { .. } => "abandoned",
+        }
+    }
+
+    /// Returns the counts and the result of the round, as far as they are known in this phase.
+    pub fn outcome(&self) -> Outcome {
+        match *self {
+            Phase::Selecting { .. } | Phase::Collecting { .. } => Outcome::default(),
+            Phase::Reporting { cohort, .. } => Outcome { cohort: Some(cohort), ..Outcome::default() },
+            Phase::Aggregating { cohort, accepted, .. } | Phase::Evaluated { cohort, accepted, .. } => {
+                Outcome { cohort: Some(cohort), accepted: Some(accepted), ..Outcome::default() }
+            }
+            Phase::Committed { cohort, accepted, version, .. } => Outcome {
+                cohort: Some(cohort),
+                accepted: Some(accepted),
+                version: Some(version),
+                reason: None,
+            },
+            Phase::Abandoned { reason, .. } => Outcome { reason: Some(reason), ..Outcome::default() },
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use folkmoot_coordinator::{
     invariants,
-    round::{AbandonReason, Phase, Purpose, RoundInput},
+    round::{AbandonReason, Outcome, Phase, Purpose, RoundInput},
     scheduling::ReportCounts,
     task::{TaskInput, TaskState},
 };
@@ -84,7 +84,7 @@ async fn complete(
     // If the last version was due for central evaluation, an earlier step has evaluated it.
     let state = task.state.step(TaskInput::Complete(reason))?;
     coordinator.storage.set_task_state(task.id, state, task.revision).await?;
-    tracing::info!(task = %task.id, ?reason, "task completed");
+    tracing::info!(task = %task.id, reason = reason.name(), "task completed");
     Ok(true)
 }
 
@@ -132,10 +132,11 @@ async fn advance_round(
     if next.round.phase.name() != before.name() {
         let phase = next.round.phase.name();
         // For a sampled round, the log must not reveal how many clients were drawn or have reported.
-        let told = (!keeps_draws).then_some(&next.round.phase);
+        let outcome = if keeps_draws { Outcome::default() } else { next.round.phase.outcome() };
+        let Outcome { cohort, accepted, version, reason } = outcome;
         tracing::info!(
             task = %task.id, round = next.round.number, purpose = purpose.name(), from = before.name(), to = phase,
-            phase = told.map(tracing::field::debug), "round advanced"
+            cohort, accepted, version, reason = reason.map(AbandonReason::name), "round advanced"
         );
         metrics::counter!("folkmoot_round_transitions_total", "phase" => phase).increment(1);
     }

@@ -58,7 +58,7 @@ async fn pause(
 ) -> Result<bool, DriveError> {
     let state = task.state.step(TaskInput::PauseFor(reason))?;
     coordinator.storage.set_task_state(task.id, state, task.revision).await?;
-    tracing::warn!(task = %task.id, code = reason.code(), ?reason, "task paused: its rounds or assignments keep failing");
+    tracing::warn!(task = %task.id, code = reason.code(), round = reason.last_round(), "task paused: its rounds or assignments keep failing");
     metrics::counter!("folkmoot_tasks_paused_total", "code" => reason.code()).increment(1);
     Ok(true)
 }

@@ -2,9 +2,21 @@
 
 /// Returns the field names of every log call at level `INFO` or above.
 pub(super) fn fields(source: &str) -> Vec<String> {
+    all_arguments(source).filter_map(|argument| name(&argument)).collect()
+}
+
+/// Returns the arguments whose value is logged in the form of `Debug`, which is for programmers.
+pub(super) fn in_debug_form(source: &str) -> Vec<String> {
+    let value =
+        |argument: &str| argument.split_once('=').map_or(argument, |(_, value)| value).trim().to_owned();
+    let is_debug = |value: String| value.starts_with('?') || value.contains("field::debug");
+    all_arguments(source).filter(|argument| name(argument).is_some() && is_debug(value(argument))).collect()
+}
+
+fn all_arguments(source: &str) -> impl Iterator<Item = String> {
     let lines = ["tracing::info!(", "tracing::warn!(", "tracing::error!("];
     let calls = lines.into_iter().flat_map(|start| source.split(start).skip(1));
-    calls.flat_map(|rest| arguments(rest).into_iter().filter_map(|argument| name(&argument))).collect()
+    calls.flat_map(arguments)
 }
 
 /// Splits a macro's arguments at their commas, up to the end of the call.
@@ -43,4 +55,8 @@ fn name(argument: &str) -> Option<String> {
 fn fields_are_read_with_and_without_a_value() {
     let source = r#"tracing::info!(%task, round = a(1, 2), ?phase, "it, \"is\" ({so})"); other(x); tracing::debug!(no);"#;
     assert_eq!(fields(source), ["task", "round", "phase"]);
+    let debug = in_debug_form(
+        r#"tracing::warn!(a = ?b, c = %d, ?e, f = tracing::field::debug(g), h, "{i:?} = ?j");"#,
+    );
+    assert_eq!(debug.len(), 3, "{debug:?}");
 }

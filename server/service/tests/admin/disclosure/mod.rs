@@ -72,6 +72,14 @@ fn every_line_of_the_log_is_decided() {
     assert_eq!(told, decided);
 }
 
+#[test]
+fn no_line_of_the_log_has_the_debug_text_of_a_value() {
+    let found: Vec<(PathBuf, Vec<String>)> =
+        sources().into_iter().map(|(path, text)| (path, log::in_debug_form(&text))).collect();
+    let found: Vec<_> = found.iter().filter(|(_, fields)| !fields.is_empty()).collect();
+    assert!(found.is_empty(), "log the name or the numbers of these values: {found:?}");
+}
+
 /// Returns the sources of the server, without their tests.
 fn sources() -> Vec<(PathBuf, String)> {
     let package = std::env::var("CARGO_MANIFEST_DIR").expect("cargo says where the package is");

@@ -324,19 +324,35 @@ pub(super) const METRICS: &[(&str, Decision)] = &[
 
 /// The fields of log lines at level `INFO` and above, by name.
 pub(super) const LOG_FIELDS: &[(Decision, &[&str])] = &[
-    // Phases count how many clients were drawn and reported; an error may name the assignment that failed.
-    (Shown, &["assignment", "client", "clients", "code", "error", "from", "phase", "reason", "round", "to"]),
+    // Rounds count how many clients were drawn and reported; an error may name the assignment that failed.
+    (
+        Shown,
+        &[
+            "accepted",
+            "assignment",
+            "client",
+            "clients",
+            "code",
+            "cohort",
+            "error",
+            "from",
+            "reason",
+            "round",
+            "to",
+        ],
+    ),
     // Measurements are logged for the operator's own examples only.
     (Versions, &["base_version", "best", "metric", "rolled_back_to", "value", "version", "weights"]),
     (
         NotClients,
         &[
-            "budget",
             "by",
             "certificate",
             "changed",
             "created",
+            "delta",
             "detail",
+            "epsilon",
             "evaluation_data",
             "examples",
             "folder",

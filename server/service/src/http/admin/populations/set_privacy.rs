@@ -71,7 +71,8 @@ pub async fn set_population_privacy(
             ));
         }
     }
-    tracing::info!(%population, unit = %privacy.unit, budget = ?privacy.budget, by = %caller.who, "privacy of a population set");
+    let (epsilon, delta) = privacy.budget.map(|budget| (budget.epsilon.get(), budget.delta.get())).unzip();
+    tracing::info!(%population, unit = %privacy.unit, epsilon, delta, by = %caller.who, "privacy of a population set");
     let client_count = storage.client_count(organisation_id, &population).await?;
     let record = PopulationRecord { privacy, ..record };
     Ok(Json(population_view(record, client_count)))

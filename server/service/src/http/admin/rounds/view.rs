@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use folkmoot_api::rounds::{AwaitedView, DroppedView, RoundFunnelView, RoundView};
 use folkmoot_coordinator::{
-    round::{Awaited, Phase},
+    round::{Awaited, Outcome},
     task::TaskDescription,
 };
 use folkmoot_storage::{AssignmentRecord, AssignmentStatus, DropReason, RoundRecord};
@@ -13,17 +13,7 @@ use serde::Serialize;
 /// Converts a round's record. Counts are omitted if the task hides them.
 pub fn round_view(record: &RoundRecord, task: &TaskDescription) -> RoundView {
     let phase_since = record.round.phase.since();
-    let (cohort, accepted, version, reason) = match record.round.phase {
-        Phase::Selecting { .. } | Phase::Collecting { .. } => (None, None, None, None),
-        Phase::Reporting { cohort, .. } => (Some(cohort), None, None, None),
-        Phase::Aggregating { cohort, accepted, .. } | Phase::Evaluated { cohort, accepted, .. } => {
-            (Some(cohort), Some(accepted), None, None)
-        }
-        Phase::Committed { cohort, accepted, version, .. } => {
-            (Some(cohort), Some(accepted), Some(version), None)
-        }
-        Phase::Abandoned { reason, .. } => (None, None, None, Some(reason)),
-    };
+    let Outcome { cohort, accepted, version, reason } = record.round.phase.outcome();
     let tells_counts = !task.hides_counts();
     RoundView {
         id: record.round.id,
@@ -105,7 +95,7 @@ fn word(value: &impl Serialize) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use folkmoot_coordinator::round::{Purpose, Round};
+    use folkmoot_coordinator::round::{Phase, Purpose, Round};
     use folkmoot_protocol::{
         AssignmentId, ClientId, ErrorCode, OrganisationId, RoundId, TaskId, Timestamp, UpdateDigest,
         messages::AbortReason,
