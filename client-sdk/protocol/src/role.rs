@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 
-/// The permissions of an API key. Each role but the last includes those of the roles before it.
+/// The permissions of an API key or person. Operators include viewers, and admins include both. Privacy officers include
+/// viewers only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -8,7 +9,10 @@ pub enum Role {
     Viewer,
     /// Run tasks.
     Operator,
-    /// Create tokens and API keys.
+    /// Weaken a privacy promise: raise a budget or remove it. As soon as an organisation has a privacy officer, nobody
+    /// else may.
+    PrivacyOfficer,
+    /// Create API keys, revoke clients and set privacy budgets.
     Admin,
     /// Create and close organisations. Includes no other role, because the data of organisations is their own.
     System,
@@ -20,6 +24,7 @@ impl Role {
         match self {
             Role::Viewer => "viewer",
             Role::Operator => "operator",
+            Role::PrivacyOfficer => "privacy_officer",
             Role::Admin => "admin",
             Role::System => "system",
         }

@@ -6,6 +6,7 @@ import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks';
 import { get, isRefusal, send } from './api/client';
 import type { Session, SignedOut } from './api/types';
 import { Action, ErrorNote, Link } from './components';
+import { words } from './format';
 import { connect, disconnect, useConnection } from './live';
 import { follow, usePath } from './router';
 import { may, signedIn, signedOut, useSession } from './session';
@@ -117,7 +118,7 @@ function Bar({ session }: { session: Session }) {
           {said}
         </span>
         <span title={session.person ? `${session.person.provider}: ${session.person.subject}` : `API key ${session.api_key_id}`}>
-          {session.person?.name ?? session.api_key_name} ({session.role})
+          {session.person?.name ?? session.api_key_name} ({words(session.role)})
         </span>
         <label class="theme">
           <span class="hidden">Colours</span>

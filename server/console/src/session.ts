@@ -4,8 +4,14 @@ import { useEffect, useState } from 'preact/hooks';
 
 import type { Session } from './api/types';
 
-export type Role = 'viewer' | 'operator' | 'admin';
-const RANK: Record<string, number> = { viewer: 0, operator: 1, admin: 2 };
+export type Role = 'viewer' | 'operator' | 'privacy_officer' | 'admin';
+/** The roles whose rights each role has. */
+const RIGHTS: Record<string, Role[]> = {
+  viewer: ['viewer'],
+  operator: ['viewer', 'operator'],
+  privacy_officer: ['viewer', 'privacy_officer'],
+  admin: ['viewer', 'operator', 'privacy_officer', 'admin'],
+};
 
 type State = { known: false } | { known: true; session: Session | null; why?: string | undefined };
 let state: State = { known: false };
@@ -31,8 +37,8 @@ export function signedOut(why?: string): void {
 }
 
 export function may(role: Role): boolean {
-  const own = state.known && state.session ? RANK[state.session.role] : undefined;
-  return own !== undefined && own >= (RANK[role] ?? 9);
+  const rights = state.known && state.session ? RIGHTS[state.session.role] : undefined;
+  return rights?.includes(role) ?? false;
 }
 
 export function useSession(): State {

@@ -66,7 +66,8 @@ pub struct ProviderConfig {
     /// A file with the only root certificates to trust for this provider, as PEM. The default is the system's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca_file: Option<PathBuf>,
-    /// The role of each group: `viewer`, `operator` or `admin`. The highest role of a person's groups counts.
+    /// The role of each group: `viewer`, `operator`, `privacy_officer` or `admin`, from low to high. The highest role of
+    /// a person's groups counts.
     pub roles: BTreeMap<String, Role>,
 }
 
@@ -151,7 +152,8 @@ impl ProviderConfig {
         }
         if let Some((group, _)) = self.roles.iter().find(|(_, role)| **role == Role::System) {
             let message = format!(
-                "the group `{group}` has the role system, which only keys have; choose viewer, operator or admin"
+                "the group `{group}` has the role system, which only keys have; choose viewer, operator, privacy_officer or \
+                 admin"
             );
             return Err(self.error("roles", message));
         }

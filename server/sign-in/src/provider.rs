@@ -100,6 +100,11 @@ impl Provider {
         &self.organisation
     }
 
+    /// Returns whether one of the groups has the role `role`.
+    pub(crate) fn gives(&self, role: Role) -> bool {
+        self.roles.values().any(|given| *given == role)
+    }
+
     /// Returns the address at the provider where a person signs in: the authorization code flow with PKCE.
     ///
     /// # Errors

@@ -1,5 +1,7 @@
 use std::collections::BTreeMap;
 
+use folkmoot_protocol::Role;
+
 use crate::{Provider, SignInConfig, SignInConfigError, http::HttpLimits, provider::SessionTimes};
 
 /// The identity providers of a coordinator, by name.
@@ -42,6 +44,12 @@ impl Providers {
     /// Finds a provider.
     pub fn get(&self, name: &str) -> Option<&Provider> {
         self.0.get(name)
+    }
+
+    /// Returns the names of the organisations in which a group has the role `role`.
+    pub fn with_role(&self, role: Role) -> Vec<&str> {
+        let giving = self.0.values().filter(|provider| provider.gives(role));
+        giving.map(Provider::organisation).collect()
     }
 
     /// Returns all names, sorted.

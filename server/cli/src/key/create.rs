@@ -26,7 +26,9 @@ enum RoleChoice {
     Viewer,
     /// May also run tasks.
     Operator,
-    /// May also manage API keys, clients and privacy settings.
+    /// May read, and raise privacy budgets. If there is one, nobody else may.
+    PrivacyOfficer,
+    /// May do what operators may, and manage API keys, clients and privacy settings.
     Admin,
 }
 
@@ -35,6 +37,7 @@ impl From<RoleChoice> for Role {
         match choice {
             RoleChoice::Viewer => Role::Viewer,
             RoleChoice::Operator => Role::Operator,
+            RoleChoice::PrivacyOfficer => Role::PrivacyOfficer,
             RoleChoice::Admin => Role::Admin,
         }
     }

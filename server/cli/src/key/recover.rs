@@ -28,8 +28,8 @@ pub struct Args {
     /// The coordinator's database: postgres://… or sqlite://…. The default is SQLite in the data folder.
     #[arg(long, value_name = "URL")]
     database: Option<String>,
-    /// The role of the key: `admin` of the coordinator's first organisation, or `system`, which creates and closes
-    /// organisations.
+    /// The role of the key: `admin` or `privacy-officer` of the coordinator's first organisation, or `system`, which
+    /// creates and closes organisations.
     #[arg(long, default_value = "admin")]
     role: RoleChoice,
     #[command(flatten)]
@@ -40,6 +40,8 @@ pub struct Args {
 enum RoleChoice {
     /// An admin of the first organisation.
     Admin,
+    /// A privacy officer of the first organisation.
+    PrivacyOfficer,
     /// A system administrator.
     System,
 }
@@ -73,6 +75,7 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     let id_if_new = OrganisationId::from_random_bytes(*draw().first_chunk().expect("it is longer"));
     let (role, organisation) = match args.role {
         RoleChoice::Admin => (Role::Admin, DEFAULT_ORGANISATION),
+        RoleChoice::PrivacyOfficer => (Role::PrivacyOfficer, DEFAULT_ORGANISATION),
         RoleChoice::System => (Role::System, SYSTEM_ORGANISATION),
     };
     let organisation = storage.ensure_organisation(organisation, id_if_new, now).await;

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { get, send } from '../api/client';
 import type { ApiKey, CreatedApiKey, CreatedToken, RevokedClient, Token } from '../api/types';
 import { Action, Button, Card, Empty, ErrorNote, Field, Loaded, Page, Secret, Table, Time } from '../components';
-import { count } from '../format';
+import { count, words } from '../format';
 import { CLIENTS_MILLISECONDS, useData, useEvery } from '../live';
 import { may } from '../session';
 import { AuditLog } from './audit-log';
@@ -11,7 +11,8 @@ import { AuditLog } from './audit-log';
 const ROLES: [string, string][] = [
   ['viewer', 'can see everything but change nothing'],
   ['operator', 'can also run tasks, upload models and create enrolment tokens'],
-  ['admin', 'can also create API keys, set privacy budgets and revoke clients'],
+  ['privacy_officer', 'can see everything and raise privacy budgets. If there is one, nobody else can raise them'],
+  ['admin', 'can do what operators can, and create API keys, set privacy budgets and revoke clients'],
 ];
 
 /** Enrolment tokens, API keys, the revocation of clients, and the audit log. */
@@ -19,22 +20,22 @@ export default function AccessView() {
   return (
     <Page title="Access">
       <Tokens />
-      {may('admin') ? (
+      {may('privacy_officer') ? (
         <Keys />
       ) : (
         <Card title="API keys">
-          <p class="note">Listing and creating API keys requires an admin's key.</p>
+          <p class="note">Listing and creating API keys requires the key of an admin or a privacy officer.</p>
         </Card>
       )}
       {may('admin') && <RevokeClient />}
-      {may('admin') && <AuditLog />}
+      {may('privacy_officer') && <AuditLog />}
       <Card title="Roles">
         <Table
           caption="Roles"
           rows={ROLES}
           keyOf={([role]) => role}
           columns={[
-            { name: 'Role', show: ([role]) => role },
+            { name: 'Role', show: ([role]) => words(role) },
             { name: 'Rights', show: ([, may]) => may },
           ]}
         />
@@ -298,7 +299,7 @@ function Keys() {
             columns={[
               { name: 'Key', show: (key) => <code>{key.id}</code> },
               { name: 'Name', show: (key) => key.name },
-              { name: 'Role', show: (key) => key.role },
+              { name: 'Role', show: (key) => words(key.role) },
               { name: 'Created', show: (key) => <Time at={key.created_at} /> },
               { name: 'Expires', show: (key) => (key.expires_at ? <Time at={key.expires_at} /> : 'never') },
               {
@@ -365,7 +366,7 @@ function NewKey({ made }: { made: (key: CreatedApiKey) => void }) {
           <select {...field} value={role} onChange={(event) => setRole(event.currentTarget.value)}>
             {ROLES.map(([one]) => (
               <option key={one} value={one}>
-                {one}
+                {words(one)}
               </option>
             ))}
           </select>

@@ -38,7 +38,7 @@ export default function PrivacyView() {
                   ]}
                 />
               )}
-              {may('admin') && populations.length > 0 && <SetPrivacy populations={populations} done={data.again} />}
+              {may('privacy_officer') && populations.length > 0 && <SetPrivacy populations={populations} done={data.again} />}
             </Card>
             {populations.length > 0 && <Ledger populations={populations.map((one) => one.name)} />}
             <Card title="Planner" note="Computes the noise that a budget requires, and whether the model can learn despite it.">

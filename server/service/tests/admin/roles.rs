@@ -52,16 +52,16 @@ fn every_endpoint_has_the_role_that_is_wanted() {
             ("POST /privacy/plan", "viewer"),
             ("GET /tasks/{id}/privacy", "viewer"),
             ("GET /populations/{population}/ledger", "viewer"),
-            ("POST /populations/{population}/privacy", "admin"),
+            ("POST /populations/{population}/privacy", "privacy_officer"),
             ("POST /tokens", "operator"),
             ("GET /tokens", "viewer"),
             ("DELETE /tokens/{id}", "operator"),
             ("GET /tokens/{id}/clients", "admin"),
             ("POST /tokens/{id}/revoke-clients", "admin"),
-            ("GET /audit", "admin"),
-            ("POST /api-keys", "admin"),
-            ("GET /api-keys", "admin"),
-            ("DELETE /api-keys/{id}", "admin"),
+            ("GET /audit", "privacy_officer"),
+            ("POST /api-keys", "privacy_officer"),
+            ("GET /api-keys", "privacy_officer"),
+            ("DELETE /api-keys/{id}", "privacy_officer"),
             ("GET /clients/{id}", "admin"),
             ("POST /clients/{id}/revoke", "admin"),
             ("GET /usage", "viewer"),
@@ -83,7 +83,7 @@ async fn the_gate_stands_before_every_endpoint() {
     let running = start().await;
     let admin = running.admin();
     let mut keys = BTreeMap::from([("unknown", format!("{}.{}", "0".repeat(16), "0".repeat(64)))]);
-    for role in [Role::Viewer, Role::Operator, Role::Admin] {
+    for role in [Role::Viewer, Role::Operator, Role::PrivacyOfficer, Role::Admin] {
         keys.insert(role.name(), admin.create_api_key("test", role).await.unwrap().api_key);
     }
     let revoked = admin.create_api_key("revoked", Role::Admin).await.unwrap();
@@ -129,10 +129,14 @@ async fn the_gate_stands_before_every_endpoint() {
                 "{method} {path}"
             );
         }
-        for role in [Role::Viewer, Role::Operator, Role::Admin] {
+        for role in [Role::Viewer, Role::Operator, Role::PrivacyOfficer, Role::Admin] {
             let code = code_of(method, path, Some(&keys[role.name()])).await;
             let is_insufficient = code == Some(ErrorCode::RoleInsufficient);
-            assert_eq!(is_insufficient, role < endpoint.role, "{method} {path} as {}: {code:?}", role.name());
+            let may = match role {
+                Role::PrivacyOfficer => [Role::Viewer, Role::PrivacyOfficer].contains(&endpoint.role),
+                role => role >= endpoint.role,
+            };
+            assert_eq!(is_insufficient, !may, "{method} {path} as {}: {code:?}", role.name());
             assert!(
                 !matches!(code, Some(ErrorCode::ApiKeyInvalid | ErrorCode::Internal)),
                 "{method} {path}: {code:?}"

@@ -299,7 +299,7 @@ class Admin(Looking):
         return self._paged(views.ClientView, f"tokens/{segment(token_id)}/clients", "before", "id")
 
     def create_api_key(
-        self, name: str, role: Literal["viewer", "operator", "admin"], *, expires_in_seconds: int | None = None
+        self, name: str, role: views.Role, *, expires_in_seconds: int | None = None
     ) -> views.CreatedApiKey:
         """Creates an API key. The answer contains its secret, which is shown only once. `name` says who will use it and
         for what. Without `expires_in_seconds`, the key is valid until it is revoked.

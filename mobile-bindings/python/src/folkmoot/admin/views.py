@@ -6,7 +6,7 @@ columns. A newer coordinator may send more fields.
 
 from __future__ import annotations
 
-from typing import Any, TypedDict, Union
+from typing import Any, Literal, TypedDict, Union
 
 
 class TensorSpec(TypedDict):
@@ -362,8 +362,12 @@ class CreatedToken(TypedDict):
     record: TokenView
 
 
+Role = Literal["viewer", "operator", "privacy_officer", "admin"]
+"""The role of an API key."""
+
+
 class ApiKeyView(TypedDict):
-    """An API key without its secret. `role` is `viewer`, `operator` or `admin`."""
+    """An API key without its secret. `role` is `viewer`, `operator`, `privacy_officer` or `admin`."""
 
     id: str
     name: str

@@ -114,12 +114,13 @@ pub async fn throttled<T>(
     })
 }
 
-/// Returns whether `role` has the rights of `least`. Each role of an organisation includes the rights of all lower ones;
-/// system administrators have only their own.
+/// Returns whether `role` has the rights of `least`. Admins have the rights of all lower roles, but some endpoints grant a
+/// privacy officer more ([`officers`](super::officers)). System administrators have only their own rights.
 pub fn may(role: Role, least: Role) -> bool {
-    match (role, least) {
-        (Role::System, least) => least == Role::System,
-        (role, least) => role >= least,
+    match role {
+        Role::System => least == Role::System,
+        Role::PrivacyOfficer => matches!(least, Role::Viewer | Role::PrivacyOfficer),
+        role => role >= least,
     }
 }
 
@@ -271,6 +272,10 @@ mod tests {
             }
             assert!(!may(role, Role::System) && !may(Role::System, role), "{}", role.name());
         }
+        let of_officer = [Role::Viewer, Role::Operator, Role::PrivacyOfficer, Role::Admin, Role::System]
+            .map(|least| may(Role::PrivacyOfficer, least));
+        assert_eq!(of_officer, [true, false, true, false, false]);
+        assert!(may(Role::Admin, Role::PrivacyOfficer) && !may(Role::Operator, Role::PrivacyOfficer));
         assert!(may(Role::System, Role::System));
     }
 }

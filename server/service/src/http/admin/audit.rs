@@ -30,7 +30,7 @@ pub struct AuditPage {
 
 /// Lists entries of the organisation's audit log, oldest first, and the head of the whole log.
 #[utoipa::path(
-    get, path = "/v1/admin/audit", tag = "audit log", security(("api_key" = ["admin"])), params(AuditPage),
+    get, path = "/v1/admin/audit", tag = "audit log", security(("api_key" = ["privacy_officer"])), params(AuditPage),
     responses(
         (status = 200, body = AuditPageView),
         (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),

@@ -12,6 +12,7 @@ pub mod evaluation_data;
 pub mod evaluations;
 pub mod events;
 pub mod models;
+mod officers;
 pub mod organisations;
 pub mod overview;
 pub mod populations;
@@ -73,7 +74,7 @@ pub fn routes(app: &App) -> Router<App> {
 /// Lists every endpoint with its role. Routes are built only from this list, so an endpoint without a role cannot
 /// exist.
 pub fn endpoints() -> Vec<Endpoint> {
-    use Role::{Admin, Operator, System, Viewer};
+    use Role::{Admin, Operator, PrivacyOfficer, System, Viewer};
     let (get, post, delete) = (Method::GET, Method::POST, Method::DELETE);
     vec![
         endpoint(&get, "/overview", Viewer, overview::get_overview),
@@ -110,7 +111,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(
             &post,
             "/populations/{population}/privacy",
-            Admin,
+            PrivacyOfficer,
             populations::set_privacy::set_population_privacy,
         ),
         endpoint(&post, "/privacy/plan", Viewer, privacy::plan::plan),
@@ -127,10 +128,10 @@ pub fn endpoints() -> Vec<Endpoint> {
             tokens::revoke_clients::revoke_clients_of_token,
         ),
         endpoint(&get, "/usage", Viewer, usage::get::get_usage),
-        endpoint(&get, "/audit", Admin, audit::list_audit),
-        endpoint(&post, "/api-keys", Admin, api_keys::create::create_api_key),
-        endpoint(&get, "/api-keys", Admin, api_keys::list::list_api_keys),
-        endpoint(&delete, "/api-keys/{id}", Admin, api_keys::revoke::revoke_api_key),
+        endpoint(&get, "/audit", PrivacyOfficer, audit::list_audit),
+        endpoint(&post, "/api-keys", PrivacyOfficer, api_keys::create::create_api_key),
+        endpoint(&get, "/api-keys", PrivacyOfficer, api_keys::list::list_api_keys),
+        endpoint(&delete, "/api-keys/{id}", PrivacyOfficer, api_keys::revoke::revoke_api_key),
         endpoint(&get, "/clients/{id}", Admin, clients::get::get_client),
         endpoint(&post, "/clients/{id}/revoke", Admin, clients::revoke::revoke_client),
         endpoint(&get, "/organisations", System, organisations::list::list_organisations),

@@ -138,7 +138,8 @@ async fn read(running: &Running, role: Role, filled: &[&Filled], population: &Po
             let least = operation["security"][0]["api_key"][0].as_str().unwrap_or_default();
             let is_session = path == "/v1/admin/session";
             let may_read = match least {
-                "operator" => role >= Role::Operator,
+                "operator" => matches!(role, Role::Operator | Role::Admin),
+                "privacy_officer" => matches!(role, Role::PrivacyOfficer | Role::Admin),
                 "admin" => role == Role::Admin,
                 "system" => role == Role::System,
                 _ => true,

@@ -14,15 +14,16 @@ use crate::http::{
     admin::{
         access::Caller,
         api_keys::{draw_key, view::api_key_view},
-        read,
+        officers, read,
         tokens::create::EXPIRES_IN_MAX,
     },
     problem::Refused,
 };
 
-/// Creates an API key. The response is the only one that contains its secret.
+/// Creates an API key. The response is the only one that contains its secret. A privacy officer may create keys of viewers
+/// and privacy officers. If the organisation has a privacy officer, nobody else may create another one.
 #[utoipa::path(
-    post, path = "/v1/admin/api-keys", tag = "API keys", security(("api_key" = ["admin"])),
+    post, path = "/v1/admin/api-keys", tag = "API keys", security(("api_key" = ["privacy_officer"])),
     request_body = CreateApiKeyRequest,
     responses(
         (status = 201, body = CreatedApiKey),
@@ -38,6 +39,18 @@ pub async fn create_api_key(
     if request.role == Role::System {
         let detail = "keys with the role system are created on the coordinator's machine: folkmoot key recover --role system";
         return Err(Refusal::new(ErrorCode::MalformedRequest, detail).into());
+    }
+    match (caller.role, request.role) {
+        (Role::PrivacyOfficer, Role::Viewer | Role::PrivacyOfficer) => {}
+        (Role::PrivacyOfficer, role) => {
+            let detail = format!(
+                "a privacy officer may create keys of viewers and privacy officers, not of the role {}; ask an admin",
+                role.name()
+            );
+            return Err(Refusal::new(ErrorCode::RoleInsufficient, detail).into());
+        }
+        (_, Role::PrivacyOfficer) => officers::check(&app, &caller, "create the key of another one").await?,
+        _ => {}
     }
     let (coordinator, now) = (&app.coordinator, (app.clock)());
     let expires_at = request.expires_in_seconds.map(|seconds| expires_at(seconds, now)).transpose()?;

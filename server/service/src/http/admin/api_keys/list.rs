@@ -11,7 +11,7 @@ use crate::http::{
 
 /// Lists API keys, oldest first, without their secrets.
 #[utoipa::path(
-    get, path = "/v1/admin/api-keys", tag = "API keys", security(("api_key" = ["admin"])),
+    get, path = "/v1/admin/api-keys", tag = "API keys", security(("api_key" = ["privacy_officer"])),
     responses(
         (status = 200, body = [ApiKeyView]),
         (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),

@@ -3,20 +3,21 @@ use axum::{
     extract::{Path, State},
     http::StatusCode,
 };
-use folkmoot_protocol::{ErrorCode, Problem};
+use folkmoot_protocol::{ErrorCode, Problem, Role};
 use folkmoot_rounds::refusal::Refusal;
 use folkmoot_storage::ApiKeyRepository;
 
 use crate::http::{
     App,
-    admin::{access::Caller, read},
+    admin::{access::Caller, officers, read},
     problem::Refused,
 };
 
 /// Revokes an API key. A key cannot revoke itself, and the last admin key cannot be revoked, not even when two admins
-/// revoke each other's keys at the same time.
+/// revoke each other's keys at the same time. Only privacy officers revoke the keys of privacy officers, and they revoke no
+/// others.
 #[utoipa::path(
-    delete, path = "/v1/admin/api-keys/{id}", tag = "API keys", security(("api_key" = ["admin"])),
+    delete, path = "/v1/admin/api-keys/{id}", tag = "API keys", security(("api_key" = ["privacy_officer"])),
     params(("id" = String, Path, description = "The key's id, the part before the dot")),
     responses(
         (status = 204, description = "The key is revoked"),
@@ -33,6 +34,19 @@ pub async fn revoke_api_key(
         return Err(Refusal::new(ErrorCode::MalformedRequest, detail).into());
     }
     read::public_part("API key", &id)?;
+    let found = app.coordinator.storage.api_key(&id).await?;
+    let role = found.filter(|key| key.organisation_id == caller.organisation_id).map(|key| key.role);
+    match (caller.role, role) {
+        (_, Some(Role::PrivacyOfficer)) => officers::check(&app, &caller, "revoke the key of one").await?,
+        (Role::PrivacyOfficer, Some(role)) => {
+            let detail = format!(
+                "a privacy officer may revoke the keys of privacy officers, and {id} has the role {}; ask an admin",
+                role.name()
+            );
+            return Err(Refusal::new(ErrorCode::RoleInsufficient, detail).into());
+        }
+        _ => {}
+    }
     let revoked = app.coordinator.storage.revoke_api_key(caller.organisation_id, &id, (app.clock)()).await;
     revoked.map_err(read::missing("API key", &id))?;
     tracing::info!(revoked = id, by = %caller.who, "API key revoked");

@@ -15,16 +15,17 @@ use folkmoot_storage::{
 
 use crate::http::{
     App,
-    admin::{access::Caller, populations::view::population_view, read},
+    admin::{access::Caller, officers, populations::view::population_view, read},
     problem::Refused,
 };
 
 /// The maximum length of a reason, in characters.
 const REASON_MAX: usize = 500;
 
-/// Sets a population's unit of privacy and the privacy budget of all its tasks together.
+/// Sets a population's unit of privacy and the privacy budget of all its tasks together. If the organisation has a privacy
+/// officer, only a privacy officer may raise or remove the budget.
 #[utoipa::path(
-    post, path = "/v1/admin/populations/{population}/privacy", tag = "privacy", security(("api_key" = ["admin"])),
+    post, path = "/v1/admin/populations/{population}/privacy", tag = "privacy", security(("api_key" = ["privacy_officer"])),
     params(("population" = String, Path, description = "The population's name; a new one is created")),
     request_body = SetPrivacyRequest,
     responses(
@@ -53,6 +54,9 @@ pub async fn set_population_privacy(
         unit: request.unit.unwrap_or(before.unit),
         budget: if request.no_budget { None } else { budget.or(before.budget) },
     };
+    if privacy.is_weaker_than(&before) {
+        officers::check(&app, &caller, "raise or remove a privacy budget").await?;
+    }
     let by = &caller.who.in_ledger();
     let change = PrivacyChange { privacy, weakened: weakened.as_deref(), by, now: (app.clock)() };
     let conflict = |detail: String| Err(Refusal::new(ErrorCode::PopulationStateConflict, detail).into());
