@@ -48,7 +48,7 @@ async fn all_devices_of_a_user_spend_one_budget() {
     let (organisation, population) = (deployment.task.organisation, deployment.task.population.clone());
     let storage = deployment.storage().await;
     let users = PopulationPrivacy { unit: Unit::User, budget: None };
-    let change = PrivacyChange { privacy: users, weakened: None, by: "test", now: now() };
+    let change = PrivacyChange { privacy: users, weakened: None, may_weaken: true, by: "test", now: now() };
     let set = storage.set_population_privacy(organisation, &population, &change).await.unwrap();
     assert_eq!(set, PrivacyOutcome::Set);
     let nameless = RawClient::new(&deployment.endpoint);

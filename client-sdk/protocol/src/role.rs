@@ -9,8 +9,8 @@ pub enum Role {
     Viewer,
     /// Run tasks.
     Operator,
-    /// Weaken a privacy promise: raise a budget or remove it. As soon as an organisation has a privacy officer, nobody
-    /// else may.
+    /// Weaken a promise of privacy, for example raise a budget. While an organisation has a privacy officer, nobody else
+    /// may weaken one.
     PrivacyOfficer,
     /// Create API keys, revoke clients and set privacy budgets.
     Admin,

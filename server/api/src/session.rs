@@ -10,7 +10,7 @@ pub struct SessionView {
     /// The token against cross-site request forgery. Every request except GET must send it in the header
     /// `x-folkmoot-csrf`. Pages of other origins cannot read it.
     pub csrf_token: String,
-    /// `viewer`, `operator` or `admin`.
+    /// `viewer`, `operator`, `privacy_officer` or `admin`.
     pub role: String,
     /// The public part of the API key that the session was started with. Missing if a person signed in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,7 +61,7 @@ pub struct CreateSessionRequest {
 /// The holder of the API key or session that a request contains.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CallerView {
-    /// `viewer`, `operator`, `admin` or `system`.
+    /// `viewer`, `operator`, `privacy_officer`, `admin` or `system`.
     pub role: String,
     /// The name of the organisation.
     pub organisation: String,
@@ -122,7 +122,7 @@ pub enum DeviceSignInState {
         expires_at: Timestamp,
         /// The person.
         person: PersonView,
-        /// `viewer`, `operator` or `admin`.
+        /// `viewer`, `operator`, `privacy_officer` or `admin`.
         role: String,
         /// The name of the organisation.
         organisation: String,

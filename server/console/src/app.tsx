@@ -41,6 +41,9 @@ const PLACES: [string, string, 'viewer' | 'operator'][] = [
   ['/system', 'System', 'operator'],
 ];
 
+/** The interval at which the role of a signed-in person is read again. */
+const ROLE_MILLISECONDS = 30_000;
+
 export function App() {
   const state = useSession();
   const session = state.known ? state.session : null;
@@ -50,6 +53,13 @@ export function App() {
     get<Session>('/session').then(signedIn, (caught: Error) => (isRefusal(caught) ? signedOut() : setError(caught)));
   };
   useEffect(begin, []);
+  const isPerson = Boolean(session?.person);
+  useEffect(() => {
+    // The role of a person follows the groups at the identity provider.
+    if (!isPerson) return;
+    const timer = setInterval(() => document.hidden || get<Session>('/session').then(signedIn, () => undefined), ROLE_MILLISECONDS);
+    return () => clearInterval(timer);
+  }, [isPerson]);
   useEffect(() => {
     if (!session) return;
     connect();

@@ -23,7 +23,7 @@ pub use provider::{
     device::{DEVICE_CODE_BYTES_MAX, DeviceAuthorization, DeviceSignIn},
 };
 pub use providers::Providers;
-pub use refresh_token::RefreshToken;
+pub use refresh_token::{RefreshToken, SealError};
 
 #[cfg(test)]
 mod tests;

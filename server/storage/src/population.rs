@@ -24,6 +24,9 @@ pub struct PrivacyChange<'a> {
     pub privacy: PopulationPrivacy,
     /// The reason for weakening the settings; required if they promise less than before.
     pub weakened: Option<&'a str>,
+    /// Whether the author may weaken the settings. It is decided with the settings that are being replaced, so nobody
+    /// undoes a change that came in between.
+    pub may_weaken: bool,
     /// The id of the API key that makes the change.
     pub by: &'a str,
     /// The current time.
@@ -37,6 +40,8 @@ pub enum PrivacyOutcome {
     Set,
     /// The unit of privacy would change while clients are enrolled. That would break the promises to them.
     UnitDiffers,
+    /// The settings promise less than before, and the author may not do that.
+    NotAllowed,
     /// The settings promise less than before, and no reason was given.
     Weaker,
 }

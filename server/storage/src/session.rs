@@ -75,11 +75,11 @@ pub trait SessionRepository {
     /// example because another process has claimed it.
     async fn claim_renewal(&self, id: &str, due: Timestamp, next: Timestamp) -> Result<bool, StorageError>;
 
-    /// Replaces the name, role, end and renewal of a person's session.
+    /// Replaces the name, role, end and renewal of a person's session, whose renewal was claimed until `claim`.
     ///
     /// # Errors
-    /// [`StorageError::NotFound`] if the session has ended.
-    async fn renew_session(&self, session: &SessionRecord) -> Result<(), StorageError>;
+    /// [`StorageError::NotFound`] if the session has ended, or somebody else has claimed its renewal since.
+    async fn renew_session(&self, session: &SessionRecord, claim: Timestamp) -> Result<(), StorageError>;
 
     /// Deletes a session, if it exists.
     async fn delete_session(&self, id: &str) -> Result<(), StorageError>;

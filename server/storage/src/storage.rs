@@ -108,7 +108,7 @@ ask! {
         create_session(session: &SessionRecord) -> ();
         session(id: &str) -> Option<SessionRecord>;
         claim_renewal(id: &str, due: Timestamp, next: Timestamp) -> bool;
-        renew_session(session: &SessionRecord) -> ();
+        renew_session(session: &SessionRecord, claim: Timestamp) -> ();
         delete_session(id: &str) -> ();
         record_refused_person(organisation_id: OrganisationId, person: &str) -> ();
     }

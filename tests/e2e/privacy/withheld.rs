@@ -53,7 +53,7 @@ async fn a_version_is_withheld_after(released: u64, spec: &TaskSpec) {
     };
     let privacy = PopulationPrivacy { budget: Some(budget), ..PopulationPrivacy::default() };
     let (organisation, population) = (deployment.task.organisation, deployment.task.population.clone());
-    let change = PrivacyChange { privacy, weakened: None, by: "test", now: now() };
+    let change = PrivacyChange { privacy, weakened: None, may_weaken: true, by: "test", now: now() };
     let set = storage.set_population_privacy(organisation, &population, &change).await;
     assert_eq!(set.expect("the storage answers"), PrivacyOutcome::Set);
     upload_all(members).await;

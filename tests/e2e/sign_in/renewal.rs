@@ -108,10 +108,10 @@ async fn a_provider_that_is_down_ends_no_session_before_its_token_expires() {
     pass(&world, TOKEN_SECONDS);
     assert_eq!(code(ada.me().await), ErrorCode::IdentityProviderUnavailable);
     assert_eq!(code(ada.me().await), ErrorCode::IdentityProviderUnavailable);
-    assert_eq!(world.issuer.requests("/token").len(), asked + 1, "every 15 seconds is enough");
+    assert_eq!(world.issuer.requests("/token").len(), asked + 1, "once a minute is enough");
     // It is back.
     confirm(&world, &["builders"]);
-    pass(&world, 16);
+    pass(&world, 61);
     assert_eq!(ada.me().await.unwrap().role, "operator");
 
     // Nobody needs the provider to sign out.
@@ -148,4 +148,16 @@ async fn without_a_new_id_token_a_session_ends_with_its_last_one() {
     pass(&world, 1);
     assert_eq!(code(ada.me().await), ErrorCode::ApiKeyInvalid);
     assert_eq!(world.issuer.requests("/token").len(), 2, "the provider is not asked a third time");
+}
+
+#[tokio::test]
+async fn a_session_without_a_new_id_token_serves_no_request_after_the_last_one() {
+    let world = world().await;
+    let ada = world.signed_in().await;
+    world.issuer.set_token(String::new());
+    pass(&world, TOKEN_SECONDS + 1);
+    let answers = futures::future::join_all((0..4).map(|_| ada.me())).await;
+    for answer in answers {
+        assert_eq!(code(answer), ErrorCode::ApiKeyInvalid);
+    }
 }

@@ -35,7 +35,7 @@ async fn users_of_the_app_enrol_under_their_own_names() {
     let storage = deployment.storage().await;
     let admin = admin(&deployment, &storage).await;
     let users = PopulationPrivacy { unit: Unit::User, budget: None };
-    let change = PrivacyChange { privacy: users, weakened: None, by: "test", now: now() };
+    let change = PrivacyChange { privacy: users, weakened: None, may_weaken: true, by: "test", now: now() };
     storage.set_population_privacy(organisation, &population, &change).await.unwrap();
     let request = CreateTokenRequest {
         jwt_keys: vec![PUBLIC.to_owned()],

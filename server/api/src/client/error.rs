@@ -64,7 +64,7 @@ fn remedy_of(problem: &Problem) -> Option<String> {
             "sign in with `folkmoot login`, or give a key with --api-key or FOLKMOOT_API_KEY; an admin can create one with \
              `folkmoot key create`"
         }
-        Some(ErrorCode::RoleInsufficient) => "ask an admin for a key with the needed role",
+        Some(ErrorCode::RoleInsufficient) => "use a key with the needed role, or ask somebody who has it",
         Some(ErrorCode::TaskInvalid) => "fix the task description and create the task again",
         Some(ErrorCode::TaskUnknown) => "list the tasks with `folkmoot task list`",
         Some(ErrorCode::RoundUnknown) => "list the rounds of a task with `folkmoot task rounds TASK`",

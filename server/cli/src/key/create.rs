@@ -26,7 +26,7 @@ enum RoleChoice {
     Viewer,
     /// May also run tasks.
     Operator,
-    /// May read, and raise privacy budgets. If there is one, nobody else may.
+    /// May read, and raise privacy budgets. While there is a privacy officer, nobody else may raise them.
     PrivacyOfficer,
     /// May do what operators may, and manage API keys, clients and privacy settings.
     Admin,

@@ -18,7 +18,7 @@ pub enum Command {
     List(CoordinatorArgs),
     /// Revoke an API key.
     Revoke(revoke::Args),
-    /// Create an admin key if all keys are lost, or a system key. Stop the coordinator first.
+    /// Create an admin key if all keys are lost, or a key of a privacy officer or the system. Stop the coordinator first.
     Recover(recover::Args),
 }
 

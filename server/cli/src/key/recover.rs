@@ -46,7 +46,7 @@ enum RoleChoice {
     System,
 }
 
-/// Creates an admin key or a system key in the database of a stopped coordinator, and prints it alone on one line. Other
+/// Creates a key of an admin, a privacy officer or the system in the database of a stopped coordinator, and prints it alone on one line. Other
 /// keys do not change.
 ///
 /// # Errors

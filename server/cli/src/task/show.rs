@@ -38,7 +38,7 @@ pub fn text(task: &TaskView) -> String {
     if let Some((phase, awaited)) =
         task.open_round.as_ref().and_then(|open| Some((&open.round.phase, open.awaited?)))
     {
-        lines.insert(6, ("waits for", waits_for(phase, &awaited)));
+        lines.insert(6, ("waits", waits(phase, &awaited)));
     }
     if let Some(pause) = &task.pause {
         let (code, reason) = (&pause.code, &pause.reason);
@@ -62,17 +62,17 @@ fn open_round(open: &OpenRoundView) -> String {
     }
 }
 
-fn waits_for(phase: &str, awaited: &AwaitedView) -> String {
+fn waits(phase: &str, awaited: &AwaitedView) -> String {
     let things = if phase == "selecting" { "client" } else { "update" };
     let counted = |count: u64| format!("{count} {things}{}", if count == 1 { "" } else { "s" });
     match (awaited.needed, awaited.until.map(moment), awaited.needed_then) {
         (Some(needed), Some(until), Some(then)) if then < needed => {
-            format!("{}; from {until} on, {then} will do", counted(needed))
+            format!("for {}; from {until} on, {then} will do", counted(needed))
         }
-        (Some(needed), Some(until), _) => format!("{}, until {until}", counted(needed)),
-        (Some(needed), None, _) => counted(needed),
-        (None, Some(until), Some(then)) => format!("{until}, with at least {}", counted(then)),
-        (None, Some(until), None) => until,
+        (Some(needed), Some(until), _) => format!("for {}, until {until}", counted(needed)),
+        (Some(needed), None, _) => format!("for {}", counted(needed)),
+        (None, Some(until), Some(then)) => format!("until {until}, with at least {}", counted(then)),
+        (None, Some(until), None) => format!("until {until}"),
         (None, None, _) => "-".into(),
     }
 }
@@ -87,13 +87,16 @@ mod tests {
     fn a_round_says_what_it_waits_for() {
         let at = Some(Timestamp(1_800_000_000_000));
         let text =
-            |phase, needed, until, needed_then| waits_for(phase, &AwaitedView { needed, until, needed_then });
+            |phase, needed, until, needed_then| waits(phase, &AwaitedView { needed, until, needed_then });
         let time = "2027-01-15T08:00:00Z";
-        assert_eq!(text("selecting", Some(5), at, Some(3)), format!("5 clients; from {time} on, 3 will do"));
-        assert_eq!(text("selecting", Some(1), at, Some(1)), format!("1 client, until {time}"));
-        assert_eq!(text("reporting", Some(5), at, None), format!("5 updates, until {time}"));
-        assert_eq!(text("collecting", Some(10), None, None), "10 updates");
-        assert_eq!(text("collecting", None, at, Some(2)), format!("{time}, with at least 2 updates"));
-        assert_eq!(text("selecting", None, at, None), time);
+        assert_eq!(
+            text("selecting", Some(5), at, Some(3)),
+            format!("for 5 clients; from {time} on, 3 will do")
+        );
+        assert_eq!(text("selecting", Some(1), at, Some(1)), format!("for 1 client, until {time}"));
+        assert_eq!(text("reporting", Some(5), at, None), format!("for 5 updates, until {time}"));
+        assert_eq!(text("collecting", Some(10), None, None), "for 10 updates");
+        assert_eq!(text("collecting", None, at, Some(2)), format!("until {time}, with at least 2 updates"));
+        assert_eq!(text("selecting", None, at, None), format!("until {time}"));
     }
 }

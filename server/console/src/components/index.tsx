@@ -187,7 +187,8 @@ export function Until({ at }: { at: number }) {
   const left = Math.ceil((at - now) / 1000) * 1000;
   return (
     <>
-      <Time at={at} show={(at) => format.soon(at, now)} /> <span aria-hidden="true">({left > 0 ? `in ${format.duration(left)}` : 'now'})</span>
+      <Time at={at} show={(at) => format.soon(at, now)} />{' '}
+      <span aria-hidden="true">({left > 0 ? `in ${format.duration(left)}` : 'now'})</span>
     </>
   );
 }

@@ -11,9 +11,15 @@ import { AuditLog } from './audit-log';
 const ROLES: [string, string][] = [
   ['viewer', 'can see everything but change nothing'],
   ['operator', 'can also run tasks, upload models and create enrolment tokens'],
-  ['privacy_officer', 'can see everything and raise privacy budgets. If there is one, nobody else can raise them'],
+  [
+    'privacy_officer',
+    'can see what viewers see, the API keys and the audit log, and raise privacy budgets. While there is one, nobody else can raise them',
+  ],
   ['admin', 'can do what operators can, and create API keys, set privacy budgets and revoke clients'],
 ];
+
+/** The roles of the keys that a privacy officer creates. */
+const OF_OFFICERS = ['viewer', 'privacy_officer'];
 
 /** Enrolment tokens, API keys, the revocation of clients, and the audit log. */
 export default function AccessView() {
@@ -313,7 +319,10 @@ function Keys() {
                     stateOf(key)
                   ),
               },
-              { name: 'Revoke', show: (key) => <RevokeKey apiKey={key} done={data.again} /> },
+              {
+                name: 'Revoke',
+                show: (key) => (may('admin') || key.role === 'privacy_officer') && <RevokeKey apiKey={key} done={data.again} />,
+              },
             ]}
           />
         )}
@@ -364,7 +373,7 @@ function NewKey({ made }: { made: (key: CreatedApiKey) => void }) {
       <Field label="Role">
         {(field) => (
           <select {...field} value={role} onChange={(event) => setRole(event.currentTarget.value)}>
-            {ROLES.map(([one]) => (
+            {ROLES.filter(([one]) => may('admin') || OF_OFFICERS.includes(one)).map(([one]) => (
               <option key={one} value={one}>
                 {words(one)}
               </option>

@@ -21,6 +21,11 @@ impl PopulationPrivacy {
             (Some(now), Some(then)) => now.epsilon > then.epsilon || now.delta > then.delta,
         }
     }
+
+    /// Returns whether these settings protect single clients where `before` protects users, who may have several.
+    pub fn protects_fewer_than(&self, before: &Self) -> bool {
+        self.unit != before.unit && before.unit == Unit::User
+    }
 }
 
 /// The maximum that all tasks of a population together may spend on a client or user.

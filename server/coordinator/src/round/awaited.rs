@@ -22,8 +22,8 @@ pub struct Awaited {
 }
 
 impl Round {
-    /// Returns the event that this round waits for; `None` if it waits for nothing, or if that depends on the clocks of
-    /// single clients.
+    /// Returns the event that this round waits for; `None` if it waits for nothing, or if the clocks of single clients
+    /// decide.
     pub fn awaited(
         &self,
         policy: &dyn SchedulingPolicy,
@@ -56,7 +56,12 @@ impl Round {
         };
         let needed = enough(0);
         let is_late = |milliseconds: u64| {
-            let gives_up = is_selecting && policy.start(&at(milliseconds), 0) != StartDecision::Wait;
+            let facts = at(milliseconds);
+            let gives_up = match self.phase {
+                Phase::Selecting { .. } => policy.start(&facts, 0) != StartDecision::Wait,
+                Phase::Reporting { .. } => gives_up(policy, &facts),
+                _ => false,
+            };
             gives_up || enough(milliseconds) != needed
         };
         let deadline = first(DEADLINE_MAX, is_late);
@@ -75,6 +80,13 @@ fn commits(policy: &dyn SchedulingPolicy, facts: &Facts<'_>, accepted: u64) -> b
     let outstanding = all.saturating_sub(accepted);
     let counts = ReportCounts { accepted, outstanding, ..facts.counts };
     matches!(policy.commit(&Facts { counts, ..*facts }), CommitDecision::Commit)
+}
+
+/// Returns whether the round ends even if none of its updates has arrived.
+fn gives_up(policy: &dyn SchedulingPolicy, facts: &Facts<'_>) -> bool {
+    let outstanding = facts.counts.accepted.saturating_add(facts.counts.outstanding).max(1);
+    let counts = ReportCounts { accepted: 0, outstanding, ..facts.counts };
+    matches!(policy.commit(&Facts { counts, ..*facts }), CommitDecision::Commit | CommitDecision::Abandon(_))
 }
 
 /// Returns the first number up to `most` that `holds`. It must hold for all larger numbers, too.
@@ -155,8 +167,11 @@ mod tests {
     fn a_goal_that_is_also_the_minimum_has_a_deadline() {
         let policy = json!({
             "kind": "synchronous", "report_goal": 5, "minimum_cohort": 5, "selection_deadline_seconds": 60,
+            "reporting_deadline_seconds": 600,
         });
-        assert_eq!(awaited(policy, Phase::Selecting { since: SINCE }, false, 0, 0), until(60, 5, 5));
+        assert_eq!(awaited(policy.clone(), Phase::Selecting { since: SINCE }, false, 0, 0), until(60, 5, 5));
+        let reporting = Phase::Reporting { since: SINCE, cohort: 7, asked: None };
+        assert_eq!(awaited(policy, reporting, false, 2, 5), until(600, 5, 5));
     }
 
     #[test]

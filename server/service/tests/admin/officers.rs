@@ -1,6 +1,7 @@
 //! Tests of the separation between people who run tasks and people who weaken privacy promises.
 
 use folkmoot_api::{AdminClient, AdminError, populations::SetPrivacyRequest};
+use folkmoot_privacy::Unit;
 use folkmoot_protocol::{ErrorCode, PopulationName, Role};
 
 use super::{refused, start};
@@ -30,7 +31,7 @@ async fn with_a_privacy_officer_no_admin_raises_a_budget() {
     for epsilon in [Some(4.0), None] {
         let (code, detail) = refused(set(&admin, epsilon).await);
         assert_eq!(code, ErrorCode::RoleInsufficient);
-        assert!(detail.contains("only a privacy officer may raise or remove a privacy budget"), "{detail}");
+        assert!(detail.contains("only a privacy officer may weaken a promise of privacy"), "{detail}");
     }
     set(&admin, Some(2.5)).await.unwrap();
     set(&officer, Some(4.0)).await.unwrap();
@@ -65,5 +66,21 @@ async fn a_privacy_officer_reads_and_runs_nothing() {
     assert_eq!(refused(officer.revoke_api_key(of_admin).await).0, ErrorCode::RoleInsufficient);
     running.client(&second.api_key).revoke_api_key(&first.record.id).await.unwrap();
     assert_eq!(refused(officer.tasks(super::tasks::newest()).await).0, ErrorCode::ApiKeyInvalid);
+    running.host.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_admin_does_not_change_whom_an_officer_protects() {
+    let running = start().await;
+    let admin = running.admin();
+    let key = admin.create_api_key("officer", Role::PrivacyOfficer).await.unwrap();
+    let officer = running.client(&key.api_key);
+    let population: PopulationName = "digits".parse().unwrap();
+    let unit = |unit| SetPrivacyRequest { unit: Some(unit), ..SetPrivacyRequest::default() };
+    officer.set_population_privacy(&population, &unit(Unit::User)).await.unwrap();
+    let (code, _) = refused(admin.set_population_privacy(&population, &unit(Unit::Client)).await);
+    assert_eq!(code, ErrorCode::RoleInsufficient);
+    officer.set_population_privacy(&population, &unit(Unit::Client)).await.unwrap();
+    admin.set_population_privacy(&population, &unit(Unit::User)).await.unwrap();
     running.host.stop().await.unwrap();
 }

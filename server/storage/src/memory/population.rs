@@ -43,7 +43,7 @@ impl PopulationRepository for MemoryStorage {
         name: &PopulationName,
         change: &PrivacyChange<'_>,
     ) -> Result<PrivacyOutcome, StorageError> {
-        let PrivacyChange { privacy, weakened, by, now } = *change;
+        let PrivacyChange { privacy, weakened, may_weaken, by, now } = *change;
         check_moment(now)?;
         let state = &mut *self.lock();
         let State { populations, clients, .. } = state;
@@ -57,6 +57,9 @@ impl PopulationRepository for MemoryStorage {
             return Ok(PrivacyOutcome::UnitDiffers);
         }
         let is_weaker = privacy.is_weaker_than(&before);
+        if !may_weaken && (is_weaker || privacy.protects_fewer_than(&before)) {
+            return Ok(PrivacyOutcome::NotAllowed);
+        }
         if is_weaker && weakened.is_none() {
             return Ok(PrivacyOutcome::Weaker);
         }

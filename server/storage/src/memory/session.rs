@@ -34,13 +34,16 @@ impl SessionRepository for MemoryStorage {
         Ok(true)
     }
 
-    async fn renew_session(&self, session: &SessionRecord) -> Result<(), StorageError> {
+    async fn renew_session(&self, session: &SessionRecord, claim: Timestamp) -> Result<(), StorageError> {
         check_moments(session)?;
+        check_moment(claim)?;
         let SessionHolder::Person(person) = &session.holder else {
             return Err(StorageError::NotFound("session"));
         };
         let mut state = self.lock();
-        let kept = state.sessions.get_mut(&session.id).ok_or(StorageError::NotFound("session"))?;
+        let kept = state.sessions.get_mut(&session.id);
+        let kept = kept.filter(|kept| kept.renewal.as_ref().is_some_and(|renewal| renewal.at == claim));
+        let kept = kept.ok_or(StorageError::NotFound("session"))?;
         let SessionHolder::Person(before) = &mut kept.holder else {
             return Err(StorageError::NotFound("session"));
         };

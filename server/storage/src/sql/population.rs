@@ -82,7 +82,7 @@ impl PopulationRepository for SqlStorage {
             let query = sqlx::query(select).bind(organisation_id.to_string()).bind(name.as_str());
             let row = query.fetch_optional(&mut *connection).await?;
             let before = population_of(&row.ok_or(StorageError::NotFound("population"))?)?.privacy;
-            let PrivacyChange { privacy, weakened, by, now } = *change;
+            let PrivacyChange { privacy, weakened, may_weaken, by, now } = *change;
             if before == privacy {
                 return Ok(PrivacyOutcome::Set);
             }
@@ -94,6 +94,9 @@ impl PopulationRepository for SqlStorage {
                 }
             }
             let is_weaker = privacy.is_weaker_than(&before);
+            if !may_weaken && (is_weaker || privacy.protects_fewer_than(&before)) {
+                return Ok(PrivacyOutcome::NotAllowed);
+            }
             if is_weaker && weakened.is_none() {
                 return Ok(PrivacyOutcome::Weaker);
             }

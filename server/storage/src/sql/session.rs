@@ -71,8 +71,9 @@ impl SessionRepository for SqlStorage {
         })
     }
 
-    async fn renew_session(&self, session: &SessionRecord) -> Result<(), StorageError> {
-        const SELECT: &str = "SELECT * FROM sessions WHERE id = $1 AND provider IS NOT NULL";
+    async fn renew_session(&self, session: &SessionRecord, claim: Timestamp) -> Result<(), StorageError> {
+        const SELECT: &str =
+            "SELECT * FROM sessions WHERE id = $1 AND provider IS NOT NULL AND renew_at = $2";
         const UPDATE: &str = "UPDATE sessions SET name = $2, role = $3, expires_at = $4, renew_at = $5, \
              confirmed_until = $6, refresh_token = $7 WHERE id = $1";
         let SessionHolder::Person(person) = &session.holder else {
@@ -81,7 +82,8 @@ impl SessionRepository for SqlStorage {
         let (renew_at, confirmed_until, refresh_token) = renewal_columns(session)?;
         in_transaction!(self, |connection| {
             let select = self.dialect.locked(SELECT, Lock::Update, "sessions");
-            let row = sqlx::query(select).bind(&session.id).fetch_optional(&mut *connection).await?;
+            let query = sqlx::query(select).bind(&session.id).bind(moment(claim)?);
+            let row = query.fetch_optional(&mut *connection).await?;
             let before = session_of(&row.ok_or(StorageError::NotFound("session"))?)?;
             let query = sqlx::query(UPDATE)
                 .bind(&session.id)

@@ -229,13 +229,15 @@ pub(super) async fn a_session_is_renewed_once_at_a_time(storage: &Storage) -> Re
         renewal: Some(RenewalRecord { at: later(30), confirmed_until: later(40), sealed_token: Vec::new() }),
         ..session.clone()
     };
-    storage.renew_session(&renewed).await?;
+    let late = storage.renew_session(&renewed, later(12)).await;
+    assert!(matches!(late, Err(StorageError::NotFound("session"))), "another claim followed: {late:?}");
+    storage.renew_session(&renewed, later(11)).await?;
     assert_eq!(storage.session(&session.id).await?, Some(renewed.clone()));
     let last = SessionRecord { expires_at: later(50), renewal: None, ..renewed };
-    storage.renew_session(&last).await?;
+    storage.renew_session(&last, later(30)).await?;
     assert_eq!(storage.session(&session.id).await?, Some(last.clone()));
     storage.delete_session(&session.id).await?;
-    let ended = storage.renew_session(&last).await;
+    let ended = storage.renew_session(&last, later(30)).await;
     assert!(matches!(ended, Err(StorageError::NotFound("session"))), "{ended:?}");
     Ok(())
 }

@@ -204,7 +204,7 @@ impl Fixture {
 }
 
 pub(super) fn change_of(privacy: PopulationPrivacy, weakened: Option<&str>) -> PrivacyChange<'_> {
-    PrivacyChange { privacy, weakened, by: "key", now: NOW }
+    PrivacyChange { privacy, weakened, may_weaken: true, by: "key", now: NOW }
 }
 
 /// Returns the record with the revision that it has after one more change was stored.

@@ -179,7 +179,7 @@ impl World {
     }
 
     fn change(&self, privacy: PopulationPrivacy) -> PrivacyChange<'static> {
-        PrivacyChange { privacy, weakened: None, by: "key", now: self.now }
+        PrivacyChange { privacy, weakened: None, may_weaken: true, by: "key", now: self.now }
     }
 
     async fn enrol(&mut self) -> Result<(), String> {

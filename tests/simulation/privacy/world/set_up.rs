@@ -100,7 +100,7 @@ impl World {
         });
         let unit = if self.script.protects_users { Unit::User } else { Unit::Client };
         let (privacy, now) = (PopulationPrivacy { unit, budget }, self.now());
-        let change = PrivacyChange { privacy, weakened, by: "operator", now };
+        let change = PrivacyChange { privacy, weakened, may_weaken: true, by: "operator", now };
         let set = self.storage.set_population_privacy(self.organisation, &self.population, &change).await?;
         Ok(set == PrivacyOutcome::Set)
     }

@@ -1,5 +1,5 @@
 //! Checks the dependencies of the workspace: their licences, banned crates, sources and security advisories. The rules are in
-//! `.cargo/deny.toml`.
+//! `.deny.toml`.
 
 use crate::cargo_program::cargo_program;
 use crate::outcome::Outcome;
@@ -8,6 +8,8 @@ use crate::workspace::{Failure, root};
 use std::path::Path;
 use std::process::Command;
 
+/// The rules.
+const RULES: &str = ".deny.toml";
 /// The version of cargo-deny.
 const VERSION: &str = "0.20.2";
 /// The checks that need nothing but the packages.
@@ -19,9 +21,9 @@ const CHECKS: [&str; 3] = ["bans", "licenses", "sources"];
 /// Fails if a dependency violates a rule or has an advisory, or if cargo-deny cannot be built.
 pub fn test() -> Result<Outcome, Failure> {
     let program = cargo_program("cargo-deny", "cargo-deny", VERSION)?;
-    check(&program, &CHECKS)?;
-    match succeeds(deny(&program).args(["fetch", "db"])) {
-        true => check(&program, &["advisories"])?,
+    check(&program, &[], &CHECKS)?;
+    match succeeds(Command::new(&program).current_dir(root()).args(["fetch", "--config", RULES, "db"])) {
+        true => check(&program, &["--disable-fetch"], &["advisories"])?,
         false => println!(
             "xtask: SKIPPED: security advisories: the database of RustSec cannot be fetched. \
              `cargo deny fetch db` says why"
@@ -30,15 +32,10 @@ pub fn test() -> Result<Outcome, Failure> {
     Ok(Outcome::done())
 }
 
-fn check(program: &Path, checks: &[&str]) -> Result<(), Failure> {
-    let mut command = deny(program);
-    command.args(["--locked", "check", "--hide-inclusion-graph"]).args(checks);
+fn check(program: &Path, flags: &[&str], checks: &[&str]) -> Result<(), Failure> {
+    let mut command = Command::new(program);
+    command.current_dir(root()).args(["--locked", "check", "--config", RULES, "--hide-inclusion-graph"]);
+    command.args(flags).args(checks);
     println!("xtask: deny: {}", spelled(&command));
     run(&mut command)
-}
-
-fn deny(program: &Path) -> Command {
-    let mut command = Command::new(program);
-    command.current_dir(root());
-    command
 }

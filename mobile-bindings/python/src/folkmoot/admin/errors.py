@@ -10,7 +10,7 @@ from ..errors import Disposition, ErrorCode, RefusedError
 _REMEDIES = {
     ErrorCode.API_KEY_MISSING: "give an API key, ID.SECRET; an admin can create one with `folkmoot key create`",
     ErrorCode.API_KEY_INVALID: "give an API key, ID.SECRET; an admin can create one with `folkmoot key create`",
-    ErrorCode.ROLE_INSUFFICIENT: "ask an admin for a key with the needed role",
+    ErrorCode.ROLE_INSUFFICIENT: "use a key with the needed role, or ask somebody who has it",
     ErrorCode.TASK_INVALID: "fix the task description and create the task again",
     ErrorCode.TASK_UNKNOWN: "list the tasks with `admin.tasks()`",
     ErrorCode.ROUND_UNKNOWN: "list the rounds of a task with `admin.rounds(task)`",

@@ -103,7 +103,7 @@ class Looking:
         """Returns at most `limit` (1 to 100) entries of the audit log after number `after`, by default the newest.
 
         `json.loads(entry["record"])` contains the actor, the action and its subject. `folkmoot audit verify` checks the
-        whole chain. Requires an admin's key.
+        whole chain. Requires the key of an admin or a privacy officer.
         """
         query: dict[str, object] = {"limit": limit} if after is None else {"limit": limit, "after": after}
         return filled(looks.AuditPageView, self._connection.get("audit", query))

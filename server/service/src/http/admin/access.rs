@@ -146,9 +146,10 @@ async fn bearer_caller(app: &App, credential: &Credential) -> Result<Caller, Ref
         Err(refusal) if refusal.code() == ErrorCode::ApiKeyInvalid => refusal,
         key => return Ok(key?.into()),
     };
+    let is_session = app.coordinator.storage.session(&credential.id).await?.is_some();
     match session_and_caller(app, credential).await {
         Ok((_, caller)) if caller.who.is_person() => Ok(caller),
-        Err(other) if other.code() != ErrorCode::ApiKeyInvalid => Err(other),
+        Err(other) if is_session || other.code() != ErrorCode::ApiKeyInvalid => Err(other),
         _ => Err(refusal),
     }
 }

@@ -1,5 +1,5 @@
-//! Privacy officers. As soon as an organisation has one, only privacy officers weaken its privacy promises, and only they
-//! create and revoke keys of privacy officers. So whoever runs the tasks cannot also raise their budget.
+//! Privacy officers. While an organisation has one, only privacy officers weaken its promises of privacy, and only they
+//! create and revoke keys of privacy officers. So an admin who runs the tasks cannot also raise their budget.
 
 use folkmoot_protocol::{ErrorCode, Role};
 use folkmoot_rounds::refusal::Refusal;
@@ -25,11 +25,12 @@ pub async fn check(app: &App, caller: &Caller, act: &str) -> Result<(), Refusal>
     Err(Refusal::new(ErrorCode::RoleInsufficient, detail))
 }
 
-/// Returns whether a valid key of the organisation, or a group of its identity providers, has the role.
+/// Returns whether a key of the organisation that was not revoked, or a group of its identity providers, has the role. An
+/// expired key counts, so that nobody has to wait for an officer's key to expire.
 async fn has_officer(app: &App, caller: &Caller) -> Result<bool, Refusal> {
-    let (storage, now) = (&app.coordinator.storage, (app.clock)());
+    let storage = &app.coordinator.storage;
     let keys = storage.api_keys(caller.organisation_id).await?;
-    if keys.iter().any(|key| key.role == Role::PrivacyOfficer && key.is_valid(now)) {
+    if keys.iter().any(|key| key.role == Role::PrivacyOfficer && key.revoked_at.is_none()) {
         return Ok(true);
     }
     let organisations = app.providers.with_role(Role::PrivacyOfficer);

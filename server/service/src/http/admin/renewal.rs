@@ -7,7 +7,7 @@ use std::{
 
 use folkmoot_protocol::{ErrorCode, Timestamp};
 use folkmoot_rounds::{credential::Credential, refusal::Refusal};
-use folkmoot_sign_in::{RefreshToken, Renewal, SignInError};
+use folkmoot_sign_in::{Provider, RefreshToken, Renewal, SignInError};
 use folkmoot_storage::{
     PersonRecord, RenewalRecord, SessionHolder, SessionId, SessionRecord, SessionRepository, StorageError,
     audit::{Actor, on_behalf_of},
@@ -16,8 +16,9 @@ use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
 use crate::http::{App, admin::who::Who};
 
-/// The time after which a renewal that failed is tried again, in seconds.
-const RETRY_SECONDS: u64 = 15;
+/// The time for which a renewal belongs to the request that claimed it, and after which a failed one is tried again, in
+/// seconds. One renewal sends at most five requests of ten seconds each.
+const CLAIM_SECONDS: u64 = 60;
 
 /// The renewals in progress in this process. A provider that rotates refresh tokens accepts each of them once, so two
 /// requests must not send the same token.
@@ -25,15 +26,18 @@ const RETRY_SECONDS: u64 = 15;
 pub struct Renewals(Mutex<HashMap<SessionId, Weak<AsyncMutex<()>>>>);
 
 impl Renewals {
-    fn lock_of(&self, id: &str) -> Arc<AsyncMutex<()>> {
+    /// Returns the lock of a session's renewal. If none is in progress, creates one if the renewal is due.
+    fn lock_of(&self, id: &str, is_due: bool) -> Option<Arc<AsyncMutex<()>>> {
         let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         locks.retain(|_, lock| lock.strong_count() > 0);
         if let Some(lock) = locks.get(id).and_then(Weak::upgrade) {
-            return lock;
+            return Some(lock);
         }
-        let lock = Arc::default();
-        locks.insert(id.to_owned(), Arc::downgrade(&lock));
-        lock
+        is_due.then(|| {
+            let lock = Arc::default();
+            locks.insert(id.to_owned(), Arc::downgrade(&lock));
+            lock
+        })
     }
 }
 
@@ -46,10 +50,8 @@ pub fn sealed(app: &App, session: &Credential, renewal: &Renewal) -> RenewalReco
     }
 }
 
-/// Returns the session `record`, after a renewal if one is due.
-///
-/// While one request renews a session, the others continue with the role that they found. Only if the provider's
-/// confirmation has expired do they wait.
+/// Returns the session `record`, after a renewal if one is due. While one request renews a session, the others wait for
+/// it, because the person's role may change.
 ///
 /// # Errors
 /// [`ErrorCode::ApiKeyInvalid`] if the provider no longer confirms the person, or no group of the person has a role;
@@ -60,29 +62,28 @@ pub async fn renewed(
     record: SessionRecord,
 ) -> Result<SessionRecord, Refusal> {
     let now = (app.clock)();
-    let Some(renewal) = record.renewal.as_ref().filter(|renewal| renewal.at <= now) else {
+    let Some(renewal) = &record.renewal else { return Ok(record) };
+    let Some(lock) = app.renewals.lock_of(&record.id, renewal.at <= now) else {
         return confirmed(record, now);
     };
-    let lock = app.renewals.lock_of(&record.id);
-    let guard = match lock.clone().try_lock_owned() {
-        Ok(guard) => guard,
-        Err(_) if now < renewal.confirmed_until => return Ok(record),
-        Err(_) => lock.lock_owned().await,
-    };
+    let guard = lock.lock_owned().await;
     // A browser that closes its connection must not interrupt this: the provider's new token would be lost.
     let (app, session) = (app.clone(), session.clone());
     let renewal = tokio::spawn(async move { renew(&app, &session, guard).await });
     renewal.await.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))
 }
 
-/// Refuses a session whose confirmation has expired.
+/// Refuses a session that has ended, or whose confirmation has expired.
 fn confirmed(record: SessionRecord, now: Timestamp) -> Result<SessionRecord, Refusal> {
+    if record.expires_at <= now {
+        return Err(ended("it has expired"));
+    }
     match &record.renewal {
         Some(renewal) if renewal.confirmed_until <= now => {
             let detail =
                 "the identity provider could not be asked whether this session may continue; try again";
             let refusal = Refusal::new(ErrorCode::IdentityProviderUnavailable, detail);
-            Err(refusal.retry_after(RETRY_SECONDS * 1000))
+            Err(refusal.retry_after(renewal.at.milliseconds_since(now).max(1000)))
         }
         _ => Ok(record),
     }
@@ -96,19 +97,24 @@ async fn renew(
     let (storage, now) = (&app.coordinator.storage, (app.clock)());
     // Another request may have renewed or ended the session while this one waited.
     let record = storage.session(&session.id).await?.ok_or_else(|| ended("it was ended"))?;
-    let SessionHolder::Person(person) = record.holder.clone() else { return Ok(record) };
-    let Some(renewal) = record.renewal.clone() else { return Ok(record) };
-    let next = now.plus_seconds(RETRY_SECONDS);
-    if renewal.at > now || !storage.claim_renewal(&record.id, renewal.at, next).await? {
-        // Another process asks the provider.
+    let (SessionHolder::Person(person), Some(renewal)) = (record.holder.clone(), record.renewal.clone())
+    else {
+        return confirmed(record, now);
+    };
+    let claim = now.plus_seconds(CLAIM_SECONDS);
+    if renewal.at > now || !storage.claim_renewal(&record.id, renewal.at, claim).await? {
+        // Another request has asked the provider, or another process asks it now.
         return confirmed(record, now);
     }
     let provider = app.providers.get(&person.provider).ok_or_else(|| ended("its provider was removed"))?;
     let actor = Actor { by: Who::Person(person.clone()).to_string(), from: None, at: now };
-    let answer = match RefreshToken::open(&renewal.sealed_token, session.secret()) {
-        Ok(token) => provider.renew(&token, &person.subject, now).await,
-        Err(error) => Err(SignInError::Unverified(error.to_string())),
+    let Ok(token) = RefreshToken::open(&renewal.sealed_token, session.secret()) else {
+        let error = SignInError::Unverified("the stored refresh token was changed".into());
+        return Err(on_behalf_of(actor, end(app, &record, &person, &error)).await?);
     };
+    let answer = provider.renew(&token, &person.subject, now).await;
+    let newest = answer.as_ref().ok().and_then(|person| person.as_ref()?.renewal.as_ref());
+    let newest = newest.map_or(token, |renewal| renewal.token.clone());
     let renewed = match answer {
         Ok(Some(now_is)) => SessionRecord {
             expires_at: record.expires_at.min(now_is.expires_at),
@@ -124,14 +130,30 @@ async fn renew(
         },
         Err(error @ SignInError::Unavailable(_)) => {
             tracing::warn!(provider = provider.name(), %error, "could not renew a session; a later request tries again");
-            return confirmed(record, now);
+            let renewal = Some(RenewalRecord { at: claim, ..renewal });
+            return confirmed(SessionRecord { renewal, ..record }, now);
         }
-        Err(error) => return Err(on_behalf_of(actor, end(app, &record, &person, &error)).await?),
+        Err(error) => {
+            let refusal = on_behalf_of(actor, end(app, &record, &person, &error)).await?;
+            give_up(provider, &newest, now).await;
+            return Err(refusal);
+        }
     };
-    match on_behalf_of(actor, storage.renew_session(&renewed)).await {
+    match on_behalf_of(actor, storage.renew_session(&renewed, claim)).await {
         Ok(()) => confirmed(renewed, now),
-        Err(StorageError::NotFound(_)) => Err(ended("it was ended")),
+        Err(StorageError::NotFound(_)) => {
+            // The person has signed out meanwhile.
+            give_up(provider, &newest, now).await;
+            Err(ended("it was ended"))
+        }
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Gives up a refresh token that nobody needs any more.
+pub async fn give_up(provider: &Provider, token: &RefreshToken, now: Timestamp) {
+    if let Err(error) = provider.revoke(token, now).await {
+        tracing::warn!(provider = provider.name(), %error, "could not give up the refresh token of a session");
     }
 }
 

@@ -30,7 +30,7 @@ pub async fn revoke_api_key(
     Path(id): Path<String>,
 ) -> Result<StatusCode, Refused> {
     if caller.who.is_key(&id) {
-        let detail = "a key cannot revoke itself; use another admin key to revoke it";
+        let detail = "a key cannot revoke itself; use another key to revoke it";
         return Err(Refusal::new(ErrorCode::MalformedRequest, detail).into());
     }
     read::public_part("API key", &id)?;

@@ -54,14 +54,19 @@ pub async fn set_population_privacy(
         unit: request.unit.unwrap_or(before.unit),
         budget: if request.no_budget { None } else { budget.or(before.budget) },
     };
-    if privacy.is_weaker_than(&before) {
-        officers::check(&app, &caller, "raise or remove a privacy budget").await?;
-    }
+    let officer = officers::check(&app, &caller, "weaken a promise of privacy").await;
     let by = &caller.who.in_ledger();
-    let change = PrivacyChange { privacy, weakened: weakened.as_deref(), by, now: (app.clock)() };
+    let change = PrivacyChange {
+        privacy,
+        weakened: weakened.as_deref(),
+        may_weaken: officer.is_ok(),
+        by,
+        now: (app.clock)(),
+    };
     let conflict = |detail: String| Err(Refusal::new(ErrorCode::PopulationStateConflict, detail).into());
     match storage.set_population_privacy(organisation_id, &population, &change).await? {
         PrivacyOutcome::Set => {}
+        PrivacyOutcome::NotAllowed => officer?,
         PrivacyOutcome::UnitDiffers => {
             return conflict(format!(
                 "the unit cannot change: clients of {population} were promised privacy with the unit {}; create another population",

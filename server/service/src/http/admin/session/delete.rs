@@ -13,7 +13,7 @@ use folkmoot_storage::{SessionRecord, SessionRepository, audit::on_behalf_of};
 
 use crate::http::{
     App,
-    admin::{access, cookie, who::Who},
+    admin::{access, cookie, renewal::give_up, who::Who},
     problem::Refused,
 };
 
@@ -66,9 +66,8 @@ async fn leave(app: &App, session: &Credential, record: &SessionRecord, who: &Wh
     let (provider, now) = (app.providers.get(&person.provider)?, (app.clock)());
     if let Some(renewal) = &record.renewal
         && let Ok(token) = RefreshToken::open(&renewal.sealed_token, session.secret())
-        && let Err(error) = provider.revoke(&token, now).await
     {
-        tracing::warn!(provider = provider.name(), %error, "could not give up the refresh token of a session");
+        give_up(provider, &token, now).await;
     }
     provider.sign_out_url(now).await
 }

@@ -105,7 +105,7 @@ impl Edge {
             PopulationBudget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(1e-6).unwrap() };
         let privacy = PopulationPrivacy { budget: Some(budget), ..PopulationPrivacy::default() };
         let (storage, population) = (&self.coordinator.storage, "digits".parse().unwrap());
-        let change = PrivacyChange { privacy, weakened: None, by: "test", now: self.now() };
+        let change = PrivacyChange { privacy, weakened: None, may_weaken: true, by: "test", now: self.now() };
         let set = storage.set_population_privacy(self.organisation, &population, &change).await.unwrap();
         assert_eq!(set, PrivacyOutcome::Set);
     }
