@@ -22,8 +22,8 @@ const CHECKS: [&str; 3] = ["bans", "licenses", "sources"];
 pub fn test() -> Result<Outcome, Failure> {
     let program = cargo_program("cargo-deny", "cargo-deny", VERSION)?;
     check(&program, &[], &CHECKS)?;
-    match succeeds(Command::new(&program).current_dir(root()).args(["fetch", "--config", RULES, "db"])) {
-        true => check(&program, &["--disable-fetch"], &["advisories"])?,
+    match succeeds(Command::new(&program).current_dir(root()).args(["--config", RULES, "fetch", "db"])) {
+        true => check(&program, &["--offline"], &["advisories"])?,
         false => println!(
             "xtask: SKIPPED: security advisories: the database of RustSec cannot be fetched. \
              `cargo deny fetch db` says why"
@@ -34,8 +34,8 @@ pub fn test() -> Result<Outcome, Failure> {
 
 fn check(program: &Path, flags: &[&str], checks: &[&str]) -> Result<(), Failure> {
     let mut command = Command::new(program);
-    command.current_dir(root()).args(["--locked", "check", "--config", RULES, "--hide-inclusion-graph"]);
-    command.args(flags).args(checks);
+    command.current_dir(root()).args(flags);
+    command.args(["--locked", "--config", RULES, "check", "--hide-inclusion-graph"]).args(checks);
     println!("xtask: deny: {}", spelled(&command));
     run(&mut command)
 }
