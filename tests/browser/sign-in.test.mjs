@@ -11,6 +11,7 @@ import { api, violations } from './support/console.mjs';
 import { Coordinator, firstLine } from './support/coordinator.mjs';
 import { folkmoot } from './support/paths.mjs';
 import { CLIENT, SECRET, startProvider } from './support/provider.mjs';
+import { until } from './support/world.mjs';
 
 let coordinator, provider, browser;
 
@@ -87,11 +88,6 @@ async function logIn(person) {
   return signedIn;
 }
 
-/** Resolves when `holds` does. The time limit of the test ends the wait. */
-async function until(holds) {
-  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 50));
-}
-
 const overview = (page) => page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
 
 async function acts() {
@@ -160,9 +156,9 @@ test('a changed group changes the role of an open session, and a removed one end
 
   // Each renewal uses up a refresh token of the provider.
   provider.groups = { ada: ['staff'] };
-  await until(async () => (await api(page, '/session')).role === 'viewer');
+  await until(async () => ((await api(page, '/session')).role === 'viewer' ? true : null));
   provider.groups = { ada: ['builders'] };
-  await until(async () => (await api(page, '/session')).role === 'operator');
+  await until(async () => ((await api(page, '/session')).role === 'operator' ? true : null));
   assert.equal((await api(page, '/session')).expires_at, expires_at);
   const changes = (await acts()).filter(({ action }) => action === 'session.change_role');
   assert.equal(changes.length, 2);
@@ -203,7 +199,7 @@ test('a person signs in on the command line with a code', { timeout: 120_000 }, 
   assert.equal((await own('whoami')).role, 'operator');
   // With one, they count while the session is open.
   provider.groups = { ada: ['staff'] };
-  await until(async () => (await own('whoami')).role === 'viewer');
+  await until(async () => ((await own('whoami')).role === 'viewer' ? true : null));
   assert.equal((await own('whoami')).role, 'viewer');
   await assert.rejects(own('token', 'create', 'digits'), /role_insufficient/);
 

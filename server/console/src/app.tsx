@@ -53,6 +53,7 @@ export function App() {
     get<Session>('/session').then(signedIn, (caught: Error) => (isRefusal(caught) ? signedOut() : setError(caught)));
   };
   useEffect(begin, []);
+  const isSignedIn = session !== null;
   const isPerson = Boolean(session?.person);
   useEffect(() => {
     // The role of a person follows the groups at the identity provider.
@@ -61,10 +62,10 @@ export function App() {
     return () => clearInterval(timer);
   }, [isPerson]);
   useEffect(() => {
-    if (!session) return;
+    if (!isSignedIn) return;
     connect();
     return disconnect;
-  }, [session]);
+  }, [isSignedIn]);
   if (error) return <ErrorNote error={error} again={begin} />;
   if (!state.known)
     return (

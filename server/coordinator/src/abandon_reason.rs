@@ -44,3 +44,26 @@ impl AbandonReason {
         matches!(self, AbandonReason::PrivacyBudget | AbandonReason::CommitFailed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_has_one_name() {
+        use AbandonReason::*;
+        let all = [
+            TooFewClients,
+            TooFewReports,
+            TaskPaused,
+            TaskCancelled,
+            TaskCompleted,
+            PrivacyBudget,
+            CommitFailed,
+            RolledBack,
+        ];
+        for reason in all {
+            assert_eq!(serde_json::to_value(reason).unwrap(), reason.name());
+        }
+    }
+}

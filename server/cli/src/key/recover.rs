@@ -46,8 +46,8 @@ enum RoleChoice {
     System,
 }
 
-/// Creates a key of an admin, a privacy officer or the system in the database of a stopped coordinator, and prints it alone on one line. Other
-/// keys do not change.
+/// Creates a key of an admin, a privacy officer or the system in the database of a stopped coordinator, and prints it
+/// alone on one line. Other keys do not change.
 ///
 /// # Errors
 /// Fails if a coordinator is running on the data folder, if there is no database, or if the configuration or the

@@ -146,10 +146,9 @@ async fn bearer_caller(app: &App, credential: &Credential) -> Result<Caller, Ref
         Err(refusal) if refusal.code() == ErrorCode::ApiKeyInvalid => refusal,
         key => return Ok(key?.into()),
     };
-    let is_session = app.coordinator.storage.session(&credential.id).await?.is_some();
-    match session_and_caller(app, credential).await {
-        Ok((_, caller)) if caller.who.is_person() => Ok(caller),
-        Err(other) if is_session || other.code() != ErrorCode::ApiKeyInvalid => Err(other),
+    let Some(record) = app.coordinator.storage.session(&credential.id).await? else { return Err(refusal) };
+    match renewed_caller(app, credential, record).await?.1 {
+        caller if caller.who.is_person() => Ok(caller),
         _ => Err(refusal),
     }
 }
@@ -179,7 +178,17 @@ pub async fn key(storage: &Storage, key: &Credential, now: Timestamp) -> Result<
 /// # Errors
 /// Those of [`open_session`] and of [`renewal::renewed`].
 pub async fn session_and_caller(app: &App, session: &Credential) -> Result<(SessionRecord, Caller), Refusal> {
-    let record = renewal::renewed(app, session, found(app, session).await?).await?;
+    let record = app.coordinator.storage.session(&session.id).await?.ok_or_else(over)?;
+    renewed_caller(app, session, record).await
+}
+
+async fn renewed_caller(
+    app: &App,
+    session: &Credential,
+    record: SessionRecord,
+) -> Result<(SessionRecord, Caller), Refusal> {
+    check_open(app, session, &record)?;
+    let record = renewal::renewed(app, session, record).await?;
     let caller = holder(app, &record).await?;
     Ok((record, caller))
 }
@@ -192,15 +201,16 @@ pub async fn session_and_caller(app: &App, session: &Credential) -> Result<(Sess
 /// [`ErrorCode::ApiKeyInvalid`] if the session is unknown or has ended, its secret is wrong, the key was revoked, or the
 /// provider was removed. Also fails if the storage fails.
 pub async fn open_session(app: &App, session: &Credential) -> Result<(SessionRecord, Caller), Refusal> {
-    let record = found(app, session).await?;
+    let record = app.coordinator.storage.session(&session.id).await?.ok_or_else(over)?;
+    check_open(app, session, &record)?;
     let caller = holder(app, &record).await?;
     Ok((record, caller))
 }
 
-async fn found(app: &App, session: &Credential) -> Result<SessionRecord, Refusal> {
-    let record = app.coordinator.storage.session(&session.id).await?.ok_or_else(over)?;
+/// Verifies the secret of a session, and that the session has not expired.
+fn check_open(app: &App, session: &Credential, record: &SessionRecord) -> Result<(), Refusal> {
     match record.secret_hash == session.secret_hash() && (app.clock)() < record.expires_at {
-        true => Ok(record),
+        true => Ok(()),
         false => Err(over()),
     }
 }

@@ -35,10 +35,14 @@ pub async fn get_round(
     let record =
         found.ok_or_else(|| Refusal::new(ErrorCode::RoundUnknown, format!("there is no round {id}")))?;
     let task = read::task(&app, &caller, &record.round.task_id.to_string()).await?;
-    let counts = match record.round.phase {
-        Phase::Collecting { .. } => storage.flow_counts(task.id, id).await?,
-        _ => storage.report_counts(id).await?,
+    let awaited = match record.round.phase {
+        Phase::Selecting { .. } | Phase::Reporting { .. } => {
+            awaited(storage, &task, &record, storage.report_counts(id).await?).await?
+        }
+        Phase::Collecting { .. } => {
+            awaited(storage, &task, &record, storage.flow_counts(task.id, id).await?).await?
+        }
+        _ => None,
     };
-    let awaited = awaited(storage, &task, &record, counts).await?;
     Ok(Json(funnel(&record, &task.description, &storage.assignments(id).await?, awaited)))
 }
