@@ -14,8 +14,6 @@ mod release;
 mod rules;
 mod run;
 mod supervise;
-#[cfg(test)]
-mod tests;
 mod versions;
 
 pub use advance::drive_task;

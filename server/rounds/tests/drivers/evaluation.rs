@@ -13,7 +13,7 @@ use folkmoot_protocol::{
 use folkmoot_storage::{AssignmentRepository, AssignmentStatus, EvaluationRecord, EvaluationRepository};
 
 use super::*;
-use crate::{
+use folkmoot_rounds::{
     device::{Begun, Offered, UploadRequest},
     ingest::Announced,
     refusal::Refusal,

@@ -14,6 +14,13 @@ use folkmoot_protocol::{
     ClientId, ErrorCode, OrganisationId, TaskId, Timestamp,
     messages::{Artifact, CheckInRequest, CheckInResponse},
 };
+use folkmoot_rounds::{
+    coordinator::Coordinator,
+    device,
+    drivers::drive_task,
+    privacy::{Budget, Passed, Standing},
+    registry,
+};
 use folkmoot_storage::{
     BlobStore, ClientRecord, ClientRepository, EnrolOutcome, LedgerRepository, MemoryStorage,
     ModelVersionRepository, PopulationRepository, RoundLog, RoundRecord, RoundRepository, TaskRecord,
@@ -22,14 +29,6 @@ use folkmoot_storage::{
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 use serde_json::{Value, json};
-
-use super::drive_task;
-use crate::{
-    coordinator::Coordinator,
-    device,
-    privacy::{Budget, Passed, Standing},
-    registry,
-};
 
 mod evaluation;
 
