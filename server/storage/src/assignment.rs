@@ -13,7 +13,7 @@ use folkmoot_protocol::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::StorageError;
+use crate::{StorageError, UpdatePlace};
 
 /// One client's part in one round.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,6 +109,8 @@ pub struct AcceptedUpdate {
     pub metrics: UpdateMetrics,
     /// When the update was accepted.
     pub accepted_at: Timestamp,
+    /// The update's place in the object storage; `None` if the round log is the place of updates.
+    pub place: Option<UpdatePlace>,
 }
 
 /// The size and encoding of an accepted update, and the client's report about the work.

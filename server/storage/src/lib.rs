@@ -8,8 +8,6 @@
 mod api_key;
 mod assignment;
 pub mod audit;
-mod blob;
-mod blob_cache;
 mod check_in;
 mod client;
 mod endorsement;
@@ -21,6 +19,7 @@ mod memory;
 mod model;
 mod model_version;
 mod monitor;
+mod objects;
 mod organisation;
 mod participation;
 mod population;
@@ -40,7 +39,6 @@ pub use assignment::{
     DropReason, UpdateTraffic,
 };
 pub use audit::AuditRepository;
-pub use blob::{BlobStore, BlobStoreError};
 pub use check_in::{CheckInRecord, CheckInRepository};
 pub use client::{ClientRecord, ClientRepository, EnrolOutcome, TokenAfter};
 pub use endorsement::{EndorsementRecord, EndorsementRepository};
@@ -52,15 +50,20 @@ pub use memory::MemoryStorage;
 pub use model::{ModelRecord, ModelRepository};
 pub use model_version::{Ancestor, ModelVersionRecord, ModelVersionRepository, VersionMaking};
 pub use monitor::{HourRecord, LaneRecord, LeaseRecord, PulseRecord, VersionTraffic, WorkRecord};
+pub use objects::{
+    BlobStore, BlobStoreError, Objects, ObjectsError, UpdatePlace, UpdateStore, UpdateStoreError,
+};
 pub use organisation::{
     ClosedOrganisation, Holdings, OrganisationRecord, SYSTEM_ORGANISATION, TenancyRecord, UsageRecord,
 };
 pub use participation::ParticipationRepository;
 pub use population::{PopulationRecord, PopulationRepository, PrivacyChange, PrivacyOutcome};
 pub use round::{Leave, Rest, RoundCommit, RoundRecord, RoundRepository};
-pub use round_log::{LogReader, LogSegment, RoundLog, RoundLogError};
+pub use round_log::{LogCopy, LogReader, LogSegment, RoundLog, RoundLogError};
 pub use session::{PersonRecord, RenewalRecord, SessionHolder, SessionId, SessionRecord, SessionRepository};
-pub use sql::{Durability, SharedNonces, SqlOptions, SqlStorage};
+pub use sql::{
+    Durability, ProcessListener, ProcessRecord, ProcessTable, SharedNonces, SqlOptions, SqlStorage,
+};
 pub use storage::Storage;
 pub use task::{Admission, TaskRecord, TaskRepository};
 pub use token::{TokenRecord, TokenRepository};

@@ -10,3 +10,6 @@ mod postgres;
 mod round_log;
 mod sqlite_in_memory;
 mod sqlite_on_file;
+// Lints let `unwrap` pass only in such modules.
+#[cfg(test)]
+mod update_store;

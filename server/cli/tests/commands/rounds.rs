@@ -203,6 +203,7 @@ impl Story<'_> {
             weight: 100,
             metrics: UpdateMetrics { example_count: 100, loss_sum: 50.0, correct_count: 60, step_count: 7 },
             accepted_at,
+            place: None,
         };
         let outcome = self.storage.accept_update(&update).await.expect(WORKS);
         assert_eq!(outcome, AcceptOutcome::Accepted);

@@ -233,6 +233,7 @@ impl Upload {
             weight: header.weight,
             metrics: header.metrics,
             accepted_at: now,
+            place: None,
         })
     }
 

@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 
 use folkmoot_protocol::{AssignmentId, RoundId};
 
-use super::{LogReader, LogSegment, RoundLogError, folder::Folder, memory::Memory};
+use super::{LogCopy, LogReader, LogSegment, RoundLogError, folder::Folder, memory::Memory};
 
 /// A log of the bytes of every update, with one segment per assignment.
 ///
@@ -67,6 +67,17 @@ impl RoundLog {
         match &self.place {
             Place::Folder(folder) => folder.read(round, assignment).map(LogReader::from),
             Place::Memory(memory) => memory.read(round, assignment).map(LogReader::from),
+        }
+    }
+
+    /// Begins a copy that replaces an assignment's segment when it is finished.
+    ///
+    /// # Errors
+    /// [`RoundLogError::Io`] if the disk fails.
+    pub fn copy(&self, round: RoundId, assignment: AssignmentId) -> Result<LogCopy, RoundLogError> {
+        match &self.place {
+            Place::Folder(folder) => folder.copy(round, assignment).map(LogCopy::from),
+            Place::Memory(memory) => Ok(memory.copy(round, assignment).into()),
         }
     }
 

@@ -1,5 +1,6 @@
 //! The round log: the bytes of every update, in one append-only segment per assignment.
 
+mod copy;
 mod error;
 mod folder;
 mod log;
@@ -7,6 +8,7 @@ mod memory;
 mod reader;
 mod segment;
 
+pub use copy::LogCopy;
 pub use error::RoundLogError;
 pub use log::RoundLog;
 pub use reader::LogReader;

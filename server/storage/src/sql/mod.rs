@@ -24,6 +24,7 @@ mod organisation;
 mod participation;
 mod population;
 mod private_tasks;
+mod process_table;
 mod round;
 mod rows;
 mod session;
@@ -39,6 +40,7 @@ use base::{
 pub use base::{connect::SqlOptions, durability::Durability};
 pub use check_in::check_in_without_lock;
 pub use nonces::SharedNonces;
+pub use process_table::{ProcessListener, ProcessRecord, ProcessTable};
 use sqlx::AnyPool;
 
 /// The repositories in a database: SQLite in a file or in memory, or PostgreSQL.

@@ -17,7 +17,7 @@ use folkmoot_storage::{
     AcceptedUpdate, AssignmentRecord, AssignmentStatus, CheckInRecord, CheckInRepository, ClientRepository,
     EnrolOutcome, ModelVersionRecord, PopulationRepository, PrivacyChange, PrivacyOutcome, RoundCommit,
     RoundRecord, RoundRepository, Storage, StorageError, TaskRecord, TaskRepository, TokenRecord,
-    TokenRepository, VersionMaking,
+    TokenRepository, UpdatePlace, VersionMaking,
 };
 
 /// The start time of all cases.
@@ -265,6 +265,13 @@ pub(super) fn update_of(assignment: &AssignmentRecord) -> AcceptedUpdate {
         weight: 12,
         metrics: UpdateMetrics { example_count: 12, loss_sum: 1.0 / 3.0, correct_count: 7, step_count: 2 },
         accepted_at: later(1),
+        place: Some(UpdatePlace {
+            process: "one".into(),
+            object: "a round/one-7".into(),
+            offset: 12,
+            bytes: 4_000_096,
+            digest: UpdateDigest::of(b"the log"),
+        }),
     }
 }
 

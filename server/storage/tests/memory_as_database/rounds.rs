@@ -128,6 +128,7 @@ impl World {
             weight: if self.chance.happens(2) { u64::MAX } else { count },
             metrics: metrics(count),
             accepted_at: self.now,
+            place: None,
         };
         let outcome = same!(self, accept_update(&update));
         self.reached.accepted += usize::from(matches!(outcome, Ok(AcceptOutcome::Accepted)));

@@ -1,5 +1,6 @@
 //! A round log on disk.
 
+mod copy;
 mod reader;
 mod segment;
 
@@ -12,11 +13,13 @@ use std::{
 
 use folkmoot_protocol::{AssignmentId, RoundId};
 
-pub(super) use self::{reader::FileReader, segment::FileSegment};
+pub(super) use self::{copy::FileCopy, reader::FileReader, segment::FileSegment};
 use super::RoundLogError;
 
 /// The file extension of a segment.
 const SUFFIX: &str = ".update";
+/// The file extension of an unfinished copy.
+const COPY_SUFFIX: &str = ".copy";
 
 /// The segments, as files `<folder>/<round id>/<assignment id>.update`. The names consist of ids only. Nothing is
 /// cached in memory.
@@ -60,6 +63,13 @@ impl Folder {
             Err(error) if error.kind() == ErrorKind::NotFound => Err(RoundLogError::NotFound(assignment)),
             Err(error) => Err(RoundLogError::at(&path)(error)),
         }
+    }
+
+    pub(super) fn copy(&self, round: RoundId, assignment: AssignmentId) -> Result<FileCopy, RoundLogError> {
+        let round_folder = self.round_folder(round);
+        fs::create_dir_all(&round_folder).map_err(RoundLogError::at(&round_folder))?;
+        let partial = round_folder.join(format!("{assignment}{COPY_SUFFIX}"));
+        FileCopy::create(partial, self.segment_path(round, assignment))
     }
 
     pub(super) fn remove_segment(

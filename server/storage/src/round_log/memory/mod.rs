@@ -1,5 +1,6 @@
 //! A round log in the memory of this process.
 
+mod copy;
 mod reader;
 mod segment;
 
@@ -11,7 +12,7 @@ use std::{
 use folkmoot_protocol::{AssignmentId, RoundId};
 
 use self::segment::Shared;
-pub(super) use self::{reader::MemoryReader, segment::MemorySegment};
+pub(super) use self::{copy::MemoryCopy, reader::MemoryReader, segment::MemorySegment};
 use super::RoundLogError;
 
 /// The segments in memory, by round.
@@ -41,6 +42,18 @@ impl Memory {
         let rounds = self.lock();
         let shared = rounds.get(&round).and_then(|segments| segments.get(&assignment));
         shared.map(|shared| MemoryReader::new(shared.clone())).ok_or(RoundLogError::NotFound(assignment))
+    }
+
+    pub(super) fn copy(&self, round: RoundId, assignment: AssignmentId) -> MemoryCopy {
+        MemoryCopy::new(self.clone(), round, assignment)
+    }
+
+    /// Replaces a segment. Open handles keep the previous bytes.
+    fn replace(&self, round: RoundId, assignment: AssignmentId, bytes: Vec<u8>) {
+        let new = Arc::new(Shared::of(bytes));
+        if let Some(previous) = self.lock().entry(round).or_default().insert(assignment, new) {
+            previous.remove();
+        }
     }
 
     pub(super) fn remove_segment(&self, round: RoundId, assignment: AssignmentId) {

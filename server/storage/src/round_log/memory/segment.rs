@@ -21,6 +21,10 @@ pub(super) struct Shared {
 }
 
 impl Shared {
+    pub(super) fn of(bytes: Vec<u8>) -> Self {
+        Self { bytes: Mutex::new(bytes), ..Self::default() }
+    }
+
     pub(super) fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
         self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -34,6 +34,7 @@ const SQLITE: &[(&str, &str)] = migrations!("sqlite":
     "0015_usage",
     "0016_jwt_keys",
     "0017_renewal",
+    "0018_update_place",
 );
 
 const POSTGRES: &[(&str, &str)] = migrations!("postgres":
@@ -55,6 +56,7 @@ const POSTGRES: &[(&str, &str)] = migrations!("postgres":
     "0016_usage",
     "0017_jwt_keys",
     "0018_renewal",
+    "0019_processes",
 );
 
 /// Returns the migrations of a database, oldest first. The database stores the SHA-384 of each migration that it has

@@ -59,8 +59,8 @@ pub(in crate::sql) async fn insert_accepted_update(
     update: &AcceptedUpdate,
 ) -> Result<(), StorageError> {
     const INSERT: &str = "INSERT INTO client_updates (assignment_id, organisation_id, round_id, digest, \
-         update_bytes, weight, accepted_at, codec, example_count, loss_sum_bits, correct_count, step_count) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+         update_bytes, weight, accepted_at, codec, place, example_count, loss_sum_bits, correct_count, step_count) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
     let query = sqlx::query(INSERT)
         .bind(update.assignment_id.to_string())
         .bind(organisation_id.to_string())
@@ -69,7 +69,8 @@ pub(in crate::sql) async fn insert_accepted_update(
         .bind(integer(update.bytes)?)
         .bind(integer(update.weight)?)
         .bind(moment(update.accepted_at)?)
-        .bind(&update.codec);
+        .bind(&update.codec)
+        .bind(update.place.as_ref().map(json).transpose()?);
     bind_metrics(query, &update.metrics)?.execute(connection).await?;
     Ok(())
 }
@@ -148,5 +149,6 @@ fn accepted_update_of(row: &AnyRow) -> Result<AcceptedUpdate, StorageError> {
         weight: columns.count("weight")?,
         metrics: metrics_of(&columns)?,
         accepted_at: columns.moment("accepted_at")?,
+        place: columns.optional_json("place")?,
     })
 }

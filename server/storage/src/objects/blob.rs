@@ -9,7 +9,7 @@ use object_store::{
     ObjectStore, ObjectStoreExt, local::LocalFileSystem, memory::InMemory, path::Path as ObjectPath,
 };
 
-use crate::blob_cache::BlobCache;
+use super::blob_cache::BlobCache;
 
 /// The default size of the in-memory cache of verified blobs: 256 MiB.
 const CACHE_BYTES_MAX: usize = 256 * 1024 * 1024;
