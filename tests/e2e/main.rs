@@ -11,6 +11,7 @@ mod bad_text;
 mod bad_updates;
 mod bad_uploads;
 mod budgets;
+mod cluster;
 mod cohort;
 mod commit_failures;
 mod compressed_updates;

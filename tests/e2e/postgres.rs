@@ -80,14 +80,14 @@ async fn real_clients_train_over_postgresql() {
     host.stop().await.unwrap();
 }
 
-/// Two coordinators share a database. Between them, they must accept each signed request only once.
+/// Two coordinators share a database and a data folder. Between them, they must accept each signed request only once.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_that_one_process_took_is_refused_by_the_other() {
     let Some(postgres) = TestPostgres::start() else { return };
     let folder = tempfile::tempdir().unwrap();
     let (database, mut hosts) = (postgres.database(), Vec::new());
-    for name in ["first", "second"] {
-        let mut config = HostConfig::loopback(folder.path().join(name));
+    for _ in 0..2 {
+        let mut config = HostConfig::loopback(folder.path().to_owned());
         config.database = Some(database.clone());
         let host = Host::start(config, clock::system_clock(), clock::system_chance(), None).await.unwrap();
         let pem = std::fs::read(host.root_certificate.clone().unwrap()).unwrap();

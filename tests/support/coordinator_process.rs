@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, path::PathBuf, process::Stdio, time::Duration};
 
+use folkmoot_edge::tls::CertificateFiles;
 use folkmoot_service::host::HostConfig;
 use serde::{Deserialize, Serialize};
 use tokio::{
@@ -35,6 +36,14 @@ pub struct CoordinatorConfig {
     pub upload_idle_milliseconds: u64,
     /// If true, the clock stands still, and only [`CoordinatorProcess::advance`] moves it.
     pub is_clock_held: bool,
+    /// The database's URL; `None` for SQLite in the data folder.
+    pub database: Option<String>,
+    /// The URL of the object storage; `None` for the data folder.
+    pub objects: Option<String>,
+    /// The folder of the certificate; `None` for the data folder.
+    pub certificate: Option<PathBuf>,
+    /// Environment variables of the process.
+    pub variables: Vec<(String, String)>,
     /// The point at which the process halts, so that a test can kill it there.
     pub halt: Option<Halt>,
 }
@@ -52,6 +61,10 @@ impl CoordinatorConfig {
             control_milliseconds: milliseconds(limits.control_timeout),
             upload_idle_milliseconds: milliseconds(limits.upload_idle_timeout),
             is_clock_held: false,
+            database: None,
+            objects: None,
+            certificate: None,
+            variables: Vec::new(),
             halt: None,
         }
     }
@@ -61,6 +74,9 @@ impl CoordinatorConfig {
         let mut host = HostConfig::loopback(self.data.clone());
         host.listen = SocketAddr::from(([127, 0, 0, 1], self.port));
         host.tick = Duration::from_millis(self.tick_milliseconds);
+        host.database = self.database.clone();
+        host.objects = self.objects.clone();
+        host.certificate = self.certificate.as_deref().map(CertificateFiles::own);
         host.limits.head_timeout = Duration::from_millis(self.head_milliseconds);
         host.limits.control_timeout = Duration::from_millis(self.control_milliseconds);
         host.limits.upload_idle_timeout = Duration::from_millis(self.upload_idle_milliseconds);
@@ -85,6 +101,7 @@ impl CoordinatorProcess {
         let argument = serde_json::to_string(config).expect("the configuration is plain data");
         let mut child = Command::new(program)
             .arg(argument)
+            .envs(config.variables.iter().cloned())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

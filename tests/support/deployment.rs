@@ -190,14 +190,15 @@ fn counted_refusals(line: &str) -> Option<(String, u64)> {
     Some((code.to_owned(), count.parse().ok()?))
 }
 
-fn certificate(data: &Path) -> Vec<u8> {
+/// Reads the root certificate of a data folder.
+pub(crate) fn certificate(data: &Path) -> Vec<u8> {
     std::fs::read(data.join("ca.pem")).expect("a coordinator that listens has made its certificate")
 }
 
 /// Reserves a free port while the returned socket exists. The system does not choose the port for another socket or an
 /// outgoing connection. A coordinator can still listen on it, because both sockets set `SO_REUSEADDR` and this one does
 /// not listen.
-fn reserve_port() -> io::Result<(TcpSocket, u16)> {
+pub(crate) fn reserve_port() -> io::Result<(TcpSocket, u16)> {
     let socket = TcpSocket::new_v4()?;
     socket.set_reuseaddr(true)?;
     socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;

@@ -2,7 +2,9 @@
 //! exactly what a test wants, and an oracle for the expected model versions.
 
 pub mod bad_network;
+pub mod balancer;
 pub mod client_process;
+pub mod cluster;
 pub mod coordinator_process;
 pub mod deployment;
 pub mod halt;
@@ -12,5 +14,6 @@ pub mod patience;
 pub mod raw;
 pub mod raw_client;
 pub mod task;
+pub mod test_s3;
 pub mod update;
 pub mod verify;

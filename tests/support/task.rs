@@ -122,31 +122,39 @@ impl TestTask {
     /// If the folder cannot be used.
     pub async fn create(data: &Path, spec: &TaskSpec) -> Self {
         let storage = open_storage(data).await;
+        let blobs = BlobStore::local(data.join("blobs")).expect("a test's folder can be written");
+        let task = Self::store(&storage, &blobs, spec).await;
+        storage.close().await;
+        task
+    }
+
+    /// Creates a population, its token and an active task in a database and a blob store.
+    ///
+    /// # Panics
+    /// If they cannot be used.
+    pub async fn store(storage: &SqlStorage, blobs: &BlobStore, spec: &TaskSpec) -> Self {
         let now = now();
         let organisation = OrganisationId::from_random_bytes(random_bytes());
         let organisation = storage.ensure_organisation(DEFAULT_ORGANISATION, organisation, now).await;
         let organisation = organisation.expect("an organisation can be made");
         let population: PopulationName = "test".parse().expect("it is a slug");
         storage.ensure_population(organisation, &population, now).await.expect("a population can be made");
-        let token = create_token(&storage, organisation, &population, |_| {}).await;
-        let task = store_task(&storage, data, spec, organisation, population, token).await;
-        storage.close().await;
-        task
+        let token = create_token(storage, organisation, &population, |_| {}).await;
+        store_task(storage, blobs, spec, organisation, population, token).await
     }
 }
 
 async fn store_task(
     storage: &SqlStorage,
-    data: &Path,
+    blobs: &BlobStore,
     spec: &TaskSpec,
     organisation: OrganisationId,
     population: PopulationName,
     token: String,
 ) -> TestTask {
-    let blobs = BlobStore::local(data.join("blobs")).expect("a test's folder can be written");
     let put = async |bytes: Vec<u8>| {
         let length = bytes.len() as u64;
-        (blobs.put(Bytes::from(bytes)).await.expect("a test's folder can be written"), length)
+        (blobs.put(Bytes::from(bytes)).await.expect("a test's blobs can be stored"), length)
     };
     let model =
         Model::from_onnx(&spec.onnx, &ImportLimits::default()).expect("a test's model can be trained");

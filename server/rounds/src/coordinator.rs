@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use folkmoot_coordinator::pacing::RetryLimits;
 use folkmoot_protocol::RoundId;
 use folkmoot_storage::{
-    AssignmentRepository, BlobStore, RoundLog, RoundLogError, Storage, StorageError, TaskRecord,
+    AssignmentRepository, BlobStore, RoundLog, RoundLogError, Storage, StorageError, TaskRecord, UpdateStore,
+    UpdateStoreError,
 };
 use rand::Rng;
 use rand_chacha::ChaCha20Rng;
@@ -18,6 +19,7 @@ use crate::{
     downstream::{DownstreamParts, Parts, PartsError, Versions},
     ingest::Ingest,
     noise::{Noises, Sabotage},
+    signals::{Processes, Signal},
     sum_shapes::SumShapes,
     tenants::Tenants,
     waiters::Waiters,
@@ -41,6 +43,8 @@ pub struct Coordinator {
     pub noises: Noises,
     /// The tasks with local noise that this process knows were charged to the privacy ledger.
     pub charged: Charged,
+    /// The other coordinators that share the database.
+    pub processes: Processes,
     /// Wakes the driver loop after a fact was recorded.
     pub facts: Notify,
     /// Wakes uploads that wait for the next round to open.
@@ -74,6 +78,7 @@ impl Coordinator {
             sum_shapes: SumShapes::default(),
             noises: Noises::default(),
             charged: Charged::default(),
+            processes: Processes::default(),
             facts: Notify::new(),
             round_opened: Notify::new(),
             check_ins: Waiters::default(),
@@ -85,12 +90,40 @@ impl Coordinator {
         }
     }
 
+    /// Stores updates in `store`, which other coordinators share.
+    #[must_use]
+    pub fn with_update_store(mut self, store: UpdateStore) -> Self {
+        self.ingest = self.ingest.with_store(store);
+        self
+    }
+
     /// Sets a deliberate privacy fault, so that a simulation can test whether an audit detects it.
     #[must_use]
     pub fn sabotaged(mut self, sabotage: Option<Sabotage>) -> Self {
         self.sabotage = sabotage;
         self.noises = Noises::sabotaged(sabotage);
         self
+    }
+
+    /// Wakes everybody who waits for this signal, here and in the other coordinators.
+    pub fn signal(&self, signal: Signal) {
+        self.receive(&signal);
+        self.processes.relay(signal);
+    }
+
+    /// Wakes everybody who waits for this signal in this process.
+    pub fn receive(&self, signal: &Signal) {
+        match signal {
+            Signal::Fact => self.facts.notify_one(),
+            Signal::Assigned(clients) => self.check_ins.wake(clients.iter().copied()),
+            Signal::Asked(clients) => self.listeners.wake(clients.iter().copied()),
+            Signal::Opened => self.round_opened.notify_waiters(),
+            Signal::Ended(round) => {
+                if let Err(error) = self.ingest.forget_round(*round) {
+                    tracing::warn!(%error, %round, "the log of a round could not be removed; the next clean-up tries again");
+                }
+            }
+        }
     }
 
     /// Draws `N` random bytes.
@@ -130,6 +163,10 @@ impl Coordinator {
         for round in log.rounds()? {
             found.push((round, log.segments(round)?));
         }
+        let stored = match self.ingest.store() {
+            Some(store) => store.rounds().await?,
+            None => Vec::new(),
+        };
         let needed = self.storage.needed_logs().await?;
         let rounds: BTreeSet<RoundId> = needed.iter().map(|(round, _)| *round).collect();
         for (round, segments) in found {
@@ -144,6 +181,9 @@ impl Coordinator {
                 self.ingest.forget_assignment(round, assignment)?;
             }
         }
+        for round in stored.into_iter().filter(|round| !rounds.contains(round)) {
+            self.ingest.forget_stored(round);
+        }
         Ok(())
     }
 }
@@ -157,4 +197,7 @@ pub enum ForgetError {
     /// The round log failed.
     #[error(transparent)]
     RoundLog(#[from] RoundLogError),
+    /// The store of updates failed.
+    #[error(transparent)]
+    Updates(#[from] UpdateStoreError),
 }

@@ -22,6 +22,7 @@ pub mod noise;
 pub mod privacy;
 pub mod refusal;
 pub mod registry;
+pub mod signals;
 pub mod sum_shapes;
 pub mod tenants;
 pub mod waiters;

@@ -1,5 +1,7 @@
 //! A running coordinator: opens the data folder, binds the socket, starts the drivers, and shuts down gracefully.
 
+mod error;
+
 use std::{
     fmt,
     net::{Ipv4Addr, SocketAddr},
@@ -8,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+pub use error::HostError;
 use folkmoot_edge::{
     Edge, HttpLimits, Listener, ServeError, serve,
     tls::{self, CertificateFiles, LiveCertificate, Reload},
@@ -15,25 +18,26 @@ use folkmoot_edge::{
 use folkmoot_protocol::{OrganisationId, Role, Timestamp};
 use folkmoot_rounds::{
     clock::Clock,
-    coordinator::{Coordinator, ForgetError},
+    coordinator::Coordinator,
     credential::Credential,
     device::Authenticator,
     drivers::{self, DriverConfig, DriverHealth},
 };
 use folkmoot_sign_in::{Providers, SignInConfig, SignInConfigError};
 use folkmoot_storage::{
-    ApiKeyRepository, BlobStore, BlobStoreError, PopulationRepository, RoundLog, RoundLogError, SqlStorage,
+    ApiKeyRepository, BlobStore, Objects, PopulationRepository, ProcessRecord, RoundLog, SqlStorage,
     StorageError,
 };
 use futures::future::BoxFuture;
 use metrics_exporter_prometheus::PrometheusHandle;
+use rand::Rng;
 use rand_chacha::ChaCha20Rng;
 use tokio::{sync::watch, task::JoinHandle};
 
 use crate::{
-    data_folder::{DataFolder, DataFolderError},
+    data_folder::DataFolder,
     http::{self, App, FirstRun, Names, draw_key},
-    metering,
+    metering, processes,
 };
 
 /// The name of the organisation that a new coordinator has.
@@ -46,6 +50,9 @@ pub struct HostConfig {
     pub data: PathBuf,
     /// The database's URL; `None` uses SQLite in the data folder.
     pub database: Option<String>,
+    /// The URL of the object storage for blobs and updates, which several coordinators can share; `None` uses the data
+    /// folder. Its credentials are environment variables.
+    pub objects: Option<String>,
     /// The address to listen on. With port 0 the system chooses a free port.
     pub listen: SocketAddr,
     /// `true` to serve TLS, `false` if a proxy terminates TLS.
@@ -92,6 +99,7 @@ impl HostConfig {
         Self {
             data,
             database: None,
+            objects: None,
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             has_tls: true,
             host_names: Vec::new(),
@@ -102,35 +110,6 @@ impl HostConfig {
             sign_in: SignInConfig::default(),
         }
     }
-}
-
-/// The reason why a coordinator cannot start.
-#[derive(Debug, thiserror::Error)]
-pub enum HostError {
-    /// The data folder cannot be used.
-    #[error(transparent)]
-    Folder(#[from] DataFolderError),
-    /// The database cannot be used.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// The blobs cannot be used.
-    #[error(transparent)]
-    Blobs(#[from] BlobStoreError),
-    /// Old update logs cannot be removed.
-    #[error(transparent)]
-    Forget(#[from] ForgetError),
-    /// The round log cannot be used.
-    #[error(transparent)]
-    RoundLog(#[from] RoundLogError),
-    /// The certificates cannot be used.
-    #[error(transparent)]
-    Tls(#[from] tls::TlsError),
-    /// The socket cannot be used.
-    #[error(transparent)]
-    Serve(#[from] ServeError),
-    /// An identity provider's settings, secret or certificate cannot be used.
-    #[error(transparent)]
-    SignIn(#[from] SignInConfigError),
 }
 
 /// A running coordinator.
@@ -187,13 +166,17 @@ impl Host {
 
         let database = config.database.clone().unwrap_or_else(|| folder.sqlite_url());
         let storage = SqlStorage::connect(&database, Default::default()).await?;
-        let blobs = BlobStore::local(config.data.join("blobs"))?;
-        let log = RoundLog::local(config.data.join("round-log"))?;
         let holder = folder.node_id(&mut chance)?;
-        let coordinator = Arc::new(Coordinator::new(storage, blobs, log, chance));
-        let id_if_new = OrganisationId::from_random_bytes(coordinator.random_bytes());
-        let organisation =
-            coordinator.storage.ensure_organisation(DEFAULT_ORGANISATION, id_if_new, now).await?;
+        let own = this_process(&config, &holder, &mut chance);
+        let table = storage.process_table();
+        if let Some(table) = &table
+            && let Err(other) = processes::join(table, &own).await?
+        {
+            return Err(HostError::OtherPlace { id: other.id, place: other.place });
+        }
+        let id_if_new = OrganisationId::from_random_bytes(random_bytes(&mut chance));
+        let organisation = storage.ensure_organisation(DEFAULT_ORGANISATION, id_if_new, now).await?;
+        let coordinator = Arc::new(coordinator(&config, storage, organisation, &own, chance)?);
         let first_key = ensure_api_key(&coordinator, organisation, now).await?;
         let kept = first_key.as_ref().map(|key| folder.keep_first_key(&key.id, &key.to_string()));
         let first_api_key_file = kept.transpose()?;
@@ -229,8 +212,16 @@ impl Host {
         let meter =
             tokio::spawn(metering::run(coordinator.clone(), clock.clone(), until_closed(closed.clone())));
         let driver_config = DriverConfig { holder, tick: config.tick };
-        let driver = tokio::spawn(drive(coordinator.clone(), clock.clone(), driver_config, health, closed));
-        let tasks = vec![server, driver, meter];
+        let driver =
+            tokio::spawn(drive(coordinator.clone(), clock.clone(), driver_config, health, closed.clone()));
+        let mut tasks = vec![server, driver, meter];
+        tasks.extend(table.map(|table| {
+            let sharing = processes::run(coordinator.clone(), table, own, closed);
+            tokio::spawn(async move {
+                sharing.await;
+                Ok(())
+            })
+        }));
         Ok(Self {
             address,
             coordinator,
@@ -302,6 +293,41 @@ async fn drive(
 /// Reads the identity providers' secrets from files and from this process's environment.
 fn providers(config: &SignInConfig, url: &str) -> Result<Providers, SignInConfigError> {
     Providers::new(config, url, &|name| std::env::var(name).ok())
+}
+
+/// Assembles the coordinator over the data folder, or over the object storage if there is one.
+fn coordinator(
+    config: &HostConfig,
+    storage: SqlStorage,
+    database: OrganisationId,
+    own: &ProcessRecord,
+    chance: ChaCha20Rng,
+) -> Result<Coordinator, HostError> {
+    let log = RoundLog::local(config.data.join("round-log"))?;
+    let Some(url) = &config.objects else {
+        let blobs = BlobStore::local(config.data.join("blobs"))?;
+        return Ok(Coordinator::new(storage, blobs, log, chance));
+    };
+    let objects = Objects::open(url, std::env::vars())?;
+    let updates = objects.updates(&database.to_string(), &own.start_id);
+    Ok(Coordinator::new(storage, objects.blobs(), log, chance).with_update_store(updates))
+}
+
+/// Describes this run of the coordinator to the others that share its database.
+fn this_process(config: &HostConfig, id: &str, chance: &mut ChaCha20Rng) -> ProcessRecord {
+    let run: [u8; 8] = random_bytes(chance);
+    ProcessRecord {
+        id: id.to_owned(),
+        start_id: format!("{id}-{:016x}", u64::from_be_bytes(run)),
+        place: config.objects.clone().unwrap_or_else(|| format!("the data folder of {id}")),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}
+
+fn random_bytes<const N: usize>(chance: &mut ChaCha20Rng) -> [u8; N] {
+    let mut bytes = [0; N];
+    chance.fill_bytes(&mut bytes);
+    bytes
 }
 
 fn url(address: SocketAddr, has_tls: bool) -> String {

@@ -10,3 +10,4 @@ pub mod disk;
 pub mod host;
 pub mod http;
 mod metering;
+mod processes;

@@ -16,10 +16,11 @@ pub use error::ConfigError;
 use folkmoot_edge::{HttpLimits, Proxies};
 use folkmoot_service::{host::HostConfig, http::cors};
 use folkmoot_sign_in::SignInConfig;
+use folkmoot_storage::{Objects, ObjectsError};
 use folkmoot_telemetry::LogConfig;
 pub use limits::LimitsConfig;
 use serde::{Deserialize, Serialize};
-pub use server::{DatabaseConfig, ServerConfig, TlsChoice};
+pub use server::{DatabaseConfig, ServerConfig, StorageConfig, TlsChoice};
 pub use setting::KEYS;
 
 /// The configuration file that is read by default, if it exists.
@@ -35,6 +36,8 @@ pub struct Config {
     pub server: ServerConfig,
     /// The database settings.
     pub database: DatabaseConfig,
+    /// The object storage.
+    pub storage: StorageConfig,
     /// Limits on incoming HTTP connections and requests.
     pub limits: LimitsConfig,
     /// The log settings.
@@ -84,6 +87,13 @@ impl Config {
             place: format!("sign_in.{}", error.key),
             message: error.message,
         })?;
+        if let Some(url) = &self.storage.objects {
+            let invalid = |error: ObjectsError| ConfigError::Value {
+                place: "storage.objects".into(),
+                message: error.to_string(),
+            };
+            Objects::check(url).map_err(invalid)?;
+        }
         self.server.certificate_files()?;
         cors::check_origins(&self.server.allowed_origins)
             .map_err(|message| ConfigError::Value { place: "server.allowed_origins".into(), message })?;
@@ -98,6 +108,7 @@ impl Config {
         HostConfig {
             data: self.server.data.clone(),
             database: self.database.url.clone(),
+            objects: self.storage.objects.clone(),
             listen: self.server.listen,
             has_tls: self.server.tls == TlsChoice::Own,
             host_names: self.server.host_names.clone(),

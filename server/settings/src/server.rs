@@ -107,6 +107,17 @@ pub struct DatabaseConfig {
     pub url: Option<String>,
 }
 
+/// The settings of the object storage.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StorageConfig {
+    /// The object storage for models, weights and updates: `s3://bucket/prefix`, `gs://bucket/prefix` or
+    /// `az://container/prefix`. Several coordinators that share a database need it. Its credentials are environment
+    /// variables of the provider, such as `AWS_ACCESS_KEY_ID`. The default is the data folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub objects: Option<String>,
+}
+
 /// Returns a URL without its password: `postgres://user:***@host/name`.
 pub(super) fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use super::Config;
 
 /// Every key, as `section.key`. A test keeps the list complete.
-pub const KEYS: [&str; 24] = [
+pub const KEYS: [&str; 25] = [
     "server.listen",
     "server.data",
     "server.tls",
@@ -16,6 +16,7 @@ pub const KEYS: [&str; 24] = [
     "server.allowed_origins",
     "server.trusted_proxies",
     "database.url",
+    "storage.objects",
     "limits.connections_max",
     "limits.connections_per_address_max",
     "limits.head_seconds_max",
@@ -65,6 +66,10 @@ impl Config {
             }
             "database.url" => {
                 self.database.url = Some(text.to_owned());
+                Ok(())
+            }
+            "storage.objects" => {
+                self.storage.objects = Some(text.to_owned());
                 Ok(())
             }
             "limits.connections_max" => put(&mut self.limits.connections_max, text),

@@ -122,6 +122,17 @@ fn a_variable_that_cannot_be_read_is_named() {
 }
 
 #[test]
+fn an_object_storage_is_a_url_of_one_of_three_kinds() {
+    for right in ["s3://bucket", "s3://bucket/a/b", "gs://bucket/a", "az://container/a"] {
+        assert!(load("", &[("FOLKMOOT_STORAGE_OBJECTS", right)]).is_ok(), "{right}");
+    }
+    for wrong in ["bucket", "/var/lib", "file:///var/lib", "memory:///", "https://example.org/a", ""] {
+        let (text, _) = message("", &[("FOLKMOOT_STORAGE_OBJECTS", wrong)]);
+        assert!(text.starts_with("storage.objects: ") && text.contains("s3://bucket"), "{text}");
+    }
+}
+
+#[test]
 fn a_file_that_is_named_must_be_there() {
     let error = Config::load(Some(Path::new("/does/not/exist.toml")), |_| None).unwrap_err();
     assert!(matches!(error, ConfigError::Read { .. }), "{error}");
@@ -132,6 +143,7 @@ fn a_file_that_is_named_must_be_there() {
 fn the_list_of_keys_is_whole() {
     let mut config = Config::default();
     config.database.url = Some("sqlite::memory:".into());
+    config.storage.objects = Some("s3://bucket/prefix".into());
     config.sign_in.url = Some("https://coordinator.example".into());
     (config.server.certificate, config.server.key) = (Some("a.pem".into()), Some("a.key".into()));
     let table = toml::Table::try_from(&config).unwrap();

@@ -1,13 +1,12 @@
 use std::{io, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use folkmoot_client::{ClientKey, Host, Transport, TransportError, UpdateSource};
+use folkmoot_client::{ClientKey, Host, HttpSettings, Transport, TransportError, UpdateSource};
 use folkmoot_protocol::{
     Disposition, ErrorCode, UpdateDigest,
     messages::{Assignment, CheckInRequest, CheckInResponse, ReportRequest, UploadState, UploadStatus},
 };
 use folkmoot_tests::{
-    deployment::Deployment,
     patience::patiently,
     raw::{Answer, Endpoint},
     raw_client::RawClient,
@@ -39,13 +38,17 @@ enum Next {
 }
 
 impl CrashClient {
-    pub async fn enrolled(deployment: &Deployment, ledger: Arc<Ledger>, seed: u64) -> Self {
-        let raw = RawClient::enrolled(&deployment.endpoint, &deployment.task.token).await;
+    pub async fn enrolled(
+        endpoint: &Endpoint,
+        settings: &HttpSettings,
+        url: &str,
+        ledger: Arc<Ledger>,
+        seed: u64,
+    ) -> Self {
+        let raw = RawClient::enrolled(endpoint, &ledger.task.token).await;
         let key = ClientKey::from_secret(raw.key.to_bytes());
         let host = Host::new(now, random_bytes());
-        let settings = deployment.http_settings();
-        let transport =
-            Transport::new(&settings, &deployment.url(), key, host).expect("the address is right");
+        let transport = Transport::new(settings, url, key, host).expect("the address is right");
         transport.set_client_id(raw.id.expect("it is enrolled"));
         Self { transport, raw, ledger, rng: ChaCha8Rng::seed_from_u64(seed) }
     }

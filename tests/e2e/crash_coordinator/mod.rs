@@ -1,7 +1,7 @@
 //! Tests a coordinator that is killed with SIGKILL many times, in every state of a round.
 
-mod client;
-mod ledger;
+pub mod client;
+pub mod ledger;
 mod moment;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -46,7 +46,9 @@ async fn a_killed_coordinator_loses_nothing_and_counts_nothing_twice() {
     let ledger = Arc::new(Ledger::new(deployment.task.clone()));
     let mut clients = JoinSet::new();
     for number in 0..CLIENTS {
-        let client = CrashClient::enrolled(&deployment, ledger.clone(), SEED + number).await;
+        let (settings, url) = (deployment.http_settings(), deployment.url());
+        let client =
+            CrashClient::enrolled(&deployment.endpoint, &settings, &url, ledger.clone(), SEED + number).await;
         clients.spawn(client.run());
     }
 

@@ -2,7 +2,7 @@ use folkmoot_protocol::{AssignmentId, ErrorCode, Timestamp, limits::TEXT_BYTES_M
 use folkmoot_storage::{AssignmentRepository, ClientRecord, CloseOutcome, DropReason};
 
 use super::{own_assignment, upload::forget_unless_summed};
-use crate::{coordinator::Coordinator, refusal::Refusal};
+use crate::{coordinator::Coordinator, refusal::Refusal, signals::Signal};
 
 /// Records that a client gives up an assignment. An assignment that was already accepted or dropped does not change.
 ///
@@ -28,6 +28,6 @@ pub async fn abort(
     if outcome == CloseOutcome::Dropped {
         forget_unless_summed(coordinator, &assignment).await?;
     }
-    coordinator.facts.notify_one();
+    coordinator.signal(Signal::Fact);
     Ok(())
 }

@@ -11,7 +11,7 @@ use folkmoot_storage::{
     EndorsementRepository,
 };
 
-use crate::{coordinator::Coordinator, ingest::reports_metrics, privacy, refusal::Refusal};
+use crate::{coordinator::Coordinator, ingest::reports_metrics, privacy, refusal::Refusal, signals::Signal};
 
 /// The maximum number of codecs that a client may list.
 const CODECS_MAX: usize = 64;
@@ -77,7 +77,7 @@ pub async fn check_in(
     if !is_in_pool {
         return assignment_of(coordinator, client, offered, now).await;
     }
-    coordinator.facts.notify_one();
+    coordinator.signal(Signal::Fact);
     Ok(None)
 }
 

@@ -8,7 +8,7 @@ use folkmoot_protocol::{
 };
 use folkmoot_storage::{
     AcceptOutcome, AssignmentRecord, AssignmentRepository, AssignmentStatus, ClientRecord, CloseOutcome,
-    DropReason,
+    DropReason, UpdateStoreError,
 };
 use tokio::sync::OwnedMutexGuard;
 
@@ -20,10 +20,14 @@ use crate::{
     noise::Sabotage,
     privacy,
     refusal::Refusal,
+    signals::Signal,
 };
 
 /// The time, in milliseconds, after which a client should ask again about an update that waits for the next round.
 const BETWEEN_ROUNDS_MILLISECONDS: u64 = 250;
+
+/// The time, in milliseconds, after which a client should repeat a request because the object storage failed.
+const NOT_STORED_MILLISECONDS: u64 = 1_000;
 
 /// The announced properties of one part of an upload.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +69,10 @@ pub async fn upload_status(
     // Reading the count takes no lock, so a client may ask for the state while another of its requests sends bytes.
     let received_bytes = match coordinator.ingest.received(id) {
         Some(received) => received,
-        None => logged(&coordinator.ingest, assignment.round_id, id)?,
+        None => {
+            take_over(coordinator, &assignment).await?;
+            logged(&coordinator.ingest, assignment.round_id, id)?
+        }
     };
     Ok(UploadStatus { received_bytes, state: UploadState::Partial })
 }
@@ -96,6 +103,9 @@ pub async fn begin_upload(
     let upload = match guard.as_ref() {
         Some(upload) => upload,
         None => {
+            if request.offset > 0 {
+                take_over(coordinator, &assignment).await?;
+            }
             // The log's segment is locked across processes. Read the assignment again: before the lock, another process
             // may have accepted the update.
             let segment = coordinator.ingest.log().open(assignment.round_id, id)?;
@@ -170,11 +180,12 @@ pub async fn finish_upload(
         (guard, update)
     });
     let (guard, update) = finished.await.map_err(|error| Refusal::internal(&error))?;
-    let update = match update {
+    let mut update = match update {
         Ok(update) => update,
         // The client can only start again, with a new upload and its new digest.
         Err(refusal) => return Err(refuse_upload(coordinator, client, guard, refusal, now).await),
     };
+    coordinator.ingest.keep(&mut update).await.map_err(not_stored)?;
     let tally = guard.as_ref().and_then(Upload::tally);
     let turn = coordinator.tenants.turn(client.organisation_id).await;
     let outcome = coordinator.storage.accept_update(&update).await?;
@@ -183,12 +194,12 @@ pub async fn finish_upload(
         tally.count();
     }
     if outcome == AcceptOutcome::Later {
-        coordinator.facts.notify_one();
+        coordinator.signal(Signal::Fact);
     }
     match outcome {
         AcceptOutcome::Accepted | AcceptOutcome::AlreadyAccepted => {
             coordinator.ingest.forget_upload(update.assignment_id);
-            coordinator.facts.notify_one();
+            coordinator.signal(Signal::Fact);
             Ok(accepted(received_bytes))
         }
         AcceptOutcome::Conflict => Err(Refusal::new(
@@ -235,7 +246,7 @@ async fn record_refusal(
         if let Err(error) = drop_refused(coordinator, id, &reason, now).await {
             tracing::error!(%error, assignment = %id, "could not record that an update was refused; its assignment will expire");
         }
-        coordinator.facts.notify_one();
+        coordinator.signal(Signal::Fact);
     }
     refusal
 }
@@ -266,6 +277,18 @@ pub(super) async fn forget_unless_summed(
         coordinator.ingest.forget_assignment(assignment.round_id, assignment.id)?;
     }
     Ok(())
+}
+
+/// Copies the beginning of an update that another process has received.
+async fn take_over(coordinator: &Coordinator, assignment: &AssignmentRecord) -> Result<(), Refusal> {
+    coordinator.ingest.take_over(assignment.round_id, assignment.id).await.map_err(not_stored)
+}
+
+/// Refuses an update because the object storage failed. The bytes that have arrived stay here.
+fn not_stored(error: UpdateStoreError) -> Refusal {
+    tracing::warn!(%error, "an update could not be stored; its client will try again");
+    let detail = "the update could not be stored; ask for the state of the upload and repeat the request";
+    Refusal::new(ErrorCode::Overloaded, detail).retry_after(NOT_STORED_MILLISECONDS)
 }
 
 /// Refuses a complete and stored update because no round is open. The next round, which is about to open, will use it.

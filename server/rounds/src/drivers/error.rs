@@ -1,7 +1,7 @@
 use folkmoot_coordinator::{
     invariants::BrokenInvariantError, round::InvalidTransitionError, task::InvalidTaskTransitionError,
 };
-use folkmoot_storage::{BlobStoreError, RoundLogError, StorageError};
+use folkmoot_storage::{BlobStoreError, RoundLogError, StorageError, UpdateStoreError};
 
 use crate::{combine::MakeError, coordinator::ForgetError, downstream::PartsError};
 
@@ -14,6 +14,9 @@ pub enum DriveError {
     /// The round log failed.
     #[error(transparent)]
     RoundLog(#[from] RoundLogError),
+    /// The store of updates failed.
+    #[error(transparent)]
+    Updates(#[from] UpdateStoreError),
     /// Logs that are no longer needed could not be removed.
     #[error(transparent)]
     Forget(#[from] ForgetError),

@@ -19,6 +19,7 @@ use crate::{
     coordinator::Coordinator,
     in_place::in_place,
     registry::{WholeVersion, evaluation_data},
+    signals::Signal,
 };
 
 /// The number of recent evaluation rounds that are searched for the last attempt.
@@ -126,6 +127,7 @@ pub async fn combine_reports(
     let storage = &coordinator.storage;
     let accepted = storage.accepted_updates(record.round.id).await?;
     invariants::the_aggregate_is_of_the_accepted(&record.round, accepted.len() as u64)?;
+    coordinator.ingest.gather(&accepted).await?;
     let assignments = storage.assignments(record.round.id).await?;
     let evaluation = task.description.evaluation.as_ref();
     let mut evaluations = Vec::new();
@@ -153,6 +155,7 @@ pub async fn combine_reports(
     let next = RoundRecord { round, ..record };
     storage.end_evaluation(&next, &evaluations).await?;
     coordinator.ingest.forget_round(next.round.id)?;
+    coordinator.processes.relay(Signal::Ended(next.round.id));
     tracing::info!(task = %task.id, version = next.round.base_version, clients = accepted.len(), "version evaluated");
     Ok(())
 }

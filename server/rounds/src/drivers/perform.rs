@@ -17,6 +17,7 @@ use crate::{
     coordinator::Coordinator,
     noise::{StreamNoise, noise_scale},
     privacy,
+    signals::Signal,
 };
 
 /// Performs the effects of a step, each in one transaction. At most one of them also stores the round's next phase.
@@ -40,14 +41,15 @@ pub async fn perform(
                 storage.assign(next, &assignments, &clocks).await?;
                 coordinator.crowds.drawn(task, clients.len() as u64, now);
                 draw_noise_ahead(coordinator, task, next).await?;
-                coordinator.check_ins.wake(clients);
+                coordinator.signal(Signal::Assigned(clients));
             }
             Effect::Ask => {
                 storage.ask_round(next).await?;
                 let outstanding = storage.outstanding(task.id).await?;
                 tracing::info!(task = %task.id, round = next.round.number, "stragglers are asked");
                 metrics::counter!("folkmoot_rounds_asked_total").increment(1);
-                coordinator.listeners.wake(outstanding.iter().map(|one| one.client_id));
+                let clients = outstanding.iter().map(|one| one.client_id);
+                coordinator.signal(Signal::Asked(clients.collect()));
             }
             Effect::Drop(assignments) => {
                 for id in assignments {

@@ -12,7 +12,7 @@ const STEPS_IN_A_TURN: usize = 8;
 const GATHER: Duration = Duration::from_millis(5);
 /// The duration of a lease, in milliseconds.
 const LEASE_MILLISECONDS: u64 = 10_000;
-/// The time between two deletions of expired check-ins, in milliseconds.
+/// The time between two clean-ups, in milliseconds.
 const CLEAN_UP_MILLISECONDS: u64 = 60_000;
 
 /// The configuration of the driver loop.
@@ -51,15 +51,25 @@ pub async fn run(
         let now = clock();
         if now.milliseconds_since(cleaned_at) > CLEAN_UP_MILLISECONDS {
             cleaned_at = now;
-            if let Err(error) = coordinator.storage.delete_expired_check_ins(now).await {
-                tracing::warn!(%error, "could not delete expired check-ins; the next clean-up tries again");
-            }
+            clean_up(&coordinator, now).await;
         }
     }
     for task in leases.into_keys() {
         if let Err(error) = coordinator.storage.release_lease(&lease_name(task), &config.holder).await {
             tracing::warn!(%error, %task, "could not release a lease; it will expire by itself");
         }
+    }
+}
+
+async fn clean_up(coordinator: &Coordinator, now: Timestamp) {
+    if let Err(error) = coordinator.storage.delete_expired_check_ins(now).await {
+        tracing::warn!(%error, "could not delete expired check-ins; the next clean-up tries again");
+    }
+    // Rounds that another coordinator has ended.
+    if coordinator.ingest.store().is_some()
+        && let Err(error) = coordinator.forget_unneeded_logs().await
+    {
+        tracing::warn!(%error, "could not delete the updates of rounds that have ended; the next clean-up tries again");
     }
 }
 
@@ -76,6 +86,12 @@ async fn turn(
     health.retain(|task| tasks.contains(task));
     for task in tasks {
         if health.is_left_alone(task, clock()) {
+            continue;
+        }
+        if !is_ours(coordinator, config, task).await {
+            if leases.remove(&task).is_some() {
+                coordinator.storage.release_lease(&lease_name(task), &config.holder).await?;
+            }
             continue;
         }
         if !hold_lease(coordinator, clock(), config, task, leases).await? {
@@ -102,6 +118,13 @@ async fn turn(
         }
     }
     Ok(())
+}
+
+/// Returns whether this coordinator, rather than another one, should drive the task.
+async fn is_ours(coordinator: &Coordinator, config: &DriverConfig, task: TaskId) -> bool {
+    // If the task cannot be read, its step reports that.
+    let Ok(task) = coordinator.catalog.task(&coordinator.storage, task).await else { return true };
+    coordinator.processes.drives(&config.holder, task.organisation_id, &task.description.population)
 }
 
 async fn hold_lease(

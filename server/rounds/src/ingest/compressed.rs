@@ -90,7 +90,7 @@ fn it_goes_on_from_any_byte_while_the_process_lives() {
         let mut upload = open(&ingest, expected(), &bytes).expect("it is awaited");
         upload.push(&bytes[..cut]).expect("it is right");
         assert_eq!(ingest.received(assignment()), Some(cut as u64));
-        upload.rest();
+        upload.rest(&ingest);
         assert!(!upload.is_whole());
         upload.push(&bytes[cut..]).expect("it is right");
         assert!(upload.is_whole());

@@ -10,6 +10,7 @@ mod replay;
 mod round_sum;
 #[cfg(test)]
 mod sensitivity;
+mod shared;
 mod tally;
 mod upload;
 
@@ -24,14 +25,19 @@ use std::{
 pub use expected::{ExpectedUpdate, FLOAT32, reports_metrics};
 use folkmoot_aggregation::Measurement;
 use folkmoot_protocol::{AssignmentId, RoundId, ValueGrid};
-use folkmoot_storage::RoundLog;
+use folkmoot_storage::{RoundLog, UpdateStore};
 pub(crate) use replay::read_tiles;
 pub use round_sum::RoundSum;
+use shared::Stored;
 pub use upload::{Announced, Upload, logged};
 
 /// The uploads and running sums of this process. They are a cache: after a crash both are rebuilt from the round log.
 pub struct Ingest {
     log: RoundLog,
+    /// The store of complete updates, if several coordinators share one. The round log is then a cache, too.
+    store: Option<UpdateStore>,
+    /// The stored updates whose bytes are in the round log of this process.
+    stored: Mutex<HashMap<AssignmentId, Stored>>,
     sums: Mutex<HashMap<RoundId, Arc<RoundSum>>>,
     uploads: Mutex<HashMap<AssignmentId, Slot>>,
 }
@@ -51,7 +57,7 @@ const NOT_BEGUN: u64 = u64::MAX;
 impl Ingest {
     /// Creates an ingest over a round log.
     pub fn new(log: RoundLog) -> Self {
-        Self { log, sums: Mutex::default(), uploads: Mutex::default() }
+        Self { log, store: None, stored: Mutex::default(), sums: Mutex::default(), uploads: Mutex::default() }
     }
 
     /// Returns the round log.
@@ -134,6 +140,7 @@ impl Ingest {
     pub fn forget_round(&self, round: RoundId) -> Result<(), folkmoot_storage::RoundLogError> {
         self.sums.lock().unwrap_or_else(PoisonError::into_inner).remove(&round);
         self.uploads.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, slot| slot.round != round);
+        self.forget_stored(round);
         self.log.remove_round(round)
     }
 }

@@ -139,6 +139,15 @@ impl RoundSum {
         })
     }
 
+    /// Closes the sum and subtracts an update that another process has received as a whole.
+    ///
+    /// # Errors
+    /// Fails if the log cannot be read; the sum must not be used afterwards.
+    pub fn expel(&self, log: &RoundLog, assignment: AssignmentId) -> Result<(), RoundLogError> {
+        self.is_closed.store(true, Ordering::Release);
+        self.take_out(log, assignment)
+    }
+
     /// Closes the sum and returns the norms and largest absolute values of the accepted updates. Values that this
     /// process did not add are read from the log.
     ///

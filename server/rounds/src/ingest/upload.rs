@@ -16,6 +16,9 @@ use folkmoot_update::{
 use super::{ExpectedUpdate, Ingest, NOT_BEGUN, RoundSum, replay::read_tiles, tally::Tally};
 use crate::refusal::Refusal;
 
+/// The minimum number of new bytes, after an interruption, that are stored for other processes.
+const HANDED_OVER_BYTES_MIN: u64 = 64 << 10;
+
 /// The properties that a client announces with every part of an upload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Announced {
@@ -41,6 +44,8 @@ pub struct Upload {
     /// The norm of the values received so far.
     norm: SquaredNorm,
     received: u64,
+    /// The number of bytes that another process can continue after.
+    handed_over: u64,
     /// A copy of `received` that other requests can read while one request holds this upload's lock.
     counter: Arc<AtomicU64>,
     /// The round's running sum, if updates are summed on arrival.
@@ -85,8 +90,19 @@ impl Upload {
         };
         let norm = SquaredNorm::default();
         let sums = Vec::new();
-        let mut upload =
-            Self { expected, announced, segment, hasher, decoder, sums, norm, received: 0, counter, sum };
+        let mut upload = Self {
+            expected,
+            announced,
+            segment,
+            hasher,
+            decoder,
+            sums,
+            norm,
+            received: 0,
+            handed_over: 0,
+            counter,
+            sum,
+        };
         upload.counter.store(0, Ordering::Release);
         let mut outcome = Ok(());
         read_tiles(ingest.log(), round, id, 0..logged, &mut |tile| {
@@ -193,9 +209,19 @@ impl Upload {
         }
     }
 
-    /// Releases the buffers that are needed only while bytes are being received.
-    pub fn rest(&mut self) {
+    /// Ends a part of the upload: releases the buffers that are needed only while bytes are being received, and stores
+    /// what has arrived, so that the client can continue at another process.
+    pub fn rest(&mut self, ingest: &Ingest) {
         self.decoder.rest();
+        let is_float32 = self.decoder.header().is_some_and(|header| !header.is_compressed);
+        let is_much = self.received >= self.handed_over + HANDED_OVER_BYTES_MIN;
+        if is_float32 && is_much && !self.is_whole() {
+            let (round, id) = (self.expected.round_id, self.expected.assignment_id);
+            // The log has whole values only.
+            let end = self.received - self.received % 4;
+            ingest.hand_over(round, id, self.handed_over..end);
+            self.handed_over = end;
+        }
     }
 
     /// Returns whether every announced byte has arrived.
@@ -222,7 +248,10 @@ impl Upload {
         }
         let header = self.decoder.header().expect("a whole update has a header");
         check_sums(&self.sums, &self.expected, header)?;
-        self.segment.sync()?;
+        // With a store, the log is only a cache.
+        if ingest.store().is_none() {
+            self.segment.sync()?;
+        }
         Ok(AcceptedUpdate {
             assignment_id: self.expected.assignment_id,
             round_id: self.expected.round_id,

@@ -15,7 +15,7 @@ use super::{
     evaluation_data, fit,
     quota::check_quotas,
 };
-use crate::{coordinator::Coordinator, privacy, refusal::Refusal};
+use crate::{coordinator::Coordinator, privacy, refusal::Refusal, signals::Signal};
 
 /// Creates a task and its model version 0.
 ///
@@ -30,7 +30,7 @@ pub async fn create_task(
 ) -> Result<TaskRecord, Refusal> {
     let prepared = prepare(coordinator, organisation_id, request, now).await?;
     let task = admit(coordinator, prepared).await?;
-    coordinator.facts.notify_one();
+    coordinator.signal(Signal::Fact);
     Ok(task)
 }
 

@@ -43,6 +43,7 @@ impl Prepared {
     ) -> Result<Self, DriveError> {
         let accepted = coordinator.storage.accepted_updates(record.round.id).await?;
         invariants::the_aggregate_is_of_the_accepted(&record.round, accepted.len() as u64)?;
+        coordinator.ingest.gather(&accepted).await?;
         let metrics = if task.description.privacy.is_none() {
             sum_metrics(accepted.iter().map(|update| &update.metrics))
         } else {

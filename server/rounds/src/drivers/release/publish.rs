@@ -24,6 +24,7 @@ use crate::{
         rules::{is_flow, rules},
     },
     privacy,
+    signals::Signal,
 };
 
 /// The status of assignments that become too stale with a commit.
@@ -98,7 +99,7 @@ impl Candidate {
             let weights = Artifact { digest: version.weights, bytes: version.weights_bytes };
             coordinator.crowds.offer(task, weights);
         }
-        coordinator.round_opened.notify_waiters();
+        coordinator.signal(Signal::Opened);
         noise::forget_before(coordinator, task, &version).await;
         Ok(())
     }
@@ -140,7 +141,9 @@ async fn forget_updates(
     accepted: &[AcceptedUpdate],
 ) -> Result<(), DriveError> {
     if !is_flow(&task.description.scheduling) {
-        return Ok(coordinator.ingest.forget_round(commit.record.round.id)?);
+        coordinator.ingest.forget_round(commit.record.round.id)?;
+        coordinator.processes.relay(Signal::Ended(commit.record.round.id));
+        return Ok(());
     }
     // Updates in progress stay in the log of the round that assigned them.
     for update in accepted {

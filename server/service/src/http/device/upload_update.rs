@@ -128,7 +128,7 @@ impl Drop for Receiving<'_> {
             self.app.coordinator.tenants.received(self.client.organisation_id, self.received, now);
         }
         if let Some(upload) = self.guard.as_mut() {
-            upload.rest();
+            upload.rest(&self.app.coordinator.ingest);
         }
     }
 }

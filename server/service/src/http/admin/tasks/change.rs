@@ -6,6 +6,7 @@ use folkmoot_rounds::{
     drivers::forget_last_noise,
     privacy::{Passed, Standing},
     refusal::Refusal,
+    signals::Signal,
 };
 use folkmoot_storage::{StorageError, TaskRecord, TaskRepository};
 
@@ -46,7 +47,7 @@ pub async fn change(app: &App, caller: &Caller, id: &str, input: TaskInput) -> R
     {
         tracing::error!(%error, task = id, "could not delete the noise state of a cancelled task");
     }
-    app.coordinator.facts.notify_one();
+    app.coordinator.signal(Signal::Fact);
     let task = read::task(app, caller, id).await?;
     tracing::info!(task = %task.id, state = task.state.name(), by = %caller.who, "task changed");
     view(storage, task).await

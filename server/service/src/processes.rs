@@ -1,0 +1,224 @@
+//! The coordinators that share a database: heartbeats, and the signals between them.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use folkmoot_protocol::{ClientId, RoundId};
+use folkmoot_rounds::{coordinator::Coordinator, signals::Signal};
+use folkmoot_storage::{ProcessRecord, ProcessTable, StorageError};
+use serde::{Deserialize, Serialize};
+use tokio::sync::{
+    mpsc::{UnboundedReceiver, unbounded_channel},
+    watch,
+};
+
+/// The interval between two heartbeats.
+const BEAT: Duration = Duration::from_secs(1);
+/// The time for which signals are gathered into one message.
+const GATHER: Duration = Duration::from_millis(5);
+/// The delay before the next attempt to listen, after the database did not respond.
+const LISTEN_AGAIN: Duration = Duration::from_secs(1);
+/// The maximum number of ids in a message, so that it stays below the database's limit of 8,000 bytes.
+const IDS_MAX: usize = 150;
+
+/// The signals of one coordinator, gathered into one message.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Message {
+    /// The run of the coordinator that sent the message.
+    from: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    fact: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    opened: bool,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    assigned: BTreeSet<ClientId>,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    asked: BTreeSet<ClientId>,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    ended: BTreeSet<RoundId>,
+}
+
+/// Registers this coordinator among those that share its database.
+///
+/// # Errors
+/// Fails if the database fails. Returns the id of a living coordinator with another place of blobs as [`Err`] in the
+/// result: two coordinators with different places cannot read each other's models.
+pub async fn join(
+    table: &ProcessTable,
+    own: &ProcessRecord,
+) -> Result<Result<Vec<ProcessRecord>, ProcessRecord>, StorageError> {
+    let others = table.living().await?;
+    match others.into_iter().find(|other| other.id != own.id && other.place != own.place) {
+        Some(stranger) => Ok(Err(stranger)),
+        None => table.beat(own).await.map(Ok),
+    }
+}
+
+/// Sends heartbeats and signals, and receives the signals of others, until the coordinator closes.
+pub async fn run(
+    coordinator: Arc<Coordinator>,
+    table: ProcessTable,
+    own: ProcessRecord,
+    mut closed: watch::Receiver<bool>,
+) {
+    let (outbox, signals) = unbounded_channel();
+    coordinator.processes.connect(outbox);
+    tokio::select! {
+        () = beat(&coordinator, &table, &own) => {}
+        () = send(&table, &own, signals) => {}
+        () = listen(&coordinator, &table, &own) => {}
+        _ = closed.wait_for(|is_closing| *is_closing) => {}
+    }
+    if let Err(error) = table.leave(&own.id).await {
+        tracing::warn!(%error, "the other coordinators could not be told that this one stops; they will notice");
+    }
+}
+
+async fn beat(coordinator: &Coordinator, table: &ProcessTable, own: &ProcessRecord) {
+    loop {
+        match table.beat(own).await {
+            Ok(living) => {
+                coordinator.processes.set_living(living.into_iter().map(|other| other.id).collect())
+            }
+            Err(error) => {
+                // Whether the others live is unknown, so the leases decide who drives a task.
+                coordinator.processes.set_living(Vec::new());
+                tracing::warn!(%error, "no heartbeat could be sent; the other coordinators take over the tasks of this one");
+            }
+        }
+        tokio::time::sleep(BEAT).await;
+    }
+}
+
+async fn send(table: &ProcessTable, own: &ProcessRecord, mut signals: UnboundedReceiver<Signal>) {
+    while let Some(first) = signals.recv().await {
+        tokio::time::sleep(GATHER).await;
+        let mut gathered = vec![first];
+        while let Ok(more) = signals.try_recv() {
+            gathered.push(more);
+        }
+        for message in messages(&own.start_id, gathered) {
+            let text = serde_json::to_string(&message).expect("a message is plain data");
+            if let Err(error) = table.send(&text).await {
+                tracing::warn!(%error, "the other coordinators were not woken; they will look at the database by themselves");
+            }
+        }
+    }
+}
+
+async fn listen(coordinator: &Coordinator, table: &ProcessTable, own: &ProcessRecord) {
+    loop {
+        if let Err(error) = receive(coordinator, table, own).await {
+            tracing::warn!(%error, "the signals of the other coordinators cannot be received; trying again");
+        }
+        tokio::time::sleep(LISTEN_AGAIN).await;
+    }
+}
+
+async fn receive(
+    coordinator: &Coordinator,
+    table: &ProcessTable,
+    own: &ProcessRecord,
+) -> Result<(), StorageError> {
+    let mut listener = table.listen().await?;
+    // Signals may have been missed while nobody listened.
+    coordinator.receive(&Signal::Fact);
+    loop {
+        match listener.next().await? {
+            None => coordinator.receive(&Signal::Fact),
+            Some(text) => match serde_json::from_str::<Message>(&text) {
+                Ok(message) if message.from == own.start_id => {}
+                Ok(message) => message.signals().iter().for_each(|signal| coordinator.receive(signal)),
+                // A coordinator of another version may know other signals.
+                Err(error) => {
+                    tracing::debug!(%error, "a message of another coordinator was not understood");
+                    coordinator.receive(&Signal::Fact);
+                }
+            },
+        }
+    }
+}
+
+/// Gathers signals into as few messages as possible.
+fn messages(from: &str, signals: Vec<Signal>) -> Vec<Message> {
+    let new = || Message { from: from.to_owned(), ..Message::default() };
+    let mut messages = vec![new()];
+    let mut ids = 0;
+    let mut add = |put: &mut dyn FnMut(&mut Message)| {
+        ids += 1;
+        if ids > IDS_MAX {
+            messages.push(new());
+            ids = 1;
+        }
+        put(messages.last_mut().expect("there is one"));
+    };
+    for signal in signals {
+        match signal {
+            Signal::Fact => add(&mut |message| message.fact = true),
+            Signal::Opened => add(&mut |message| message.opened = true),
+            Signal::Ended(round) => add(&mut |message| message.ended.extend([round])),
+            Signal::Assigned(clients) => {
+                clients.into_iter().for_each(|id| add(&mut |message| message.assigned.extend([id])));
+            }
+            Signal::Asked(clients) => {
+                clients.into_iter().for_each(|id| add(&mut |message| message.asked.extend([id])));
+            }
+        }
+    }
+    messages
+}
+
+impl Message {
+    fn signals(self) -> Vec<Signal> {
+        let Self { from: _, fact, opened, assigned, asked, ended } = self;
+        let mut signals: Vec<Signal> = ended.into_iter().map(Signal::Ended).collect();
+        if !assigned.is_empty() {
+            signals.push(Signal::Assigned(assigned.into_iter().collect()));
+        }
+        if !asked.is_empty() {
+            signals.push(Signal::Asked(asked.into_iter().collect()));
+        }
+        signals.extend(opened.then_some(Signal::Opened));
+        signals.extend(fact.then_some(Signal::Fact));
+        signals
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_few_and_short() {
+        let client = |number: u16| {
+            let [high, low] = number.to_be_bytes();
+            let mut bytes = [7; 16];
+            (bytes[0], bytes[1]) = (high, low);
+            ClientId::from_random_bytes(bytes)
+        };
+        let clients: Vec<ClientId> = (0..1_000).map(client).collect();
+        let mut signals = vec![Signal::Fact; 100];
+        signals.push(Signal::Assigned(clients.clone()));
+        signals.push(Signal::Ended(RoundId::from_random_bytes([3; 16])));
+        let messages = messages("run", signals);
+        assert_eq!(messages.len(), 8);
+        let mut assigned = BTreeSet::new();
+        let mut facts = 0;
+        for message in messages {
+            let text = serde_json::to_string(&message).unwrap();
+            assert!(text.len() < 8_000, "{}", text.len());
+            let read: Message = serde_json::from_str(&text).unwrap();
+            assert_eq!(read, message);
+            for signal in read.signals() {
+                match signal {
+                    Signal::Assigned(clients) => assigned.extend(clients),
+                    Signal::Fact => facts += 1,
+                    Signal::Ended(round) => assert_eq!(round, RoundId::from_random_bytes([3; 16])),
+                    other => panic!("nobody sent {other:?}"),
+                }
+            }
+        }
+        assert_eq!(assigned, clients.into_iter().collect());
+        assert_eq!(facts, 1);
+    }
+}

@@ -1,0 +1,181 @@
+//! Tests several coordinator processes that share a database and an object storage. A client's requests reach any of
+//! them.
+
+mod places;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use folkmoot_protocol::{
+    ErrorCode,
+    messages::{UploadState, UploadStatus},
+};
+use folkmoot_storage::TaskRepository;
+use folkmoot_tests::{
+    cluster::Cluster,
+    log::fields_of,
+    patience::patiently,
+    raw_client::RawClient,
+    task::TaskSpec,
+    update::TestUpdate,
+    verify::{EndedRound, verify_rounds},
+};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use tokio::task::JoinSet;
+
+use crate::{
+    COORDINATOR,
+    crash_coordinator::{client::CrashClient, ledger::Ledger},
+};
+
+const SEED: u64 = 20_261_128;
+const PROCESSES: usize = 3;
+const CLIENTS: u64 = 8;
+/// The report goal of the rounds.
+const GOAL: u64 = 6;
+/// The number of processes that are killed, one after the other.
+const KILLS: u64 = 6;
+/// The maximum number of ledger changes between two kills.
+const PROGRESS_MAX: u64 = 18;
+/// The number of committed rounds. It allows the changes between the kills, each of which belongs to an update of some
+/// round.
+const ROUNDS: u64 = KILLS * 4 + 2;
+/// The widths of the layers, with about 130,000 parameters. That is four tiles of the running sum and eight pieces of
+/// an upload.
+const WIDTHS: [usize; 3] = [360, 350, 12];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn processes_that_are_killed_lose_nothing_and_the_others_go_on() {
+    let spec = TaskSpec::synthetic(&WIDTHS, GOAL, ROUNDS).with_scheduling("over_selection_factor", 1.3);
+    let Some(mut cluster) = Cluster::start(COORDINATOR, &spec, PROCESSES, SEED).await else { return };
+    let ledger = Arc::new(Ledger::new(cluster.task.clone()));
+    let mut clients = JoinSet::new();
+    for number in 0..CLIENTS {
+        let (settings, url) = (cluster.http_settings(), cluster.url());
+        let client =
+            CrashClient::enrolled(&cluster.endpoint, &settings, &url, ledger.clone(), SEED + number).await;
+        clients.spawn(client.run());
+    }
+
+    let mut rng = ChaCha8Rng::seed_from_u64(SEED);
+    for _ in 0..KILLS {
+        patiently("progress", ledger.progress(rng.random_range(0..PROGRESS_MAX))).await;
+        let number = rng.random_range(0..PROCESSES);
+        cluster.kill(number).await;
+        if rng.random_bool(0.5) {
+            cluster.lose_disk(number);
+        }
+        // More changes than one round has, so a round must have ended without the process.
+        patiently("progress of the others", ledger.progress(2 * PROGRESS_MAX)).await;
+        cluster.restart(number).await;
+    }
+    patiently("the last round", completion(&cluster)).await;
+    clients.shutdown().await;
+    patiently("the end of the stored updates", forgotten(&cluster)).await;
+    cluster.log.assert_no_panic();
+    cluster.stop().await;
+
+    let storage = cluster.storage().await;
+    let rounds = verify_rounds(&storage, &cluster.blobs(), &cluster.task, &ledger.sent()).await;
+    assert_eq!(rounds.iter().filter(|round| round.abandoned.is_none()).count() as u64, ROUNDS);
+    assert_no_acknowledged_update_is_lost(&ledger, &rounds);
+    println!("seed {SEED}: {} updates acknowledged, {KILLS} processes killed", ledger.acknowledged().len());
+}
+
+/// Waits until the task has ended. Also reads the database, because the last log line may be lost in a kill.
+async fn completion(cluster: &Cluster) {
+    let is_last = |line: &str| {
+        let version = fields_of(line, "round committed")?.get("version")?.as_u64()?;
+        (version == ROUNDS).then_some(())
+    };
+    cluster.log.wait_for(0, is_last).await;
+    let storage = cluster.storage().await;
+    let task = storage.task_of_any_organisation(cluster.task.id).await.expect("the database can be read");
+    assert!(task.expect("the task is there").state.is_final());
+    storage.close().await;
+}
+
+/// Waits until the object storage has no update any more.
+async fn forgotten(cluster: &Cluster) {
+    let updates = cluster.objects().updates(&cluster.task.organisation.to_string(), "test");
+    while !updates.rounds().await.expect("the object storage can be read").is_empty() {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+}
+
+fn assert_no_acknowledged_update_is_lost(ledger: &Ledger, rounds: &[EndedRound]) {
+    let by_id: BTreeMap<_, _> = rounds.iter().map(|round| (round.id, round)).collect();
+    for (assignment, round) in ledger.acknowledged() {
+        let ended = by_id.get(&round).expect("a round that acknowledged has ended");
+        let counts = ended.abandoned.is_some() || ended.accepted.contains(&assignment);
+        assert!(counts, "round {} acknowledged {assignment} and lost it", ended.number);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upload_continues_at_another_process() {
+    let spec = TaskSpec::synthetic(&WIDTHS, 1, 1);
+    let Some(mut cluster) = Cluster::start(COORDINATOR, &spec, PROCESSES, SEED).await else { return };
+    let mut client = RawClient::enrolled(cluster.member(0), &cluster.task.token).await;
+    let assignment = patiently("an assignment", client.await_assignment()).await;
+    let id = assignment.assignment_id;
+    let update = TestUpdate::of(&cluster.task, &assignment).bytes();
+    // An odd place inside a value.
+    let half = update.len() / 2 + 1;
+
+    let status: UploadStatus = client.send(&client.upload_part(id, &update, 0..half)).await.json();
+    assert_eq!(status.received_bytes, half as u64);
+    client.endpoint = cluster.member(1).clone();
+    let received = patiently("the first half at the second process", async {
+        loop {
+            match client.upload_status(id).await.received_bytes {
+                0 => tokio::time::sleep(std::time::Duration::from_millis(20)).await,
+                received => return received,
+            }
+        }
+    });
+    let received = received.await as usize;
+    assert_eq!(received, half / 4 * 4, "whole values are handed over");
+    cluster.kill(0).await;
+    let status: UploadStatus =
+        client.send(&client.upload_part(id, &update, received..update.len())).await.json();
+    assert_eq!(status.state, UploadState::Accepted);
+    client.endpoint = cluster.member(2).clone();
+    assert_eq!(client.upload_status(id).await.state, UploadState::Accepted);
+
+    let is_committed = |line: &str| fields_of(line, "round committed").map(drop);
+    patiently("the commit", cluster.log.wait_for(0, is_committed)).await;
+    cluster.stop().await;
+    let storage = cluster.storage().await;
+    let sent = BTreeMap::from([(id, update.into())]);
+    assert_eq!(verify_rounds(&storage, &cluster.blobs(), &cluster.task, &sent).await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_update_waits_for_an_object_storage_that_fails() {
+    let spec = TaskSpec::synthetic(&WIDTHS, 1, 1);
+    let Some(mut cluster) = Cluster::start(COORDINATOR, &spec, 1, SEED).await else { return };
+    let client = RawClient::enrolled(&cluster.endpoint, &cluster.task.token).await;
+    let assignment = patiently("an assignment", client.await_assignment()).await;
+    let id = assignment.assignment_id;
+    let update = TestUpdate::of(&cluster.task, &assignment).bytes();
+
+    cluster.s3.fail(true);
+    let answer = client.send(&client.upload(id, &update)).await;
+    assert_eq!(answer.code(), Some(ErrorCode::Overloaded), "{}", answer.text());
+    let ready = cluster.endpoint.send(&folkmoot_tests::raw::RawRequest::new("GET", "/readyz")).await;
+    assert_eq!(ready.status, 503, "{}", ready.text());
+    let status = client.upload_status(id).await;
+    assert_eq!((status.state, status.received_bytes), (UploadState::Partial, update.len() as u64));
+
+    cluster.s3.fail(false);
+    let end = client.upload_part(id, &update, update.len()..update.len());
+    let status: UploadStatus = client.send(&end).await.json();
+    assert_eq!(status.state, UploadState::Accepted);
+    let is_committed = |line: &str| fields_of(line, "round committed").map(drop);
+    patiently("the commit", cluster.log.wait_for(0, is_committed)).await;
+    cluster.stop().await;
+    let storage = cluster.storage().await;
+    let sent = BTreeMap::from([(id, update.into())]);
+    assert_eq!(verify_rounds(&storage, &cluster.blobs(), &cluster.task, &sent).await.len(), 1);
+}

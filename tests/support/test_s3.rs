@@ -1,0 +1,100 @@
+//! An S3 server in this process, over a folder. `s3s-fs` speaks the real protocol, checks signatures, and needs no
+//! installation.
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use hyper::{Response, StatusCode, service::service_fn};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo},
+    server::conn::auto,
+};
+use s3s::{
+    Body,
+    auth::SimpleAuth,
+    service::{S3Service, S3ServiceBuilder},
+};
+use s3s_fs::FileSystem;
+use tempfile::TempDir;
+use tokio::net::{TcpListener, TcpStream};
+
+const BUCKET: &str = "folkmoot";
+const ACCESS_KEY: &str = "test";
+const SECRET_KEY: &str = "a secret of the tests";
+
+/// A running server with one bucket. It closes with the test's runtime.
+pub struct TestS3 {
+    address: SocketAddr,
+    is_failing: Arc<AtomicBool>,
+    _folder: TempDir,
+}
+
+impl TestS3 {
+    /// Starts a server on a free port.
+    ///
+    /// # Panics
+    /// If no port or folder is free.
+    pub async fn start() -> Self {
+        let folder = tempfile::tempdir().expect("there is room for a folder");
+        std::fs::create_dir(folder.path().join(BUCKET)).expect("a bucket is a folder");
+        let files = FileSystem::new(folder.path()).expect("the folder is there");
+        let mut builder = S3ServiceBuilder::new(files);
+        builder.set_auth(SimpleAuth::from_single(ACCESS_KEY, SECRET_KEY));
+        let service = builder.build();
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port is free");
+        let address = listener.local_addr().expect("it is bound");
+        let is_failing = Arc::new(AtomicBool::new(false));
+        let shared = is_failing.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(answer(stream, service.clone(), shared.clone()));
+            }
+        });
+        Self { address, is_failing, _folder: folder }
+    }
+
+    /// Returns the URL of a prefix in the bucket.
+    pub fn url(&self) -> String {
+        format!("s3://{BUCKET}/coordinators")
+    }
+
+    /// Returns the environment variables with which a process reaches the server.
+    pub fn variables(&self) -> Vec<(String, String)> {
+        let endpoint = format!("http://{}", self.address);
+        let variables = [
+            ("AWS_ENDPOINT_URL", endpoint.as_str()),
+            ("AWS_ALLOW_HTTP", "true"),
+            ("AWS_REGION", "us-east-1"),
+            ("AWS_ACCESS_KEY_ID", ACCESS_KEY),
+            ("AWS_SECRET_ACCESS_KEY", SECRET_KEY),
+        ];
+        variables.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec()
+    }
+
+    /// Makes the server answer every request with an error, or ends that.
+    pub fn fail(&self, is_failing: bool) {
+        self.is_failing.store(is_failing, Ordering::Release);
+    }
+}
+
+async fn answer(stream: TcpStream, service: S3Service, is_failing: Arc<AtomicBool>) {
+    let handler = service_fn(move |request| {
+        let (service, is_failing) = (service.clone(), is_failing.clone());
+        async move {
+            if is_failing.load(Ordering::Acquire) {
+                let mut response = Response::new(Body::empty());
+                *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+                return Ok(response);
+            }
+            hyper::service::Service::call(&service, request).await
+        }
+    });
+    let connections = auto::Builder::new(TokioExecutor::new());
+    // The client closes the connection when it likes.
+    let _ = connections.serve_connection(TokioIo::new(stream), handler).await;
+}
