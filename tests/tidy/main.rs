@@ -3,7 +3,8 @@
 //! `cargo test -p folkmoot-tidy` reads every file of the repository and checks the rules that a
 //! machine can check: the direction of dependencies, import cycles between modules, impure code in
 //! pure packages, words that the glossary rejects, phrases that readers stumble over, the size of files, functions, folders and packages,
-//! repetitions, unfinished work, names of settings that differ between languages, and the contents of the root folder.
+//! repetitions, unfinished work, names of settings that differ between languages, files for
+//! deployment that do not fit the code, and the contents of the root folder.
 //!
 //! # How to add another rule
 //! Write `rules/<name>.rs` with `pub fn check(&Repository) -> Vec<Finding>` and a unit test that
@@ -38,6 +39,7 @@ rules!(
     banned_words,
     crate_readme,
     dependency_direction,
+    deployment,
     kernel_twins,
     plain_english,
     provenance,

@@ -4,6 +4,7 @@ pub mod acyclic_modules;
 pub mod banned_words;
 pub mod crate_readme;
 pub mod dependency_direction;
+pub mod deployment;
 pub mod kernel_twins;
 pub mod plain_english;
 pub mod provenance;
