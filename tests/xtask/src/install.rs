@@ -3,7 +3,7 @@
 use crate::outcome::Outcome;
 use crate::process::{announce, run as run_command, succeeds};
 use crate::stages::wheel::torch;
-use crate::stages::{browser, kotlin, lint, mobile};
+use crate::stages::{browser, deploy, kotlin, lint, mobile};
 use crate::workspace::{Failure, cargo, is_build_server};
 use crate::{python, vulkan, wasm_package};
 use std::io::{IsTerminal, stdin};
@@ -22,7 +22,7 @@ struct Requirement {
     is_present: fn() -> bool,
 }
 
-const REQUIREMENTS: [Requirement; 13] = [
+const REQUIREMENTS: [Requirement; 14] = [
     Requirement {
         // gcc cannot link without these headers, but its package only recommends them.
         apt_packages: &["gcc", "libc6-dev"],
@@ -74,6 +74,12 @@ const REQUIREMENTS: [Requirement; 13] = [
         advice: "shellcheck: `brew install shellcheck`, `dnf install ShellCheck`, `pacman -S shellcheck`",
         optional: true,
         is_present: lint::has_shellcheck,
+    },
+    Requirement {
+        apt_packages: &["haproxy"],
+        advice: "HAProxy, to check its configuration: `brew install haproxy`, `dnf install haproxy`, `pacman -S haproxy`",
+        optional: true,
+        is_present: deploy::has_haproxy,
     },
     Requirement {
         apt_packages: &["nodejs", "npm"],

@@ -4,6 +4,7 @@ pub mod browser;
 pub mod console;
 pub mod contract;
 pub mod deny;
+pub mod deploy;
 pub mod fuzz;
 pub mod kotlin;
 pub mod languages;

@@ -3,7 +3,9 @@
 use super::rust;
 use crate::install;
 use crate::outcome::Outcome;
-use crate::stages::{browser, console, contract, deny, fuzz, kotlin, languages, lint, mobile, swift, wheel};
+use crate::stages::{
+    browser, console, contract, deny, deploy, fuzz, kotlin, languages, lint, mobile, swift, wheel,
+};
 use crate::workspace::Failure;
 use clap::ValueEnum;
 
@@ -18,6 +20,8 @@ pub enum Stage {
     Lint,
     /// Checks the licences, bans, sources and security advisories of all dependencies
     Deny,
+    /// Checks the files for deployment: alerts, dashboard, proxy, systemd unit, Compose file and Helm chart
+    Deploy,
     /// Checks the admin console, and that its committed build matches its sources
     Console,
     /// Lints the Rust sources; a warning is an error
@@ -54,6 +58,7 @@ impl Stage {
             Self::Fmt => "fmt",
             Self::Lint => "lint",
             Self::Deny => "deny",
+            Self::Deploy => "deploy",
             Self::Console => "console",
             Self::Clippy => "clippy",
             Self::Doc => "doc",
@@ -83,6 +88,7 @@ impl Stage {
             Self::Fmt => rust::fmt(),
             Self::Lint => lint::test(),
             Self::Deny => deny::test(),
+            Self::Deploy => deploy::test(),
             Self::Console => console::test(),
             Self::Clippy => rust::clippy(),
             Self::Doc => rust::doc(),
