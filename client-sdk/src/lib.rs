@@ -49,7 +49,7 @@ pub use key::{ClientKey, SecretStorage};
 #[cfg(not(target_family = "wasm"))]
 pub use model_file::{ModelFile, ModelFileError, read_model_file};
 #[cfg(not(target_family = "wasm"))]
-pub use storage::{PrivateFolder, StorageError, private_folder};
+pub use storage::{PrivateFolder, StorageError, private_folder, shared_paths};
 pub use training::SystemChance;
 #[cfg(not(target_family = "wasm"))]
 pub use training::{

@@ -30,6 +30,6 @@ pub(crate) use blob_cache::BlobCache;
 pub(crate) use day_file::DayFile;
 pub use error::StorageError;
 pub(crate) use memory_store::MemoryStore;
-pub use private_folder::{PrivateFolder, private_folder};
+pub use private_folder::{PrivateFolder, private_folder, shared_paths};
 pub(crate) use state_store::{Enrolment, StateStore};
 pub(crate) use work_store::WorkStore;

@@ -46,8 +46,7 @@ fn mend(folder: &Path, marker: &str) -> io::Result<PrivateFolder> {
         });
     }
     let mut mended = Vec::new();
-    make_private(folder, &fs::metadata(folder)?, &mut mended)?;
-    mend_below(folder, DEPTH_MAX, &mut mended)?;
+    visit_shared(folder, &mut |path, metadata| make_private(path, metadata, &mut mended))?;
     Ok(if mended.is_empty() { PrivateFolder::Private } else { PrivateFolder::Mended(mended) })
 }
 
@@ -56,17 +55,49 @@ fn mend(_: &Path, _: &str) -> io::Result<PrivateFolder> {
     Ok(PrivateFolder::Private)
 }
 
+/// Lists the paths that other users may access: the folder itself and everything in it. Links and their targets are left
+/// out. Changes nothing. The list is empty on systems without file modes.
+///
+/// # Errors
+/// An I/O error if the folder cannot be read.
+pub fn shared_paths(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut shared = Vec::new();
+    #[cfg(unix)]
+    visit_shared(folder, &mut |path, _| {
+        shared.push(path.to_owned());
+        Ok(())
+    })?;
+    #[cfg(not(unix))]
+    fs::read_dir(folder)?;
+    shared.sort();
+    Ok(shared)
+}
+
+/// A function that is called with a path and its metadata.
 #[cfg(unix)]
-fn mend_below(folder: &Path, depth: usize, mended: &mut Vec<PathBuf>) -> io::Result<()> {
+type Visit<'a> = &'a mut dyn FnMut(&Path, &fs::Metadata) -> io::Result<()>;
+
+/// Calls `visit` with the folder and everything in it that other users may access. A folder comes before its contents.
+#[cfg(unix)]
+fn visit_shared(folder: &Path, visit: Visit<'_>) -> io::Result<()> {
+    let metadata = fs::metadata(folder)?;
+    if is_shared(&metadata) {
+        visit(folder, &metadata)?;
+    }
+    visit_below(folder, DEPTH_MAX, visit)
+}
+
+#[cfg(unix)]
+fn visit_below(folder: &Path, depth: usize, visit: Visit<'_>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         // Metadata of the entry itself: links are not followed. An entry that has disappeared needs no change.
         let Ok(metadata) = entry.metadata() else { continue };
-        if !metadata.is_symlink() {
-            make_private(&entry.path(), &metadata, mended)?;
+        if !metadata.is_symlink() && is_shared(&metadata) {
+            visit(&entry.path(), &metadata)?;
         }
         if metadata.is_dir() && depth > 0 {
-            mend_below(&entry.path(), depth - 1, mended)?;
+            visit_below(&entry.path(), depth - 1, visit)?;
         }
     }
     Ok(())
@@ -75,11 +106,9 @@ fn mend_below(folder: &Path, depth: usize, mended: &mut Vec<PathBuf>) -> io::Res
 #[cfg(unix)]
 fn make_private(path: &Path, metadata: &fs::Metadata, mended: &mut Vec<PathBuf>) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
-    if is_shared(metadata) {
-        let mode = metadata.permissions().mode() & 0o700;
-        fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
-        mended.push(path.to_owned());
-    }
+    let mode = metadata.permissions().mode() & 0o700;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
+    mended.push(path.to_owned());
     Ok(())
 }
 
@@ -121,11 +150,15 @@ mod tests {
         for path in [&folder, &below] {
             set_mode(path, 0o755);
         }
+        let shared = shared_paths(&folder).unwrap();
+        assert_eq!([mode(&folder), mode(&file)], [0o755, 0o644], "a list changes nothing");
         let PrivateFolder::Mended(mut mended) = private_folder(&folder, "marker").unwrap() else { panic!() };
         mended.sort();
+        assert_eq!(mended, shared);
         assert_eq!(mended, [folder.clone(), below.clone(), file.clone(), folder.join("marker")]);
         assert_eq!([mode(&folder), mode(&below), mode(&file), mode(&outside)], [0o700, 0o700, 0o600, 0o644]);
         assert_eq!(private_folder(&folder, "marker").unwrap(), PrivateFolder::Private);
+        assert!(shared_paths(&folder).unwrap().is_empty());
     }
 
     #[test]
