@@ -1,6 +1,8 @@
 //! The TLS certificate: the operator's own, or one issued by the coordinator's own authority, whose root certificate
 //! clients receive.
 
+mod inspect;
+
 use std::{
     collections::BTreeSet,
     fs, io,
@@ -11,6 +13,7 @@ use std::{
 
 use axum_server::tls_rustls::RustlsConfig;
 use folkmoot_protocol::Timestamp;
+pub use inspect::{Inspection, Validity, inspect, is_issued_by, validity};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose,
 };
@@ -71,7 +74,7 @@ const LOOPBACK_NAMES: [&str; 2] = ["localhost", "127.0.0.1"];
 /// new root, which all clients then need.
 const YEARS: i16 = 10;
 /// The time before expiry at which the coordinator starts to warn, in seconds: 30 days.
-const WARNED_SECONDS: u64 = 30 * 86_400;
+pub const WARNED_SECONDS: u64 = 30 * 86_400;
 
 /// The PEM files of a certificate chain and its private key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,17 +108,9 @@ impl CertificateFiles {
 /// # Errors
 /// [`TlsError::Partial`] if only some of the files exist; [`TlsError::File`] if a file cannot be written.
 pub fn ensure_authority(folder: &Path, host_names: &[String], now: Timestamp) -> Result<(), TlsError> {
-    let names = [ROOT_FILE, CHAIN_FILE, KEY_FILE];
-    // A dangling link counts as an existing file, because somebody created it.
-    let (there, missing): (Vec<&str>, Vec<&str>) =
-        names.iter().partition(|name| folder.join(name).symlink_metadata().is_ok());
-    if missing.is_empty() {
+    if has_authority(folder)? {
         warn_of_missing_names(&folder.join(CHAIN_FILE), host_names);
         return Ok(());
-    }
-    if !there.is_empty() {
-        let folder = folder.display().to_string();
-        return Err(TlsError::Partial { folder, there: there.join(" and "), missing: missing.join(" and ") });
     }
     let root_key = KeyPair::generate()?;
     let mut root = CertificateParams::new(Vec::new())?;
@@ -134,6 +129,22 @@ pub fn ensure_authority(folder: &Path, host_names: &[String], now: Timestamp) ->
     write_new(&folder.join(KEY_FILE), &key.serialize_pem())?;
     write_new(&folder.join(CHAIN_FILE), &certificate.pem())?;
     write_new(&folder.join(ROOT_FILE), &root_certificate.pem())
+}
+
+/// Returns whether `folder` has the files of the coordinator's own authority.
+///
+/// # Errors
+/// [`TlsError::Partial`] if only some of the files exist.
+pub fn has_authority(folder: &Path) -> Result<bool, TlsError> {
+    let names = [ROOT_FILE, CHAIN_FILE, KEY_FILE];
+    // A dangling link counts as an existing file, because somebody created it.
+    let (there, missing): (Vec<&str>, Vec<&str>) =
+        names.iter().partition(|name| folder.join(name).symlink_metadata().is_ok());
+    if !there.is_empty() && !missing.is_empty() {
+        let folder = folder.display().to_string();
+        return Err(TlsError::Partial { folder, there: there.join(" and "), missing: missing.join(" and ") });
+    }
+    Ok(missing.is_empty())
 }
 
 /// Sets the validity to [`YEARS`] from now, starting one day in the past in case clocks differ.
@@ -263,20 +274,10 @@ fn warn_of_its_end(file: &Path, chain: &[CertificateDer<'_>], now: Timestamp) {
 /// Returns whether the first certificate of a chain is not valid at a time, in seconds since 1970.
 fn is_outside(chain: &[CertificateDer<'_>], at: u64) -> bool {
     let ([first, between @ ..], Some(last)) = (chain, chain.last()) else { return false };
-    let (Ok(certificate), mut roots) = (ParsedCertificate::try_from(first), RootCertStore::empty()) else {
-        return false;
-    };
     // The last certificate serves as its own trust anchor: this checks dates only, and clients decide whom they
     // trust.
-    if roots.add(last.clone()).is_err() {
-        return false;
-    }
-    let algorithms = rustls::crypto::ring::default_provider().signature_verification_algorithms;
-    let at = UnixTime::since_unix_epoch(Duration::from_secs(at));
-    let verified =
-        verify_server_cert_signed_by_trust_anchor(&certificate, &roots, between, at, algorithms.all);
     matches!(
-        verified,
+        verified(first, between, last, at),
         Err(rustls::Error::InvalidCertificate(
             CertificateError::Expired
                 | CertificateError::ExpiredContext { .. }
@@ -284,6 +285,21 @@ fn is_outside(chain: &[CertificateDer<'_>], at: u64) -> bool {
                 | CertificateError::NotValidYetContext { .. }
         ))
     )
+}
+
+/// Verifies a certificate as clients do that trust `root`, at a time in seconds since 1970. Its names are not checked.
+fn verified(
+    certificate: &CertificateDer<'_>,
+    between: &[CertificateDer<'_>],
+    root: &CertificateDer<'_>,
+    at: u64,
+) -> Result<(), rustls::Error> {
+    let certificate = ParsedCertificate::try_from(certificate)?;
+    let mut roots = RootCertStore::empty();
+    roots.add(root.clone().into_owned())?;
+    let algorithms = rustls::crypto::ring::default_provider().signature_verification_algorithms;
+    let at = UnixTime::since_unix_epoch(Duration::from_secs(at));
+    verify_server_cert_signed_by_trust_anchor(&certificate, &roots, between, at, algorithms.all)
 }
 
 fn warn_of_missing_names(chain_file: &Path, host_names: &[String]) {

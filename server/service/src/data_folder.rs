@@ -89,7 +89,7 @@ impl DataFolder {
     /// Fails if `path` is not a coordinator's data folder, if a coordinator is running on it, or if the lock file
     /// cannot be opened.
     pub fn open_alone(path: &Path) -> Result<Self, DataFolderError> {
-        if !path.join(NODE_FILE).is_file() {
+        if !is_data_folder(path) {
             return Err(DataFolderError::Missing(path.to_owned()));
         }
         let lock = lock_file(path)?;
@@ -102,12 +102,12 @@ impl DataFolder {
 
     /// Returns the URL of the SQLite file in the folder.
     pub fn sqlite_url(&self) -> String {
-        format!("sqlite://{}?mode=rwc", self.path.join(DATABASE_FILE).display())
+        sqlite_url(&self.path)
     }
 
     /// Returns whether the SQLite file exists.
     pub fn has_sqlite(&self) -> bool {
-        self.path.join(DATABASE_FILE).is_file()
+        has_sqlite(&self.path)
     }
 
     /// Returns this node's id, which identifies the holder of its leases. It is stable across restarts.
@@ -145,6 +145,55 @@ impl DataFolder {
     }
 }
 
+/// The programs that use a data folder now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FolderUse {
+    /// No program uses the folder.
+    Free,
+    /// At least one coordinator is running on the folder.
+    Served,
+    /// `folkmoot key recover` is running on the folder.
+    Recovered,
+}
+
+/// Returns the programs that use a data folder; `None` if its disk does not support locks. Creates nothing, and keeps no
+/// lock.
+///
+/// # Errors
+/// Fails if the lock file exists but cannot be opened.
+pub fn use_of(path: &Path) -> Result<Option<FolderUse>, DataFolderError> {
+    let file = path.join(LOCK_FILE);
+    let lock = match fs::OpenOptions::new().write(true).open(&file) {
+        Ok(lock) => lock,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Some(FolderUse::Free)),
+        Err(error) => return Err(at(&file)(error)),
+    };
+    match lock.try_lock() {
+        Ok(()) => Ok(Some(FolderUse::Free)),
+        Err(TryLockError::WouldBlock) => match lock.try_lock_shared() {
+            Err(TryLockError::WouldBlock) => Ok(Some(FolderUse::Recovered)),
+            _ => Ok(Some(FolderUse::Served)),
+        },
+        Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(None),
+        Err(TryLockError::Error(error)) => Err(at(&file)(error)),
+    }
+}
+
+/// Returns whether a coordinator has used the folder before.
+pub fn is_data_folder(path: &Path) -> bool {
+    path.join(NODE_FILE).is_file()
+}
+
+/// Returns the URL of the SQLite file in a data folder.
+pub fn sqlite_url(folder: &Path) -> String {
+    format!("sqlite://{}?mode=rwc", folder.join(DATABASE_FILE).display())
+}
+
+/// Returns whether a data folder has a SQLite file.
+pub fn has_sqlite(folder: &Path) -> bool {
+    folder.join(DATABASE_FILE).is_file()
+}
+
 fn lock_file(folder: &Path) -> Result<File, DataFolderError> {
     let path = folder.join(LOCK_FILE);
     private().create(true).truncate(false).open(&path).map_err(at(&path))
@@ -180,14 +229,19 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("data");
         assert!(matches!(DataFolder::open_alone(&path), Err(DataFolderError::Missing(_))));
+        assert_eq!(use_of(&path).unwrap(), Some(FolderUse::Free));
+        assert!(!path.exists(), "to look at a folder creates nothing");
         let first = DataFolder::open(&path).unwrap();
         first.node_id(&mut ChaCha20Rng::seed_from_u64(1)).unwrap();
         let second = DataFolder::open(&path).unwrap();
         assert!(matches!(DataFolder::open_alone(&path), Err(DataFolderError::IsServed(_))));
+        assert_eq!(use_of(&path).unwrap(), Some(FolderUse::Served));
         drop((first, second));
         let alone = DataFolder::open_alone(&path).unwrap();
         assert!(matches!(DataFolder::open(&path), Err(DataFolderError::IsRecovered(_))));
+        assert_eq!(use_of(&path).unwrap(), Some(FolderUse::Recovered));
         drop(alone);
+        assert_eq!(use_of(&path).unwrap(), Some(FolderUse::Free));
         assert!(DataFolder::open(&path).is_ok());
     }
 

@@ -1,6 +1,6 @@
 //! Checks whether the disk has room for uploads.
 
-use std::path::Path;
+use std::{io, path::Path};
 
 /// The free space, in bytes, that the data folder's disk must have. With less, an update may not fit and a commit may
 /// fail.
@@ -11,9 +11,18 @@ const FREE_BYTES_MIN: u64 = 64 << 20;
 /// # Errors
 /// Returns a sentence for operators if the free space is below 64 MiB or cannot be determined.
 pub fn check_room(folder: &Path) -> Result<(), String> {
-    let free = free_bytes(folder)
+    let space = space(folder)
         .map_err(|error| format!("the free space of the data folder cannot be determined: {error}"))?;
-    enough(free)
+    enough(space.map(|space| space.free_bytes))
+}
+
+/// The space on a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// The number of bytes that this process may still write.
+    pub free_bytes: u64,
+    /// The size of the disk in bytes.
+    pub total_bytes: u64,
 }
 
 fn enough(free: Option<u64>) -> Result<(), String> {
@@ -27,18 +36,25 @@ fn enough(free: Option<u64>) -> Result<(), String> {
     }
 }
 
-/// Returns the number of bytes that this process may still write to the disk of `folder`; `None` if the system does
-/// not report it.
+/// Returns the space on the disk of `folder`; `None` if the system does not report it.
+///
+/// # Errors
+/// An I/O error if the folder does not exist or cannot be accessed.
 #[cfg(unix)]
 #[allow(clippy::useless_conversion, reason = "the types differ between systems")]
-fn free_bytes(folder: &Path) -> nix::Result<Option<u64>> {
+pub fn space(folder: &Path) -> io::Result<Option<Space>> {
     let disk = nix::sys::statvfs::statvfs(folder)?;
-    let (blocks, block_bytes) = (u64::from(disk.blocks_available()), u64::from(disk.fragment_size()));
-    Ok(Some(blocks.saturating_mul(block_bytes)))
+    let bytes = |blocks: u64| blocks.saturating_mul(u64::from(disk.fragment_size()));
+    let (free, total) = (u64::from(disk.blocks_available()), u64::from(disk.blocks()));
+    Ok(Some(Space { free_bytes: bytes(free), total_bytes: bytes(total) }))
 }
 
+/// Returns `None`, because the system does not report the space.
+///
+/// # Errors
+/// An I/O error if the folder does not exist or cannot be accessed.
 #[cfg(not(unix))]
-fn free_bytes(folder: &Path) -> std::io::Result<Option<u64>> {
+pub fn space(folder: &Path) -> io::Result<Option<Space>> {
     std::fs::metadata(folder).map(|_| None)
 }
 
@@ -57,7 +73,7 @@ mod tests {
     #[test]
     fn a_folder_that_is_gone_is_told_of() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(free_bytes(folder.path()).is_ok());
+        assert!(space(folder.path()).is_ok());
         assert!(check_room(&folder.path().join("gone")).is_err());
     }
 }

@@ -336,7 +336,7 @@ fn url(address: SocketAddr, has_tls: bool) -> String {
 }
 
 /// Returns the address at which programs on this machine can reach the socket.
-fn near(address: SocketAddr) -> SocketAddr {
+pub fn near(address: SocketAddr) -> SocketAddr {
     match address.ip().is_unspecified() {
         true => SocketAddr::from((Ipv4Addr::LOCALHOST, address.port())),
         false => address,

@@ -164,6 +164,14 @@ impl Provider {
         Some(request.set_post_logout_redirect_uri(back).http_get_url().into())
     }
 
+    /// Fetches the provider's discovery document and keys, to find out whether it can be reached.
+    ///
+    /// # Errors
+    /// [`SignInError::Unavailable`] if the documents cannot be fetched.
+    pub async fn check(&self, now: Timestamp) -> Result<(), SignInError> {
+        self.metadata(None, now).await.map(|_| ())
+    }
+
     async fn metadata(
         &self,
         outdated: Option<&Arc<Metadata>>,

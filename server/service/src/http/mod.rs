@@ -24,6 +24,7 @@ use folkmoot_protocol::Timestamp;
 use folkmoot_rounds::{clock::Clock, coordinator::Coordinator, device::Authenticator, drivers::DriverHealth};
 use folkmoot_sign_in::Providers;
 pub use names::Names;
+pub use readiness::EARLIEST;
 use tower_http::{catch_panic::CatchPanicLayer, trace::TraceLayer};
 
 /// The state that every handler can access.

@@ -7,7 +7,7 @@ use super::App;
 use crate::disk::check_room;
 
 /// The earliest plausible time: the start of 2023, in milliseconds since 1970. A clock with an earlier time is wrong.
-const EARLIEST: Timestamp = Timestamp(1_672_531_200_000);
+pub const EARLIEST: Timestamp = Timestamp(1_672_531_200_000);
 /// The largest step back, in milliseconds, that is accepted as a normal clock correction.
 const BACK_MAX: u64 = 60_000;
 
