@@ -37,7 +37,11 @@ use base::{
     dialect::{self, Dialect},
     many, transaction,
 };
-pub use base::{connect::SqlOptions, durability::Durability};
+pub use base::{
+    connect::SqlOptions,
+    durability::Durability,
+    inspection::{DatabaseReader, MigrationState},
+};
 pub use check_in::check_in_without_lock;
 pub use nonces::SharedNonces;
 pub use process_table::{ProcessListener, ProcessRecord, ProcessTable};

@@ -4,6 +4,7 @@ pub(super) mod column;
 pub(super) mod connect;
 pub(super) mod dialect;
 pub(super) mod durability;
+pub(super) mod inspection;
 pub(super) mod many;
 mod migrations;
 pub(super) mod page;

@@ -1,0 +1,336 @@
+//! A look at a database that changes nothing, for diagnosis.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+use folkmoot_protocol::{BlobDigest, Timestamp};
+use sqlx::{
+    AnyConnection, Connection, Row,
+    any::{AnyRow, install_default_drivers},
+    migrate::Migrator,
+    sqlite::SqliteConnectOptions,
+};
+
+use super::{column::Columns, dialect::Dialect, migrations::migrator};
+use crate::StorageError;
+
+/// A connection to a database that only reads: it neither migrates the schema nor creates a database.
+#[derive(Debug)]
+pub struct DatabaseReader {
+    dialect: Dialect,
+    connection: AnyConnection,
+}
+
+/// The migrations that a database has run, compared with those of this program. Migrations are named by their numbers,
+/// oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MigrationState {
+    /// The number of migrations that the database has run.
+    pub applied: usize,
+    /// The number of migrations that this program knows.
+    pub known: usize,
+    /// The known migrations that the database has not run yet.
+    pub pending: Vec<i64>,
+    /// The migrations that the database has run and this program does not know, because the program is older.
+    pub unknown: Vec<i64>,
+    /// The migrations whose text differs from the one that the database has run.
+    pub changed: Vec<i64>,
+    /// The migrations that began and did not end.
+    pub unfinished: Vec<i64>,
+}
+
+/// A migration that a database has begun.
+struct Begun {
+    version: i64,
+    checksum: Vec<u8>,
+    is_finished: bool,
+}
+
+impl DatabaseReader {
+    /// Connects to `sqlite://…` or `postgres://…`. A SQLite file must exist.
+    ///
+    /// # Errors
+    /// [`StorageError::Database`] if the database cannot be reached or the URL is invalid.
+    pub async fn open(url: &str) -> Result<Self, StorageError> {
+        install_default_drivers();
+        let dialect = Dialect::of_url(url)?;
+        let connection = match dialect {
+            Dialect::Sqlite => AnyConnection::connect(&reading(url)?).await?,
+            Dialect::Postgres => {
+                let mut connection = AnyConnection::connect(url).await?;
+                sqlx::raw_sql("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
+                    .execute(&mut connection)
+                    .await?;
+                connection
+            }
+        };
+        Ok(Self { dialect, connection })
+    }
+
+    /// Returns the name of the database program and its version, for example `SQLite 3.50.4`.
+    ///
+    /// # Errors
+    /// [`StorageError::Database`] if the database does not answer.
+    pub async fn version(&mut self) -> Result<String, StorageError> {
+        let (name, select) = match self.dialect {
+            Dialect::Sqlite => ("SQLite", "SELECT sqlite_version()"),
+            Dialect::Postgres => ("PostgreSQL", "SELECT current_setting('server_version')"),
+        };
+        let version: String = sqlx::query_scalar(select).fetch_one(&mut self.connection).await?;
+        Ok(format!("{name} {version}"))
+    }
+
+    /// Compares the migrations that the database has run with those of this program. Without any, the database is new.
+    ///
+    /// # Errors
+    /// [`StorageError::Database`] if the database does not answer, or it is not a database.
+    pub async fn migrations(&mut self) -> Result<MigrationState, StorageError> {
+        const COUNT_SQLITE: &str = "SELECT COUNT(*) FROM sqlite_master WHERE name = '_sqlx_migrations'";
+        const COUNT_POSTGRES: &str = "SELECT CAST(COUNT(to_regclass('_sqlx_migrations')) AS BIGINT)";
+        const SELECT: &str = "SELECT version, checksum, CAST(CASE WHEN success THEN 1 ELSE 0 END AS BIGINT) \
+             AS is_finished FROM _sqlx_migrations ORDER BY version";
+        let count = match self.dialect {
+            Dialect::Sqlite => COUNT_SQLITE,
+            Dialect::Postgres => COUNT_POSTGRES,
+        };
+        let tables: i64 = sqlx::query_scalar(count).fetch_one(&mut self.connection).await?;
+        let rows = match tables {
+            0 => Vec::new(),
+            _ => sqlx::query(SELECT).fetch_all(&mut self.connection).await?,
+        };
+        let begun = rows.iter().map(begun_of).collect::<Result<Vec<_>, _>>()?;
+        Ok(compare(&begun, &migrator(self.dialect)))
+    }
+
+    /// Checks the structure of a SQLite file with `PRAGMA quick_check`, which reads all of it. Returns the faults that it
+    /// found; always none for PostgreSQL.
+    ///
+    /// # Errors
+    /// [`StorageError::Database`] if the file cannot be read.
+    pub async fn faults(&mut self) -> Result<Vec<String>, StorageError> {
+        if self.dialect == Dialect::Postgres {
+            return Ok(Vec::new());
+        }
+        const SELECT: &str = "SELECT CAST(quick_check AS TEXT) FROM pragma_quick_check";
+        let lines: Vec<String> = sqlx::query_scalar(SELECT).fetch_all(&mut self.connection).await?;
+        Ok(lines.into_iter().filter(|line| line != "ok").collect())
+    }
+
+    /// Returns the time by the clock of PostgreSQL; `None` for SQLite, which has no clock of its own.
+    ///
+    /// # Errors
+    /// [`StorageError::Database`] if the database does not answer.
+    pub async fn now(&mut self) -> Result<Option<Timestamp>, StorageError> {
+        if self.dialect == Dialect::Sqlite {
+            return Ok(None);
+        }
+        const SELECT: &str =
+            "SELECT CAST(floor(EXTRACT(EPOCH FROM clock_timestamp()) * 1000) AS BIGINT) AS now";
+        let row = sqlx::query(SELECT).fetch_one(&mut self.connection).await?;
+        Columns::new(&row, "time").moment("now").map(Some)
+    }
+
+    /// Lists blobs that rows refer to, at most `limit`: models, plans and weights. The blob of the newest row comes first.
+    ///
+    /// # Errors
+    /// [`StorageError::Database`] if the database does not answer or has no tables yet, or [`StorageError::Corrupt`] if
+    /// a stored digest is invalid.
+    pub async fn newest_blobs(&mut self, limit: u32) -> Result<Vec<BlobDigest>, StorageError> {
+        // These columns are in the schema since the first migration.
+        const SELECT: &str = "SELECT digest FROM (SELECT weights AS digest, created_at FROM model_versions \
+             UNION ALL SELECT model AS digest, created_at FROM models \
+             UNION ALL SELECT plan AS digest, created_at FROM tasks) AS named \
+             GROUP BY digest ORDER BY MAX(created_at) DESC, digest LIMIT $1";
+        let query = sqlx::query(SELECT).bind(i64::from(limit));
+        let rows = query.fetch_all(&mut self.connection).await?;
+        rows.iter().map(|row| Columns::new(row, "digest of a blob").parsed("digest")).collect()
+    }
+
+    /// Closes the connection.
+    pub async fn close(self) {
+        // Nothing was written, so an error changes nothing.
+        let _ = self.connection.close().await;
+    }
+}
+
+/// Returns the URL that opens the same SQLite file for reading.
+///
+/// A file in use has a write-ahead log beside it. Without one, the file is opened as immutable, because SQLite would
+/// otherwise create a log to read a file in WAL mode.
+fn reading(url: &str) -> Result<String, StorageError> {
+    let options = SqliteConnectOptions::from_str(url)?;
+    let (base, parameters) = url.split_once('?').unwrap_or((url, ""));
+    let is_kept = |parameter: &&str| {
+        let name = parameter.split('=').next().unwrap_or_default();
+        !parameter.is_empty() && !["mode", "immutable"].contains(&name)
+    };
+    let mut parameters: Vec<&str> = parameters.split('&').filter(is_kept).collect();
+    parameters.push("mode=ro");
+    if !log_of(options.get_filename()).exists() {
+        parameters.push("immutable=1");
+    }
+    Ok(format!("{base}?{}", parameters.join("&")))
+}
+
+fn log_of(file: &Path) -> PathBuf {
+    let mut log = file.as_os_str().to_owned();
+    log.push("-wal");
+    log.into()
+}
+
+fn begun_of(row: &AnyRow) -> Result<Begun, StorageError> {
+    let is_finished: i64 = row.try_get("is_finished")?;
+    Ok(Begun {
+        version: row.try_get("version")?,
+        checksum: row.try_get("checksum")?,
+        is_finished: is_finished != 0,
+    })
+}
+
+fn compare(begun: &[Begun], migrator: &Migrator) -> MigrationState {
+    let known: BTreeMap<i64, &[u8]> =
+        migrator.iter().map(|migration| (migration.version, &*migration.checksum)).collect();
+    let mut state = MigrationState { known: known.len(), ..MigrationState::default() };
+    for migration in begun {
+        let list = match known.get(&migration.version) {
+            _ if !migration.is_finished => &mut state.unfinished,
+            None => &mut state.unknown,
+            Some(checksum) if **checksum != migration.checksum => &mut state.changed,
+            Some(_) => continue,
+        };
+        list.push(migration.version);
+    }
+    state.applied = begun.len() - state.unfinished.len();
+    let is_begun = |version: &i64| begun.iter().any(|migration| migration.version == *version);
+    state.pending = known.into_keys().filter(|version| !is_begun(version)).collect();
+    state
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{SqlOptions, SqlStorage};
+
+    fn all(migrator: &Migrator) -> Vec<Begun> {
+        let begun =
+            |version, checksum: &[u8]| Begun { version, checksum: checksum.to_vec(), is_finished: true };
+        migrator.iter().map(|migration| begun(migration.version, &migration.checksum)).collect()
+    }
+
+    #[test]
+    fn every_difference_of_the_migrations_is_found() {
+        for dialect in [Dialect::Sqlite, Dialect::Postgres] {
+            let migrator = migrator(dialect);
+            let known = migrator.iter().count();
+            let newest = i64::try_from(known).unwrap();
+            let same = MigrationState { applied: known, known, ..MigrationState::default() };
+            assert_eq!(compare(&all(&migrator), &migrator), same);
+
+            let new = compare(&[], &migrator);
+            assert_eq!((new.applied, new.pending.len()), (0, known));
+
+            let mut begun = all(&migrator);
+            begun[0].checksum = b"other".to_vec();
+            begun[1].is_finished = false;
+            begun.pop();
+            begun.push(Begun { version: newest + 7, checksum: Vec::new(), is_finished: true });
+            let state = compare(&begun, &migrator);
+            assert_eq!((state.applied, state.known), (known - 1, known));
+            assert_eq!((state.changed, state.unfinished), (vec![1], vec![2]));
+            assert_eq!((state.pending, state.unknown), (vec![newest], vec![newest + 7]));
+        }
+    }
+
+    #[test]
+    fn a_file_is_opened_for_reading() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.db");
+        let url = format!("sqlite://{}", file.display());
+        assert_eq!(reading(&format!("{url}?mode=rwc")).unwrap(), format!("{url}?mode=ro&immutable=1"));
+        std::fs::write(log_of(&file), "").unwrap();
+        let shared = format!("{url}?cache=private&mode=rwc&immutable=1");
+        assert_eq!(reading(&shared).unwrap(), format!("{url}?cache=private&mode=ro"));
+        assert!(reading("sqlite://a.db?mode=w").is_err());
+    }
+
+    /// Lists the files of a folder with their contents.
+    fn contents(folder: &Path) -> BTreeMap<std::ffi::OsString, Vec<u8>> {
+        let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap());
+        files.map(|file| (file.file_name(), std::fs::read(file.path()).unwrap())).collect()
+    }
+
+    #[tokio::test]
+    async fn a_look_at_sqlite_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite://{}?mode=rwc", folder.path().join("a.db").display());
+        assert!(DatabaseReader::open(&url).await.is_err());
+        assert!(contents(folder.path()).is_empty());
+
+        let storage = SqlStorage::connect(&url, SqlOptions::default()).await.unwrap();
+        // The file is in use.
+        let mut reader = DatabaseReader::open(&url).await.unwrap();
+        assert_eq!(reader.migrations().await.unwrap().pending.len(), 0);
+        reader.close().await;
+        storage.close().await;
+
+        let before = contents(folder.path());
+        let mut reader = DatabaseReader::open(&url).await.unwrap();
+        assert!(reader.version().await.unwrap().starts_with("SQLite 3."));
+        assert_eq!(reader.faults().await.unwrap(), Vec::<String>::new());
+        assert_eq!(reader.now().await.unwrap(), None);
+        assert_eq!(reader.newest_blobs(5).await.unwrap(), []);
+        let state = reader.migrations().await.unwrap();
+        assert_eq!((state.applied, state.pending.len()), (state.known, 0));
+        let write = sqlx::query("DELETE FROM organisations").execute(&mut reader.connection).await;
+        assert!(write.is_err(), "it can write");
+        reader.close().await;
+        assert_eq!(contents(folder.path()), before);
+    }
+
+    #[tokio::test]
+    async fn a_damaged_file_has_faults() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.db");
+        let url = format!("sqlite://{}?mode=rwc", file.display());
+        SqlStorage::connect(&url, SqlOptions::default()).await.unwrap().close().await;
+        let mut bytes = std::fs::read(&file).unwrap();
+        // Leave the schema in the first pages, and overwrite the last page, which is part of some table or index.
+        let page = bytes.len() - 4096;
+        bytes[page..].fill(0xee);
+        std::fs::write(&file, bytes).unwrap();
+        let mut reader = DatabaseReader::open(&url).await.unwrap();
+        assert!(!reader.faults().await.unwrap().is_empty());
+
+        std::fs::write(&file, "no database at all").unwrap();
+        let mut reader = DatabaseReader::open(&url).await;
+        let is_refused = match &mut reader {
+            Ok(reader) => reader.migrations().await.is_err(),
+            Err(_) => true,
+        };
+        assert!(is_refused);
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_look_at_postgres_changes_nothing() {
+        let Some(server) = crate::test_support::TestPostgres::start() else { return };
+        let url = server.database();
+        let mut reader = DatabaseReader::open(&url).await.unwrap();
+        let state = reader.migrations().await.unwrap();
+        assert_eq!((state.applied, state.pending.len()), (0, state.known));
+        assert!(reader.newest_blobs(5).await.is_err(), "there are no tables");
+
+        SqlStorage::connect(&url, SqlOptions::default()).await.unwrap().close().await;
+        let state = reader.migrations().await.unwrap();
+        assert_eq!((state.applied, state.pending.len()), (state.known, 0));
+        assert!(reader.version().await.unwrap().starts_with("PostgreSQL "));
+        assert!(reader.now().await.unwrap().unwrap() > Timestamp(1_672_531_200_000), "it is after 2022");
+        assert_eq!(reader.newest_blobs(5).await.unwrap(), []);
+        let write = sqlx::query("DELETE FROM organisations").execute(&mut reader.connection).await;
+        assert!(write.is_err(), "it can write");
+        reader.close().await;
+    }
+}
