@@ -9,6 +9,7 @@ mod completions;
 mod config;
 mod connection;
 mod data;
+mod doctor;
 mod endorsement;
 mod engine;
 mod error;
@@ -112,6 +113,8 @@ enum Command {
     /// Validate or print the configuration.
     #[command(subcommand)]
     Config(config::Command),
+    /// Check an installation, and print a remedy for every fault. Changes nothing.
+    Doctor(doctor::Args),
     /// Explain error codes.
     Errors(errors::Args),
     /// Print the completion script of a shell.
@@ -155,6 +158,7 @@ impl Cli {
             Command::Data(command) => Box::pin(command.run()),
             Command::Engine(command) => Box::pin(command.run()),
             Command::Config(command) => Box::pin(async { command.run() }),
+            Command::Doctor(args) => Box::pin(doctor::run(args)),
             Command::Errors(args) => Box::pin(async move { errors::run(&args) }),
             Command::Completions(args) => Box::pin(async { completions::run(args) }),
             Command::Openapi => Box::pin(async { openapi::run() }),

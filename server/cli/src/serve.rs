@@ -11,12 +11,22 @@ use serde::Serialize;
 use super::{CliError, config, output::OutputArgs};
 use crate::words::words;
 
-/// The flags of `folkmoot serve`. Flags override environment variables, and those override the configuration file.
+/// The flags of `folkmoot serve`.
 #[derive(clap::Args)]
 pub struct Args {
+    #[command(flatten)]
+    settings: SettingsArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// The configuration of a coordinator as flags. They override environment variables, and those override the
+/// configuration file.
+#[derive(clap::Args)]
+pub struct SettingsArgs {
     /// The configuration file. The default is ./folkmoot.toml, if it exists.
     #[arg(long, env = "FOLKMOOT_CONFIG", value_name = "FILE")]
-    config: Option<PathBuf>,
+    pub config: Option<PathBuf>,
     /// The address to listen on, for example 0.0.0.0:8443. Port 0 lets the system choose.
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
@@ -51,8 +61,6 @@ pub struct Args {
     /// The log level: error, warn, info, debug, trace, or a filter. RUST_LOG overrides it.
     #[arg(long, value_name = "LEVEL")]
     log_level: Option<String>,
-    #[command(flatten)]
-    output: OutputArgs,
 }
 
 #[derive(Serialize)]
@@ -86,7 +94,7 @@ const CERTIFICATE_INTERVAL: Duration = Duration::from_secs(60);
 /// If the configuration, the data folder, the database or the address cannot be used.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let output = args.output;
-    let config = configured(args)?;
+    let config = configured(args.settings)?;
     init_log(&config.log, std::env::var("RUST_LOG").ok().as_deref())?;
     let metrics = record_metrics()?;
     // Install the signal handlers first, so that an early signal is not lost.
@@ -144,7 +152,11 @@ async fn keep_certificate(output: OutputArgs, host: &Host, mut hangups: Hangups)
     }
 }
 
-fn configured(args: Args) -> Result<Config, CliError> {
+/// Reads the configuration, applies the environment variables and the flags, and validates the result.
+///
+/// # Errors
+/// If the configuration is invalid: the error names the file, line and key, or the variable.
+pub fn configured(args: SettingsArgs) -> Result<Config, CliError> {
     let mut config = config::load(args.config.as_deref())?;
     let server = &mut config.server;
     server.listen = args.listen.unwrap_or(server.listen);
@@ -206,7 +218,7 @@ mod tests {
     #[derive(Parser)]
     struct Line {
         #[command(flatten)]
-        args: Args,
+        args: SettingsArgs,
     }
 
     #[test]

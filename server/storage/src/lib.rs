@@ -62,8 +62,8 @@ pub use round::{Leave, Rest, RoundCommit, RoundRecord, RoundRepository};
 pub use round_log::{LogCopy, LogReader, LogSegment, RoundLog, RoundLogError};
 pub use session::{PersonRecord, RenewalRecord, SessionHolder, SessionId, SessionRecord, SessionRepository};
 pub use sql::{
-    DatabaseReader, Durability, MigrationState, ProcessListener, ProcessRecord, ProcessTable, SharedNonces,
-    SqlOptions, SqlStorage,
+    DatabasePlace, DatabaseReader, Durability, MigrationState, ProcessListener, ProcessRecord, ProcessTable,
+    SharedNonces, SqlOptions, SqlStorage,
 };
 pub use storage::Storage;
 pub use task::{Admission, TaskRecord, TaskRepository};

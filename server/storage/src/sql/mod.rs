@@ -40,7 +40,7 @@ use base::{
 pub use base::{
     connect::SqlOptions,
     durability::Durability,
-    inspection::{DatabaseReader, MigrationState},
+    inspection::{DatabasePlace, DatabaseReader, MigrationState},
 };
 pub use check_in::check_in_without_lock;
 pub use nonces::SharedNonces;

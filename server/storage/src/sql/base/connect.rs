@@ -84,7 +84,7 @@ impl SqlStorage {
     }
 }
 
-fn is_in_memory(url: &str) -> bool {
+pub(super) fn is_in_memory(url: &str) -> bool {
     url.contains(":memory:") || url.contains("mode=memory")
 }
 

@@ -14,7 +14,7 @@ use sqlx::{
     sqlite::SqliteConnectOptions,
 };
 
-use super::{column::Columns, dialect::Dialect, migrations::migrator};
+use super::{column::Columns, connect::is_in_memory, dialect::Dialect, migrations::migrator};
 use crate::StorageError;
 
 /// A connection to a database that only reads: it neither migrates the schema nor creates a database.
@@ -22,6 +22,31 @@ use crate::StorageError;
 pub struct DatabaseReader {
     dialect: Dialect,
     connection: AnyConnection,
+}
+
+/// The place of a database, according to its URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DatabasePlace {
+    /// A SQLite file.
+    File(PathBuf),
+    /// SQLite in the memory of the coordinator.
+    Memory,
+    /// A PostgreSQL server.
+    Server,
+}
+
+impl DatabasePlace {
+    /// Returns the place of the database with this URL.
+    ///
+    /// # Errors
+    /// [`StorageError::Database`] if the URL is invalid.
+    pub fn of(url: &str) -> Result<Self, StorageError> {
+        Ok(match Dialect::of_url(url)? {
+            Dialect::Postgres => Self::Server,
+            Dialect::Sqlite if is_in_memory(url) => Self::Memory,
+            Dialect::Sqlite => Self::File(SqliteConnectOptions::from_str(url)?.get_filename().to_owned()),
+        })
+    }
 }
 
 /// The migrations that a database has run, compared with those of this program. Migrations are named by their numbers,
@@ -254,6 +279,15 @@ mod tests {
         let shared = format!("{url}?cache=private&mode=rwc&immutable=1");
         assert_eq!(reading(&shared).unwrap(), format!("{url}?cache=private&mode=ro"));
         assert!(reading("sqlite://a.db?mode=w").is_err());
+    }
+
+    #[test]
+    fn a_url_tells_the_place() {
+        let place = |url| DatabasePlace::of(url).unwrap();
+        assert_eq!(place("sqlite://folder/a%20b.db?mode=rwc"), DatabasePlace::File("folder/a b.db".into()));
+        assert_eq!(place("sqlite::memory:"), DatabasePlace::Memory);
+        assert_eq!(place("postgres://ada@db/x"), DatabasePlace::Server);
+        assert!(DatabasePlace::of("mysql://ada@db/x").is_err());
     }
 
     /// Lists the files of a folder with their contents.
