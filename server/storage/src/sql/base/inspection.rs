@@ -183,8 +183,9 @@ impl DatabaseReader {
 
 /// Returns the URL that opens the same SQLite file for reading.
 ///
-/// A file in use has a write-ahead log beside it. Without one, the file is opened as immutable, because SQLite would
-/// otherwise create a log to read a file in WAL mode.
+/// A file in use, or one that a crash has left, has a write-ahead log (`-wal`) beside it. To read the log, SQLite updates
+/// its index in `-shm`, which every connection builds again. Without a log, the file is opened as immutable, because SQLite
+/// would otherwise create both files.
 fn reading(url: &str) -> Result<String, StorageError> {
     let options = SqliteConnectOptions::from_str(url)?;
     let (base, parameters) = url.split_once('?').unwrap_or((url, ""));
@@ -322,6 +323,25 @@ mod tests {
         assert!(write.is_err(), "it can write");
         reader.close().await;
         assert_eq!(contents(folder.path()), before);
+    }
+
+    #[tokio::test]
+    async fn a_log_that_a_crash_has_left_is_read_and_stays() {
+        let [folder, copy] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let url = |folder: &Path| format!("sqlite://{}?mode=rwc", folder.join("a.db").display());
+        let storage = SqlStorage::connect(&url(folder.path()), SqlOptions::default()).await.unwrap();
+        for name in ["a.db", "a.db-wal"] {
+            std::fs::copy(folder.path().join(name), copy.path().join(name)).unwrap();
+        }
+        let before = contents(copy.path());
+        assert!(!before[std::ffi::OsStr::new("a.db-wal")].is_empty(), "there is a log");
+        let mut reader = DatabaseReader::open(&url(copy.path())).await.unwrap();
+        assert_eq!(reader.migrations().await.unwrap().pending.len(), 0);
+        reader.close().await;
+        let mut after = contents(copy.path());
+        after.remove(std::ffi::OsStr::new("a.db-shm"));
+        assert!(after == before, "a file has changed");
+        storage.close().await;
     }
 
     #[tokio::test]
