@@ -132,12 +132,13 @@ fn key(file: &Path, mode: io::Result<Option<u32>>) -> Finding {
     match mode {
         Ok(None) => Finding::skipped(KEY, "The system has no file modes."),
         Ok(Some(mode)) if mode & 0o007 != 0 => {
-            let message =
-                format!("Every user of this machine can access the private key {name} (mode {mode:03o}).");
+            let message = format!(
+                "The mode of the private key {name} lets every user of this machine access it: {mode:03o}."
+            );
             Finding::failed(KEY, message, remedy())
         }
         Ok(Some(mode)) if mode & 0o070 != 0 => {
-            let message = format!("The group of the private key {name} can access it (mode {mode:03o}).");
+            let message = format!("The mode of the private key {name} lets its group access it: {mode:03o}.");
             Finding::warning(KEY, message, remedy())
         }
         Ok(Some(_)) => Finding::ok(KEY, format!("Only its owner can access the private key {name}.")),

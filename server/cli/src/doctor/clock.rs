@@ -6,6 +6,9 @@ use crate::output::moment;
 
 pub const CHECK: &str = "clock";
 
+/// The difference up to which clocks agree, in milliseconds. Disks and databases have a coarser clock.
+const AGREE_MILLISECONDS: u64 = 100;
+
 /// A time by another clock, and the times of this machine's clock before and after it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockReading {
@@ -67,8 +70,8 @@ pub fn check(now: Timestamp, disk: Option<ClockReading>, database: Option<ClockR
 fn described(name: &str, ahead: i64) -> String {
     let seconds = ahead.unsigned_abs() as f64 / 1000.0;
     match ahead {
-        0 => format!("the clock of {name} agrees"),
-        1.. => format!("the clock of {name} is {seconds:.1} s ahead"),
+        _ if ahead.unsigned_abs() <= AGREE_MILLISECONDS => format!("the clock of {name} agrees"),
+        0.. => format!("the clock of {name} is {seconds:.1} s ahead"),
         _ => format!("the clock of {name} is {seconds:.1} s behind"),
     }
 }
@@ -104,6 +107,8 @@ mod tests {
         assert_eq!(verdict(None, reading(-most - 1)), Verdict::Warning);
         let far = check(NOW, reading(0), reading(-400_000));
         assert!(far.message.contains("PostgreSQL is 400.0 s behind. Signatures tolerate 300 s."), "{far:?}");
+        let near = check(NOW, reading(-100), reading(101)).message;
+        assert!(near.ends_with("disk agrees, and the clock of PostgreSQL is 0.1 s ahead."), "{near}");
         assert_eq!(check(Timestamp(0), None, None).verdict, Verdict::Failed);
     }
 }

@@ -1,7 +1,7 @@
 use std::{
     fs,
     io::{self, Write},
-    path::Path,
+    path::{Path, PathBuf},
     time::UNIX_EPOCH,
 };
 
@@ -26,6 +26,8 @@ const DISK: &str = "disk";
 const LOCK: &str = "lock";
 pub const CHECKS: [&str; 5] = [FOLDER, PERMISSIONS, WRITABLE, DISK, LOCK];
 
+/// The number of files with a wrong mode that are shown.
+const PATHS_SHOWN: usize = 3;
 /// The free space below which there is always a warning, in bytes.
 const FREE_BYTES_MIN: u64 = 1 << 30;
 /// The free space above which there is no warning, in bytes, even if it is a small part of a large disk.
@@ -55,17 +57,16 @@ pub fn check(folder: &Path, clock: &Clock) -> (Vec<Finding>, FolderState) {
     let used_by = use_of(folder);
     let findings = vec![
         finding,
-        permissions(
-            folder,
-            shared_paths(folder).map(|paths| (paths.contains(&folder.to_owned()), paths.len())),
-        ),
+        permissions(folder, shared_paths(folder)),
         writable(folder, probe.as_ref().err()),
         disk(folder, check_room(folder).err(), space(folder).ok().flatten()),
         match &used_by {
             Ok(used_by) => lock(*used_by),
-            Err(error) => {
-                Finding::failed(LOCK, format!("{error}."), "run this command as the coordinator's user")
-            }
+            Err(error) => Finding::failed(
+                LOCK,
+                format!("The lock cannot be read: {error}."),
+                "run this command as the coordinator's user",
+            ),
         },
     ];
     let used_by = used_by.ok().flatten();
@@ -115,19 +116,28 @@ fn can_be_written(_: &Path) -> bool {
     true
 }
 
-/// Judges the paths that other users may access: whether the folder itself is one of them, and their number.
-fn permissions(folder: &Path, shared: io::Result<(bool, usize)>) -> Finding {
+/// Judges the paths that other users may access.
+fn permissions(folder: &Path, shared: io::Result<Vec<PathBuf>>) -> Finding {
     let remedy = || format!("run: chmod -R go= {}", folder.display());
     match shared {
-        Ok((false, 0)) => {
+        Ok(paths) if paths.is_empty() => {
             Finding::ok(PERMISSIONS, "Only the owner can access the data folder and its files.")
         }
-        Ok((false, count)) => Finding::warning(
-            PERMISSIONS,
-            format!("{count} paths in the data folder are open to other users, but not the folder itself."),
-            remedy(),
-        ),
-        Ok((true, _)) => Finding::failed(PERMISSIONS, "Other users can access the data folder.", remedy()),
+        Ok(paths) if paths.iter().any(|path| path == folder) => {
+            Finding::failed(PERMISSIONS, "Other users can access the data folder.", remedy())
+        }
+        Ok(paths) => {
+            let shown = paths.iter().take(PATHS_SHOWN).map(|path| path.display().to_string());
+            let shown = shown.collect::<Vec<_>>().join(", ");
+            let more = match paths.len().saturating_sub(PATHS_SHOWN) {
+                0 => String::new(),
+                more => format!(", and {more} more"),
+            };
+            let message = format!(
+                "Only the mode of the data folder keeps other users from these files: {shown}{more}."
+            );
+            Finding::warning(PERMISSIONS, message, remedy())
+        }
         Err(error) => Finding::failed(
             PERMISSIONS,
             format!("The data folder cannot be read: {error}."),
@@ -156,7 +166,7 @@ fn probe(folder: &Path, clock: &Clock) -> io::Result<ClockReading> {
 
 fn writable(folder: &Path, error: Option<&io::Error>) -> Finding {
     match error {
-        None => Finding::ok(WRITABLE, "A file can be written and removed."),
+        None => Finding::ok(WRITABLE, "Files can be written to the data folder."),
         Some(error) => Finding::failed(
             WRITABLE,
             format!("No file can be written in {}: {error}.", folder.display()),
@@ -260,11 +270,15 @@ mod tests {
 
     #[test]
     fn an_open_folder_is_worse_than_an_open_file_in_it() {
-        let verdict = |shared| permissions(Path::new("data"), shared).verdict;
-        assert_eq!(verdict(Ok((false, 0))), Verdict::Ok);
-        assert_eq!(verdict(Ok((false, 2))), Verdict::Warning);
-        assert_eq!(verdict(Ok((true, 1))), Verdict::Failed);
-        assert_eq!(verdict(Err(io::ErrorKind::PermissionDenied.into())), Verdict::Failed);
+        let judged =
+            |paths: &[&str]| permissions(Path::new("data"), Ok(paths.iter().map(PathBuf::from).collect()));
+        assert_eq!(judged(&[]).verdict, Verdict::Ok);
+        let files = judged(&["data/1", "data/2", "data/3", "data/4"]);
+        assert_eq!(files.verdict, Verdict::Warning);
+        assert!(files.message.ends_with(": data/1, data/2, data/3, and 1 more."), "{files:?}");
+        assert_eq!(judged(&["data", "data/1"]).verdict, Verdict::Failed);
+        let denied = permissions(Path::new("data"), Err(io::ErrorKind::PermissionDenied.into()));
+        assert_eq!(denied.verdict, Verdict::Failed);
     }
 
     #[test]

@@ -41,10 +41,15 @@ pub async fn check(
     clock: &Clock,
 ) -> (Vec<Finding>, Option<Database>) {
     let url = config.database.url.clone().unwrap_or_else(|| sqlite_url(&config.server.data));
-    let shown = config.without_secrets().database.url.unwrap_or_else(|| url.clone());
+    // Without a URL in the configuration, there is no password in it.
+    let without_password = config.without_secrets().database.url.unwrap_or_else(|| url.clone());
     let place = match DatabasePlace::of(&url) {
         Ok(place) => place,
-        Err(error) => return without(unreachable(&shown, &error.to_string(), false)),
+        Err(error) => return without(unreachable(&without_password, &error.to_string(), false)),
+    };
+    let shown = match &place {
+        DatabasePlace::File(file) => file.display().to_string(),
+        _ => without_password,
     };
     if let Some(finding) = absent(&place, config.database.url.is_none() && folder.is_known) {
         return without(finding);
@@ -61,7 +66,7 @@ pub async fn check(
         }
     };
     let findings = vec![
-        Finding::ok(DATABASE, format!("{} answers at {shown}.", database.version)),
+        Finding::ok(DATABASE, format!("{} reads {shown}.", database.version)),
         migrations(&state),
         match (&place, is_deep) {
             (DatabasePlace::File(_), true) => integrity(database.reader.faults().await),
