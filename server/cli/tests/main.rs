@@ -8,6 +8,8 @@ mod beside_console;
 #[cfg(unix)]
 mod commands;
 mod demo;
+#[cfg(unix)]
+mod doctor;
 mod documents;
 mod engine;
 #[cfg(target_os = "linux")]

@@ -45,6 +45,8 @@ pub const COMMANDS: &[Recorded] = &[
     ("engine train", &["model.onnx --data missing.csv --json"]),
     ("config check", &["", "--config folkmoot.toml --json", "--config wrong.toml"]),
     ("config show", &["", "--config folkmoot.toml --json", "--config missing.toml"]),
+    // Other reports depend on the machine.
+    ("doctor", &["--config wrong.toml", "--config wrong.toml --json"]),
     ("errors", &["round_closed", "round_closed --json", "", "nothing"]),
     ("completions", &["bash", "powerpoint"]),
     ("openapi", &["", "--nothing"]),
