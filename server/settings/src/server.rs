@@ -118,17 +118,25 @@ pub struct StorageConfig {
     pub objects: Option<String>,
 }
 
-/// Returns a URL without its password: `postgres://user:***@host/name`.
+/// Returns a URL without its password: `postgres://user:***@host/name`. PostgreSQL also takes a password as a parameter.
 pub(super) fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
-    match authority.rsplit_once('@') {
+    let authority = match authority.rsplit_once('@') {
         Some((user, host)) => match user.split_once(':') {
-            Some((name, _)) => format!("{scheme}://{name}:***@{host}{path}"),
-            None => url.to_owned(),
+            Some((name, _)) => format!("{name}:***@{host}"),
+            None => authority.to_owned(),
         },
-        None => url.to_owned(),
-    }
+        None => authority.to_owned(),
+    };
+    let Some((path, parameters)) = path.split_once('?') else {
+        return format!("{scheme}://{authority}{path}");
+    };
+    let hidden = parameters.split('&').map(|parameter| match parameter.split_once('=') {
+        Some((name, _)) if name.eq_ignore_ascii_case("password") => format!("{name}=***"),
+        _ => parameter.to_owned(),
+    });
+    format!("{scheme}://{authority}{path}?{}", hidden.collect::<Vec<_>>().join("&"))
 }
 
 #[cfg(test)]
@@ -140,5 +148,9 @@ mod tests {
         assert_eq!(without_password("postgres://ada:s:e@db/x?a=b"), "postgres://ada:***@db/x?a=b");
         assert_eq!(without_password("postgres://ada@db/x"), "postgres://ada@db/x");
         assert_eq!(without_password("sqlite:///tmp/a.db"), "sqlite:///tmp/a.db");
+        assert_eq!(without_password("sqlite::memory:"), "sqlite::memory:");
+        let parameter = "postgres:///x?user=ada&password=s=e&host=/run";
+        assert_eq!(without_password(parameter), "postgres:///x?user=ada&password=***&host=/run");
+        assert_eq!(without_password("postgres://ada:s@db?a=b"), "postgres://ada:***@db?a=b");
     }
 }
