@@ -215,13 +215,8 @@ impl Host {
         let driver =
             tokio::spawn(drive(coordinator.clone(), clock.clone(), driver_config, health, closed.clone()));
         let mut tasks = vec![server, driver, meter];
-        tasks.extend(table.map(|table| {
-            let sharing = processes::run(coordinator.clone(), table, own, closed);
-            tokio::spawn(async move {
-                sharing.await;
-                Ok(())
-            })
-        }));
+        tasks
+            .extend(table.map(|table| tokio::spawn(processes::run(coordinator.clone(), table, own, closed))));
         Ok(Self {
             address,
             coordinator,

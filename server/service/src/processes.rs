@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
+use folkmoot_edge::ServeError;
 use folkmoot_protocol::{ClientId, RoundId};
 use folkmoot_rounds::{coordinator::Coordinator, signals::Signal};
 use folkmoot_storage::{ProcessRecord, ProcessTable, StorageError};
@@ -55,12 +56,15 @@ pub async fn join(
 }
 
 /// Sends heartbeats and signals, and receives the signals of others, until the coordinator closes.
+///
+/// # Errors
+/// Never; the type is that of the coordinator's other tasks.
 pub async fn run(
     coordinator: Arc<Coordinator>,
     table: ProcessTable,
     own: ProcessRecord,
     mut closed: watch::Receiver<bool>,
-) {
+) -> Result<(), ServeError> {
     let (outbox, signals) = unbounded_channel();
     coordinator.processes.connect(outbox);
     tokio::select! {
@@ -72,6 +76,7 @@ pub async fn run(
     if let Err(error) = table.leave(&own.id).await {
         tracing::warn!(%error, "the other coordinators could not be told that this one stops; they will notice");
     }
+    Ok(())
 }
 
 async fn beat(coordinator: &Coordinator, table: &ProcessTable, own: &ProcessRecord) {

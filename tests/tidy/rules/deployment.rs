@@ -12,7 +12,6 @@ const DASHBOARD: &str = "examples/deploy/monitoring/dashboard.json";
 const SETTINGS: &str = "server/settings/src/setting.rs";
 /// The beginning of the list of settings in [`SETTINGS`].
 const KEYS: &str = "pub const KEYS";
-const MORE_KEYS: [&str; 1] = ["storage.objects"];
 /// Variables that are no settings: those of the commands of `folkmoot`.
 const VARIABLES: [&str; 2] = ["FOLKMOOT_URL", "FOLKMOOT_API_KEY"];
 
@@ -75,10 +74,7 @@ fn unknown_variables(repository: &Repository) -> Vec<Finding> {
     if keys.is_empty() {
         return vec![Finding::on(SETTINGS, format!("has no list `{KEYS}`. Change KEYS in this rule"))];
     }
-    let is_known = |name: &str| {
-        VARIABLES.contains(&name)
-            || keys.iter().map(String::as_str).chain(MORE_KEYS).any(|key| name == variable_of(key))
-    };
+    let is_known = |name: &str| VARIABLES.contains(&name) || keys.iter().any(|key| name == variable_of(key));
     let files = repository.files.iter();
     files
         .filter(|file| file.path.starts_with(FOLDER) || file.path == GUIDE)
@@ -183,8 +179,7 @@ mod tests {
     #[test]
     fn an_unknown_variable_is_found() {
         let path = "examples/deploy/systemd/a.service";
-        let known =
-            "FOLKMOOT_SERVER_TLS: \"off\"\nFOLKMOOT_STORAGE_OBJECTS=s3://a\nFOLKMOOT_URL\nFOLKMOOT_%s";
+        let known = "FOLKMOOT_SERVER_TLS: \"off\"\nFOLKMOOT_DATABASE_URL=a\nFOLKMOOT_URL\nFOLKMOOT_%s";
         assert_eq!(messages(path, known), [""; 0]);
         let expected = ["FOLKMOOT_SERVER_TSL is no setting of the coordinator. Correct it"];
         assert_eq!(messages(path, "a\nFOLKMOOT_SERVER_TSL=off"), expected);

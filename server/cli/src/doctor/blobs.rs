@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use folkmoot_protocol::BlobDigest;
 use folkmoot_settings::Config;
-use folkmoot_storage::{BlobStore, BlobStoreError};
+use folkmoot_storage::{BlobStore, BlobStoreError, Objects};
 use tokio::time::timeout;
 
 use super::{
@@ -21,9 +21,13 @@ const SAMPLE_BLOBS: u32 = 5;
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
 /// Opens the store of the configuration; `None` if no coordinator has created it yet. Creates nothing.
-fn open(config: &Config) -> Result<Option<BlobStore>, BlobStoreError> {
+fn open(config: &Config) -> Result<Option<BlobStore>, String> {
+    if let Some(url) = &config.storage.objects {
+        let objects = Objects::open(url, std::env::vars()).map_err(|error| error.to_string())?;
+        return Ok(Some(objects.blobs()));
+    }
     let folder = config.server.data.join("blobs");
-    folder.is_dir().then(|| BlobStore::local(folder)).transpose()
+    folder.is_dir().then(|| BlobStore::local(folder)).transpose().map_err(|error| error.to_string())
 }
 
 /// Checks that the store answers, and that it has the newest blobs of the database. If `is_deep`, their bytes are
@@ -42,13 +46,13 @@ pub async fn check(
         }
         Err(error) => {
             let others = all_skipped(&CHECKS[1..], "The store cannot be opened.");
-            return [unusable(&error.to_string())].into_iter().chain(others).collect();
+            return [unusable(config, &error)].into_iter().chain(others).collect();
         }
     };
     let answer = match timeout(ANSWER_MAX, store.check()).await {
         Ok(Ok(())) => Finding::ok(STORE, "The store of models and weights answers."),
-        Ok(Err(error)) => unusable(&error.to_string()),
-        Err(_) => unusable(&format!("it did not answer within {} s", ANSWER_MAX.as_secs())),
+        Ok(Err(error)) => unusable(config, &error.to_string()),
+        Err(_) => unusable(config, &format!("it did not answer within {} s", ANSWER_MAX.as_secs())),
     };
     let sample = match database {
         Some(database) if database.has_tables => match database.reader.newest_blobs(SAMPLE_BLOBS).await {
@@ -77,13 +81,15 @@ fn missing(is_known: bool) -> Finding {
     }
 }
 
-fn unusable(reason: &str) -> Finding {
+fn unusable(config: &Config, reason: &str) -> Finding {
     let message = format!("The store of models and weights cannot be used: {reason}.");
-    Finding::failed(
-        STORE,
-        message,
-        "run this command as the coordinator's user, and check the folder `blobs`",
-    )
+    let remedy = match &config.storage.objects {
+        Some(_) => {
+            "check storage.objects and the credentials in the environment, for example AWS_ACCESS_KEY_ID"
+        }
+        None => "run this command as the coordinator's user, and check the folder `blobs`",
+    };
+    Finding::failed(STORE, message, remedy)
 }
 
 /// Looks up each blob. If `is_deep`, reads it and verifies its digest.
@@ -112,7 +118,7 @@ fn sample(results: &[Result<(), BlobStoreError>], is_deep: bool) -> Finding {
         return Finding::failed(
             SAMPLE,
             message,
-            "restore the folder `blobs` from a backup, without deleting newer files",
+            "restore the blobs from a backup, without deleting newer ones",
         );
     }
     match (count, is_deep) {
