@@ -85,8 +85,9 @@ pub trait LedgerRepository {
     /// nothing is charged.
     async fn charge_collection(&self, charge: &CollectionCharge<'_>) -> Result<(), StorageError>;
 
-    /// Records the blobs of a version that is about to be released. If the version is not committed, these blobs must
-    /// be deleted: the next attempt draws new noise, and two noisy copies of one sum reveal more than was charged.
+    /// Records the blobs of a version that is about to be released, in addition to those of earlier attempts. If the
+    /// version is not committed, these blobs must be deleted: the next attempt draws new noise, and two noisy copies of
+    /// one sum reveal more than was charged. The commit removes the blobs of its version from the record.
     async fn note_unreleased(&self, round_id: RoundId, blobs: &[BlobDigest]) -> Result<(), StorageError>;
 
     /// Lists the blobs that were recorded for a round and never released.

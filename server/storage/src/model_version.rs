@@ -30,6 +30,14 @@ pub struct ModelVersionRecord {
     pub created_at: Timestamp,
 }
 
+impl ModelVersionRecord {
+    /// Lists the blobs that belong to the version.
+    pub fn blobs(&self) -> Vec<BlobDigest> {
+        let states = [self.making.finalizer_state, self.making.noise_state];
+        states.into_iter().flatten().chain([self.weights]).collect()
+    }
+}
+
 /// Facts about the origin of a version: its distance from the previous version, the staleness of its updates, stored
 /// states and ancestors.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -123,11 +123,12 @@ pub trait RoundRepository {
         clocks: &StartClocks,
     ) -> Result<(), StorageError>;
 
-    /// Stores a round that has asked its clients to send their current updates.
+    /// Stores a round's phase and nothing else. With an unchanged phase, it only increments the revision, so that another
+    /// process that has read the round can no longer change it.
     ///
     /// # Errors
     /// [`StorageError::RevisionConflict`] if the round was changed concurrently.
-    async fn ask_round(&self, record: &RoundRecord) -> Result<(), StorageError>;
+    async fn store_phase(&self, record: &RoundRecord) -> Result<(), StorageError>;
 
     /// Stores a round whose reporting has closed, and returns the accepted updates, by assignment id. From then on, the
     /// round accepts no updates. `rest` determines whether the outstanding assignments expire or continue in the next

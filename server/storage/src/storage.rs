@@ -174,7 +174,7 @@ ask! {
         assign(record: &RoundRecord, assignments: &[AssignmentRecord], clocks: &StartClocks) -> ();
         close_reporting(record: &RoundRecord, rest: Rest, now: Timestamp) -> Vec<AcceptedUpdate>;
         commit_round(commit: &RoundCommit<'_>) -> ();
-        ask_round(record: &RoundRecord) -> ();
+        store_phase(record: &RoundRecord) -> ();
         abandon_round(record: &RoundRecord, now: Timestamp) -> ();
     }
     AssignmentRepository {

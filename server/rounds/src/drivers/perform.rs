@@ -44,7 +44,7 @@ pub async fn perform(
                 coordinator.signal(Signal::Assigned(clients));
             }
             Effect::Ask => {
-                storage.ask_round(next).await?;
+                storage.store_phase(next).await?;
                 let outstanding = storage.outstanding(task.id).await?;
                 tracing::info!(task = %task.id, round = next.round.number, "stragglers are asked");
                 metrics::counter!("folkmoot_rounds_asked_total").increment(1);

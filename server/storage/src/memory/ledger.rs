@@ -40,7 +40,9 @@ impl LedgerRepository for MemoryStorage {
     }
 
     async fn note_unreleased(&self, round_id: RoundId, blobs: &[BlobDigest]) -> Result<(), StorageError> {
-        self.lock().unreleased.insert(round_id, blobs.to_vec());
+        let mut state = self.lock();
+        let noted = state.unreleased.entry(round_id).or_default();
+        noted.extend(blobs.iter().filter(|blob| !noted.contains(blob)).copied().collect::<Vec<_>>());
         Ok(())
     }
 
@@ -82,7 +84,10 @@ impl State {
             charge: *charge,
         };
         self.append(commit.record.organisation_id, population, commit.now, Event::Release(release));
-        self.unreleased.remove(&round.id);
+        let released = commit.version.blobs();
+        if let Some(noted) = self.unreleased.get_mut(&round.id) {
+            noted.retain(|blob| !released.contains(blob));
+        }
     }
 
     fn charge_collection(&mut self, collection: &CollectionCharge<'_>) -> Result<(), StorageError> {

@@ -88,7 +88,7 @@ impl RoundRepository for MemoryStorage {
         Ok(())
     }
 
-    async fn ask_round(&self, record: &RoundRecord) -> Result<(), StorageError> {
+    async fn store_phase(&self, record: &RoundRecord) -> Result<(), StorageError> {
         let mut state = self.lock();
         state.rounds.check_update(record)?;
         state.rounds.update(record);

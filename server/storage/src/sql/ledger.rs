@@ -84,9 +84,15 @@ impl LedgerRepository for SqlStorage {
     async fn note_unreleased(&self, round_id: RoundId, blobs: &[BlobDigest]) -> Result<(), StorageError> {
         const UPSERT: &str = "INSERT INTO unreleased (round_id, blobs) VALUES ($1, $2) \
              ON CONFLICT (round_id) DO UPDATE SET blobs = excluded.blobs";
-        let blobs = json(&blobs)?;
+        const ROUND: &str = "SELECT id FROM rounds WHERE id = $1";
         in_transaction!(self, |connection| {
-            sqlx::query(UPSERT).bind(round_id.to_string()).bind(&blobs).execute(connection).await?;
+            // Two processes may attempt to release the round at the same time.
+            let round = sqlx::query(self.dialect.locked(ROUND, Lock::Update, "rounds"));
+            round.bind(round_id.to_string()).fetch_optional(&mut *connection).await?;
+            let mut noted = select_unreleased(connection, self.dialect, round_id).await?;
+            noted.extend(blobs.iter().filter(|blob| !noted.contains(blob)).copied().collect::<Vec<_>>());
+            let query = sqlx::query(UPSERT).bind(round_id.to_string()).bind(json(&noted)?);
+            query.execute(connection).await?;
             Ok(())
         })
     }
@@ -124,7 +130,15 @@ pub(super) async fn charge(
     };
     let event = Event::Release(release);
     append(connection, organisation_id, leave.population, commit.now, event, Some(leave.entries)).await?;
-    delete_unreleased(connection, round.id).await
+    let mut noted = select_unreleased(connection, dialect, round.id).await?;
+    let released = commit.version.blobs();
+    noted.retain(|blob| !released.contains(blob));
+    if noted.is_empty() {
+        return delete_unreleased(connection, round.id).await;
+    }
+    let query = sqlx::query("UPDATE unreleased SET blobs = $1 WHERE round_id = $2");
+    query.bind(json(&noted)?).bind(round.id.to_string()).execute(connection).await?;
+    Ok(())
 }
 
 async fn charge_collection(
@@ -261,6 +275,20 @@ pub(super) async fn append(
         .map_err(missing("task"))?;
     // No row is inserted if another task of the population has appended an entry first.
     if inserted.rows_affected() == 1 { Ok(()) } else { Err(StorageError::LeaveConflict) }
+}
+
+/// Reads the blobs that were recorded for a round, and locks the record.
+async fn select_unreleased(
+    connection: &mut AnyConnection,
+    dialect: Dialect,
+    round_id: RoundId,
+) -> Result<Vec<BlobDigest>, StorageError> {
+    const SELECT: &str = "SELECT blobs FROM unreleased WHERE round_id = $1";
+    let query = sqlx::query(dialect.locked(SELECT, Lock::Update, "unreleased")).bind(round_id.to_string());
+    match query.fetch_optional(connection).await? {
+        Some(row) => Columns::new(&row, "unreleased").json("blobs"),
+        None => Ok(Vec::new()),
+    }
 }
 
 async fn delete_unreleased(connection: &mut AnyConnection, round_id: RoundId) -> Result<(), StorageError> {

@@ -112,7 +112,7 @@ impl RoundRepository for SqlStorage {
         })
     }
 
-    async fn ask_round(&self, record: &RoundRecord) -> Result<(), StorageError> {
+    async fn store_phase(&self, record: &RoundRecord) -> Result<(), StorageError> {
         in_transaction!(self, |connection| update_round(connection, record).await)
     }
 

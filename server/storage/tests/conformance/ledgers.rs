@@ -300,10 +300,11 @@ pub(super) async fn what_was_not_released_is_known(storage: &Storage) -> Result<
     assert_eq!(storage.unreleased(round).await?, blobs);
     storage.forget_unreleased(round).await?;
     assert_eq!(storage.unreleased(round).await?, []);
-    storage.note_unreleased(round, &blobs).await?;
+    let of_another_attempt = BlobDigest::of(b"other noise");
+    storage.note_unreleased(round, &[of_another_attempt, version.weights]).await?;
     let charge = poisson();
     let leave = Some(leave(&fixture.population, 0, &charge));
     storage.commit_round(&RoundCommit { leave, ..commit_of(&record, &version, None) }).await?;
-    assert_eq!(storage.unreleased(round).await?, [], "it is released");
+    assert_eq!(storage.unreleased(round).await?, [of_another_attempt], "only this version is released");
     Ok(())
 }

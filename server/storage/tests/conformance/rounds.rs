@@ -90,9 +90,9 @@ pub(super) async fn a_round_remembers_that_it_asked(storage: &Storage) -> Result
     let task_id = record.round.task_id;
     storage.accept_update(&update_of(&assignments[0])).await?;
     let asked = with_phase(record, Phase::Reporting { since: NOW, cohort: 3, asked: Some(later(2)) });
-    storage.ask_round(&asked).await?;
+    storage.store_phase(&asked).await?;
     assert_eq!(storage.unfinished_round(task_id).await?, Some(stored(asked.clone())));
-    let again = storage.ask_round(&asked).await;
+    let again = storage.store_phase(&asked).await;
     assert!(matches!(again, Err(StorageError::RevisionConflict("round"))), "{again:?}");
     storage.accept_update(&update_of(&assignments[1])).await?;
     let histories = storage.participations(task_id).await?;

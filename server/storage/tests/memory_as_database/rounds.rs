@@ -43,7 +43,7 @@ impl World {
             (Phase::Reporting { since, cohort, .. }, 1) => {
                 record.round.phase =
                     Phase::Reporting { since: *since, cohort: *cohort, asked: Some(self.now) };
-                let _ = same!(self, ask_round(&record));
+                let _ = same!(self, store_phase(&record));
                 Ok(())
             }
             (Phase::Selecting { .. }, _) | (Phase::Collecting { .. }, 1..6) => self.assign(record).await,

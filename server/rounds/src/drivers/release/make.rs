@@ -39,7 +39,7 @@ impl Prepared {
     pub async fn of(
         coordinator: &Coordinator,
         task: &TaskRecord,
-        record: RoundRecord,
+        mut record: RoundRecord,
     ) -> Result<Self, DriveError> {
         let accepted = coordinator.storage.accepted_updates(record.round.id).await?;
         invariants::the_aggregate_is_of_the_accepted(&record.round, accepted.len() as u64)?;
@@ -47,7 +47,7 @@ impl Prepared {
         let metrics = if task.description.privacy.is_none() {
             sum_metrics(accepted.iter().map(|update| &update.metrics))
         } else {
-            discard_unreleased(coordinator, task, &record).await?;
+            record = discard_unreleased(coordinator, task, record).await?;
             // A private task keeps the clients' measurements secret: in the version they would be released without
             // noise.
             UpdateMetrics::default()

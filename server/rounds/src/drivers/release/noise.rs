@@ -1,6 +1,6 @@
 //! Prepares the noise of a release, and deletes noisy blobs of interrupted attempts and old states of correlated noise.
 
-use folkmoot_protocol::TaskId;
+use folkmoot_protocol::{BlobDigest, RoundId, TaskId};
 use folkmoot_storage::{
     LedgerRepository, ModelVersionRecord, ModelVersionRepository, RoundRecord, RoundRepository, StorageError,
     TaskRecord,
@@ -37,22 +37,55 @@ pub async fn private(
 /// Deletes the blobs of an attempt that ended before its commit. The next attempt draws different noise, and two noisy
 /// copies of one sum reveal more than was charged. A blob that the base version also uses is kept. Such a blob exists
 /// only if the attempt did not change the model.
+///
+/// The attempt may be that of another process, which still runs. So the round's revision is incremented before anything
+/// is deleted: that process can no longer commit. Returns the round with its revision.
 pub async fn discard_unreleased(
     coordinator: &Coordinator,
     task: &TaskRecord,
-    record: &RoundRecord,
-) -> Result<(), DriveError> {
+    record: RoundRecord,
+) -> Result<RoundRecord, DriveError> {
     let storage = &coordinator.storage;
-    let blobs = storage.unreleased(record.round.id).await?;
-    if blobs.is_empty() {
-        return Ok(());
+    if storage.unreleased(record.round.id).await?.is_empty() {
+        return Ok(record);
     }
+    storage.store_phase(&record).await?;
+    let record = RoundRecord { revision: record.revision + 1, ..record };
     let base = version(coordinator, task, record.round.base_version).await?;
-    let of_base = [Some(base.weights), base.making.finalizer_state, base.making.noise_state];
-    for blob in blobs.into_iter().filter(|blob| !of_base.contains(&Some(*blob))) {
+    delete_unreleased(coordinator, record.round.id, &base.blobs()).await?;
+    Ok(record)
+}
+
+/// Deletes the recorded blobs of a round, except these.
+async fn delete_unreleased(
+    coordinator: &Coordinator,
+    round: RoundId,
+    kept: &[BlobDigest],
+) -> Result<(), DriveError> {
+    let blobs = coordinator.storage.unreleased(round).await?;
+    for blob in blobs.into_iter().filter(|blob| !kept.contains(blob)) {
         coordinator.blobs.delete(blob).await?;
     }
-    Ok(storage.forget_unreleased(record.round.id).await?)
+    Ok(coordinator.storage.forget_unreleased(round).await?)
+}
+
+/// Deletes the blobs of attempts that have lost against the version that was committed, if there are any.
+pub async fn discard_losers(
+    coordinator: &Coordinator,
+    task: &TaskRecord,
+    round: RoundId,
+    committed: &ModelVersionRecord,
+) {
+    let discarded = async {
+        if coordinator.storage.unreleased(round).await?.is_empty() {
+            return Ok(());
+        }
+        let base = version(coordinator, task, committed.number - 1).await?;
+        delete_unreleased(coordinator, round, &[base.blobs(), committed.blobs()].concat()).await
+    };
+    if let Err(error) = discarded.await {
+        tracing::error!(%error, task = %task.id, %round, "could not delete the blobs of a version that was not released; delete them from the store of blobs");
+    }
 }
 
 /// Deletes the noise states of earlier versions. Anyone who reads such a state could remove the noise from `version`.

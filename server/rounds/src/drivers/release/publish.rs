@@ -101,6 +101,9 @@ impl Candidate {
         }
         coordinator.signal(Signal::Opened);
         noise::forget_before(coordinator, task, &version).await;
+        if version.making.clipping_norm.is_some() {
+            noise::discard_losers(coordinator, task, committed.round.id, &version).await;
+        }
         Ok(())
     }
 }

@@ -20,12 +20,12 @@ use crate::{
 pub async fn withhold(
     coordinator: &Arc<Coordinator>,
     task: &TaskRecord,
-    record: RoundRecord,
+    mut record: RoundRecord,
     reason: AbandonReason,
     now: Timestamp,
 ) -> Result<(), DriveError> {
     if record.round.purpose == Purpose::Training {
-        discard_unreleased(coordinator, task, &record).await?;
+        record = discard_unreleased(coordinator, task, record).await?;
     }
     let (stop, rules) = (RoundInput::Stop(reason), rules(task, record.round.purpose));
     let (round, effects) =
