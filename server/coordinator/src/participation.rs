@@ -1,6 +1,9 @@
 //! A client's history in a task. Selection, participation limits and clocks depend on it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
 
 use folkmoot_protocol::{ClientId, Timestamp, UserKey};
 use serde::{Deserialize, Serialize};
@@ -90,8 +93,8 @@ pub struct Candidate {
 /// An eligible client that waits, with its history in the task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Waiting {
-    /// The client and its reported attributes.
-    pub candidate: Candidate,
+    /// The client and its reported attributes. They are shared, because each turn of a driver lists all waiting clients.
+    pub candidate: Arc<Candidate>,
     /// The client's history in the task.
     pub history: History,
     /// The owner of the device, if the population's unit of privacy is the user.

@@ -6,7 +6,6 @@ use folkmoot_coordinator::pacing::RetryLimits;
 use folkmoot_protocol::RoundId;
 use folkmoot_storage::{
     AssignmentRepository, BlobStore, RoundLog, RoundLogError, Storage, StorageError, TaskRecord, UpdateStore,
-    UpdateStoreError,
 };
 use rand::Rng;
 use rand_chacha::ChaCha20Rng;
@@ -118,8 +117,9 @@ impl Coordinator {
             Signal::Assigned(clients) => self.check_ins.wake(clients.iter().copied()),
             Signal::Asked(clients) => self.listeners.wake(clients.iter().copied()),
             Signal::Opened => self.round_opened.notify_waiters(),
+            Signal::Demand(demand) => self.crowds.hear(demand.clone()),
             Signal::Ended(round) => {
-                if let Err(error) = self.ingest.forget_round(*round) {
+                if let Err(error) = self.ingest.forget_copies(*round) {
                     tracing::warn!(%error, %round, "the log of a round could not be removed; the next clean-up tries again");
                 }
             }
@@ -164,7 +164,11 @@ impl Coordinator {
             found.push((round, log.segments(round)?));
         }
         let stored = match self.ingest.store() {
-            Some(store) => store.rounds().await?,
+            Some(store) => store.rounds().await.unwrap_or_else(|error| {
+                // The logs on this disk can be deleted all the same.
+                tracing::warn!(%error, "the stored updates cannot be listed; the next clean-up tries again");
+                Vec::new()
+            }),
             None => Vec::new(),
         };
         let needed = self.storage.needed_logs().await?;
@@ -181,6 +185,7 @@ impl Coordinator {
                 self.ingest.forget_assignment(round, assignment)?;
             }
         }
+        self.ingest.forget_places(|_, round| !rounds.contains(&round));
         for round in stored.into_iter().filter(|round| !rounds.contains(round)) {
             self.ingest.forget_stored(round);
         }
@@ -197,7 +202,4 @@ pub enum ForgetError {
     /// The round log failed.
     #[error(transparent)]
     RoundLog(#[from] RoundLogError),
-    /// The store of updates failed.
-    #[error(transparent)]
-    Updates(#[from] UpdateStoreError),
 }

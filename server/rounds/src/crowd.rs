@@ -19,6 +19,7 @@ use folkmoot_protocol::{
     ClientId, OrganisationId, PopulationName, TaskId, Timestamp, messages::Artifact, saturating::to_length,
 };
 use folkmoot_storage::TaskRecord;
+use serde::{Deserialize, Serialize};
 
 /// The target time, in seconds, in which the missing clients of a cohort arrive.
 const FILL_SECONDS: f64 = 30.0;
@@ -28,6 +29,9 @@ const DRAW_SECONDS: f64 = 300.0;
 /// The time, in milliseconds, after which a task's request for clients expires. A driver renews the request far more
 /// often.
 const ASKS_MILLISECONDS: u64 = 60_000;
+
+/// The time, in milliseconds, after which a demand that another process has told expires.
+const TOLD_MILLISECONDS: u64 = 10_000;
 
 /// The waiting clients of all populations, and the tasks that want them.
 #[derive(Debug, Default)]
@@ -41,6 +45,21 @@ struct Crowd {
     wanting: BTreeMap<TaskId, Wanting>,
     /// The newest weights that a task offers to waiting clients for prefetching.
     offered: Option<Artifact>,
+    /// The demand that another process, which drives the population's tasks, has told last.
+    told: Option<Demand>,
+}
+
+/// The demand for clients of a population, as its driver tells it to other processes, which answer its clients, too.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Demand {
+    organisation: OrganisationId,
+    population: PopulationName,
+    /// The rate of clients that its tasks want.
+    per_second: f64,
+    /// The newest weights that clients may prefetch.
+    offered: Option<Artifact>,
+    /// When the demand expires, unless it is told again.
+    until: Timestamp,
 }
 
 /// A task that wants clients, or wanted some earlier.
@@ -122,19 +141,44 @@ impl Crowds {
         }
     }
 
-    /// Returns the retry window of a client that was not selected.
+    /// Lists the demands of the populations whose tasks this process drives.
+    pub fn demands(&self, now: Timestamp) -> Vec<Demand> {
+        let crowds = self.by_population.lock().unwrap_or_else(PoisonError::into_inner);
+        let driven = crowds.iter().filter(|(_, crowd)| !crowd.wanting.is_empty());
+        let demand =
+            |((organisation, population), crowd): (&(OrganisationId, PopulationName), &Crowd)| Demand {
+                organisation: *organisation,
+                population: population.clone(),
+                per_second: crowd.wanting.values().map(Wanting::per_second).sum(),
+                offered: crowd.offered,
+                until: now.plus_milliseconds(TOLD_MILLISECONDS),
+            };
+        driven.map(demand).collect()
+    }
+
+    /// Records what another process has told about a population.
+    pub fn hear(&self, demand: Demand) {
+        let mut crowds = self.by_population.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (demand.organisation, demand.population.clone());
+        crowds.entry(key).or_default().told = Some(demand);
+    }
+
+    /// Returns the retry window of a client that was not selected. `processes` is the number of processes among which
+    /// clients come back.
     pub fn retry_window(
         &self,
         organisation: OrganisationId,
         population: &PopulationName,
+        processes: usize,
         limits: RetryLimits,
         now: Timestamp,
     ) -> RetryWindow {
         let mut crowds = self.by_population.lock().unwrap_or_else(PoisonError::into_inner);
         let crowd = crowds.entry((organisation, population.clone())).or_default();
         crowd.pace.observe(now);
-        let demand = crowd.wanting.values().map(Wanting::per_second).sum();
-        crowd.pace.hand_out(demand, limits, now)
+        let own: f64 = crowd.wanting.values().map(Wanting::per_second).sum();
+        let told = crowd.told.as_ref().filter(|told| told.until > now).map_or(0.0, |told| told.per_second);
+        crowd.pace.hand_out((own + told) / processes.max(1) as f64, limits, now)
     }
 
     /// Offers a task's newest weights to waiting clients.
@@ -145,7 +189,8 @@ impl Crowds {
     /// Returns the weights that waiting clients may fetch.
     pub fn offered(&self, organisation: OrganisationId, population: &PopulationName) -> Option<Artifact> {
         let crowds = self.by_population.lock().unwrap_or_else(PoisonError::into_inner);
-        crowds.get(&(organisation, population.clone())).and_then(|crowd| crowd.offered)
+        let crowd = crowds.get(&(organisation, population.clone()))?;
+        crowd.offered.or_else(|| crowd.told.as_ref()?.offered)
     }
 
     fn with<T>(&self, task: &TaskRecord, change: impl FnOnce(&mut Crowd) -> T) -> T {
@@ -258,7 +303,8 @@ mod tests {
                 example_count: 1,
                 attributes: BTreeMap::new(),
                 sdk_version: "1.0.0".into(),
-            },
+            }
+            .into(),
             history: History::default(),
             user: None,
             token: None,
@@ -304,13 +350,35 @@ mod tests {
     }
 
     #[test]
+    fn a_process_that_drives_nothing_knows_the_demand_of_the_driver() {
+        let (driver, other, large) = (Crowds::default(), Crowds::default(), task(1, 1.0, 0));
+        let (organisation, population) = (large.organisation_id, large.description.population.clone());
+        // Many clients wait, so without demand they stay away for long.
+        let window = |crowds: &Crowds, processes: usize| {
+            let limits = RetryLimits::default();
+            let window = |_| crowds.retry_window(organisation, &population, processes, limits, NOW);
+            (0..20_000).map(window).last().expect("there are some").milliseconds_max
+        };
+        let without = window(&Crowds::default(), 1);
+        driver.share(&large, 9_000, Vec::new(), NOW);
+        let weights = Artifact { digest: BlobDigest::of(b"weights"), bytes: 7 };
+        driver.offer(&large, weights);
+        driver.demands(NOW).into_iter().for_each(|demand| other.hear(demand));
+        assert_eq!(other.offered(organisation, &population), Some(weights));
+        let (here, there) = (window(&driver, 2), window(&other, 2));
+        assert_eq!(here, there, "both halves of the clients come back as soon");
+        assert!(there < without / 2, "{there} {without}");
+        assert!(other.demands(NOW).is_empty(), "it drives no task");
+    }
+
+    #[test]
     fn few_clients_come_back_at_once_and_many_stay_away() {
         let crowds = Crowds::default();
         let (organisation, population) =
             (OrganisationId::from_random_bytes([9; 16]), "digits".parse().unwrap());
         let window = |milliseconds| {
             let now = NOW.plus_milliseconds(milliseconds);
-            crowds.retry_window(organisation, &population, RetryLimits::default(), now).milliseconds_max
+            crowds.retry_window(organisation, &population, 1, RetryLimits::default(), now).milliseconds_max
         };
         assert!(window(0) <= 5_000);
         let last = (1..5_000).map(window).last().unwrap();

@@ -8,8 +8,10 @@ use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, RoundId};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::crowd::Demand;
+
 /// Something that happened, and that others may wait for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Signal {
     /// A fact was recorded: the drivers look for work.
@@ -22,6 +24,8 @@ pub enum Signal {
     Opened,
     /// A round has ended, and nobody needs its updates any more.
     Ended(RoundId),
+    /// The demand of a population that the sender drives.
+    Demand(Demand),
 }
 
 /// The coordinators that share a database, as this process knows them.
@@ -37,6 +41,11 @@ impl Processes {
     /// Sets the ids of the living coordinators.
     pub fn set_living(&self, ids: Vec<String>) {
         *self.living.write().unwrap_or_else(PoisonError::into_inner) = ids;
+    }
+
+    /// Returns the number of living coordinators, at least 1.
+    pub fn count(&self) -> usize {
+        self.living.read().unwrap_or_else(PoisonError::into_inner).len().max(1)
     }
 
     /// Sends a signal to the other coordinators.

@@ -303,7 +303,7 @@ fn coordinator(
         let blobs = BlobStore::local(config.data.join("blobs"))?;
         return Ok(Coordinator::new(storage, blobs, log, chance));
     };
-    let objects = Objects::open(url, std::env::vars())?;
+    let objects = Objects::open(url, std::env::vars_os())?;
     let updates = objects.updates(&database.to_string(), &own.start_id);
     Ok(Coordinator::new(storage, objects.blobs(), log, chance).with_update_store(updates))
 }

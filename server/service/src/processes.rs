@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use folkmoot_edge::ServeError;
 use folkmoot_protocol::{ClientId, RoundId};
-use folkmoot_rounds::{coordinator::Coordinator, signals::Signal};
+use folkmoot_rounds::{coordinator::Coordinator, crowd::Demand, signals::Signal};
 use folkmoot_storage::{ProcessRecord, ProcessTable, StorageError};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{
@@ -20,9 +20,11 @@ const GATHER: Duration = Duration::from_millis(5);
 const LISTEN_AGAIN: Duration = Duration::from_secs(1);
 /// The maximum number of ids in a message, so that it stays below the database's limit of 8,000 bytes.
 const IDS_MAX: usize = 150;
+/// The number of ids that are as long as the longest demand.
+const DEMAND_IDS: usize = 10;
 
 /// The signals of one coordinator, gathered into one message.
-#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Message {
     /// The run of the coordinator that sent the message.
@@ -37,6 +39,8 @@ struct Message {
     asked: BTreeSet<ClientId>,
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     ended: BTreeSet<RoundId>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    demands: Vec<Demand>,
 }
 
 /// Registers this coordinator among those that share its database.
@@ -111,7 +115,7 @@ async fn send(table: &ProcessTable, own: &ProcessRecord, mut signals: UnboundedR
     }
 }
 
-async fn listen(coordinator: &Coordinator, table: &ProcessTable, own: &ProcessRecord) {
+async fn listen(coordinator: &Arc<Coordinator>, table: &ProcessTable, own: &ProcessRecord) {
     loop {
         if let Err(error) = receive(coordinator, table, own).await {
             tracing::warn!(%error, "the signals of the other coordinators cannot be received; trying again");
@@ -121,7 +125,7 @@ async fn listen(coordinator: &Coordinator, table: &ProcessTable, own: &ProcessRe
 }
 
 async fn receive(
-    coordinator: &Coordinator,
+    coordinator: &Arc<Coordinator>,
     table: &ProcessTable,
     own: &ProcessRecord,
 ) -> Result<(), StorageError> {
@@ -133,7 +137,13 @@ async fn receive(
             None => coordinator.receive(&Signal::Fact),
             Some(text) => match serde_json::from_str::<Message>(&text) {
                 Ok(message) if message.from == own.start_id => {}
-                Ok(message) => message.signals().iter().for_each(|signal| coordinator.receive(signal)),
+                Ok(message) => {
+                    let (shared, signals) = (coordinator.clone(), message.signals());
+                    // The end of a round removes files.
+                    drop(tokio::task::spawn_blocking(move || {
+                        signals.iter().for_each(|signal| shared.receive(signal));
+                    }));
+                }
                 // A coordinator of another version may know other signals.
                 Err(error) => {
                     tracing::debug!(%error, "a message of another coordinator was not understood");
@@ -149,16 +159,20 @@ fn messages(from: &str, signals: Vec<Signal>) -> Vec<Message> {
     let new = || Message { from: from.to_owned(), ..Message::default() };
     let mut messages = vec![new()];
     let mut ids = 0;
-    let mut add = |put: &mut dyn FnMut(&mut Message)| {
-        ids += 1;
+    let mut add_large = |size: usize, put: &mut dyn FnMut(&mut Message)| {
+        ids += size;
         if ids > IDS_MAX {
             messages.push(new());
-            ids = 1;
+            ids = size;
         }
         put(messages.last_mut().expect("there is one"));
     };
     for signal in signals {
+        let mut add = |put: &mut dyn FnMut(&mut Message)| add_large(1, put);
         match signal {
+            Signal::Demand(demand) => {
+                add_large(DEMAND_IDS, &mut |message| message.demands.push(demand.clone()));
+            }
             Signal::Fact => add(&mut |message| message.fact = true),
             Signal::Opened => add(&mut |message| message.opened = true),
             Signal::Ended(round) => add(&mut |message| message.ended.extend([round])),
@@ -175,8 +189,9 @@ fn messages(from: &str, signals: Vec<Signal>) -> Vec<Message> {
 
 impl Message {
     fn signals(self) -> Vec<Signal> {
-        let Self { from: _, fact, opened, assigned, asked, ended } = self;
+        let Self { from: _, fact, opened, assigned, asked, ended, demands } = self;
         let mut signals: Vec<Signal> = ended.into_iter().map(Signal::Ended).collect();
+        signals.extend(demands.into_iter().map(Signal::Demand));
         if !assigned.is_empty() {
             signals.push(Signal::Assigned(assigned.into_iter().collect()));
         }

@@ -190,7 +190,7 @@ pub async fn audit(plan: &AuditPlan, progress: &mut dyn Progress) -> Result<Audi
         evaluate_every: 1,
         sabotage: plan.sabotage,
     };
-    let outcome = simulate(simulation, progress).await?;
+    let outcome = Box::pin(simulate(simulation, progress)).await?;
     if outcome.version != plan.rounds {
         return Err(CannotAudit::Unfinished { committed: outcome.version, rounds: plan.rounds });
     }

@@ -99,7 +99,8 @@ async fn a_round_is_forgotten_as_a_whole_and_other_databases_keep_theirs() {
     let log = RoundLog::in_memory();
     put(&store, &log, 1, b"update").await;
     put(&neighbour, &log, 2, b"update").await;
-    store.put_part(round(), assignment(3), 0, "part".into()).await.unwrap();
+    log.open(round(), assignment(3)).unwrap().append(b"part").unwrap();
+    store.put_parts(round(), assignment(3), log.read(round(), assignment(3)).unwrap(), 0..4).await.unwrap();
     assert_eq!(store.rounds().await.unwrap(), [round()]);
     store.forget_round(round()).await.unwrap();
     store.forget_round(round()).await.unwrap();
@@ -110,16 +111,25 @@ async fn a_round_is_forgotten_as_a_whole_and_other_databases_keep_theirs() {
 #[tokio::test]
 async fn parts_are_joined_up_to_the_first_gap() {
     let objects = Objects::in_memory();
-    let (store, log) = (objects.updates("database", "one"), RoundLog::in_memory());
-    for (offset, part) in [(0, "0123"), (9, "9"), (4, "4567")] {
-        store.put_part(round(), assignment(1), offset, part.into()).await.unwrap();
-    }
-    let copy = || log.copy(round(), assignment(1)).unwrap();
-    assert_eq!(store.fetch_parts(round(), assignment(1), copy()).await.unwrap(), 8);
-    assert_eq!(content(&log, 1), b"01234567");
-    assert_eq!(
-        store.fetch_parts(round(), assignment(2), log.copy(round(), assignment(2)).unwrap()).await.unwrap(),
-        0
-    );
-    assert!(log.read(round(), assignment(2)).is_err(), "nothing was stored of it");
+    let (store, here, there) =
+        (objects.updates("database", "one"), RoundLog::in_memory(), RoundLog::in_memory());
+    let (large, bytes) = (20 << 20, update(1, 21 << 20));
+    here.open(round(), assignment(1)).unwrap().append(&bytes).unwrap();
+    let put = |range: std::ops::Range<u64>| {
+        store.put_parts(round(), assignment(1), here.read(round(), assignment(1)).unwrap(), range)
+    };
+    // The first part is replaced by a longer one, which covers the second. A byte is missing before the last part.
+    put(0..4).await.unwrap();
+    put(4..8).await.unwrap();
+    put(0..large).await.unwrap();
+    put(large..large + 10).await.unwrap();
+    put(large + 11..large + 20).await.unwrap();
+    let mut segment = there.open(round(), assignment(1)).unwrap();
+    store.fetch_parts(round(), assignment(1), &mut segment).await.unwrap();
+    assert_eq!(segment.len(), large + 10);
+    assert!(content(&there, 1) == bytes[..20 * 1024 * 1024 + 10], "they are the bytes that arrived");
+
+    let mut segment = there.open(round(), assignment(2)).unwrap();
+    store.fetch_parts(round(), assignment(2), &mut segment).await.unwrap();
+    assert!(segment.is_empty(), "nothing was stored of it");
 }

@@ -34,12 +34,12 @@ const CLIENTS: u64 = 8;
 /// The report goal of the rounds.
 const GOAL: u64 = 6;
 /// The number of processes that are killed, one after the other.
-const KILLS: u64 = 6;
+const KILLS: u64 = 4;
 /// The maximum number of ledger changes between two kills.
 const PROGRESS_MAX: u64 = 18;
-/// The number of committed rounds. It allows the changes between the kills, each of which belongs to an update of some
-/// round.
-const ROUNDS: u64 = KILLS * 4 + 2;
+/// The number of committed rounds. A round has at least `GOAL` changes of the ledger, so the task does not end before the
+/// last kill: between two kills are at most `3 * PROGRESS_MAX` changes, and those of the clients that are not held yet.
+const ROUNDS: u64 = KILLS * (3 * PROGRESS_MAX + 2 * CLIENTS) / GOAL + 1;
 /// The widths of the layers, with about 130,000 parameters. That is four tiles of the running sum and eight pieces of
 /// an upload.
 const WIDTHS: [usize; 3] = [360, 350, 12];
@@ -67,7 +67,9 @@ async fn processes_that_are_killed_lose_nothing_and_the_others_go_on() {
         }
         // More changes than one round has, so a round must have ended without the process.
         patiently("progress of the others", ledger.progress(2 * PROGRESS_MAX)).await;
+        ledger.hold_from(Some(0));
         cluster.restart(number).await;
+        ledger.hold_from(None);
     }
     patiently("the last round", completion(&cluster)).await;
     clients.shutdown().await;

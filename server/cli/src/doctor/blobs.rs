@@ -23,7 +23,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(10);
 /// Opens the store of the configuration; `None` if no coordinator has created it yet. Creates nothing.
 fn open(config: &Config) -> Result<Option<BlobStore>, String> {
     if let Some(url) = &config.storage.objects {
-        let objects = Objects::open(url, std::env::vars()).map_err(|error| error.to_string())?;
+        let objects = Objects::open(url, std::env::vars_os()).map_err(|error| error.to_string())?;
         return Ok(Some(objects.blobs()));
     }
     let folder = config.server.data.join("blobs");

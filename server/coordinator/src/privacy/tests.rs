@@ -290,7 +290,8 @@ fn all_devices_of_a_user_have_one_budget_and_one_place() {
             example_count: 10,
             attributes: [].into(),
             sdk_version: "1.0.0".into(),
-        },
+        }
+        .into(),
         history: History { starts, accepted: 0, ..History::default() },
         user: Some(User { key, participated: Participated { accepted, ..Participated::default() }, is_busy }),
         token: None,

@@ -23,7 +23,7 @@ pub fn waiting(number: u8) -> Waiting {
         attributes: BTreeMap::new(),
         sdk_version: "1.0.0".into(),
     };
-    Waiting { candidate, history: History::default(), user: None, token: None }
+    Waiting { candidate: candidate.into(), history: History::default(), user: None, token: None }
 }
 
 /// Returns a member with this clock and no recorded pushes.

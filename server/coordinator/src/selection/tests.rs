@@ -31,7 +31,7 @@ fn client(number: u16) -> Waiting {
         attributes: [("site".to_owned(), format!("site {}", number % 3))].into(),
         sdk_version: "1.0.0".into(),
     };
-    Waiting { candidate, history: History::default(), user: None, token: None }
+    Waiting { candidate: candidate.into(), history: History::default(), user: None, token: None }
 }
 
 fn clients(count: u16) -> Vec<Waiting> {

@@ -280,7 +280,8 @@ impl World {
                     example_count: 10,
                     attributes: BTreeMap::new(),
                     sdk_version: "1.0.0".into(),
-                },
+                }
+                .into(),
                 history: client.history.clone(),
                 user: None,
                 token: None,

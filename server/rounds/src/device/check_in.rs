@@ -112,7 +112,8 @@ pub async fn end_wait(
             offered: None,
         });
     }
-    let window = coordinator.crowds.retry_window(organisation, population, coordinator.retry_limits, now);
+    let (limits, processes) = (coordinator.retry_limits, coordinator.processes.count());
+    let window = coordinator.crowds.retry_window(organisation, population, processes, limits, now);
     let leaves = wait_milliseconds > 0 && window.milliseconds_min > OFFER_GRACE_MILLISECONDS;
     // If the pool no longer contains the client, a round has just selected it.
     if leaves

@@ -7,8 +7,8 @@ use folkmoot_protocol::{
     update::HEADER_BYTES,
 };
 use folkmoot_storage::{
-    AcceptOutcome, AssignmentRecord, AssignmentRepository, AssignmentStatus, ClientRecord, CloseOutcome,
-    DropReason, UpdateStoreError,
+    AcceptOutcome, AcceptedUpdate, AssignmentRecord, AssignmentRepository, AssignmentStatus, ClientRecord,
+    CloseOutcome, DropReason, UpdateStoreError,
 };
 use tokio::sync::OwnedMutexGuard;
 
@@ -70,7 +70,7 @@ pub async fn upload_status(
     let received_bytes = match coordinator.ingest.received(id) {
         Some(received) => received,
         None => {
-            take_over(coordinator, &assignment).await?;
+            take_over_if_free(coordinator, &assignment).await?;
             logged(&coordinator.ingest, assignment.round_id, id)?
         }
     };
@@ -104,7 +104,7 @@ pub async fn begin_upload(
         Some(upload) => upload,
         None => {
             if request.offset > 0 {
-                take_over(coordinator, &assignment).await?;
+                coordinator.ingest.take_over(assignment.round_id, id).await.map_err(not_stored)?;
             }
             // The log's segment is locked across processes. Read the assignment again: before the lock, another process
             // may have accepted the update.
@@ -180,12 +180,12 @@ pub async fn finish_upload(
         (guard, update)
     });
     let (guard, update) = finished.await.map_err(|error| Refusal::internal(&error))?;
-    let mut update = match update {
+    let update = match update {
         Ok(update) => update,
         // The client can only start again, with a new upload and its new digest.
         Err(refusal) => return Err(refuse_upload(coordinator, client, guard, refusal, now).await),
     };
-    coordinator.ingest.keep(&mut update).await.map_err(not_stored)?;
+    let (guard, update) = kept(coordinator, guard, update).await?;
     let tally = guard.as_ref().and_then(Upload::tally);
     let turn = coordinator.tenants.turn(client.organisation_id).await;
     let outcome = coordinator.storage.accept_update(&update).await?;
@@ -279,9 +279,40 @@ pub(super) async fn forget_unless_summed(
     Ok(())
 }
 
-/// Copies the beginning of an update that another process has received.
-async fn take_over(coordinator: &Coordinator, assignment: &AssignmentRecord) -> Result<(), Refusal> {
-    coordinator.ingest.take_over(assignment.round_id, assignment.id).await.map_err(not_stored)
+/// Copies the beginning of an update that another process has received, unless another request works on the update.
+async fn take_over_if_free(coordinator: &Coordinator, assignment: &AssignmentRecord) -> Result<(), Refusal> {
+    let ingest = &coordinator.ingest;
+    if ingest.store().is_none() {
+        return Ok(());
+    }
+    let Ok(guard) = ingest.slot(assignment.round_id, assignment.id).try_lock_owned() else { return Ok(()) };
+    if guard.is_some() {
+        return Ok(());
+    }
+    let taken = ingest.take_over(assignment.round_id, assignment.id).await;
+    ingest.forget_upload(assignment.id);
+    taken.map_err(not_stored)
+}
+
+/// Stores a complete update where other processes can read it, if there is such a place.
+async fn kept(
+    coordinator: &Arc<Coordinator>,
+    guard: UploadGuard,
+    mut update: AcceptedUpdate,
+) -> Result<(UploadGuard, AcceptedUpdate), Refusal> {
+    let Some(logged) = guard.as_ref().map(Upload::logged_digest) else { return Ok((guard, update)) };
+    if coordinator.ingest.store().is_none() {
+        return Ok((guard, update));
+    }
+    let shared = coordinator.clone();
+    // A task of its own, which also holds the guard: it ends even if the client has gone.
+    let storing = tokio::spawn(async move {
+        let stored = shared.ingest.keep(&mut update, logged).await;
+        (guard, update, stored)
+    });
+    let (guard, update, stored) = storing.await.map_err(|error| Refusal::internal(&error))?;
+    stored.map_err(not_stored)?;
+    Ok((guard, update))
 }
 
 /// Refuses an update because the object storage failed. The bytes that have arrived stay here.

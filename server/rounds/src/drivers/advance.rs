@@ -151,11 +151,14 @@ async fn end_or_abandon(
     record: RoundRecord,
     now: Timestamp,
 ) -> Result<(), DriveError> {
+    let round = record.round.id;
     let ended = match record.round.purpose {
         Purpose::Training => release(coordinator, task, record.clone(), now).await,
         Purpose::Evaluation => combine_reports(coordinator, task, record.clone(), now).await,
     };
     match ended {
+        // The log is only a copy: the next step copies it again.
+        Err(error) if error.is_of_log() && coordinator.ingest.distrust(round) => Err(error),
         Err(error) if error.is_of_data() => {
             let reason = AbandonReason::CommitFailed;
             tracing::error!(

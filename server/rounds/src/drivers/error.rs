@@ -52,6 +52,16 @@ pub enum DriveError {
 }
 
 impl DriveError {
+    /// Returns whether the log does not have the updates that the round has accepted.
+    pub fn is_of_log(&self) -> bool {
+        match self {
+            DriveError::RoundLog(error) | DriveError::Make(MakeError::RoundLog(error)) => {
+                matches!(error, RoundLogError::NotFound(_) | RoundLogError::TooShort { .. })
+            }
+            _ => false,
+        }
+    }
+
     /// Returns whether the round's own data caused the failure, so that a retry would fail again. Failures of a
     /// database, disk or bucket may be temporary.
     pub fn is_of_data(&self) -> bool {
@@ -60,9 +70,9 @@ impl DriveError {
             | DriveError::Invariant(_)
             | DriveError::Transition(_)
             | DriveError::Make(MakeError::Noise(_)) => true,
-            DriveError::RoundLog(error) | DriveError::Make(MakeError::RoundLog(error)) => {
-                matches!(error, RoundLogError::NotFound(_) | RoundLogError::TooShort { .. })
-            }
+            DriveError::RoundLog(_) | DriveError::Make(MakeError::RoundLog(_)) => self.is_of_log(),
+            // An accepted update is lost or damaged.
+            DriveError::Updates(error) => error.is_final(),
             // A computation that panicked would panic again. A cancelled computation only means that the process is
             // shutting down.
             DriveError::Interrupted(error) => error.is_panic(),

@@ -127,7 +127,7 @@ pub async fn combine_reports(
     let storage = &coordinator.storage;
     let accepted = storage.accepted_updates(record.round.id).await?;
     invariants::the_aggregate_is_of_the_accepted(&record.round, accepted.len() as u64)?;
-    coordinator.ingest.gather(&accepted).await?;
+    coordinator.ingest.gather(&accepted, None).await?;
     let assignments = storage.assignments(record.round.id).await?;
     let evaluation = task.description.evaluation.as_ref();
     let mut evaluations = Vec::new();

@@ -4,7 +4,7 @@ use folkmoot_protocol::{TaskId, Timestamp};
 use folkmoot_storage::{CheckInRepository, LeaseRepository, StorageError, TaskRepository};
 
 use super::{DriveError, DriverHealth, drive_task};
-use crate::{clock::Clock, coordinator::Coordinator};
+use crate::{clock::Clock, coordinator::Coordinator, signals::Signal};
 
 /// The maximum number of steps of one task before the next task gets its turn.
 const STEPS_IN_A_TURN: usize = 8;
@@ -14,6 +14,8 @@ const GATHER: Duration = Duration::from_millis(5);
 const LEASE_MILLISECONDS: u64 = 10_000;
 /// The time between two clean-ups, in milliseconds.
 const CLEAN_UP_MILLISECONDS: u64 = 60_000;
+/// The time between two messages to other processes about the demand for clients, in milliseconds.
+const TELL_MILLISECONDS: u64 = 1_000;
 
 /// The configuration of the driver loop.
 #[derive(Clone, Debug)]
@@ -34,7 +36,7 @@ pub async fn run(
     shutdown: impl Future<Output = ()> + Send,
 ) {
     let mut leases = HashMap::new();
-    let mut cleaned_at = Timestamp(0);
+    let (mut cleaned_at, mut told_at) = (Timestamp(0), Timestamp(0));
     tokio::pin!(shutdown);
     loop {
         tokio::select! {
@@ -49,9 +51,17 @@ pub async fn run(
         }
         health.turned();
         let now = clock();
+        if coordinator.processes.count() > 1 && now.milliseconds_since(told_at) > TELL_MILLISECONDS {
+            told_at = now;
+            for demand in coordinator.crowds.demands(now) {
+                coordinator.processes.relay(Signal::Demand(demand));
+            }
+        }
         if now.milliseconds_since(cleaned_at) > CLEAN_UP_MILLISECONDS {
             cleaned_at = now;
-            clean_up(&coordinator, now).await;
+            // A task of its own: an object storage that does not answer must not stop the drivers.
+            let shared = coordinator.clone();
+            drop(tokio::spawn(async move { clean_up(&shared, now).await }));
         }
     }
     for task in leases.into_keys() {

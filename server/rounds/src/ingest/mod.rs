@@ -5,7 +5,10 @@
 mod bounded;
 #[cfg(test)]
 mod compressed;
+#[cfg(test)]
+mod elsewhere;
 mod expected;
+mod faults;
 mod replay;
 mod round_sum;
 #[cfg(test)]
@@ -15,7 +18,7 @@ mod tally;
 mod upload;
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -38,6 +41,8 @@ pub struct Ingest {
     store: Option<UpdateStore>,
     /// The stored updates whose bytes are in the round log of this process.
     stored: Mutex<HashMap<AssignmentId, Stored>>,
+    /// The rounds whose log could not be read, so that it was copied from the store again.
+    distrusted: Mutex<HashSet<RoundId>>,
     sums: Mutex<HashMap<RoundId, Arc<RoundSum>>>,
     uploads: Mutex<HashMap<AssignmentId, Slot>>,
 }
@@ -57,7 +62,14 @@ const NOT_BEGUN: u64 = u64::MAX;
 impl Ingest {
     /// Creates an ingest over a round log.
     pub fn new(log: RoundLog) -> Self {
-        Self { log, store: None, stored: Mutex::default(), sums: Mutex::default(), uploads: Mutex::default() }
+        Self {
+            log,
+            store: None,
+            stored: Mutex::default(),
+            distrusted: Mutex::default(),
+            sums: Mutex::default(),
+            uploads: Mutex::default(),
+        }
     }
 
     /// Returns the round log.
@@ -129,6 +141,7 @@ impl Ingest {
         assignment: AssignmentId,
     ) -> Result<(), folkmoot_storage::RoundLogError> {
         self.forget_upload(assignment);
+        self.forget_places(|id, _| id == assignment);
         self.log.remove_segment(round, assignment)
     }
 
@@ -138,9 +151,18 @@ impl Ingest {
     /// # Errors
     /// Fails if the log cannot be removed; the clean-up at the next start removes it.
     pub fn forget_round(&self, round: RoundId) -> Result<(), folkmoot_storage::RoundLogError> {
+        self.forget_stored(round);
+        self.forget_copies(round)
+    }
+
+    /// Does the same as [`Ingest::forget_round`], but leaves the round's stored updates to the process that has ended it.
+    ///
+    /// # Errors
+    /// Fails if the log cannot be removed; the next clean-up removes it.
+    pub fn forget_copies(&self, round: RoundId) -> Result<(), folkmoot_storage::RoundLogError> {
         self.sums.lock().unwrap_or_else(PoisonError::into_inner).remove(&round);
         self.uploads.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, slot| slot.round != round);
-        self.forget_stored(round);
+        self.forget_places(|_, of| of == round);
         self.log.remove_round(round)
     }
 }

@@ -47,6 +47,9 @@ struct FoldedUpdate {
     /// The norm and the largest absolute value of the values added so far, if the update is measured.
     size: Size,
     is_measured: bool,
+    /// True once `reconcile` has made the update part of the final sum. A request that still sends the same update, and
+    /// is refused, must not subtract it.
+    is_settled: bool,
 }
 
 /// The norm of an update and its largest absolute value. They do not depend on the pieces in which the bytes arrive.
@@ -105,8 +108,13 @@ impl RoundSum {
         }
         let elements = {
             let mut updates = folded.lock().unwrap_or_else(PoisonError::into_inner);
-            let nothing =
-                FoldedUpdate { weight, elements: 0, size: Size::default(), is_measured: self.is_measured };
+            let nothing = FoldedUpdate {
+                weight,
+                elements: 0,
+                size: Size::default(),
+                is_measured: self.is_measured,
+                is_settled: false,
+            };
             updates.entry(assignment).or_insert(nothing).elements
         };
         let end = first + bytes.len() as u64 / 4;
@@ -133,19 +141,21 @@ impl RoundSum {
     /// Fails if the log cannot be read; the sum must not be used afterwards.
     pub fn take_out(&self, log: &RoundLog, assignment: AssignmentId) -> Result<(), RoundLogError> {
         let folded = self.folded.write().unwrap_or_else(PoisonError::into_inner);
-        let update = folded.lock().unwrap_or_else(PoisonError::into_inner).remove(&assignment);
+        let mut updates = folded.lock().unwrap_or_else(PoisonError::into_inner);
+        if updates.get(&assignment).is_none_or(|update| update.is_settled) {
+            return Ok(());
+        }
+        let update = updates.remove(&assignment);
         update.map_or(Ok(()), |update| {
             self.replay(log, assignment, 0..update.elements, update.weight, take_values)
         })
     }
 
-    /// Closes the sum and subtracts an update that another process has received as a whole.
-    ///
-    /// # Errors
-    /// Fails if the log cannot be read; the sum must not be used afterwards.
-    pub fn expel(&self, log: &RoundLog, assignment: AssignmentId) -> Result<(), RoundLogError> {
+    /// Closes the sum: no more values are added as they arrive.
+    pub fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
-        self.take_out(log, assignment)
+        // Wait for the values that are being added.
+        drop(self.folded.write());
     }
 
     /// Closes the sum and returns the norms and largest absolute values of the accepted updates. Values that this
@@ -205,6 +215,7 @@ impl RoundSum {
                 elements: parameters,
                 size: Size::default(),
                 is_measured: false,
+                is_settled: true,
             };
             updates.insert(update.assignment_id, whole);
         }

@@ -1,12 +1,16 @@
 //! Updates in a store that several coordinators share.
 
-use std::sync::PoisonError;
+use std::{
+    ops::Range,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use folkmoot_protocol::{AssignmentId, RoundId, UpdateDigest};
-use folkmoot_storage::{AcceptedUpdate, LogReader, UpdatePlace, UpdateStore, UpdateStoreError};
+use folkmoot_storage::{AcceptedUpdate, RoundLogError, UpdatePlace, UpdateStore, UpdateStoreError};
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 
-use super::Ingest;
+use super::{Ingest, RoundSum};
+use crate::in_place::in_place;
 
 /// The maximum number of updates that are copied from the store at the same time.
 const COPIES_MAX: usize = 8;
@@ -31,31 +35,49 @@ impl Ingest {
     }
 
     /// Stores a complete update, and records its place in `update`. Does nothing without a store, or if the update is
-    /// stored already.
+    /// stored already. `logged` is the digest of the bytes that this process has written to the log.
+    ///
+    /// Do not cancel it: the update would be stored without anybody knowing.
     ///
     /// # Errors
-    /// Fails if the log cannot be read or the store fails.
-    pub async fn keep(&self, update: &mut AcceptedUpdate) -> Result<(), UpdateStoreError> {
+    /// Fails if the log cannot be read, does not have these bytes any more, or the store fails.
+    pub async fn keep(
+        &self,
+        update: &mut AcceptedUpdate,
+        logged: UpdateDigest,
+    ) -> Result<(), UpdateStoreError> {
         let Some(store) = &self.store else { return Ok(()) };
         let (id, round) = (update.assignment_id, update.round_id);
         let place = match self.place_of(id, update.digest) {
             Some(place) => place,
             None => store.put(round, self.log.read(round, id)?).await?,
         };
+        if place.digest != logged {
+            return Err(UpdateStoreError::Damaged(place.object));
+        }
         self.remember(id, Stored { round, digest: update.digest, place: place.clone() });
         update.place = Some(place);
         Ok(())
     }
 
-    /// Copies those of these updates into the round log that other processes have received.
+    /// Copies those of these updates into the round log that other processes have received. `sum` is the round's running
+    /// sum, if updates are summed on arrival; it is closed.
     ///
-    /// This process may have received the beginning of such an update, and have added its values to the running sum.
-    /// These values are subtracted first, while the log still has them.
+    /// This process may have received the beginning of such an update, and have added its values to the sum. These
+    /// values are subtracted first, while the log still has them.
     ///
     /// # Errors
     /// Fails if the log or the store fails. The next call copies the rest.
-    pub async fn gather(&self, accepted: &[AcceptedUpdate]) -> Result<(), UpdateStoreError> {
+    pub async fn gather(
+        &self,
+        accepted: &[AcceptedUpdate],
+        sum: Option<Arc<RoundSum>>,
+    ) -> Result<(), UpdateStoreError> {
         let Some(store) = &self.store else { return Ok(()) };
+        if let Some(sum) = &sum {
+            // From here on, nothing is added of an update that is copied below.
+            sum.close();
+        }
         let missing = accepted.iter().filter_map(|update| {
             let place = update.place.as_ref()?;
             (self.place_of(update.assignment_id, update.digest).as_ref() != Some(place))
@@ -64,8 +86,8 @@ impl Ingest {
         let missing: Vec<_> = missing.collect();
         for (update, _) in &missing {
             self.forget_upload(update.assignment_id);
-            if let Some(sum) = self.known_sum(update.round_id)
-                && let Err(error) = sum.expel(&self.log, update.assignment_id)
+            if let Some(sum) = &sum
+                && let Err(error) = in_place(|| sum.take_out(&self.log, update.assignment_id))
             {
                 self.forget_sum(update.round_id);
                 return Err(error.into());
@@ -73,6 +95,17 @@ impl Ingest {
         }
         let copies = missing.into_iter().map(|(update, place)| self.copy(store, update, place).boxed());
         stream::iter(copies.collect::<Vec<_>>()).buffer_unordered(COPIES_MAX).try_collect().await
+    }
+
+    /// Forgets what is in the log of a round, because it cannot be read, so that it is copied from the store again.
+    /// Returns `false` if there is no store, or the round was distrusted before.
+    pub fn distrust(&self, round: RoundId) -> bool {
+        if self.store.is_none() || !lock(&self.distrusted).insert(round) {
+            return false;
+        }
+        lock(&self.stored).retain(|_, stored| stored.round != round);
+        self.forget_sum(round);
+        true
     }
 
     async fn copy(
@@ -89,34 +122,38 @@ impl Ingest {
 
     /// Stores the bytes `range` of an unfinished update, so that its client can continue at another process. Does
     /// nothing without a store.
-    pub(super) fn hand_over(&self, round: RoundId, id: AssignmentId, range: std::ops::Range<u64>) {
+    pub(super) fn hand_over(&self, round: RoundId, id: AssignmentId, range: Range<u64>) {
         let Some(store) = self.store.clone() else { return };
         let Ok(reader) = self.log.read(round, id) else { return };
         // The request whose connection broke is over before the bytes are stored.
         tokio::spawn(async move {
-            if let Err(error) = hand_over(&store, reader, round, id, range).await {
+            if let Err(error) = store.put_parts(round, id, reader, range).await {
                 tracing::debug!(%error, assignment = %id, "a part of an update was not stored; its client may have to send it again");
             }
         });
     }
 
     /// Copies the beginning of an update into the round log that another process has received, if this process has
-    /// received nothing of it. Does nothing without a store.
+    /// received nothing of it. Does nothing without a store. Call it only while holding the assignment's slot.
     ///
     /// # Errors
     /// Fails if the log or the store fails.
     pub async fn take_over(&self, round: RoundId, id: AssignmentId) -> Result<(), UpdateStoreError> {
         let Some(store) = &self.store else { return Ok(()) };
-        if self.log.read(round, id).is_ok_and(|reader| !reader.is_empty()) {
+        let mut segment = match self.log.open(round, id) {
+            // A request that is no longer needed still has it.
+            Err(RoundLogError::Busy(_)) => return Ok(()),
+            segment => segment?,
+        };
+        if !segment.is_empty() {
             return Ok(());
         }
-        store.fetch_parts(round, id, self.log.copy(round, id)?).await.map(drop)
+        store.fetch_parts(round, id, &mut segment).await
     }
 
     /// Deletes the stored updates of a round that has ended.
     pub(crate) fn forget_stored(&self, round: RoundId) {
         let Some(store) = self.store.clone() else { return };
-        self.stored.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, stored| stored.round != round);
         tokio::spawn(async move {
             if let Err(error) = store.forget_round(round).await {
                 tracing::warn!(%error, %round, "the stored updates of a round could not be deleted; the next clean-up tries again");
@@ -124,32 +161,23 @@ impl Ingest {
         });
     }
 
+    /// Forgets which updates of a round are stored and in the log, after they were removed from the log.
+    pub(crate) fn forget_places(&self, is_gone: impl Fn(AssignmentId, RoundId) -> bool) {
+        lock(&self.stored).retain(|id, stored| !is_gone(*id, stored.round));
+        lock(&self.distrusted).retain(|round| !is_gone(AssignmentId::from_bytes([0; 16]), *round));
+    }
+
     /// Returns the place of an update that is both stored and in the round log of this process.
     fn place_of(&self, id: AssignmentId, digest: UpdateDigest) -> Option<UpdatePlace> {
-        let stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
+        let stored = lock(&self.stored);
         stored.get(&id).filter(|stored| stored.digest == digest).map(|stored| stored.place.clone())
     }
 
     fn remember(&self, id: AssignmentId, stored: Stored) {
-        self.stored.lock().unwrap_or_else(PoisonError::into_inner).insert(id, stored);
+        lock(&self.stored).insert(id, stored);
     }
 }
 
-async fn hand_over(
-    store: &UpdateStore,
-    mut reader: LogReader,
-    round: RoundId,
-    id: AssignmentId,
-    range: std::ops::Range<u64>,
-) -> Result<(), UpdateStoreError> {
-    let offset = range.start;
-    let read = tokio::task::spawn_blocking(move || {
-        reader.seek(range.start)?;
-        let mut bytes = vec![0; usize::try_from(range.end - range.start).unwrap_or(usize::MAX)];
-        let count = reader.read_tile(&mut bytes)?;
-        bytes.truncate(count);
-        Ok::<_, UpdateStoreError>(bytes)
-    });
-    let bytes = read.await.map_err(|_| UpdateStoreError::Closing)??;
-    store.put_part(round, id, offset, bytes.into()).await
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,14 +6,17 @@ use std::sync::{
 use folkmoot_protocol::{
     AssignmentId, ErrorCode, RoundId, Timestamp, UpdateDigest,
     saturating::to_length,
-    update::{HEADER_BYTES, HeaderError, UpdateHeader, sums::MetricSums, update_bytes},
+    update::{HEADER_BYTES, UpdateHeader, sums::MetricSums, update_bytes},
 };
 use folkmoot_storage::{AcceptedUpdate, LogSegment, RoundLogError};
-use folkmoot_update::{
-    DecodeError, Piece, SquaredNorm, UpdateDecoder, ValueFault, check_values, codec::PayloadError,
-};
+use folkmoot_update::{Piece, SquaredNorm, UpdateDecoder, check_values};
 
-use super::{ExpectedUpdate, Ingest, NOT_BEGUN, RoundSum, replay::read_tiles, tally::Tally};
+use super::{
+    ExpectedUpdate, Ingest, NOT_BEGUN, RoundSum,
+    faults::{decode_refusal, value_refusal},
+    replay::read_tiles,
+    tally::Tally,
+};
 use crate::refusal::Refusal;
 
 /// The minimum number of new bytes, after an interruption, that are stored for other processes.
@@ -38,6 +41,8 @@ pub struct Upload {
     announced: Announced,
     segment: LogSegment,
     hasher: blake3::Hasher,
+    /// The digest of the bytes in the log, if they are not those that arrive.
+    log_hasher: Option<blake3::Hasher>,
     decoder: UpdateDecoder,
     /// The bytes after the header of an evaluation's update.
     sums: Vec<u8>,
@@ -90,11 +95,15 @@ impl Upload {
         };
         let norm = SquaredNorm::default();
         let sums = Vec::new();
+        // The log of an update that may be compressed has its decoded values.
+        let log_hasher =
+            (ingest.store().is_some() && expected.compression.is_some()).then(blake3::Hasher::new);
         let mut upload = Self {
             expected,
             announced,
             segment,
             hasher,
+            log_hasher,
             decoder,
             sums,
             norm,
@@ -145,7 +154,7 @@ impl Upload {
             true => bytes.len(),
             false => bytes.len().min(to_length((HEADER_BYTES as u64).saturating_sub(self.received))),
         };
-        let Self { expected, decoder, norm, sum, hasher, segment, sums, .. } = self;
+        let Self { expected, decoder, norm, sum, hasher, log_hasher, segment, sums, .. } = self;
         hasher.update(bytes);
         let (bytes, after_header) = bytes.split_at(of_header);
         let mut factor = decoder.header().map_or(0.0, |header| expected.factor(header.weight));
@@ -153,6 +162,9 @@ impl Upload {
             Piece::Header(header) => {
                 factor = expected.factor(header.weight);
                 expected.check(header)?;
+                if let Some(hasher) = log_hasher {
+                    hasher.update(&header.encode());
+                }
                 if is_new { Ok(segment.append(&header.encode())?) } else { Ok(()) }
             }
             Piece::Values { first, bytes } => {
@@ -164,6 +176,9 @@ impl Upload {
                     check_norm(norm, norm_max)?;
                 }
                 // Write to the log first, so that everything in the sum can later be subtracted by reading the log.
+                if let Some(hasher) = log_hasher {
+                    hasher.update(bytes);
+                }
                 if is_new {
                     segment.append(bytes)?;
                 }
@@ -266,6 +281,14 @@ impl Upload {
         })
     }
 
+    /// Returns the digest of the bytes that were written to the log.
+    pub fn logged_digest(&self) -> UpdateDigest {
+        match &self.log_hasher {
+            Some(hasher) => UpdateDigest::from_bytes(*hasher.finalize().as_bytes()),
+            None => self.announced.digest,
+        }
+    }
+
     /// Returns the update's contribution to the metrics, to be counted after the update is accepted. `None` if the
     /// metrics must not count it.
     pub fn tally(&self) -> Option<Tally> {
@@ -343,43 +366,4 @@ fn check_norm(norm: &SquaredNorm, norm_max: u64) -> Result<(), Refusal> {
         norm.steps()
     );
     Err(Refusal::new(ErrorCode::UpdateNormTooLarge, detail))
-}
-
-fn value_refusal(first: u64, value_max: f32, fault: ValueFault) -> Refusal {
-    match fault {
-        ValueFault::NotFinite { index } => {
-            let detail = format!(
-                "element {} of the update is NaN or infinite; it must be finite",
-                first + index as u64
-            );
-            Refusal::new(ErrorCode::UpdateValueNotFinite, detail)
-        }
-        ValueFault::OutOfRange { index, value } => {
-            let detail = format!(
-                "element {} of the update is {value}; it must be within the plan's grid of ±{value_max}",
-                first + index as u64
-            );
-            Refusal::new(ErrorCode::UpdateValueOutOfRange, detail)
-        }
-    }
-}
-
-fn decode_refusal(error: DecodeError<Refusal>) -> Refusal {
-    match error {
-        DecodeError::Refused(refusal) => refusal,
-        DecodeError::Header(HeaderError::Codec(_) | HeaderError::FormatVersion(_)) => {
-            Refusal::new(ErrorCode::UpdateCodecUnsupported, error.to_string())
-        }
-        DecodeError::Header(HeaderError::Magic) => {
-            Refusal::new(ErrorCode::UpdateMalformed, error.to_string())
-        }
-        DecodeError::Payload(
-            PayloadError::FormatVersion(_) | PayloadError::Codec { .. } | PayloadError::OtherCodec { .. },
-        ) => Refusal::new(ErrorCode::UpdateCodecUnsupported, error.to_string()),
-        DecodeError::Payload(PayloadError::NotFinite { .. }) => {
-            Refusal::new(ErrorCode::UpdateValueNotFinite, error.to_string())
-        }
-        DecodeError::Payload(_) => Refusal::new(ErrorCode::UpdateMalformed, error.to_string()),
-        DecodeError::TooLong => Refusal::new(ErrorCode::UploadLengthInvalid, error.to_string()),
-    }
 }

@@ -28,6 +28,7 @@ impl World {
             Coordinator::new(self.storage.clone(), self.blobs.clone(), self.log.clone(), chance);
         let coordinator = Arc::new(coordinator.sabotaged(self.sabotage));
         coordinator.forget_unneeded_logs().await?;
+        self.polls.listen_to(&coordinator.processes);
         self.coordinator = Some(coordinator);
         self.wake_drivers(1);
         Ok(())
@@ -39,7 +40,7 @@ impl World {
             return;
         }
         self.totals.crashes += 1;
-        for poll in std::mem::take(&mut self.polls).into_values() {
+        for poll in self.polls.take_all() {
             self.lose(poll.client, poll.request_id, poll.of.kind());
         }
         let away = self.settings.faults.coordinator_restart_seconds.max(0.1);

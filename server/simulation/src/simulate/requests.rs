@@ -11,7 +11,6 @@ use folkmoot_rounds::{
 };
 use folkmoot_session::{Answer, Event as SessionEvent, Failure, RequestId};
 use folkmoot_storage::{ClientRecord, ClientRepository, EnrolOutcome};
-use futures::FutureExt;
 
 use super::{
     SimulateError,
@@ -88,9 +87,8 @@ impl World {
         let found = device::check_in(&coordinator, &record, &request, wait, now).await;
         match found {
             Ok(None) if wait > 0 => {
-                self.next_poll += 1;
-                let poll = self.next_poll;
-                self.polls.insert(poll, HeldPoll { of: PollOf::CheckIn, client, request_id, wait, waiter });
+                let of = PollOf::CheckIn;
+                let poll = self.polls.hold(HeldPoll { of, client, id: record.id, request_id, wait, waiter });
                 self.after(wait, Event::WaitEnds { poll });
             }
             other => {
@@ -125,9 +123,8 @@ impl World {
         let waiter = coordinator.listeners.add(record.id);
         match device::is_asked(&coordinator, &record, id, now).await {
             Ok(false) => {
-                self.next_poll += 1;
-                let (poll, wait) = (self.next_poll, u64::from(wait_seconds) * 1000);
-                self.polls.insert(poll, HeldPoll { of: PollOf::Ask(id), client, request_id, wait, waiter });
+                let (of, wait) = (PollOf::Ask(id), u64::from(wait_seconds) * 1000);
+                let poll = self.polls.hold(HeldPoll { of, client, id: record.id, request_id, wait, waiter });
                 self.after(wait, Event::WaitEnds { poll });
             }
             told => {
@@ -141,16 +138,14 @@ impl World {
 
     /// Answers the held requests of clients that were drawn or asked for their updates.
     pub async fn wake_polls(&mut self) -> Result<(), SimulateError> {
-        let is_woken = |poll: &HeldPoll| poll.waiter.notified().now_or_never().is_some();
-        let woken = self.polls.iter().filter(|(_, poll)| is_woken(poll)).map(|(poll, _)| *poll);
-        for poll in woken.collect::<Vec<_>>() {
+        for poll in self.polls.woken() {
             self.wait_ends(poll).await?;
         }
         Ok(())
     }
 
     pub async fn wait_ends(&mut self, poll: u64) -> Result<(), SimulateError> {
-        let Some(HeldPoll { of, client, request_id, wait, waiter }) = self.polls.remove(&poll) else {
+        let Some(HeldPoll { of, client, id: _, request_id, wait, waiter }) = self.polls.remove(poll) else {
             return Ok(());
         };
         let coordinator = self.running();

@@ -1,8 +1,4 @@
-use std::{
-    collections::{BTreeMap, HashMap},
-    path::PathBuf,
-    sync::Arc,
-};
+use std::{collections::HashMap, path::PathBuf, sync::Arc};
 
 use bytes::Bytes;
 use folkmoot_api::tasks::CreateTaskRequest;
@@ -24,7 +20,7 @@ use super::{
     client::VirtualClient,
     events::{Event, Queue},
     kept::Kept,
-    polls::HeldPoll,
+    polls::Polls,
     pool::Pool,
     recorder::Recorder,
     training::Lesson,
@@ -85,8 +81,7 @@ pub(super) struct World {
     pub token: String,
     pub crowd: Arc<Crowd>,
     pub clients: Vec<VirtualClient>,
-    pub polls: BTreeMap<u64, HeldPoll>,
-    pub next_poll: u64,
+    pub polls: Polls,
     pub lessons: HashMap<BlobDigest, Arc<Lesson>>,
     /// All weights of the model in recent versions. The key is the version's blob.
     pub weights: Vec<(BlobDigest, Arc<Vec<f32>>)>,
@@ -179,8 +174,7 @@ impl World {
             description,
             crowd,
             clients,
-            polls: BTreeMap::new(),
-            next_poll: 0,
+            polls: Polls::default(),
             lessons: HashMap::new(),
             weights: Vec::new(),
             ids,

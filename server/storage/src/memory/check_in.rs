@@ -31,7 +31,12 @@ impl CheckInRepository for MemoryStorage {
     ) -> Result<Vec<Candidate>, StorageError> {
         check_moment(now)?;
         let state = self.lock();
-        Ok(state.pool.waiting(organisation_id, population, now).into_iter().cloned().collect())
+        Ok(state
+            .pool
+            .waiting(organisation_id, population, now)
+            .into_iter()
+            .map(|one| (**one).clone())
+            .collect())
     }
 
     async fn candidates(&self, client_ids: &[ClientId]) -> Result<Vec<Candidate>, StorageError> {

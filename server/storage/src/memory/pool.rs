@@ -1,4 +1,7 @@
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use folkmoot_coordinator::task::Candidate;
 use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, Timestamp};
@@ -18,7 +21,7 @@ type PopulationKey = (OrganisationId, PopulationName);
 /// The waiting clients of one population.
 #[derive(Default)]
 struct Waiters {
-    by_client: BTreeMap<ClientId, Candidate>,
+    by_client: BTreeMap<ClientId, Arc<Candidate>>,
     /// The check-ins by expiry, so that expired check-ins are skipped quickly.
     by_end: BTreeSet<(Timestamp, ClientId)>,
 }
@@ -32,7 +35,7 @@ impl Pool {
     /// Returns the properties that a client reported when it checked in; `None` if the client is not in the pool.
     pub(super) fn get(&self, client: ClientId) -> Option<&Candidate> {
         let (population, _) = self.places.get(&client)?;
-        self.populations.get(population)?.by_client.get(&client)
+        self.populations.get(population)?.by_client.get(&client).map(Arc::as_ref)
     }
 
     /// Adds a check-in, which replaces the client's last one.
@@ -41,7 +44,7 @@ impl Pool {
         self.remove(client);
         let population = (check_in.organisation_id, check_in.population.clone());
         let waiters = self.populations.entry(population.clone()).or_default();
-        waiters.by_client.insert(client, check_in.candidate.clone());
+        waiters.by_client.insert(client, Arc::new(check_in.candidate.clone()));
         waiters.by_end.insert((check_in.expires_at, client));
         self.places.insert(client, (population, check_in.expires_at));
     }
@@ -68,7 +71,7 @@ impl Pool {
         organisation_id: OrganisationId,
         population: &PopulationName,
         now: Timestamp,
-    ) -> Vec<&Candidate> {
+    ) -> Vec<&Arc<Candidate>> {
         let Some(waiters) = self.populations.get(&(organisation_id, population.clone())) else {
             return Vec::new();
         };

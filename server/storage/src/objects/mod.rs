@@ -4,7 +4,7 @@ mod blob;
 mod blob_cache;
 mod updates;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{ffi::OsString, fmt, sync::Arc, time::Duration};
 
 use object_store::{
     ClientOptions, ObjectStore, ObjectStoreScheme, RetryConfig,
@@ -28,8 +28,9 @@ const RETRIES_MAX: usize = 4;
 const RETRY_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time limit for connecting to the store.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The time limit for one request.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+/// The time limit for sending a request and for the next bytes of its answer. Whole answers have no limit, because
+/// large models take long.
+const READ_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The reason why an object storage cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -89,8 +90,11 @@ impl Objects {
     /// [`ObjectsError`] if the URL cannot be used, or an option is invalid.
     pub fn open(
         url: &str,
-        variables: impl IntoIterator<Item = (String, String)>,
+        variables: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Result<Self, ObjectsError> {
+        let variables = variables
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
         let (scheme, prefix) = Self::parse(url)?;
         // The clients use the cryptography that the process has chosen. An error means that it has chosen already.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -157,5 +161,8 @@ fn retries() -> RetryConfig {
 }
 
 fn limits() -> ClientOptions {
-    ClientOptions::new().with_connect_timeout(CONNECT_TIMEOUT).with_timeout(REQUEST_TIMEOUT)
+    ClientOptions::new()
+        .with_connect_timeout(CONNECT_TIMEOUT)
+        .with_timeout_disabled()
+        .with_read_timeout(READ_TIMEOUT)
 }

@@ -1,6 +1,9 @@
 //! Clients' histories in SQL.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use async_trait::async_trait;
 use folkmoot_coordinator::participation::{History, Participated, Push, StartClocks, User, Waiting};
@@ -50,7 +53,7 @@ impl ParticipationRepository for SqlStorage {
             let columns = Columns::new(row, "participation");
             let history = columns.optional_json("history")?.unwrap_or_default();
             let token = columns.optional_parsed("token_id")?;
-            Ok(Waiting { candidate: candidate_of(row)?, history, user: None, token })
+            Ok(Waiting { candidate: Arc::new(candidate_of(row)?), history, user: None, token })
         };
         let mut waiting = rows.iter().map(waiting).collect::<Result<Vec<Waiting>, StorageError>>()?;
         if let Some(busy) = busy {

@@ -1,8 +1,12 @@
 //! The coordinators that share a PostgreSQL database: which of them live, and what they tell each other.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
-use sqlx::{AnyPool, AssertSqlSafe, any::AnyRow, postgres::PgListener};
+use sqlx::{
+    AnyPool, AssertSqlSafe,
+    any::{AnyPoolOptions, AnyRow},
+    postgres::PgListener,
+};
 
 use super::{Dialect, SqlStorage, column::Columns};
 use crate::StorageError;
@@ -13,6 +17,8 @@ const CHANNEL: &str = "folkmoot";
 const DEAD_AFTER_MILLISECONDS: u64 = 4_000;
 /// The time, in milliseconds, after which a dead coordinator's row is deleted.
 const FORGOTTEN_AFTER_MILLISECONDS: u64 = 24 * 60 * 60 * 1_000;
+/// The time limit for getting a connection: heartbeats that come later are too late.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
 /// The database's clock, in milliseconds. All coordinators use it, because their own clocks may differ.
 const NOW: &str = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)";
 
@@ -39,7 +45,13 @@ impl SqlStorage {
     /// Returns the coordinators that share a PostgreSQL database. Returns `None` for SQLite: only one process uses its
     /// data folder.
     pub fn process_table(&self) -> Option<ProcessTable> {
-        (self.dialect == Dialect::Postgres).then(|| ProcessTable { pool: self.writer.clone() })
+        if self.dialect != Dialect::Postgres {
+            return None;
+        }
+        // Heartbeats must not wait for the connections that requests use.
+        let options = AnyPoolOptions::new().max_connections(2).acquire_timeout(ACQUIRE_TIMEOUT);
+        let pool = options.connect_lazy_with((*self.writer.connect_options()).clone());
+        Some(ProcessTable { pool })
     }
 }
 

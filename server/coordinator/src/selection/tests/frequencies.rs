@@ -69,7 +69,7 @@ fn poisson_draws_clients_independently() {
 fn a_weighted_draw_follows_the_example_counts() {
     let mut waiting = clients(4);
     for (one, examples) in waiting.iter_mut().zip([1, 2, 3, 4]) {
-        one.candidate.example_count = examples;
+        std::sync::Arc::make_mut(&mut one.candidate).example_count = examples;
     }
     let choice = SelectionChoice::WeightedByExamples;
     let drawn = frequencies(&choice, &round(&waiting, 1, 1), 20_000);
@@ -77,7 +77,7 @@ fn a_weighted_draw_follows_the_example_counts() {
     // For two draws, P(i) = wᵢ/10 + Σⱼ≠ᵢ wⱼ/10 · wᵢ/(10 − wⱼ). For w = 1 it is 1/10 + 2/80 + 3/70 + 4/60.
     let drawn = frequencies(&choice, &round(&waiting, 2, 1), 20_000);
     expect_probabilities(&drawn, 20_000, &[0.234524, 0.441270, 0.608333, 0.715873]);
-    waiting[3].candidate.example_count = 0;
+    std::sync::Arc::make_mut(&mut waiting[3].candidate).example_count = 0;
     let drawn = frequencies(&choice, &round(&waiting, 3, 1), 100);
     assert_eq!(drawn, [100, 100, 100, 0], "clients without examples come last");
 }
@@ -87,7 +87,7 @@ fn strata_get_their_shares() {
     // Sites 0, 1 and 2 have 4, 3 and 3 of the 10 clients. Clients 0, 3 and 6 lose the attribute.
     let mut waiting = clients(10);
     for place in [0, 3, 6] {
-        waiting[place].candidate.attributes.clear();
+        std::sync::Arc::make_mut(&mut waiting[place].candidate).attributes.clear();
     }
     // The strata have 3 clients without a site, 1 of site 0 (client 9), 3 of site 1 and 3 of site 2. For 5
     // clients, the shares are 1.5, 0.5, 1.5 and 1.5. Two of the four equal remainders win, each with probability

@@ -95,10 +95,10 @@ fn pool() -> impl Strategy<Value = Vec<Waiting>> {
         )| {
             let number = number as u16;
             let mut one = if has_trained { trained(number, loss, time, &rounds) } else { client(number) };
-            one.candidate.example_count = examples;
+            std::sync::Arc::make_mut(&mut one.candidate).example_count = examples;
             one.history.example_count = examples;
             if examples % 5 == 0 {
-                one.candidate.attributes.clear();
+                std::sync::Arc::make_mut(&mut one.candidate).attributes.clear();
                 one.history.mean_loss = None;
             }
             one

@@ -16,7 +16,7 @@ fn waiting() -> Waiting {
         attributes: [("site".to_owned(), "north".to_owned())].into(),
         sdk_version: "1.4.0".into(),
     };
-    Waiting { candidate, history: History::default(), user: None, token: None }
+    Waiting { candidate: candidate.into(), history: History::default(), user: None, token: None }
 }
 
 fn started(rounds: &[u64]) -> Waiting {
@@ -33,7 +33,7 @@ fn verdict(json: &str, waiting: &Waiting) -> Result<(), Ineligible> {
 fn everything_that_is_left_out_asks_for_nothing_but_one_example() {
     assert_eq!(verdict("{}", &waiting()), Ok(()));
     let mut empty = waiting();
-    empty.candidate.example_count = 0;
+    std::sync::Arc::make_mut(&mut empty.candidate).example_count = 0;
     assert_eq!(verdict("{}", &empty), Err(Ineligible::TooFewExamples));
     assert_eq!(verdict(r#"{"minimum_examples":10}"#, &waiting()), Ok(()));
     assert_eq!(verdict(r#"{"minimum_examples":11}"#, &waiting()), Err(Ineligible::TooFewExamples));
@@ -59,7 +59,7 @@ fn a_version_must_be_in_the_range() {
         [("1.4.0", true), ("1.10", true), ("1.3.9", false), ("2.0.0", false), ("", false), ("new", false)]
     {
         let mut client = waiting();
-        client.candidate.sdk_version = version.into();
+        std::sync::Arc::make_mut(&mut client.candidate).sdk_version = version.into();
         let expected = if is_admitted { Ok(()) } else { Err(Ineligible::SdkVersion) };
         assert_eq!(verdict(json, &client), expected, "{version}");
     }

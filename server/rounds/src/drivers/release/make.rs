@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use bytes::Bytes;
 use folkmoot_aggregation::{finalizer::Commit, sum_metrics};
 use folkmoot_coordinator::{invariants, scheduling::Correction};
-use folkmoot_protocol::{BlobDigest, Timestamp, update::UpdateMetrics};
+use folkmoot_protocol::{BlobDigest, Timestamp, saturating::to_length, update::UpdateMetrics};
 use folkmoot_storage::{
     AcceptedUpdate, AssignmentRepository, LedgerRepository, ModelVersionRecord, RoundRecord, TaskRecord,
     VersionMaking,
@@ -43,7 +43,12 @@ impl Prepared {
     ) -> Result<Self, DriveError> {
         let accepted = coordinator.storage.accepted_updates(record.round.id).await?;
         invariants::the_aggregate_is_of_the_accepted(&record.round, accepted.len() as u64)?;
-        coordinator.ingest.gather(&accepted).await?;
+        let sum = task.description.sums_on_arrival().then(|| {
+            let measurement = task.description.aggregator.measurement();
+            let parameter_count = to_length(task.schema.parameter_count());
+            coordinator.ingest.sum_of(record.round.id, task.description.grid, parameter_count, measurement)
+        });
+        coordinator.ingest.gather(&accepted, sum).await?;
         let metrics = if task.description.privacy.is_none() {
             sum_metrics(accepted.iter().map(|update| &update.metrics))
         } else {

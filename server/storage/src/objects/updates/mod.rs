@@ -8,7 +8,7 @@ use std::{fmt, sync::Arc};
 use bytes::Bytes;
 use folkmoot_protocol::{RoundId, UpdateDigest};
 use futures::{StreamExt, TryStreamExt};
-use object_store::{GetOptions, ObjectStore, ObjectStoreExt, PutPayload, WriteMultipart, path::Path};
+use object_store::{GetOptions, ObjectStore, ObjectStoreExt, WriteMultipart, path::Path};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
@@ -40,6 +40,16 @@ pub enum UpdateStoreError {
     /// The local copy could not be written or read.
     #[error(transparent)]
     RoundLog(#[from] RoundLogError),
+}
+
+impl UpdateStoreError {
+    /// Returns whether the store does not have the update any more, so that a retry would fail again.
+    pub fn is_final(&self) -> bool {
+        matches!(
+            self,
+            UpdateStoreError::Damaged(_) | UpdateStoreError::Store(object_store::Error::NotFound { .. })
+        )
+    }
 }
 
 /// The place of an update in the store.
@@ -87,7 +97,7 @@ impl UpdateStore {
     }
 
     /// Stores a complete update that is in the log of `round`, and returns its place. When this method returns, the
-    /// update is safe.
+    /// update is safe. Do not cancel it: pieces that were sent would stay in the store.
     ///
     /// # Errors
     /// Fails if the segment cannot be read or the store fails. The update may then be in the store, but nothing refers
@@ -162,32 +172,6 @@ impl UpdateStore {
             return Err(UpdateStoreError::Damaged(place.object.clone()));
         }
         Ok(copy.finish()?)
-    }
-
-    /// Stores an object of a round under a fixed name, and replaces the previous one.
-    ///
-    /// # Errors
-    /// Fails if the store fails.
-    pub async fn put_named(
-        &self,
-        round: RoundId,
-        name: &str,
-        bytes: PutPayload,
-    ) -> Result<(), UpdateStoreError> {
-        self.store.put(&Path::from(format!("{round}/{name}")), bytes).await?;
-        Ok(())
-    }
-
-    /// Reads an object of a round by its name; `None` if there is none.
-    ///
-    /// # Errors
-    /// Fails if the store fails.
-    pub async fn get_named(&self, round: RoundId, name: &str) -> Result<Option<Bytes>, UpdateStoreError> {
-        match self.store.get(&Path::from(format!("{round}/{name}"))).await {
-            Ok(found) => Ok(Some(found.bytes().await?)),
-            Err(object_store::Error::NotFound { .. }) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
     }
 
     /// Lists the rounds that have objects, by id.

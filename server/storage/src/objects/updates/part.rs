@@ -1,59 +1,85 @@
 //! Parts of updates whose upload was interrupted, so that another process can continue it.
 
-use bytes::Bytes;
+use std::ops::Range;
+
 use folkmoot_protocol::{AssignmentId, RoundId};
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt};
 use object_store::{ObjectStoreExt, path::Path};
 
-use super::{UpdateStore, UpdateStoreError};
-use crate::LogCopy;
+use super::{PIECE_BYTES, UpdateStore, UpdateStoreError, read_piece};
+use crate::{LogReader, LogSegment};
 
 impl UpdateStore {
-    /// Stores the bytes of an unfinished update that begin at `offset`.
+    /// Stores the bytes `range` of an unfinished update. Does nothing if too much is being sent already, because a client
+    /// can also send these bytes again.
     ///
     /// # Errors
-    /// Fails if the store fails.
-    pub async fn put_part(
+    /// Fails if the segment cannot be read or the store fails.
+    pub async fn put_parts(
         &self,
         round: RoundId,
         assignment: AssignmentId,
-        offset: u64,
-        bytes: Bytes,
+        mut segment: LogReader,
+        range: Range<u64>,
     ) -> Result<(), UpdateStoreError> {
-        let path = folder_of(round, assignment).join(format!("{offset:020}"));
-        self.store.put(&path, bytes.into()).await?;
+        let Ok(_room) = self.room.try_acquire_many(kib_of(PIECE_BYTES)) else { return Ok(()) };
+        segment.seek(range.start)?;
+        let mut offset = range.start;
+        while offset < range.end {
+            let most = PIECE_BYTES.min(usize::try_from(range.end - offset).unwrap_or(PIECE_BYTES));
+            let (part, rest) = read_piece(segment, most).await?;
+            segment = rest;
+            if part.is_empty() {
+                break;
+            }
+            let length = part.len() as u64;
+            let path = folder_of(round, assignment).join(format!("{offset:020}"));
+            self.store.put(&path, part.into()).await?;
+            offset += length;
+        }
         Ok(())
     }
 
-    /// Copies the parts of an unfinished update into a round log, up to the first gap. Returns the number of bytes; if it
-    /// is 0, the log is unchanged.
+    /// Appends the parts of an unfinished update to its empty segment, up to the first gap.
     ///
     /// # Errors
-    /// Fails if the store fails or the copy cannot be written. The log is then unchanged.
+    /// Fails if the store fails or the segment cannot be written. The segment is then empty again.
     pub async fn fetch_parts(
         &self,
         round: RoundId,
         assignment: AssignmentId,
-        mut copy: LogCopy,
-    ) -> Result<u64, UpdateStoreError> {
-        let folder = folder_of(round, assignment);
-        let mut parts: Vec<_> = self.store.list(Some(&folder)).try_collect().await?;
+        segment: &mut LogSegment,
+    ) -> Result<(), UpdateStoreError> {
+        let fetched = self.append_parts(&folder_of(round, assignment), segment).await;
+        if fetched.is_err() {
+            segment.truncate(0)?;
+        }
+        fetched
+    }
+
+    async fn append_parts(&self, folder: &Path, segment: &mut LogSegment) -> Result<(), UpdateStoreError> {
+        let mut parts: Vec<_> = self.store.list(Some(folder)).try_collect().await?;
         parts.sort_by(|one, other| one.location.cmp(&other.location));
-        let mut bytes = 0;
         for part in parts {
             let offset = part.location.filename().and_then(|name| name.parse::<u64>().ok());
-            if offset != Some(bytes) {
-                break;
+            match offset {
+                Some(offset) if offset == segment.len() => {}
+                // A longer part has replaced the one before it.
+                Some(offset) if offset < segment.len() => continue,
+                _ => break,
             }
-            let part = self.store.get(&part.location).await?.bytes().await?;
-            copy.append(&part)?;
-            bytes += part.len() as u64;
+            let mut bytes = self.store.get(&part.location).await?.into_stream();
+            while let Some(piece) = bytes.next().await {
+                segment.append(&piece?)?;
+            }
         }
-        if bytes > 0 {
-            copy.finish()?;
-        }
-        Ok(bytes)
+        Ok(())
     }
+}
+
+/// Returns the number of permits for so many bytes.
+fn kib_of(bytes: usize) -> u32 {
+    u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX)
 }
 
 fn folder_of(round: RoundId, assignment: AssignmentId) -> Path {

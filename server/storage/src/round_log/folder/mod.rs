@@ -9,6 +9,10 @@ use std::{
     io::{self, ErrorKind},
     path::{Path, PathBuf},
     str::FromStr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use folkmoot_protocol::{AssignmentId, RoundId};
@@ -26,12 +30,14 @@ const COPY_SUFFIX: &str = ".copy";
 #[derive(Clone, Debug)]
 pub(super) struct Folder {
     path: PathBuf,
+    /// Distinguishes the copies that are being written.
+    copies: Arc<AtomicU64>,
 }
 
 impl Folder {
     pub(super) fn new(path: PathBuf) -> Result<Self, RoundLogError> {
         fs::create_dir_all(&path).map_err(RoundLogError::at(&path))?;
-        Ok(Self { path })
+        Ok(Self { path, copies: Arc::default() })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -68,7 +74,8 @@ impl Folder {
     pub(super) fn copy(&self, round: RoundId, assignment: AssignmentId) -> Result<FileCopy, RoundLogError> {
         let round_folder = self.round_folder(round);
         fs::create_dir_all(&round_folder).map_err(RoundLogError::at(&round_folder))?;
-        let partial = round_folder.join(format!("{assignment}{COPY_SUFFIX}"));
+        let number = self.copies.fetch_add(1, Ordering::Relaxed);
+        let partial = round_folder.join(format!("{assignment}.{number}{COPY_SUFFIX}"));
         FileCopy::create(partial, self.segment_path(round, assignment))
     }
 
