@@ -117,6 +117,13 @@ impl Cluster {
         }
     }
 
+    /// Shuts process `number` down gracefully, if it runs.
+    pub async fn stop_one(&mut self, number: usize) {
+        if let Some(process) = self.members[number].process.take() {
+            process.stop().await;
+        }
+    }
+
     /// Starts process `number`.
     pub async fn restart(&mut self, number: usize) {
         let config = &self.members[number].config;

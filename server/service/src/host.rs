@@ -25,8 +25,8 @@ use folkmoot_rounds::{
 };
 use folkmoot_sign_in::{Providers, SignInConfig, SignInConfigError};
 use folkmoot_storage::{
-    ApiKeyRepository, BlobStore, Objects, PopulationRepository, ProcessRecord, RoundLog, SqlStorage,
-    StorageError,
+    ApiKeyRepository, BlobStore, LeaseRepository, Objects, PopulationRepository, ProcessRecord, RoundLog,
+    SqlStorage, StorageError,
 };
 use futures::future::BoxFuture;
 use metrics_exporter_prometheus::PrometheusHandle;
@@ -42,6 +42,10 @@ use crate::{
 
 /// The name of the organisation that a new coordinator has.
 pub const DEFAULT_ORGANISATION: &str = "default";
+/// The lease on creating the first API key.
+const FIRST_KEY: &str = "first-api-key";
+/// The time, in milliseconds, for creating it.
+const FIRST_KEY_MILLISECONDS: u64 = 10_000;
 
 /// The settings with which a coordinator starts: folder, database, address, certificate and limits.
 #[derive(Clone, Debug)]
@@ -177,7 +181,7 @@ impl Host {
         let id_if_new = OrganisationId::from_random_bytes(random_bytes(&mut chance));
         let organisation = storage.ensure_organisation(DEFAULT_ORGANISATION, id_if_new, now).await?;
         let coordinator = Arc::new(coordinator(&config, storage, organisation, &own, chance)?);
-        let first_key = ensure_api_key(&coordinator, organisation, now).await?;
+        let first_key = ensure_api_key(&coordinator, organisation, &holder, now).await?;
         let kept = first_key.as_ref().map(|key| folder.keep_first_key(&key.id, &key.to_string()));
         let first_api_key_file = kept.transpose()?;
         let first_api_key = first_key.map(|key| key.to_string());
@@ -355,8 +359,25 @@ fn certificate(
     }
 }
 
-/// Creates an admin key and returns it. Returns `None` if the organisation already has a key.
+/// Creates an admin key and returns it. Returns `None` if the organisation already has a key, or another coordinator that
+/// starts at the same time is creating one.
 async fn ensure_api_key(
+    coordinator: &Coordinator,
+    organisation_id: OrganisationId,
+    holder: &str,
+    now: Timestamp,
+) -> Result<Option<Credential>, StorageError> {
+    let storage = &coordinator.storage;
+    let until = now.plus_milliseconds(FIRST_KEY_MILLISECONDS);
+    if !storage.acquire_lease(FIRST_KEY, holder, now, until).await? {
+        return Ok(None);
+    }
+    let key = create_api_key(coordinator, organisation_id, now).await;
+    storage.release_lease(FIRST_KEY, holder).await?;
+    key
+}
+
+async fn create_api_key(
     coordinator: &Coordinator,
     organisation_id: OrganisationId,
     now: Timestamp,

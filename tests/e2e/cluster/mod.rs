@@ -153,6 +153,47 @@ async fn an_upload_continues_at_another_process() {
     assert_eq!(verify_rounds(&storage, &cluster.blobs(), &cluster.task, &sent).await.len(), 1);
 }
 
+/// Every process is replaced, one after the other, while a round is reporting.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_round_in_flight_outlives_every_process_that_began_it() {
+    let spec = TaskSpec::synthetic(&WIDTHS, 3, 1);
+    let Some(mut cluster) = Cluster::start(COORDINATOR, &spec, PROCESSES, SEED).await else { return };
+    let mut clients = Vec::new();
+    for number in 0..3 {
+        clients.push(RawClient::enrolled(cluster.member(number), &cluster.task.token).await);
+    }
+    let waits = clients.iter().map(RawClient::await_assignment);
+    let assignments = patiently("three assignments", futures::future::join_all(waits)).await;
+    let update = |number: usize| TestUpdate::of(&cluster.task, &assignments[number]).bytes();
+    let updates: Vec<Vec<u8>> = (0..3).map(update).collect();
+    let id = |number: usize| assignments[number].assignment_id;
+
+    // One client has reported, one has sent a half, and one nothing yet.
+    let status: UploadStatus = clients[0].send(&clients[0].upload(id(0), &updates[0])).await.json();
+    assert_eq!(status.state, UploadState::Accepted);
+    let half = updates[1].len() / 2;
+    clients[1].send(&clients[1].upload_part(id(1), &updates[1], 0..half)).await;
+    for number in 0..PROCESSES {
+        cluster.stop_one(number).await;
+        cluster.lose_disk(number);
+        cluster.restart(number).await;
+    }
+    for number in 1..3 {
+        let (client, update) = (&clients[number], &updates[number]);
+        let received = client.upload_status(id(number)).await.received_bytes as usize;
+        let rest = client.upload_part(id(number), update, received..update.len());
+        let status: UploadStatus = client.send(&rest).await.json();
+        assert_eq!(status.state, UploadState::Accepted);
+    }
+    let is_committed = |line: &str| fields_of(line, "round committed").map(drop);
+    patiently("the commit", cluster.log.wait_for(0, is_committed)).await;
+    cluster.stop().await;
+    let storage = cluster.storage().await;
+    let sent = (0..3).map(|number| (id(number), updates[number].clone().into())).collect();
+    let rounds = verify_rounds(&storage, &cluster.blobs(), &cluster.task, &sent).await;
+    assert_eq!((rounds.len(), rounds[0].accepted.len()), (1, 3));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_update_waits_for_an_object_storage_that_fails() {
     let spec = TaskSpec::synthetic(&WIDTHS, 1, 1);
