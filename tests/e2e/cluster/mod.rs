@@ -3,7 +3,7 @@
 
 mod places;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use folkmoot_protocol::{
     ErrorCode,
@@ -21,7 +21,7 @@ use folkmoot_tests::{
 };
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use tokio::task::JoinSet;
+use tokio::{task::JoinSet, time::Instant};
 
 use crate::{
     COORDINATOR,
@@ -58,15 +58,20 @@ async fn processes_that_are_killed_lose_nothing_and_the_others_go_on() {
     }
 
     let mut rng = ChaCha8Rng::seed_from_u64(SEED);
+    let mut longest = Duration::ZERO;
     for _ in 0..KILLS {
         patiently("progress", ledger.progress(rng.random_range(0..PROGRESS_MAX))).await;
         let number = rng.random_range(0..PROCESSES);
         cluster.kill(number).await;
+        let (killed, lines) = (Instant::now(), cluster.log.len());
         if rng.random_bool(0.5) {
             cluster.lose_disk(number);
         }
         // More changes than one round has, so a round must have ended without the process.
         patiently("progress of the others", ledger.progress(2 * PROGRESS_MAX)).await;
+        let is_committed = |line: &str| fields_of(line, "round committed").map(drop);
+        patiently("a commit of the others", cluster.log.wait_for(lines, is_committed)).await;
+        longest = longest.max(killed.elapsed());
         ledger.hold_from(Some(0));
         cluster.restart(number).await;
         ledger.hold_from(None);
@@ -81,7 +86,12 @@ async fn processes_that_are_killed_lose_nothing_and_the_others_go_on() {
     let rounds = verify_rounds(&storage, &cluster.blobs(), &cluster.task, &ledger.sent()).await;
     assert_eq!(rounds.iter().filter(|round| round.abandoned.is_none()).count() as u64, ROUNDS);
     assert_no_acknowledged_update_is_lost(&ledger, &rounds);
-    println!("seed {SEED}: {} updates acknowledged, {KILLS} processes killed", ledger.acknowledged().len());
+    println!(
+        "seed {SEED}: {} updates acknowledged, {KILLS} processes killed, at most {longest:.1?} from a kill over \
+         {} changes to the next commit that was waited for",
+        ledger.acknowledged().len(),
+        2 * PROGRESS_MAX
+    );
 }
 
 /// Waits until the task has ended. Also reads the database, because the last log line may be lost in a kill.
@@ -101,7 +111,7 @@ async fn completion(cluster: &Cluster) {
 async fn forgotten(cluster: &Cluster) {
     let updates = cluster.objects().updates(&cluster.task.organisation.to_string(), "test");
     while !updates.rounds().await.expect("the object storage can be read").is_empty() {
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
@@ -131,7 +141,7 @@ async fn an_upload_continues_at_another_process() {
     let received = patiently("the first half at the second process", async {
         loop {
             match client.upload_status(id).await.received_bytes {
-                0 => tokio::time::sleep(std::time::Duration::from_millis(20)).await,
+                0 => tokio::time::sleep(Duration::from_millis(20)).await,
                 received => return received,
             }
         }

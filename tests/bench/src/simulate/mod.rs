@@ -25,7 +25,7 @@ enum Part {
     Many,
     /// 1,000 clients, 100 rounds, 10 clients a round, compared with Flower
     Flower,
-    /// 100,000 clients, 20 rounds, 100 clients a round
+    /// 100,000 clients, 200 rounds, 100 clients a round
     Most,
     /// One thread compared with all threads
     Threads,
@@ -70,7 +70,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             }
             Part::Most => {
                 let case = match arguments.quick {
-                    false => Case::logistic_regression("most", 100_000, 100, 20),
+                    false => Case::logistic_regression("most", 100_000, 100, 200),
                     true => Case::logistic_regression("most", 10_000, 100, 5),
                 };
                 measure_with_memory(&Case { examples_per_client: 1, ..case }, &table, &mut faults)?;
