@@ -62,8 +62,9 @@ pub use round::{Leave, Rest, RoundCommit, RoundRecord, RoundRepository};
 pub use round_log::{LogCopy, LogReader, LogSegment, RoundLog, RoundLogError};
 pub use session::{PersonRecord, RenewalRecord, SessionHolder, SessionId, SessionRecord, SessionRepository};
 pub use sql::{
-    DatabasePlace, DatabaseReader, Durability, MigrationState, ProcessListener, ProcessRecord, ProcessTable,
-    SharedNonces, SqlOptions, SqlStorage,
+    ColumnKind, DatabasePlace, DatabaseReader, Durability, MigrationState, OpenUpdate, ProcessListener,
+    ProcessRecord, ProcessTable, SchemaVersion, SharedNonces, SqlOptions, SqlStorage, TableColumn,
+    TableSchema, TableValue, TableWriter,
 };
 pub use storage::Storage;
 pub use task::{Admission, TaskRecord, TaskRepository};

@@ -4,12 +4,16 @@
 
 mod blob;
 mod conformance;
+// Lints let `unwrap` pass only in such modules.
+#[cfg(test)]
+mod database_reader;
 mod memory;
 mod memory_as_database;
 mod postgres;
 mod round_log;
 mod sqlite_in_memory;
 mod sqlite_on_file;
-// Lints let `unwrap` pass only in such modules.
+#[cfg(test)]
+mod tables;
 #[cfg(test)]
 mod update_store;

@@ -5,8 +5,10 @@ use std::{
 
 use bytes::Bytes;
 use folkmoot_protocol::BlobDigest;
+use futures::TryStreamExt;
 use object_store::{
-    ObjectStore, ObjectStoreExt, local::LocalFileSystem, memory::InMemory, path::Path as ObjectPath,
+    ObjectMeta, ObjectStore, ObjectStoreExt, local::LocalFileSystem, memory::InMemory,
+    path::Path as ObjectPath,
 };
 
 use super::blob_cache::BlobCache;
@@ -150,6 +152,16 @@ impl BlobStore {
             Err(BlobStoreError::NotFound(_)) => Ok(false),
             Err(error) => Err(error),
         }
+    }
+
+    /// Lists all blobs, in no particular order.
+    ///
+    /// # Errors
+    /// [`BlobStoreError::Store`] if the store fails.
+    pub async fn digests(&self) -> Result<Vec<BlobDigest>, BlobStoreError> {
+        let digest = |meta: ObjectMeta| meta.location.filename().and_then(|name| name.parse().ok());
+        let all: Vec<_> = self.store.list(None).map_ok(digest).try_collect().await?;
+        Ok(all.into_iter().flatten().collect())
     }
 
     /// Returns the size of a blob in bytes.

@@ -41,6 +41,7 @@ pub use base::{
     connect::SqlOptions,
     durability::Durability,
     inspection::{DatabasePlace, DatabaseReader, MigrationState},
+    tables::{ColumnKind, OpenUpdate, SchemaVersion, TableColumn, TableSchema, TableValue, TableWriter},
 };
 pub use check_in::check_in_without_lock;
 pub use nonces::SharedNonces;

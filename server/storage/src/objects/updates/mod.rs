@@ -45,10 +45,12 @@ pub enum UpdateStoreError {
 impl UpdateStoreError {
     /// Returns whether the store does not have the update any more, so that a retry would fail again.
     pub fn is_final(&self) -> bool {
-        matches!(
-            self,
-            UpdateStoreError::Damaged(_) | UpdateStoreError::Store(object_store::Error::NotFound { .. })
-        )
+        matches!(self, Self::Damaged(_)) || self.is_missing()
+    }
+
+    /// Returns whether the object does not exist.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Store(object_store::Error::NotFound { .. }))
     }
 }
 

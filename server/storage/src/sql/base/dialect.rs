@@ -1,10 +1,12 @@
+use serde::{Deserialize, Serialize};
 use sqlx::{AssertSqlSafe, SqlSafeStr, SqlStr};
 
 use super::durability::Durability;
 use crate::StorageError;
 
 /// The kind of database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(in crate::sql) enum Dialect {
     Sqlite,
     Postgres,
@@ -58,5 +60,28 @@ impl Dialect {
             (Dialect::Postgres, Lock::Update) => "UPDATE",
         };
         AssertSqlSafe(format!("{query} FOR {verb} OF {table}")).into_sql_str()
+    }
+
+    /// Returns the queries for all columns and for all foreign keys. The log of migrations is left out, and so are
+    /// PostgreSQL's unlogged tables, which a crash of the database may empty.
+    pub(in crate::sql) fn table_queries(self) -> (&'static str, &'static str) {
+        match self {
+            Dialect::Sqlite => (
+                "SELECT CAST(t.name AS TEXT) AS of_table, CAST(c.name AS TEXT) AS of_column, CAST(c.type AS TEXT) AS kind \
+                 FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table' \
+                 AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND t.name <> '_sqlx_migrations' ORDER BY 1, 2",
+                "SELECT CAST(t.name AS TEXT) AS of_table, CAST(k.\"table\" AS TEXT) AS to_table \
+                 FROM sqlite_master t, pragma_foreign_key_list(t.name) k WHERE t.type = 'table'",
+            ),
+            Dialect::Postgres => (
+                "SELECT CAST(t.relname AS TEXT) COLLATE \"C\" AS of_table, CAST(c.attname AS TEXT) COLLATE \"C\" AS of_column, \
+                 format_type(c.atttypid, NULL) AS kind FROM pg_class t JOIN pg_attribute c ON c.attrelid = t.oid \
+                 WHERE t.relnamespace = to_regnamespace(current_schema()) AND t.relkind = 'r' AND t.relpersistence = 'p' \
+                 AND t.relname <> '_sqlx_migrations' AND c.attnum > 0 AND NOT c.attisdropped ORDER BY 1, 2",
+                "SELECT CAST(f.relname AS TEXT) AS of_table, CAST(t.relname AS TEXT) AS to_table FROM pg_constraint k \
+                 JOIN pg_class f ON f.oid = k.conrelid JOIN pg_class t ON t.oid = k.confrelid WHERE k.contype = 'f' \
+                 AND f.relnamespace = to_regnamespace(current_schema())",
+            ),
+        }
     }
 }

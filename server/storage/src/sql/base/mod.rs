@@ -8,4 +8,5 @@ pub(super) mod inspection;
 pub(super) mod many;
 mod migrations;
 pub(super) mod page;
+pub(super) mod tables;
 pub(super) mod transaction;
