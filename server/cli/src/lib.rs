@@ -2,6 +2,7 @@
 #![allow(rustdoc::bare_urls, reason = "doc comments of options are help texts for a terminal")]
 
 mod audit;
+mod backup;
 mod class_tables;
 mod client;
 mod codec;
@@ -115,6 +116,10 @@ enum Command {
     Config(config::Command),
     /// Check an installation, and print a remedy for every fault. Changes nothing.
     Doctor(doctor::Args),
+    /// Save a coordinator into a folder.
+    Backup(backup::save::Args),
+    /// Restore a backup, also into PostgreSQL or an object storage.
+    Restore(backup::restore::Args),
     /// Explain error codes.
     Errors(errors::Args),
     /// Print the completion script of a shell.
@@ -159,6 +164,8 @@ impl Cli {
             Command::Engine(command) => Box::pin(command.run()),
             Command::Config(command) => Box::pin(async { command.run() }),
             Command::Doctor(args) => Box::pin(doctor::run(args)),
+            Command::Backup(args) => Box::pin(backup::save::run(args)),
+            Command::Restore(args) => Box::pin(backup::restore::run(args)),
             Command::Errors(args) => Box::pin(async move { errors::run(&args) }),
             Command::Completions(args) => Box::pin(async { completions::run(args) }),
             Command::Openapi => Box::pin(async { openapi::run() }),

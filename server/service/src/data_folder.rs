@@ -1,5 +1,5 @@
-//! The data folder. Only its owner can read it, and it is used either by coordinators or by a recovery, never by both
-//! at once.
+//! The data folder. Only its owner can read it, and it is used either by coordinators or by one other program that
+//! needs it alone, such as a recovery, never by both at once.
 
 use std::{
     fs::{self, File, TryLockError},
@@ -12,7 +12,7 @@ use rand::Rng;
 
 /// The file with this node's id. Its presence identifies a coordinator's data folder.
 const NODE_FILE: &str = "node-id";
-/// The lock file. Coordinators hold a shared lock on the file; a recovery holds an exclusive one.
+/// The lock file. Coordinators hold a shared lock on the file; a recovery, backup or restoration holds an exclusive one.
 const LOCK_FILE: &str = "lock";
 /// The prefix of the file that stores the first API key.
 const FIRST_KEY_FILE: &str = "first-api-key";
@@ -36,11 +36,15 @@ pub enum DataFolderError {
         /// The operating system's error.
         source: io::Error,
     },
-    /// `folkmoot key recover` is running on the folder.
+    /// A recovery, backup or restoration is running on the folder.
     #[error(
-        "the data folder {0} is being recovered; start the coordinator again when `folkmoot key recover` has finished"
+        "the data folder {0} is being recovered, saved or restored; start the coordinator again when \
+         `folkmoot key recover`, `folkmoot backup` or `folkmoot restore` has finished"
     )]
     IsRecovered(PathBuf),
+    /// The folder has files, and it should be empty.
+    #[error("{0} is not empty; name a new folder with --data")]
+    NotEmpty(PathBuf),
     /// A coordinator is running on the folder.
     #[error("a coordinator is running on the data folder {0}; stop the coordinator first")]
     IsServed(PathBuf),
@@ -57,9 +61,7 @@ impl DataFolder {
     /// # Errors
     /// Fails if the folder cannot be created or used, or is being recovered.
     pub fn open(path: &Path) -> Result<Self, DataFolderError> {
-        // Libraries create the database, its journal and the blobs with default permissions, so set the umask.
-        #[cfg(unix)]
-        nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o077));
+        keep_files_private();
         match private_folder(path, NODE_FILE).map_err(at(path))? {
             PrivateFolder::Private => {}
             PrivateFolder::Mended(paths) => tracing::warn!(
@@ -98,6 +100,38 @@ impl DataFolder {
             Err(TryLockError::WouldBlock) => Err(DataFolderError::IsServed(path.to_owned())),
             Err(TryLockError::Error(error)) => Err(at(path)(error)),
         }
+    }
+
+    /// Opens an empty folder exclusively, to fill it with the data of a coordinator. Creates the folder if it does not
+    /// exist. From this call on, every file that the process creates is readable by its owner only.
+    ///
+    /// # Errors
+    /// Fails if the folder has files, or cannot be created or locked.
+    pub fn create_alone(path: &Path) -> Result<Self, DataFolderError> {
+        keep_files_private();
+        if path.exists() && !contents(path).map_err(at(path))?.is_empty() {
+            return Err(DataFolderError::NotEmpty(path.to_owned()));
+        }
+        private_folder(path, NODE_FILE).map_err(at(path))?;
+        let lock = lock_file(path)?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock }),
+            Err(TryLockError::WouldBlock) => Err(DataFolderError::IsServed(path.to_owned())),
+            Err(TryLockError::Error(error)) => Err(at(path)(error)),
+        }
+    }
+
+    /// Deletes everything in the folder.
+    ///
+    /// # Errors
+    /// Fails if a file or folder cannot be deleted.
+    pub fn clear(self) -> Result<(), DataFolderError> {
+        for path in contents(&self.path).map_err(at(&self.path))? {
+            let deleted = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+            deleted.map_err(at(&path))?;
+        }
+        let lock = self.path.join(LOCK_FILE);
+        fs::remove_file(&lock).map_err(at(&lock))
     }
 
     /// Returns the URL of the SQLite file in the folder.
@@ -145,6 +179,13 @@ impl DataFolder {
     }
 }
 
+/// Makes every file that the process creates from now on readable by its owner only. Libraries create the database, its
+/// journal and the blobs with default permissions.
+pub(crate) fn keep_files_private() {
+    #[cfg(unix)]
+    nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o077));
+}
+
 /// The programs that use a data folder now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FolderUse {
@@ -152,7 +193,7 @@ pub enum FolderUse {
     Free,
     /// At least one coordinator is running on the folder.
     Served,
-    /// `folkmoot key recover` is running on the folder.
+    /// A recovery, backup or restoration is running on the folder.
     Recovered,
 }
 
@@ -199,8 +240,15 @@ fn lock_file(folder: &Path) -> Result<File, DataFolderError> {
     private().create(true).truncate(false).open(&path).map_err(at(&path))
 }
 
-fn write_new(path: &Path, text: &str) -> io::Result<()> {
-    private().create_new(true).open(path)?.write_all(text.as_bytes())
+/// Lists the paths in a folder, except for the lock.
+fn contents(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let paths = fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path()));
+    paths.filter(|path| path.as_ref().map_or(true, |path| *path != folder.join(LOCK_FILE))).collect()
+}
+
+/// Writes a new file that only its owner can read.
+pub(crate) fn write_new(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
+    private().create_new(true).open(path)?.write_all(content.as_ref())
 }
 
 /// Returns the options for creating and writing a file that only its owner can read.
