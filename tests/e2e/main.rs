@@ -3,6 +3,7 @@
 
 mod any_messages;
 mod asked;
+mod backup;
 mod bad_auth;
 mod bad_http;
 mod bad_http2;

@@ -155,6 +155,11 @@ impl Cluster {
         self.members[number].config.data.clone()
     }
 
+    /// Returns the database's URL.
+    pub fn database(&self) -> &str {
+        &self.database
+    }
+
     /// Opens the database.
     pub async fn storage(&self) -> SqlStorage {
         open(&self.database).await

@@ -40,12 +40,26 @@ impl Deployment {
     pub async fn start(program: &str, spec: &TaskSpec, tune: impl FnOnce(&mut CoordinatorConfig)) -> Self {
         let folder = tempfile::tempdir().expect("there is room for a folder");
         let task = TestTask::create(folder.path(), spec).await;
+        Self::resume(program, task, folder, tune).await
+    }
+
+    /// Starts `program` with a folder that has a task, for example a restored one. `tune` may change the configuration.
+    ///
+    /// # Panics
+    /// If it does not start.
+    pub async fn resume(
+        program: &str,
+        task: TestTask,
+        folder: TempDir,
+        tune: impl FnOnce(&mut CoordinatorConfig),
+    ) -> Self {
         let (reserved, port) = reserve_port().expect("a port is free");
         let mut config = CoordinatorConfig::new(folder.path().to_owned(), port);
         tune(&mut config);
         let log = Log::default();
         let process = CoordinatorProcess::start(program, &config, &log).await;
-        let endpoint = Endpoint::new(config.port, &certificate(folder.path()));
+        let endpoint =
+            Endpoint::new(config.port, &certificate(config.certificate.as_deref().unwrap_or(folder.path())));
         let (program, process) = (program.to_owned(), Some(process));
         Self { task, log, endpoint, folder, program, config, process, _port: reserved }
     }
