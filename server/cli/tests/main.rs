@@ -3,6 +3,8 @@
 //! All tests are one binary, because linking one takes longer than running most of them.
 
 mod asking;
+#[cfg(unix)]
+mod backup;
 mod beside_console;
 // Other systems word their errors differently, for example for a missing file.
 #[cfg(unix)]

@@ -187,7 +187,7 @@ fn write_certificate(folder: &Path, (certificate, key): &(String, String)) {
 }
 
 /// Lists the paths in a folder, including itself, that are accessible to anyone but the owner.
-fn open_to_others(folder: &Path) -> Vec<(PathBuf, u32)> {
+pub fn open_to_others(folder: &Path) -> Vec<(PathBuf, u32)> {
     let mode = |path: PathBuf| {
         let metadata = fs::symlink_metadata(&path).expect("it is there");
         let mode = metadata.permissions().mode() & 0o777;

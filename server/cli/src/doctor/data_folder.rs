@@ -206,7 +206,7 @@ fn lock(used_by: Option<FolderUse>) -> Finding {
         Some(FolderUse::Served) => Finding::ok(LOCK, "A coordinator is running on the data folder."),
         Some(FolderUse::Recovered) => Finding::warning(
             LOCK,
-            "`folkmoot key recover` is running on the data folder.",
+            "`folkmoot key recover`, `backup` or `restore` is running on the data folder.",
             "wait until it has finished before you start a coordinator",
         ),
         None => Finding::warning(

@@ -47,6 +47,8 @@ pub const COMMANDS: &[Recorded] = &[
     ("config show", &["", "--config folkmoot.toml --json", "--config missing.toml"]),
     // Other reports depend on the machine.
     ("doctor", &["--config wrong.toml", "--config wrong.toml --json"]),
+    ("backup", &["--data missing --output saved", "--data missing --output saved --json"]),
+    ("restore", &["--from missing --data new", "--from missing --data new --json"]),
     ("errors", &["round_closed", "round_closed --json", "", "nothing"]),
     ("completions", &["bash", "powerpoint"]),
     ("openapi", &["", "--nothing"]),

@@ -36,12 +36,12 @@ const TILE_BYTES: usize = 1 << 20;
 /// Fails if a coordinator is running on the SQLite file, if the output exists, or if data cannot be read or written. The
 /// output is then removed.
 pub async fn save(from: &Places, output: &Path, now: Timestamp) -> Result<BackupSummary, BackupError> {
-    let (url, lock) = open_source(from)?;
-    keep_files_private();
-    let attempts = if lock.is_some() { 1 } else { ATTEMPTS_MAX };
     if output.exists() {
         return Err(BackupError::Exists(output.to_owned()));
     }
+    let (url, lock) = open_source(from)?;
+    keep_files_private();
+    let attempts = if lock.is_some() { 1 } else { ATTEMPTS_MAX };
     let mut attempt = 1;
     loop {
         fs::create_dir(output).map_err(BackupError::at(output))?;
