@@ -93,8 +93,8 @@ async fn saved_from_sqlite(scratch: &TempDir) -> OpenRound {
     let mut deployment = Deployment::start(COORDINATOR, &spec(), |_| {}).await;
     let round = OpenRound::begin(&deployment.task, &deployment.endpoint).await;
     deployment.stop().await;
-    let saved = save(&places(deployment.data()), &scratch.path().join("backup"), now()).await.unwrap();
-    assert_eq!(saved.updates as u64, CLIENTS - 1);
+    let saved = save(&places(deployment.data()), &scratch.path().join("backup"), now()).await;
+    assert_eq!(saved.expect("it is stopped").updates as u64, CLIENTS - 1);
     round
 }
 

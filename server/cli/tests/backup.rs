@@ -44,7 +44,8 @@ async fn stopped_coordinator(folder: &Path) -> (String, [String; 2]) {
     let serving = Serving::start(folder, &["--data", "data"]);
     let key = serving.first_api_key().to_owned();
     let admin = serving.admin(folder, &key, None);
-    admin.create_token_from(&CreateTokenRequest::of("homes".parse().unwrap())).await.unwrap();
+    let token = CreateTokenRequest::of("homes".parse().expect("it is a name"));
+    admin.create_token_from(&token).await.expect("the coordinator runs");
     ask(folder, &serving, &key, "data", &["population", "set", "homes", "--epsilon", "8", "--delta", "1e-6"]);
     let heads = heads(folder, &serving, &key, "data");
     refused(
