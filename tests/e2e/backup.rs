@@ -135,7 +135,7 @@ async fn a_round_continues_in_any_process_after_a_move_to_an_object_storage() {
     let to = Places {
         database: Some(url.clone()),
         objects: Some(s3.url()),
-        variables: s3.variables(),
+        variables: s3.os_variables(),
         ..places(target.path())
     };
     restored(&scratch.path().join("backup"), &to).await;
@@ -160,7 +160,7 @@ async fn running_processes_are_saved_and_continue_in_a_folder() {
     let from = Places {
         database: Some(cluster.database().to_owned()),
         objects: Some(cluster.s3.url()),
-        variables: cluster.s3.variables(),
+        variables: cluster.s3.os_variables(),
         ..places(&cluster.data(0))
     };
     let backup = scratch.path().join("backup");

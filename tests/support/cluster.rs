@@ -181,6 +181,5 @@ async fn open(database: &str) -> SqlStorage {
 }
 
 fn objects_of(s3: &TestS3) -> Objects {
-    Objects::open(&s3.url(), s3.variables().into_iter().map(|(name, value)| (name.into(), value.into())))
-        .expect("the URL is right")
+    Objects::open(&s3.url(), s3.variables()).expect("the URL is right")
 }

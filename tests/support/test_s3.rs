@@ -2,6 +2,7 @@
 //! installation.
 
 use std::{
+    ffi::OsString,
     net::SocketAddr,
     sync::{
         Arc,
@@ -74,6 +75,11 @@ impl TestS3 {
             ("AWS_SECRET_ACCESS_KEY", SECRET_KEY),
         ];
         variables.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec()
+    }
+
+    /// Returns the same variables as the operating system gives them.
+    pub fn os_variables(&self) -> Vec<(OsString, OsString)> {
+        self.variables().into_iter().map(|(name, value)| (name.into(), value.into())).collect()
     }
 
     /// Makes the server answer every request with an error, or ends that.

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
+use folkmoot_protocol::Timestamp;
 use folkmoot_storage::{DatabasePlace, DatabaseReader, SqlOptions, SqlStorage};
 
 #[test]
@@ -59,4 +60,49 @@ async fn a_damaged_file_has_faults() {
         Err(_) => true,
     };
     assert!(is_refused);
+}
+
+#[tokio::test]
+async fn a_look_at_sqlite_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite://{}?mode=rwc", folder.path().join("a.db").display());
+    assert!(DatabaseReader::open(&url).await.is_err());
+    assert!(contents(folder.path()).is_empty());
+
+    let storage = SqlStorage::connect(&url, SqlOptions::default()).await.unwrap();
+    // The file is in use.
+    let mut reader = DatabaseReader::open(&url).await.unwrap();
+    assert_eq!(reader.migrations().await.unwrap().pending.len(), 0);
+    reader.close().await;
+    storage.close().await;
+
+    let before = contents(folder.path());
+    let mut reader = DatabaseReader::open(&url).await.unwrap();
+    assert!(reader.version().await.unwrap().starts_with("SQLite 3."));
+    assert_eq!(reader.faults().await.unwrap(), Vec::<String>::new());
+    assert_eq!(reader.now().await.unwrap(), None);
+    assert_eq!(reader.newest_blobs(5).await.unwrap(), []);
+    let state = reader.migrations().await.unwrap();
+    assert_eq!((state.applied, state.pending.len()), (state.known, 0));
+    reader.close().await;
+    assert_eq!(contents(folder.path()), before);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_look_at_postgres_changes_nothing() {
+    let Some(server) = folkmoot_storage::test_support::TestPostgres::start() else { return };
+    let url = server.database();
+    let mut reader = DatabaseReader::open(&url).await.unwrap();
+    let state = reader.migrations().await.unwrap();
+    assert_eq!((state.applied, state.pending.len()), (0, state.known));
+    assert!(reader.newest_blobs(5).await.is_err(), "there are no tables");
+
+    SqlStorage::connect(&url, SqlOptions::default()).await.unwrap().close().await;
+    let state = reader.migrations().await.unwrap();
+    assert_eq!((state.applied, state.pending.len()), (state.known, 0));
+    assert!(reader.version().await.unwrap().starts_with("PostgreSQL "));
+    assert!(reader.now().await.unwrap().unwrap() > Timestamp(1_672_531_200_000), "it is after 2022");
+    assert_eq!(reader.newest_blobs(5).await.unwrap(), []);
+    reader.close().await;
 }

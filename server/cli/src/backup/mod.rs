@@ -33,7 +33,7 @@ impl PlacesArgs {
             data: self.data.unwrap_or(config.server.data),
             database: self.database.or(config.database.url),
             objects: self.objects.or(config.storage.objects),
-            variables: std::env::vars().collect(),
+            variables: std::env::vars_os().collect(),
         })
     }
 }

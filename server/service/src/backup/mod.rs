@@ -8,7 +8,7 @@ mod manifest;
 mod restore;
 mod save;
 
-use std::path::PathBuf;
+use std::{ffi::OsString, path::PathBuf};
 
 use folkmoot_storage::Objects;
 use serde::Serialize;
@@ -30,7 +30,7 @@ pub struct Places {
     /// The object storage's URL; `None` for the data folder.
     pub objects: Option<String>,
     /// The environment variables with the credentials of the object storage.
-    pub variables: Vec<(String, String)>,
+    pub variables: Vec<(OsString, OsString)>,
 }
 
 impl Places {

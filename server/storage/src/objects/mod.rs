@@ -4,7 +4,7 @@ mod blob;
 mod blob_cache;
 mod updates;
 
-use std::{ffi::OsString, fmt, sync::Arc, time::Duration};
+use std::{ffi::OsString, sync::Arc, time::Duration};
 
 use object_store::{
     ClientOptions, ObjectStore, ObjectStoreScheme, RetryConfig,
@@ -88,13 +88,13 @@ impl Objects {
     ///
     /// # Errors
     /// [`ObjectsError`] if the URL cannot be used, or an option is invalid.
-    pub fn open(
+    pub fn open<T: Into<OsString>>(
         url: &str,
-        variables: impl IntoIterator<Item = (OsString, OsString)>,
+        variables: impl IntoIterator<Item = (T, T)>,
     ) -> Result<Self, ObjectsError> {
-        let variables = variables
-            .into_iter()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let variables = variables.into_iter().filter_map(|(name, value)| {
+            Some((name.into().into_string().ok()?, value.into().into_string().ok()?))
+        });
         let (scheme, prefix) = Self::parse(url)?;
         // The clients use the cryptography that the process has chosen. An error means that it has chosen already.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -146,13 +146,6 @@ impl Objects {
     pub fn updates(&self, database: &str, process: &str) -> UpdateStore {
         let prefix = Path::from_iter(["updates", database]);
         UpdateStore::new(Arc::new(PrefixStore::new(self.store.clone(), prefix)), process)
-    }
-}
-
-impl fmt::Debug for Objects {
-    /// Shows nothing of the client, because it holds credentials.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Objects").finish_non_exhaustive()
     }
 }
 

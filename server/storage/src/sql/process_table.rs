@@ -1,6 +1,6 @@
 //! The coordinators that share a PostgreSQL database: which of them live, and what they tell each other.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use sqlx::{
     AnyPool, AssertSqlSafe,
@@ -122,13 +122,6 @@ impl ProcessTable {
         let mut listener = PgListener::connect(options.database_url.as_str()).await?;
         listener.listen(CHANNEL).await?;
         Ok(ProcessListener { listener })
-    }
-}
-
-impl fmt::Debug for ProcessTable {
-    /// Shows no URL, because it holds a password.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ProcessTable").finish_non_exhaustive()
     }
 }
 

@@ -3,7 +3,7 @@
 mod group;
 mod part;
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use folkmoot_protocol::{RoundId, UpdateDigest};
@@ -91,11 +91,6 @@ impl UpdateStore {
             process: process.into(),
             room: Arc::new(Semaphore::new(SENDING_KIB_MAX)),
         }
-    }
-
-    /// Returns the name of the process that writes with this handle.
-    pub fn process(&self) -> &str {
-        &self.process
     }
 
     /// Stores a complete update that is in the log of `round`, and returns its place. When this method returns, the
@@ -204,12 +199,6 @@ impl UpdateStore {
     /// Returns a name that no other object has.
     fn new_object(&self, round: RoundId) -> String {
         format!("{round}/{}-{}", self.process, self.groups.next_number())
-    }
-}
-
-impl fmt::Debug for UpdateStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("UpdateStore").field("process", &self.process).finish_non_exhaustive()
     }
 }
 
