@@ -171,14 +171,16 @@ impl Host {
         let database = config.database.clone().unwrap_or_else(|| folder.sqlite_url());
         let storage = SqlStorage::connect(&database, Default::default()).await?;
         let holder = folder.node_id(&mut chance)?;
-        let own = this_process(&config, &holder, &mut chance);
+        let own = this_process(&config, &holder, now);
         let table = storage.process_table();
         if let Some(table) = &table
             && let Err(other) = processes::join(table, &own).await?
         {
             return Err(HostError::OtherPlace { id: other.id, place: other.place });
         }
-        let id_if_new = OrganisationId::from_random_bytes(random_bytes(&mut chance));
+        let mut id = [0; 16];
+        chance.fill_bytes(&mut id);
+        let id_if_new = OrganisationId::from_random_bytes(id);
         let organisation = storage.ensure_organisation(DEFAULT_ORGANISATION, id_if_new, now).await?;
         let coordinator = Arc::new(coordinator(&config, storage, organisation, &own, chance)?);
         let first_key = ensure_api_key(&coordinator, organisation, &holder, now).await?;
@@ -313,20 +315,16 @@ fn coordinator(
 }
 
 /// Describes this run of the coordinator to the others that share its database.
-fn this_process(config: &HostConfig, id: &str, chance: &mut ChaCha20Rng) -> ProcessRecord {
-    let run: [u8; 8] = random_bytes(chance);
+fn this_process(config: &HostConfig, id: &str, now: Timestamp) -> ProcessRecord {
     ProcessRecord {
         id: id.to_owned(),
-        start_id: format!("{id}-{:016x}", u64::from_be_bytes(run)),
-        place: config.objects.clone().unwrap_or_else(|| format!("the data folder of {id}")),
+        start_id: format!("{id}-{:x}-{:x}", now.0, std::process::id()),
+        place: match &config.objects {
+            Some(url) => url.trim_end_matches('/').to_owned(),
+            None => format!("the data folder of {id}"),
+        },
         version: env!("CARGO_PKG_VERSION").to_owned(),
     }
-}
-
-fn random_bytes<const N: usize>(chance: &mut ChaCha20Rng) -> [u8; N] {
-    let mut bytes = [0; N];
-    chance.fill_bytes(&mut bytes);
-    bytes
 }
 
 fn url(address: SocketAddr, has_tls: bool) -> String {
