@@ -178,10 +178,7 @@ impl Host {
         {
             return Err(HostError::OtherPlace { id: other.id, place: other.place });
         }
-        let mut id = [0; 16];
-        chance.fill_bytes(&mut id);
-        let id_if_new = OrganisationId::from_random_bytes(id);
-        let organisation = storage.ensure_organisation(DEFAULT_ORGANISATION, id_if_new, now).await?;
+        let organisation = first_organisation(&storage, &mut chance, now).await?;
         let coordinator = Arc::new(coordinator(&config, storage, organisation, &own, chance)?);
         let first_key = ensure_api_key(&coordinator, organisation, &holder, now).await?;
         let kept = first_key.as_ref().map(|key| folder.keep_first_key(&key.id, &key.to_string()));
@@ -355,6 +352,17 @@ fn certificate(
         }
         (false, _) => Ok((None, None)),
     }
+}
+
+/// Returns the organisation that every coordinator has. Creates it in a new database.
+async fn first_organisation(
+    storage: &SqlStorage,
+    chance: &mut ChaCha20Rng,
+    now: Timestamp,
+) -> Result<OrganisationId, StorageError> {
+    let mut id = [0; 16];
+    chance.fill_bytes(&mut id);
+    storage.ensure_organisation(DEFAULT_ORGANISATION, OrganisationId::from_random_bytes(id), now).await
 }
 
 /// Creates an admin key and returns it. Returns `None` if the organisation already has a key, or another coordinator that
