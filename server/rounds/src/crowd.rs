@@ -190,7 +190,9 @@ impl Crowds {
     pub fn offered(&self, organisation: OrganisationId, population: &PopulationName) -> Option<Artifact> {
         let crowds = self.by_population.lock().unwrap_or_else(PoisonError::into_inner);
         let crowd = crowds.get(&(organisation, population.clone()))?;
-        crowd.offered.or_else(|| crowd.told.as_ref()?.offered)
+        // A process that has given up a population would offer the weights of before.
+        let told = crowd.told.as_ref().and_then(|told| told.offered);
+        if crowd.wanting.is_empty() { told.or(crowd.offered) } else { crowd.offered }
     }
 
     fn with<T>(&self, task: &TaskRecord, change: impl FnOnce(&mut Crowd) -> T) -> T {

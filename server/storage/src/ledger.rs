@@ -6,7 +6,7 @@ use folkmoot_privacy::{
 };
 use folkmoot_protocol::{BlobDigest, OrganisationId, PopulationName, RoundId, TaskId, Timestamp};
 
-use crate::{Leave, ModelVersionRecord, StorageError, TaskRecord};
+use crate::{Leave, ModelVersionRecord, RoundRecord, StorageError, TaskRecord};
 
 /// The totals of a population's ledger.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -88,11 +88,14 @@ pub trait LedgerRepository {
     /// Records the blobs of a version that is about to be released, in addition to those of earlier attempts. If the
     /// version is not committed, these blobs must be deleted: the next attempt draws new noise, and two noisy copies of
     /// one sum reveal more than was charged. The commit removes the blobs of its version from the record.
-    async fn note_unreleased(&self, round_id: RoundId, blobs: &[BlobDigest]) -> Result<(), StorageError>;
+    ///
+    /// # Errors
+    /// [`StorageError::RevisionConflict`] if the round was changed concurrently.
+    async fn note_unreleased(&self, record: &RoundRecord, blobs: &[BlobDigest]) -> Result<(), StorageError>;
 
     /// Lists the blobs that were recorded for a round and never released.
     async fn unreleased(&self, round_id: RoundId) -> Result<Vec<BlobDigest>, StorageError>;
 
-    /// Removes the records of a round's unreleased blobs, after the blobs were deleted.
-    async fn forget_unreleased(&self, round_id: RoundId) -> Result<(), StorageError>;
+    /// Removes these blobs from the record of a round, after they were deleted.
+    async fn forget_unreleased(&self, round_id: RoundId, blobs: &[BlobDigest]) -> Result<(), StorageError>;
 }

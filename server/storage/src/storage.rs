@@ -223,8 +223,8 @@ ask! {
             -> Vec<Entry>;
         ledger_sum(organisation_id: OrganisationId, population: &PopulationName) -> LedgerSum;
         charge_collection(charge: &CollectionCharge<'_>) -> ();
-        note_unreleased(round_id: RoundId, blobs: &[BlobDigest]) -> ();
+        note_unreleased(record: &RoundRecord, blobs: &[BlobDigest]) -> ();
         unreleased(round_id: RoundId) -> Vec<BlobDigest>;
-        forget_unreleased(round_id: RoundId) -> ();
+        forget_unreleased(round_id: RoundId, blobs: &[BlobDigest]) -> ();
     }
 }

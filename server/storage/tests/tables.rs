@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use folkmoot_protocol::{OrganisationId, Role, Timestamp};
 use folkmoot_storage::{
-    ApiKeyRecord, ApiKeyRepository, DatabaseReader, PopulationRepository, SqlOptions, SqlStorage,
-    StorageError, TableSchema, TableValue, test_support::TestPostgres,
+    ApiKeyRecord, ApiKeyRepository, AssignmentRepository, DatabaseReader, PopulationRepository, SqlOptions,
+    SqlStorage, StorageError, TableSchema, TableValue, test_support::TestPostgres,
 };
+
+use crate::conformance::flows;
 
 type Rows = BTreeMap<String, Vec<Vec<TableValue>>>;
 
@@ -103,4 +105,21 @@ async fn a_row_that_does_not_fit_is_refused_and_nothing_is_written() {
     orphan.insert("organisations".into(), Vec::new());
     assert!(matches!(write(&to, &orphan).await, Err(StorageError::Database(_))));
     assert!(read(&to).await.1.values().all(Vec::is_empty));
+}
+
+/// In a flow, an update may count in a later round than that of its assignment, in whose log it lies.
+#[tokio::test]
+async fn an_open_update_comes_with_the_round_of_its_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite://{}?mode=rwc", folder.path().join("a.db").display());
+    let storage = SqlStorage::connect(&url, SqlOptions::default()).await.unwrap();
+    let of_an_earlier_round = flows::an_update_that_finds_the_round_full_counts_in_the_next;
+    of_an_earlier_round(&storage.clone().into()).await.unwrap();
+    let mut reader = DatabaseReader::open(&url).await.unwrap();
+    let updates = reader.open_updates().await.unwrap();
+    reader.close().await;
+    let needed = storage.needed_logs().await.unwrap();
+    assert_eq!(updates.len(), 1);
+    assert!(needed.contains(&(updates[0].round_id, updates[0].assignment_id)));
+    storage.close().await;
 }

@@ -1,4 +1,9 @@
-use std::{collections::HashMap, future::Future, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeSet, HashMap},
+    future::Future,
+    sync::Arc,
+    time::Duration,
+};
 
 use folkmoot_protocol::{TaskId, Timestamp};
 use folkmoot_storage::{CheckInRepository, LeaseRepository, StorageError, TaskRepository};
@@ -92,13 +97,19 @@ async fn turn(
 ) -> Result<(), StorageError> {
     let tasks = coordinator.storage.tasks_to_drive().await?;
     leases.retain(|task, _| tasks.contains(task));
-    coordinator.crowds.retain(&tasks.iter().copied().collect());
+    let mut ours = BTreeSet::new();
+    for task in &tasks {
+        if is_ours(coordinator, config, *task).await {
+            ours.insert(*task);
+        }
+    }
+    coordinator.crowds.retain(&ours);
     health.retain(|task| tasks.contains(task));
     for task in tasks {
         if health.is_left_alone(task, clock()) {
             continue;
         }
-        if !is_ours(coordinator, config, task).await {
+        if !ours.contains(&task) {
             if leases.remove(&task).is_some() {
                 coordinator.storage.release_lease(&lease_name(task), &config.holder).await?;
             }

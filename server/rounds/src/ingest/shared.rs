@@ -97,13 +97,14 @@ impl Ingest {
         stream::iter(copies.collect::<Vec<_>>()).buffer_unordered(COPIES_MAX).try_collect().await
     }
 
-    /// Forgets what is in the log of a round, because it cannot be read, so that it is copied from the store again.
+    /// Forgets what is in the log, because that of a round cannot be read, so that it is copied from the store again.
     /// Returns `false` if there is no store, or the round was distrusted before.
     pub fn distrust(&self, round: RoundId) -> bool {
         if self.store.is_none() || !lock(&self.distrusted).insert(round) {
             return false;
         }
-        lock(&self.stored).retain(|_, stored| stored.round != round);
+        // In a flow, the updates lie in the logs of other rounds.
+        lock(&self.stored).clear();
         self.forget_sum(round);
         true
     }

@@ -99,8 +99,12 @@ impl Manifest {
             let path = backup.join(&part.path);
             let is_inside =
                 Path::new(&part.path).components().all(|name| matches!(name, Component::Normal(_)));
+            let is_file = is_inside && path.symlink_metadata().is_ok_and(|found| found.is_file());
+            if !is_file {
+                return Err(BackupError::Damaged(path));
+            }
             match Part::of(backup, part.path.clone()) {
-                Ok(found) if is_inside && found == *part => {}
+                Ok(found) if found == *part => {}
                 Err(BackupError::Io { source, .. }) if source.kind() != io::ErrorKind::NotFound => {
                     return Err(BackupError::at(&path)(source));
                 }

@@ -89,15 +89,21 @@ async fn fill_all(
     };
     let mut writer = storage.table_writer().await?;
     insert_all(backup, manifest, &mut writer, &places).await?;
-    for name in FILES {
-        let path = format!("files/{name}");
-        if manifest.files.iter().any(|part| part.path == path) {
-            let from = backup.join(path);
-            let bytes = fs::read(&from).map_err(BackupError::at(&from))?;
-            write_new(&to.data.join(name), &bytes).map_err(BackupError::at(&to.data.join(name)))?;
-        }
+    let (last, first) = FILES.split_last().expect("there are files");
+    first.iter().try_for_each(|name| copy_file(backup, manifest, to, name))?;
+    writer.commit().await?;
+    // With its id, the folder is one of a coordinator.
+    copy_file(backup, manifest, to, last)
+}
+
+fn copy_file(backup: &Path, manifest: &Manifest, to: &Places, name: &str) -> Result<(), BackupError> {
+    let path = format!("files/{name}");
+    if !manifest.files.iter().any(|part| part.path == path) {
+        return Ok(());
     }
-    Ok(writer.commit().await?)
+    let from = backup.join(path);
+    let bytes = fs::read(&from).map_err(BackupError::at(&from))?;
+    write_new(&to.data.join(name), &bytes).map_err(BackupError::at(&to.data.join(name)))
 }
 
 /// Checks that a database that exists has no rows. Changes nothing, not even its schema.

@@ -3,7 +3,7 @@ use folkmoot_privacy::ledger::{Collection, Entry, Event, Release};
 use folkmoot_protocol::{BlobDigest, OrganisationId, PopulationName, RoundId, Timestamp};
 
 use super::{MemoryStorage, State, counts::check_moment};
-use crate::{CollectionCharge, Leave, LedgerRepository, LedgerSum, RoundCommit, StorageError};
+use crate::{CollectionCharge, Leave, LedgerRepository, LedgerSum, RoundCommit, RoundRecord, StorageError};
 
 #[async_trait]
 impl LedgerRepository for MemoryStorage {
@@ -39,9 +39,10 @@ impl LedgerRepository for MemoryStorage {
         self.lock().charge_collection(charge)
     }
 
-    async fn note_unreleased(&self, round_id: RoundId, blobs: &[BlobDigest]) -> Result<(), StorageError> {
+    async fn note_unreleased(&self, record: &RoundRecord, blobs: &[BlobDigest]) -> Result<(), StorageError> {
         let mut state = self.lock();
-        let noted = state.unreleased.entry(round_id).or_default();
+        state.rounds.check_update(record)?;
+        let noted = state.unreleased.entry(record.round.id).or_default();
         noted.extend(blobs.iter().filter(|blob| !noted.contains(blob)).copied().collect::<Vec<_>>());
         Ok(())
     }
@@ -50,8 +51,8 @@ impl LedgerRepository for MemoryStorage {
         Ok(self.lock().unreleased.get(&round_id).cloned().unwrap_or_default())
     }
 
-    async fn forget_unreleased(&self, round_id: RoundId) -> Result<(), StorageError> {
-        self.lock().unreleased.remove(&round_id);
+    async fn forget_unreleased(&self, round_id: RoundId, blobs: &[BlobDigest]) -> Result<(), StorageError> {
+        self.lock().unreleased.entry(round_id).or_default().retain(|blob| !blobs.contains(blob));
         Ok(())
     }
 }

@@ -28,8 +28,7 @@ const RETRIES_MAX: usize = 4;
 const RETRY_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time limit for connecting to the store.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The time limit for sending a request and for the next bytes of its answer. Whole answers have no limit, because
-/// large models take long.
+/// The time limit for sending a request and for the next bytes of its answer. Whole answers have no limit.
 const READ_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The reason why an object storage cannot be used.

@@ -14,8 +14,8 @@ use super::{
     transaction::in_transaction,
 };
 use crate::{
-    CollectionCharge, LedgerRepository, LedgerSum, ModelVersionRecord, RoundCommit, StorageError, TaskRecord,
-    ledger::task_event,
+    CollectionCharge, LedgerRepository, LedgerSum, ModelVersionRecord, RoundCommit, RoundRecord,
+    StorageError, TaskRecord, ledger::task_event,
 };
 
 /// The kind of an entry that charges a released version.
@@ -81,14 +81,17 @@ impl LedgerRepository for SqlStorage {
         in_transaction!(self, |connection| charge_collection(connection, self.dialect, charge).await)
     }
 
-    async fn note_unreleased(&self, round_id: RoundId, blobs: &[BlobDigest]) -> Result<(), StorageError> {
+    async fn note_unreleased(&self, record: &RoundRecord, blobs: &[BlobDigest]) -> Result<(), StorageError> {
         const UPSERT: &str = "INSERT INTO unreleased (round_id, blobs) VALUES ($1, $2) \
              ON CONFLICT (round_id) DO UPDATE SET blobs = excluded.blobs";
-        const ROUND: &str = "SELECT id FROM rounds WHERE id = $1";
+        const ROUND: &str = "SELECT id FROM rounds WHERE id = $1 AND revision = $2";
+        let (round_id, revision) = (record.round.id, integer(record.revision)?);
         in_transaction!(self, |connection| {
             // Two processes may attempt to release the round at the same time.
             let round = sqlx::query(self.dialect.locked(ROUND, Lock::Update, "rounds"));
-            round.bind(round_id.to_string()).fetch_optional(&mut *connection).await?;
+            let found =
+                round.bind(round_id.to_string()).bind(revision).fetch_optional(&mut *connection).await?;
+            found.ok_or(StorageError::RevisionConflict("round"))?;
             let mut noted = select_unreleased(connection, self.dialect, round_id).await?;
             noted.extend(blobs.iter().filter(|blob| !noted.contains(blob)).copied().collect::<Vec<_>>());
             let query = sqlx::query(UPSERT).bind(round_id.to_string()).bind(json(&noted)?);
@@ -106,8 +109,9 @@ impl LedgerRepository for SqlStorage {
         }
     }
 
-    async fn forget_unreleased(&self, round_id: RoundId) -> Result<(), StorageError> {
-        in_transaction!(self, |connection| delete_unreleased(connection, round_id).await)
+    async fn forget_unreleased(&self, round_id: RoundId, blobs: &[BlobDigest]) -> Result<(), StorageError> {
+        in_transaction!(self, |connection| subtract_unreleased(connection, self.dialect, round_id, blobs)
+            .await)
     }
 }
 
@@ -130,15 +134,7 @@ pub(super) async fn charge(
     };
     let event = Event::Release(release);
     append(connection, organisation_id, leave.population, commit.now, event, Some(leave.entries)).await?;
-    let mut noted = select_unreleased(connection, dialect, round.id).await?;
-    let released = commit.version.blobs();
-    noted.retain(|blob| !released.contains(blob));
-    if noted.is_empty() {
-        return delete_unreleased(connection, round.id).await;
-    }
-    let query = sqlx::query("UPDATE unreleased SET blobs = $1 WHERE round_id = $2");
-    query.bind(json(&noted)?).bind(round.id.to_string()).execute(connection).await?;
-    Ok(())
+    subtract_unreleased(connection, dialect, round.id, &commit.version.blobs()).await
 }
 
 async fn charge_collection(
@@ -291,8 +287,19 @@ async fn select_unreleased(
     }
 }
 
-async fn delete_unreleased(connection: &mut AnyConnection, round_id: RoundId) -> Result<(), StorageError> {
-    let query = sqlx::query("DELETE FROM unreleased WHERE round_id = $1").bind(round_id.to_string());
+async fn subtract_unreleased(
+    connection: &mut AnyConnection,
+    dialect: Dialect,
+    round_id: RoundId,
+    blobs: &[BlobDigest],
+) -> Result<(), StorageError> {
+    let mut noted = select_unreleased(connection, dialect, round_id).await?;
+    noted.retain(|blob| !blobs.contains(blob));
+    let statement = match noted.is_empty() {
+        true => "DELETE FROM unreleased WHERE round_id = $1 AND $2 = '[]'",
+        false => "UPDATE unreleased SET blobs = $2 WHERE round_id = $1",
+    };
+    let query = sqlx::query(statement).bind(round_id.to_string()).bind(json(&noted)?);
     query.execute(connection).await?;
     Ok(())
 }

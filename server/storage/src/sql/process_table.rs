@@ -15,8 +15,6 @@ use crate::StorageError;
 const CHANNEL: &str = "folkmoot";
 /// The time without a heartbeat, in milliseconds, after which a coordinator counts as dead.
 const DEAD_AFTER_MILLISECONDS: u64 = 4_000;
-/// The time, in milliseconds, after which a dead coordinator's row is deleted.
-const FORGOTTEN_AFTER_MILLISECONDS: u64 = 24 * 60 * 60 * 1_000;
 /// The time limit for getting a connection: heartbeats that come later are too late.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
 /// The database's clock, in milliseconds. All coordinators use it, because their own clocks may differ.
@@ -75,8 +73,6 @@ impl ProcessTable {
              (SELECT id FROM processes WHERE seen_at < {NOW} - {DEAD_AFTER_MILLISECONDS})"
         );
         sqlx::query(AssertSqlSafe(release)).execute(&self.pool).await?;
-        let forget = format!("DELETE FROM processes WHERE seen_at < {NOW} - {FORGOTTEN_AFTER_MILLISECONDS}");
-        sqlx::query(AssertSqlSafe(forget)).execute(&self.pool).await?;
         self.living().await
     }
 

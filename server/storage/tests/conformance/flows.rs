@@ -46,7 +46,7 @@ pub(super) async fn who_failed_in_a_flow_is_counted_with_its_round(
     Ok(())
 }
 
-pub(super) async fn an_update_that_finds_the_round_full_counts_in_the_next(
+pub async fn an_update_that_finds_the_round_full_counts_in_the_next(
     storage: &Storage,
 ) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;

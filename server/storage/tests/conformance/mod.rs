@@ -10,7 +10,7 @@ mod audit;
 mod check_ins;
 mod enrolments;
 mod fixture;
-mod flows;
+pub mod flows;
 mod leases;
 mod ledgers;
 mod lineage;

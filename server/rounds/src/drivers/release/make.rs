@@ -111,7 +111,7 @@ impl Made {
         if made.clipping_norm.is_some() {
             let blobs = [&weights, &state, &noise].into_iter().filter(|blob| !blob.is_empty());
             let blobs: Vec<BlobDigest> = blobs.map(|blob| BlobDigest::of(blob)).collect();
-            coordinator.storage.note_unreleased(record.round.id, &blobs).await?;
+            coordinator.storage.note_unreleased(&record, &blobs).await?;
         }
         let version = ModelVersionRecord {
             task_id: task.id,

@@ -63,10 +63,10 @@ async fn delete_unreleased(
     kept: &[BlobDigest],
 ) -> Result<(), DriveError> {
     let blobs = coordinator.storage.unreleased(round).await?;
-    for blob in blobs.into_iter().filter(|blob| !kept.contains(blob)) {
-        coordinator.blobs.delete(blob).await?;
+    for blob in blobs.iter().filter(|blob| !kept.contains(blob)) {
+        coordinator.blobs.delete(*blob).await?;
     }
-    Ok(coordinator.storage.forget_unreleased(round).await?)
+    Ok(coordinator.storage.forget_unreleased(round, &blobs).await?)
 }
 
 /// Deletes the blobs of attempts that have lost against the version that was committed, if there are any.

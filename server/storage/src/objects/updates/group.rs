@@ -22,9 +22,6 @@ const OBJECT_BYTES: u64 = 8 << 20;
 const GATHER: Duration = Duration::from_millis(5);
 
 /// The objects that gather updates, at most one per round.
-///
-/// A request to an object storage takes far longer than to a disk, and costs money. So updates that arrive within a few
-/// milliseconds are sent as one object.
 pub(super) struct Groups {
     store: Arc<dyn ObjectStore>,
     gathering: Mutex<HashMap<RoundId, Arc<Group>>>,

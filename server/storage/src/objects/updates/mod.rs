@@ -17,6 +17,7 @@ use crate::{LogCopy, LogReader, RoundLogError};
 
 /// The size of the pieces of a large update, in bytes. S3 accepts no pieces below 5 MiB.
 const PIECE_BYTES: usize = 8 << 20;
+const PIECE_KIB: u32 = 8 << 10;
 /// The maximum number of pieces of one update that are being sent.
 const PIECES_MAX: usize = 2;
 /// The maximum size of all updates that are being sent, in KiB.

@@ -6,7 +6,7 @@ use folkmoot_protocol::{AssignmentId, RoundId};
 use futures::{StreamExt, TryStreamExt};
 use object_store::{ObjectStoreExt, path::Path};
 
-use super::{PIECE_BYTES, UpdateStore, UpdateStoreError, read_piece};
+use super::{PIECE_BYTES, PIECE_KIB, UpdateStore, UpdateStoreError, read_piece};
 use crate::{LogReader, LogSegment};
 
 impl UpdateStore {
@@ -22,7 +22,7 @@ impl UpdateStore {
         mut segment: LogReader,
         range: Range<u64>,
     ) -> Result<(), UpdateStoreError> {
-        let Ok(_room) = self.room.try_acquire_many(kib_of(PIECE_BYTES)) else { return Ok(()) };
+        let Ok(_room) = self.room.try_acquire_many(PIECE_KIB) else { return Ok(()) };
         segment.seek(range.start)?;
         let mut offset = range.start;
         while offset < range.end {
@@ -75,11 +75,6 @@ impl UpdateStore {
         }
         Ok(())
     }
-}
-
-/// Returns the number of permits for so many bytes.
-fn kib_of(bytes: usize) -> u32 {
-    u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX)
 }
 
 fn folder_of(round: RoundId, assignment: AssignmentId) -> Path {
