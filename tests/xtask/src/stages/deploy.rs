@@ -4,7 +4,7 @@
 mod chart;
 mod monitoring;
 
-use crate::outcome::{Outcome, Skipped};
+use crate::outcome::Outcome;
 use crate::process::{output, run, spelled, succeeds};
 use crate::workspace::{Failure, root, target};
 use std::fs;
@@ -29,9 +29,8 @@ const COMPOSE_VARIABLES: [&str; 5] = [
 /// The result of a check.
 enum Checked {
     Passed,
-    /// A program is missing that the stage `install` installs.
-    Missing(String),
-    /// A program is missing that few systems have, so that even a build server may skip the check.
+    /// A program is missing. Even a build server may skip the check, because a package that cannot be downloaded for once
+    /// says nothing about the files.
     Unavailable(String),
 }
 
@@ -41,7 +40,7 @@ type Check = fn() -> Result<Checked, Failure>;
 /// Checks alerts, dashboard, proxy, unit, Compose file and chart.
 ///
 /// # Errors
-/// Fails if a program rejects a file, or if a program that the stage `install` installs is missing on a build server.
+/// Fails if a program rejects a file.
 pub fn test() -> Result<Outcome, Failure> {
     let checks: [(&str, Check); 5] = [
         ("alerts and dashboard", monitoring::check),
@@ -54,7 +53,6 @@ pub fn test() -> Result<Outcome, Failure> {
     for (name, check) in checks {
         match check()? {
             Checked::Passed => outcome.passed += 1,
-            Checked::Missing(why) => outcome.skipped.push(Skipped { name: name.to_owned(), why }),
             Checked::Unavailable(why) => println!("xtask: deploy: SKIPPED: {name}: {why}"),
         }
     }
@@ -75,7 +73,9 @@ fn haproxy() -> PathBuf {
 /// Checks the configuration of HAProxy with a new certificate.
 fn proxy() -> Result<Checked, Failure> {
     if !has_haproxy() {
-        return Ok(Checked::Missing("HAProxy is missing. Run `cargo xtask test --only install`".to_owned()));
+        return Ok(Checked::Unavailable(
+            "HAProxy is missing. Run `cargo xtask test --only install`".to_owned(),
+        ));
     }
     if !succeeds(Command::new("openssl").arg("version")) {
         return Ok(Checked::Unavailable("openssl is missing, which creates a certificate for it".to_owned()));

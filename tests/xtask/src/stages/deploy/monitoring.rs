@@ -16,7 +16,7 @@ pub fn check() -> Result<Checked, Failure> {
     let Some(promtool) = promtool()? else {
         let why =
             "promtool is missing, and apt-get cannot download Debian's package prometheus. Install promtool";
-        return Ok(Checked::Missing(why.to_owned()));
+        return Ok(Checked::Unavailable(why.to_owned()));
     };
     let queries = folder()?.join("dashboard-queries.yaml");
     write(&queries, &queries_of_dashboard()?)?;
