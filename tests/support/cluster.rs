@@ -12,7 +12,6 @@ use crate::{
     balancer::Balancer,
     coordinator_process::{CoordinatorConfig, CoordinatorProcess},
     deployment::{certificate, reserve_port},
-    halt::Halt,
     log::Log,
     raw::Endpoint,
     task::{TaskSpec, TestTask, now},
@@ -95,19 +94,6 @@ impl Cluster {
     /// Returns the address of one process.
     pub fn member(&self, number: usize) -> &Endpoint {
         &self.members[number].endpoint
-    }
-
-    /// Sets the point at which process `number` will halt after its next start.
-    pub fn halt_at(&mut self, number: usize, halt: Option<Halt>) {
-        self.members[number].config.halt = halt;
-    }
-
-    /// Waits until process `number` has halted at its point. Returns the number of the round.
-    ///
-    /// # Panics
-    /// If it does not run.
-    pub async fn halted(&self, number: usize) -> u64 {
-        self.members[number].process.as_ref().expect("the coordinator runs").halted().await
     }
 
     /// Kills process `number` with SIGKILL, if it runs.

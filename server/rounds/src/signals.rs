@@ -5,14 +5,12 @@
 use std::sync::{OnceLock, PoisonError, RwLock};
 
 use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, RoundId};
-use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::crowd::Demand;
 
 /// Something that happened, and that others may wait for.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Signal {
     /// A fact was recorded: the drivers look for work.
     Fact,

@@ -141,7 +141,7 @@ impl DataFolder {
 
     /// Returns whether the SQLite file exists.
     pub fn has_sqlite(&self) -> bool {
-        has_sqlite(&self.path)
+        self.path.join(DATABASE_FILE).is_file()
     }
 
     /// Returns this node's id, which identifies the holder of its leases. It is stable across restarts.
@@ -228,11 +228,6 @@ pub fn is_data_folder(path: &Path) -> bool {
 /// Returns the URL of the SQLite file in a data folder.
 pub fn sqlite_url(folder: &Path) -> String {
     format!("sqlite://{}?mode=rwc", folder.join(DATABASE_FILE).display())
-}
-
-/// Returns whether a data folder has a SQLite file.
-pub fn has_sqlite(folder: &Path) -> bool {
-    folder.join(DATABASE_FILE).is_file()
 }
 
 fn lock_file(folder: &Path) -> Result<File, DataFolderError> {

@@ -174,7 +174,7 @@ impl Host {
         let own = this_process(&config, &holder, now);
         let table = storage.process_table();
         if let Some(table) = &table
-            && let Err(other) = processes::join(table, &own).await?
+            && let Some(other) = processes::join(table, &own).await?
         {
             return Err(HostError::OtherPlace { id: other.id, place: other.place });
         }
@@ -374,6 +374,9 @@ async fn ensure_api_key(
     now: Timestamp,
 ) -> Result<Option<Credential>, StorageError> {
     let storage = &coordinator.storage;
+    if !storage.api_keys(organisation_id).await?.is_empty() {
+        return Ok(None);
+    }
     let until = now.plus_milliseconds(FIRST_KEY_MILLISECONDS);
     if !storage.acquire_lease(FIRST_KEY, holder, now, until).await? {
         return Ok(None);

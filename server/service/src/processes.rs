@@ -43,20 +43,18 @@ struct Message {
     demands: Vec<Demand>,
 }
 
-/// Registers this coordinator among those that share its database.
+/// Registers this coordinator among those that share its database. Does nothing, and returns the other one, if a living
+/// coordinator has another place of blobs: the two could not read each other's models.
 ///
 /// # Errors
-/// Fails if the database fails. Returns the id of a living coordinator with another place of blobs as [`Err`] in the
-/// result: two coordinators with different places cannot read each other's models.
-pub async fn join(
-    table: &ProcessTable,
-    own: &ProcessRecord,
-) -> Result<Result<Vec<ProcessRecord>, ProcessRecord>, StorageError> {
+/// Fails if the database fails.
+pub async fn join(table: &ProcessTable, own: &ProcessRecord) -> Result<Option<ProcessRecord>, StorageError> {
     let others = table.living().await?;
-    match others.into_iter().find(|other| other.id != own.id && other.place != own.place) {
-        Some(stranger) => Ok(Err(stranger)),
-        None => table.beat(own).await.map(Ok),
+    let stranger = others.into_iter().find(|other| other.id != own.id && other.place != own.place);
+    if stranger.is_none() {
+        table.beat(own).await?;
     }
+    Ok(stranger)
 }
 
 /// Sends heartbeats and signals, and receives the signals of others, until the coordinator closes.
@@ -90,7 +88,7 @@ async fn beat(coordinator: &Coordinator, table: &ProcessTable, own: &ProcessReco
                 coordinator.processes.set_living(living.into_iter().map(|other| other.id).collect())
             }
             Err(error) => {
-                // Whether the others live is unknown, so the leases decide who drives a task.
+                // This process does not know which others live, so the leases decide who drives a task.
                 coordinator.processes.set_living(Vec::new());
                 tracing::warn!(%error, "no heartbeat could be sent; the other coordinators take over the tasks of this one");
             }

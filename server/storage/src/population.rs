@@ -24,7 +24,7 @@ pub struct PrivacyChange<'a> {
     pub privacy: PopulationPrivacy,
     /// The reason for weakening the settings; required if they promise less than before.
     pub weakened: Option<&'a str>,
-    /// Whether the author may weaken the settings. The transaction compares the change with the stored settings, so nobody
+    /// True if the author may weaken the settings. The transaction compares the change with the stored settings, so nobody
     /// undoes a concurrent change.
     pub may_weaken: bool,
     /// The id of the API key that makes the change.

@@ -9,15 +9,9 @@ use folkmoot_protocol::{
     ErrorCode,
     messages::{UploadState, UploadStatus},
 };
-use folkmoot_storage::TaskRepository;
 use folkmoot_tests::{
-    cluster::Cluster,
-    log::fields_of,
-    patience::patiently,
-    raw_client::RawClient,
-    task::TaskSpec,
-    update::TestUpdate,
-    verify::{EndedRound, verify_rounds},
+    cluster::Cluster, log::fields_of, patience::patiently, raw_client::RawClient, task::TaskSpec,
+    update::TestUpdate, verify::verify_rounds,
 };
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -25,7 +19,7 @@ use tokio::{task::JoinSet, time::Instant};
 
 use crate::{
     COORDINATOR,
-    crash_coordinator::{client::CrashClient, ledger::Ledger},
+    crash_coordinator::{client::CrashClient, completion, ledger::Ledger},
 };
 
 const SEED: u64 = 20_261_128;
@@ -76,7 +70,7 @@ async fn processes_that_are_killed_lose_nothing_and_the_others_go_on() {
         cluster.restart(number).await;
         ledger.hold_from(None);
     }
-    patiently("the last round", completion(&cluster)).await;
+    patiently("the last round", completion(&cluster.log, cluster.storage(), cluster.task.id, ROUNDS)).await;
     clients.shutdown().await;
     patiently("the end of the stored updates", forgotten(&cluster)).await;
     cluster.log.assert_no_panic();
@@ -85,7 +79,7 @@ async fn processes_that_are_killed_lose_nothing_and_the_others_go_on() {
     let storage = cluster.storage().await;
     let rounds = verify_rounds(&storage, &cluster.blobs(), &cluster.task, &ledger.sent()).await;
     assert_eq!(rounds.iter().filter(|round| round.abandoned.is_none()).count() as u64, ROUNDS);
-    assert_no_acknowledged_update_is_lost(&ledger, &rounds);
+    ledger.assert_none_is_lost(&rounds);
     println!(
         "seed {SEED}: {} updates acknowledged, {KILLS} processes killed, at most {longest:.1?} from a kill over \
          {} changes to the next commit that was waited for",
@@ -94,33 +88,11 @@ async fn processes_that_are_killed_lose_nothing_and_the_others_go_on() {
     );
 }
 
-/// Waits until the task has ended. Also reads the database, because the last log line may be lost in a kill.
-async fn completion(cluster: &Cluster) {
-    let is_last = |line: &str| {
-        let version = fields_of(line, "round committed")?.get("version")?.as_u64()?;
-        (version == ROUNDS).then_some(())
-    };
-    cluster.log.wait_for(0, is_last).await;
-    let storage = cluster.storage().await;
-    let task = storage.task_of_any_organisation(cluster.task.id).await.expect("the database can be read");
-    assert!(task.expect("the task is there").state.is_final());
-    storage.close().await;
-}
-
 /// Waits until the object storage has no update any more.
 async fn forgotten(cluster: &Cluster) {
     let updates = cluster.objects().updates(&cluster.task.organisation.to_string(), "test");
     while !updates.rounds().await.expect("the object storage can be read").is_empty() {
         tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-}
-
-fn assert_no_acknowledged_update_is_lost(ledger: &Ledger, rounds: &[EndedRound]) {
-    let by_id: BTreeMap<_, _> = rounds.iter().map(|round| (round.id, round)).collect();
-    for (assignment, round) in ledger.acknowledged() {
-        let ended = by_id.get(&round).expect("a round that acknowledged has ended");
-        let counts = ended.abandoned.is_some() || ended.accepted.contains(&assignment);
-        assert!(counts, "round {} acknowledged {assignment} and lost it", ended.number);
     }
 }
 

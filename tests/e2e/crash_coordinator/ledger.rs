@@ -5,7 +5,7 @@ use std::{
 
 use bytes::Bytes;
 use folkmoot_protocol::{AssignmentId, RoundId, messages::Assignment};
-use folkmoot_tests::{task::TestTask, update::TestUpdate};
+use folkmoot_tests::{task::TestTask, update::TestUpdate, verify::EndedRound};
 use tokio::sync::watch;
 
 /// The records that all clients share: the bytes of every update, the uploads in progress, and the acknowledged
@@ -97,6 +97,16 @@ impl Ledger {
 
     pub fn acknowledged(&self) -> BTreeMap<AssignmentId, RoundId> {
         self.lock().acknowledged.iter().map(|(assignment, (round, _))| (*assignment, *round)).collect()
+    }
+
+    /// Asserts that every acknowledged update counts in its round, unless the round was abandoned.
+    pub fn assert_none_is_lost(&self, rounds: &[EndedRound]) {
+        let by_id: BTreeMap<_, _> = rounds.iter().map(|round| (round.id, round)).collect();
+        for (assignment, round) in self.acknowledged() {
+            let ended = by_id.get(&round).expect("a round that acknowledged has ended");
+            let counts = ended.abandoned.is_some() || ended.accepted.contains(&assignment);
+            assert!(counts, "round {} acknowledged {assignment} and lost it", ended.number);
+        }
     }
 
     async fn wait_until(&self, holds: impl Fn(&State) -> bool) {

@@ -4,16 +4,17 @@ pub mod client;
 pub mod ledger;
 mod moment;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use folkmoot_coordinator::round::Phase;
-use folkmoot_storage::{RoundRepository, TaskRepository};
+use folkmoot_protocol::TaskId;
+use folkmoot_storage::{RoundRepository, SqlStorage, TaskRepository};
 use folkmoot_tests::{
     deployment::Deployment,
-    log::fields_of,
+    log::{Log, fields_of},
     patience::patiently,
     task::TaskSpec,
-    verify::{EndedRound, verify_rounds},
+    verify::verify_rounds,
 };
 use rand::{RngExt, SeedableRng, seq::SliceRandom};
 use rand_chacha::ChaCha8Rng;
@@ -54,7 +55,11 @@ async fn a_killed_coordinator_loses_nothing_and_counts_nothing_twice() {
 
     kill_often(&mut deployment, &ledger).await;
     let updates_when_undisturbed = ledger.acknowledged().len();
-    patiently("the last round", completion(&deployment)).await;
+    patiently(
+        "the last round",
+        completion(&deployment.log, deployment.storage(), deployment.task.id, ROUNDS),
+    )
+    .await;
     clients.shutdown().await;
     deployment.assert_answers().await;
     deployment.stop().await;
@@ -62,7 +67,7 @@ async fn a_killed_coordinator_loses_nothing_and_counts_nothing_twice() {
     let storage = deployment.storage().await;
     let rounds = verify_rounds(&storage, &deployment.blobs(), &deployment.task, &ledger.sent()).await;
     assert_eq!(rounds.iter().filter(|round| round.abandoned.is_none()).count() as u64, ROUNDS);
-    assert_no_acknowledged_update_is_lost(&ledger, &rounds);
+    ledger.assert_none_is_lost(&rounds);
     await_forgotten(&deployment, &rounds).await;
     println!(
         "seed {SEED}: {} updates acknowledged, {updates_when_undisturbed} of them when the last kill had come",
@@ -107,24 +112,16 @@ async fn observed(deployment: &Deployment) -> (Option<Phase>, u64) {
     (open.map(|record| record.round.phase), newest.first().map_or(0, |record| record.round.number))
 }
 
-/// Waits until the task has ended. Also reads the database, because the last log line may be lost in a kill.
-async fn completion(deployment: &Deployment) {
+/// Waits until the task has ended with its version `rounds`. Also reads the database, which is opened then, because the
+/// last log line may be lost in a kill.
+pub async fn completion(log: &Log, database: impl Future<Output = SqlStorage>, task: TaskId, rounds: u64) {
     let is_last = |line: &str| {
         let version = fields_of(line, "round committed")?.get("version")?.as_u64()?;
-        (version == ROUNDS).then_some(())
+        (version == rounds).then_some(())
     };
-    deployment.log.wait_for(0, is_last).await;
-    let storage = deployment.storage().await;
-    let task = storage.task_of_any_organisation(deployment.task.id).await.expect("the database can be read");
+    log.wait_for(0, is_last).await;
+    let storage = database.await;
+    let task = storage.task_of_any_organisation(task).await.expect("the database can be read");
     assert!(task.expect("the task is there").state.is_final());
     storage.close().await;
-}
-
-fn assert_no_acknowledged_update_is_lost(ledger: &Ledger, rounds: &[EndedRound]) {
-    let by_id: BTreeMap<_, _> = rounds.iter().map(|round| (round.id, round)).collect();
-    for (assignment, round) in ledger.acknowledged() {
-        let ended = by_id.get(&round).expect("a round that acknowledged has ended");
-        let counts = ended.abandoned.is_some() || ended.accepted.contains(&assignment);
-        assert!(counts, "round {} acknowledged {assignment} and lost it", ended.number);
-    }
 }
