@@ -43,7 +43,7 @@ impl fmt::Debug for Shared {
 
 /// A segment in memory. It stays open until it is dropped.
 #[derive(Debug)]
-pub(in crate::round_log) struct MemorySegment {
+pub(crate) struct MemorySegment {
     assignment: AssignmentId,
     shared: Arc<Shared>,
 }
@@ -56,15 +56,15 @@ impl MemorySegment {
         Ok(Self { assignment, shared })
     }
 
-    pub(in crate::round_log) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.shared.bytes().len() as u64
     }
 
-    pub(in crate::round_log) fn append(&mut self, bytes: &[u8]) {
+    pub(crate) fn append(&mut self, bytes: &[u8]) {
         self.shared.bytes().extend_from_slice(bytes);
     }
 
-    pub(in crate::round_log) fn truncate(&mut self, len: u64) -> Result<(), RoundLogError> {
+    pub(crate) fn truncate(&mut self, len: u64) -> Result<(), RoundLogError> {
         let mut bytes = self.shared.bytes();
         let held = bytes.len() as u64;
         if len > held {
@@ -75,7 +75,7 @@ impl MemorySegment {
     }
 
     /// Returns an error if the segment was removed. Otherwise there is nothing to sync.
-    pub(in crate::round_log) fn sync(&mut self) -> Result<(), RoundLogError> {
+    pub(crate) fn sync(&mut self) -> Result<(), RoundLogError> {
         match self.shared.is_removed.load(Ordering::Acquire) {
             true => Err(RoundLogError::NotFound(self.assignment)),
             false => Ok(()),

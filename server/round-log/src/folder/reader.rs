@@ -8,7 +8,7 @@ use crate::RoundLogError;
 
 /// A reader of a segment file.
 #[derive(Debug)]
-pub(in crate::round_log) struct FileReader {
+pub(crate) struct FileReader {
     path: PathBuf,
     file: File,
     len: u64,
@@ -20,20 +20,20 @@ impl FileReader {
         Ok(Self { path, file, len })
     }
 
-    pub(in crate::round_log) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.len
     }
 
-    pub(in crate::round_log) fn seek(&mut self, offset: u64) -> Result<(), RoundLogError> {
+    pub(crate) fn seek(&mut self, offset: u64) -> Result<(), RoundLogError> {
         self.file.seek(SeekFrom::Start(offset)).map(|_| ()).map_err(self.failed())
     }
 
-    pub(in crate::round_log) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.file.read(buffer)
     }
 
     /// Adds the segment's path to an I/O error.
-    pub(in crate::round_log) fn failed(&self) -> impl FnOnce(io::Error) -> RoundLogError + use<> {
+    pub(crate) fn failed(&self) -> impl FnOnce(io::Error) -> RoundLogError + use<> {
         RoundLogError::at(&self.path)
     }
 }

@@ -10,7 +10,7 @@ use crate::RoundLogError;
 
 /// A segment file, locked while it is open.
 #[derive(Debug)]
-pub(in crate::round_log) struct FileSegment {
+pub(crate) struct FileSegment {
     assignment: AssignmentId,
     path: PathBuf,
     file: File,
@@ -39,11 +39,11 @@ impl FileSegment {
         Ok(Self { assignment, path, file, len, is_torn: false, is_entry_synced: false })
     }
 
-    pub(in crate::round_log) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.len
     }
 
-    pub(in crate::round_log) fn append(&mut self, bytes: &[u8]) -> Result<(), RoundLogError> {
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<(), RoundLogError> {
         if self.is_torn {
             self.truncate(self.len)?;
         }
@@ -57,7 +57,7 @@ impl FileSegment {
         Ok(())
     }
 
-    pub(in crate::round_log) fn truncate(&mut self, len: u64) -> Result<(), RoundLogError> {
+    pub(crate) fn truncate(&mut self, len: u64) -> Result<(), RoundLogError> {
         if len > self.len {
             return Err(RoundLogError::TooShort { len: self.len, wanted: len });
         }
@@ -68,7 +68,7 @@ impl FileSegment {
     }
 
     /// Syncs the bytes and the folders that contain the segment's name to disk.
-    pub(in crate::round_log) fn sync(&mut self) -> Result<(), RoundLogError> {
+    pub(crate) fn sync(&mut self) -> Result<(), RoundLogError> {
         self.file.sync_data().map_err(RoundLogError::at(&self.path))?;
         if !self.is_entry_synced {
             let round_folder = self.path.parent();

@@ -3,7 +3,7 @@
 use std::{fs, io::Read};
 
 use folkmoot_protocol::{AssignmentId, RoundId};
-use folkmoot_storage::{LogSegment, RoundLog, RoundLogError};
+use folkmoot_round_log::{LogSegment, RoundLog, RoundLogError};
 
 fn round(byte: u8) -> RoundId {
     RoundId::from_random_bytes([byte; 16])

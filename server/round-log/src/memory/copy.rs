@@ -4,7 +4,7 @@ use super::Memory;
 
 /// The bytes of a segment to come.
 #[derive(Debug)]
-pub(in crate::round_log) struct MemoryCopy {
+pub(crate) struct MemoryCopy {
     memory: Memory,
     round: RoundId,
     assignment: AssignmentId,
@@ -16,11 +16,11 @@ impl MemoryCopy {
         Self { memory, round, assignment, bytes: Vec::new() }
     }
 
-    pub(in crate::round_log) fn append(&mut self, bytes: &[u8]) {
+    pub(crate) fn append(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    pub(in crate::round_log) fn finish(self) {
+    pub(crate) fn finish(self) {
         self.memory.replace(self.round, self.assignment, self.bytes);
     }
 }

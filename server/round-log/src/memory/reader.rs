@@ -4,7 +4,7 @@ use super::segment::Shared;
 
 /// A reader of a segment in memory.
 #[derive(Debug)]
-pub(in crate::round_log) struct MemoryReader {
+pub(crate) struct MemoryReader {
     shared: Arc<Shared>,
     /// The segment's length when it was opened.
     len: u64,
@@ -17,17 +17,17 @@ impl MemoryReader {
         Self { shared, len, offset: 0 }
     }
 
-    pub(in crate::round_log) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.len
     }
 
-    pub(in crate::round_log) fn seek(&mut self, offset: u64) {
+    pub(crate) fn seek(&mut self, offset: u64) {
         self.offset = offset;
     }
 
     /// Fills `tile` with the next bytes and returns their number. The number is less than the length of `tile` only at
     /// the end of the segment; after the last byte it is 0.
-    pub(in crate::round_log) fn read(&mut self, tile: &mut [u8]) -> usize {
+    pub(crate) fn read(&mut self, tile: &mut [u8]) -> usize {
         let bytes = self.shared.bytes();
         let rest =
             usize::try_from(self.offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default();

@@ -8,7 +8,7 @@ use crate::RoundLogError;
 
 /// A file that becomes a segment when it is complete. It is deleted if it is dropped before.
 #[derive(Debug)]
-pub(in crate::round_log) struct FileCopy {
+pub(crate) struct FileCopy {
     file: File,
     partial: PathBuf,
     segment: PathBuf,
@@ -27,11 +27,11 @@ impl FileCopy {
         Ok(Self { file, partial, segment, is_finished: false })
     }
 
-    pub(in crate::round_log) fn append(&mut self, bytes: &[u8]) -> Result<(), RoundLogError> {
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<(), RoundLogError> {
         self.file.write_all(bytes).map_err(RoundLogError::at(&self.partial))
     }
 
-    pub(in crate::round_log) fn finish(mut self) -> Result<(), RoundLogError> {
+    pub(crate) fn finish(mut self) -> Result<(), RoundLogError> {
         fs::rename(&self.partial, &self.segment).map_err(RoundLogError::at(&self.segment))?;
         self.is_finished = true;
         Ok(())
