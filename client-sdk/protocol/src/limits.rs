@@ -18,6 +18,8 @@ pub const TABLE_SCHEMA_BYTES_MAX: usize = 48 * 1024;
 pub const TABLE_FEATURES_MAX: usize = 1 << 20;
 /// The maximum number of bytes in a control message (JSON).
 pub const CONTROL_BYTES_MAX: usize = 64 * 1024;
+/// The maximum number of bytes of a message of secure aggregation: the roster of 10,000 members.
+pub const SECURE_BYTES_MAX: usize = 4 << 20;
 /// The maximum number of bytes in an enrolment. It is lower than for other messages, because anybody may send one.
 pub const ENROLMENT_BYTES_MAX: usize = 8 * 1024;
 /// The maximum nesting of a control message. serde_json enforces this limit by default.

@@ -66,6 +66,12 @@ pub fn sign(key: &SigningKey, parts: &SignedParts<'_>) -> String {
     STANDARD.encode(key.sign(signed_text(parts).as_bytes()).to_bytes())
 }
 
+/// Signs a text and returns the signature in base64. The text's first line must name its purpose, so that a signature of one
+/// kind is not one of another.
+pub fn sign_text(key: &SigningKey, text: &str) -> String {
+    STANDARD.encode(key.sign(text.as_bytes()).to_bytes())
+}
+
 /// Verifies a header's value against a client's public key (base64, 32 bytes).
 ///
 /// Verification is strict (RFC 8032, section 5.1.7, with the checks of Chalkias et al. 2020): a non-canonical S and
@@ -78,7 +84,10 @@ pub fn verify(public_key: &str, signature: &str, parts: &SignedParts<'_>) -> Res
 }
 
 /// Verifies the signature of a text, as strictly as [`verify`].
-pub(crate) fn verify_text(public_key: &str, signature: &str, text: &str) -> Result<(), SigningError> {
+///
+/// # Errors
+/// Those of [`verify`].
+pub fn verify_text(public_key: &str, signature: &str, text: &str) -> Result<(), SigningError> {
     let key = decode_public_key(public_key)?;
     let signature = STANDARD.decode(signature).map_err(|_| SigningError::Malformed)?;
     let signature = Signature::from_slice(&signature).map_err(|_| SigningError::Malformed)?;

@@ -104,6 +104,13 @@ pub struct Assignment {
     /// of correct predictions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub metric_sums: bool,
+    /// True if the client must mask its update together with other clients ([`crate::secure`]). The plan then states the terms.
+    /// The client sends messages to the other clients through the coordinator, before and after the upload. False for
+    /// updates that are masked for a committee, which the plan alone demands.
+    // A build without the feature refuses the plan, so it need not read this.
+    #[cfg_attr(feature = "secure-aggregation", serde(default, skip_serializing_if = "std::ops::Not::not"))]
+    #[cfg_attr(not(feature = "secure-aggregation"), serde(skip))]
+    pub is_masked: bool,
     /// The operator's signed statement about this task: a [`crate::endorsement::Endorsement`] as JSON text. A client that
     /// pins endorsement keys refuses an assignment without one; other clients ignore it.
     // In a browser, the page's own code reads it.

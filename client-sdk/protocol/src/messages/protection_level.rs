@@ -13,18 +13,22 @@ pub enum ProtectionLevel {
     None,
     /// The client clips its update, and the coordinator adds noise to the sum. The client cannot check the noise.
     Central,
+    /// The client clips its update, adds a share of the noise and masks the result, so that the coordinator sees only the noised
+    /// sum. The client can check the noise in the plan; it trusts that most other clients add theirs.
+    Distributed,
     /// The client clips its update and adds the noise itself, before anything leaves the device.
     Local,
 }
 
 impl ProtectionLevel {
     /// All levels, the weakest first.
-    pub const ALL: [Self; 3] = [Self::None, Self::Central, Self::Local];
+    pub const ALL: [Self; 4] = [Self::None, Self::Central, Self::Distributed, Self::Local];
 
     fn name(self) -> &'static str {
         match self {
             Self::None => "none",
             Self::Central => "central",
+            Self::Distributed => "distributed",
             Self::Local => "local",
         }
     }
@@ -41,7 +45,7 @@ impl FromStr for ProtectionLevel {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let level = Self::ALL.into_iter().find(|level| level.name() == text);
-        level.ok_or_else(|| "the level must be none, central or local".to_owned())
+        level.ok_or_else(|| "the level must be none, central, distributed or local".to_owned())
     }
 }
 

@@ -1,5 +1,6 @@
 //! The plan: the work of a client in a round, as data.
 
+mod committee;
 mod device_rule;
 mod example_privacy;
 mod fault;
@@ -8,6 +9,7 @@ mod learning_rate_schedule;
 mod local_noise;
 mod local_optimizer;
 mod loss;
+mod secure_terms;
 mod training;
 mod transport;
 mod value_grid;
@@ -15,6 +17,7 @@ mod work;
 
 use serde::{Deserialize, Serialize};
 
+pub use committee::{COMMITTEE_MAX, CommitteeFault, CommitteeTerms};
 pub use device_rule::{DEVICE_RULE_VALUES_MAX, DEVICE_RULES_MAX, DeviceCondition, DeviceRule};
 pub use example_privacy::ExamplePrivacy;
 pub use fault::PlanError;
@@ -23,6 +26,7 @@ pub use learning_rate_schedule::LearningRateSchedule;
 pub use local_noise::LocalNoise;
 pub use local_optimizer::LocalOptimizer;
 pub use loss::Loss;
+pub use secure_terms::{COHORT_MAX, DistributedNoise, SecureTerms, SecureTermsFault, Threat};
 pub use training::{Precision, RunningStatistics, TrainingPlan};
 pub use transport::Protection;
 pub use value_grid::ValueGrid;

@@ -1,5 +1,7 @@
 use serde::{Deserialize, Serialize};
 
+use crate::saturating::to_whole;
+
 /// The fixed-point grid on which updates are summed exactly.
 ///
 /// A value `v` of an update with weight `w` is added as the integer nearest to `v · w · 2^fraction_bits` (ties to
@@ -25,5 +27,12 @@ impl Default for ValueGrid {
     /// Steps of 4e-9, values to ±16 and weights to 10,000 examples. This leaves room for a cohort of 190,000.
     fn default() -> Self {
         Self { fraction_bits: 28, value_max: 16.0, weight_max: 10_000 }
+    }
+}
+
+impl ValueGrid {
+    /// Converts a norm to steps of the grid, rounded down.
+    pub fn norm_steps(&self, norm: f64) -> u64 {
+        to_whole((norm * f64::from(self.fraction_bits).exp2()).floor())
     }
 }
