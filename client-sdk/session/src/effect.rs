@@ -21,6 +21,18 @@ pub enum ArtifactKind {
     Weights,
 }
 
+/// A step of secure aggregation, as a client takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExchangeStep {
+    /// Advertise keys, and receive the roster.
+    Keys,
+    /// Send shares to the neighbours, and receive theirs. Then the update can be masked.
+    Shares,
+    /// After the upload: receive the survivors, and open the shares.
+    Opening,
+}
+
 /// An action for the host. An effect with a [`RequestId`] expects an [`crate::Event::Answered`].
 ///
 /// A host in another language reads it as JSON: `{"effect": "fetch", "value": {…}}`.
@@ -78,6 +90,17 @@ pub enum Effect {
     FinishEarly {
         /// The id of the training's request.
         request_id: RequestId,
+    },
+    /// Take one step of secure aggregation: send the client's message, and wait for the coordinator's answer. Answer:
+    /// [`crate::Answer::Exchanged`] or [`crate::Answer::WorkFailed`].
+    #[cfg_attr(not(feature = "secure-aggregation"), serde(skip))]
+    Exchange {
+        /// The request's id.
+        request_id: RequestId,
+        /// The assignment that was trained.
+        assignment: Assignment,
+        /// The step.
+        step: ExchangeStep,
     },
     /// Clip, compress and encode the result of the training, and store the bytes durably. Answer:
     /// [`crate::Answer::Prepared`] or [`crate::Answer::WorkFailed`].
@@ -151,6 +174,7 @@ impl Effect {
             | Effect::Fetch { request_id, .. }
             | Effect::Train { request_id, .. }
             | Effect::Listen { request_id, .. }
+            | Effect::Exchange { request_id, .. }
             | Effect::Prepare { request_id, .. }
             | Effect::QueryUpload { request_id, .. }
             | Effect::Upload { request_id, .. }

@@ -3,7 +3,7 @@ use folkmoot_protocol::{
     messages::{AbortReason, AskResponse, CheckInResponse, UploadStatus},
 };
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{Failure, RequestId};
 
@@ -41,14 +41,17 @@ pub enum Answer {
     Ask(Result<AskResponse, Failure>),
     /// Answers [`crate::Effect::Train`]: the training or evaluation is complete, or ended early as requested.
     Trained,
-    /// Answers [`crate::Effect::Fetch`], [`crate::Effect::Train`] or [`crate::Effect::Prepare`]: the work is
-    /// impossible, or the host declines it.
+    /// Answers [`crate::Effect::Fetch`], [`crate::Effect::Train`], [`crate::Effect::Exchange`] or
+    /// [`crate::Effect::Prepare`]: the work is impossible, or the host declines it.
     WorkFailed {
         /// The reason.
         reason: AbortReason,
         /// Details for people to read. Never contains the user's data.
         detail: String,
     },
+    /// Answers [`crate::Effect::Exchange`].
+    #[cfg_attr(not(feature = "secure-aggregation"), serde(skip))]
+    Exchanged(Result<Exchanged, Failure>),
     /// Answers [`crate::Effect::Prepare`]: the update is stored durably.
     Prepared {
         /// The digest of the update's bytes.
@@ -64,6 +67,16 @@ pub enum Answer {
     Report(Result<(), Failure>),
     /// Answers [`crate::Effect::SendAbort`].
     Abort(Result<(), Failure>),
+}
+
+/// The result of a step of secure aggregation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exchanged {
+    /// The step is complete.
+    Completed,
+    /// The message was sent, but the coordinator has no answer yet.
+    Waiting,
 }
 
 impl Event {
@@ -85,6 +98,7 @@ impl Event {
                 Answer::Ask(_) => "ask_answered",
                 Answer::Trained => "trained",
                 Answer::WorkFailed { .. } => "work_failed",
+                Answer::Exchanged(_) => "exchanged",
                 Answer::Prepared { .. } => "prepared",
                 Answer::Upload(_) => "upload_answered",
                 Answer::UpdateLost => "update_lost",

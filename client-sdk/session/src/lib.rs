@@ -20,16 +20,16 @@ mod turn;
 pub use back_off::{
     BACK_OFF_MILLISECONDS_MAX, BACK_OFF_MILLISECONDS_MIN, RETRY_AFTER_MILLISECONDS_MAX, back_off_until,
 };
-pub use effect::{ArtifactKind, Effect, RequestId};
-pub use event::{Answer, Event};
+pub use effect::{ArtifactKind, Effect, ExchangeStep, RequestId};
+pub use event::{Answer, Event, Exchanged};
 pub use failure::Failure;
 pub use invalid_transition::InvalidTransitionError;
 pub use offer::Offer;
 pub use persisted::{PERSISTED_VERSION, RestoreError};
 pub use session::Session;
 pub use state::{
-    Aborting, AfterAbort, Fetching, Listening, PreparedUpdate, Resume, State, StopCause, UploadPhase,
-    Uploading, Work,
+    Aborting, AfterAbort, Exchanging, Fetching, Listening, PreparedUpdate, Resume, State, StopCause,
+    UploadPhase, Uploading, Work,
 };
 pub use transition::{
     ABORT_FAILURES_MAX, DECLINED_MILLISECONDS_MIN, DIGEST_MISMATCHES_MAX, FETCH_FAILURES_MAX,

@@ -4,7 +4,7 @@ use folkmoot_protocol::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{ArtifactKind, RequestId};
+use crate::{ArtifactKind, ExchangeStep, RequestId};
 
 /// The state of a session. Each variant holds the data that exists only in that state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,6 +42,16 @@ pub enum State {
         /// The requests by which the training learns that the coordinator wants a partial update.
         #[serde(default)]
         listening: Listening,
+    },
+    /// The client takes a step of secure aggregation.
+    #[cfg_attr(not(feature = "secure-aggregation"), serde(skip))]
+    Exchanging {
+        /// The id of the step's request.
+        request_id: RequestId,
+        /// The number of failures in a row before this request.
+        failures: u32,
+        /// The step.
+        exchanging: Exchanging,
     },
     /// The update is being built from the training's result.
     Preparing {
@@ -128,6 +138,9 @@ pub enum Resume {
     CheckIn,
     /// The fetch of a blob.
     Fetch(Fetching),
+    /// A step of secure aggregation.
+    #[cfg_attr(not(feature = "secure-aggregation"), serde(skip))]
+    Exchange(Exchanging),
     /// The query or the upload of an update.
     Upload(Uploading),
     /// The abort.
@@ -155,6 +168,71 @@ pub struct Fetching {
     /// The index of the part being fetched, if the weights come in parts.
     #[serde(default)]
     pub part: usize,
+}
+
+/// An assignment whose client takes a step of secure aggregation.
+#[cfg(feature = "secure-aggregation")]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "step", rename_all = "snake_case")]
+pub enum Exchanging {
+    /// The client advertises keys. The result of the training is only in memory.
+    Keys {
+        /// The assignment.
+        work: Work,
+        /// The duration of the training.
+        training_milliseconds: u64,
+    },
+    /// The client shares secrets. The result of the training is only in memory.
+    Shares {
+        /// The assignment.
+        work: Work,
+        /// The duration of the training.
+        training_milliseconds: u64,
+    },
+    /// The update was accepted, and the client opens the shares that the coordinator needs.
+    Opening {
+        /// The upload.
+        uploading: Uploading,
+    },
+}
+
+#[cfg(feature = "secure-aggregation")]
+impl Exchanging {
+    /// Returns the assignment.
+    pub fn work(&self) -> &Work {
+        match self {
+            Exchanging::Keys { work, .. } | Exchanging::Shares { work, .. } => work,
+            Exchanging::Opening { uploading } => &uploading.work,
+        }
+    }
+
+    /// Returns the step.
+    pub fn step(&self) -> ExchangeStep {
+        match self {
+            Exchanging::Keys { .. } => ExchangeStep::Keys,
+            Exchanging::Shares { .. } => ExchangeStep::Shares,
+            Exchanging::Opening { .. } => ExchangeStep::Opening,
+        }
+    }
+}
+
+/// Never exists in a build without the feature `secure-aggregation`, which refuses plans that demand masked updates. The
+/// code for it would make the small modules for browsers larger.
+#[cfg(not(feature = "secure-aggregation"))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Exchanging {}
+
+#[cfg(not(feature = "secure-aggregation"))]
+impl Exchanging {
+    /// Returns the assignment.
+    pub fn work(&self) -> &Work {
+        match *self {}
+    }
+
+    /// Returns the step.
+    pub fn step(&self) -> ExchangeStep {
+        match *self {}
+    }
 }
 
 /// A prepared update, which the host has stored.
@@ -240,6 +318,7 @@ impl State {
             State::CheckedIn { .. } => "checked_in",
             State::Assigned { .. } => "assigned",
             State::Training { .. } => "training",
+            State::Exchanging { .. } => "exchanging",
             State::Preparing { .. } => "preparing",
             State::Uploading { .. } => "uploading",
             State::Done { .. } => "done",
@@ -255,6 +334,7 @@ impl State {
             State::CheckedIn { request_id, .. }
             | State::Assigned { request_id, .. }
             | State::Training { request_id, .. }
+            | State::Exchanging { request_id, .. }
             | State::Preparing { request_id, .. }
             | State::Uploading { request_id, .. }
             | State::Done { request_id, .. }
@@ -276,8 +356,10 @@ impl State {
         match self {
             State::Assigned { fetching, .. } => Some(&fetching.work),
             State::Training { work, .. } | State::Preparing { work, .. } => Some(work),
+            State::Exchanging { exchanging, .. } => Some(exchanging.work()),
             State::Uploading { uploading, .. } => Some(&uploading.work),
             State::BackingOff { resume: Resume::Fetch(fetching), .. } => Some(&fetching.work),
+            State::BackingOff { resume: Resume::Exchange(exchanging), .. } => Some(exchanging.work()),
             State::BackingOff { resume: Resume::Upload(uploading), .. } => Some(&uploading.work),
             _ => None,
         }

@@ -21,9 +21,21 @@ impl SquaredNorm {
         let scale = scale(grid, 1.0);
         let (values, _) = bytes.as_chunks::<4>();
         for value in values {
-            let steps = to_grid(f32::from_le_bytes(*value), scale).unsigned_abs();
-            self.0 = self.0.saturating_add(u128::from(steps) * u128::from(steps));
+            self.add_steps(to_grid(f32::from_le_bytes(*value), scale));
         }
+    }
+
+    /// Returns the norm of integers.
+    pub fn of_steps(steps: impl Iterator<Item = i64>) -> Self {
+        let mut norm = Self::default();
+        steps.for_each(|steps| norm.add_steps(steps));
+        norm
+    }
+
+    #[inline]
+    fn add_steps(&mut self, steps: i64) {
+        let steps = u128::from(steps.unsigned_abs());
+        self.0 = self.0.saturating_add(steps * steps);
     }
 
     /// Returns the norm of these values and those of another part combined.
@@ -45,7 +57,7 @@ impl SquaredNorm {
 
 /// Converts a norm to steps of the grid, rounded down.
 pub fn norm_steps(norm: f64, grid: &ValueGrid) -> u64 {
-    (norm * f64::from(grid.fraction_bits).exp2()).floor() as u64
+    grid.norm_steps(norm)
 }
 
 /// Scales an update so that its L2 norm over all tensors, measured on the grid, is at most `steps`. A shorter update is

@@ -128,8 +128,8 @@ pub fn event_of(before: &State, after: &State, detail: &str) -> Option<ClientEve
                 base_version: assignment.base_version,
             })
         }
-        (State::Uploading { uploading, .. }, State::Done { assignment_id, report, .. }) => {
-            let round_number = uploading.work.assignment.round_number;
+        (State::Uploading { .. } | State::Exchanging { .. }, State::Done { assignment_id, report, .. }) => {
+            let round_number = before.work()?.assignment.round_number;
             Some(ClientEvent::Accepted { assignment_id: *assignment_id, round_number, report: *report })
         }
         (
@@ -142,6 +142,8 @@ pub fn event_of(before: &State, after: &State, detail: &str) -> Option<ClientEve
             detail: aborting.abort.detail.clone(),
         }),
         (State::BackingOff { until: old, .. }, State::BackingOff { until, .. }) if old == until => None,
+        // Nothing failed: the round is not as far yet.
+        (_, State::BackingOff { failures: 0, .. }) => None,
         (_, State::BackingOff { until, failures, .. }) => {
             Some(ClientEvent::BackingOff { until: *until, failures: *failures, detail })
         }

@@ -8,6 +8,7 @@ mod day;
 #[cfg(not(target_family = "wasm"))]
 mod endorsement;
 mod event;
+mod exchange;
 mod log;
 mod pauses;
 mod prefetch;
@@ -23,6 +24,7 @@ pub use day::{DAY_MILLISECONDS, DayCount, DayTime, tomorrow, until_tomorrow, wai
 #[cfg(not(target_family = "wasm"))]
 pub use endorsement::{EndorsementKeys, NotEndorsed, SeenEndorsements};
 pub use event::{ClientEvent, event_of};
+pub use exchange::{DeviceKey, Exchange, ExchangeNext, ExchangeOrder, secure_setting};
 pub use log::{Log, LogAction, LogEntry, Note, note_before, note_of, note_of_step};
 pub use pauses::{Pause, Pauses, Phase};
 pub use prefetch::{Prefetch, may_prefetch};

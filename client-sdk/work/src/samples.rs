@@ -4,6 +4,7 @@ use folkmoot_protocol::{
     AssignmentId, BlobDigest, Codec, LocalOptimizer, Loss, Plan, Protection, RoundId, TaskId, TensorSchema,
     TensorSpec, Timestamp, TrainingPlan, ValueGrid, Work,
     messages::{Artifact, Assignment},
+    secure::{SecureTerms, Threat},
 };
 
 /// A plan for two weights with default settings.
@@ -19,6 +20,19 @@ pub fn plan() -> Plan {
         grid: ValueGrid::default(),
         local_noise: None,
         table_schema: None,
+    }
+}
+
+/// The terms of secure aggregation for three clients, none of which may vanish or collude.
+pub fn secure_terms(threat: Threat) -> SecureTerms {
+    SecureTerms {
+        cohort_min: 3,
+        cohort_max: 3,
+        corrupt_share: 0.0,
+        dropout_share: 0.0,
+        threat,
+        is_weighted: true,
+        noise: None,
     }
 }
 
@@ -43,6 +57,7 @@ pub fn assignment() -> Assignment {
         cohort_min: None,
         protection_level: None,
         metric_sums: false,
+        is_masked: false,
         endorsement: None,
     }
 }

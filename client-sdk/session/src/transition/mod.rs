@@ -2,6 +2,11 @@
 
 mod abort;
 mod check_in;
+#[cfg(feature = "secure-aggregation")]
+mod exchange;
+#[cfg(not(feature = "secure-aggregation"))]
+#[path = "no_exchange.rs"]
+mod exchange;
 mod fetch;
 mod listen;
 mod report;
@@ -73,7 +78,17 @@ fn answered(
             fetch::answered(result, failures, fetching, turn)
         }
         (State::Training { work, started_at, .. }, Answer::Trained) => {
-            train::finished(work, started_at, turn)
+            let training_milliseconds = turn.now.milliseconds_since(started_at);
+            match work.assignment.is_masked {
+                true => exchange::begin(work, training_milliseconds, turn),
+                false => train::prepare(work, training_milliseconds, turn),
+            }
+        }
+        (State::Exchanging { failures, exchanging, .. }, Answer::Exchanged(result)) => {
+            exchange::answered(result, failures, exchanging, turn)
+        }
+        (State::Exchanging { exchanging, .. }, Answer::WorkFailed { reason, detail }) => {
+            abort::give_up(exchanging.work(), reason, detail, turn)
         }
         (
             State::Assigned { fetching: Fetching { work, .. }, .. }

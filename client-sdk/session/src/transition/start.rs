@@ -1,6 +1,6 @@
 use folkmoot_protocol::messages::AbortReason;
 
-use super::{WAIT_MILLISECONDS_MAX, abort, check_in, fetch, report, train, upload, wake};
+use super::{WAIT_MILLISECONDS_MAX, abort, check_in, exchange, fetch, report, train, upload, wake};
 use crate::{
     ArtifactKind, RETRY_AFTER_MILLISECONDS_MAX, State,
     state::{Aborting, AfterAbort, Fetching, Resume, UploadPhase, Uploading},
@@ -22,6 +22,10 @@ pub(super) fn started(state: State, turn: &mut Turn<'_>) -> State {
         State::BackingOff { failures, resume: Resume::Abort(aborting), .. }
         | State::Aborting { failures, aborting, .. } => {
             abort::send(Aborting { then: AfterAbort::CheckIn, ..aborting }, failures, turn)
+        }
+        State::Exchanging { failures, exchanging, .. } => exchange::started(exchanging, failures, turn),
+        State::BackingOff { resume: Resume::Exchange(exchanging), failures, .. } => {
+            exchange::started(exchanging, failures, turn)
         }
         State::BackingOff { until, failures, resume } => {
             let latest = turn.now.plus_milliseconds(RETRY_AFTER_MILLISECONDS_MAX);

@@ -1,5 +1,3 @@
-use folkmoot_protocol::Timestamp;
-
 use super::listen::listen;
 use crate::{Effect, State, state::Work, turn::Turn};
 
@@ -14,8 +12,9 @@ pub(super) fn train(work: Work, turn: &mut Turn<'_>) -> State {
     State::Training { request_id, work, started_at: turn.now, listening }
 }
 
-pub(super) fn finished(work: Work, started_at: Timestamp, turn: &mut Turn<'_>) -> State {
+/// Makes the host build the update.
+pub(super) fn prepare(work: Work, training_milliseconds: u64, turn: &mut Turn<'_>) -> State {
     let request_id = turn.next_request();
     turn.effects.push(Effect::Prepare { request_id, assignment: work.assignment.clone() });
-    State::Preparing { request_id, work, training_milliseconds: turn.now.milliseconds_since(started_at) }
+    State::Preparing { request_id, work, training_milliseconds }
 }

@@ -3,7 +3,7 @@ use folkmoot_protocol::{
     messages::{AbortReason, UploadState, UploadStatus},
 };
 
-use super::{abort, failed, report};
+use super::{abort, exchange, failed};
 use crate::{
     Effect, Failure, State,
     state::{PreparedUpdate, Resume, UploadPhase, Uploading, Work},
@@ -60,7 +60,7 @@ pub(super) fn answered(
     match result {
         Ok(UploadStatus { state: UploadState::Accepted, .. }) => {
             arrived(uploading.update.length, &mut uploading);
-            report::accepted(uploading, turn)
+            exchange::accepted(uploading, turn)
         }
         Ok(UploadStatus { received_bytes, .. }) => partial(received_bytes, failures, uploading, turn),
         Err(failure) => refused(&failure, failures, uploading, turn),

@@ -1,6 +1,6 @@
 use folkmoot_protocol::messages::AbortReason;
 
-use super::{abort, check_in, fetch, listen, stop, upload};
+use super::{abort, check_in, exchange, fetch, listen, stop, upload};
 use crate::{State, state::Resume, turn::Turn};
 
 /// Handles everything that is due, the deadline first.
@@ -26,6 +26,7 @@ fn send_again(resume: Resume, failures: u32, turn: &mut Turn<'_>) -> State {
     match resume {
         Resume::CheckIn => check_in::check_in(failures, turn),
         Resume::Fetch(fetching) => fetch::fetch(fetching, failures, turn),
+        Resume::Exchange(exchanging) => exchange::send(exchanging, failures, turn),
         Resume::Upload(uploading) => upload::send(uploading, failures, turn),
         Resume::Abort(aborting) => abort::send(aborting, failures, turn),
     }

@@ -35,6 +35,7 @@ pub fn assignment(number: u8, deadline_in_milliseconds: u64) -> Assignment {
         cohort_min: None,
         protection_level: None,
         metric_sums: false,
+        is_masked: false,
         endorsement: None,
     }
 }

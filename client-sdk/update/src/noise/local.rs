@@ -91,7 +91,7 @@ pub fn add_noise(
 }
 
 /// Returns the shift to the unit of the noise, and the noise in that unit.
-fn coarsened(scale_steps: u64) -> Result<(u32, DiscreteGaussian), ScaleError> {
+pub(super) fn coarsened(scale_steps: u64) -> Result<(u32, DiscreteGaussian), ScaleError> {
     if !(1..=SCALE_STEPS_MAX).contains(&scale_steps) {
         return Err(ScaleError { scale: scale_steps, scale_max: SCALE_STEPS_MAX });
     }
@@ -100,7 +100,7 @@ fn coarsened(scale_steps: u64) -> Result<(u32, DiscreteGaussian), ScaleError> {
 }
 
 /// Converts to units of 2^shift steps, rounding towards zero.
-fn towards_zero(steps: i64, shift: u32) -> i64 {
+pub(super) fn towards_zero(steps: i64, shift: u32) -> i64 {
     steps / (1 << shift)
 }
 

@@ -15,8 +15,10 @@
 mod bernoulli;
 mod gaussian;
 mod local;
+mod share;
 #[cfg(test)]
 mod tests;
 
 pub use gaussian::{DiscreteGaussian, ScaleError};
 pub use local::{NoiseError, add_noise};
+pub use share::noised_steps;

@@ -4,7 +4,7 @@ mod over;
 
 use folkmoot_engine::ImportLimits;
 use folkmoot_protocol::{
-    Plan,
+    Plan, Work,
     messages::{Assignment, ProtectionLevel},
 };
 use serde::Deserialize;
@@ -105,7 +105,11 @@ impl Budget {
         if parameters > self.parameters_max {
             return Err(OverBudget::Parameters { parameters, max: self.parameters_max });
         }
-        let told = assignment.cohort_min;
+        // Clients open no sum that is too small. A committee knows only the plan's minimum.
+        let told = match plan.protection.committee() {
+            Some(terms) => Some(terms.sum.cohort_min),
+            None => assignment.cohort_min,
+        };
         if told.unwrap_or(0) < self.cohort_min {
             return Err(OverBudget::Cohort { told, min: self.cohort_min });
         }
@@ -151,11 +155,17 @@ fn fetched_bytes(assignment: &Assignment) -> u64 {
 
 /// Returns the protection that this client applies itself, or that the coordinator promises.
 ///
-/// Local noise must be in the plan; the coordinator's statement alone is ignored. A promise of central noise is
-/// accepted only if the assignment has a clipping norm: without one, noise hides nobody.
+/// Local and distributed noise must be in the plan; the coordinator's statement alone is ignored. A promise of central noise is
+/// accepted only if the assignment has a clipping norm: without one, noise hides nobody. The metrics of an evaluation carry no
+/// noise at all.
 fn protection_of(assignment: &Assignment, plan: &Plan) -> ProtectionLevel {
     let is_promised = assignment.protection_level == Some(ProtectionLevel::Central);
-    if plan.local_noise.is_some() {
+    let secure = plan.protection.secure();
+    if plan.work == Work::Evaluation {
+        ProtectionLevel::None
+    } else if secure.is_some_and(|terms| terms.noise.is_some()) {
+        ProtectionLevel::Distributed
+    } else if plan.local_noise.is_some() && secure.is_none() {
         ProtectionLevel::Local
     } else if is_promised && assignment.clipping_norm.is_some() {
         ProtectionLevel::Central

@@ -1,4 +1,8 @@
-use folkmoot_protocol::{LocalNoise, messages::Artifact};
+use folkmoot_protocol::{
+    LocalNoise, Protection, Work,
+    messages::Artifact,
+    secure::{DistributedNoise, SecureTerms, Threat},
+};
 
 use super::*;
 use crate::samples;
@@ -85,6 +89,25 @@ fn a_promise_of_noise_needs_what_the_client_can_see_of_it() {
             let over = (found < min).then_some(OverBudget::Protection { found, min });
             assert_eq!(refusal(&budget, &assignment, &plan), over, "{told:?}, {clipping_norm:?}, {min}");
         }
+    }
+}
+
+#[test]
+fn distributed_noise_is_what_the_plan_states() {
+    let noise = Some(DistributedNoise { clipping_norm: 10, noise_multiplier: 1.0 });
+    let with = |noise, local_noise| {
+        let terms = SecureTerms { is_weighted: false, noise, ..samples::secure_terms(Threat::Malicious) };
+        Plan { protection: Protection::SecureAggregation(terms), local_noise, ..samples::plan() }
+    };
+    let budget = Budget { protection_min: ProtectionLevel::Distributed, ..Budget::default() };
+    let promised = assignment(None, Some(ProtectionLevel::Distributed));
+    assert_eq!(refusal(&budget, &promised, &with(noise, None)), None);
+    // A masked update gets no local noise, whatever the plan says.
+    let local = Some(LocalNoise { clipping_norm: 10, scale: 1 });
+    // The metrics of an evaluation have no noise, whatever its plan says.
+    let evaluation = Plan { work: Work::Evaluation, ..with(noise, None) };
+    for plan in [with(None, None), with(None, local), samples::plan(), evaluation] {
+        assert!(matches!(refusal(&budget, &promised, &plan), Some(OverBudget::Protection { .. })));
     }
 }
 

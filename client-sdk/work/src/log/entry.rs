@@ -1,6 +1,7 @@
 use folkmoot_protocol::{
     PopulationName, TaskId, Timestamp,
     messages::{Assignment, EnrolRequest},
+    secure::SecureMessage,
 };
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +24,7 @@ pub enum LogAction {
     Trained,
     /// A model was evaluated on the examples.
     Evaluated,
-    /// An update was sent. The entry is written before sending, with the full size.
+    /// An update, or a message of secure aggregation, was sent. The entry is written before sending, with the full size.
     Sent,
     /// The duration and size of an accepted update were reported.
     Reported,
@@ -104,6 +105,18 @@ impl Note {
         Self { bytes_received: bytes, detail, ..Self::new(LogAction::Fetched) }
     }
 
+    /// A message of secure aggregation is about to leave the device. It goes to other clients, or unmasks their sum.
+    pub fn secure_message(message: &SecureMessage, assignment: &Assignment) -> Self {
+        let content = match message {
+            SecureMessage::Keys { .. } => "keys",
+            SecureMessage::Shares { .. } => "shares",
+            SecureMessage::Agreement { .. } => "agreement",
+            SecureMessage::Opening { .. } => "opening",
+        };
+        let detail = Some(format!("secure aggregation: {content}"));
+        Self { bytes_sent: body_bytes(message), detail, ..Self::of(LogAction::Sent, assignment) }
+    }
+
     /// An assignment exceeded one of the app's limits. `None` if the error has another cause.
     pub fn declined(error: &WorkError, task_id: TaskId, round_number: u64) -> Option<Self> {
         let (task_id, round_number) = (Some(task_id), Some(round_number));
@@ -143,6 +156,16 @@ mod tests {
     fn long_words_are_cut_between_letters() {
         let detail = Note::consent_given(&"é".repeat(400)).at(Timestamp(5)).detail.unwrap();
         assert!(detail.len() <= DETAIL_BYTES_MAX && detail.ends_with('é'));
+    }
+
+    #[test]
+    fn a_message_of_secure_aggregation_is_sent_with_its_size() {
+        let message = SecureMessage::Agreement { signature: "c2lnbmVk".to_owned() };
+        let assignment = samples::assignment();
+        let note = Note::secure_message(&message, &assignment);
+        assert_eq!((note.action, note.task_id), (LogAction::Sent, Some(assignment.task_id)));
+        assert_eq!(note.bytes_sent, r#"{"step":"agreement","signature":"c2lnbmVk"}"#.len() as u64);
+        assert_eq!(note.detail.as_deref(), Some("secure aggregation: agreement"));
     }
 
     #[test]

@@ -15,6 +15,10 @@ pub fn note_before(effect: &Effect, state: &State) -> Option<Note> {
             let detail = said("asked whether the round waits for the update");
             Note { detail, ..of_work(LogAction::Asked) }
         }
+        Effect::Exchange { .. } => {
+            let detail = said("asked for the next message of secure aggregation");
+            Note { detail, ..of_work(LogAction::Asked) }
+        }
         Effect::QueryUpload { .. } => {
             let detail = said("asked how much of the update has arrived");
             Note { detail, ..of_work(LogAction::Asked) }
