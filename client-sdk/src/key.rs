@@ -1,7 +1,11 @@
 use std::{fmt, fs, io, path::Path, sync::Arc};
 
 use ed25519_dalek::SigningKey;
-use folkmoot_protocol::signing::{self, SignedParts};
+use folkmoot_protocol::{
+    secure::Identity,
+    signing::{self, SignedParts},
+};
+use folkmoot_work::DeviceKey;
 use rand::CryptoRng;
 
 use crate::storage::{StorageError, write_private};
@@ -45,6 +49,19 @@ impl ClientKey {
     /// Creates the key from its 32 secret bytes.
     pub fn from_secret(secret: [u8; 32]) -> Self {
         Self(Arc::new(SigningKey::from_bytes(&secret)))
+    }
+
+    /// Returns a secret under which state of this client can be stored. It is derived from the key and not the key itself.
+    pub(crate) fn storage_key(&self) -> DeviceKey {
+        DeviceKey(blake3::derive_key("folkmoot client storage key 1", &self.0.to_bytes()))
+    }
+
+    /// Signs a text of secure aggregation.
+    pub(crate) fn identity(&self, text: &str) -> Identity {
+        Identity {
+            public_key: signing::encode_public_key(&self.0),
+            signature: signing::sign_text(&self.0, text),
+        }
     }
 
     /// Loads the key from this file. If there is none, generates a key and stores it, readable by its owner only.

@@ -58,4 +58,7 @@ pub use training::{
 #[cfg(not(target_family = "wasm"))]
 pub use transparency::TransparencyLog;
 #[cfg(not(target_family = "wasm"))]
-pub use transport::{HttpSettings, Transport, TransportError, UpdateSource, build_http, parse_coordinator};
+pub use transport::{
+    HttpSettings, Pieces, Transport, TransportError, UpdateSource, build_http, build_http_from,
+    parse_coordinator,
+};

@@ -79,6 +79,8 @@ pub enum ProtectionLevel {
     None,
     /// The coordinator promises to add noise to the sum of clipped updates. The client cannot check it.
     Central,
+    /// The client adds a share of the noise and masks its update. The coordinator sees only the noised sum.
+    Distributed,
     /// The client adds the noise itself, before anything leaves the device.
     Local,
 }
@@ -198,6 +200,7 @@ impl From<ProtectionLevel> for client::protocol::messages::ProtectionLevel {
         match level {
             ProtectionLevel::None => Self::None,
             ProtectionLevel::Central => Self::Central,
+            ProtectionLevel::Distributed => Self::Distributed,
             ProtectionLevel::Local => Self::Local,
         }
     }

@@ -4,6 +4,7 @@ mod builder;
 mod declining;
 mod enrol;
 mod error;
+mod exchange;
 mod fetch;
 mod pauses;
 mod perform;

@@ -17,6 +17,7 @@ use tokio::task::spawn_blocking;
 use super::{
     Client, ClientError, ClientEvent,
     declining::Declining,
+    exchange::Exchanger,
     fetch::{fetch, prefetch},
     runner::Runner,
     tasks::{Outcome, work_failed},
@@ -24,7 +25,7 @@ use super::{
 use crate::{
     TransportError, UpdateSource,
     storage::write_private,
-    training::{LocalWork, Screening, WorkNews, prepare, screen, work},
+    training::{LocalWork, Screening, WorkNews, prepare, prepare_masked, screen, work},
 };
 
 impl Runner<'_> {
@@ -51,6 +52,10 @@ impl Runner<'_> {
             Effect::Listen { assignment_id, wait_seconds, .. } => self.spawn(request_id, async move {
                 outcome(transport.listen(assignment_id, wait_seconds).await, Answer::Ask)
             }),
+            Effect::Exchange { assignment, step, .. } => {
+                let exchanger = Exchanger::new(self.client);
+                self.spawn(request_id, exchanger.take(assignment, step));
+            }
             Effect::Prepare { assignment, .. } => self.prepare(request_id, assignment.assignment_id),
             Effect::QueryUpload { assignment_id, .. } => self.spawn(request_id, async move {
                 outcome(transport.upload_status(assignment_id).await, Answer::Upload)
@@ -254,6 +259,7 @@ impl Runner<'_> {
 
     fn prepare(&mut self, request_id: RequestId, assignment_id: AssignmentId) {
         let (finished, store) = (Arc::clone(&self.finished), self.client.work.clone());
+        let (device_key, budget) = (self.client.transport.key().storage_key(), self.client.budget.clone());
         self.spawn(request_id, async move {
             let work = finished.lock().unwrap_or_else(PoisonError::into_inner).take();
             let Some(work) = work.filter(|work| work.assignment.assignment_id == assignment_id) else {
@@ -262,7 +268,11 @@ impl Runner<'_> {
                     "the result of the training or evaluation was lost",
                 ));
             };
-            match spawn_blocking(move || prepare(&work, &store)).await {
+            let prepared = move || match work.assignment.is_masked {
+                true => prepare_masked(&work, &store, &budget, &device_key),
+                false => prepare(&work, &store),
+            };
+            match spawn_blocking(prepared).await {
                 Ok(Ok(update)) => (Answer::Prepared { digest: update.digest, length: update.length }, None),
                 Ok(Err(error)) => work_failed(error),
                 Err(error) => work_failed(WorkError::new(AbortReason::TrainingFailed, error)),

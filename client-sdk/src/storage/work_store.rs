@@ -4,6 +4,7 @@ use std::{
 };
 
 use folkmoot_protocol::{AssignmentId, TaskId};
+use folkmoot_secure_aggregation::Journal;
 
 use super::{
     MemoryStore, StorageError,
@@ -35,6 +36,18 @@ impl WorkStore {
 
     pub fn save_update(&self, id: AssignmentId, bytes: &[u8]) -> Result<(), StorageError> {
         write_private(&self.update_path(id), bytes)
+    }
+
+    /// Stores the state of an assignment's secure aggregation.
+    pub fn save_journal(&self, id: AssignmentId, journal: &Journal) -> Result<(), StorageError> {
+        let json = serde_json::to_vec(journal).expect("a journal has string keys only");
+        write_private(&self.journal_path(id), &json)
+    }
+
+    /// Returns the state of an assignment's secure aggregation; `None` if there is none, or it cannot be read.
+    pub fn load_journal(&self, id: AssignmentId) -> Result<Option<Journal>, StorageError> {
+        let stored = read_if_present(&self.journal_path(id))?;
+        Ok(stored.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
     }
 
     /// Stores the residual of an update until it is known whether the update was accepted.
@@ -109,6 +122,10 @@ impl WorkStore {
             }
         }
         Ok(())
+    }
+
+    fn journal_path(&self, id: AssignmentId) -> PathBuf {
+        self.directory.join(format!("{id}.secure"))
     }
 
     fn checkpoint_path(&self, id: AssignmentId) -> PathBuf {

@@ -196,6 +196,7 @@ impl Fake {
             cohort_min: self.cohort_min,
             protection_level: self.protection_level,
             metric_sums: false,
+            is_masked: false,
             endorsement: self.endorsement.lock().unwrap().clone(),
         };
         json(&CheckInResponse::Assigned { assignment })

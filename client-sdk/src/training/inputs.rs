@@ -1,6 +1,6 @@
 use folkmoot_engine::{Model, TrainedPart};
 use folkmoot_protocol::{
-    Codec, DEVICE_RULES_MAX, DeviceRule, Plan, Protection,
+    Codec, DEVICE_RULES_MAX, DeviceRule, Plan,
     messages::{AbortReason, Artifact, Assignment},
 };
 
@@ -61,6 +61,9 @@ impl Inputs {
     ) -> Result<Self, WorkError> {
         budget.allows(assignment, &plan)?;
         let plan = budget.lower(plan);
+        // Without the feature, `parse_plan` refuses a plan with masks.
+        #[cfg(feature = "secure-aggregation")]
+        check_masked(assignment, &plan)?;
         if plan.model != assignment.model.digest {
             return Err(WorkError::new(AbortReason::PlanUnsupported, "the plan is for another model"));
         }
@@ -73,12 +76,24 @@ impl Inputs {
     }
 }
 
+/// Checks that the assignment asks for an exchange of messages exactly if the plan does. A coordinator must not be able to
+/// switch masks off. Masks for a committee are in the plan alone.
+#[cfg(feature = "secure-aggregation")]
+fn check_masked(assignment: &Assignment, plan: &Plan) -> Result<(), WorkError> {
+    let is_masked = plan.work == folkmoot_protocol::Work::Training && plan.protection.exchange().is_some();
+    if assignment.is_masked == is_masked {
+        return Ok(());
+    }
+    let detail = "the assignment and the plan contradict each other about masked updates";
+    Err(WorkError::new(AbortReason::PlanUnsupported, detail))
+}
+
 /// Reads only the plan. The client decides from it whether it needs the model and the weights.
 ///
 /// # Errors
 /// As [`Inputs::load`].
 #[cfg(not(target_family = "wasm"))]
-pub(super) fn load_plan(
+pub(crate) fn load_plan(
     assignment: &Assignment,
     blobs: &BlobCache,
     now: Timestamp,
@@ -106,12 +121,16 @@ pub fn parse_plan(bytes: &[u8]) -> Result<Plan, WorkError> {
     if let Some(schema) = &plan.table_schema {
         schema.check_for_plan().map_err(|fault| unsupported(format!("table_schema: {fault}")))?;
     }
-    match (plan.codec, plan.protection) {
-        (Codec::None, Protection::Plain) => Ok(plan),
-        (codec, Protection::Plain) => {
-            Err(unsupported(format!("this build does not support the plan's codec {codec}")))
-        }
+    if plan.codec != Codec::None {
+        return Err(unsupported(format!("this build does not support the plan's codec {}", plan.codec)));
     }
+    if let Some(terms) = plan.protection.exchange() {
+        terms.check().map_err(|fault| unsupported(fault.to_string()))?;
+    }
+    if let Some(terms) = plan.protection.committee() {
+        terms.check().map_err(|fault| unsupported(fault.to_string()))?;
+    }
+    Ok(plan)
 }
 
 /// Refuses invalid rules as the plan's fault, before they are evaluated on this device.
@@ -200,7 +219,7 @@ fn whole(part: &TrainedPart, trained: Vec<f32>) -> Result<Vec<f32>, WorkError> {
 #[cfg(test)]
 mod tests {
     use folkmoot_engine::{ImportLimits, onnx::build::mlp};
-    use folkmoot_protocol::DeviceCondition;
+    use folkmoot_protocol::{DeviceCondition, Protection, Work, secure::Threat};
     use folkmoot_work::samples;
 
     use super::*;
@@ -234,5 +253,25 @@ mod tests {
     fn a_plan_with_a_word_of_the_future_is_unsupported() {
         let error = parse_plan(br#"{"codec":"from_the_future"}"#).unwrap_err();
         assert_eq!(error.reason, AbortReason::PlanUnsupported);
+    }
+
+    #[test]
+    fn a_coordinator_cannot_switch_masks_off_or_on() {
+        let terms = samples::secure_terms(Threat::HonestButCurious);
+        let plain = samples::plan();
+        let secure = Plan { protection: Protection::SecureAggregation(terms), ..samples::plan() };
+        let evaluation = Plan { work: Work::Evaluation, ..secure.clone() };
+        for (plan, is_masked, is_right) in [
+            (&plain, false, true),
+            (&plain, true, false),
+            (&secure, true, true),
+            (&secure, false, false),
+            (&evaluation, false, true),
+            (&evaluation, true, false),
+        ] {
+            let assignment = Assignment { is_masked, ..samples::assignment() };
+            let checked = check_masked(&assignment, plan);
+            assert_eq!(checked.is_ok(), is_right, "{:?} {is_masked}", plan.protection);
+        }
     }
 }

@@ -1,10 +1,15 @@
 use folkmoot_protocol::{
-    UpdateDigest,
-    messages::{AbortReason, Assignment},
-    update::UpdateHeader,
+    UpdateDigest, Work,
+    messages::{AbortReason, Assignment, ProtectionLevel},
+    secure::{CommitteeTerms, MaskedExtras, MaskedHeader, SecureTerms},
+    update::{UpdateHeader, UpdateMetrics},
 };
-use folkmoot_update::{Compression, MakeError, ValueFault, codec::Memory, make_update};
-use rand::{SeedableRng, rngs::SysRng};
+use folkmoot_secure_aggregation::{Context, Journal, JournalError, Masks, Root, mask_for_committee};
+use folkmoot_update::{
+    Compression, MakeError, MaskError, Unmasked, ValueFault, codec::Memory, make_update, mask_update,
+};
+use folkmoot_work::{Budget, DeviceKey, secure_setting};
+use rand::{RngExt, SeedableRng, rngs::SysRng};
 use rand_chacha::ChaCha20Rng;
 
 use super::{FinishedWork, WorkError, plan::update_metrics};
@@ -21,13 +26,22 @@ pub struct Made {
 }
 
 /// Builds the update from a finished training or evaluation: clip, weigh, add noise, compress, check. `stored` is the
-/// task's memory from earlier updates; an unreadable memory is ignored.
+/// task's memory from earlier updates; an unreadable memory is ignored. For a committee, masks the update instead of
+/// compressing it.
 ///
 /// # Errors
 /// [`AbortReason::TrainingFailed`] if a value is not finite or outside the plan's grid, or no random bytes are
-/// available for the noise.
+/// available for the noise. [`AbortReason::PlanUnsupported`] if the update must be masked.
 pub fn make(trained: &FinishedWork, stored: Option<&[u8]>) -> Result<Made, WorkError> {
     let assignment = &trained.assignment;
+    let is_training = trained.plan.work == Work::Training;
+    if let Some(committee) = trained.plan.protection.committee().filter(|_| is_training) {
+        return make_for_committee(trained, committee);
+    }
+    if is_training && trained.plan.protection.secure().is_some() {
+        let detail = "the plan demands a masked update; this client must not send a plain one";
+        return Err(WorkError::new(AbortReason::PlanUnsupported, detail));
+    }
     let (delta, plan) = (&trained.outcome.delta, &trained.plan);
     let header = UpdateHeader {
         assignment_id: assignment.assignment_id,
@@ -39,8 +53,7 @@ pub fn make(trained: &FinishedWork, stored: Option<&[u8]>) -> Result<Made, WorkE
         is_compressed: false,
     };
     let failed = |error: String| WorkError::new(AbortReason::TrainingFailed, error);
-    let mut rng = ChaCha20Rng::try_from_rng(&mut SysRng)
-        .map_err(|error| failed(format!("the operating system provided no random bytes: {error}")))?;
+    let mut rng = seeded()?;
     let memory = memory(assignment, trained, stored);
     let how = Compression {
         recipe: assignment.recipe.as_deref(),
@@ -61,6 +74,80 @@ pub fn make(trained: &FinishedWork, stored: Option<&[u8]>) -> Result<Made, WorkE
         sums.append_to(&mut bytes);
     }
     Ok(Made { digest: UpdateDigest::of(&bytes), memory: made.memory.map(|memory| memory.to_bytes()), bytes })
+}
+
+/// Builds a masked update from a finished training: clip, weigh, round, mask. The masks come from the assignment's journal.
+/// The weight and the metrics travel inside the mask. A private task reports no metrics.
+///
+/// # Errors
+/// [`AbortReason::StateLost`] if the journal has no masks, [`AbortReason::PlanUnsupported`] if the plan demands none, and
+/// [`AbortReason::TrainingFailed`] if a value is not finite or outside the plan's grid.
+pub fn make_masked(
+    trained: &FinishedWork,
+    journal: Option<&Journal>,
+    budget: &Budget,
+    device_key: &DeviceKey,
+) -> Result<Made, WorkError> {
+    let setting = secure_setting(&trained.assignment, &trained.plan, budget)?;
+    let masking = journal.ok_or(JournalError::Missing);
+    let masking = masking.and_then(|journal| journal.masking(&setting, &device_key.0));
+    let masking = masking.map_err(|error| WorkError::new(AbortReason::StateLost, error))?;
+    let bytes = mask(trained, &setting.terms, masking.masks())?;
+    Ok(Made { digest: UpdateDigest::of(&bytes), memory: None, bytes })
+}
+
+/// Builds an update whose masks a committee removes. Each call draws new masks: only the update that is stored is sent.
+fn make_for_committee(trained: &FinishedWork, terms: &CommitteeTerms) -> Result<Made, WorkError> {
+    let Assignment { assignment_id, task_id, round_id, plan, weights, .. } = &trained.assignment;
+    let context =
+        Context { task_id: *task_id, round_id: *round_id, plan: plan.digest, weights: weights.digest };
+    let root = Root::new(seeded()?.random());
+    let masks = mask_for_committee(&context, terms, *assignment_id, &root)
+        .map_err(|error| WorkError::new(AbortReason::PlanUnsupported, error))?;
+    let mut bytes = mask(trained, &terms.sum, &masks.masks)?;
+    bytes.extend_from_slice(&masks.seal.0);
+    Ok(Made { digest: UpdateDigest::of(&bytes), memory: None, bytes })
+}
+
+fn mask(trained: &FinishedWork, terms: &SecureTerms, masks: &Masks) -> Result<Vec<u8>, WorkError> {
+    let (assignment, plan) = (&trained.assignment, &trained.plan);
+    let header = MaskedHeader {
+        assignment_id: assignment.assignment_id,
+        schema_digest: plan.schema.digest(),
+        base_version: assignment.base_version,
+        element_count: trained.outcome.delta.len() as u64,
+    };
+    let weight = weight(trained).max(1);
+    let is_promised = !matches!(assignment.protection_level, None | Some(ProtectionLevel::None));
+    let is_private = is_promised || terms.noise.is_some();
+    let metrics = match is_private {
+        true => UpdateMetrics::default(),
+        false => update_metrics(trained.outcome.metrics, &plan.training),
+    };
+    let unmasked = Unmasked {
+        delta: &trained.outcome.delta,
+        weight,
+        // If all updates count the same, the number of examples is of no use to the coordinator.
+        extras: MaskedExtras { weight: if terms.is_weighted { weight } else { 1 }, metrics },
+        clipping_norm: assignment.clipping_norm,
+    };
+    mask_update(&header, plan, terms, masks, unmasked, &mut seeded()?).map_err(|error| match error {
+        // An index or a value would tell the coordinator a part of the update.
+        MaskError::Value(_) => WorkError::new(
+            AbortReason::TrainingFailed,
+            "a value of the model delta is not finite or outside the plan's grid; a smaller learning rate or fewer steps may help",
+        ),
+        MaskError::Ring(error) => WorkError::new(AbortReason::PlanUnsupported, error),
+        MaskError::Scale(error) => WorkError::new(AbortReason::PlanUnsupported, error),
+    })
+}
+
+/// Returns a generator with a seed from the operating system.
+fn seeded() -> Result<ChaCha20Rng, WorkError> {
+    ChaCha20Rng::try_from_rng(&mut SysRng).map_err(|error| {
+        let detail = format!("the operating system provided no random bytes: {error}");
+        WorkError::new(AbortReason::TrainingFailed, detail)
+    })
 }
 
 /// Returns the task's memory, or an empty one if there is none. Returns `None` if the recipe uses no memory.

@@ -45,19 +45,21 @@ pub use evaluation::Evaluation;
 #[cfg(not(target_family = "wasm"))]
 pub use example_source::ExampleSource;
 pub use finished::FinishedWork;
+#[cfg(not(target_family = "wasm"))]
+pub(crate) use inputs::load_plan;
 pub use inputs::{Inputs, parse_parts, parse_plan, parse_weights, trained_part, with_output};
 #[cfg(not(target_family = "wasm"))]
 pub use local_trainer::{LocalTrainer, StopSignal, Trained, TrainerError, TrainerWork};
 #[cfg(not(target_family = "wasm"))]
 pub(crate) use local_work::LocalWork;
-pub use make::{Made, make};
+pub use make::{Made, make, make_masked};
 #[cfg(not(target_family = "wasm"))]
 pub use model_store::{ModelStore, NewestModel};
 #[cfg(not(target_family = "wasm"))]
 pub(crate) use news::WorkNews;
 pub use plan::schema_of;
 #[cfg(not(target_family = "wasm"))]
-pub(crate) use prepare::prepare;
+pub(crate) use prepare::{prepare, prepare_masked};
 #[cfg(not(target_family = "wasm"))]
 pub(crate) use screen::{Screening, screen};
 pub use steps::{Step, Training};

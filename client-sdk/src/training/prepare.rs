@@ -1,6 +1,7 @@
 use folkmoot_protocol::{UpdateDigest, messages::AbortReason};
+use folkmoot_work::{Budget, DeviceKey};
 
-use super::{FinishedWork, WorkError, make};
+use super::{FinishedWork, WorkError, make, make_masked};
 use crate::storage::WorkStore;
 
 /// The update as stored.
@@ -29,12 +30,30 @@ pub(crate) fn prepare(trained: &FinishedWork, work: &WorkStore) -> Result<Prepar
     Ok(Prepared { digest: made.digest, length: made.bytes.len() as u64 })
 }
 
+/// Builds a masked update from a finished training and stores it durably. The masks come from the assignment's journal.
+///
+/// # Errors
+/// Those of [`make_masked`], and [`AbortReason::TrainingFailed`] if the update cannot be stored.
+pub(crate) fn prepare_masked(
+    trained: &FinishedWork,
+    work: &WorkStore,
+    budget: &Budget,
+    device_key: &DeviceKey,
+) -> Result<Prepared, WorkError> {
+    let id = trained.assignment.assignment_id;
+    let journal = work.load_journal(id).map_err(|error| WorkError::new(AbortReason::StateLost, error))?;
+    let made = make_masked(trained, journal.as_ref(), budget, device_key)?;
+    work.save_update(id, &made.bytes).map_err(|error| WorkError::new(AbortReason::TrainingFailed, error))?;
+    Ok(Prepared { digest: made.digest, length: made.bytes.len() as u64 })
+}
+
 #[cfg(test)]
 mod tests {
     use folkmoot_engine::{Metrics, TrainingOutcome};
     use folkmoot_protocol::{
-        Plan, ValueGrid,
+        Plan, Protection, ValueGrid,
         messages::Assignment,
+        secure::Threat,
         update::{HEADER_BYTES, UpdateHeader},
     };
     use folkmoot_work::samples;
@@ -80,6 +99,18 @@ mod tests {
         let header = UpdateHeader::decode(bytes.first_chunk().unwrap()).unwrap();
         assert_eq!((header.element_count, header.weight), (0, 20));
         assert_eq!((header.metrics.loss_sum, header.metrics.step_count), (2.5, 0));
+    }
+
+    #[test]
+    fn an_update_that_must_be_masked_is_never_made_without_masks() {
+        let directory = tempfile::tempdir().unwrap();
+        let work = WorkStore::open(&directory.path().join("work")).unwrap();
+        let mut trained = trained(vec![1.0, -4.0]);
+        let terms = samples::secure_terms(Threat::HonestButCurious);
+        trained.plan.protection = Protection::SecureAggregation(terms);
+        assert_eq!(prepare(&trained, &work).unwrap_err().reason, AbortReason::PlanUnsupported);
+        let masked = prepare_masked(&trained, &work, &Budget::default(), &DeviceKey([5; 32]));
+        assert_eq!(masked.unwrap_err().reason, AbortReason::StateLost, "there is no journal");
     }
 
     #[test]

@@ -2,14 +2,16 @@ use std::time::Duration;
 
 use folkmoot_protocol::{
     AssignmentId, UpdateDigest,
+    limits::SECURE_BYTES_MAX,
     messages::{AbortRequest, AskResponse, ReportRequest, UploadStatus},
+    secure::{SecureAnswered, SecureMessage, SecureProgress},
 };
 use reqwest::Method;
 
 use super::{
     Transport, TransportError, UpdateSource,
     request::{CONTROL_SECONDS_MAX, Payload, Unsigned},
-    response::read_json,
+    response::{read_json, read_json_within},
 };
 
 /// The lowest upload speed in bytes per second. A slower upload is interrupted and resumed later.
@@ -74,6 +76,42 @@ impl Transport {
             timeout: Some(Duration::from_secs(CONTROL_SECONDS_MAX + u64::from(wait_seconds))),
         };
         read_json(self.send(&unsigned).await?).await
+    }
+
+    /// Sends a message of secure aggregation.
+    ///
+    /// # Errors
+    /// [`TransportError`] if the coordinator refuses or cannot be reached.
+    pub async fn send_secure(
+        &self,
+        assignment_id: AssignmentId,
+        message: &SecureMessage,
+    ) -> Result<(), TransportError> {
+        let path = format!("/v1/assignments/{assignment_id}/secure");
+        self.post(&path, Some(self.enrolled_id()?), message, 0).await.map(drop)
+    }
+
+    /// Asks for the coordinator's answer to a step of secure aggregation. Waits as long as `wait` says.
+    ///
+    /// # Errors
+    /// [`TransportError`] if the coordinator refuses or cannot be reached, or the assignment is over.
+    pub async fn secure_progress(
+        &self,
+        assignment_id: AssignmentId,
+        after: SecureAnswered,
+        wait_seconds: u32,
+    ) -> Result<SecureProgress, TransportError> {
+        let after = after.name();
+        let path =
+            format!("/v1/assignments/{assignment_id}/secure?after={after}&wait_seconds={wait_seconds}");
+        let unsigned = Unsigned {
+            method: Method::GET,
+            path: &path,
+            client: Some(self.enrolled_id()?),
+            payload: Payload::Nothing { range_start: 0 },
+            timeout: Some(Duration::from_secs(CONTROL_SECONDS_MAX + u64::from(wait_seconds))),
+        };
+        read_json_within(self.send(&unsigned).await?, SECURE_BYTES_MAX).await
     }
 
     /// Reports the duration and size of the work.

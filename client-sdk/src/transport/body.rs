@@ -2,7 +2,10 @@ use std::{fmt, io, path::PathBuf, sync::Arc};
 
 use bytes::{Bytes, BytesMut};
 use folkmoot_work::Way;
-use futures::stream;
+use futures::{
+    TryStreamExt,
+    stream::{self, BoxStream},
+};
 use tokio::{
     fs::File,
     io::{AsyncReadExt, AsyncSeekExt},
@@ -16,6 +19,9 @@ const PIECE_BYTES: usize = 64 * 1024;
 /// Called after each piece with the number of bytes of the update that were passed to the connection so far.
 type OnSent = Arc<dyn Fn(u64) + Send + Sync>;
 
+/// The remaining bytes of an update, in order. An error breaks the connection off.
+pub type Pieces = BoxStream<'static, io::Result<Bytes>>;
+
 /// The source of an update's bytes.
 #[derive(Clone)]
 pub enum UpdateSource {
@@ -28,6 +34,8 @@ pub enum UpdateSource {
         /// Called after each piece with the number of bytes of the update that were passed to the connection so far.
         on_sent: OnSent,
     },
+    /// From code that produces the bytes from an offset on, as slowly as it likes.
+    Pieces(Arc<dyn Fn(u64) -> Pieces + Send + Sync>),
 }
 
 impl UpdateSource {
@@ -50,6 +58,13 @@ impl UpdateSource {
                 let mut file = File::open(path).await?;
                 file.seek(io::SeekFrom::Start(offset)).await?;
                 Ok(stream_of(file, offset, length, Arc::clone(on_sent), Arc::clone(traffic)))
+            }
+            Self::Pieces(pieces) => {
+                let traffic = Arc::clone(traffic);
+                let counted = pieces(offset).inspect_ok(move |piece| {
+                    traffic.count(Way::Up, piece.len() as u64);
+                });
+                Ok(reqwest::Body::wrap_stream(counted))
             }
         }
     }
@@ -81,6 +96,7 @@ impl fmt::Debug for UpdateSource {
         match self {
             Self::Bytes(bytes) => write!(f, "UpdateSource({} bytes)", bytes.len()),
             Self::File { path, .. } => write!(f, "UpdateSource({})", path.display()),
+            Self::Pieces(_) => f.write_str("UpdateSource(pieces)"),
         }
     }
 }

@@ -23,6 +23,18 @@ pub struct HttpSettings {
 /// # Errors
 /// [`TransportError::NoCertificate`] or [`TransportError::Certificate`] if the PEM holds no usable certificate.
 pub fn build_http(settings: &HttpSettings) -> Result<reqwest::Client, TransportError> {
+    build_http_from(settings, None)
+}
+
+/// Like [`build_http`], with connections that come from one of this machine's addresses. Load tests need it, because a
+/// coordinator limits the connections of each address.
+///
+/// # Errors
+/// As [`build_http`].
+pub fn build_http_from(
+    settings: &HttpSettings,
+    address: Option<IpAddr>,
+) -> Result<reqwest::Client, TransportError> {
     // Keep the crypto provider that the process has installed. Losing a race to install one is no error.
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -31,7 +43,8 @@ pub fn build_http(settings: &HttpSettings) -> Result<reqwest::Client, TransportE
         .tls_backend_rustls()
         .tls_version_min(tls::Version::TLS_1_3)
         .connect_timeout(Duration::from_secs(CONNECT_SECONDS_MAX))
-        .redirect(redirect::Policy::none());
+        .redirect(redirect::Policy::none())
+        .local_address(address);
     if let Some(pem) = &settings.certificate_pem {
         let certificates = Certificate::from_pem_bundle(pem).map_err(TransportError::Certificate)?;
         if certificates.is_empty() {

@@ -17,9 +17,9 @@ use std::sync::{
 
 use folkmoot_protocol::{ClientId, Timestamp};
 
-pub use body::UpdateSource;
+pub use body::{Pieces, UpdateSource};
 pub use error::TransportError;
-pub use http::{HttpSettings, build_http, parse_coordinator};
+pub use http::{HttpSettings, build_http, build_http_from, parse_coordinator};
 
 use crate::{ClientKey, Host, traffic::Traffic};
 
@@ -93,6 +93,11 @@ impl Transport {
     /// Returns the client id that requests carry.
     pub fn client_id(&self) -> Option<ClientId> {
         *self.0.client_id.read().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Returns the client's key.
+    pub fn key(&self) -> &ClientKey {
+        &self.0.key
     }
 
     /// Sets the id of an earlier enrolment with the same key.

@@ -22,12 +22,20 @@ pub(super) async fn check(response: Response) -> Result<Response, TransportError
 }
 
 /// Reads a JSON message. Fails if it is longer than [`CONTROL_BYTES_MAX`].
-pub(super) async fn read_json<T: DeserializeOwned>(mut response: Response) -> Result<T, TransportError> {
+pub(super) async fn read_json<T: DeserializeOwned>(response: Response) -> Result<T, TransportError> {
+    read_json_within(response, CONTROL_BYTES_MAX).await
+}
+
+/// Reads a JSON message. Fails if it is longer than `bytes_max`.
+pub(super) async fn read_json_within<T: DeserializeOwned>(
+    mut response: Response,
+    bytes_max: usize,
+) -> Result<T, TransportError> {
     let status = response.status().as_u16();
     let mut bytes = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(TransportError::Network)? {
-        if bytes.len() + chunk.len() > CONTROL_BYTES_MAX {
-            return Err(not_understood(status, &format!("it is longer than {CONTROL_BYTES_MAX} bytes")));
+        if bytes.len() + chunk.len() > bytes_max {
+            return Err(not_understood(status, &format!("it is longer than {bytes_max} bytes")));
         }
         bytes.extend_from_slice(&chunk);
     }

@@ -52,12 +52,14 @@ fn the_same_assignment_gives_another_update() {
         let (finished, _) = scene.train();
         sent(&scene, &finished).1
     });
-    assert!(first.iter().zip(&second).all(|(first, second)| first != second), "{first:?} {second:?}");
+    // Two draws of one value are equal about once in two million runs, so one of six may be.
+    let equal = first.iter().zip(&second).filter(|(first, second)| first == second).count();
+    assert!(equal <= 1, "{first:?} {second:?}");
 }
 
 #[test]
 fn the_update_is_as_far_as_the_noise_goes() {
-    const TRAININGS: u32 = 25;
+    const TRAININGS: u32 = 100;
     let squares: f64 = (0..TRAININGS)
         .map(|_| {
             let scene = Scene::of(10, |plan| {
@@ -73,7 +75,8 @@ fn the_update_is_as_far_as_the_noise_goes() {
     // 25 steps; each has the learning rate times the noise multiplier times the norm, divided by the batch size.
     let expected = 25.0 * (0.01f64 * 1000.0 * 0.5 / 2.0).powi(2);
     let (found, values) = (squares / f64::from(TRAININGS), f64::from(6 * TRAININGS));
-    assert!((found / expected - 1.0).abs() < 6.0 * (2.0 / values).sqrt(), "{found}, not {expected}");
+    // Nine standard deviations of the mean of 600 squares: fewer than one in 10^13 runs is outside.
+    assert!((found / expected - 1.0).abs() < 9.0 * (2.0 / values).sqrt(), "{found}, not {expected}");
 }
 
 #[test]

@@ -57,6 +57,9 @@ enum class ProtectionLevel {
     /** The coordinator promises to add noise to the sum of clipped updates. The client cannot check it. */
     CENTRAL,
 
+    /** The client adds a share of the noise and masks its update. The coordinator sees only the noised sum. */
+    DISTRIBUTED,
+
     /** The client adds the noise itself, before anything leaves the device. */
     LOCAL,
 }
