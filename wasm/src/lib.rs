@@ -4,6 +4,8 @@
 mod device;
 mod error;
 mod examples;
+#[cfg(feature = "secure-aggregation")]
+mod exchange;
 mod model;
 mod screen;
 mod session;
@@ -14,6 +16,8 @@ mod work;
 #[cfg(feature = "gpu")]
 pub use device::Device;
 pub use examples::ExampleSet;
+#[cfg(feature = "secure-aggregation")]
+pub use exchange::Exchange;
 pub use model::{TrainedModel, needs_complete_importer};
 pub use screen::{check_budget, over_budget, screen};
 pub use session::BrowserSession;

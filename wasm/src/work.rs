@@ -1,7 +1,9 @@
 use std::time::Duration;
 
+#[cfg(feature = "secure-aggregation")]
+use folkmoot_client::parts::make_masked;
 use folkmoot_client::parts::{
-    Budget, Chunk, Evaluation, FinishedWork, Inputs, Step, Training, WorkError, make, parse_plan,
+    Budget, Chunk, Evaluation, FinishedWork, Inputs, Made, Step, Training, WorkError, make, parse_plan,
 };
 use folkmoot_engine::{self as engine, Examples, Metrics, TrainingOutcome};
 use folkmoot_protocol::{
@@ -121,18 +123,43 @@ impl AssignedWork {
 
     /// Builds the update of finished work. `memory` is the compression residual of the task's earlier updates.
     pub fn update(&mut self, memory: Option<Vec<u8>>) -> Result<Update, JsError> {
+        Ok(make(&self.finished()?, memory.as_deref()).map_err(work_failed)?.into())
+    }
+}
+
+impl AssignedWork {
+    /// Takes the result of finished work.
+    fn finished(&mut self) -> Result<FinishedWork, JsError> {
         let Kind::Finished(outcome) = &mut self.kind else {
             return Err(JsError::new("the work is not finished yet"));
         };
         let outcome = outcome.take().ok_or_else(|| JsError::new("the update was already built"))?;
-        let finished = FinishedWork {
+        Ok(FinishedWork {
             assignment: self.assignment.clone(),
             plan: self.inputs.plan.clone(),
             outcome,
             held_example_count: self.examples.len() as u64,
-        };
-        let made = make(&finished, memory.as_deref()).map_err(work_failed)?;
-        Ok(Update { digest: made.digest.to_string(), bytes: made.bytes, memory: made.memory })
+        })
+    }
+}
+
+#[cfg(feature = "secure-aggregation")]
+#[wasm_bindgen]
+impl AssignedWork {
+    /// Builds the masked update of finished work, with the journal of its assignment. `budget` contains the app's limits, as
+    /// JSON, and `device_key` the 32 secret bytes under which the journal was stored.
+    #[wasm_bindgen(js_name = maskedUpdate)]
+    pub fn masked_update(
+        &mut self,
+        journal: Option<String>,
+        budget: &str,
+        device_key: &[u8],
+    ) -> Result<Update, JsError> {
+        let budget: Budget = serde_json::from_slice(budget.as_bytes()).map_err(thrown)?;
+        let device_key = crate::exchange::device_key_of(device_key)?;
+        let journal = journal.and_then(|journal| serde_json::from_slice(journal.as_bytes()).ok());
+        let made = make_masked(&self.finished()?, journal.as_ref(), &budget, &device_key);
+        Ok(made.map_err(work_failed)?.into())
     }
 }
 
@@ -190,6 +217,12 @@ impl Update {
     #[wasm_bindgen(getter)]
     pub fn memory(&self) -> Option<Vec<u8>> {
         self.memory.clone()
+    }
+}
+
+impl From<Made> for Update {
+    fn from(made: Made) -> Self {
+        Self { digest: made.digest.to_string(), bytes: made.bytes, memory: made.memory }
     }
 }
 

@@ -3,6 +3,7 @@
 import type { Artifact, Blobs } from './blobs.js';
 import type { DayBytes } from './day_bytes.js';
 import type { Endorsements } from './endorsements.js';
+import type { ClientKey } from './key.js';
 import type { Log } from './log.js';
 import type { Transport } from './transport.js';
 import type { AssignmentOffer } from './types.js';
@@ -17,6 +18,8 @@ export interface Assignment {
   model: Artifact;
   weights: Artifact;
   weights_parts?: Artifact[];
+  /** True if the update must be masked. The small modules leave this out. */
+  is_masked?: boolean;
   cohort_min?: number;
   protection_level?: string;
   /** The operator's signed statement about the task, as JSON. */
@@ -34,6 +37,7 @@ export function weightsOf(from: Pick<Assignment, 'weights' | 'weights_parts'>): 
 /** The functions of the worker that a session needs, in addition to those that its work needs. */
 export interface RunnerHost extends WorkHost {
   blobs: Blobs;
+  key: ClientKey;
   transport: Transport;
   log: Log;
   day: DayBytes;
@@ -53,6 +57,7 @@ interface EffectValue {
   assignment: Assignment;
   artifact: Artifact;
   kind: string;
+  step: string;
   request: unknown;
   wait_seconds: number;
   offset: number;
@@ -77,6 +82,7 @@ export type Effect =
         | 'train'
         | 'listen'
         | 'finish_early'
+        | 'exchange'
         | 'prepare'
         | 'query_upload'
         | 'upload'

@@ -11,7 +11,7 @@ const KEYS_MAX = 8;
 /** The maximum number of tasks to remember. The one that was noted first is forgotten first. */
 const TASKS_MAX = 256;
 const STATEMENT_BYTES_MAX = 8192;
-const LEVELS = ['none', 'central', 'local'];
+const LEVELS = ['none', 'central', 'distributed', 'local'];
 const STATEMENT_FIELDS = 'coordinators expires_at format model not_before plans sequence task_id';
 const PLAN_FIELDS = 'cohort_min digest protection_level';
 

@@ -1,8 +1,19 @@
-/** The WebAssembly modules: with WebGPU if the browser supports it, otherwise without; and one that reads every model. */
+/** The WebAssembly modules: with WebGPU if the browser supports it, otherwise without; and larger ones for some tasks. */
 
+import type { Answer, Assignment } from './effects.js';
 import type * as Gpu from './gpu/folkmoot.js';
+import type { BrowserSession } from './gpu/folkmoot.js';
+import type * as Masks from './masks/folkmoot.js';
 
 export type Engine = typeof Gpu;
+export type MasksEngine = Engine & Pick<typeof Masks, 'Exchange'>;
+
+/** A larger module could not be loaded. The next attempt may succeed. */
+export class ModuleError extends Error {
+  constructor(folder: string, cause: unknown) {
+    super(`the module for this task could not be loaded (${String(cause)}); check that the site serves the folder \`${folder}\``);
+  }
+}
 
 /** Loads the module once. Loads the smaller one if WebGPU is not available or not requested. */
 export async function loadEngine(device: 'auto' | 'cpu' | 'webgpu'): Promise<Engine> {
@@ -12,22 +23,71 @@ export async function loadEngine(device: 'auto' | 'cpu' | 'webgpu'): Promise<Eng
 
 /** The module with the complete importer, once a model needed it. */
 let complete: Promise<Engine> | null = null;
+/** The module with the complete importer and secure aggregation, once an assignment needed it. */
+let masks: Promise<MasksEngine> | null = null;
 
-/** Returns the module that reads this ONNX model: the given one, or else the one with the complete importer. */
-export function engineFor(engine: Engine, onnx: Uint8Array): Engine | Promise<Engine> {
-  if (!engine.needsCompleteImporter(onnx)) {
-    return engine;
-  }
-  complete ??= started(import('./complete/folkmoot.js')).catch((error) => {
+/** Loads the module with secure aggregation, once. Throws a {@link ModuleError} if that is impossible now. */
+export function loadMasks(): Promise<MasksEngine> {
+  masks ??= started<MasksEngine>(import('./masks/folkmoot.js')).catch((error: unknown) => {
+    // The next assignment that needs the module tries again.
+    masks = null;
+    throw new ModuleError('masks', error);
+  });
+  return masks;
+}
+
+function loadComplete(): Promise<Engine> {
+  complete ??= started(import('./complete/folkmoot.js')).catch((error: unknown) => {
     // The next model that needs the module tries again.
     complete = null;
-    throw error;
+    throw new ModuleError('complete', error);
   });
   return complete;
 }
 
-async function started(module: Promise<unknown>): Promise<Engine> {
-  const engine = (await module) as Engine;
+/**
+ * Returns the module that reads this plan: the given one, or the one with secure aggregation if the plan demands masked
+ * updates. The words may stand in a name of the plan by chance. Then the larger module is loaded, which reads every plan.
+ */
+export function engineForPlan(engine: Engine, plan: Uint8Array | undefined): Engine | Promise<Engine> {
+  const text = new TextDecoder().decode(plan);
+  return /"(secure_aggregation|committee)"/.test(text) ? loadMasks() : engine;
+}
+
+/** Returns the module that reads this plan and its ONNX model. The module with secure aggregation reads every model. */
+export async function engineFor(engine: Engine, plan: Uint8Array, onnx: Uint8Array): Promise<Engine> {
+  const reader = await engineForPlan(engine, plan);
+  return reader === engine && engine.needsCompleteImporter(onnx) ? loadComplete() : reader;
+}
+
+/** Opens a stored session, or a new one. Throws a `ModuleError` if the session needs a module that cannot be loaded now. */
+export async function openSession(engine: Engine, stored: string | undefined, offer: string, waitSeconds: number): Promise<BrowserSession> {
+  // The text may stand in an attribute by chance. Then the larger module is loaded, which reads every session.
+  const isMasked = stored?.includes('"is_masked":true') === true;
+  const module = isMasked ? await loadMasks() : engine;
+  return module.BrowserSession.open(stored, offer, waitSeconds);
+}
+
+/** Returns whether an answer brings an assignment with masked updates. */
+export function bringsMasks(answer: Answer): boolean {
+  const checkIn = typeof answer === 'object' ? (answer['check_in'] as { Ok?: { assignment?: Assignment } } | undefined) : undefined;
+  return checkIn?.Ok?.assignment?.is_masked === true;
+}
+
+/** Moves a session into the module `masks`, and frees the given one. */
+export async function moveSession(session: BrowserSession, offer: string, waitSeconds: number): Promise<BrowserSession> {
+  const module = await loadMasks();
+  const isThere: boolean = session instanceof module.BrowserSession;
+  if (isThere) {
+    return session;
+  }
+  const moved = module.BrowserSession.open(session.toJson(), offer, waitSeconds);
+  session.free();
+  return moved;
+}
+
+async function started<E extends Engine>(module: Promise<unknown>): Promise<E> {
+  const engine = (await module) as E;
   await engine.default();
   return engine;
 }

@@ -1,5 +1,6 @@
 /** The transparency log: what was trained and sent, when, and how many bytes. It never leaves the device. */
 
+import { type DayBytes, Traffic } from './day_bytes.js';
 import type { Storage } from './storage.js';
 import type { LogEntry } from './types.js';
 
@@ -55,5 +56,22 @@ export class Log {
 
   read(): Promise<LogEntry[]> {
     return this.storage.all<LogEntry>('log');
+  }
+}
+
+/** Performs a request and logs what it sent and received, even if it failed. */
+export async function sendLogged<T>(
+  host: { day: DayBytes; log: Log },
+  entry: Pick<LogEntry, 'action' | 'taskId' | 'roundNumber' | 'detail'>,
+  request: (traffic: Traffic) => Promise<T>,
+): Promise<T> {
+  const traffic = new Traffic(host.day);
+  try {
+    return await request(traffic);
+  } finally {
+    await host.day.save();
+    if (traffic.sent > 0 || traffic.received > 0) {
+      await host.log.write({ ...entry, bytesSent: traffic.sent, bytesReceived: traffic.received });
+    }
   }
 }

@@ -3,9 +3,12 @@
 import type { Artifact } from './blobs.js';
 import { Traffic } from './day_bytes.js';
 import { type Answer, AnswerError, type Assignment, isDeclined, type Newest, type RunnerHost, type Values, weightsOf } from './effects.js';
-import type { AssignedWork } from './gpu/folkmoot.js';
-import type { Written } from './log.js';
-import type { AssignmentOffer, LogEntry } from './types.js';
+import { engineForPlan, loadMasks } from './engine.js';
+import { exchange, loadJournal } from './exchange.js';
+import type { AssignedWork, Update } from './gpu/folkmoot.js';
+import { sendLogged, type Written } from './log.js';
+import type { AssignedWork as MaskableWork } from './masks/folkmoot.js';
+import type { AssignmentOffer } from './types.js';
 import { work } from './work.js';
 import { loadMemory } from './work_store.js';
 
@@ -52,10 +55,15 @@ export class Requests {
       json: value.request,
       millisecondsMax: (30 + value.wait_seconds) * 1000,
     } as const;
-    const answer = await this.logged({ action: 'asked' }, (traffic) => transport.json({ ...request, traffic }, signal));
+    const answer = await sendLogged(this.host, { action: 'asked' }, (traffic) => transport.json({ ...request, traffic }, signal));
     const { assignment } = answer as { assignment?: Assignment };
     if (assignment !== undefined) {
       await this.host.endorsements.keep(assignment);
+    }
+    if (assignment?.is_masked === true) {
+      // The session needs the module to take the assignment. If it cannot be loaded, the check-in is repeated and brings
+      // the same assignment.
+      await loadMasks();
     }
     return answer;
   }
@@ -79,7 +87,7 @@ export class Requests {
     }
     const { task_id: taskId, round_number: roundNumber } = assignment;
     const entry = { action: 'fetched', taskId, roundNumber, detail: kind } as const;
-    const fetched = await this.logged(entry, (traffic) => blobs.fetch(artifact, signal, traffic));
+    const fetched = await sendLogged(this.host, entry, (traffic) => blobs.fetch(artifact, signal, traffic));
     if (kind === 'plan') {
       await this.unlessDeclined(assignment, () => this.screen(assignment));
     }
@@ -105,7 +113,8 @@ export class Requests {
    * learn it.
    */
   private async keepBudget(assignment: Assignment, plan?: Uint8Array): Promise<void> {
-    const { engine, budget, log } = this.host;
+    const { budget, log } = this.host;
+    const engine = await engineForPlan(this.host.engine, plan);
     const detail = engine.overBudget(plan, JSON.stringify(assignment), budget.json);
     if (detail !== undefined) {
       const { task_id: taskId, round_number: roundNumber } = assignment;
@@ -115,8 +124,9 @@ export class Requests {
   }
 
   private async screen(assignment: Assignment): Promise<void> {
-    const { blobs, engine, ask, day } = this.host;
+    const { blobs, ask, day } = this.host;
     const plan = await blobs.read(assignment.plan.digest);
+    const engine = await engineForPlan(this.host.engine, plan);
     const described = JSON.stringify(assignment);
     await this.keepBudget(assignment, plan);
     const updateBytes = engine.screen(plan ?? new Uint8Array(), this.host.privateAttributes, described);
@@ -168,7 +178,7 @@ export class Requests {
     const { blobs, storage } = this.host;
     const entry = { action: 'fetched', detail: 'weights, prefetched' } as const;
     try {
-      await this.logged(entry, (traffic) => blobs.fetch(artifact, signal, traffic));
+      await sendLogged(this.host, entry, (traffic) => blobs.fetch(artifact, signal, traffic));
       const newest = await storage.get<Newest>('state', 'newest');
       // Weights of another task do not fit the current model.
       if (newest !== undefined && newest.weights.bytes === artifact.bytes) {
@@ -208,7 +218,7 @@ export class Requests {
     const path = `/v1/assignments/${value.assignment_id}/ask?wait_seconds=${value.wait_seconds}`;
     const request = { method: 'GET', path, millisecondsMax: (30 + value.wait_seconds) * 1000 } as const;
     const entry = { action: 'asked', detail: 'asked whether the round waits for the update' } as const;
-    return this.logged(entry, (traffic) => this.host.transport.json({ ...request, traffic }, signal));
+    return sendLogged(this.host, entry, (traffic) => this.host.transport.json({ ...request, traffic }, signal));
   }
 
   finishEarly(): void {
@@ -221,7 +231,7 @@ export class Requests {
       const detail = 'the result of the training or evaluation was lost';
       throw new AnswerError({ work_failed: { reason: 'state_lost', detail } });
     }
-    const update = this.finished.update(await loadMemory(storage, assignment.task_id));
+    const update = await this.update(this.finished, assignment);
     this.finished.free();
     this.finished = null;
     const { bytes, digest, memory } = update;
@@ -237,6 +247,22 @@ export class Requests {
       throw new AnswerError({ work_failed: { reason: 'training_failed', detail: String(error) } });
     }
     return { prepared: { digest, length: bytes.byteLength } };
+  }
+
+  private async update(finished: AssignedWork, assignment: Assignment): Promise<Update> {
+    const { budget, key, storage } = this.host;
+    if (assignment.is_masked !== true) {
+      return finished.update(await loadMemory(storage, assignment.task_id));
+    }
+    const journal = await loadJournal(storage, assignment.assignment_id);
+    // Work with masks runs in the module `masks`.
+    const maskable = finished as MaskableWork;
+    return key.withDeviceKey((deviceKey) => maskable.maskedUpdate(journal, budget.json, deviceKey));
+  }
+
+  /** Takes a step of secure aggregation. */
+  exchange({ assignment, step }: Values, signal: AbortSignal): Promise<string> {
+    return exchange(this.host, assignment, step, signal);
   }
 
   async upload(value: Values, signal: AbortSignal): Promise<unknown> {
@@ -265,7 +291,7 @@ export class Requests {
   async queryUpload(value: Values, signal: AbortSignal): Promise<unknown> {
     const request = { method: 'GET', path: updatePath(value) } as const;
     const entry = { action: 'asked', detail: 'asked how much of the update has arrived' } as const;
-    const status = await this.logged(entry, (traffic) =>
+    const status = await sendLogged(this.host, entry, (traffic) =>
       this.host.transport.json<{ received_bytes?: unknown } | null>({ ...request, traffic }, signal),
     );
     const { broken } = this;
@@ -280,30 +306,14 @@ export class Requests {
   report(value: Values, signal: AbortSignal): Promise<unknown> {
     const path = `/v1/assignments/${value.assignment_id}/report`;
     const request = { method: 'POST', path, json: value.report } as const;
-    return this.logged({ action: 'reported' }, (traffic) => this.host.transport.json({ ...request, traffic }, signal));
+    return sendLogged(this.host, { action: 'reported' }, (traffic) => this.host.transport.json({ ...request, traffic }, signal));
   }
 
   abort(value: Values, signal: AbortSignal): Promise<unknown> {
     const path = `/v1/assignments/${value.assignment_id}/abort`;
     const request = { method: 'POST', path, json: value.abort } as const;
     const entry = { action: 'told_gave_up' } as const;
-    return this.logged(entry, (traffic) => this.host.transport.json({ ...request, traffic }, signal));
-  }
-
-  /** Logs what a request sent and received, even if it failed. */
-  private async logged<T>(
-    entry: Pick<LogEntry, 'action' | 'taskId' | 'roundNumber' | 'detail'>,
-    request: (traffic: Traffic) => Promise<T>,
-  ): Promise<T> {
-    const traffic = new Traffic(this.host.day);
-    try {
-      return await request(traffic);
-    } finally {
-      await this.host.day.save();
-      if (traffic.sent > 0 || traffic.received > 0) {
-        await this.host.log.write({ ...entry, bytesSent: traffic.sent, bytesReceived: traffic.received });
-      }
-    }
+    return sendLogged(this.host, entry, (traffic) => this.host.transport.json({ ...request, traffic }, signal));
   }
 }
 

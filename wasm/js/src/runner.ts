@@ -2,6 +2,7 @@
 
 import { TooLargeError } from './blobs.js';
 import { type Answer, answerOf, type Effect, type RunnerHost } from './effects.js';
+import { bringsMasks, ModuleError, moveSession } from './engine.js';
 import type { BrowserSession } from './gpu/folkmoot.js';
 import type { ClientEvent } from './messages.js';
 import { Requests } from './requests.js';
@@ -33,7 +34,7 @@ export class Runner {
 
   constructor(
     private readonly host: RunnerHost,
-    private readonly session: BrowserSession,
+    private session: BrowserSession,
   ) {
     this.work = new Requests(host);
   }
@@ -59,6 +60,11 @@ export class Runner {
       this.requests.forEach((request) => request.abort());
       this.work.free();
     }
+  }
+
+  /** Frees the session. Call this when the run has ended. */
+  free(): void {
+    this.session.free();
   }
 
   /** Gives up the assignment, tells the coordinator within a time limit, and ends the run. */
@@ -131,8 +137,9 @@ export class Runner {
 
   private async step(event: SessionEvent): Promise<void> {
     if (event.event !== 'answered') {
-      const example_count = await this.host.examples.count();
-      this.session.offer(JSON.stringify({ example_count, attributes: this.host.attributes }), this.host.waitSeconds);
+      this.session.offer(await this.offer(), this.host.waitSeconds);
+    } else if (bringsMasks(event.answer)) {
+      this.session = await moveSession(this.session, await this.offer(), this.host.waitSeconds);
     }
     const stepped = JSON.parse(this.stepSession(event)) as {
       effects: Effect[];
@@ -147,6 +154,10 @@ export class Runner {
     for (const effect of stepped.effects) {
       await this.perform(effect);
     }
+  }
+
+  private async offer(): Promise<string> {
+    return JSON.stringify({ example_count: await this.host.examples.count(), attributes: this.host.attributes });
   }
 
   /** An answer that the session cannot parse does not come from a coordinator. It is treated as a network failure. */
@@ -214,6 +225,8 @@ export class Runner {
         return ['', (signal) => work.train(value.assignment, signal)];
       case 'listen':
         return ['ask', (signal) => work.listen(value, signal)];
+      case 'exchange':
+        return ['exchanged', (signal) => work.exchange(value, signal)];
       case 'prepare':
         return ['', () => work.prepare(value.assignment)];
       case 'query_upload':
@@ -251,7 +264,11 @@ export class Runner {
       this.detail = error.message;
       return { [name]: { Err: error.refusal.failure } };
     }
-    if (error instanceof TooLargeError) {
+    if (error instanceof ModuleError && name !== '') {
+      this.detail = error.message;
+      return { [name]: { Err: this.host.transport.broken(error.message).refusal.failure } };
+    }
+    if (error instanceof TooLargeError || error instanceof ModuleError) {
       return { work_failed: { reason: 'fetch_failed', detail: error.message } };
     }
     // Anything else is a bug, or the module has failed.

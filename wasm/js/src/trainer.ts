@@ -6,13 +6,14 @@ import { DayBytes, Traffic } from './day_bytes.js';
 import { Devices } from './devices.js';
 import { type Newest, type RunnerHost, weightsOf } from './effects.js';
 import { Endorsements } from './endorsements.js';
-import { type Engine, engineFor, loadEngine } from './engine.js';
+import { type Engine, engineFor, loadEngine, openSession } from './engine.js';
 import { Examples } from './examples.js';
 import type { TrainedModel } from './gpu/folkmoot.js';
 import { ClientKey } from './key.js';
 import { Log } from './log.js';
 import type { ClientEvent, WorkerOptions } from './messages.js';
 import { Pace } from './pace.js';
+import { sleep, untilReached } from './retry.js';
 import { Runner, StoppedError } from './runner.js';
 import { databaseName, Storage } from './storage.js';
 import { RequestError, Transport } from './transport.js';
@@ -195,7 +196,7 @@ export class Trainer {
       throw new FolkmootError('no_model', 'the model is no longer stored; take part in a round first');
     }
     const partBytes = Uint32Array.from(newest.weights_parts ?? [], (part) => part.bytes);
-    const reader = await engineFor(engine, onnx);
+    const reader = await engineFor(engine, plan, onnx);
     this.model?.model.free();
     this.model = { of, model: new reader.TrainedModel(plan, onnx, weights, partBytes) };
     return this.model.model;
@@ -263,7 +264,8 @@ export class Trainer {
     const { attributes = {}, waitSeconds = WAIT_SECONDS } = this.options;
     const offer = JSON.stringify({ example_count: await this.parts.examples.count(), attributes });
     const stored = await storage.get<string>('state', 'session');
-    const session = engine.BrowserSession.open(stored, offer, waitSeconds);
+    const reaching = { engine, pace: this.pace, emit: this.emit };
+    const session = await untilReached(reaching, signal, () => openSession(engine, stored, offer, waitSeconds));
     await forgetAllBut(storage, session.assignmentId() ?? null);
     const host: RunnerHost = {
       ...this.parts,
@@ -293,7 +295,7 @@ export class Trainer {
       throw error;
     } finally {
       signal.removeEventListener('abort', stop);
-      session.free();
+      runner.free();
     }
   }
 
@@ -310,31 +312,16 @@ export class Trainer {
       throw new FolkmootError('not_enrolled', 'the client is not enrolled; give it an enrolment token');
     }
     const traffic = new Traffic(day);
-    for (let failures = 1; ; failures += 1) {
-      await this.pace.untilAllowed(signal);
-      signal.throwIfAborted();
-      try {
-        const { client_id, population } = await transport.enrol(token, signal, traffic);
-        const enrolment = { coordinator: transport.coordinator, key: key.publicKey, clientId: client_id };
-        // This client must not add the compression residuals of another client.
-        await storage.clear('memories');
-        await storage.put('state', enrolment, 'enrolment');
-        await day.save();
-        const { sent, received } = traffic;
-        await log.write({ action: 'enrolled', bytesSent: sent, bytesReceived: received, detail: population });
-        this.emit({ name: 'enrolled', value: { client_id, population } });
-        return;
-      } catch (error) {
-        const isPassing = error instanceof RequestError && error.refusal.failure.disposition === 'retry';
-        if (!isPassing) {
-          throw error;
-        }
-        const asked = error.refusal.failure.retry_after_milliseconds ?? undefined;
-        const until = engine.backOffUntil(Date.now(), failures, asked);
-        this.emit({ name: 'backing_off', value: { until, failures, detail: error.message } });
-        await sleep(until - Date.now(), signal);
-      }
-    }
+    const reaching = { engine, pace: this.pace, emit: this.emit };
+    const { client_id, population } = await untilReached(reaching, signal, () => transport.enrol(token, signal, traffic));
+    const enrolment = { coordinator: transport.coordinator, key: key.publicKey, clientId: client_id };
+    // This client must not add the compression residuals of another client.
+    await storage.clear('memories');
+    await storage.put('state', enrolment, 'enrolment');
+    await day.save();
+    const { sent, received } = traffic;
+    await log.write({ action: 'enrolled', bytesSent: sent, bytesReceived: received, detail: population });
+    this.emit({ name: 'enrolled', value: { client_id, population } });
   }
 
   /** Waits for examples, without which the client has nothing to offer. */
@@ -361,18 +348,4 @@ export function failureOf(error: unknown): [code: FolkmootError['code'], message
     return ['refused', error.message];
   }
   return ['internal', error instanceof Error ? `${error.message}\n${error.stack ?? ''}` : String(error)];
-}
-
-async function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  await new Promise<void>((resolve) => {
-    const timer = setTimeout(done, Math.max(0, milliseconds));
-    function done(): void {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    }
-    signal.addEventListener('abort', done, { once: true });
-  });
-  signal.throwIfAborted();
 }

@@ -48,6 +48,8 @@ export interface Unsigned {
   /** The first byte to fetch. */
   rangeStart?: number;
   millisecondsMax?: number;
+  /** The maximum number of bytes of the answer, if not {@link CONTROL_BYTES_MAX}. */
+  answerBytesMax?: number;
   /** Enrolments are sent without a client id. */
   anonymous?: boolean;
   /** Counts the request's bytes. */
@@ -94,7 +96,7 @@ export class Transport {
   /** Sends a request and returns its parsed JSON answer. */
   async json<T>(unsigned: Unsigned, signal: AbortSignal): Promise<T> {
     const response = await this.send(unsigned, signal);
-    const text = await this.text(response, unsigned.traffic, signal);
+    const text = await this.text(response, unsigned, signal);
     try {
       return (text === '' ? null : JSON.parse(text)) as T;
     } catch {
@@ -185,7 +187,9 @@ export class Transport {
     if (!(response.headers.get('content-type') ?? '').startsWith('application/problem+json')) {
       throw this.broken(`HTTP status ${response.status}, no problem document; check for a proxy or captive portal`);
     }
-    const refusal = JSON.parse(this.engine.failureOf(await this.text(response, unsigned.traffic, signal))) as Refusal;
+    const refusal = JSON.parse(
+      this.engine.failureOf(await this.text(response, { ...unsigned, answerBytesMax: CONTROL_BYTES_MAX }, signal)),
+    ) as Refusal;
     throw new RequestError(refusal, `${refusal.code ?? 'unknown'}: ${refusal.detail ?? ''}`);
   }
 
@@ -223,16 +227,17 @@ export class Transport {
     return { body, headers };
   }
 
-  /** Reads a message as text. Throws an error if it is longer than {@link CONTROL_BYTES_MAX}. */
-  private async text(response: Response, traffic: Traffic | undefined, signal: AbortSignal): Promise<string> {
+  /** Reads a message as text. Throws an error if it is too long. */
+  private async text(response: Response, unsigned: Unsigned, signal: AbortSignal): Promise<string> {
+    const { traffic, answerBytesMax = CONTROL_BYTES_MAX } = unsigned;
     const parts: Uint8Array[] = [];
     let length = 0;
     try {
       for await (const piece of pieces(response)) {
         length += piece.byteLength;
         traffic?.countReceived(piece.byteLength);
-        if (length > CONTROL_BYTES_MAX) {
-          throw this.broken(`the answer has over ${CONTROL_BYTES_MAX} bytes; check for a proxy or captive portal`);
+        if (length > answerBytesMax) {
+          throw this.broken(`the answer has over ${answerBytesMax} bytes; check for a proxy or captive portal`);
         }
         parts.push(piece);
       }

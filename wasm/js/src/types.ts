@@ -105,9 +105,10 @@ export interface Limits {
   cohortMin?: number;
   /**
    * The weakest protection by noise that the client accepts for its update. `central` is the coordinator's promise,
-   * which a client cannot check. With `local`, the client adds the noise itself. Default: `none`.
+   * which a client cannot check. With `distributed`, the client adds a share of the noise and masks its update. With
+   * `local`, the client adds the noise itself. Default: `none`.
    */
-  protectionMin?: 'none' | 'central' | 'local';
+  protectionMin?: 'none' | 'central' | 'distributed' | 'local';
 }
 
 /** An assignment, as shown to the app before the client accepts it. */
@@ -141,7 +142,10 @@ export interface LogEntry {
     | 'gave_up'
     | 'told_gave_up'
     | 'consent';
-  /** The number of bytes sent. The entry for an update is written before it is sent, with the full size. */
+  /**
+   * The number of bytes sent. The entry for an update, or for a message of secure aggregation, is written before it is
+   * sent, with the full size.
+   */
   bytesSent: number;
   /** For an interrupted upload, the number of bytes that arrived, according to the coordinator. */
   bytesArrived?: number;

@@ -4,7 +4,7 @@ import type { Blobs } from './blobs.js';
 import type { Budget } from './budget.js';
 import type { Devices } from './devices.js';
 import { type Assignment, weightsOf } from './effects.js';
-import { type Engine, engineFor } from './engine.js';
+import { type Engine, engineFor, engineForPlan, loadMasks } from './engine.js';
 import type { Examples } from './examples.js';
 import type { AssignedWork } from './gpu/folkmoot.js';
 import type { ClientEvent } from './messages.js';
@@ -76,9 +76,9 @@ async function begin(host: WorkHost, assignment: Assignment): Promise<{ task: As
   }
   // The rules held when the plan arrived, but the page may have been reopened with other attributes since.
   const described = JSON.stringify(assignment);
-  engine.screen(plan, host.privateAttributes, described);
+  (await engineForPlan(engine, plan)).screen(plan, host.privateAttributes, described);
   const checkpoint = await storage.get<Uint8Array>('work', `${assignment.assignment_id}.checkpoint`).catch(() => undefined);
-  const reader = await engineFor(engine, model);
+  const reader = assignment.is_masked === true ? await loadMasks() : await engineFor(engine, plan, model);
   const examples = await host.examples.load(reader);
   try {
     const task = reader.AssignedWork.begin(described, plan, model, weights, examples, checkpoint, host.budget.json, CHUNK_MILLISECONDS);
