@@ -58,7 +58,8 @@ pub struct RoundView {
     pub purpose: String,
     /// The model version that clients train from or evaluate.
     pub base_version: u64,
-    /// `selecting`, `reporting`, `collecting`, `aggregating`, `committed`, `evaluated` or `abandoned`.
+    /// `selecting`, `reporting`, `collecting`, `aggregating`, `committed`, `evaluated` or `abandoned`. With secure aggregation
+    /// also `advertising_keys`, `sharing_keys` and `unmasking`.
     pub phase: String,
     /// When the round entered this phase.
     pub phase_since: Timestamp,

@@ -37,7 +37,8 @@ pub fn versions_have_no_gap(round: &Round) -> Result<(), BrokenInvariantError> {
 /// `fewest` is 1, or 0 under a policy that keeps every draw
 /// ([`SchedulingPolicy::keeps_draws`](crate::scheduling::SchedulingPolicy::keeps_draws)).
 pub fn a_commit_combines_its_cohort(round: &Round, fewest: u64) -> Result<(), BrokenInvariantError> {
-    let (Phase::Aggregating { cohort, accepted, .. }
+    let (Phase::Unmasking { cohort, accepted, .. }
+    | Phase::Aggregating { cohort, accepted, .. }
     | Phase::Committed { cohort, accepted, .. }
     | Phase::Evaluated { cohort, accepted, .. }) = round.phase
     else {
@@ -52,7 +53,12 @@ pub fn every_assignment_is_counted_once(
     round: &Round,
     counts: ReportCounts,
 ) -> Result<(), BrokenInvariantError> {
-    let Phase::Reporting { cohort, .. } = round.phase else { return Ok(()) };
+    let (Phase::AdvertisingKeys { cohort, .. }
+    | Phase::SharingKeys { cohort, .. }
+    | Phase::Reporting { cohort, .. }) = round.phase
+    else {
+        return Ok(());
+    };
     let counted = counts.accepted + counts.outstanding + counts.dropped;
     holds("every_assignment_is_counted_once", counted == cohort, || {
         format!("{counts:?} do not add up to the cohort of {cohort}")

@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 /// The number of starts that a history keeps. Participation limits cannot look further back.
 pub const RECENT_STARTS_MAX: usize = 64;
 
+/// The milliseconds for which a task does not select a client that was proved to have broken the protocol: one day.
+pub const SUSPENSION_MILLISECONDS: u64 = 24 * 60 * 60 * 1000;
+
 /// A client's history in one task. It changes only in the transaction that records the corresponding fact.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -40,6 +43,17 @@ pub struct History {
     pub mean_loss: Option<f64>,
     /// The number of examples in the last accepted update.
     pub example_count: u64,
+    /// The last round in which the client was proved to have broken the protocol of secure aggregation.
+    pub guilty: Option<Guilty>,
+}
+
+/// A round in which a client was proved to have broken the protocol of secure aggregation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Guilty {
+    /// The number of the round.
+    pub round_number: u64,
+    /// When the step began in which it was proved.
+    pub at: Timestamp,
 }
 
 /// One assignment given to a client.
@@ -198,11 +212,37 @@ impl History {
         self.failures = self.failures.saturating_add(1);
         self.failed_at = Some(at);
     }
+
+    /// Records that the client was proved to have broken the protocol in a round. Repeating it, or a late proof of an
+    /// earlier round, changes nothing.
+    pub fn blame(&mut self, round_number: u64, at: Timestamp) {
+        if self.guilty.is_none_or(|before| before.round_number < round_number) {
+            self.guilty = Some(Guilty { round_number, at });
+        }
+    }
+
+    /// Returns whether the client broke the protocol so recently that the task does not select it.
+    pub fn is_suspended(&self, now: Timestamp) -> bool {
+        self.guilty.is_some_and(|guilty| now.milliseconds_since(guilty.at) < SUSPENSION_MILLISECONDS)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_guilty_client_is_suspended_for_a_day() {
+        let mut history = History::default();
+        assert!(!history.is_suspended(Timestamp(0)));
+        history.blame(3, Timestamp(1000));
+        history.blame(3, Timestamp(5000));
+        let end = 1000 + SUSPENSION_MILLISECONDS;
+        assert!(history.is_suspended(Timestamp(end - 1)) && !history.is_suspended(Timestamp(end)));
+        history.blame(4, Timestamp(end));
+        history.blame(3, Timestamp(1));
+        assert!(history.is_suspended(Timestamp(end)));
+    }
 
     #[test]
     fn a_history_remembers_the_last_facts() {

@@ -35,6 +35,12 @@ impl PrivacyChoice {
                 participations_max: local.participations_max,
                 noise_multiplier: local.noise_multiplier,
             },
+            Self::Distributed(distributed) => Limits {
+                epsilon: distributed.epsilon,
+                delta: distributed.delta,
+                participations_max: distributed.participations_max,
+                noise_multiplier: distributed.noise_multiplier,
+            },
         };
         Some(limits)
     }

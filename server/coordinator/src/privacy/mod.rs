@@ -5,6 +5,7 @@ mod amplification;
 mod central;
 mod clipping;
 mod context;
+mod distributed;
 mod limits;
 mod local;
 mod population;
@@ -23,6 +24,7 @@ pub use amplification::Amplification;
 pub use central::CentralPrivacy;
 pub use clipping::Clipping;
 pub(crate) use context::PrivacyContext;
+pub use distributed::DistributedPrivacy;
 pub use limits::{EPSILON_MAX, Limits};
 pub use local::LocalPrivacy;
 pub use population::{PopulationBudget, PopulationPrivacy};
@@ -46,6 +48,9 @@ pub enum PrivacyChoice {
     /// Jordan and Wainwright 2013, "Local privacy and statistical minimax rates"). Readers of updates learn no
     /// more than epsilon allows, but versions contain much more noise.
     Local(LocalPrivacy),
+    /// Distributed differential privacy. Every client adds a share of the noise and masks its update, so that nobody
+    /// sees less noise than that of a whole sum.
+    Distributed(DistributedPrivacy),
 }
 
 impl PrivacyChoice {
@@ -71,8 +76,9 @@ impl PrivacyChoice {
                 is_apart && central.participations_max.is_none_or(|most| history.accepted < most)
             }
             // Sending an update already spends budget, even if no version contains it.
-            Self::Local(local) => {
-                local.participations_max.or(rounds).is_none_or(|most| history.starts < most)
+            Self::Local(LocalPrivacy { participations_max, .. })
+            | Self::Distributed(DistributedPrivacy { participations_max, .. }) => {
+                participations_max.or(rounds).is_none_or(|most| history.starts < most)
             }
         }
     }

@@ -4,8 +4,8 @@ use folkmoot_privacy::{
     Delta, Epsilon, NoiseMultiplier, Relation, SamplingRate,
     accountant::{SplitError, update_multiplier},
     claim::{
-        Blt, Capped, Charged, ClaimError, EnforcedDraw, EnforcedParticipation, Gaussian, LocalGaussian,
-        PoissonSampled, Separated, Tree,
+        Blt, Capped, Charged, ClaimError, DistributedGaussian, EnforcedDraw, EnforcedParticipation, Gaussian,
+        LocalGaussian, PoissonSampled, Separated, Tree,
     },
     ledger::{Charge, Participation},
 };
@@ -27,7 +27,7 @@ pub struct Terms {
     /// The charge of each release. It includes everything that is published with the release.
     pub charge: Charge,
     /// The standard deviation of the noise divided by the clipping norm. It applies to the sum of updates, or to
-    /// each update if clients add the noise. In a stream, it is divided by the sensitivity of the whole stream.
+    /// each update if privacy is local. In a stream, it is divided by the sensitivity of the whole stream.
     pub update_multiplier: f64,
     /// The standard deviation of the noise on the count of short updates, if the norm is adaptive.
     pub count_deviation: Option<f64>,
@@ -47,6 +47,7 @@ impl Terms {
             PrivacyChoice::None => Ok(None),
             PrivacyChoice::Central(central) => central_terms(central, context).map(Some),
             PrivacyChoice::Local(_) => local_terms(context).map(Some),
+            PrivacyChoice::Distributed(_) => distributed_terms(context).map(Some),
         }
     }
 }
@@ -78,10 +79,26 @@ fn central_terms(central: &CentralPrivacy, context: &PrivacyContext<'_>) -> Resu
 /// Derives the terms of local privacy. Readers of updates must not distinguish any two data sets of a client, and a
 /// replaced data set moves an update by up to two norms.
 fn local_terms(context: &PrivacyContext<'_>) -> Result<Terms, Box<Fault>> {
-    let capped = Capped::from_enforced(&enforced(context)?)
-        .map_err(|error| fault("participations_max", &error.to_string(), "it must be at least 1"))?;
-    let participation = LocalGaussian::participation(&capped);
-    let noise_multiplier = noise_multiplier(context, participation, Relation::ReplaceOne)?;
+    collected_terms(context, LocalGaussian::participation(&capped(context)?), Relation::ReplaceOne)
+}
+
+/// Derives the terms of distributed privacy. Who takes part is known, so runs are compared in which a client sends zeros.
+fn distributed_terms(context: &PrivacyContext<'_>) -> Result<Terms, Box<Fault>> {
+    collected_terms(context, DistributedGaussian::participation(&capped(context)?), Relation::ZeroOut)
+}
+
+fn capped(context: &PrivacyContext<'_>) -> Result<Capped, Box<Fault>> {
+    Capped::from_enforced(&enforced(context)?)
+        .map_err(|error| fault("participations_max", &error.to_string(), "it must be at least 1"))
+}
+
+/// Returns terms under which clients add the noise.
+fn collected_terms(
+    context: &PrivacyContext<'_>,
+    participation: Participation,
+    relation: Relation,
+) -> Result<Terms, Box<Fault>> {
+    let noise_multiplier = noise_multiplier(context, participation, relation)?;
     Ok(Terms {
         charge: Charge { noise_multiplier, participation },
         update_multiplier: noise_multiplier.standard_deviation_per_clipping_norm(),
@@ -99,7 +116,11 @@ fn noise_multiplier(
     relation: Relation,
 ) -> Result<NoiseMultiplier, Box<Fault>> {
     let Some(limits) = context.privacy.limits() else {
-        return Err(fault("kind", "it promises no privacy", "choose \"central\" or \"local\""));
+        return Err(fault(
+            "kind",
+            "it promises no privacy",
+            "choose \"central\", \"distributed\" or \"local\"",
+        ));
     };
     let multiplier = match limits.noise_multiplier {
         // The description's multiplier is relative to the clipping norm.

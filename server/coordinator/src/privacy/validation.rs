@@ -2,7 +2,9 @@
 
 use folkmoot_protocol::Fault;
 
-use super::{Amplification, CentralPrivacy, Clipping, LocalPrivacy, PrivacyContext, Terms};
+use super::{
+    Amplification, CentralPrivacy, Clipping, DistributedPrivacy, LocalPrivacy, PrivacyContext, Terms,
+};
 
 /// The maximum number of versions that correlated noise can be planned for.
 const RELEASES_MAX: u64 = 1 << 20;
@@ -63,13 +65,7 @@ impl LocalPrivacy {
             limits.validate(context, faults);
         }
         let value_max = context.value_max;
-        if !(self.clipping_norm > 0.0 && self.clipping_norm <= value_max) {
-            faults.push(Fault::new(
-                "privacy.clipping_norm",
-                format!("it is {}", self.clipping_norm),
-                format!("it must be above 0 and at most grid.value_max, which is {value_max}"),
-            ));
-        }
+        faults.extend(norm_fault(self.clipping_norm, value_max));
         if faults.len() > before {
             return;
         }
@@ -89,4 +85,26 @@ impl LocalPrivacy {
             Ok(None) => {}
         }
     }
+}
+
+impl DistributedPrivacy {
+    pub(crate) fn validate(&self, context: &PrivacyContext<'_>, faults: &mut Vec<Fault>) {
+        let before = faults.len();
+        if let Some(limits) = context.privacy.limits() {
+            limits.validate(context, faults);
+        }
+        faults.extend(norm_fault(self.clipping_norm, context.value_max));
+        if faults.len() == before
+            && let Err(fault) = Terms::derive(context)
+        {
+            faults.push(*fault);
+        }
+    }
+}
+
+/// Returns the fault of a clipping norm that the grid cannot hold.
+fn norm_fault(norm: f64, value_max: f64) -> Option<Fault> {
+    let is_right = norm > 0.0 && norm <= value_max;
+    let remedy = format!("it must be above 0 and at most grid.value_max, which is {value_max}");
+    (!is_right).then(|| Fault::new("privacy.clipping_norm", format!("it is {norm}"), remedy))
 }

@@ -33,6 +33,7 @@ impl Round {
         let (since, asked) = match self.phase {
             Phase::Selecting { since } | Phase::Collecting { since } => (since, None),
             Phase::Reporting { since, asked, .. } => (since, asked),
+            Phase::AdvertisingKeys { since, .. } => (since, None),
             _ => return None,
         };
         if policy.flow().is_some_and(|flow| flow.absence_milliseconds.is_some() || flow.needs_changes) {
@@ -44,7 +45,9 @@ impl Round {
         let most = match self.phase {
             Phase::Selecting { .. } => COHORT_MAX,
             // The other updates of the cohort are lost.
-            Phase::Reporting { .. } => counts.accepted.saturating_add(counts.outstanding),
+            Phase::Reporting { .. } | Phase::AdvertisingKeys { .. } => {
+                counts.accepted.saturating_add(counts.outstanding)
+            }
             _ => counts.accepted.saturating_add(COHORT_MAX),
         };
         let enough = |milliseconds: u64| {
@@ -59,7 +62,7 @@ impl Round {
             let facts = at(milliseconds);
             let gives_up = match self.phase {
                 Phase::Selecting { .. } => policy.start(&facts, 0) != StartDecision::Wait,
-                Phase::Reporting { .. } => gives_up(policy, &facts),
+                Phase::Reporting { .. } | Phase::AdvertisingKeys { .. } => gives_up(policy, &facts),
                 _ => false,
             };
             gives_up || enough(milliseconds) != needed

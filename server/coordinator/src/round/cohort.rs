@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use folkmoot_protocol::{Timestamp, saturating::to_length};
 use rand::Rng;
 
-use super::{AbandonReason, Effect, Gathered, Phase, Round, Rules};
+use super::{AbandonReason, Effect, Gathered, Phase, Round, Rules, secure_step::STEPS_AFTER_TRAINING};
 use crate::{
     participation::{StartClocks, Waiting},
     scheduling::{CommitDecision, Facts, ReportCounts, StartDecision},
@@ -40,8 +40,15 @@ impl Round {
         if (clients.len() as u64) < rules.policy.updates().0 {
             return self.abandon(AbandonReason::TooFewClients, now);
         }
-        let deadline = now.plus_milliseconds(rules.policy.assignment_milliseconds());
-        let phase = Phase::Reporting { since: now, cohort: clients.len() as u64, asked: None };
+        let (since, cohort) = (now, clients.len() as u64);
+        let mut deadline = now.plus_milliseconds(rules.policy.assignment_milliseconds());
+        let phase = match rules.secure_step_milliseconds {
+            Some(step) => {
+                deadline = deadline.plus_milliseconds(step.saturating_mul(STEPS_AFTER_TRAINING));
+                Phase::AdvertisingKeys { since, cohort }
+            }
+            None => Phase::Reporting { since, cohort, asked: None },
+        };
         (Round { phase, ..self }, vec![Effect::Assign { clients, deadline, clocks: StartClocks::default() }])
     }
 
@@ -160,7 +167,7 @@ mod tests {
             reporting_deadline_seconds: 20,
         };
         let mut rng = ChaCha8Rng::seed_from_u64(7);
-        let rules = Rules { policy: &policy, selection: &SelectionChoice::default(), token_share_max: None };
+        let rules = Rules::new(&policy, &SelectionChoice::Uniform);
         round.step(input, rules, Timestamp(now), &mut rng)
     }
 
@@ -213,7 +220,7 @@ mod tests {
             reporting_deadline_seconds: 20,
         };
         let selection = SelectionChoice::default();
-        let rules = Rules { policy: &policy, selection: &selection, token_share_max: Some(0.5) };
+        let rules = Rules { token_share_max: Some(0.5), ..Rules::new(&policy, &selection) };
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let gathered = || RoundInput::Waiting(Gathered { waiting: waiting.clone(), is_crowd: true });
         let (same, _) = round().step(gathered(), rules, Timestamp(5_000), &mut rng).unwrap();
@@ -245,7 +252,7 @@ mod tests {
             reporting_deadline_seconds: 20,
         });
         let selection = SelectionChoice::Poisson(Poisson { sampling_rate: 0.05 });
-        let rules = Rules { policy: &policy, selection: &selection, token_share_max: None };
+        let rules = Rules::new(&policy, &selection);
         let mut sizes = BTreeSet::new();
         for seed in 0..100 {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -292,7 +299,7 @@ mod tests {
             selection_deadline_seconds: 10,
             reporting_deadline_seconds: 20,
         };
-        let rules = Rules { policy: &policy, selection: &SelectionChoice::default(), token_share_max: None };
+        let rules = Rules::new(&policy, &SelectionChoice::Uniform);
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let mut step = |round: Round, input, now| round.step(input, rules, Timestamp(now), &mut rng).unwrap();
         let reports = |accepted, outstanding| {

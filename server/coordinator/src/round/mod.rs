@@ -4,12 +4,15 @@ mod awaited;
 mod cohort;
 mod flow;
 mod phase;
+mod secure;
+mod secure_step;
 mod step;
 
 pub use crate::abandon_reason::AbandonReason;
 pub use awaited::Awaited;
 use folkmoot_protocol::{RoundId, TaskId};
 pub use phase::{Outcome, Phase};
+pub use secure_step::SecureStep;
 use serde::{Deserialize, Serialize};
 pub use step::{Collected, Effect, Gathered, InvalidTransitionError, RoundInput, Rules};
 

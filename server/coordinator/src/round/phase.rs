@@ -12,6 +12,20 @@ pub enum Phase {
         /// When the phase began.
         since: Timestamp,
     },
+    /// With secure aggregation: clients were drawn and train. Those that are done advertise their keys.
+    AdvertisingKeys {
+        /// When the phase began.
+        since: Timestamp,
+        /// The number of drawn clients.
+        cohort: u64,
+    },
+    /// With secure aggregation: the clients that advertised keys share secrets with their neighbours.
+    SharingKeys {
+        /// When the phase began.
+        since: Timestamp,
+        /// The number of drawn clients.
+        cohort: u64,
+    },
     /// Clients were drawn, and the round waits for their updates.
     Reporting {
         /// When the phase began.
@@ -26,6 +40,16 @@ pub enum Phase {
     Collecting {
         /// When the phase began.
         since: Timestamp,
+    },
+    /// With secure aggregation: the round accepts no more updates. Its clients open the shares that remove the masks from
+    /// the sum.
+    Unmasking {
+        /// When the phase began.
+        since: Timestamp,
+        /// The number of drawn clients.
+        cohort: u64,
+        /// The number of updates in the sum.
+        accepted: u64,
     },
     /// The round accepts no more updates and combines the accepted ones.
     Aggregating {
@@ -83,8 +107,11 @@ impl Phase {
     pub fn name(&self) -> &'static str {
         match self {
             Phase::Selecting { .. } => "selecting",
+            Phase::AdvertisingKeys { .. } => "advertising_keys",
+            Phase::SharingKeys { .. } => "sharing_keys",
             Phase::Reporting { .. } => "reporting",
             Phase::Collecting { .. } => "collecting",
+            Phase::Unmasking { .. } => "unmasking",
             Phase::Aggregating { .. } => "aggregating",
             Phase::Committed { .. } => "committed",
             Phase::Evaluated { .. } => "evaluated",
@@ -96,8 +123,12 @@ impl Phase {
     pub fn outcome(&self) -> Outcome {
         match *self {
             Phase::Selecting { .. } | Phase::Collecting { .. } => Outcome::default(),
-            Phase::Reporting { cohort, .. } => Outcome { cohort: Some(cohort), ..Outcome::default() },
-            Phase::Aggregating { cohort, accepted, .. } | Phase::Evaluated { cohort, accepted, .. } => {
+            Phase::AdvertisingKeys { cohort, .. }
+            | Phase::SharingKeys { cohort, .. }
+            | Phase::Reporting { cohort, .. } => Outcome { cohort: Some(cohort), ..Outcome::default() },
+            Phase::Unmasking { cohort, accepted, .. }
+            | Phase::Aggregating { cohort, accepted, .. }
+            | Phase::Evaluated { cohort, accepted, .. } => {
                 Outcome { cohort: Some(cohort), accepted: Some(accepted), ..Outcome::default() }
             }
             Phase::Committed { cohort, accepted, version, .. } => Outcome {
@@ -114,8 +145,11 @@ impl Phase {
     pub fn since(&self) -> Timestamp {
         match *self {
             Phase::Selecting { since }
+            | Phase::AdvertisingKeys { since, .. }
+            | Phase::SharingKeys { since, .. }
             | Phase::Reporting { since, .. }
             | Phase::Collecting { since }
+            | Phase::Unmasking { since, .. }
             | Phase::Aggregating { since, .. } => since,
             Phase::Committed { at, .. } | Phase::Evaluated { at, .. } | Phase::Abandoned { at, .. } => at,
         }

@@ -1,7 +1,7 @@
 use folkmoot_protocol::{AssignmentId, ClientId, Timestamp};
 use rand::Rng;
 
-use super::{AbandonReason, Phase, Round};
+use super::{AbandonReason, Phase, Round, secure_step::SecureStep};
 use crate::{
     participation::{StartClocks, Waiting},
     scheduling::{Member, Outstanding, ReportCounts, SchedulingPolicy},
@@ -19,6 +19,11 @@ pub enum RoundInput {
     Closed(ReportCounts),
     /// Waiting clients and counts, for a round in which clients start and report continuously.
     Collected(Collected),
+    /// The state of the shares that clients open to remove the masks.
+    Opened {
+        /// True if every mask can be removed.
+        is_enough: bool,
+    },
     /// The aggregate was computed and released as this version.
     Released {
         /// The released version.
@@ -66,6 +71,15 @@ pub struct Rules<'a> {
     pub selection: &'a SelectionChoice,
     /// The largest share of a round's clients from one enrolment token; `None` for no limit.
     pub token_share_max: Option<f64>,
+    /// The deadline of each step of secure aggregation, in milliseconds; `None` if updates are not masked.
+    pub secure_step_milliseconds: Option<u64>,
+}
+
+impl<'a> Rules<'a> {
+    /// Returns rules without a token bound and without masks.
+    pub fn new(policy: &'a dyn SchedulingPolicy, selection: &'a SelectionChoice) -> Self {
+        Self { policy, selection, token_share_max: None, secure_step_milliseconds: None }
+    }
 }
 
 /// An action for the driver, in the same transaction that stores the round's next phase.
@@ -84,11 +98,15 @@ pub enum Effect {
     Ask,
     /// Let these assignments expire.
     Drop(Vec<AssignmentId>),
+    /// Let the outstanding assignments expire whose clients have not completed the step that ends now.
+    CloseStep(SecureStep),
     /// Let all outstanding assignments expire.
     ExpireOutstanding,
-    /// Combine the accepted updates. The driver then answers with [`RoundInput::Released`] or
-    /// [`RoundInput::Evaluated`].
+    /// Accept no more updates, and combine the accepted ones: at once, or after [`RoundInput::Opened`]. The driver then
+    /// answers with [`RoundInput::Released`] or [`RoundInput::Evaluated`].
     Aggregate,
+    /// Combine the accepted updates now, because their masks can be removed.
+    Unmasked,
 }
 
 /// An input that is not valid in the round's phase.
@@ -116,7 +134,19 @@ impl Round {
             (Phase::Selecting { since }, RoundInput::Waiting(gathered)) => {
                 Ok(self.select(since, &gathered, rules, now, rng))
             }
+            (Phase::AdvertisingKeys { .. }, RoundInput::Reports(counts)) => {
+                Ok(self.advertise(counts, rules, now))
+            }
+            (Phase::SharingKeys { .. }, RoundInput::Reports(counts)) => Ok(self.share(counts, rules, now)),
+            (Phase::Reporting { .. }, RoundInput::Reports(counts))
+                if rules.secure_step_milliseconds.is_some() =>
+            {
+                Ok(self.receive_masked(counts, rules, now))
+            }
             (Phase::Reporting { .. }, RoundInput::Reports(counts)) => Ok(self.report(counts, rules, now)),
+            (Phase::Unmasking { .. }, RoundInput::Opened { is_enough }) => {
+                Ok(self.unmask(is_enough, rules, now))
+            }
             // The draw is not repeated: the round combines the updates that have arrived.
             (Phase::Reporting { cohort, .. }, RoundInput::Closed(counts)) if rules.policy.keeps_draws() => {
                 Ok(self.close(cohort, counts, now))
@@ -136,11 +166,13 @@ impl Round {
                 Ok((Round { phase, ..self }, vec![]))
             }
             // A version that must not be released, or cannot be made, is discarded.
-            (Phase::Aggregating { .. }, RoundInput::Stop(reason)) if reason.ends_an_aggregation() => {
+            (Phase::Aggregating { .. } | Phase::Unmasking { .. }, RoundInput::Stop(reason))
+                if reason.ends_an_aggregation() =>
+            {
                 Ok(self.abandon(reason, now))
             }
             // Otherwise accepted updates are kept: a round that aggregates runs to its end.
-            (Phase::Aggregating { .. }, RoundInput::Stop(_)) => Ok((self, vec![])),
+            (Phase::Aggregating { .. } | Phase::Unmasking { .. }, RoundInput::Stop(_)) => Ok((self, vec![])),
             (phase, RoundInput::Stop(reason)) if !phase.is_final() => Ok(self.abandon(reason, now)),
             (phase, input) => Err(InvalidTransitionError { phase: phase.name(), input: input.name() }),
         }
@@ -158,6 +190,7 @@ impl RoundInput {
             RoundInput::Reports(_) => "reports",
             RoundInput::Closed(_) => "a request to close",
             RoundInput::Collected(_) => "starts and reports",
+            RoundInput::Opened { .. } => "opened shares",
             RoundInput::Released { .. } => "a release",
             RoundInput::Evaluated => "an evaluation",
             RoundInput::Stop(_) => "a request to stop",

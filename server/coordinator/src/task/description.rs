@@ -1,12 +1,10 @@
 use folkmoot_aggregation::{AggregatorChoice, finalizer::FinalizerChoice};
-use folkmoot_protocol::{
-    PopulationName, Protection, Recipe, TableSchema, Timestamp, TrainingPlan, ValueGrid,
-};
+use folkmoot_protocol::{PopulationName, Recipe, TableSchema, Timestamp, TrainingPlan, ValueGrid};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CompressionChoice, Downstream, Eligibility, Evaluation, Fault, Ineligible, StopConditions, TaskData,
-    Traffic,
+    CompressionChoice, Downstream, Eligibility, Evaluation, Fault, Ineligible, Protection, StopConditions,
+    TaskData, Traffic,
 };
 use crate::{
     participation::{Waiting, leave_one_device_per_user},
@@ -148,6 +146,7 @@ impl TaskDescription {
             PrivacyChoice::None => {}
             PrivacyChoice::Central(central) => central.noise_multiplier = multiplier,
             PrivacyChoice::Local(local) => local.noise_multiplier = multiplier,
+            PrivacyChoice::Distributed(distributed) => distributed.noise_multiplier = multiplier,
         }
     }
 
@@ -159,6 +158,9 @@ impl TaskDescription {
         let is_busy = !self.privacy.is_none() && waiting.user.is_some_and(|user| user.is_busy);
         if is_busy || !self.privacy.allows(waiting.participated(), round.base_version, self.stop.rounds) {
             return Err(Ineligible::PrivacyLimit);
+        }
+        if self.protection.is_masked() && waiting.history.is_suspended(now) {
+            return Err(Ineligible::Suspended);
         }
         self.eligibility.admits(waiting, round.number, now)
     }
@@ -203,9 +205,11 @@ impl TaskDescription {
     }
 
     /// Returns whether updates are summed while they arrive. In a flow, an update's weight is only known when its
-    /// round commits.
+    /// round commits. Masked updates are summed when their masks can be removed.
     pub fn sums_on_arrival(&self) -> bool {
-        self.aggregator.is_streaming() && self.scheduling.policy().flow().is_none()
+        self.aggregator.is_streaming()
+            && self.scheduling.policy().flow().is_none()
+            && !self.protection.is_masked()
     }
 }
 

@@ -30,6 +30,7 @@ impl TaskDescription {
             (Purpose::Evaluation, _) | (_, PrivacyChoice::None) => ProtectionLevel::None,
             (Purpose::Training, PrivacyChoice::Central(_)) => ProtectionLevel::Central,
             (Purpose::Training, PrivacyChoice::Local(_)) => ProtectionLevel::Local,
+            (Purpose::Training, PrivacyChoice::Distributed(_)) => ProtectionLevel::Distributed,
         }
     }
 }
@@ -102,5 +103,8 @@ mod tests {
         assert_eq!(level(central), [ProtectionLevel::Central, none]);
         let local = json!({ "kind": "local", "epsilon": 30.0, "delta": 1e-6, "clipping_norm": 1.0 });
         assert_eq!(level(local), [ProtectionLevel::Local, none]);
+        let distributed =
+            json!({ "kind": "distributed", "epsilon": 8.0, "delta": 1e-6, "clipping_norm": 1.0 });
+        assert_eq!(level(distributed), [ProtectionLevel::Distributed, none]);
     }
 }

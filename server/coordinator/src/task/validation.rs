@@ -32,6 +32,7 @@ impl TaskDescription {
         self.aggregator.validate(fewest, most, &mut faults);
         self.finalizer.validate(&mut faults);
         self.validate_grid(&mut faults);
+        self.validate_protection(&mut faults);
         if let Some(evaluation) = &self.evaluation {
             evaluation.validate(&mut faults);
         }
@@ -49,6 +50,9 @@ impl TaskDescription {
             PrivacyChoice::None => {}
             PrivacyChoice::Central(central) => central.validate(&self.privacy_context(), &mut faults),
             PrivacyChoice::Local(local) => local.validate(&self.privacy_context(), &mut faults),
+            PrivacyChoice::Distributed(distributed) => {
+                distributed.validate(&self.privacy_context(), &mut faults);
+            }
         }
         self.validate_compression(&mut faults);
         if let Some(downstream) = &self.downstream {

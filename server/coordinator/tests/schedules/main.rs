@@ -127,9 +127,11 @@ proptest! {
     /// The world asserts the bounds at every start, acceptance and commit.
     #[test]
     fn no_policy_admits_what_its_bound_forbids(policy in policies(), natures in natures(), seed: u64) {
+        // If all clients vanish at times, they can do so forever.
+        let is_one_faithful = natures.iter().any(|nature| nature.vanishes_in == 0);
         let mut world = World::new(policy, natures, seed);
         world.run(SECONDS);
-        prop_assert!(world.commits > 0, "nothing was ever committed");
+        prop_assert!(world.commits > 0 || !is_one_faithful, "nothing was ever committed");
     }
 
     /// No client vanishes, so every client gets its turn. Within this time each has sent several updates.

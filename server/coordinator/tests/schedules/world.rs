@@ -163,11 +163,7 @@ impl World {
         loop {
             let collected = self.collected();
             let now = Timestamp(self.now);
-            let rules = Rules {
-                policy: self.choice.policy(),
-                selection: &SelectionChoice::Uniform,
-                token_share_max: None,
-            };
+            let rules = Rules::new(self.choice.policy(), &SelectionChoice::Uniform);
             let input = RoundInput::Collected(collected.clone());
             let (round, effects) =
                 self.round.clone().step(input, rules, now, &mut self.rng).expect("the round collects");
@@ -197,6 +193,7 @@ impl World {
             Effect::Aggregate => self.commit(),
             Effect::ExpireOutstanding => panic!("a flow has no end of its own"),
             Effect::Ask => panic!("nobody is asked in a flow"),
+            Effect::CloseStep(_) | Effect::Unmasked => panic!("a flow masks no updates"),
         }
     }
 

@@ -3,15 +3,15 @@
 //!
 //! There are two distributions on the integers: Skellam, which stays Skellam under sums, and the discrete Gaussian,
 //! which nearly does. An update of norm c is divided by the granularity γ, rotated, and rounded to integers at random.
-//! The rounding is drawn again until the norm is within [`rounded_norm_bound`]. All quantities here are in steps of
+//! The rounding is drawn again until the norm is within a bound (there, proposition 22). All quantities here are in steps of
 //! that grid.
 
 use super::order::Orders;
 use super::special::ln_add;
 use crate::budget::RangeError;
-use crate::noise_multiplier::Relation;
+use crate::noise_multiplier::{NoiseMultiplier, Relation};
 
-use super::rdp::RdpCurve;
+use super::{rdp::RdpCurve, zcdp::rho_of_gaussian};
 
 /// The number of terms of τ that are summed one by one. All later terms are bounded by the last summed term.
 const TERMS_MAX: u64 = 10_000;
@@ -40,30 +40,6 @@ pub struct DistributedSum {
     pub norm: f64,
     /// The number of values of a vector.
     pub dimension: u64,
-}
-
-/// Bounds the L2 norm of a vector whose values were rounded up or down at random, without bias.
-///
-/// `norm` is the norm before rounding, in grid steps. A rounding exceeds the bound with a probability of at most 1 −
-/// `beta`, with `beta` in (0, 1); it is then drawn again. Kairouz, Liu and Steinke 2021, proposition 22:
-/// min(c + √d, √(c² + d/4 + √(2·ln(1/β))·(c + √d/2))).
-pub fn rounded_norm_bound(norm: f64, dimension: u64, beta: f64) -> f64 {
-    let root = (dimension as f64).sqrt();
-    let likely = norm * norm + 0.25 * root * root + (-2.0 * beta.ln()).sqrt() * (norm + 0.5 * root);
-    (norm + root).min(likely.sqrt())
-}
-
-/// Returns the number of bits that an integer of the masked sum needs so that it almost never wraps: enough for
-/// `deviations` standard deviations on both sides.
-///
-/// `norm` is a client's norm before rounding, and `deviation` the standard deviation of its share of the noise, both in
-/// grid steps. After a random rotation, the variance of one value of the sum has three parts: at most n²c²/d, if all
-/// updates are alike; n/4 from rounding; and the variance of the noise (Kairouz, Liu and Steinke 2021). A sum that
-/// wraps around is wrong, but it reveals no more.
-pub fn modulus_bits(norm: f64, deviation: f64, clients: u64, dimension: u64, deviations: f64) -> u32 {
-    let n = clients as f64;
-    let variance = n * n * norm * norm / (dimension.max(1) as f64) + n * (0.25 + deviation * deviation);
-    (2.0 * deviations * variance.sqrt()).log2().ceil().clamp(1.0, 64.0) as u32
 }
 
 impl DistributedSum {
@@ -98,6 +74,16 @@ impl DistributedSum {
         };
         let divergences = orders.as_slice().iter().map(at).collect();
         Ok(RdpCurve::of_divergences(relation, orders, divergences))
+    }
+
+    /// Returns whether one release costs at most what Gaussian noise with this multiplier costs: ρ + τ·d is at most 1/(2z²),
+    /// for the ρ of a discrete Gaussian with the variance of the sum. Then the Rényi divergence is at most α/(2z²) at every
+    /// order α of at least 1. Always false for Skellam noise, whose curve is not linear in the order.
+    pub fn costs_at_most(&self, multiplier: NoiseMultiplier) -> bool {
+        let variance = self.clients as f64 * self.local_deviation * self.local_deviation;
+        let rho =
+            self.norm * self.norm / (2.0 * variance) + self.distance_from_gaussian() * self.dimension as f64;
+        self.noise == DistributedNoise::DiscreteGaussian && rho <= rho_of_gaussian(multiplier, 1).get()
     }
 
     fn check(&self, orders: &Orders) -> Result<(), RangeError> {
@@ -213,6 +199,21 @@ mod tests {
     }
 
     #[test]
+    fn a_sum_costs_no_more_than_its_charge_if_its_shares_are_wide() {
+        let charge = |multiplier| NoiseMultiplier::new(multiplier, Relation::ZeroOut).unwrap();
+        let gaussian = sum(DistributedNoise::DiscreteGaussian, 200.0);
+        assert!(gaussian.costs_at_most(charge(2.0 - 1e-9)) && !gaussian.costs_at_most(charge(2.0 + 1e-9)));
+        assert!(!sum(DistributedNoise::Skellam, 200.0).costs_at_most(charge(1.0)));
+        // Shares of half a step: their sum has twice the norm as deviation, but is no Gaussian.
+        let narrow = DistributedSum { norm: 2.5, ..sum(DistributedNoise::DiscreteGaussian, 0.5) };
+        assert!(!narrow.costs_at_most(charge(1.0)));
+        // A wide share is covered at each order of the true bound.
+        let curve = gaussian.curve(Relation::ZeroOut, orders()).unwrap();
+        let rho = rho_of_gaussian(charge(2.0 - 1e-9), 1).get();
+        assert!(curve.points().all(|(order, divergence)| divergence <= order * rho));
+    }
+
+    #[test]
     fn sampling_only_ever_helps() {
         for rate in [1e-6, 0.02, 0.5, 1.0] {
             let rate = SamplingRate::new(rate).unwrap();
@@ -238,7 +239,5 @@ mod tests {
         ] {
             assert!(wrong.curve(Relation::ZeroOut, orders()).is_err());
         }
-        assert_eq!(rounded_norm_bound(1.0, 4, 1e-300), 3.0);
-        assert_eq!(modulus_bits(1e30, 1.0, 1000, 1, 4.0), 64);
     }
 }

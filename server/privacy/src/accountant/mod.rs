@@ -26,7 +26,7 @@ mod zcdp;
 
 pub use adaptive_clipping::{ClippingRule, SplitError, share_of_unclipped, update_multiplier};
 pub use blt::{BUFFERS_MAX, BufferedToeplitz};
-pub use distributed::{DistributedNoise, DistributedSum, modulus_bits, rounded_norm_bound};
+pub use distributed::{DistributedNoise, DistributedSum};
 pub(crate) use gaussian::gaussian_epsilon_of_mu;
 pub use gaussian::{analytic_gaussian_multiplier, gaussian_epsilon};
 pub use order::Orders;

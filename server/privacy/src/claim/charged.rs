@@ -1,6 +1,6 @@
 //! The ledger's charge for a mechanism under a kind of sampling.
 
-use super::mechanism::{Blt, Gaussian, LocalGaussian, Tree};
+use super::mechanism::{Blt, DistributedGaussian, Gaussian, LocalGaussian, Tree};
 use super::participation::{Capped, PoissonSampled, Separated};
 use crate::charge::Participation;
 
@@ -46,6 +46,13 @@ impl Charged<Separated> for Blt {
 
 /// The coordinator sees an update once a client has sent it, even if its round publishes no version.
 impl Charged<Capped> for LocalGaussian {
+    fn participation(sampling: &Capped) -> Participation {
+        Participation::Whole { count: sampling.participations_max() }
+    }
+}
+
+/// The coordinator may see a sum that it does not publish, so every assignment counts.
+impl Charged<Capped> for DistributedGaussian {
     fn participation(sampling: &Capped) -> Participation {
         Participation::Whole { count: sampling.participations_max() }
     }

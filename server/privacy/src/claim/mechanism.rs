@@ -10,6 +10,10 @@ pub struct Tree;
 #[derive(Clone, Copy, Debug)]
 pub struct Blt;
 
+/// Gaussian noise of which every client adds a share to its update before it masks it. Only the sum of all shares is seen.
+#[derive(Clone, Copy, Debug)]
+pub struct DistributedGaussian;
+
 /// Gaussian noise that every client adds to its own update before it leaves the device.
 #[derive(Clone, Copy, Debug)]
 pub struct LocalGaussian;

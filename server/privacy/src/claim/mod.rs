@@ -18,7 +18,7 @@ mod tests;
 pub use accountant::{ACCOUNTANT_VERSION, Accountant};
 pub use charged::Charged;
 pub use cost::{Cost, epsilon_by_loss_distribution};
-pub use mechanism::{Blt, Gaussian, LocalGaussian, Tree};
+pub use mechanism::{Blt, DistributedGaussian, Gaussian, LocalGaussian, Tree};
 pub use participation::{Capped, EnforcedDraw, EnforcedParticipation, PoissonSampled, Separated};
 
 use crate::accountant::CurveError;

@@ -102,6 +102,11 @@ pub(super) fn one_client(description: &TaskDescription) -> String {
         _ if description.privacy.central().is_some() => {
             "One client can move the aggregate by at most the clipping norm, divided by the report goal.".into()
         }
+        _ if description.privacy.distributed().is_some() => {
+            "Nobody can check that a masked update was clipped: one hostile client can move every parameter as far as it likes. Use \
+             secure aggregation with clients that you trust not to disturb the model."
+                .into()
+        }
         AggregatorChoice::NormBound(bound) => format!(
             "One client can move the aggregate by up to {}, because nobody can verify the example count that it reports.",
             bound.norm_max

@@ -1,7 +1,7 @@
 //! Explains what the coordinator learns about a client.
 
-use folkmoot_coordinator::task::TaskDescription;
-use folkmoot_protocol::Protection;
+use folkmoot_coordinator::task::{CommitteeProtection, Protection, SecureAggregation, TaskDescription};
+use folkmoot_protocol::secure::Threat;
 
 /// Returns sentences about the data that leaves the device.
 pub(super) fn learns(description: &TaskDescription) -> Vec<String> {
@@ -11,7 +11,29 @@ pub(super) fn learns(description: &TaskDescription) -> Vec<String> {
             .to_owned(),
     ];
     let is_local = description.privacy.local().is_some();
-    said.push(match description.protection {
+    said.push(match &description.protection {
+        Protection::SecureAggregation(SecureAggregation { threat, corrupt_share, .. }) => {
+            let behaviour = match threat {
+                Threat::HonestButCurious => "follows the protocol",
+                Threat::Malicious => "may send different messages to different clients",
+            };
+            format!(
+                "It sees no single update, weight or loss, only their sum over a round. This holds if the coordinator {behaviour} \
+                 and at most {} % of a round's clients collude with it.",
+                corrupt_share * 100.0
+            )
+        }
+        Protection::Committee(CommitteeProtection { members, colluders, threat, .. }) => {
+            let behaviour = match threat {
+                Threat::HonestButCurious => "follows the protocol",
+                Threat::Malicious => "may tell different members of the committee about different clients",
+            };
+            format!(
+                "It sees no single update, weight or loss, only their sum over a round. This holds if the coordinator {behaviour} \
+                 and at most {colluders} of the committee's {} members collude with it.",
+                members.len()
+            )
+        }
         Protection::Plain if is_local => {
             "It sees each update only with the noise that the client has added. Clients report no losses and no example \
              counts."

@@ -37,6 +37,21 @@ pub(super) fn privacy(description: &TaskDescription, trained: Option<u64>) -> Ve
         }));
         said.extend(terms.map(|terms| participations(&terms)));
     }
+    if let Some(distributed) = privacy.distributed() {
+        said.push(format!(
+            "A client scales its update to an L2 norm of at most {}, rounds it at random to the grid, adds a share of Gaussian \
+             noise and masks the result. It reports no losses and no counts.",
+            distributed.clipping_norm
+        ));
+        said.extend(terms.map(|terms| {
+            format!(
+                "The noise in a sum of the smallest cohort is {:.3} times that norm, without the noise of clients that may \
+                 collude. A larger sum has more.",
+                terms.update_multiplier
+            )
+        }));
+        said.extend(terms.map(|terms| participations(&terms)));
+    }
     said.push(format!(
         "The task ends before a version would exceed epsilon {} at delta {}. Losses and counts of clients are not \
          released.",

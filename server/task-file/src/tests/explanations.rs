@@ -209,3 +209,17 @@ fn what_one_client_can_do_is_told_under_every_rule() {
     let bound = described(&format!("token_share_max = 0.1\n{TASK}"));
     assert_eq!(explain::notes(&bound, None).len(), 1, "what is set leaves nothing open");
 }
+
+#[test]
+fn masks_and_who_could_remove_them_are_told() {
+    let task = format!("{TASK}\n[aggregator]\nkind = \"uniform_mean\"\n");
+    let among_clients = explained(&format!("{task}\n[protection.secure_aggregation]\ncorrupt_share = 0.2\n"));
+    let sentence = "This holds if the coordinator follows the protocol and at most 20 % of a round's clients collude with it.";
+    assert!(among_clients.contains(sentence), "{among_clients}");
+    let keys = [1u8, 2, 3].map(|member| String::from(folkmoot_protocol::secure::CommitteeKey([member; 64])));
+    let committee = format!("{task}\n[protection.committee]\nmembers = {keys:?}\nthreat = \"malicious\"\n");
+    let committee = explained(&committee);
+    let sentence = "This holds if the coordinator may tell different members of the committee about different clients and at most 1 \
+                    of the committee's 3 members collude with it.";
+    assert!(committee.contains(sentence), "{committee}");
+}

@@ -1,6 +1,7 @@
 //! Checks for choices that contradict each other.
 
 mod privacy;
+mod secure;
 
 use folkmoot_aggregation::{AggregatorChoice, finalizer::FinalizerChoice};
 
@@ -23,6 +24,7 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     private_examples_train_to_the_end(description, faults);
     prefetching_is_of_whole_versions(description, faults);
     privacy::validate(description, faults);
+    secure::validate(description, faults);
 }
 
 /// Prefetching offers full snapshots. Clients that download deltas do not need them.

@@ -4,18 +4,21 @@
 use folkmoot_aggregation::AggregatorChoice;
 
 use super::super::{Fault, TaskDescription};
-use crate::{scheduling::SchedulingChoice, selection::SelectionChoice};
+use crate::{privacy::PrivacyChoice, scheduling::SchedulingChoice, selection::SelectionChoice};
 
 /// Lists the contradictions between differential privacy and other choices.
 pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
-    if description.privacy.is_none() {
-        return;
-    }
-    if description.privacy.central().is_some() {
-        rounds_have_a_goal(description, faults);
-        clients_count_alike(description, faults);
-    } else {
-        counts_are_not_weights(description, faults);
+    match description.privacy {
+        PrivacyChoice::None => return,
+        PrivacyChoice::Central(_) => {
+            rounds_have_a_goal(description, faults);
+            clients_count_alike(description, faults);
+        }
+        PrivacyChoice::Distributed(_) => {
+            shares_are_masked(description, faults);
+            clients_count_alike(description, faults);
+        }
+        PrivacyChoice::Local(_) => counts_are_not_weights(description, faults),
     }
     nothing_comes_back_after_clipping(description, faults);
     draws_do_not_look_at_data(description, faults);
@@ -29,6 +32,17 @@ fn rounds_have_a_goal(description: &TaskDescription, faults: &mut Vec<Fault>) {
             "scheduling.kind",
             "the noise of privacy.kind is calculated for a fixed report goal, which this scheduling.kind does not have",
             "choose scheduling.kind = \"synchronous\"",
+        ));
+    }
+}
+
+/// One client's share of the noise does not protect an update that the coordinator can read.
+fn shares_are_masked(description: &TaskDescription, faults: &mut Vec<Fault>) {
+    if !description.protection.is_masked() {
+        faults.push(Fault::new(
+            "privacy.kind",
+            "distributed noise protects only sums, but the coordinator would see single updates",
+            "add [protection.secure_aggregation] or [protection.committee], or choose privacy.kind = \"central\" or \"local\"",
         ));
     }
 }

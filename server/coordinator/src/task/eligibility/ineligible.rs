@@ -19,6 +19,9 @@ pub enum Ineligible {
     /// The client reached the task's privacy limit, or another device of its user is taking part.
     #[error("the client reached the task's privacy limit")]
     PrivacyLimit,
+    /// The client broke the protocol of secure aggregation.
+    #[error("the client broke the protocol of secure aggregation less than a day ago")]
+    Suspended,
     /// The client is cooling down after assignments without an update.
     #[error("the client is cooling down after failed assignments")]
     CoolDown,
