@@ -24,9 +24,7 @@ pub enum StorageError {
     #[error("the population's settings, ledger or tasks changed since the check; check again and retry")]
     LeaveConflict,
     /// Statistics need a database, but this storage is in memory.
-    #[error(
-        "this coordinator keeps all data in memory, but statistics need a database; start it with a database"
-    )]
+    #[error("this coordinator keeps all data in memory; start it with a database, which statistics need")]
     NoDatabase,
     /// A number exceeds 2^63 - 1, the largest integer in the database.
     #[error("{0} is above 2^63 - 1, the largest number that the database can store; use a smaller number")]
@@ -45,4 +43,21 @@ pub enum StorageError {
     /// The schema migration failed.
     #[error("the database could not be migrated: {0}; use a build that is at least as new as the database")]
     Migrate(#[from] sqlx::migrate::MigrateError),
+}
+
+impl StorageError {
+    /// Returns whether the database cannot be reached, or cannot work now, for example because its disk is full.
+    pub fn is_unavailable(&self) -> bool {
+        use sqlx::Error::{Database, Io, PoolTimedOut, Protocol};
+        match self {
+            Self::Database(Io(_) | PoolTimedOut | Protocol(_)) => true,
+            Self::Database(Database(error)) => error.code().is_some_and(|code| match code.len() {
+                // PostgreSQL: no connection, no resources, an operator's intervention, or an idle transaction.
+                5 => ["08", "53", "57"].contains(&&code[..2]) || code == "25P03",
+                // SQLite: busy, locked, an I/O error, a full disk, or a file that cannot be opened.
+                _ => code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 5 | 6 | 10 | 13 | 14)),
+            }),
+            _ => false,
+        }
+    }
 }

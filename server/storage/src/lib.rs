@@ -8,6 +8,7 @@
 mod api_key;
 mod assignment;
 pub mod audit;
+mod catalog;
 mod check_in;
 mod client;
 mod endorsement;
@@ -24,7 +25,7 @@ mod organisation;
 mod participation;
 mod population;
 mod round;
-mod round_log;
+mod secure;
 mod session;
 mod sql;
 mod storage;
@@ -39,6 +40,7 @@ pub use assignment::{
     DropReason, UpdateTraffic,
 };
 pub use audit::AuditRepository;
+pub use catalog::Catalog;
 pub use check_in::{CheckInRecord, CheckInRepository};
 pub use client::{ClientRecord, ClientRepository, EnrolOutcome, TokenAfter};
 pub use endorsement::{EndorsementRecord, EndorsementRepository};
@@ -59,7 +61,7 @@ pub use organisation::{
 pub use participation::ParticipationRepository;
 pub use population::{PopulationRecord, PopulationRepository, PrivacyChange, PrivacyOutcome};
 pub use round::{Leave, Rest, RoundCommit, RoundRecord, RoundRepository};
-pub use round_log::{LogCopy, LogReader, LogSegment, RoundLog, RoundLogError};
+pub use secure::{RecordOutcome, SecureRepository};
 pub use session::{PersonRecord, RenewalRecord, SessionHolder, SessionId, SessionRecord, SessionRepository};
 pub use sql::{
     ColumnKind, DatabasePlace, DatabaseReader, Durability, MigrationState, OpenUpdate, ProcessListener,

@@ -132,7 +132,8 @@ pub trait RoundRepository {
 
     /// Stores a round whose reporting has closed, and returns the accepted updates, by assignment id. From then on, the
     /// round accepts no updates. `rest` determines whether the outstanding assignments expire or continue in the next
-    /// round. `record.round` must be `Aggregating`, with the expected number of updates.
+    /// round. `record.round` must be `Aggregating` or `Unmasking`, with the expected number of
+    /// updates.
     ///
     /// # Errors
     /// [`StorageError::RevisionConflict`] if the round was changed concurrently, or if another update arrived, so that

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use folkmoot_coordinator::{
     audit_log::{Entry as AuditEntry, Head as AuditHead},
     participation::{History, StartClocks, Waiting},
+    round::SecureStep,
     scheduling::{Outstanding, ReportCounts},
     selection::TokenCounts,
     task::{Candidate, TaskFilter, TaskState},
@@ -22,9 +23,10 @@ use crate::{
     CloseOutcome, CollectionCharge, DropReason, EndorsementRecord, EndorsementRepository, EnrolOutcome,
     EvaluationRecord, EvaluationRepository, EvaluationSource, LeaseRepository, LedgerRepository, LedgerSum,
     MemoryStorage, ModelRecord, ModelRepository, ModelVersionRecord, ModelVersionRepository,
-    ParticipationRepository, PopulationRecord, PopulationRepository, PrivacyChange, PrivacyOutcome, Rest,
-    RoundCommit, RoundRecord, RoundRepository, SessionRecord, SessionRepository, SqlStorage, StorageError,
-    TaskRecord, TaskRepository, TokenAfter, TokenRecord, TokenRepository, UpdateTraffic,
+    ParticipationRepository, PopulationRecord, PopulationRepository, PrivacyChange, PrivacyOutcome,
+    RecordOutcome, Rest, RoundCommit, RoundRecord, RoundRepository, SecureRepository, SessionRecord,
+    SessionRepository, SqlStorage, StorageError, TaskRecord, TaskRepository, TokenAfter, TokenRecord,
+    TokenRepository, UpdateTraffic,
 };
 
 /// The repositories, in a database or in memory. The methods behave the same in both cases.
@@ -161,6 +163,15 @@ ask! {
         latest_model_version(task_id: TaskId) -> Option<ModelVersionRecord>;
         model_versions(task_id: TaskId, limit: u32, before: Option<u64>) -> Vec<ModelVersionRecord>;
         every_version(task_id: TaskId, stride: u64) -> Vec<ModelVersionRecord>;
+    }
+    SecureRepository {
+        record_secure(id: AssignmentId, step: SecureStep, message: &str, now: Timestamp) -> RecordOutcome;
+        secure_messages(round_id: RoundId, step: SecureStep) -> Vec<(AssignmentId, String)>;
+        secure_senders(round_id: RoundId, step: SecureStep) -> Vec<AssignmentId>;
+        secure_messages_of(ids: &[AssignmentId], step: SecureStep) -> Vec<(AssignmentId, String)>;
+        step_counts(round_id: RoundId, step: SecureStep) -> ReportCounts;
+        blame(id: AssignmentId, now: Timestamp) -> ClientId;
+        close_step(record: &RoundRecord, step: SecureStep, now: Timestamp) -> ();
     }
     RoundRepository {
         open_round(record: &RoundRecord) -> ();

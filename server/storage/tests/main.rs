@@ -1,4 +1,4 @@
-//! Runs the conformance suite on every backend, and tests blobs and the round log.
+//! Runs the conformance suite on every backend, and tests blobs.
 //!
 //! All tests are in one program, because linking several programs would take longer than running most of the tests.
 
@@ -10,7 +10,6 @@ mod database_reader;
 mod memory;
 mod memory_as_database;
 mod postgres;
-mod round_log;
 mod sqlite_in_memory;
 mod sqlite_on_file;
 #[cfg(test)]

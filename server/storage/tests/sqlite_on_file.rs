@@ -19,6 +19,39 @@ async fn sqlite_on_file_conforms() {
     conformance::run(storage).await;
 }
 
+/// The checksum of the first migration, as earlier releases stored it: `sha384sum migrations/sqlite/0001_initial.sql`.
+#[tokio::test]
+async fn a_migration_is_what_earlier_releases_stored() {
+    use sqlx::Connection;
+    let folder = tempfile::tempdir().unwrap();
+    SqlStorage::connect(&url(&folder), SqlOptions::default()).await.unwrap().close().await;
+    let mut connection = sqlx::AnyConnection::connect(&url(&folder)).await.unwrap();
+    let query = "SELECT description, lower(hex(checksum)) FROM _sqlx_migrations WHERE version = 1";
+    let first: (String, String) = sqlx::query_as(query).fetch_one(&mut connection).await.unwrap();
+    let checksum =
+        "e99bc57f4ee5a0b0bc931f39e1e16d27b3ca8b0f955d310b61652b5f374538aa233828be0137e634d1be28cff8a0e2f0";
+    assert_eq!(first, ("initial".to_owned(), checksum.to_owned()));
+}
+
+/// A database whose file is full, and one that has gone, are unavailable. A wrong statement is not.
+#[tokio::test]
+async fn a_full_database_is_unavailable() {
+    let folder = tempfile::tempdir().unwrap();
+    let storage = SqlStorage::connect(&url(&folder), SqlOptions::default()).await.unwrap();
+    let missing = format!("sqlite://{}", folder.path().join("no/a.db").display());
+    let missing = SqlStorage::connect(&missing, SqlOptions::default());
+    assert!(missing.await.err().is_some_and(|error| error.is_unavailable()));
+    storage.close().await;
+    let mut connection = <sqlx::AnyConnection as sqlx::Connection>::connect(&url(&folder)).await.unwrap();
+    sqlx::raw_sql("PRAGMA max_page_count = 1").execute(&mut connection).await.unwrap();
+    let fill = "CREATE TABLE filler AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000) \
+        SELECT randomblob(10000) FROM n";
+    let full = StorageError::from(sqlx::raw_sql(fill).execute(&mut connection).await.unwrap_err());
+    assert!(full.is_unavailable(), "{full}");
+    let wrong = StorageError::from(sqlx::raw_sql("SELEKT").execute(&mut connection).await.unwrap_err());
+    assert!(!wrong.is_unavailable(), "{wrong}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn it_conforms_with_normal_durability() {
     let folder = tempfile::tempdir().unwrap();
@@ -48,7 +81,6 @@ async fn two_processes_share_a_file_and_a_third_finds_it_later() {
     first.close().await;
     second.close().await;
     let third = SqlStorage::connect(&url(&folder), SqlOptions::default()).await.unwrap();
-    third.ping().await.unwrap();
     assert_eq!(third.token("token").await.unwrap(), Some(TokenRecord { uses: 100, ..token }));
 }
 

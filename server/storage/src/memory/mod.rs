@@ -22,6 +22,7 @@ mod pool;
 mod population;
 mod release;
 mod round;
+mod secure;
 mod session;
 mod tables;
 mod task;
@@ -33,7 +34,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use folkmoot_coordinator::participation::History;
+use folkmoot_coordinator::{participation::History, round::SecureStep};
 use folkmoot_privacy::ledger::Entry;
 use folkmoot_protocol::{
     AssignmentId, BlobDigest, ClientId, OrganisationId, PopulationName, RoundId, TaskId,
@@ -80,6 +81,8 @@ struct State {
     /// Accepted updates, by the round that combines them.
     updates: HashMap<RoundId, BTreeMap<AssignmentId, AcceptedUpdate>>,
     reports: HashMap<AssignmentId, ReportRequest>,
+    /// The messages of secure aggregation, by round.
+    secure: HashMap<RoundId, BTreeMap<(SecureStep, AssignmentId), String>>,
     participations: HashMap<TaskId, BTreeMap<ClientId, History>>,
     evaluations: HashMap<TaskId, BTreeMap<EvaluationKey, EvaluationRecord>>,
     /// The number and the text of the endorsement in force.

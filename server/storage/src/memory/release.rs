@@ -26,6 +26,7 @@ impl State {
             self.check_leave(record.organisation_id, leave)?;
         }
         self.rounds.update(record);
+        self.secure.remove(&record.round.id);
         self.insert_version(version);
         self.charge(commit);
         self.leave_behind(dropped);

@@ -101,7 +101,8 @@ impl RoundRepository for MemoryStorage {
         rest: Rest,
         now: Timestamp,
     ) -> Result<Vec<AcceptedUpdate>, StorageError> {
-        let Phase::Aggregating { accepted, .. } = record.round.phase else {
+        let (Phase::Aggregating { accepted, .. } | Phase::Unmasking { accepted, .. }) = record.round.phase
+        else {
             return Err(StorageError::RevisionConflict("round"));
         };
         check_moment(now)?;
@@ -126,6 +127,7 @@ impl RoundRepository for MemoryStorage {
         let mut state = self.lock();
         state.rounds.check_update(record)?;
         state.rounds.update(record);
+        state.secure.remove(&record.round.id);
         state.expire_outstanding(&record.round, now);
         Ok(())
     }

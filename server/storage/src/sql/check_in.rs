@@ -1,7 +1,11 @@
 use async_trait::async_trait;
 use folkmoot_coordinator::task::Candidate;
 use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, Timestamp};
-use sqlx::{AnyConnection, AssertSqlSafe, any::AnyRow};
+use sqlx::{
+    Any, AnyConnection, AssertSqlSafe,
+    any::{AnyArguments, AnyRow},
+    query::Query,
+};
 
 use super::{
     Dialect, SqlStorage,
@@ -16,6 +20,9 @@ use crate::{AssignmentRecord, CheckInRecord, CheckInRepository, StorageError};
 #[async_trait]
 impl CheckInRepository for SqlStorage {
     async fn check_in(&self, check_in: &CheckInRecord) -> Result<bool, StorageError> {
+        if self.dialect == Dialect::Sqlite && self.offer_alone(check_in).await? {
+            return Ok(true);
+        }
         in_transaction!(self, begin_unsynced, |connection| {
             lock_client(self.dialect, &mut *connection, check_in).await?;
             offer(connection, check_in).await
@@ -62,10 +69,8 @@ impl CheckInRepository for SqlStorage {
                 "SELECT client_id, example_count, attributes, sdk_version FROM check_ins WHERE client_id IN ({})",
                 placeholders(1, chunk.len())
             );
-            let mut query = sqlx::query(AssertSqlSafe(sql));
-            for client_id in chunk {
-                query = query.bind(client_id.to_string());
-            }
+            let ids = chunk.iter().map(ClientId::to_string);
+            let query = ids.fold(sqlx::query(AssertSqlSafe(sql)), |query, id| query.bind(id));
             for row in query.fetch_all(&self.reader).await? {
                 candidates.push(candidate_of(&row)?);
             }
@@ -82,16 +87,18 @@ impl CheckInRepository for SqlStorage {
     }
 }
 
-/// Checks in like [`CheckInRepository::check_in`], but without the lock that protects against a concurrent revocation.
-/// It exists only for a benchmark of the lock's cost.
-///
-/// # Errors
-/// [`StorageError::Database`] if the database fails, or [`StorageError::NotFound`] if there is no such client.
-pub async fn check_in_without_lock(
-    storage: &SqlStorage,
-    check_in: &CheckInRecord,
-) -> Result<bool, StorageError> {
-    in_transaction!(storage, begin_unsynced, |connection| offer(connection, check_in).await)
+impl SqlStorage {
+    /// Checks in with one statement, which asks SQLite's thread once instead of five times. Returns `false` and changes
+    /// nothing if the client is revoked or has an outstanding assignment.
+    async fn offer_alone(&self, check_in: &CheckInRecord) -> Result<bool, StorageError> {
+        const ALONE: &str = "PRAGMA synchronous = NORMAL; INSERT OR REPLACE INTO check_ins (client_id, \
+             organisation_id, population, example_count, attributes, sdk_version, checked_in_at, expires_at) \
+             SELECT $1, $2, $3, $4, $5, $6, $7, $8 WHERE NOT EXISTS (SELECT 1 FROM assignments WHERE client_id = $1 \
+             AND status_name = 'outstanding') AND NOT EXISTS (SELECT 1 FROM clients WHERE id = $1 \
+             AND revoked_at IS NOT NULL) RETURNING client_id";
+        let offered = bound(ALONE, check_in)?.fetch_all(&self.writer).await;
+        Ok(!offered.map_err(missing("client"))?.is_empty())
+    }
 }
 
 /// Locks the client until the transaction ends. Returns an error if the client is revoked. A revocation that has
@@ -117,33 +124,32 @@ async fn lock_client(
 async fn offer(connection: &mut AnyConnection, check_in: &CheckInRecord) -> Result<bool, StorageError> {
     const UPSERT: &str = "INSERT INTO check_ins (client_id, organisation_id, population, example_count, \
          attributes, sdk_version, checked_in_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) \
-         ON CONFLICT (client_id) DO UPDATE SET organisation_id = excluded.organisation_id, \
-         population = excluded.population, example_count = excluded.example_count, \
-         attributes = excluded.attributes, sdk_version = excluded.sdk_version, \
-         checked_in_at = excluded.checked_in_at, expires_at = excluded.expires_at";
-    const OUTSTANDING: &str =
-        "SELECT id FROM assignments WHERE client_id = $1 AND status_name = 'outstanding'";
+         ON CONFLICT (client_id) DO UPDATE SET (organisation_id, population, example_count, attributes, sdk_version, \
+         checked_in_at, expires_at) = ($2, $3, $4, $5, $6, $7, $8)";
+    const OPEN: &str = "SELECT id FROM assignments WHERE client_id = $1 AND status_name = 'outstanding'";
     let client_id = check_in.candidate.client_id.to_string();
-    sqlx::query(UPSERT)
-        .bind(&client_id)
-        .bind(check_in.organisation_id.to_string())
-        .bind(check_in.population.as_str())
-        .bind(integer(check_in.candidate.example_count)?)
-        .bind(json(&check_in.candidate.attributes)?)
-        .bind(&check_in.candidate.sdk_version)
-        .bind(moment(check_in.at)?)
-        .bind(moment(check_in.expires_at)?)
-        .execute(&mut *connection)
-        .await
-        .map_err(missing("client"))?;
+    bound(UPSERT, check_in)?.execute(&mut *connection).await.map_err(missing("client"))?;
     // Look for an assignment only after the upsert: the upsert has waited for any selection that took the client's
     // previous check-in, so the assignment of that selection is visible.
-    let outstanding = sqlx::query(OUTSTANDING).bind(&client_id).fetch_optional(&mut *connection).await?;
+    let outstanding = sqlx::query(OPEN).bind(&client_id).fetch_optional(&mut *connection).await?;
     if outstanding.is_some() {
         let query = sqlx::query("DELETE FROM check_ins WHERE client_id = $1").bind(&client_id);
         query.execute(connection).await?;
     }
     Ok(outstanding.is_none())
+}
+
+/// Binds the columns of a check-in.
+fn bound(sql: &'static str, one: &CheckInRecord) -> Result<Query<'static, Any, AnyArguments>, StorageError> {
+    Ok(sqlx::query(sql)
+        .bind(one.candidate.client_id.to_string())
+        .bind(one.organisation_id.to_string())
+        .bind(one.population.to_string())
+        .bind(integer(one.candidate.example_count)?)
+        .bind(json(&one.candidate.attributes)?)
+        .bind(one.candidate.sdk_version.clone())
+        .bind(moment(one.at)?)
+        .bind(moment(one.expires_at)?))
 }
 
 /// Removes the clients of these assignments from the pool.
@@ -156,10 +162,8 @@ pub(super) async fn take_check_ins(
 ) -> Result<(), StorageError> {
     for chunk in assignments.chunks(ROWS_MAX) {
         let sql = format!("DELETE FROM check_ins WHERE client_id IN ({})", placeholders(1, chunk.len()));
-        let mut query = sqlx::query(AssertSqlSafe(sql));
-        for assignment in chunk {
-            query = query.bind(assignment.client_id.to_string());
-        }
+        let clients = chunk.iter().map(|assignment| assignment.client_id.to_string());
+        let query = clients.fold(sqlx::query(AssertSqlSafe(sql)), |query, client| query.bind(client));
         if query.execute(&mut *connection).await?.rows_affected() != chunk.len() as u64 {
             return Err(StorageError::RevisionConflict("cohort"));
         }

@@ -5,7 +5,6 @@
 
 mod api_key;
 mod assignment;
-mod assignment_close;
 mod audit;
 mod base;
 mod check_in;
@@ -27,6 +26,7 @@ mod private_tasks;
 mod process_table;
 mod round;
 mod rows;
+mod secure;
 mod session;
 mod task;
 mod token;
@@ -43,7 +43,6 @@ pub use base::{
     inspection::{DatabasePlace, DatabaseReader, MigrationState},
     tables::{ColumnKind, OpenUpdate, SchemaVersion, TableColumn, TableSchema, TableValue, TableWriter},
 };
-pub use check_in::check_in_without_lock;
 pub use nonces::SharedNonces;
 pub use process_table::{ProcessListener, ProcessRecord, ProcessTable};
 use sqlx::AnyPool;

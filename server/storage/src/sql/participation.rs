@@ -180,6 +180,15 @@ pub(super) async fn record_failure(
     change(connection, assignment, |history| history.fail(now)).await
 }
 
+/// Records that the assignment's client was proved to have broken the protocol.
+pub(super) async fn record_fault(
+    connection: &mut AnyConnection,
+    assignment: &AssignmentRecord,
+    now: Timestamp,
+) -> Result<(), StorageError> {
+    change(connection, assignment, |history| history.blame(assignment.round_number, now)).await
+}
+
 async fn change(
     connection: &mut AnyConnection,
     assignment: &AssignmentRecord,

@@ -8,7 +8,7 @@ use sqlx::AnyConnection;
 
 use super::{
     SqlStorage,
-    assignment_close::{expire_outstanding, leave_behind},
+    assignment::close::{expire_outstanding, leave_behind},
     check_in::take_check_ins,
     column::{Columns, integer},
     dialect::Dialect,
@@ -17,6 +17,7 @@ use super::{
     participation::record_starts,
     rows::assignment::{insert_assignments, select_accepted_updates},
     rows::round::{insert_round, round_of, update_round},
+    secure::delete_messages,
     task::{end_task, serve},
     transaction::in_transaction,
 };
@@ -122,7 +123,8 @@ impl RoundRepository for SqlStorage {
         rest: Rest,
         now: Timestamp,
     ) -> Result<Vec<AcceptedUpdate>, StorageError> {
-        let Phase::Aggregating { accepted, .. } = record.round.phase else {
+        let (Phase::Aggregating { accepted, .. } | Phase::Unmasking { accepted, .. }) = record.round.phase
+        else {
             return Err(StorageError::RevisionConflict("round"));
         };
         in_transaction!(self, |connection| {
@@ -146,6 +148,7 @@ impl RoundRepository for SqlStorage {
     async fn abandon_round(&self, record: &RoundRecord, now: Timestamp) -> Result<(), StorageError> {
         in_transaction!(self, |connection| {
             update_round(connection, record).await?;
+            delete_messages(connection, record.round.id).await?;
             expire_outstanding(connection, &record.round, now).await
         })
     }
@@ -162,6 +165,7 @@ async fn release(
         return Err(StorageError::RevisionConflict("model version"));
     }
     charge(connection, dialect, commit).await?;
+    delete_messages(connection, record.round.id).await?;
     leave_behind(connection, dropped, now).await?;
     match next {
         Some(next) => insert_round(connection, next).await?,

@@ -17,15 +17,14 @@ const USER: &str = "folkmoot";
 /// enough for a busy machine.
 const ASKED_MAX: u32 = 2400;
 
-/// The shell command that runs the server until the test ends. The shell's standard input closes when the test's
-/// process ends for any reason, so that no server remains. `$0` is the server's program, `$1` the cluster's folder.
+/// Runs the server until the test ends, and starts it again if the test stops it. The shell's standard input closes when
+/// the test's process ends, so that no server remains. `$0` is the server's program, `$1` the cluster's folder.
 const SUPERVISE: &str = r#"
-"$0" -D "$1/data" -k "$1" -c listen_addresses= -c fsync=off -c full_page_writes=off -c max_connections=200 &
-server=$!
-cat > /dev/null
-kill -INT "$server"
-wait "$server"
-rm -rf "$1"
+set -- "$0" -D "$1/data" -k "$1" -c listen_addresses= -c fsync=off -c full_page_writes=off -c max_connections=200
+while :; do "$@"; sleep 0.1; done & cat > /dev/null; kill "$!"
+read -r server < "$3/postmaster.pid" && kill -INT "$server"
+while kill -0 "$server"; do sleep 0.1; done
+rm -rf "$5"
 "#;
 
 /// A PostgreSQL cluster in a temporary folder, reached through a Unix socket. It stops when this value is dropped or

@@ -19,6 +19,7 @@ mod monitor;
 mod races;
 mod races_of_rounds;
 mod rounds;
+mod secure;
 mod tasks;
 mod usage;
 mod users;
@@ -68,6 +69,9 @@ cases! {
     check_ins::a_client_with_an_assignment_does_not_wait,
     check_ins::a_revoked_client_does_not_wait,
     check_ins::who_waits_comes_with_its_token,
+    secure::a_message_is_recorded_once_while_its_step_is_open,
+    secure::the_end_of_a_step_fixes_its_messages,
+    secure::messages_go_with_their_round,
     tasks::a_model_is_stored_once,
     tasks::models_are_listed_newest_first,
     tasks::a_task_comes_back_as_it_was,

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
 use self::group::Groups;
-use crate::{LogCopy, LogReader, RoundLogError};
+use folkmoot_round_log::{LogCopy, LogReader, RoundLogError};
 
 /// The size of the pieces of a large update, in bytes. S3 accepts no pieces below 5 MiB.
 const PIECE_BYTES: usize = 8 << 20;

@@ -7,7 +7,7 @@ use futures::{StreamExt, TryStreamExt};
 use object_store::{ObjectStoreExt, path::Path};
 
 use super::{PIECE_BYTES, PIECE_KIB, UpdateStore, UpdateStoreError, read_piece};
-use crate::{LogReader, LogSegment};
+use folkmoot_round_log::{LogReader, LogSegment};
 
 impl UpdateStore {
     /// Stores the bytes `range` of an unfinished update. Does nothing if too much is being sent already, because a client

@@ -1,16 +1,17 @@
 use std::time::Duration;
 
 use sqlx::{
-    AnyPool, Executor,
+    AnyPool, Connection, Executor,
     any::{AnyPoolOptions, install_default_drivers},
 };
 
 use super::{dialect::Dialect, durability::Durability, migrations::migrator};
-use crate::StorageError;
-use crate::sql::SqlStorage;
+use crate::{StorageError, sql::SqlStorage};
 
 /// The maximum time, in milliseconds, that a statement waits for another process's lock on the SQLite file.
 const SQLITE_BUSY_MILLISECONDS: u32 = 10_000;
+/// PostgreSQL ends the transaction of a process that hangs or has lost its network. Others would wait for its locks.
+const POSTGRES_SESSION: &str = "SET idle_in_transaction_session_timeout = '10s'";
 
 /// Connection options.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,8 +44,10 @@ impl SqlStorage {
         let dialect = Dialect::of_url(url)?;
         let (writer, durability, is_file) = match dialect {
             Dialect::Postgres => {
-                let pool = pool_options(&options, options.connections_max).connect(url).await?;
-                (pool, Durability::Full, false)
+                let pool = pool_options(&options, options.connections_max).after_connect(|connection, _| {
+                    Box::pin(async { connection.execute(POSTGRES_SESSION).await.map(|_| ()) })
+                });
+                (pool.connect(url).await?, Durability::Full, false)
             }
             Dialect::Sqlite if is_in_memory(url) => {
                 (sqlite_pool(url, &options, 1, "").await?, options.durability, false)
@@ -61,15 +64,6 @@ impl SqlStorage {
             false => writer.clone(),
         };
         Ok(SqlStorage { dialect, durability, writer, reader })
-    }
-
-    /// Checks that the database responds.
-    ///
-    /// # Errors
-    /// [`StorageError::Database`] if the database does not respond.
-    pub async fn ping(&self) -> Result<(), StorageError> {
-        sqlx::query("SELECT 1").execute(&self.reader).await?;
-        Ok(())
     }
 
     /// Returns the number of connections for writing transactions.
@@ -116,6 +110,10 @@ async fn sqlite_pool(
         .after_connect(move |connection, _| {
             let pragmas = sqlx::AssertSqlSafe(pragmas.clone());
             Box::pin(async move { connection.execute(sqlx::raw_sql(pragmas)).await.map(|_| ()) })
+        })
+        // A full disk ends a transaction so that it cannot be rolled back. The connection could never begin another one.
+        .after_release(|connection, _| {
+            Box::pin(async { connection.ping().await.map(|()| !connection.is_in_transaction()) })
         });
     Ok(pool.connect(url).await?)
 }
@@ -142,7 +140,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn postgres_waits_for_the_disk_only_if_it_must() {
+    async fn postgres_waits_for_the_disk_only_if_it_must_and_not_for_idle_processes() {
         let Some(server) = crate::test_support::TestPostgres::start() else { return };
         let storage = SqlStorage::connect(&server.database(), SqlOptions::default()).await.unwrap();
         const SYNCHRONOUS: &str = "SELECT current_setting('synchronous_commit')";
@@ -153,6 +151,8 @@ mod tests {
         ] {
             assert_eq!(of_transaction(transaction, SYNCHRONOUS).await, synchronous);
         }
+        let idle = "SELECT current_setting('idle_in_transaction_session_timeout')";
+        assert_eq!(of_transaction(storage.begin().await.unwrap(), idle).await, "10s");
     }
 
     #[tokio::test]

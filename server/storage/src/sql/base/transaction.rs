@@ -3,8 +3,7 @@ use std::time::Duration;
 use sqlx::{Any, Transaction};
 
 use super::durability::Durability;
-use crate::StorageError;
-use crate::sql::SqlStorage;
+use crate::{StorageError, sql::SqlStorage};
 
 /// The maximum number of attempts for a transaction that PostgreSQL rolls back because of another transaction.
 const ATTEMPTS_MAX: u32 = 5;
@@ -147,7 +146,7 @@ mod tests {
         let take_both = async |first: &str, second: &str| -> Result<(), StorageError> {
             in_transaction!(storage, |connection| {
                 take(connection, first).await?;
-                // The first two attempts run concurrently; the third runs alone.
+                // The first two attempts run concurrently.
                 if attempts.fetch_add(1, Ordering::Relaxed) < 2 {
                     both_have_one.wait().await;
                 }
@@ -156,7 +155,8 @@ mod tests {
         };
         let (one, two) = tokio::join!(take_both("one", "two"), take_both("two", "one"));
         assert!(one.is_ok() && two.is_ok(), "{one:?} {two:?}");
-        assert_eq!(attempts.into_inner(), 3, "PostgreSQL has undone one of them");
+        // The attempt after a deadlock may meet the other transaction again.
+        assert!(attempts.into_inner() >= 3, "PostgreSQL has undone one of them");
         let select = sqlx::query_scalar("SELECT SUM(held_until)::BIGINT FROM leases");
         let sum: i64 = select.fetch_one(&storage.reader).await.unwrap();
         assert_eq!(sum, 4);

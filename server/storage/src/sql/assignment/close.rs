@@ -7,7 +7,7 @@ use folkmoot_coordinator::{
 use folkmoot_protocol::{AssignmentId, RoundId, Timestamp};
 use sqlx::AnyConnection;
 
-use super::{
+use crate::sql::{
     Dialect,
     column::{Columns, json, moment},
     dialect::Lock,
@@ -21,7 +21,7 @@ use crate::{AcceptOutcome, AcceptedUpdate, AssignmentRecord, AssignmentStatus, D
 /// First, the round that would combine the update is locked: in shared mode, or exclusively if the round limits the
 /// number of updates. So many updates can be accepted concurrently, but none while the round is being closed. Then the
 /// assignment is locked, so that two updates for one assignment are processed one after the other.
-pub(super) async fn accept(
+pub(in crate::sql) async fn accept(
     connection: &mut AnyConnection,
     dialect: Dialect,
     update: &AcceptedUpdate,
@@ -91,7 +91,7 @@ async fn lock_open_round(
 ///
 /// # Errors
 /// [`StorageError::NotFound`] if there is none.
-pub(super) async fn select_assignment(
+pub(in crate::sql) async fn select_assignment(
     connection: &mut AnyConnection,
     id: AssignmentId,
 ) -> Result<AssignmentRecord, StorageError> {
@@ -104,7 +104,7 @@ pub(super) async fn select_assignment(
 ///
 /// # Errors
 /// [`StorageError::NotFound`] if there is no such assignment.
-pub(super) async fn close_assignment(
+pub(in crate::sql) async fn close_assignment(
     connection: &mut AnyConnection,
     id: AssignmentId,
     status: &AssignmentStatus,
@@ -127,7 +127,7 @@ pub(super) async fn close_assignment(
 
 /// Lets the outstanding assignments of a round's task and purpose expire. Records a failure for each client whose
 /// deadline has passed.
-pub(super) async fn expire_outstanding(
+pub(in crate::sql) async fn expire_outstanding(
     connection: &mut AnyConnection,
     round: &Round,
     now: Timestamp,
@@ -153,7 +153,7 @@ pub(super) async fn expire_outstanding(
 }
 
 /// Drops those of these assignments that are outstanding, because their work became too stale.
-pub(super) async fn leave_behind(
+pub(in crate::sql) async fn leave_behind(
     connection: &mut AnyConnection,
     assignments: &[AssignmentId],
     now: Timestamp,

@@ -1,3 +1,5 @@
+pub(super) mod close;
+
 use std::collections::BTreeSet;
 
 use async_trait::async_trait;
@@ -7,9 +9,9 @@ use folkmoot_coordinator::{
 };
 use folkmoot_protocol::{AssignmentId, ClientId, RoundId, TaskId, Timestamp, messages::ReportRequest};
 
+use self::close::{accept, close_assignment, select_assignment};
 use super::{
     SqlStorage,
-    assignment_close::{accept, close_assignment, select_assignment},
     column::{Columns, json, moment},
     participation::record_failure,
     rows::assignment::{assignment_of, select_accepted_updates, select_traffic},
