@@ -1,27 +1,28 @@
 //! State that handlers and drivers share: storage, the round log, running sums, and the random number generator.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use folkmoot_coordinator::pacing::RetryLimits;
+use folkmoot_crowd::{Crowds, Waiters};
 use folkmoot_protocol::RoundId;
+use folkmoot_round_log::{RoundLog, RoundLogError};
 use folkmoot_storage::{
-    AssignmentRepository, BlobStore, RoundLog, RoundLogError, Storage, StorageError, TaskRecord, UpdateStore,
+    AssignmentRepository, AssignmentStatus, BlobStore, Catalog, RoundRecord, Storage, StorageError,
+    TaskRecord, UpdateStore,
 };
+use folkmoot_unmasking::{Committee, CommitteeRounds, Exchange, NoCommittee, Transcripts, UnmaskError};
 use rand::Rng;
 use rand_chacha::ChaCha20Rng;
 use tokio::sync::Notify;
 
 use crate::{
-    catalog::Catalog,
     charged::Charged,
-    crowd::Crowds,
     downstream::{DownstreamParts, Parts, PartsError, Versions},
     ingest::Ingest,
     noise::{Noises, Sabotage},
     signals::{Processes, Signal},
     sum_shapes::SumShapes,
     tenants::Tenants,
-    waiters::Waiters,
 };
 
 /// A coordinator without network sockets. Callers pass it the current time.
@@ -36,6 +37,12 @@ pub struct Coordinator {
     pub downstream: DownstreamParts,
     /// Uploads in progress, and the running sums to which their values are added.
     pub ingest: Ingest,
+    /// The messages of secure aggregation that this process has read.
+    pub transcripts: Transcripts,
+    /// The way to the members of committees.
+    pub committee: Arc<dyn Committee>,
+    /// The rounds whose masks a committee sums.
+    pub committees: CommitteeRounds,
     /// The sums that clients can send when they evaluate versions.
     pub sum_shapes: SumShapes,
     /// Noise that is drawn ahead of the commit.
@@ -74,6 +81,9 @@ impl Coordinator {
             catalog: Catalog::default(),
             downstream: DownstreamParts::default(),
             ingest: Ingest::new(log),
+            transcripts: Transcripts::default(),
+            committee: Arc::new(NoCommittee),
+            committees: CommitteeRounds::default(),
             sum_shapes: SumShapes::default(),
             noises: Noises::default(),
             charged: Charged::default(),
@@ -94,6 +104,12 @@ impl Coordinator {
     pub fn with_update_store(mut self, store: UpdateStore) -> Self {
         self.ingest = self.ingest.with_store(store);
         self
+    }
+
+    /// Reaches the members of committees in this way.
+    #[must_use]
+    pub fn with_committee(self, committee: Arc<dyn Committee>) -> Self {
+        Self { committee, ..self }
     }
 
     /// Sets a deliberate privacy fault, so that a simulation can test whether an audit detects it.
@@ -119,11 +135,37 @@ impl Coordinator {
             Signal::Opened => self.round_opened.notify_waiters(),
             Signal::Demand(demand) => self.crowds.hear(demand.clone()),
             Signal::Ended(round) => {
+                self.committees.forget(*round);
                 if let Err(error) = self.ingest.forget_copies(*round) {
                     tracing::warn!(%error, %round, "the log of a round could not be removed; the next clean-up tries again");
                 }
             }
         }
+    }
+
+    /// Wakes the polls of the clients that take part in a round.
+    ///
+    /// # Errors
+    /// Fails if the storage fails.
+    pub async fn wake_members(&self, record: &RoundRecord) -> Result<(), StorageError> {
+        let assignments = self.storage.assignments(record.round.id).await?;
+        let taking_part =
+            assignments.iter().filter(|one| !matches!(one.status, AssignmentStatus::Dropped { .. }));
+        self.signal(Signal::Asked(taking_part.map(|one| one.client_id).collect()));
+        Ok(())
+    }
+
+    /// Returns the secure aggregation of a round.
+    ///
+    /// # Errors
+    /// Fails if the storage fails, or the task does not use secure aggregation.
+    pub async fn exchange<'a>(
+        &'a self,
+        task: &TaskRecord,
+        record: &'a RoundRecord,
+    ) -> Result<Exchange<'a>, UnmaskError> {
+        let version = self.catalog.version(&self.storage, task.id, record.round.base_version).await?;
+        Exchange::new(&self.storage, &self.transcripts, task, record, version.weights)
     }
 
     /// Draws `N` random bytes.

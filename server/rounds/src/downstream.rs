@@ -11,10 +11,10 @@ use std::{
 use bytes::Bytes;
 use folkmoot_coordinator::task::Downstream;
 use folkmoot_protocol::{Recipe, TaskId, messages::Artifact};
-use folkmoot_storage::{BlobStore, BlobStoreError, Storage, StorageError, TaskRecord};
+use folkmoot_storage::{BlobStore, BlobStoreError, Catalog, Storage, StorageError, TaskRecord};
 use folkmoot_update::codec::{Part, encode_part};
 
-use crate::{catalog::Catalog, refusal::Refusal};
+use crate::refusal::Refusal;
 
 /// The maximum number of versions whose parts are cached.
 const VERSIONS_MAX: usize = 1024;

@@ -5,24 +5,22 @@
     warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
 )]
 
-pub mod catalog;
 pub mod charged;
 pub mod clock;
 pub mod combine;
 pub mod coordinator;
 pub mod credential;
-pub mod crowd;
 pub mod device;
 pub mod downstream;
 pub mod drivers;
 pub mod evaluation_views;
 pub mod in_place;
 pub mod ingest;
-pub mod noise;
 pub mod privacy;
 pub mod refusal;
 pub mod registry;
 pub mod signals;
 pub mod sum_shapes;
 pub mod tenants;
-pub mod waiters;
+
+pub use folkmoot_noise as noise;

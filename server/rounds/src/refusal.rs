@@ -6,7 +6,11 @@ use folkmoot_coordinator::{
     task::{Fault, InvalidTaskTransitionError},
 };
 use folkmoot_protocol::{ErrorCode, Problem, Timestamp};
-use folkmoot_storage::{BlobStoreError, RoundLogError, StorageError};
+use folkmoot_round_log::RoundLogError;
+use folkmoot_storage::{BlobStoreError, StorageError};
+
+/// The time, in milliseconds, after which a client repeats a request that met a failing database, store or disk.
+const UNAVAILABLE_MILLISECONDS: u64 = 5_000;
 
 /// The refusal of a request, with its code and detail.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -54,6 +58,13 @@ impl Refusal {
         Self::new(ErrorCode::Internal, "an internal error occurred; the coordinator's log has the reason")
             .retry_after(1_000)
     }
+
+    /// Sheds a request because the database, a store or the disk cannot work now. The log has the reason.
+    fn unavailable(what: &str, error: &dyn std::error::Error) -> Self {
+        tracing::warn!(%error, "a request was refused, because {what} cannot work now");
+        Self::new(ErrorCode::Overloaded, format!("{what} cannot work now; repeat the request later"))
+            .retry_after(UNAVAILABLE_MILLISECONDS)
+    }
 }
 
 impl From<Box<Problem>> for Refusal {
@@ -77,6 +88,7 @@ impl From<StorageError> for Refusal {
             StorageError::OrganisationClosed => Refusal::new(ErrorCode::ApiKeyInvalid, error.to_string()),
             StorageError::ClientRevoked => Refusal::new(ErrorCode::ClientRevoked, error.to_string()),
             StorageError::NameTaken(_) => Refusal::new(ErrorCode::NameTaken, error.to_string()),
+            other if other.is_unavailable() => Refusal::unavailable("the database", &other),
             other => Refusal::internal(&other),
         }
     }
@@ -86,6 +98,7 @@ impl From<BlobStoreError> for Refusal {
     fn from(error: BlobStoreError) -> Self {
         match error {
             BlobStoreError::NotFound(_) => Refusal::new(ErrorCode::BlobUnknown, error.to_string()),
+            BlobStoreError::Store(_) => Refusal::unavailable("the store of models and weights", &error),
             other => Refusal::internal(&other),
         }
     }
@@ -102,6 +115,9 @@ impl From<RoundLogError> for Refusal {
             // A segment is deleted with its round, so the round ended while the update was in transit.
             RoundLogError::NotFound(_) => {
                 Refusal::new(ErrorCode::RoundClosed, "the round closed without this update; check in again")
+            }
+            RoundLogError::Io { ref source, .. } if source.kind() == std::io::ErrorKind::StorageFull => {
+                Refusal::unavailable("the disk of the data folder", &error)
             }
             other => Refusal::internal(&other),
         }

@@ -4,10 +4,9 @@
 
 use std::sync::{OnceLock, PoisonError, RwLock};
 
+use folkmoot_crowd::Demand;
 use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, RoundId};
 use tokio::sync::mpsc::UnboundedSender;
-
-use crate::crowd::Demand;
 
 /// Something that happened, and that others may wait for.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,7 +15,8 @@ pub enum Signal {
     Fact,
     /// These clients have an assignment.
     Assigned(Vec<ClientId>),
-    /// These clients are asked for their current updates.
+    /// There is news for the polls of these clients: they are asked for their current updates, or a step of secure aggregation
+    /// has ended.
     Asked(Vec<ClientId>),
     /// A round has opened after a commit.
     Opened,

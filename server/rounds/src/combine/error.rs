@@ -1,4 +1,4 @@
-use folkmoot_storage::RoundLogError;
+use folkmoot_round_log::RoundLogError;
 
 use crate::noise::DrawError;
 
@@ -8,6 +8,20 @@ pub enum MakeError {
     /// The round log cannot be read.
     #[error(transparent)]
     RoundLog(#[from] RoundLogError),
+    /// The sum of the masked weights is impossible: a client has not sent what its plan allows.
+    #[error(
+        "the weights inside the masks sum up to {found}, but {updates} updates can have {least} to {most}"
+    )]
+    WeightSum {
+        /// The sum.
+        found: u64,
+        /// The number of updates.
+        updates: u64,
+        /// The smallest sum.
+        least: u64,
+        /// The largest sum.
+        most: u64,
+    },
     /// The noise cannot be drawn or added.
     #[error(transparent)]
     Noise(#[from] DrawError),

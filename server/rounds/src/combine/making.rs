@@ -4,10 +4,10 @@ use folkmoot_aggregation::{
     finalizer::{Commit, Finalizer},
 };
 use folkmoot_coordinator::task::TaskDescription;
-use folkmoot_protocol::RoundId;
+use folkmoot_protocol::{RoundId, update::UpdateMetrics};
 use folkmoot_storage::AcceptedUpdate;
 
-use super::{Bases, MakeError, Private, Rows, replayed, rows::floats, summed};
+use super::{Bases, MakeError, Masked, Private, Rows, replayed, rows::floats, summed};
 use crate::{ingest::Ingest, noise::Noises};
 
 /// All inputs of the computation of the next version.
@@ -30,6 +30,8 @@ pub struct Making {
     pub commit: Commit,
     /// The noise and clipping; `None` for versions without noise from the coordinator.
     pub private: Option<Private>,
+    /// The masks of the updates; `None` if they are not masked.
+    pub masked: Option<Masked>,
 }
 
 /// The next version, computed but not stored.
@@ -44,6 +46,8 @@ pub struct Made {
     pub clipping_norm: Option<f64>,
     /// The state of the correlated noise after this version; empty if the noise is independent.
     pub noise_state: Vec<u8>,
+    /// The metrics of all clients together, if they came inside the masks.
+    pub metrics: Option<UpdateMetrics>,
 }
 
 impl Making {
@@ -58,7 +62,23 @@ impl Making {
         let mut noise_state = Vec::new();
         let weights: Vec<u64> = self.accepted.iter().map(|update| update.weight).collect();
         let aggregator = &self.description.aggregator;
-        if self.description.sums_on_arrival() {
+        let mut metrics = None;
+        if let Some(masked) = &self.masked {
+            let unmasked = masked.sum(
+                ingest,
+                self.round_id,
+                &self.accepted,
+                (self.description.grid, parameter_count),
+            )?;
+            metrics = Some(unmasked.metrics);
+            match &self.private {
+                Some(private) => {
+                    let (grid, sum) = (&self.description.grid, &unmasked.sum);
+                    noise_state = private.means(self.round_id, grid, sum, noises, |tile| next.take(tile))?;
+                }
+                None => summed::means(&unmasked.sum, &unmasked.mean, |tile| next.take(tile)),
+            }
+        } else if self.description.sums_on_arrival() {
             let measurement = aggregator.measurement();
             let sum = ingest.sum_of(self.round_id, self.description.grid, parameter_count, measurement);
             let measured = match measurement {
@@ -89,7 +109,7 @@ impl Making {
             let rows = Rows::new(ingest.log(), &self.accepted, &self.bases, parameter_count);
             replayed::means(rows, aggregator, &weights, &self.attenuations, |tile| next.take(tile))?;
         }
-        let mut made = Made { noise_state, ..next.made() };
+        let mut made = Made { noise_state, metrics, ..next.made() };
         if let Some(private) = &self.private {
             let grid = &self.description.grid;
             made.clipping_norm = Some(private.next_norm(ingest, &self.accepted, grid, parameter_count)?);
@@ -153,6 +173,7 @@ impl<'a> Next<'a> {
             change_norm: self.change_squares.sqrt(),
             clipping_norm: None,
             noise_state: Vec::new(),
+            metrics: None,
         }
     }
 }

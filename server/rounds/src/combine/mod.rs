@@ -7,6 +7,7 @@
 
 mod error;
 mod making;
+mod masked;
 #[cfg(test)]
 mod one_hostile;
 mod private;
@@ -16,5 +17,6 @@ mod summed;
 
 pub use error::MakeError;
 pub use making::{Made, Making};
+pub use masked::Masked;
 pub use private::Private;
 pub use rows::{Bases, Rows};

@@ -15,7 +15,8 @@ use folkmoot_protocol::{
     AssignmentId, RoundId, Timestamp, UpdateDigest, ValueGrid,
     update::{UpdateHeader, UpdateMetrics},
 };
-use folkmoot_storage::{AcceptedUpdate, RoundLog};
+use folkmoot_round_log::RoundLog;
+use folkmoot_storage::AcceptedUpdate;
 use folkmoot_task_file::{self as task_file, TemplateChoices};
 use folkmoot_update::encode_update;
 use rand::{RngExt, SeedableRng};
@@ -126,6 +127,7 @@ impl Arrived {
             finalizer_state: None,
             commit: Commit { number: 1, mean_staleness: 0.0 },
             private: None,
+            masked: None,
         };
         let made = making.make(&self.ingest, &Noises::default()).expect("the log is in memory");
         floats(&made.weights).collect()

@@ -1,5 +1,5 @@
 use folkmoot_aggregation::{AggregatorChoice, Measured, Measurement};
-use folkmoot_storage::RoundLogError;
+use folkmoot_round_log::RoundLogError;
 
 use super::Rows;
 

@@ -4,7 +4,8 @@ use bytes::Bytes;
 use folkmoot_aggregation::BLOCK;
 use folkmoot_coordinator::scheduling::Correction;
 use folkmoot_protocol::{saturating::to_float32, update::HEADER_BYTES};
-use folkmoot_storage::{AcceptedUpdate, RoundLog, RoundLogError};
+use folkmoot_round_log::{RoundLog, RoundLogError};
+use folkmoot_storage::AcceptedUpdate;
 
 /// The maximum total size of the rows of a tile, in bytes.
 const TILE_BYTES_MAX: usize = 16 << 20;

@@ -53,11 +53,8 @@ pub async fn check_in(
 ) -> Result<Option<Assignment>, Refusal> {
     check_limits(request)?;
     let offered = Offered::of(request);
-    if let Some(assignment) = assignment_of(coordinator, client, offered, now).await? {
-        return Ok(Some(assignment));
-    }
     if coordinator.tenants.wait_milliseconds(client.organisation_id, now).is_some() {
-        return Ok(None);
+        return assignment_of(coordinator, client, offered, now).await;
     }
     let check_in = CheckInRecord {
         organisation_id: client.organisation_id,
@@ -100,7 +97,10 @@ pub async fn end_wait(
     wait_milliseconds: u64,
     now: Timestamp,
 ) -> Result<CheckInResponse, Refusal> {
-    if let Some(assignment) = assignment_of(coordinator, client, offered, now).await? {
+    // A client that did not wait was looked up a moment ago, when it was added to the pool.
+    if wait_milliseconds > 0
+        && let Some(assignment) = assignment_of(coordinator, client, offered, now).await?
+    {
         return Ok(CheckInResponse::Assigned { assignment });
     }
     let (organisation, population) = (client.organisation_id, &client.population);
@@ -192,6 +192,7 @@ async fn assignment_message(
         may_be_asked: record.purpose == Purpose::Training && task.description.scheduling.policy().asks(),
         cohort_min: Some(task.description.cohort_min(record.purpose)),
         protection_level: Some(task.description.protection_level(record.purpose)),
+        is_masked: record.purpose == Purpose::Training && task.description.protection.exchange().is_some(),
         metric_sums: record.purpose == Purpose::Evaluation && reports_metrics(&task.description),
         endorsement: storage.endorsement(record.task_id).await?,
     })

@@ -9,16 +9,20 @@ use folkmoot_coordinator::{
     task::{TaskInput, TaskState},
 };
 use folkmoot_protocol::{TaskId, Timestamp};
-use folkmoot_storage::{AssignmentRepository, RoundRecord, RoundRepository, TaskRecord, TaskRepository};
+use folkmoot_storage::{
+    AssignmentRepository, RoundRecord, RoundRepository, SecureRepository, TaskRecord, TaskRepository,
+};
 
 use super::{
     DriveError,
+    committee::{self, Summed},
     evaluate::{combine_reports, measure_centrally},
     facts::{collected, waiting},
     open, pause,
     perform::perform,
     release::{forget_last_noise, release, withhold},
     rules::rules,
+    secure::is_open,
 };
 use crate::coordinator::Coordinator;
 
@@ -100,13 +104,12 @@ async fn advance_round(
     let rules = rules(task, purpose);
     let keeps_draws = rules.borrow().policy.keeps_draws();
     let input = match (&record.round.phase, stop_reason(task.state, purpose, falls_back)) {
-        (Phase::Aggregating { .. }, _) => {
-            end_or_abandon(coordinator, task, record, now).await?;
-            return Ok(true);
-        }
+        (Phase::Aggregating { .. }, _) => return end_or_abandon(coordinator, task, record, now).await,
         (Phase::Reporting { .. }, Some(_)) if keeps_draws => {
             RoundInput::Closed(counts(coordinator, &record).await?)
         }
+        // The updates were accepted, so their masks are removed even if the task ends.
+        (Phase::Unmasking { .. }, _) => opened(coordinator, task, &record).await?,
         (_, Some(reason)) => RoundInput::Stop(reason),
         (Phase::Selecting { .. }, None) => {
             RoundInput::Waiting(waiting(coordinator, task, &record.round, now).await?)
@@ -144,14 +147,28 @@ async fn advance_round(
 }
 
 /// Ends a round that has closed. If its updates can never be combined, abandons the round, so that the task can
-/// continue.
+/// continue. Returns whether another step may follow immediately: not while a committee sums masks.
 async fn end_or_abandon(
     coordinator: &Arc<Coordinator>,
     task: &TaskRecord,
     record: RoundRecord,
     now: Timestamp,
-) -> Result<(), DriveError> {
+) -> Result<bool, DriveError> {
     let round = record.round.id;
+    match committee::summed(coordinator, task, &record, now).await? {
+        Summed::Yes => {}
+        Summed::NotYet => return Ok(false),
+        Summed::Never(error) => {
+            let number = record.round.number;
+            withhold(coordinator, task, record, AbandonReason::CommitFailed, now).await?;
+            tracing::error!(
+                %error, task = %task.id, round = number, code = "commit_failed",
+                "round abandoned: its committee has not summed the masks"
+            );
+            metrics::counter!("folkmoot_commits_failed_total").increment(1);
+            return Ok(true);
+        }
+    }
     let ended = match record.round.purpose {
         Purpose::Training => release(coordinator, task, record.clone(), now).await,
         Purpose::Evaluation => combine_reports(coordinator, task, record.clone(), now).await,
@@ -170,10 +187,31 @@ async fn end_or_abandon(
         }
         ended => ended,
     }
+    .map(|()| true)
+}
+
+/// Returns whether the masks can be removed. If a client has cheated so that they never can, ends the round.
+async fn opened(
+    coordinator: &Coordinator,
+    task: &TaskRecord,
+    record: &RoundRecord,
+) -> Result<RoundInput, DriveError> {
+    match is_open(coordinator, task, record).await {
+        Ok(is_enough) => Ok(RoundInput::Opened { is_enough }),
+        Err(DriveError::Unmask(error)) if error.is_of_clients() => {
+            tracing::error!(%error, task = %task.id, round = record.round.number, "the masks cannot be removed");
+            Ok(RoundInput::Stop(AbandonReason::CommitFailed))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 async fn counts(coordinator: &Coordinator, record: &RoundRecord) -> Result<ReportCounts, DriveError> {
-    let counts = coordinator.storage.report_counts(record.round.id).await?;
+    let (storage, round) = (&coordinator.storage, record.round.id);
+    let counts = match record.round.phase.step() {
+        Some(step) => storage.step_counts(round, step).await?,
+        None => storage.report_counts(round).await?,
+    };
     invariants::every_assignment_is_counted_once(&record.round, counts)?;
     Ok(counts)
 }

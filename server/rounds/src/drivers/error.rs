@@ -1,7 +1,9 @@
 use folkmoot_coordinator::{
     invariants::BrokenInvariantError, round::InvalidTransitionError, task::InvalidTaskTransitionError,
 };
-use folkmoot_storage::{BlobStoreError, RoundLogError, StorageError, UpdateStoreError};
+use folkmoot_round_log::RoundLogError;
+use folkmoot_storage::{BlobStoreError, StorageError, UpdateStoreError};
+use folkmoot_unmasking::UnmaskError;
 
 use crate::{combine::MakeError, coordinator::ForgetError, downstream::PartsError};
 
@@ -23,6 +25,9 @@ pub enum DriveError {
     /// No version could be produced.
     #[error(transparent)]
     Make(#[from] MakeError),
+    /// The masks of secure aggregation cannot be removed.
+    #[error(transparent)]
+    Unmask(#[from] UnmaskError),
     /// The blob store failed.
     #[error(transparent)]
     Blob(#[from] BlobStoreError),
@@ -69,8 +74,9 @@ impl DriveError {
             DriveError::Storage(StorageError::OutOfRange(_) | StorageError::Corrupt { .. })
             | DriveError::Invariant(_)
             | DriveError::Transition(_)
-            | DriveError::Make(MakeError::Noise(_)) => true,
+            | DriveError::Make(MakeError::Noise(_) | MakeError::WeightSum { .. }) => true,
             DriveError::RoundLog(_) | DriveError::Make(MakeError::RoundLog(_)) => self.is_of_log(),
+            DriveError::Unmask(error) => error.is_of_clients(),
             // An accepted update is lost or damaged.
             DriveError::Updates(error) => error.is_final(),
             // A computation that panicked would panic again. A cancelled computation only means that the process is

@@ -6,7 +6,8 @@ use folkmoot_protocol::{
     Loss,
     update::{HEADER_BYTES, UpdateMetrics, sums::MetricSums},
 };
-use folkmoot_storage::{AcceptedUpdate, RoundLog, RoundLogError};
+use folkmoot_round_log::{RoundLog, RoundLogError};
+use folkmoot_storage::AcceptedUpdate;
 
 use crate::ingest::read_tiles;
 

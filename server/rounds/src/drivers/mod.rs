@@ -3,6 +3,7 @@
 
 mod advance;
 mod awaited;
+mod committee;
 mod error;
 mod evaluate;
 mod evaluation_sum;
@@ -13,6 +14,7 @@ mod perform;
 mod release;
 mod rules;
 mod run;
+mod secure;
 mod supervise;
 mod versions;
 

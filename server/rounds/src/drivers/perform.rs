@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use folkmoot_coordinator::{
-    round::{Effect, Purpose},
+    round::{Effect, Phase, Purpose},
     task::{Candidate, NetworkClass},
 };
 use folkmoot_protocol::{AssignmentId, ClientId, Timestamp, saturating::to_length};
@@ -12,7 +12,7 @@ use folkmoot_storage::{
     Rest, RoundRecord, RoundRepository, TaskRecord,
 };
 
-use super::DriveError;
+use super::{DriveError, secure};
 use crate::{
     coordinator::Coordinator,
     noise::{StreamNoise, noise_scale},
@@ -58,6 +58,7 @@ pub async fn perform(
             }
             Effect::ExpireOutstanding if next.round.phase.is_final() => {
                 storage.abandon_round(next, now).await?;
+                coordinator.committees.forget(next.round.id);
                 coordinator.crowds.gave_up(task, now);
                 if next.round.purpose == Purpose::Training {
                     coordinator.noises.forget(task.id);
@@ -66,6 +67,14 @@ pub async fn perform(
             }
             Effect::ExpireOutstanding => {
                 storage.close_reporting(next, Rest::Expires, now).await?;
+                if matches!(next.round.phase, Phase::Unmasking { .. }) {
+                    coordinator.wake_members(next).await?;
+                }
+            }
+            Effect::CloseStep(step) => secure::close_step(coordinator, next, step, now).await?,
+            Effect::Unmasked => {
+                storage.store_phase(next).await?;
+                coordinator.wake_members(next).await?;
             }
             // Nothing to do here: the next step aggregates the updates. That step can be repeated.
             Effect::Aggregate if goes_on => {

@@ -4,6 +4,7 @@ use folkmoot_coordinator::{
     round::{Purpose, Rules},
     scheduling::{Sampled, SchedulingChoice, SchedulingPolicy, Synchronous},
     selection::SelectionChoice,
+    task::SecureAggregation,
 };
 use folkmoot_storage::TaskRecord;
 
@@ -30,7 +31,16 @@ impl TaskRules<'_> {
             TaskRules::Sampled(task, policy) => (task, policy, &task.description.selection),
             TaskRules::Evaluation(task, policy) => (task, policy, &UNIFORM),
         };
-        Rules { policy, selection, token_share_max: task.description.token_share_max }
+        let secure = match self {
+            TaskRules::Evaluation(..) => None,
+            _ => task.description.protection.exchange(),
+        };
+        Rules {
+            policy,
+            selection,
+            token_share_max: task.description.token_share_max,
+            secure_step_milliseconds: secure.map(SecureAggregation::step_milliseconds),
+        }
     }
 }
 

@@ -6,7 +6,8 @@ use folkmoot_protocol::{
     AssignmentId, RoundId, Timestamp, UpdateDigest, ValueGrid,
     update::{UpdateHeader, UpdateMetrics},
 };
-use folkmoot_storage::{AcceptedUpdate, RoundLog};
+use folkmoot_round_log::RoundLog;
+use folkmoot_storage::AcceptedUpdate;
 use folkmoot_update::encode_update;
 
 use super::{Announced, ExpectedUpdate, Ingest, RoundSum, Upload};

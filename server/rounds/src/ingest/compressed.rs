@@ -7,7 +7,7 @@ use folkmoot_protocol::{
     AssignmentId, ErrorCode, Recipe, RoundId, TensorSchema, TensorSpec, Timestamp, UpdateDigest, ValueGrid,
     update::{HEADER_BYTES, UpdateHeader, UpdateMetrics},
 };
-use folkmoot_storage::RoundLog;
+use folkmoot_round_log::RoundLog;
 use folkmoot_update::{codec, encode_update};
 
 use super::{Announced, ExpectedUpdate, Ingest, Upload, logged};

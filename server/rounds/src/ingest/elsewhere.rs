@@ -7,7 +7,8 @@ use folkmoot_protocol::{
     AssignmentId, ErrorCode, RoundId, Timestamp, UpdateDigest, ValueGrid,
     update::{HEADER_BYTES, UpdateHeader, UpdateMetrics},
 };
-use folkmoot_storage::{AcceptedUpdate, Objects, RoundLog, UpdateStoreError};
+use folkmoot_round_log::RoundLog;
+use folkmoot_storage::{AcceptedUpdate, Objects, UpdateStoreError};
 
 use super::{Announced, ExpectedUpdate, Ingest, RoundSum, Upload};
 

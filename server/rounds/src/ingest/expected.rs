@@ -10,7 +10,9 @@ use folkmoot_protocol::{
     saturating::to_length,
     update::{HEADER_BYTES, MetricBounds, UpdateHeader, sums::SumShape, update_bytes},
 };
+use folkmoot_secure_aggregation::{Ring, seal_bytes};
 use folkmoot_storage::{AssignmentRecord, TaskRecord};
+use folkmoot_unmasking::masked_bytes;
 
 use crate::refusal::Refusal;
 
@@ -56,6 +58,10 @@ pub struct ExpectedUpdate {
     pub counted_as: Option<NetworkClass>,
     /// The shapes of sums that may follow the header of an evaluation's update. Empty if no sums may follow.
     pub sum_shapes: Arc<[SumShape]>,
+    /// The ring of a masked update; `None` if updates are not masked.
+    pub ring: Option<Ring>,
+    /// The number of bytes that follow a masked update for a committee; 0 without one.
+    pub seal_bytes: u64,
     /// The aggregator that determines the update's factor in the sum. `None` if updates are not summed on arrival.
     summed_by: Option<AggregatorChoice>,
 }
@@ -83,6 +89,8 @@ impl ExpectedUpdate {
             norm_max: None,
             counted_as: task.description.privacy.is_none().then(|| NetworkClass::of(&assignment.slices)),
             sum_shapes: Arc::default(),
+            ring: task.description.ring(task.schema.parameter_count()).filter(|_| !is_evaluation),
+            seal_bytes: task.description.committee_terms().map_or(0, |terms| seal_bytes(&terms) as u64),
             summed_by: is_summed.then_some(task.description.aggregator),
         }
     }
@@ -107,6 +115,8 @@ impl ExpectedUpdate {
             norm_max: None,
             counted_as: None,
             sum_shapes: Arc::default(),
+            ring: None,
+            seal_bytes: 0,
             summed_by: aggregator.is_streaming().then_some(aggregator),
         }
     }
@@ -114,6 +124,9 @@ impl ExpectedUpdate {
     /// Returns whether an update may have this number of bytes. A compressed update may be slightly longer than an
     /// uncompressed one, because compression does not always shorten it. Sums may follow the header of an evaluation.
     pub fn may_have(&self, bytes: u64) -> bool {
+        if let Some(ring) = self.ring {
+            return bytes == masked_bytes(ring, self.parameter_count as u64) + self.seal_bytes;
+        }
         let dense = update_bytes(self.parameter_count as u64);
         match &self.compression {
             None => dense.is_some_and(|dense| {
@@ -155,34 +168,48 @@ impl ExpectedUpdate {
     /// # Errors
     /// A refusal for the first invalid field.
     pub fn check(&self, header: &UpdateHeader) -> Result<(), Refusal> {
-        let refuse = |code, detail: String| Err(Refusal::new(code, detail));
-        if header.assignment_id != self.assignment_id {
-            let detail = format!(
-                "the update's header names assignment {}, but the URL names another one; use the same id in both",
-                header.assignment_id
-            );
-            return refuse(ErrorCode::UpdateMalformed, detail);
-        }
-        if header.schema_digest != self.schema_digest || header.element_count != self.parameter_count as u64 {
-            let detail = format!(
-                "the update has {} values, or values of another schema; the plan's model has {} values",
-                header.element_count, self.parameter_count
-            );
-            return refuse(ErrorCode::UpdateSchemaMismatch, detail);
-        }
-        if header.base_version != self.base_version {
-            let detail = format!(
-                "the update is based on version {}; the assignment is for version {}",
-                header.base_version, self.base_version
-            );
-            return refuse(ErrorCode::UpdateVersionMismatch, detail);
-        }
+        let schema = (header.schema_digest, header.element_count);
+        self.check_origin(header.assignment_id, schema, header.base_version)?;
         if header.weight == 0 || header.weight > self.grid.weight_max {
             let detail = format!("the weight is {}; it must be 1 to {}", header.weight, self.grid.weight_max);
-            return refuse(ErrorCode::UpdateWeightOutOfRange, detail);
+            return Err(Refusal::new(ErrorCode::UpdateWeightOutOfRange, detail));
         }
         self.metrics
             .check(&header.metrics)
             .map_err(|fault| Refusal::new(ErrorCode::UpdateMetricInvalid, fault.to_string()))
+    }
+
+    /// Checks that an update belongs to this assignment, schema and version.
+    ///
+    /// # Errors
+    /// A refusal for the first that differs.
+    pub fn check_origin(
+        &self,
+        assignment_id: AssignmentId,
+        (schema_digest, element_count): ([u8; 32], u64),
+        base_version: u64,
+    ) -> Result<(), Refusal> {
+        let refuse = |code, detail: String| Err(Refusal::new(code, detail));
+        if assignment_id != self.assignment_id {
+            let detail = format!(
+                "the update's header names assignment {assignment_id}, but the URL names another one; use the same id in both"
+            );
+            return refuse(ErrorCode::UpdateMalformed, detail);
+        }
+        if schema_digest != self.schema_digest || element_count != self.parameter_count as u64 {
+            let detail = format!(
+                "the update has {element_count} values, or values of another schema; the plan's model has {} values",
+                self.parameter_count
+            );
+            return refuse(ErrorCode::UpdateSchemaMismatch, detail);
+        }
+        if base_version != self.base_version {
+            let detail = format!(
+                "the update is based on version {base_version}; the assignment is for version {}",
+                self.base_version
+            );
+            return refuse(ErrorCode::UpdateVersionMismatch, detail);
+        }
+        Ok(())
     }
 }

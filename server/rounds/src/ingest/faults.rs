@@ -1,6 +1,10 @@
-use folkmoot_protocol::{ErrorCode, update::HeaderError};
-use folkmoot_update::{DecodeError, ValueFault, codec::PayloadError};
+use folkmoot_protocol::{
+    ErrorCode,
+    update::{HeaderError, UpdateHeader, sums::MetricSums},
+};
+use folkmoot_update::{DecodeError, SquaredNorm, ValueFault, codec::PayloadError};
 
+use super::ExpectedUpdate;
 use crate::refusal::Refusal;
 
 /// Refuses a value that is not on the grid. `first` is the index of the first value that was checked.
@@ -42,4 +46,30 @@ pub(super) fn decode_refusal(error: DecodeError<Refusal>) -> Refusal {
         DecodeError::Payload(_) => Refusal::new(ErrorCode::UpdateMalformed, error.to_string()),
         DecodeError::TooLong => Refusal::new(ErrorCode::UploadLengthInvalid, error.to_string()),
     }
+}
+
+/// Checks the sums after the header of an evaluation's update. An older client sends none.
+pub(super) fn check_sums(
+    bytes: &[u8],
+    expected: &ExpectedUpdate,
+    header: &UpdateHeader,
+) -> Result<(), Refusal> {
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    let sums = MetricSums::decode(bytes)
+        .map_err(|error| Refusal::new(ErrorCode::UpdateMalformed, error.to_string()))?;
+    sums.check(&expected.sum_shapes, &header.metrics)
+        .map_err(|fault| Refusal::new(ErrorCode::UpdateMetricInvalid, fault.to_string()))
+}
+
+pub(super) fn check_norm(norm: &SquaredNorm, norm_max: u64) -> Result<(), Refusal> {
+    if norm.is_within(norm_max) {
+        return Ok(());
+    }
+    let detail = format!(
+        "the update's L2 norm is {:.0} steps of the grid; the limit is the clipping norm, {norm_max}; clip the update",
+        norm.steps()
+    );
+    Err(Refusal::new(ErrorCode::UpdateNormTooLarge, detail))
 }

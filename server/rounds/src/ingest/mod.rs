@@ -9,6 +9,7 @@ mod compressed;
 mod elsewhere;
 mod expected;
 mod faults;
+mod masked;
 mod replay;
 mod round_sum;
 #[cfg(test)]
@@ -28,7 +29,8 @@ use std::{
 pub use expected::{ExpectedUpdate, FLOAT32, reports_metrics};
 use folkmoot_aggregation::Measurement;
 use folkmoot_protocol::{AssignmentId, RoundId, ValueGrid};
-use folkmoot_storage::{RoundLog, UpdateStore};
+use folkmoot_round_log::RoundLog;
+use folkmoot_storage::UpdateStore;
 pub(crate) use replay::read_tiles;
 pub use round_sum::RoundSum;
 use shared::Stored;
@@ -139,7 +141,7 @@ impl Ingest {
         &self,
         round: RoundId,
         assignment: AssignmentId,
-    ) -> Result<(), folkmoot_storage::RoundLogError> {
+    ) -> Result<(), folkmoot_round_log::RoundLogError> {
         self.forget_upload(assignment);
         self.forget_places(|id, _| id == assignment);
         self.log.remove_segment(round, assignment)
@@ -150,7 +152,7 @@ impl Ingest {
     ///
     /// # Errors
     /// Fails if the log cannot be removed; the clean-up at the next start removes it.
-    pub fn forget_round(&self, round: RoundId) -> Result<(), folkmoot_storage::RoundLogError> {
+    pub fn forget_round(&self, round: RoundId) -> Result<(), folkmoot_round_log::RoundLogError> {
         self.forget_stored(round);
         self.forget_copies(round)
     }
@@ -159,7 +161,7 @@ impl Ingest {
     ///
     /// # Errors
     /// Fails if the log cannot be removed; the next clean-up removes it.
-    pub fn forget_copies(&self, round: RoundId) -> Result<(), folkmoot_storage::RoundLogError> {
+    pub fn forget_copies(&self, round: RoundId) -> Result<(), folkmoot_round_log::RoundLogError> {
         self.sums.lock().unwrap_or_else(PoisonError::into_inner).remove(&round);
         self.uploads.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, slot| slot.round != round);
         self.forget_places(|_, of| of == round);

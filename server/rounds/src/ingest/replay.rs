@@ -1,7 +1,7 @@
 use std::ops::Range;
 
 use folkmoot_protocol::{AssignmentId, RoundId, saturating::to_length};
-use folkmoot_storage::{RoundLog, RoundLogError};
+use folkmoot_round_log::{RoundLog, RoundLogError};
 
 /// The number of bytes to read from the log at a time; a multiple of a value's 4 bytes.
 const TILE_BYTES: usize = 256 * 1024;

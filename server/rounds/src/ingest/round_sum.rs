@@ -11,7 +11,8 @@ use folkmoot_aggregation::{
     exact_sum::{add_values, scale, take_values},
 };
 use folkmoot_protocol::{AssignmentId, RoundId, ValueGrid, saturating::to_length};
-use folkmoot_storage::{AcceptedUpdate, RoundLog, RoundLogError};
+use folkmoot_round_log::{RoundLog, RoundLogError};
+use folkmoot_storage::AcceptedUpdate;
 use folkmoot_update::SquaredNorm;
 
 use super::replay::read_tiles;
@@ -89,6 +90,20 @@ impl RoundSum {
             is_measured: measurement == Measurement::Extents,
             tiles,
             is_closed: AtomicBool::new(false),
+            folded: RwLock::default(),
+        }
+    }
+
+    /// Returns a closed sum with these values.
+    pub fn of_values(round: RoundId, grid: ValueGrid, values: &[i64]) -> Self {
+        let tiles = values.chunks(TILE_PARAMETERS).map(|tile| Mutex::new(tile.to_vec())).collect();
+        Self {
+            round,
+            grid,
+            parameter_count: values.len(),
+            is_measured: false,
+            tiles,
+            is_closed: AtomicBool::new(true),
             folded: RwLock::default(),
         }
     }

@@ -7,7 +7,8 @@ use folkmoot_protocol::{
     AssignmentId, Recipe, RoundId, TensorSchema, TensorSpec, Timestamp, UpdateDigest, ValueGrid,
     update::{UpdateHeader, UpdateMetrics},
 };
-use folkmoot_storage::{AcceptedUpdate, RoundLog};
+use folkmoot_round_log::RoundLog;
+use folkmoot_storage::AcceptedUpdate;
 use folkmoot_update::{codec::encode, encode_update};
 use proptest::prelude::*;
 

@@ -6,7 +6,8 @@ use std::{
 };
 
 use folkmoot_protocol::{AssignmentId, RoundId, UpdateDigest};
-use folkmoot_storage::{AcceptedUpdate, RoundLogError, UpdatePlace, UpdateStore, UpdateStoreError};
+use folkmoot_round_log::RoundLogError;
+use folkmoot_storage::{AcceptedUpdate, UpdatePlace, UpdateStore, UpdateStoreError};
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 
 use super::{Ingest, RoundSum};

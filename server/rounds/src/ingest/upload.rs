@@ -6,14 +6,17 @@ use std::sync::{
 use folkmoot_protocol::{
     AssignmentId, ErrorCode, RoundId, Timestamp, UpdateDigest,
     saturating::to_length,
-    update::{HEADER_BYTES, UpdateHeader, sums::MetricSums, update_bytes},
+    secure::MASKED_MAGIC,
+    update::{HEADER_BYTES, UpdateHeader, UpdateMetrics, update_bytes},
 };
-use folkmoot_storage::{AcceptedUpdate, LogSegment, RoundLogError};
+use folkmoot_round_log::{LogSegment, RoundLogError};
+use folkmoot_storage::AcceptedUpdate;
 use folkmoot_update::{Piece, SquaredNorm, UpdateDecoder, check_values};
 
 use super::{
     ExpectedUpdate, Ingest, NOT_BEGUN, RoundSum,
-    faults::{decode_refusal, value_refusal},
+    faults::{check_norm, check_sums, decode_refusal, value_refusal},
+    masked::{MASKED, MaskedDecoder},
     replay::read_tiles,
     tally::Tally,
 };
@@ -44,6 +47,8 @@ pub struct Upload {
     /// The digest of the bytes in the log, if they are not those that arrive.
     log_hasher: Option<blake3::Hasher>,
     decoder: UpdateDecoder,
+    /// Checks the update if it is masked; the decoder is then not used.
+    masked: Option<MaskedDecoder>,
     /// The bytes after the header of an evaluation's update.
     sums: Vec<u8>,
     /// The norm of the values received so far.
@@ -93,6 +98,7 @@ impl Upload {
             Some((schema, recipes)) => UpdateDecoder::with_recipes(schema, recipes),
             None => UpdateDecoder::new(),
         };
+        let masked = expected.ring.map(|_| MaskedDecoder::default());
         let norm = SquaredNorm::default();
         let sums = Vec::new();
         // The log of an update that may be compressed has its decoded values.
@@ -105,6 +111,7 @@ impl Upload {
             hasher,
             log_hasher,
             decoder,
+            masked,
             sums,
             norm,
             received: 0,
@@ -150,6 +157,15 @@ impl Upload {
 
     /// Processes received bytes. If `is_new` is `false`, the bytes are already in the log and are not written again.
     fn take(&mut self, bytes: &[u8], is_new: bool) -> Result<(), Refusal> {
+        if let Some(masked) = &mut self.masked {
+            self.hasher.update(bytes);
+            masked.push(bytes, &self.expected)?;
+            if is_new {
+                self.segment.append(bytes)?;
+            }
+            self.count(bytes.len());
+            return Ok(());
+        }
         let of_header = match self.expected.sum_shapes.is_empty() {
             true => bytes.len(),
             false => bytes.len().min(to_length((HEADER_BYTES as u64).saturating_sub(self.received))),
@@ -199,9 +215,13 @@ impl Upload {
         }
         // `may_have` has bounded the length.
         sums.extend_from_slice(after_header);
-        self.received += (bytes.len() + after_header.len()) as u64;
-        self.counter.store(self.received, Ordering::Release);
+        self.count(bytes.len() + after_header.len());
         Ok(())
+    }
+
+    fn count(&mut self, bytes: usize) {
+        self.received += bytes as u64;
+        self.counter.store(self.received, Ordering::Release);
     }
 
     /// Returns whether the metrics may count the upload's bytes: `false` for private tasks, because the length of a
@@ -257,6 +277,15 @@ impl Upload {
             let detail = "the bytes do not have the announced digest; send them again from byte 0";
             return Err(Refusal::new(ErrorCode::UpdateDigestMismatch, detail).received(0));
         }
+        if let Some(masked) = &self.masked {
+            if !masked.has_header() {
+                return Err(Refusal::new(ErrorCode::UpdateMalformed, "the update ends within its header"));
+            }
+            if ingest.store().is_none() {
+                self.segment.sync()?;
+            }
+            return Ok(self.accepted(MASKED.to_owned(), (1, UpdateMetrics::default()), now));
+        }
         if !self.decoder.is_complete() {
             let detail = "the update ends before its last value; send all values";
             return Err(Refusal::new(ErrorCode::UpdateMalformed, detail));
@@ -267,18 +296,28 @@ impl Upload {
         if ingest.store().is_none() {
             self.segment.sync()?;
         }
-        Ok(AcceptedUpdate {
+        let codec = self.expected.codec(&self.decoder.recipes());
+        Ok(self.accepted(codec, (header.weight, header.metrics), now))
+    }
+
+    fn accepted(
+        &self,
+        codec: String,
+        (weight, metrics): (u64, UpdateMetrics),
+        now: Timestamp,
+    ) -> AcceptedUpdate {
+        AcceptedUpdate {
             assignment_id: self.expected.assignment_id,
             round_id: self.expected.round_id,
             base_version: self.expected.base_version,
             digest: self.announced.digest,
             bytes: self.received,
-            codec: self.expected.codec(&self.decoder.recipes()),
-            weight: header.weight,
-            metrics: header.metrics,
+            codec,
+            weight,
+            metrics,
             accepted_at: now,
             place: None,
-        })
+        }
     }
 
     /// Returns the digest of the bytes that were written to the log.
@@ -338,32 +377,14 @@ pub fn logged(ingest: &Ingest, round: RoundId, id: AssignmentId) -> Result<u64, 
     read_tiles(ingest.log(), round, id, 0..logged.min(header_bytes), &mut |tile| {
         header.extend_from_slice(tile);
     })?;
+    // Every byte of a masked update is stored as it came.
+    if header.starts_with(&MASKED_MAGIC) {
+        return Ok(logged);
+    }
     // A crash during a write may have left an incomplete header or value.
     let header = header.first_chunk().and_then(|bytes| UpdateHeader::decode(bytes).ok());
     Ok(match header {
         Some(header) if !header.is_compressed => header_bytes + (logged - header_bytes) / 4 * 4,
         _ => 0,
     })
-}
-
-/// Checks the sums after the header of an evaluation's update. An older client sends none.
-fn check_sums(bytes: &[u8], expected: &ExpectedUpdate, header: &UpdateHeader) -> Result<(), Refusal> {
-    if bytes.is_empty() {
-        return Ok(());
-    }
-    let sums = MetricSums::decode(bytes)
-        .map_err(|error| Refusal::new(ErrorCode::UpdateMalformed, error.to_string()))?;
-    sums.check(&expected.sum_shapes, &header.metrics)
-        .map_err(|fault| Refusal::new(ErrorCode::UpdateMetricInvalid, fault.to_string()))
-}
-
-fn check_norm(norm: &SquaredNorm, norm_max: u64) -> Result<(), Refusal> {
-    if norm.is_within(norm_max) {
-        return Ok(());
-    }
-    let detail = format!(
-        "the update's L2 norm is {:.0} steps of the grid; the limit is the clipping norm, {norm_max}; clip the update",
-        norm.steps()
-    );
-    Err(Refusal::new(ErrorCode::UpdateNormTooLarge, detail))
 }

@@ -1,4 +1,4 @@
-//! The ledger charge of a task with local noise.
+//! The ledger charge of a task whose clients add the noise.
 
 use folkmoot_protocol::{RoundId, Timestamp};
 use folkmoot_storage::{CollectionCharge, Leave, LedgerRepository, StorageError, TaskRecord};
@@ -6,8 +6,9 @@ use folkmoot_storage::{CollectionCharge, Leave, LedgerRepository, StorageError, 
 use super::{Ground, budget::terms};
 use crate::coordinator::Coordinator;
 
-/// Charges a task with local noise before the coordinator reads any byte of an update. The coordinator sees every byte
-/// that arrives, even if it refuses the update, the upload is interrupted or the round is abandoned. Returns whether
+/// Charges a task whose clients add the noise before the coordinator reads any byte of an update. The coordinator sees every
+/// byte that arrives, even if it refuses the update, the upload is interrupted or the round is abandoned; with masks, it may see
+/// a sum that it does not publish. Returns whether
 /// the update may be read: `false` if the budget does not allow the charge.
 ///
 /// # Errors
@@ -18,7 +19,7 @@ pub async fn may_collect(
     round_id: RoundId,
     now: Timestamp,
 ) -> Result<bool, StorageError> {
-    let Some(terms) = terms(task).filter(|_| task.description.privacy.local().is_some()) else {
+    let Some(terms) = terms(task).filter(|_| task.description.privacy.is_added_by_clients()) else {
         return Ok(true);
     };
     if coordinator.charged.contains(task.id) {
@@ -49,7 +50,7 @@ pub async fn may_collect(
                 Err(StorageError::LeaveConflict) => continue,
                 Err(error) => return Err(error),
             }
-            tracing::info!(task = %task.id, "task charged: its first update with local noise is about to arrive");
+            tracing::info!(task = %task.id, "task charged: its first update with noise is about to arrive");
         }
         coordinator.charged.insert(task.id);
         return Ok(true);

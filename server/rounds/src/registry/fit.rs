@@ -37,6 +37,7 @@ pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
         }
         Ok(part) => {
             has_statistics = part.normalizes_batches();
+            faults.extend(description.masked_sum_fault(part.schema().parameter_count()));
             if !part.tensors().any(|tensor| tensor.kind != ParameterKind::Statistic) {
                 let remedy = "change the patterns so that at least one tensor matches none of them";
                 faults.push(Fault::new("plan.frozen", "every tensor is frozen", remedy));

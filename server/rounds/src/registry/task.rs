@@ -8,6 +8,7 @@ use folkmoot_storage::{
     Ancestor, Holdings, ModelRecord, ModelRepository, ModelVersionRecord, ModelVersionRepository,
     PopulationRepository, TaskRecord, TaskRepository, VersionMaking,
 };
+use folkmoot_unmasking::committee_faults;
 
 use super::{
     admission::{Prepared, admit, population_faults},
@@ -122,6 +123,7 @@ async fn check(
     let standing =
         privacy::Standing::of(coordinator, organisation_id, &request.description.population).await?;
     faults.extend(population_faults(&standing, &request.description)?);
+    faults.extend(committee_faults(coordinator.committee.as_ref(), &request.description));
     let Some(model) = coordinator.storage.model(organisation_id, request.model).await? else {
         let message = format!("there is no model {}", request.model);
         faults.push(Fault::new("model", message, "upload the ONNX file with POST /v1/admin/models first"));
@@ -272,7 +274,7 @@ async fn keep_plan(
         device_rules: description.eligibility.device_rules.clone(),
         training: description.plan.clone(),
         codec: Codec::None,
-        protection: description.protection,
+        protection: description.plan_protection(),
         grid: description.grid,
         local_noise: privacy::local_noise(description),
         table_schema: description.table_schema().cloned(),

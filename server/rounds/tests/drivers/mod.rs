@@ -14,6 +14,7 @@ use folkmoot_protocol::{
     ClientId, ErrorCode, OrganisationId, TaskId, Timestamp,
     messages::{Artifact, CheckInRequest, CheckInResponse},
 };
+use folkmoot_round_log::RoundLog;
 use folkmoot_rounds::{
     coordinator::Coordinator,
     device,
@@ -23,8 +24,8 @@ use folkmoot_rounds::{
 };
 use folkmoot_storage::{
     BlobStore, ClientRecord, ClientRepository, EnrolOutcome, LedgerRepository, MemoryStorage,
-    ModelVersionRepository, PopulationRepository, RoundLog, RoundRecord, RoundRepository, TaskRecord,
-    TaskRepository, TokenRecord, TokenRepository,
+    ModelVersionRepository, PopulationRepository, RoundRecord, RoundRepository, TaskRecord, TaskRepository,
+    TokenRecord, TokenRepository,
 };
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;

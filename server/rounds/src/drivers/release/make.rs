@@ -11,14 +11,16 @@ use folkmoot_storage::{
     VersionMaking,
 };
 
+use folkmoot_unmasking::{Removal, UnmaskError};
+
 use super::{
     noise::{discard_unreleased, private},
     publish::{Candidate, End},
 };
 use crate::{
-    combine::{self, Bases, Making},
+    combine::{self, Bases, Making, Masked},
     coordinator::Coordinator,
-    drivers::{DriveError, evaluate, open, versions::version},
+    drivers::{DriveError, evaluate, open, secure, versions::version},
 };
 
 /// A closed round and all inputs of its version.
@@ -69,8 +71,11 @@ impl Prepared {
     pub async fn make(self, coordinator: &Arc<Coordinator>) -> Result<Made, DriveError> {
         let Self { record, accepted, metrics, staleness, making } = self;
         let shared = coordinator.clone();
+        let is_private = making.private.is_some();
         let made = tokio::task::spawn_blocking(move || making.make(&shared.ingest, &shared.noises));
-        Ok(Made { record, accepted, metrics, staleness, version: made.await?? })
+        let version = made.await??;
+        let metrics = version.metrics.filter(|_| !is_private).unwrap_or(metrics);
+        Ok(Made { record, accepted, metrics, staleness, version })
     }
 }
 
@@ -184,7 +189,27 @@ async fn making(
         finalizer_state,
         commit: Commit { number: base_version + 1, mean_staleness },
         private: private(coordinator, task, &base).await?,
+        masked: masked(coordinator, task, record).await?,
     })
+}
+
+/// Returns the masks of a round with secure aggregation; `None` for other rounds.
+async fn masked(
+    coordinator: &Coordinator,
+    task: &TaskRecord,
+    record: &RoundRecord,
+) -> Result<Option<Masked>, DriveError> {
+    let (description, parameter_count) = (&task.description, task.schema.parameter_count());
+    let (Some(ring), Some(terms)) = (description.ring(parameter_count), description.secure_terms()) else {
+        return Ok(None);
+    };
+    let removal = match description.protection.committee() {
+        Some(_) => {
+            Removal::Sums(coordinator.committees.found(record.round.id).ok_or(UnmaskError::NotSummed)?)
+        }
+        None => Removal::Masks(secure::masks(coordinator, task, record).await?),
+    };
+    Ok(Some(Masked { ring, removal, is_weighted: terms.is_weighted }))
 }
 
 /// The mean and maximum staleness of a commit's updates, in versions.

@@ -145,6 +145,7 @@ async fn forget_updates(
 ) -> Result<(), DriveError> {
     if !is_flow(&task.description.scheduling) {
         coordinator.ingest.forget_round(commit.record.round.id)?;
+        coordinator.committees.forget(commit.record.round.id);
         coordinator.processes.relay(Signal::Ended(commit.record.round.id));
         return Ok(());
     }

@@ -7,7 +7,7 @@ mod sentences;
 mod tests;
 
 use folkmoot_api::statement::Statement;
-use folkmoot_coordinator::privacy::{StreamShape, Terms};
+use folkmoot_coordinator::privacy::{PrivacyChoice, StreamShape, Terms};
 use folkmoot_privacy::{
     Unit,
     claim::{ACCOUNTANT_VERSION, epsilon_by_loss_distribution},
@@ -86,8 +86,8 @@ impl Promise<'_> {
     }
 
     /// Returns whether clients add the noise.
-    fn is_local(&self) -> bool {
-        self.task.description.privacy.local().is_some()
+    fn is_added_by_clients(&self) -> bool {
+        self.task.description.privacy.is_added_by_clients()
     }
 
     /// Returns the maximum number of participations per client, if the task sets one.
@@ -135,8 +135,11 @@ fn mechanism(task: &TaskRecord, terms: &Terms) -> &'static str {
     match terms.stream.map(|stream| stream.shape) {
         Some(StreamShape::Tree) => "tree",
         Some(StreamShape::Blt) => "blt",
-        None if task.description.privacy.local().is_some() => "local",
-        None => "independent",
+        None => match task.description.privacy {
+            PrivacyChoice::Local(_) => "local",
+            PrivacyChoice::Distributed(_) => "distributed",
+            _ => "independent",
+        },
     }
 }
 

@@ -2,7 +2,9 @@
 //! reader must trust.
 
 use folkmoot_api::statement::Statement;
-use folkmoot_coordinator::privacy::{CentralPrivacy, Clipping, LocalPrivacy, StreamShape, Terms};
+use folkmoot_coordinator::privacy::{
+    CentralPrivacy, Clipping, DistributedPrivacy, LocalPrivacy, PrivacyChoice, StreamShape, Terms,
+};
 use folkmoot_privacy::{Epsilon, ledger::Participation, opinion::Opinion};
 
 use super::{Promise, capitalised, disclosure, protection};
@@ -43,10 +45,10 @@ fn say_what_is_spent(statement: &mut Statement, promise: &Promise<'_>) {
         None => String::new(),
     };
     let spent_by = match promise.terms.charge.participation {
-        Participation::Whole { .. } if promise.is_local() && budget.releases == 0 => {
+        Participation::Whole { .. } if promise.is_added_by_clients() && budget.releases == 0 => {
             "The coordinator charges everything that a client may send, before it reads the first byte of the task's first update.".into()
         }
-        Participation::Whole { .. } if promise.is_local() => {
+        Participation::Whole { .. } if promise.is_added_by_clients() => {
             "It covers everything that a client may send. It was charged before the coordinator read the first byte of the \
              task's first update, even if that update was not accepted."
                 .into()
@@ -65,7 +67,7 @@ fn say_what_is_spent(statement: &mut Statement, promise: &Promise<'_>) {
         "Spent so far",
         format!("{}{rho}. {spent_by}{by_loss_distribution}", opinion(promise, budget.by_task.epsilon)),
     );
-    let kept = if promise.is_local() {
+    let kept = if promise.is_added_by_clients() {
         "The task accepts no update before its charge is stored."
     } else {
         "The task ends before a version would spend more. A version and its charge are stored together or not at all."
@@ -76,7 +78,7 @@ fn say_what_is_spent(statement: &mut Statement, promise: &Promise<'_>) {
         None => "The task has no planned number of versions: the budget or another condition ends it.".into(),
     };
     let abandoned = match promise.terms.charge.participation {
-        _ if promise.is_local() => {
+        _ if promise.is_added_by_clients() => {
             "A round that is abandoned releases nothing, but the updates that clients sent in it count."
         }
         Participation::Poisson { .. } => {
@@ -112,13 +114,24 @@ fn say_what_is_spent(statement: &mut Statement, promise: &Promise<'_>) {
 }
 
 fn say_mechanism(statement: &mut Statement, promise: &Promise<'_>) {
-    let privacy = &promise.task.description.privacy;
-    if let Some(local) = privacy.local() {
-        statement.say("Mechanism", local_mechanism(local, &promise.terms));
-    }
-    if let Some(central) = privacy.central() {
-        statement.say("Mechanism", central_mechanism(central, &promise.terms));
-    }
+    let terms = &promise.terms;
+    let mechanism = match &promise.task.description.privacy {
+        PrivacyChoice::None => return,
+        PrivacyChoice::Central(central) => central_mechanism(central, terms),
+        PrivacyChoice::Local(local) => local_mechanism(local, terms),
+        PrivacyChoice::Distributed(distributed) => distributed_mechanism(distributed, terms),
+    };
+    statement.say("Mechanism", mechanism);
+}
+
+fn distributed_mechanism(distributed: &DistributedPrivacy, terms: &Terms) -> String {
+    format!(
+        "The client clips its update to an L2 norm of {}, over all tensors together, rounds it at random to integers, adds a \
+         share of discrete Gaussian noise from its operating system's generator, and masks the result before it leaves the \
+         device. The shares of the honest clients in the smallest sum that clients unmask have a standard deviation of {:.4} \
+         times the norm together; a larger sum has more. The client sends no losses and no counts with it.",
+        distributed.clipping_norm, terms.update_multiplier
+    )
 }
 
 fn local_mechanism(local: &LocalPrivacy, terms: &Terms) -> String {
@@ -197,7 +210,7 @@ fn say_sampling(statement: &mut Statement, promise: &Promise<'_>) {
     let planned =
         promise.terms.stream.map(|stream| stream.pattern.participations_within(stream.releases_max));
     let cap = match (planned.or(promise.participations_max()), promise.terms.charge.participation) {
-        (_, Participation::Whole { count }) if promise.is_local() => {
+        (_, Participation::Whole { count }) if promise.is_added_by_clients() => {
             format!("Selection gives a {unit} at most {count} assignments.")
         }
         (Some(most), _) => format!("Selection lets a {unit}'s updates into at most {most} versions."),
@@ -205,7 +218,7 @@ fn say_sampling(statement: &mut Statement, promise: &Promise<'_>) {
     };
     let charged = match promise.terms.charge.participation {
         Participation::AtMost { .. } => " Each is charged in full.",
-        Participation::Whole { .. } if promise.is_local() => " All are charged in full.",
+        Participation::Whole { .. } if promise.is_added_by_clients() => " All are charged in full.",
         Participation::Whole { .. } => " The stream of noise is computed for all of them, and charged once.",
         Participation::Poisson { .. } => "",
     };
@@ -232,7 +245,7 @@ fn say_what_is_not_counted(statement: &mut Statement, promise: &Promise<'_>) {
          operator's own examples cost clients nothing.",
     );
     let not_protected = match promise.terms.charge.participation {
-        _ if promise.is_local() => {
+        _ if promise.is_added_by_clients() => {
             "Who took part, and when. The coordinator and its operator also see each client's attributes, and the number of \
              examples that it reported when it checked in."
         }
@@ -308,7 +321,7 @@ fn say_accountant(statement: &mut Statement, promise: &Promise<'_>) {
              closely approximates"
         }
     };
-    let sampler = if promise.is_local() { "the client's exact sampler" } else { "opendp 0.16" };
+    let sampler = if promise.is_added_by_clients() { "the client's exact sampler" } else { "opendp 0.16" };
     statement.say("Accountant", format!("{accountant}; discrete Gaussian noise by {sampler}; {proof}."));
 }
 

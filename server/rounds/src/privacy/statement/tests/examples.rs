@@ -64,7 +64,7 @@ fn all_kinds() -> Vec<Statement> {
         [capped("capped"), task("tree", &central("tree"), &uniform), task("blt", &central("blt"), &uniform)];
     let of_users = PopulationPrivacy { unit: Unit::User, budget: None };
     let mut all = vec![stated(&sampled(), 0), stated(&sampled(), 5)];
-    for task in tasks.iter().chain([&task("local", &local, &uniform)]) {
+    for task in tasks.iter().chain([&task("local", &local, &uniform), &distributed()]) {
         for releases in [0, 5] {
             all.extend([stated(task, releases), stated_in(of_users, task, releases)]);
         }

@@ -1,9 +1,12 @@
 use folkmoot_coordinator::{
     privacy::{PopulationBudget, PopulationPrivacy},
-    task::TaskState,
+    task::{CommitteeProtection, Protection, SecureAggregation, TaskState},
 };
 use folkmoot_privacy::{Delta, Epsilon, Relation};
-use folkmoot_protocol::{BlobDigest, OrganisationId, TaskId, TensorSchema, TensorSpec, Timestamp};
+use folkmoot_protocol::{
+    BlobDigest, OrganisationId, TaskId, TensorSchema, TensorSpec, Timestamp,
+    secure::{CommitteeKey, Threat},
+};
 use serde_json::{Value, json};
 
 use super::*;
@@ -234,6 +237,66 @@ fn local_noise_trusts_nobody_else() {
     for (about, text) in wanted {
         assert!(said(&statement, about).contains(text), "{about}: {}", said(&statement, about));
     }
+}
+
+/// A task whose clients add shares of the noise and mask their updates.
+fn distributed() -> TaskRecord {
+    let privacy = json!({
+        "kind": "distributed", "epsilon": 4.0, "delta": 1e-6, "participations_max": 2, "clipping_norm": 1.0,
+    });
+    let mut task = task("distributed", &privacy, &json!({ "kind": "uniform" }));
+    task.description.protection = Protection::SecureAggregation(SecureAggregation::default());
+    task
+}
+
+#[test]
+fn distributed_noise_trusts_the_other_clients() {
+    let statement = stated(&distributed(), 3);
+    assert_eq!(statement.mechanism.as_deref(), Some("distributed"));
+    assert_eq!((statement.relation, statement.report_goal), (Some(Relation::ZeroOut), None));
+    assert!(statement.epsilon_spent.is_some_and(|spent| spent <= 4.0), "{statement:?}");
+    let wanted = [
+        ("Against whom", "including the coordinator and its operator"),
+        ("Against whom", "collude"),
+        ("Setting", "sees only sums with the noise of all clients"),
+        ("Adjacency", "replaced by zeros"),
+        ("Released", "the sum of each round's updates with the noise"),
+        ("Who is trusted", "that of the other clients of a round"),
+        ("Who is trusted", "to follow the protocol of secure aggregation"),
+        ("Mechanism", "masks the result before it leaves the device"),
+        ("Participations", "at most 2 assignments"),
+        ("Accountant", "the client's exact sampler"),
+    ];
+    for (about, text) in wanted {
+        assert!(said(&statement, about).contains(text), "{about}: {}", said(&statement, about));
+    }
+}
+
+#[test]
+fn a_committee_is_trusted_in_part() {
+    let mut task = distributed();
+    let members = (0..3).map(|member| CommitteeKey([member; 64])).collect();
+    let (colluders, threat) = (1, Threat::Malicious);
+    let committee =
+        CommitteeProtection { members, colluders, threat, corrupt_share: 0.1, give_up_seconds: 60 };
+    task.description.protection = Protection::Committee(committee.clone());
+    let trusted = "Of the committee's 3 members, at most 1 may collude with the coordinator.";
+    let of_protocol = "to follow the protocol of secure aggregation";
+    let statement = stated(&task, 3);
+    assert!(said(&statement, "Who is trusted").contains(trusted));
+    assert!(!said(&statement, "Who is trusted").contains(of_protocol));
+    task.description.protection =
+        Protection::Committee(CommitteeProtection { threat: Threat::HonestButCurious, ..committee });
+    assert!(said(&stated(&task, 3), "Who is trusted").contains(of_protocol));
+}
+
+#[test]
+fn masks_hide_single_updates_from_a_coordinator_that_adds_the_noise() {
+    let mut masked = capped("masked");
+    masked.description.protection = Protection::SecureAggregation(SecureAggregation::default());
+    let statement = stated(&masked, 3);
+    assert!(said(&statement, "Setting").contains("sees the sum of a round's updates"));
+    assert!(said(&statement, "Who is trusted").contains("see the sum of a round's updates before"));
 }
 
 #[test]
