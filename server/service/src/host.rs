@@ -1,8 +1,11 @@
 //! A running coordinator: opens the data folder, binds the socket, starts the drivers, and shuts down gracefully.
 
+mod database;
 mod error;
+mod first;
 
 use std::{
+    collections::BTreeSet,
     fmt,
     net::{Ipv4Addr, SocketAddr},
     path::PathBuf,
@@ -11,41 +14,36 @@ use std::{
 };
 
 pub use error::HostError;
+pub use first::DEFAULT_ORGANISATION;
+use first::{ensure_api_key, first_organisation};
+use folkmoot_committee::{HttpCommittee, MemberConfig};
 use folkmoot_edge::{
     Edge, HttpLimits, Listener, ServeError, serve,
     tls::{self, CertificateFiles, LiveCertificate, Reload},
 };
-use folkmoot_protocol::{OrganisationId, Role, Timestamp};
+use folkmoot_protocol::{OrganisationId, Timestamp};
 use folkmoot_rounds::{
     clock::Clock,
     coordinator::Coordinator,
-    credential::Credential,
     device::Authenticator,
     drivers::{self, DriverConfig, DriverHealth},
 };
 use folkmoot_sign_in::{Providers, SignInConfig, SignInConfigError};
-use folkmoot_storage::{
-    ApiKeyRepository, BlobStore, LeaseRepository, Objects, PopulationRepository, ProcessRecord, RoundLog,
-    SqlStorage, StorageError,
-};
+use folkmoot_storage::{BlobStore, Objects, ProcessRecord, ProcessTable, SqlStorage};
 use futures::future::BoxFuture;
 use metrics_exporter_prometheus::PrometheusHandle;
-use rand::Rng;
 use rand_chacha::ChaCha20Rng;
-use tokio::{sync::watch, task::JoinHandle};
+use tokio::{
+    sync::{oneshot, watch},
+    task::JoinHandle,
+};
 
 use crate::{
     data_folder::DataFolder,
-    http::{self, App, FirstRun, Names, draw_key},
+    http::{self, App, FirstRun, Names},
     metering, processes,
+    stage::Stage,
 };
-
-/// The name of the organisation that a new coordinator has.
-pub const DEFAULT_ORGANISATION: &str = "default";
-/// The lease on creating the first API key.
-const FIRST_KEY: &str = "first-api-key";
-/// The time, in milliseconds, for creating it.
-const FIRST_KEY_MILLISECONDS: u64 = 10_000;
 
 /// The settings with which a coordinator starts: folder, database, address, certificate and limits.
 #[derive(Clone, Debug)]
@@ -74,6 +72,8 @@ pub struct HostConfig {
     pub first_run: Option<MakeFirstRun>,
     /// The identity providers that people sign in with.
     pub sign_in: SignInConfig,
+    /// The members of committees for secure aggregation.
+    pub committee: Vec<MemberConfig>,
 }
 
 /// The location of a running coordinator, for a client on the same machine.
@@ -112,6 +112,7 @@ impl HostConfig {
             tick: Duration::from_millis(250),
             first_run: None,
             sign_in: SignInConfig::default(),
+            committee: Vec::new(),
         }
     }
 }
@@ -133,7 +134,7 @@ pub struct Host {
     pub first_api_key_file: Option<PathBuf>,
     certificate: Option<LiveCertificate>,
     clock: Clock,
-    closing: watch::Sender<bool>,
+    stage: watch::Sender<Stage>,
     tasks: Vec<JoinHandle<Result<(), ServeError>>>,
     _folder: DataFolder,
 }
@@ -169,15 +170,11 @@ impl Host {
         let address = listener.address().map_err(ServeError::Listen)?;
 
         let database = config.database.clone().unwrap_or_else(|| folder.sqlite_url());
-        let storage = SqlStorage::connect(&database, Default::default()).await?;
+        let storage = database::open(&database).await?;
         let holder = folder.node_id(&mut chance)?;
         let own = this_process(&config, &holder, now);
         let table = storage.process_table();
-        if let Some(table) = &table
-            && let Some(other) = processes::join(table, &own).await?
-        {
-            return Err(HostError::OtherPlace { id: other.id, place: other.place });
-        }
+        join(table.as_ref(), &own).await?;
         let organisation = first_organisation(&storage, &mut chance, now).await?;
         let coordinator = Arc::new(coordinator(&config, storage, organisation, &own, chance)?);
         let first_key = ensure_api_key(&coordinator, organisation, &holder, now).await?;
@@ -191,7 +188,7 @@ impl Host {
             root_certificate: root_certificate.clone(),
             data: config.data.clone(),
         };
-        let (closing, closed) = watch::channel(false);
+        let (stage, stages) = watch::channel(Stage::default());
         let health = Arc::new(DriverHealth::default());
         let app = App {
             coordinator: coordinator.clone(),
@@ -205,21 +202,25 @@ impl Host {
             listeners: Arc::default(),
             renewals: Arc::default(),
             first_run: config.first_run.map(|make| make.0(&place)),
-            closing: closed.clone(),
+            stage: stages.clone(),
             providers: Arc::new(providers(&config.sign_in, &place.url)?),
             drivers: health.clone(),
         };
         let router = http::router(app);
         let limits = config.limits;
-        let server = tokio::spawn(serve(listener, router, limits, until_closed(closed.clone())));
-        let meter =
-            tokio::spawn(metering::run(coordinator.clone(), clock.clone(), until_closed(closed.clone())));
+        let closing = || Stage::Closing.reached(stages.clone());
+        let server = tokio::spawn(serve(listener, router, limits, closing()));
+        let meter = tokio::spawn(metering::run(coordinator.clone(), clock.clone(), closing()));
         let driver_config = DriverConfig { holder, tick: config.tick };
-        let driver =
-            tokio::spawn(drive(coordinator.clone(), clock.clone(), driver_config, health, closed.clone()));
-        let mut tasks = vec![server, driver, meter];
-        tasks
-            .extend(table.map(|table| tokio::spawn(processes::run(coordinator.clone(), table, own, closed))));
+        let (give_up, given_up) = oneshot::channel();
+        let (shared, drained) = (coordinator.clone(), stages.clone());
+        let driver = drive(shared, clock.clone(), driver_config, health, drained, give_up);
+        let mut tasks = vec![server, tokio::spawn(driver), meter];
+        tasks.extend(
+            table.map(|table| {
+                tokio::spawn(processes::run(coordinator.clone(), table, own, given_up, closing()))
+            }),
+        );
         Ok(Self {
             address,
             coordinator,
@@ -229,7 +230,7 @@ impl Host {
             first_api_key_file,
             certificate,
             clock,
-            closing,
+            stage,
             tasks,
             _folder: folder,
         })
@@ -249,13 +250,19 @@ impl Host {
         self.certificate.as_ref().map(|certificate| certificate.reload((self.clock)())).transpose()
     }
 
-    /// Waits for open requests and driver steps to finish, then stops.
+    /// Starts to leave: `/readyz` answers 503, and other processes take over the tasks of this one. Requests are still
+    /// served, until [`Host::stop`].
+    pub fn drain(&self) {
+        let _ = self.stage.send(Stage::Draining);
+    }
+
+    /// Waits for open requests and driver steps to finish, then stops. Long polls are answered at once.
     ///
     /// # Errors
     /// Returns the error of the listening socket if it failed while the coordinator was running.
     pub fn stop(self) -> BoxFuture<'static, Result<(), ServeError>> {
         Box::pin(async move {
-            let _ = self.closing.send(true);
+            let _ = self.stage.send(Stage::Closing);
             for task in self.tasks {
                 if let Ok(ended) = task.await {
                     ended?;
@@ -268,23 +275,26 @@ impl Host {
     }
 }
 
-async fn until_closed(mut closed: watch::Receiver<bool>) {
-    let _ = closed.wait_for(|is_closing| *is_closing).await;
-}
-
-/// Runs the drivers, and starts them again if they panic.
+/// Runs the drivers until the coordinator drains, and starts them again if they panic. Sends to `give_up` when the last
+/// step has ended and the leases are released.
 async fn drive(
     coordinator: Arc<Coordinator>,
     clock: Clock,
     config: DriverConfig,
     health: Arc<DriverHealth>,
-    closed: watch::Receiver<bool>,
+    stages: watch::Receiver<Stage>,
+    give_up: oneshot::Sender<()>,
 ) -> Result<(), ServeError> {
+    let draining = || Stage::Draining.reached(stages.clone());
     let run = || {
         let (shared, clock, config) = (coordinator.clone(), clock.clone(), config.clone());
-        drivers::run(shared, clock, config, health.clone(), until_closed(closed.clone()))
+        drivers::run(shared, clock, config, health.clone(), draining())
     };
-    drivers::supervise(&health, run, tokio::time::sleep, until_closed(closed.clone())).await;
+    drivers::supervise(&health, run, tokio::time::sleep, draining()).await;
+    // From now on, another process tells how many clients the tasks want.
+    coordinator.crowds.retain(&BTreeSet::new());
+    // A coordinator with SQLite has nobody to tell.
+    let _ = give_up.send(());
     Ok(())
 }
 
@@ -301,14 +311,24 @@ fn coordinator(
     own: &ProcessRecord,
     chance: ChaCha20Rng,
 ) -> Result<Coordinator, HostError> {
-    let log = RoundLog::local(config.data.join("round-log"))?;
+    let log = folkmoot_round_log::RoundLog::local(config.data.join("round-log"))?;
+    let committee = HttpCommittee::new(&config.committee, &|name| std::env::var(name).ok())?;
+    let assembled = |blobs| Coordinator::new(storage, blobs, log, chance).with_committee(Arc::new(committee));
     let Some(url) = &config.objects else {
-        let blobs = BlobStore::local(config.data.join("blobs"))?;
-        return Ok(Coordinator::new(storage, blobs, log, chance));
+        return Ok(assembled(BlobStore::local(config.data.join("blobs"))?));
     };
     let objects = Objects::open(url, std::env::vars_os())?;
     let updates = objects.updates(&database.to_string(), &own.start_id);
-    Ok(Coordinator::new(storage, objects.blobs(), log, chance).with_update_store(updates))
+    Ok(assembled(objects.blobs()).with_update_store(updates))
+}
+
+/// Registers this coordinator among those that share its database.
+async fn join(table: Option<&ProcessTable>, own: &ProcessRecord) -> Result<(), HostError> {
+    let Some(table) = table else { return Ok(()) };
+    match processes::join(table, own).await? {
+        None => Ok(()),
+        Some(other) => Err(HostError::OtherPlace { id: other.id, place: other.place }),
+    }
 }
 
 /// Describes this run of the coordinator to the others that share its database.
@@ -352,49 +372,4 @@ fn certificate(
         }
         (false, _) => Ok((None, None)),
     }
-}
-
-/// Returns the organisation that every coordinator has. Creates it in a new database.
-async fn first_organisation(
-    storage: &SqlStorage,
-    chance: &mut ChaCha20Rng,
-    now: Timestamp,
-) -> Result<OrganisationId, StorageError> {
-    let mut id = [0; 16];
-    chance.fill_bytes(&mut id);
-    storage.ensure_organisation(DEFAULT_ORGANISATION, OrganisationId::from_random_bytes(id), now).await
-}
-
-/// Creates an admin key and returns it. Returns `None` if the organisation already has a key, or another coordinator that
-/// starts at the same time is creating one.
-async fn ensure_api_key(
-    coordinator: &Coordinator,
-    organisation_id: OrganisationId,
-    holder: &str,
-    now: Timestamp,
-) -> Result<Option<Credential>, StorageError> {
-    let storage = &coordinator.storage;
-    if !storage.api_keys(organisation_id).await?.is_empty() {
-        return Ok(None);
-    }
-    let until = now.plus_milliseconds(FIRST_KEY_MILLISECONDS);
-    if !storage.acquire_lease(FIRST_KEY, holder, now, until).await? {
-        return Ok(None);
-    }
-    let key = create_api_key(coordinator, organisation_id, now).await;
-    storage.release_lease(FIRST_KEY, holder).await?;
-    key
-}
-
-async fn create_api_key(
-    coordinator: &Coordinator,
-    organisation_id: OrganisationId,
-    now: Timestamp,
-) -> Result<Option<Credential>, StorageError> {
-    if !coordinator.storage.api_keys(organisation_id).await?.is_empty() {
-        return Ok(None);
-    }
-    let (key, record) = draw_key(coordinator, organisation_id, "first key".into(), Role::Admin, now);
-    coordinator.storage.create_api_key(&record).await?;
-    Ok(Some(key))
 }

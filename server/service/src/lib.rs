@@ -12,3 +12,4 @@ pub mod host;
 pub mod http;
 mod metering;
 mod processes;
+pub mod stage;

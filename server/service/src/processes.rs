@@ -2,14 +2,16 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
+use folkmoot_crowd::Demand;
 use folkmoot_edge::ServeError;
 use folkmoot_protocol::{ClientId, RoundId};
-use folkmoot_rounds::{coordinator::Coordinator, crowd::Demand, signals::Signal};
+use folkmoot_rounds::{coordinator::Coordinator, signals::Signal};
 use folkmoot_storage::{ProcessRecord, ProcessTable, StorageError};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{
+    Notify,
     mpsc::{UnboundedReceiver, unbounded_channel},
-    watch,
+    oneshot,
 };
 
 /// The interval between two heartbeats.
@@ -41,6 +43,9 @@ struct Message {
     ended: BTreeSet<RoundId>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     demands: Vec<Demand>,
+    /// The sender has given up its tasks.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    left: bool,
 }
 
 /// Registers this coordinator among those that share its database. Does nothing, and returns the other one, if a living
@@ -57,7 +62,8 @@ pub async fn join(table: &ProcessTable, own: &ProcessRecord) -> Result<Option<Pr
     Ok(stranger)
 }
 
-/// Sends heartbeats and signals, and receives the signals of others, until the coordinator closes.
+/// Sends heartbeats until the drivers have `given_up` their tasks, then lets the others take over at once. Sends and
+/// receives signals until the coordinator is `closing`.
 ///
 /// # Errors
 /// Never; the type is that of the coordinator's other tasks.
@@ -65,27 +71,48 @@ pub async fn run(
     coordinator: Arc<Coordinator>,
     table: ProcessTable,
     own: ProcessRecord,
-    mut closed: watch::Receiver<bool>,
+    given_up: oneshot::Receiver<()>,
+    closing: impl Future<Output = ()> + Send,
 ) -> Result<(), ServeError> {
     let (outbox, signals) = unbounded_channel();
     coordinator.processes.connect(outbox);
+    let changed = Notify::new();
+    let membership = async {
+        tokio::select! {
+            () = beat(&coordinator, &table, &own, &changed) => {}
+            _ = given_up => {}
+        }
+        if let Err(error) = leave(&table, &own).await {
+            tracing::warn!(%error, "the other coordinators could not be told that this one stops; they will notice");
+        }
+        closing.await;
+    };
     tokio::select! {
-        () = beat(&coordinator, &table, &own) => {}
         () = send(&table, &own, signals) => {}
-        () = listen(&coordinator, &table, &own) => {}
-        _ = closed.wait_for(|is_closing| *is_closing) => {}
-    }
-    if let Err(error) = table.leave(&own.id).await {
-        tracing::warn!(%error, "the other coordinators could not be told that this one stops; they will notice");
+        () = listen(&coordinator, &table, &own, &changed) => {}
+        () = membership => {}
     }
     Ok(())
 }
 
-async fn beat(coordinator: &Coordinator, table: &ProcessTable, own: &ProcessRecord) {
+/// Removes this coordinator from the table, and wakes the others.
+async fn leave(table: &ProcessTable, own: &ProcessRecord) -> Result<(), StorageError> {
+    table.leave(&own.id).await?;
+    let message = Message { from: own.start_id.clone(), left: true, ..Message::default() };
+    table.send(&text_of(&message)).await
+}
+
+/// Sends a heartbeat every second, and at once when another coordinator has left.
+async fn beat(coordinator: &Arc<Coordinator>, table: &ProcessTable, own: &ProcessRecord, changed: &Notify) {
+    let mut has_changed = false;
     loop {
         match table.beat(own).await {
             Ok(living) => {
-                coordinator.processes.set_living(living.into_iter().map(|other| other.id).collect())
+                coordinator.processes.set_living(living.into_iter().map(|other| other.id).collect());
+                if std::mem::take(&mut has_changed) {
+                    // The drivers look for tasks that are now theirs.
+                    coordinator.receive(&Signal::Fact);
+                }
             }
             Err(error) => {
                 // This process does not know which others live, so the leases decide who drives a task.
@@ -93,8 +120,15 @@ async fn beat(coordinator: &Coordinator, table: &ProcessTable, own: &ProcessReco
                 tracing::warn!(%error, "no heartbeat could be sent; the other coordinators take over the tasks of this one");
             }
         }
-        tokio::time::sleep(BEAT).await;
+        tokio::select! {
+            () = tokio::time::sleep(BEAT) => {}
+            () = changed.notified() => has_changed = true,
+        }
     }
+}
+
+fn text_of(message: &Message) -> String {
+    serde_json::to_string(message).expect("a message is plain data")
 }
 
 async fn send(table: &ProcessTable, own: &ProcessRecord, mut signals: UnboundedReceiver<Signal>) {
@@ -105,17 +139,16 @@ async fn send(table: &ProcessTable, own: &ProcessRecord, mut signals: UnboundedR
             gathered.push(more);
         }
         for message in messages(&own.start_id, gathered) {
-            let text = serde_json::to_string(&message).expect("a message is plain data");
-            if let Err(error) = table.send(&text).await {
+            if let Err(error) = table.send(&text_of(&message)).await {
                 tracing::warn!(%error, "the other coordinators were not woken; they will look at the database by themselves");
             }
         }
     }
 }
 
-async fn listen(coordinator: &Arc<Coordinator>, table: &ProcessTable, own: &ProcessRecord) {
+async fn listen(coordinator: &Arc<Coordinator>, table: &ProcessTable, own: &ProcessRecord, changed: &Notify) {
     loop {
-        if let Err(error) = receive(coordinator, table, own).await {
+        if let Err(error) = receive(coordinator, table, own, changed).await {
             tracing::warn!(%error, "the signals of the other coordinators cannot be received; trying again");
         }
         tokio::time::sleep(LISTEN_AGAIN).await;
@@ -126,6 +159,7 @@ async fn receive(
     coordinator: &Arc<Coordinator>,
     table: &ProcessTable,
     own: &ProcessRecord,
+    changed: &Notify,
 ) -> Result<(), StorageError> {
     let mut listener = table.listen().await?;
     // Signals may have been missed while nobody listened.
@@ -136,6 +170,9 @@ async fn receive(
             Some(text) => match serde_json::from_str::<Message>(&text) {
                 Ok(message) if message.from == own.start_id => {}
                 Ok(message) => {
+                    if message.left {
+                        changed.notify_one();
+                    }
                     let (shared, signals) = (coordinator.clone(), message.signals());
                     // The end of a round removes files.
                     drop(tokio::task::spawn_blocking(move || {
@@ -187,7 +224,7 @@ fn messages(from: &str, signals: Vec<Signal>) -> Vec<Message> {
 
 impl Message {
     fn signals(self) -> Vec<Signal> {
-        let Self { from: _, fact, opened, assigned, asked, ended, demands } = self;
+        let Self { from: _, fact, opened, assigned, asked, ended, demands, left: _ } = self;
         let mut signals: Vec<Signal> = ended.into_iter().map(Signal::Ended).collect();
         signals.extend(demands.into_iter().map(Signal::Demand));
         if !assigned.is_empty() {
@@ -205,6 +242,20 @@ impl Message {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Processes of two versions share a database while one version replaces the other.
+    #[test]
+    fn a_message_of_an_earlier_version_is_understood() {
+        let earlier: Message = serde_json::from_str(r#"{"from":"run","fact":true}"#).unwrap();
+        assert_eq!(earlier, Message { from: "run".into(), fact: true, ..Message::default() });
+        assert_eq!(
+            text_of(&earlier),
+            r#"{"from":"run","fact":true}"#,
+            "and understands the same message of this one"
+        );
+        let left = Message { from: "run".into(), left: true, ..Message::default() };
+        assert_eq!(serde_json::from_str::<Message>(&text_of(&left)).unwrap(), left);
+    }
 
     #[test]
     fn messages_are_few_and_short() {

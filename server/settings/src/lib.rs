@@ -13,6 +13,7 @@ use std::{
 };
 
 pub use error::ConfigError;
+use folkmoot_committee::MemberConfig;
 use folkmoot_edge::{HttpLimits, Proxies};
 use folkmoot_service::{host::HostConfig, http::cors};
 use folkmoot_sign_in::SignInConfig;
@@ -44,6 +45,16 @@ pub struct Config {
     pub log: LogConfig,
     /// Sign-in with identity providers.
     pub sign_in: SignInConfig,
+    /// The members of committees for secure aggregation.
+    pub committee: CommitteeConfig,
+}
+
+/// The members of committees that this coordinator can reach.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CommitteeConfig {
+    /// The members.
+    pub members: Vec<MemberConfig>,
 }
 
 impl Config {
@@ -82,6 +93,7 @@ impl Config {
     /// # Errors
     /// [`ConfigError::Value`] for the first setting that is out of its range.
     pub fn check(&self) -> Result<(), ConfigError> {
+        self.server.check()?;
         self.limits.check()?;
         self.sign_in.check().map_err(|error| ConfigError::Value {
             place: format!("sign_in.{}", error.key),
@@ -93,6 +105,12 @@ impl Config {
                 message: error.to_string(),
             };
             Objects::check(url).map_err(invalid)?;
+        }
+        for member in &self.committee.members {
+            member.check().map_err(|error| ConfigError::Value {
+                place: "committee.members".into(),
+                message: error.to_string(),
+            })?;
         }
         self.server.certificate_files()?;
         cors::check_origins(&self.server.allowed_origins)
@@ -124,6 +142,7 @@ impl Config {
             tick: TICK,
             first_run: None,
             sign_in: self.sign_in.clone(),
+            committee: self.committee.members.clone(),
         }
     }
 

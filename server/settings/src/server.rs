@@ -8,6 +8,8 @@ use super::{ConfigError, setting::choice};
 
 /// The default port of a coordinator.
 const PORT: u16 = 8443;
+/// The maximum of `server.drain_seconds`.
+const DRAIN_SECONDS_MAX: u64 = 3_600;
 
 /// The server settings: address, data folder and TLS.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +38,10 @@ pub struct ServerConfig {
     /// The trusted proxies in front of the coordinator, as networks or addresses, for example `10.0.0.0/8`. For their
     /// requests, limits by address use the client address in `x-forwarded-for`.
     pub trusted_proxies: Vec<String>,
+    /// The time, in seconds, for which a coordinator that was asked to stop still serves while `/readyz` answers 503, so
+    /// that load balancers send new requests elsewhere first. Set it for several coordinators, longer than the load
+    /// balancer needs to notice. With 0, the coordinator stops at once.
+    pub drain_seconds: u64,
 }
 
 impl Default for ServerConfig {
@@ -49,11 +55,21 @@ impl Default for ServerConfig {
             host_names: Vec::new(),
             allowed_origins: Vec::new(),
             trusted_proxies: Vec::new(),
+            drain_seconds: 0,
         }
     }
 }
 
 impl ServerConfig {
+    /// Validates the numbers.
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        if self.drain_seconds <= DRAIN_SECONDS_MAX {
+            return Ok(());
+        }
+        let message = format!("it is {}; it must be 0 to {DRAIN_SECONDS_MAX}", self.drain_seconds);
+        Err(ConfigError::Value { place: "server.drain_seconds".into(), message })
+    }
+
     /// Returns the files of the operator's certificate, if they are set.
     ///
     /// # Errors

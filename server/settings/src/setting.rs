@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use super::Config;
 
 /// Every key, as `section.key`. A test keeps the list complete.
-pub const KEYS: [&str; 25] = [
+pub const KEYS: [&str; 27] = [
     "server.listen",
     "server.data",
     "server.tls",
@@ -15,6 +15,7 @@ pub const KEYS: [&str; 25] = [
     "server.host_names",
     "server.allowed_origins",
     "server.trusted_proxies",
+    "server.drain_seconds",
     "database.url",
     "storage.objects",
     "limits.connections_max",
@@ -32,6 +33,7 @@ pub const KEYS: [&str; 25] = [
     "sign_in.session_seconds_max",
     "sign_in.refresh_seconds",
     "sign_in.providers",
+    "committee.members",
 ];
 
 impl Config {
@@ -64,6 +66,7 @@ impl Config {
                 self.server.trusted_proxies = list(text);
                 Ok(())
             }
+            "server.drain_seconds" => put(&mut self.server.drain_seconds, text),
             "database.url" => {
                 self.database.url = Some(text.to_owned());
                 Ok(())
@@ -91,6 +94,10 @@ impl Config {
             "sign_in.refresh_seconds" => put(&mut self.sign_in.refresh_seconds, text),
             "sign_in.providers" => {
                 self.sign_in.providers = tables(text)?;
+                Ok(())
+            }
+            "committee.members" => {
+                self.committee.members = tables(text)?;
                 Ok(())
             }
             _ => Err(format!("there is no key `{key}`")),

@@ -90,6 +90,8 @@ fn a_wrong_type_or_value_names_its_line() {
 fn a_value_out_of_its_range_names_its_key() {
     let (text, _) = message("[limits]\nlong_poll_seconds_max = 61\n", &[]);
     assert_eq!(text, "limits.long_poll_seconds_max: it is 61; it must be 0 to 60");
+    let (text, _) = message("[server]\ndrain_seconds = 3601\n", &[]);
+    assert_eq!(text, "server.drain_seconds: it is 3601; it must be 0 to 3600");
     let (text, _) = message("[log]\nlevel = \"folkmoot=loud\"\n", &[]);
     assert!(text.starts_with("log.level: `folkmoot=loud` is not a log level"), "{text}");
 }

@@ -3,7 +3,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use folkmoot_storage::{BlobStoreError, ObjectsError, RoundLogError, StorageError, UpdateStoreError};
+use folkmoot_round_log::RoundLogError;
+use folkmoot_storage::{BlobStoreError, ObjectsError, StorageError, UpdateStoreError};
 
 use crate::data_folder::DataFolderError;
 

@@ -6,9 +6,10 @@ use std::{
 };
 
 use folkmoot_protocol::{AssignmentId, RoundId};
+use folkmoot_round_log::RoundLog;
 use folkmoot_storage::{
-    BlobStore, DatabasePlace, DatabaseReader, Objects, RoundLog, SqlStorage, TableSchema, TableValue,
-    TableWriter, UpdateStore,
+    BlobStore, DatabasePlace, DatabaseReader, Objects, SqlStorage, TableSchema, TableValue, TableWriter,
+    UpdateStore,
 };
 use futures::{StreamExt, TryStreamExt, stream};
 

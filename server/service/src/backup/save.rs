@@ -6,9 +6,10 @@ use std::{
 };
 
 use folkmoot_protocol::{BlobDigest, Timestamp};
+use folkmoot_round_log::{LogCopy, LogReader, RoundLog, RoundLogError};
 use folkmoot_storage::{
-    BlobStore, BlobStoreError, DatabasePlace, DatabaseReader, LogCopy, LogReader, OpenUpdate, RoundLog,
-    RoundLogError, TableSchema, TableValue, UpdateStore,
+    BlobStore, BlobStoreError, DatabasePlace, DatabaseReader, OpenUpdate, TableSchema, TableValue,
+    UpdateStore,
 };
 
 use super::{

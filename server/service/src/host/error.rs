@@ -1,7 +1,9 @@
+use folkmoot_committee::MemberConfigError;
 use folkmoot_edge::{ServeError, tls};
+use folkmoot_round_log::RoundLogError;
 use folkmoot_rounds::coordinator::ForgetError;
 use folkmoot_sign_in::SignInConfigError;
-use folkmoot_storage::{BlobStoreError, ObjectsError, RoundLogError, StorageError};
+use folkmoot_storage::{BlobStoreError, ObjectsError, StorageError};
 
 use crate::data_folder::DataFolderError;
 
@@ -46,4 +48,7 @@ pub enum HostError {
     /// An identity provider's settings, secret or certificate cannot be used.
     #[error(transparent)]
     SignIn(#[from] SignInConfigError),
+    /// A committee member's settings, token or certificate cannot be used.
+    #[error(transparent)]
+    Committee(#[from] MemberConfigError),
 }

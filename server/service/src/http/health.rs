@@ -5,6 +5,9 @@ use folkmoot_storage::TaskRepository;
 
 use super::{App, problem::Refused, readiness::problems};
 
+/// The time, in milliseconds, after which a monitor should ask again whether the process is ready.
+const RETRY_MILLISECONDS: u64 = 5_000;
+
 /// Returns the routes for monitoring, which need no key.
 pub fn routes() -> Router<App> {
     Router::new()
@@ -24,7 +27,8 @@ async fn healthz() -> &'static str {
 async fn readyz(State(app): State<App>) -> Result<String, Refused> {
     let problems = problems(&app).await;
     if !problems.is_empty() {
-        return Err(Refusal::new(ErrorCode::Overloaded, problems.join("; ")).into());
+        let refusal = Refusal::new(ErrorCode::Overloaded, problems.join("; "));
+        return Err(refusal.retry_after(RETRY_MILLISECONDS).into());
     }
     Ok(match app.drivers.failing_tasks() {
         0 => "ready\n".to_owned(),

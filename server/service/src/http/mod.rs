@@ -6,6 +6,7 @@ mod body;
 mod console;
 pub mod cors;
 mod device;
+mod draining;
 mod health;
 mod names;
 pub mod openapi;
@@ -25,6 +26,8 @@ use folkmoot_rounds::{clock::Clock, coordinator::Coordinator, device::Authentica
 use folkmoot_sign_in::Providers;
 pub use names::Names;
 pub use readiness::EARLIEST;
+
+use crate::stage::Stage;
 use tower_http::{catch_panic::CatchPanicLayer, trace::TraceLayer};
 
 /// The state that every handler can access.
@@ -56,8 +59,8 @@ pub struct App {
     pub providers: Arc<Providers>,
     /// The health of the drivers.
     pub drivers: Arc<DriverHealth>,
-    /// Signals that the process is shutting down: long polls end early, and readiness ends at once.
-    pub closing: tokio::sync::watch::Receiver<bool>,
+    /// The stage of the process: readiness ends when it drains, and long polls end when it closes.
+    pub stage: tokio::sync::watch::Receiver<Stage>,
 }
 
 /// Creates the router of all endpoints.
@@ -76,6 +79,7 @@ pub fn router(app: App) -> Router {
         // Handlers read their own bodies, each with its own limit.
         .layer(DefaultBodyLimit::disable())
         .layer(CatchPanicLayer::custom(problem::panicked))
+        .layer(middleware::from_fn_with_state(app.clone(), draining::close_connections))
         .layer(TraceLayer::new_for_http())
         .with_state(app)
 }

@@ -23,10 +23,13 @@ use super::{App, admin};
         license(name = "MIT OR Apache-2.0")
     ),
     modifiers(&Schemes),
+    components(schemas(folkmoot_protocol::secure::SecureAnswered)),
     paths(
         device::enrol,
         device::check_in,
         device::ask,
+        device::secure_progress,
+        device::secure_message,
         device::get_blob,
         device::upload_status,
         device::upload_update,

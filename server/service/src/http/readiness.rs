@@ -1,13 +1,18 @@
 //! Checks whether the process can do its work, for load balancers and operators.
 
+use std::{fmt::Display, time::Duration};
+
 use folkmoot_protocol::Timestamp;
 use folkmoot_storage::TaskRepository;
+use tokio::time::{error::Elapsed, timeout};
 
 use super::App;
-use crate::disk::check_room;
+use crate::{disk::check_room, stage::Stage};
 
 /// The earliest plausible time: the start of 2023, in milliseconds since 1970. A clock with an earlier time is wrong.
 pub const EARLIEST: Timestamp = Timestamp(1_672_531_200_000);
+/// The time that the database and the store have for an answer. Load balancers wait little longer.
+const ANSWER_MAX: Duration = Duration::from_secs(3);
 /// The largest step back, in milliseconds, that is accepted as a normal clock correction.
 const BACK_MAX: u64 = 60_000;
 
@@ -15,15 +20,17 @@ const BACK_MAX: u64 = 60_000;
 pub async fn problems(app: &App) -> Vec<String> {
     let coordinator = &app.coordinator;
     let mut problems = Vec::new();
-    if *app.closing.borrow() {
-        problems.push("the coordinator is shutting down".to_owned());
+    match *app.stage.borrow() {
+        Stage::Serving => {}
+        Stage::Draining => problems.push("draining: the coordinator is about to stop".to_owned()),
+        Stage::Closing => problems.push("the coordinator is shutting down".to_owned()),
     }
-    if let Err(error) = coordinator.storage.tasks_to_drive().await {
-        problems.push(format!("the database does not answer: {error}"));
-    }
-    if let Err(error) = coordinator.blobs.check().await {
-        problems.push(format!("the store of models and weights does not answer: {error}"));
-    }
+    let (database, blobs) = tokio::join!(
+        timeout(ANSWER_MAX, coordinator.storage.tasks_to_drive()),
+        timeout(ANSWER_MAX, coordinator.blobs.check()),
+    );
+    problems.extend(silence("the database", database));
+    problems.extend(silence("the store of models and weights", blobs));
     if let Some(folder) = coordinator.ingest.log().folder() {
         problems.extend(check_room(folder).err());
     }
@@ -36,6 +43,15 @@ pub async fn problems(app: &App) -> Vec<String> {
         problems.extend(wrong_clock(app.started_at, (app.clock)()));
     }
     problems
+}
+
+/// Returns a sentence about a part that failed or did not answer in time.
+fn silence<T, E: Display>(part: &str, answer: Result<Result<T, E>, Elapsed>) -> Option<String> {
+    match answer {
+        Ok(Ok(_)) => None,
+        Ok(Err(error)) => Some(format!("{part} does not answer: {error}")),
+        Err(_) => Some(format!("{part} does not answer within {} s", ANSWER_MAX.as_secs())),
+    }
 }
 
 /// Returns a sentence about the clock if its time is implausible. Signatures, deadlines and tokens depend on the clock.
@@ -51,6 +67,17 @@ fn wrong_clock(started_at: Timestamp, now: Timestamp) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_part_that_is_silent_is_named() {
+        let silent = timeout(Duration::ZERO, std::future::pending::<Result<(), &str>>()).await;
+        assert_eq!(silence("the database", silent).unwrap(), "the database does not answer within 3 s");
+        assert_eq!(
+            silence("the database", Ok(Err::<(), _>("gone"))).unwrap(),
+            "the database does not answer: gone"
+        );
+        assert_eq!(silence("the database", Ok(Ok::<_, &str>(()))), None);
+    }
 
     #[test]
     fn a_clock_that_is_wrong_is_told_of() {

@@ -34,10 +34,19 @@ pub struct Signed<T> {
 /// Verifies a request, then reads its JSON body. The signature covers the body's digest, so no body is read before
 /// its sender is authenticated.
 pub async fn json<T: DeserializeOwned>(app: &App, request: Request<Body>) -> Result<Signed<T>, Refusal> {
+    json_within(app, request, CONTROL_BYTES_MAX).await
+}
+
+/// Like [`json`], for a body of at most this number of bytes.
+pub async fn json_within<T: DeserializeOwned>(
+    app: &App,
+    request: Request<Body>,
+    bytes_max: usize,
+) -> Result<Signed<T>, Refusal> {
     let (parts, body) = request.into_parts();
     body::check_type(&parts.headers, "application/json")?;
     let client = authenticate(app, &parts, None).await?;
-    let bytes = read(app, &parts, body, CONTROL_BYTES_MAX, &app.edge.known).await?;
+    let bytes = read(app, &parts, body, bytes_max, &app.edge.known).await?;
     let now = (app.clock)();
     app.coordinator.tenants.received(client.organisation_id, bytes.len() as u64, now);
     Ok(Signed { client, message: body::json(&bytes)?, now })

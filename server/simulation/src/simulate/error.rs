@@ -1,6 +1,7 @@
 use folkmoot_engine::ExamplesError;
+use folkmoot_round_log::RoundLogError;
 use folkmoot_rounds::{coordinator::ForgetError, drivers::DriveError, refusal::Refusal};
-use folkmoot_storage::{RoundLogError, StorageError};
+use folkmoot_storage::StorageError;
 
 use crate::{
     InvalidSettingsError, attack::AttackError, partition::PartitionError, synthetic::SyntheticError,

@@ -93,7 +93,8 @@ impl World {
 
     async fn perform(&mut self, index: usize, effect: Effect) -> Result<(), SimulateError> {
         match effect {
-            Effect::Persist | Effect::Cancel { .. } => {}
+            // Tasks are simulated without masks.
+            Effect::Persist | Effect::Cancel { .. } | Effect::Exchange { .. } => {}
             Effect::WakeAt(at) => {
                 let client = &mut self.clients[index];
                 client.alarm += 1;

@@ -4,14 +4,15 @@ use bytes::Bytes;
 use folkmoot_api::tasks::CreateTaskRequest;
 use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_protocol::{BlobDigest, ClientId, OrganisationId, TaskId, Timestamp};
+use folkmoot_round_log::RoundLog;
 use folkmoot_rounds::{
     coordinator::Coordinator,
     noise::Sabotage,
     registry::{self, evaluation_data},
 };
 use folkmoot_storage::{
-    BlobStore, MemoryStorage, ModelVersionRepository, PopulationRepository, RoundLog, Storage,
-    TaskRepository, TokenRecord, TokenRepository,
+    BlobStore, MemoryStorage, ModelVersionRepository, PopulationRepository, Storage, TaskRepository,
+    TokenRecord, TokenRepository,
 };
 use rand::Rng;
 
@@ -141,6 +142,7 @@ impl World {
         let crowd = Arc::new(Crowd::deal(&settings, source)?);
         // All virtual clients enrol with one token, so no limit on a token's share can apply.
         description.token_share_max = None;
+        description = description.without_masks();
         if description.evaluation.is_none() && crowd.held_out.is_some() {
             description.evaluation = Some(central_evaluation(&description, evaluate_every));
         }

@@ -24,7 +24,10 @@ use serde::Serialize;
 use tokio::sync::broadcast;
 
 use super::access::{self, Caller};
-use crate::http::{App, problem::Refused};
+use crate::{
+    http::{App, problem::Refused},
+    stage::Stage,
+};
 
 /// The maximum number of listening pages per process. Further pages must poll.
 const LISTENERS_MAX: usize = 256;
@@ -167,21 +170,21 @@ pub async fn listen(
         Refusal::new(ErrorCode::Overloaded, detail).retry_after(30_000)
     })?;
     let gone = await_revocation(app.clone(), headers);
-    let start = (listener, app.closing.clone(), true);
-    let events = stream::unfold(start, |(mut listener, mut closing, is_first)| async move {
+    let start = (listener, app.stage.clone(), true);
+    let events = stream::unfold(start, |(mut listener, stage, is_first)| async move {
         if is_first {
-            return Some((Ok::<Event, Infallible>(hello()), (listener, closing, false)));
+            return Some((Ok::<Event, Infallible>(hello()), (listener, stage, false)));
         }
         let heard = tokio::select! {
             heard = listener.changes.recv() => heard,
-            _ = closing.wait_for(|is_closing| *is_closing) => return None,
+            () = Stage::Closing.reached(stage.clone()) => return None,
         };
         let event = match heard {
             Ok(changed) => Event::default().event("tasks").json_data(&changed).unwrap_or_else(|_| hello()),
             Err(broadcast::error::RecvError::Lagged(_)) => hello(),
             Err(broadcast::error::RecvError::Closed) => return None,
         };
-        Some((Ok(event), (listener, closing, false)))
+        Some((Ok(event), (listener, stage, false)))
     });
     let events = events.take_until(tokio::time::timeout(ANSWER_MAX, gone));
     Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE)))

@@ -33,16 +33,20 @@ pub async fn ask(
 }
 
 /// A listening client, until its request is answered or its connection closes.
-struct Listening {
+pub(super) struct Listening {
     coordinator: Arc<Coordinator>,
     client: ClientId,
     waiter: Arc<Notify>,
 }
 
 impl Listening {
-    fn new(app: &App, client: ClientId) -> Self {
+    pub(super) fn new(app: &App, client: ClientId) -> Self {
         let waiter = app.coordinator.listeners.add(client);
         Self { coordinator: app.coordinator.clone(), client, waiter }
+    }
+
+    pub(super) fn waiter(&self) -> &Notify {
+        &self.waiter
     }
 }
 
@@ -60,12 +64,12 @@ async fn await_ask(
     wait: Duration,
 ) -> Result<bool, Refusal> {
     let end = tokio::time::Instant::now() + wait;
-    let mut closing = app.closing.clone();
+    let mut stage = app.stage.clone();
     loop {
         if device::is_asked(&app.coordinator, client, id, (app.clock)()).await? {
             return Ok(true);
         }
-        if !goes_on(waiter, &mut closing, end).await {
+        if !goes_on(waiter, &mut stage, end).await {
             return Ok(false);
         }
     }

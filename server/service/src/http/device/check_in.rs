@@ -14,7 +14,10 @@ use folkmoot_storage::{CheckInRepository, ClientRecord};
 use tokio::sync::Notify;
 
 use super::wait::{ReadQuery, goes_on, wait_of};
-use crate::http::{App, problem::Refused, signed};
+use crate::{
+    http::{App, problem::Refused, signed},
+    stage::Stage,
+};
 
 /// `POST /v1/check-in?wait_seconds=…`
 pub async fn check_in(
@@ -92,10 +95,10 @@ async fn await_assignment(
     wait: Duration,
 ) -> Result<Option<Assignment>, Refusal> {
     let end = tokio::time::Instant::now() + wait;
-    let mut closing = app.closing.clone();
-    while goes_on(waiter, &mut closing, end).await {
+    let mut stage = app.stage.clone();
+    while goes_on(waiter, &mut stage, end).await {
         // At the end of the wait, the handler checks for an assignment once more.
-        if *closing.borrow() || tokio::time::Instant::now() >= end {
+        if *stage.borrow() == Stage::Closing || tokio::time::Instant::now() >= end {
             return Ok(None);
         }
         let found = device::assignment_of(&app.coordinator, client, offered, (app.clock)()).await?;

@@ -6,6 +6,7 @@ mod check_in;
 mod enrol;
 mod get_blob;
 mod report;
+mod secure;
 #[cfg(test)]
 mod tests;
 mod upload_update;
@@ -29,6 +30,7 @@ pub fn routes() -> Router<App> {
             get(upload_update::upload_status).put(upload_update::upload_update),
         )
         .route("/assignments/{id}/ask", get(ask::ask))
+        .route("/assignments/{id}/secure", get(secure::progress).post(secure::send))
         .route("/assignments/{id}/report", post(report::report))
         .route("/assignments/{id}/abort", post(abort::abort))
 }

@@ -24,6 +24,7 @@ use folkmoot_protocol::{
     messages::CheckInRequest,
     signing::{self, SignedParts},
 };
+use folkmoot_round_log::RoundLog;
 use folkmoot_rounds::{
     coordinator::Coordinator,
     device::{self, Authenticator},
@@ -33,7 +34,7 @@ use folkmoot_rounds::{
 };
 use folkmoot_storage::{
     AssignmentRecord, AssignmentRepository, BlobStore, ClientRepository, EnrolOutcome, MemoryStorage,
-    PopulationRepository, RoundLog, RoundRepository, SqlStorage, Storage, TokenRecord, TokenRepository,
+    PopulationRepository, RoundRepository, SqlStorage, Storage, TokenRecord, TokenRepository,
 };
 use http_body_util::BodyExt;
 use rand::SeedableRng;
@@ -96,7 +97,7 @@ impl Edge {
             first_run: None,
             providers: Arc::default(),
             drivers: Arc::default(),
-            closing: tokio::sync::watch::channel(false).1,
+            stage: tokio::sync::watch::channel(Default::default()).1,
         };
         Self { coordinator, organisation, router: http::router(app), shared, clock, key, client, requests: 0 }
     }

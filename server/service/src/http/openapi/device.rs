@@ -8,6 +8,7 @@ use folkmoot_protocol::{
         AbortRequest, AskResponse, CheckInRequest, CheckInResponse, EnrolRequest, EnrolResponse,
         ReportRequest, UploadStatus,
     },
+    secure::{SecureAnswered, SecureMessage, SecureProgress},
 };
 
 use folkmoot_api::Binary;
@@ -90,6 +91,32 @@ pub fn upload_update() {}
     )
 )]
 pub fn ask() {}
+
+/// Waits for the coordinator's answer to a step of secure aggregation.
+#[utoipa::path(
+    get, path = "/v1/assignments/{id}/secure", tag = "device", security(("client_signature" = [])),
+    params(
+        ("id" = String, Path, description = "The assignment's id"),
+        ("after" = SecureAnswered, Query, description = "The last step that the client has completed"),
+        ("wait_seconds" = Option<u32>, Query, description = "The time to wait for the answer, in seconds, at most 60"),
+    ),
+    responses(
+        (status = 200, body = SecureProgress),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
+    )
+)]
+pub fn secure_progress() {}
+
+/// Sends a message of secure aggregation. A client may repeat a message, but never change it.
+#[utoipa::path(
+    post, path = "/v1/assignments/{id}/secure", tag = "device", security(("client_signature" = [])),
+    params(("id" = String, Path, description = "The assignment's id")), request_body = SecureMessage,
+    responses(
+        (status = 204, description = "Recorded"),
+        (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
+    )
+)]
+pub fn secure_message() {}
 
 /// Reports the training time and the traffic of an assignment. The coordinator uses the report for statistics only.
 #[utoipa::path(
