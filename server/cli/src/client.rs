@@ -60,9 +60,10 @@ pub struct Args {
     /// that the coordinator states.
     #[arg(long, value_name = "CLIENTS")]
     cohort_min: Option<u64>,
-    /// Decline tasks with less protection than this: `central` requires noise, `local` requires noise that the client
-    /// adds itself. The client cannot verify central noise.
-    #[arg(long, value_name = "none|central|local")]
+    /// Decline tasks with less protection than this: `central` requires noise, `distributed` requires masks and a share of
+    /// the noise that the client adds itself, `local` requires all of the noise from the client. The client cannot verify
+    /// central noise.
+    #[arg(long, value_name = "none|central|distributed|local")]
     protection_min: Option<ProtectionLevel>,
     /// Decline tasks that no endorsement with this Ed25519 public key covers. Can be repeated: each key may endorse.
     #[arg(long = "endorsement-key", value_name = "KEY")]

@@ -1,8 +1,10 @@
 use std::{fmt, io, path::Path};
 
 use folkmoot_api::{AdminError, client::with_causes};
+use folkmoot_committee::MemberHostError;
 use folkmoot_demo::DemoError;
 use folkmoot_edge::ServeError;
+use folkmoot_load::LoadError;
 use folkmoot_service::host::HostError;
 use folkmoot_settings::{ConfigError, toml_file::TomlFileError};
 use folkmoot_telemetry::TelemetryError;
@@ -79,10 +81,12 @@ macro_rules! from_errors {
 
 from_errors!(
     HostError,
+    MemberHostError,
     ServeError,
     TelemetryError,
     SignalError,
     DemoError,
+    LoadError,
     folkmoot_client::ClientError,
     folkmoot_client::ModelFileError,
     folkmoot_inference::InferenceError

@@ -19,6 +19,7 @@ mod eval;
 mod examples_file;
 mod json_lines;
 mod key;
+mod load;
 mod model;
 mod openapi;
 mod organisation;
@@ -59,6 +60,8 @@ enum Command {
     Client(client::Args),
     /// Run a coordinator and its clients on this machine, and watch them train a model.
     Demo(folkmoot_demo::Args),
+    /// Send the requests of many devices to a running coordinator, and report latencies.
+    Load(folkmoot_load::Args),
     /// Run a task with virtual clients on this machine, and write results and a report.
     Simulate(simulate::Args),
     /// Sign in with your organisation's identity provider.
@@ -142,6 +145,7 @@ impl Cli {
             Command::Serve(args) => Box::pin(serve::run(args)),
             Command::Client(args) => Box::pin(client::run(args)),
             Command::Demo(args) => Box::pin(async { Ok(folkmoot_demo::run(args).await?) }),
+            Command::Load(args) => Box::pin(load::run(args)),
             Command::Simulate(args) => Box::pin(simulate::run(args)),
             Command::Login(args) => Box::pin(sign_in::login::run(args)),
             Command::Logout(args) => Box::pin(sign_in::logout::run(args)),

@@ -1,3 +1,5 @@
+mod member;
+
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use folkmoot_edge::tls::Reload;
@@ -14,10 +16,26 @@ use crate::words::words;
 /// The flags of `folkmoot serve`.
 #[derive(clap::Args)]
 pub struct Args {
+    /// The role of this process. A committee member sums masks for coordinators that others run; it uses only the address, the
+    /// data folder and the certificate.
+    #[arg(long, default_value = "coordinator", value_parser = words([
+        ("coordinator", "Coordinates training", Role::Coordinator),
+        ("committee", "Is a member of committees for secure aggregation", Role::Committee),
+    ]))]
+    role: Role,
     #[command(flatten)]
     settings: SettingsArgs,
     #[command(flatten)]
+    member: member::MemberArgs,
+    #[command(flatten)]
     output: OutputArgs,
+}
+
+/// The role of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Coordinator,
+    Committee,
 }
 
 /// The configuration of a coordinator as flags. They override environment variables, and those override the
@@ -80,6 +98,10 @@ enum ServeEvent<'a> {
     CertificateRefused {
         reason: String,
     },
+    /// The coordinator still serves, but is not ready.
+    Draining {
+        seconds: u64,
+    },
     Stopping,
     Stopped,
 }
@@ -87,14 +109,19 @@ enum ServeEvent<'a> {
 /// The interval for checking the certificate files for changes.
 const CERTIFICATE_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Runs a coordinator until ctrl-c or SIGTERM, then shuts it down cleanly. It reloads its certificate on SIGHUP, and
+/// Runs a coordinator until ctrl-c or SIGTERM, then drains it and shuts it down cleanly. A second signal ends the drain.
+/// The coordinator reloads its certificate on SIGHUP, and
 /// within a minute after the files have changed.
 ///
 /// # Errors
 /// If the configuration, the data folder, the database or the address cannot be used.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let output = args.output;
+    let has_folder = args.settings.data.is_some();
     let config = configured(args.settings)?;
+    if args.role == Role::Committee {
+        return member::run(args.member, output, config, has_folder).await;
+    }
     init_log(&config.log, std::env::var("RUST_LOG").ok().as_deref())?;
     let metrics = record_metrics()?;
     // Install the signal handlers first, so that an early signal is not lost.
@@ -112,13 +139,30 @@ pub async fn run(args: Args) -> Result<(), CliError> {
             first_api_key_file: host.first_api_key_file.clone(),
         },
     )?;
+    let stopped = async {
+        stop_signal.await;
+        drain(output, &host, config.server.drain_seconds).await
+    };
     tokio::select! {
-        () = stop_signal => {}
+        drained = stopped => drained?,
         failed = keep_certificate(output, &host, hangups) => return failed,
     }
     show(output, &ServeEvent::Stopping)?;
     host.stop().await?;
     show(output, &ServeEvent::Stopped)
+}
+
+/// Lets load balancers and other coordinators take over, for `seconds` or until another signal.
+async fn drain(output: OutputArgs, host: &Host, seconds: u64) -> Result<(), CliError> {
+    if seconds == 0 {
+        return Ok(());
+    }
+    let again = stop_signal()?;
+    host.drain();
+    show(output, &ServeEvent::Draining { seconds })?;
+    // An error means that the time is over.
+    let _ = tokio::time::timeout(Duration::from_secs(seconds), again).await;
+    Ok(())
 }
 
 /// Reloads the certificate when it may have changed, and prints the result. Returns only if stdout cannot be written.
@@ -203,6 +247,9 @@ fn show(output: OutputArgs, event: &ServeEvent<'_>) -> Result<(), CliError> {
         }
         ServeEvent::CertificateRefused { reason } => {
             format!("cannot reload the certificate, so the previous one stays in use: {reason}")
+        }
+        ServeEvent::Draining { seconds } => {
+            format!("draining: other coordinators take over; stopping in {seconds} s, or at the next signal")
         }
         ServeEvent::Stopping => "stopping: waiting for open requests and steps".into(),
         ServeEvent::Stopped => "stopped".into(),

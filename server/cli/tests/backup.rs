@@ -147,9 +147,11 @@ async fn a_database_of_another_version_is_not_saved() {
     install_default_drivers();
     let url = format!("sqlite://{}?mode=rw", folder.join("data/folkmoot.db").display());
     let mut database = AnyConnection::connect(&url).await.unwrap();
-    sqlx::query("DELETE FROM _sqlx_migrations WHERE version > 17").execute(&mut database).await.unwrap();
+    const DELETE: &str =
+        "DELETE FROM _sqlx_migrations WHERE version = (SELECT MAX(version) FROM _sqlx_migrations)";
+    sqlx::query(DELETE).execute(&mut database).await.unwrap();
     database.close().await.unwrap();
     let backup = run(folder, &["backup", "--data", "data", "--output", "backup"]);
-    refused(&backup, "the database has not the schema of this program: pending migrations [18]");
+    refused(&backup, "the database has not the schema of this program: pending migrations [");
     assert!(!folder.join("backup").exists());
 }

@@ -76,6 +76,25 @@ fn a_small_demo_trains_and_leaves_its_results() {
 }
 
 #[test]
+fn a_demo_goes_on_without_clients_that_vanish_with_masks_and_without() {
+    for flags in [
+        &["--rounds", "4", "--clients", "5", "--cohort", "4", "--vanish", "0.2"][..],
+        &["--rounds", "4", "--clients", "8", "--cohort", "7", "--vanish", "0.1", "--secure-aggregation"],
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let output = demo(directory.path(), &[flags, &["--json"]].concat());
+        assert!(output.status.success(), "{}\n{}", text(&output.stdout), text(&output.stderr));
+        let lines = json_lines(&output);
+        let finished = lines.last().unwrap();
+        assert_eq!((&finished["rounds"], &finished["vanished"]), (&4.into(), &1.into()), "{finished}");
+        let report: Value =
+            serde_json::from_slice(&std::fs::read(directory.path().join("report.json")).unwrap()).unwrap();
+        assert_eq!(report["vanished"], 1);
+        assert!(report["accuracy"].as_f64().unwrap() > 0.5, "{report}");
+    }
+}
+
+#[test]
 fn a_second_run_does_not_trip_over_the_first_and_a_pipe_gets_plain_lines() {
     let directory = tempfile::tempdir().unwrap();
     for run in ["run-1", "run-2"] {
@@ -97,6 +116,7 @@ fn what_cannot_be_is_refused_before_anything_starts() {
         (&folder, &["--clients", "0"][..], "clients"),
         (&folder, &["--clients", "3", "--cohort", "4"], "--cohort"),
         (&folder, &["--alpha", "0"], "alpha"),
+        (&folder, &["--vanish", "0.6"], "--vanish"),
         (&folder, &["--browser", "--package", "no-such-folder"], "cargo xtask wasm"),
         (&folder, &["--browser", "--epsilon", "8"], "--epsilon"),
         (&file, &[], "--out"),

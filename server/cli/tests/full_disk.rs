@@ -1,12 +1,6 @@
 //! A coordinator whose disk fills up. The disk is a file system of 160 MiB in memory that only the coordinator's process sees.
 
-use std::{
-    fs,
-    io::{Read, Write},
-    net::TcpStream,
-    path::Path,
-    process::Command,
-};
+use std::{fs, io::Write, path::Path, process::Command};
 
 use crate::operator::{PROGRAM, Serving, undisturbed};
 
@@ -18,17 +12,8 @@ fn on_a_small_disk(folder: &Path, program: &str) -> Command {
     undisturbed(command, folder)
 }
 
-fn ready(serving: &Serving) -> String {
-    let mut stream = TcpStream::connect(serving.address()).expect("it listens");
-    let request = b"GET /readyz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
-    stream.write_all(request).expect("it reads");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("it answers in text");
-    answer
-}
-
-#[test]
-fn a_full_disk_is_not_ready_until_there_is_room_again() {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_disk_is_not_ready_until_there_is_room_again() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("data")).unwrap();
     if !on_a_small_disk(folder.path(), "true").status().is_ok_and(|status| status.success()) {
@@ -37,25 +22,37 @@ fn a_full_disk_is_not_ready_until_there_is_room_again() {
     }
     let program = on_a_small_disk(folder.path(), PROGRAM);
     let serving = Serving::start_by(program, &["--tls", "off", "--data", "data"]);
-    assert!(ready(&serving).starts_with("HTTP/1.1 200"));
+    assert!(serving.ready().starts_with("HTTP/1.1 200"));
 
     // The disk as the coordinator sees it.
     let seen = Path::new("/proc").join(serving.process_id().to_string()).join("root");
     let data = seen.join(folder.path().join("data").strip_prefix("/").unwrap());
     let filler = data.join("filler");
     fs::write(&filler, vec![1; 110 << 20]).unwrap();
-    let full = ready(&serving);
+    let full = serving.ready();
     assert!(full.starts_with("HTTP/1.1 503") && full.contains("MiB left"), "{full}");
 
     // A disk without a free byte still answers.
     let mut file = fs::OpenOptions::new().append(true).open(&filler).unwrap();
     while file.write_all(&[1; 4096]).is_ok() {}
-    let full = ready(&serving);
+    let full = serving.ready();
     assert!(full.starts_with("HTTP/1.1 503") && full.contains(" 0 MiB left"), "{full}");
+
+    // Requests that write are refused, with a time to try again, and `doctor` names the reason.
+    let admin = serving.admin(folder.path(), serving.first_api_key(), None);
+    let token = || async { admin.create_token("digits".parse().unwrap(), None, None).await };
+    let refused = token().await.err().expect("the disk is full").to_string();
+    assert!(refused.contains("the database cannot work now"), "{refused}");
+    let address = serving.address();
+    let arguments = ["doctor", "--data", "data", "--tls", "off", "--listen", address];
+    let doctor = crate::operator::program(folder.path()).args(arguments).output().unwrap();
+    let findings = String::from_utf8_lossy(&doctor.stdout);
+    assert!(!doctor.status.success() && findings.contains(" 0 MiB left"), "{findings}");
 
     // A removed file keeps its blocks while it is open, and the child of another test has it open between fork and exec.
     file.set_len(0).unwrap();
-    let free = ready(&serving);
+    let free = serving.ready();
     assert!(free.starts_with("HTTP/1.1 200"), "{free}");
+    token().await.unwrap();
     serving.stop();
 }

@@ -13,6 +13,8 @@ mod demo;
 #[cfg(unix)]
 mod doctor;
 mod documents;
+#[cfg(unix)]
+mod draining;
 mod engine;
 #[cfg(target_os = "linux")]
 mod full_disk;

@@ -2,7 +2,8 @@
 
 use std::{
     fs,
-    io::{BufRead, BufReader, Lines},
+    io::{BufRead, BufReader, Lines, Read, Write},
+    net::TcpStream,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Child, ChildStdout, Command, Output, Stdio},
@@ -114,7 +115,7 @@ impl Serving {
     }
 
     /// Waits for the next event and asserts its name.
-    fn event(&mut self, name: &str) -> Value {
+    pub fn event(&mut self, name: &str) -> Value {
         let line = self.lines.next().expect("it has not ended").expect("it writes text");
         let event: Value = serde_json::from_str(&line).expect("it writes JSON");
         assert_eq!(event["event"], name, "{event}");
@@ -144,7 +145,17 @@ impl Serving {
         self.child.id()
     }
 
-    fn signal(&self, signal: Signal) {
+    /// Asks whether it is ready, and returns the whole answer. The coordinator must serve without TLS.
+    pub fn ready(&self) -> String {
+        let mut stream = TcpStream::connect(self.address()).expect("it listens");
+        let request = b"GET /readyz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
+        stream.write_all(request).expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers in text");
+        answer
+    }
+
+    pub fn signal(&self, signal: Signal) {
         let id = i32::try_from(self.child.id()).expect("the system's ids are small");
         kill(Pid::from_raw(id), signal).expect("the child runs");
     }

@@ -8,13 +8,14 @@ use folkmoot_privacy::{
     Relation,
     ledger::{Collection, Event, Participation},
 };
+use folkmoot_round_log::RoundLog;
 use folkmoot_rounds::noise::Sabotage;
 use folkmoot_simulation::{
     audit::{AuditPlan, AuditReport, CannotAudit, audit},
     simulate::{DataSource, Outcome, Silent, Simulation, WorldSettings, simulate_on},
 };
 use folkmoot_storage::{
-    LedgerRepository, MemoryStorage, ParticipationRepository, PopulationRepository, RoundLog, TaskRepository,
+    LedgerRepository, MemoryStorage, ParticipationRepository, PopulationRepository, TaskRepository,
 };
 use serde_json::{Value, json};
 
@@ -189,7 +190,7 @@ async fn look(noise: &str, rounds: u64) -> AuditReport {
         description: audited(noise),
         canaries: 200,
         rounds,
-        confidence: 0.999_999,
+        confidence: 0.999_999_999,
         sabotage: None,
     };
     Box::pin(audit(&plan, &mut Silent)).await.expect("the audit runs")
@@ -206,11 +207,11 @@ async fn an_audit_stays_under_what_is_claimed_and_sees_that_there_is_something()
             "updates above the norm have no influence: {report:?}"
         );
     }
-    // The audit must be able to detect canaries. With mu = 1.1, about 213 of 300 guesses are right; 175, five
-    // standard deviations fewer, are enough.
+    // The audit must be able to detect canaries. With mu = 1.1, about 425 of 600 guesses are right, with a standard
+    // deviation of 11. 342 are enough, more than seven standard deviations fewer.
     let plan = AuditPlan {
         description: audited("independent"),
-        canaries: 300,
+        canaries: 600,
         rounds: 10,
         confidence: 0.95,
         sabotage: None,
@@ -230,7 +231,7 @@ async fn an_audit_of_a_task_that_claims_sampling_answers_and_says_what_it_takes(
     .expect("it is a part of a description");
     description.selection = serde_json::from_value(json!({ "kind": "poisson", "sampling_rate": 0.1 }))
         .expect("it is a part of a description");
-    let plan = AuditPlan { description, canaries: 50, rounds: 2, confidence: 0.999_999, sabotage: None };
+    let plan = AuditPlan { description, canaries: 50, rounds: 2, confidence: 0.999_999_999, sabotage: None };
     let announced = plan.announcement().expect("it can be audited");
     assert!(announced.contains("2 versions of 100 clients each, 200 updates in all"), "{announced}");
     assert!(announced.contains("the audit does not test the claim about sampling"), "{announced}");

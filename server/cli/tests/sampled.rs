@@ -6,13 +6,14 @@ use folkmoot_coordinator::task::{TaskDescription, TaskFilter};
 use folkmoot_engine::onnx::build::mlp;
 use folkmoot_privacy::ledger::{Charge, Participation};
 use folkmoot_protocol::{OrganisationId, Timestamp};
+use folkmoot_round_log::RoundLog;
 use folkmoot_simulation::{
     chance::Stream,
     record::RoundOutcome,
     simulate::{Canaries, DataSource, Outcome, Silent, Simulation, WorldSettings, simulate_on},
 };
 use folkmoot_storage::{
-    LedgerRepository, MemoryStorage, ParticipationRepository, PopulationRepository, RoundLog, TaskRepository,
+    LedgerRepository, MemoryStorage, ParticipationRepository, PopulationRepository, TaskRepository,
 };
 use serde_json::json;
 

@@ -7,7 +7,7 @@ use folkmoot_data::{ReadOptions, read};
 use folkmoot_simulation::simulate::{
     DataSource, Outcome, Silent, Simulation, WorldSettings, simulate, simulate_on,
 };
-use folkmoot_storage::{RoundLog, SqlOptions, SqlStorage};
+use folkmoot_storage::{SqlOptions, SqlStorage};
 use serde_json::{Value, json};
 
 pub const MODEL: &[u8] = include_bytes!("../../../examples/digits/model.onnx");
@@ -122,7 +122,7 @@ async fn a_database_and_files_give_the_same_bytes_as_memory() {
         let in_memory = run(task(&changes), world(), 2).await;
         let folder = tempfile::tempdir().unwrap();
         let database = SqlStorage::connect("sqlite::memory:", SqlOptions::default()).await.unwrap();
-        let log = RoundLog::local(folder.path()).unwrap();
+        let log = folkmoot_round_log::RoundLog::local(folder.path()).unwrap();
         let over_it = simulation(task(&changes), world(), 2, None);
         let over_it = Box::pin(simulate_on(over_it, database, log, &mut Silent)).await.unwrap();
         assert_eq!(bits(&in_memory.weights), bits(&over_it.weights), "{changes}");

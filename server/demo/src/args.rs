@@ -8,6 +8,7 @@ use super::{
     data::DemoModel,
     error::DemoError,
     report::{PrivacyReport, SettingsReport},
+    vanish,
 };
 
 /// More clients would need more open files than a process may usually have.
@@ -48,6 +49,13 @@ pub struct Args {
     /// are not compressed.
     #[arg(long)]
     pub codec: Option<Codec>,
+    /// Mask the clients' updates, so that the coordinator sees only their sum. Needs at least 7 clients in a round.
+    #[arg(long, conflicts_with_all = ["codec", "browser"])]
+    pub secure_aggregation: bool,
+    /// The share of the clients that stop for good in the middle of a round, once half of the rounds are over. The
+    /// others finish the training, so enough clients for a round must remain.
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, conflicts_with = "browser")]
+    pub vanish: Option<f64>,
     /// The folder for model.onnx, report.json, accuracy.svg and the data of the run.
     #[arg(long, value_name = "DIR", default_value = "demo-output")]
     pub out: PathBuf,
@@ -91,6 +99,7 @@ impl Args {
     ///
     /// # Errors
     /// [`DemoError::CohortTooLarge`] if the cohort is larger than the number of clients.
+    /// [`DemoError::TooManyVanish`] if it is larger than the number of clients that remain.
     pub fn settings(&self) -> Result<SettingsReport, DemoError> {
         let (is_private, clients) = (self.epsilon.is_some(), self.clients());
         let takers = clients + u32::from(self.browser);
@@ -98,6 +107,10 @@ impl Args {
         let cohort = self.cohort.unwrap_or(if is_all { takers } else { clients.div_ceil(2) });
         if cohort > takers {
             return Err(DemoError::CohortTooLarge { cohort, clients });
+        }
+        let vanishing = self.vanish.map_or(0, |share| vanish::clients_of(share, clients));
+        if cohort + vanishing > takers {
+            return Err(DemoError::TooManyVanish { cohort, clients, vanishing });
         }
         Ok(SettingsReport {
             model: self.model,
@@ -107,6 +120,8 @@ impl Args {
             seed: self.seed,
             privacy: self.epsilon.map(|epsilon| PrivacyReport { epsilon, delta: self.delta }),
             codec: self.codec,
+            secure_aggregation: self.secure_aggregation,
+            vanish: self.vanish,
         })
     }
 }
@@ -130,6 +145,11 @@ fn parse_delta(text: &str) -> Result<f64, String> {
     if delta > 0.0 && delta < 1.0 { Ok(delta) } else { Err("it must be above 0 and below 1".to_owned()) }
 }
 
+fn parse_share(text: &str) -> Result<f64, String> {
+    let share: f64 = text.parse().map_err(|_| "a number is expected".to_owned())?;
+    if share > 0.0 && share < 1.0 { Ok(share) } else { Err("it must be above 0 and below 1".to_owned()) }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::Parser;
@@ -151,16 +171,7 @@ mod tests {
     fn the_defaults_are_twenty_clients_ten_of_them_a_round() {
         let args = parse("").unwrap();
         assert_eq!((args.rounds(), args.out.as_path()), (30, std::path::Path::new("demo-output")));
-        let expected = SettingsReport {
-            model: DemoModel::Mlp,
-            clients: 20,
-            cohort: 10,
-            alpha: 1.0,
-            seed: 1,
-            privacy: None,
-            codec: None,
-        };
-        assert_eq!(args.settings().unwrap(), expected);
+        assert_eq!(args.settings().unwrap(), crate::report::test_settings());
         assert_eq!(parse("--model cnn").unwrap().model, DemoModel::Cnn);
         let private = parse("--epsilon 8 --delta 1e-5").unwrap();
         let settings = private.settings().unwrap();
@@ -171,6 +182,7 @@ mod tests {
         // The page is part of the cohort.
         assert_eq!((browser.rounds(), settings.clients, settings.cohort), (100, 3, 4));
         assert_eq!(parse("--clients 1").unwrap().settings().unwrap().cohort, 1);
+        assert_eq!(parse("--vanish 0.5").unwrap().settings().unwrap().vanish, Some(0.5));
     }
 
     #[test]
@@ -189,11 +201,19 @@ mod tests {
             ("--browser --cohort 2", "--cohort"),
             ("--browser --epsilon 8", "--epsilon"),
             ("--port 8080", "--browser"),
+            ("--vanish 0", "above 0"),
+            ("--vanish 1", "below 1"),
+            ("--vanish nan", "above 0"),
+            ("--vanish 0.2 --browser", "--browser"),
         ] {
             let error = parse(flags).unwrap_err();
             assert!(error.contains(word), "{flags}: {error}");
         }
         let error = parse("--clients 4 --cohort 5").unwrap().settings().unwrap_err();
         assert!(error.to_string().contains("lower --cohort"), "{error}");
+        for flags in ["--vanish 0.6", "--vanish 0.1 --epsilon 8", "--vanish 0.1 --clients 4 --cohort 4"] {
+            let error = parse(flags).unwrap().settings().unwrap_err();
+            assert!(error.to_string().contains("lower --vanish"), "{flags}: {error}");
+        }
     }
 }

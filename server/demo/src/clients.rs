@@ -9,14 +9,22 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::{error::DemoError, output::Output, traffic::Traffic};
+use super::{
+    error::DemoError,
+    output::Output,
+    traffic::Traffic,
+    vanish::{Fate, Vanishing},
+};
 
 /// The longest wait of a check-in, in seconds. The coordinator answers as soon as it selects the client.
 const WAIT_SECONDS: u32 = 30;
 
-/// Clients that run until they are stopped.
+/// The number of a client and the result of its run, or `None` if it has vanished.
+type Ended = (usize, Option<Result<RunSummary, ClientError>>);
+
+/// Clients that run until they are stopped or vanish.
 pub struct Clients {
-    running: JoinSet<(usize, Result<RunSummary, ClientError>)>,
+    running: JoinSet<Ended>,
     stop: watch::Sender<bool>,
 }
 
@@ -32,7 +40,7 @@ pub struct Meeting {
 
 impl Clients {
     /// Starts one client for each part of the data. The clients enrol by themselves and report their events to
-    /// `traffic`.
+    /// `traffic`. If `vanishing` says so, a client stops at once, without a word to the coordinator.
     ///
     /// # Errors
     /// [`DemoError`] if a client cannot be created.
@@ -41,6 +49,7 @@ impl Clients {
         parts: Vec<Examples>,
         output: &Output,
         traffic: &Traffic,
+        vanishing: &Vanishing,
     ) -> Result<Self, DemoError> {
         let (stop, stopped) = watch::channel(false);
         // More concurrent trainings than cores would gain nothing.
@@ -53,6 +62,8 @@ impl Clients {
             let settings =
                 HttpSettings { certificate_pem: meeting.certificate_pem.clone(), http1_only: false };
             let traffic = traffic.clone();
+            let fate = Arc::new(Fate::new(vanishing));
+            let told = Arc::clone(&fate);
             let client = Client::builder(&meeting.url)
                 .http(build_http(&settings)?)
                 .enrolment_token(&meeting.token)
@@ -62,7 +73,10 @@ impl Clients {
                 // The models are small, and the result must be the same on every machine.
                 .device(Device::Cpu)
                 .training_slots(Arc::clone(&slots))
-                .on_event(move |event| traffic.record(&event))
+                .on_event(move |event| {
+                    traffic.record(&event);
+                    told.record(&event);
+                })
                 .build();
             let mut client = client.map_err(failed)?;
             let mut stopped = stopped.clone();
@@ -70,7 +84,11 @@ impl Clients {
                 let shutdown = async move {
                     let _ = stopped.wait_for(|is_stopped| *is_stopped).await;
                 };
-                (number, client.run(shutdown).await)
+                tokio::select! {
+                    biased;
+                    () = fate.vanishes() => (number, None),
+                    result = client.run(shutdown) => (number, Some(result)),
+                }
             });
         }
         Ok(Self { running, stop })
@@ -80,10 +98,10 @@ impl Clients {
     pub async fn failure(&mut self) -> DemoError {
         loop {
             match self.running.join_next().await {
-                Some(Ok((number, Err(source)))) => {
+                Some(Ok((number, Some(Err(source))))) => {
                     return DemoError::Client { number, source: Box::new(source) };
                 }
-                Some(Ok((_, Ok(_)))) => {}
+                Some(Ok(_)) => {}
                 Some(Err(error)) => return error.into(),
                 None => std::future::pending().await,
             }

@@ -24,6 +24,19 @@ pub enum DemoError {
         /// The requested number of clients.
         clients: u32,
     },
+    /// Too few clients would remain for a round.
+    #[error(
+        "once {vanishing} of {clients} clients have vanished, a cohort of {cohort} cannot be selected; lower --vanish \
+         or --cohort"
+    )]
+    TooManyVanish {
+        /// The requested cohort.
+        cohort: u32,
+        /// The requested number of clients.
+        clients: u32,
+        /// The number of clients that vanish.
+        vanishing: u32,
+    },
     /// A client would have nothing to train on.
     #[error("{examples} examples are not enough for {clients} clients; lower --clients")]
     TooManyClients {

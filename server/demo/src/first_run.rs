@@ -15,6 +15,7 @@ use super::{
     output::Output,
     plan,
     traffic::Traffic,
+    vanish::Vanishing,
 };
 
 const CLIENTS: u32 = 20;
@@ -48,7 +49,7 @@ impl Digits {
         };
         let data = data::deal(CLIENTS as usize, ALPHA, SEED)?;
         let output = Output::open(&self.place.data.join(FOLDER))?;
-        Clients::start(&meeting, data.parts, &output, &Traffic::default())
+        Clients::start(&meeting, data.parts, &output, &Traffic::default(), &Vanishing::default())
     }
 }
 

@@ -19,6 +19,7 @@ mod report;
 mod run;
 mod screen;
 mod traffic;
+mod vanish;
 
 pub use args::Args;
 pub use error::DemoError;

@@ -2,9 +2,9 @@
 
 use folkmoot_aggregation::AggregatorChoice;
 use folkmoot_coordinator::{
-    privacy::{Amplification, CentralPrivacy, Clipping, PrivacyChoice, SumNoise, Terms},
+    privacy::{Amplification, CentralPrivacy, Clipping, DistributedPrivacy, PrivacyChoice, SumNoise, Terms},
     scheduling::{SchedulingChoice, Synchronous},
-    task::{StopConditions, TaskDescription},
+    task::{Protection, SecureAggregation, StopConditions, TaskDescription},
 };
 use folkmoot_privacy::{Delta, ledger::Totals};
 use folkmoot_protocol::{LocalOptimizer, Loss, PopulationName, TaskId, TrainingPlan};
@@ -23,6 +23,9 @@ const LEARNING_RATE: f32 = 0.05;
 const MOMENTUM: f32 = 0.9;
 /// The deadlines of a round, in seconds. On one machine, a client that takes this long has failed.
 const DEADLINE_SECONDS: u64 = 30;
+
+/// The deadlines of a round in which clients vanish, in seconds. The round waits for them that long.
+const VANISHING_DEADLINE_SECONDS: u64 = 15;
 
 /// The settings with a page: passes over a client's examples in a round, and the time limits for the person and the
 /// page.
@@ -50,6 +53,47 @@ pub fn description(rounds: u32, cohort: u32, privacy: Option<PrivacyReport>) -> 
         Some(budget) => private(description, budget),
         None => description,
     }
+}
+
+/// The share of the cohort that must take part in a private masked sum. The noise is sized for so many clients.
+const MASKED_COHORT_SHARE: f64 = 0.8;
+
+/// Makes the clients mask their updates. The means that compare single updates do not go with it. If the task is private, each
+/// client adds its share of the noise.
+pub fn masked(mut description: TaskDescription) -> TaskDescription {
+    if let PrivacyChoice::Central(central) = description.privacy {
+        // The charge covers all rounds from the beginning, so they, and not the budget, end the task.
+        let rounds = central.participations_max.map_or(1, |participations| participations.saturating_sub(1));
+        description.stop = StopConditions::after_rounds(rounds);
+        description.privacy = PrivacyChoice::Distributed(DistributedPrivacy {
+            epsilon: central.epsilon,
+            delta: central.delta,
+            participations_max: Some(rounds),
+            clipping_norm: CLIPPING_NORM,
+            noise_multiplier: None,
+        });
+        if let SchedulingChoice::Synchronous(synchronous) = &mut description.scheduling {
+            let least = (synchronous.report_goal as f64 * MASKED_COHORT_SHARE).ceil() as u64;
+            synchronous.minimum_cohort = Some(least);
+        }
+    }
+    let aggregator = match description.aggregator {
+        AggregatorChoice::UniformMean => AggregatorChoice::UniformMean,
+        _ => AggregatorChoice::WeightedMean,
+    };
+    let protection = Protection::SecureAggregation(SecureAggregation::default());
+    TaskDescription { aggregator, protection, ..description }
+}
+
+/// Shortens the deadlines of the rounds, because each waits in vain for the clients that vanish in it.
+pub fn impatient(mut description: TaskDescription) -> TaskDescription {
+    if let SchedulingChoice::Synchronous(synchronous) = &mut description.scheduling {
+        synchronous.reporting_deadline_seconds = VANISHING_DEADLINE_SECONDS;
+    }
+    if let Protection::SecureAggregation(aggregation) = &mut description.protection {
+        aggregation.step_deadline_seconds = VANISHING_DEADLINE_SECONDS;
+    }
+    description
 }
 
 /// Returns the task description for a demo with a page. Each round waits for the page and learns slowly, so that a
@@ -132,12 +176,20 @@ mod tests {
 
     #[test]
     fn the_task_is_one_that_the_coordinator_takes() {
-        for (rounds, cohort) in [(1, 1), (30, 10), (10_000, 200)] {
+        for (rounds, cohort) in [(1, 1), (4, 7), (30, 10), (10_000, 200)] {
             assert_eq!(description(rounds, cohort, None).validate(), []);
             assert_eq!(description_with_page(rounds, cohort).validate(), []);
             let budget = PrivacyReport { epsilon: 8.0, delta: 1e-5 };
             let private = description(rounds, cohort, Some(budget));
             assert_eq!(private.validate(), []);
+            if cohort >= 7 {
+                let distributed = masked(private.clone());
+                assert_eq!(distributed.validate(), []);
+                assert!(distributed.privacy.distributed().is_some());
+                assert!(spent(&distributed, u64::from(rounds)).is_some_and(|epsilon| epsilon <= 8.0));
+                assert_eq!(masked(description(rounds, cohort, None)).validate(), []);
+                assert_eq!(impatient(masked(description(rounds, cohort, None))).validate(), []);
+            }
             assert!(spent(&private, u64::from(rounds)).is_some_and(|epsilon| epsilon <= 8.0));
             assert!(spent(&private, u64::from(rounds) + 1).is_some_and(|epsilon| epsilon > 8.0));
         }

@@ -49,6 +49,9 @@ pub struct Report {
     pub bytes_down: u64,
     /// The size of the same updates as float32, in bytes.
     pub bytes_up_as_float32: u64,
+    /// The number of clients that stopped in the middle of a round. `None` if none should.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vanished: Option<u32>,
     /// The settings of the run.
     pub settings: SettingsReport,
     /// The rounds, oldest first.
@@ -74,6 +77,12 @@ pub struct SettingsReport {
     /// The codec of the updates, if they were compressed.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]
     pub codec: Option<Codec>,
+    /// True if the clients masked their updates.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub secure_aggregation: bool,
+    /// The share of the clients that stop in the middle of a round, if any should.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vanish: Option<f64>,
 }
 
 fn as_text<S: serde::Serializer>(codec: &Option<Codec>, serializer: S) -> Result<S::Ok, S::Error> {
@@ -90,7 +99,7 @@ pub struct PrivacyReport {
 }
 
 impl Report {
-    /// Computes the totals of the rounds.
+    /// Computes the totals of the rounds. No client has vanished.
     pub fn new(
         settings: SettingsReport,
         initial_accuracy: f64,
@@ -109,6 +118,7 @@ impl Report {
             bytes_up: per_round.iter().map(|round| round.bytes_up).sum(),
             bytes_down: per_round.iter().map(|round| round.bytes_down).sum(),
             bytes_up_as_float32: update_bytes(parameter_count).unwrap_or_default() * reports,
+            vanished: None,
             settings,
             per_round,
         }
@@ -118,6 +128,22 @@ impl Report {
     pub fn accuracies(&self) -> Vec<f64> {
         let of_rounds = self.per_round.iter().map(|round| round.accuracy);
         std::iter::once(self.initial_accuracy).chain(of_rounds).collect()
+    }
+}
+
+/// Returns the settings of a run without flags.
+#[cfg(test)]
+pub fn test_settings() -> SettingsReport {
+    SettingsReport {
+        model: DemoModel::Mlp,
+        clients: 20,
+        cohort: 10,
+        alpha: 1.0,
+        seed: 1,
+        privacy: None,
+        codec: None,
+        secure_aggregation: false,
+        vanish: None,
     }
 }
 
@@ -135,16 +161,7 @@ pub fn test_report(accuracies: &[f64]) -> Report {
         bytes_down: 2000,
         seconds: 0.25,
     };
-    let settings = SettingsReport {
-        model: DemoModel::Mlp,
-        clients: 20,
-        cohort: 10,
-        alpha: 1.0,
-        seed: 1,
-        privacy: None,
-        codec: None,
-    };
-    Report::new(settings, 0.1, 359, 7.5, 2_410, accuracies.iter().enumerate().map(round).collect())
+    Report::new(test_settings(), 0.1, 359, 7.5, 2_410, accuracies.iter().enumerate().map(round).collect())
 }
 
 #[cfg(test)]

@@ -26,12 +26,14 @@ use super::{
     report::{Report, SettingsReport},
     screen::{self, Files, Screen, Serving, Started},
     traffic::Traffic,
+    vanish::Vanishing,
 };
 
 /// The state of a run.
 struct Run {
     args: Args,
     settings: SettingsReport,
+    vanishing: Vanishing,
     output: Output,
     clock: Clock,
 }
@@ -46,7 +48,8 @@ pub async fn run(args: Args) -> Result<(), DemoError> {
     let log = LogConfig { level: "error".into(), ..LogConfig::default() };
     init_log(&log, std::env::var("RUST_LOG").ok().as_deref())?;
     let output = Output::open(&args.out)?;
-    let run = Run { args, settings, output, clock: system_clock() };
+    let vanishing = Vanishing::new(&settings, args.rounds());
+    let run = Run { args, settings, vanishing, output, clock: system_clock() };
     let config = HostConfig::loopback(run.output.coordinator());
     let host = Host::start(config, run.clock.clone(), system_chance(), None).await?;
     let result = run.train(&host, screen::choose(run.args.json).as_mut()).await;
@@ -64,13 +67,21 @@ impl Run {
         let description = plan::description(self.args.rounds(), self.settings.cohort, self.settings.privacy);
         let compression = self.settings.codec.map(Recipe::of);
         let description = TaskDescription { compression, ..description };
+        let description = match self.settings.secure_aggregation {
+            true => plan::masked(description),
+            false => description,
+        };
+        let description = match self.settings.vanish {
+            Some(_) => plan::impatient(description),
+            None => description,
+        };
         let token = control.create_token(&description, self.settings.clients).await?;
         let meeting = Meeting { url, certificate_pem, token };
         let task = control.create_task(self.settings.model.onnx(), description.clone()).await?;
 
         let traffic = Traffic::default();
         let started = self.started(host, &data.parts);
-        let mut clients = Clients::start(&meeting, data.parts, &self.output, &traffic)?;
+        let mut clients = Clients::start(&meeting, data.parts, &self.output, &traffic, &self.vanishing)?;
         let held_out = &data.held_out;
         let training = async {
             self.await_enrolments(&traffic).await;
@@ -143,6 +154,8 @@ impl Run {
             parameter_count,
             followed.rounds,
         );
+        let vanished = self.settings.vanish.map(|_| self.vanishing.vanished());
+        let report = Report { vanished, ..report };
         let json = serde_json::to_string_pretty(&report).expect("numbers and texts are JSON");
         let write =
             |name, bytes: &[u8]| Ok::<_, DemoError>(self.output.write(name, bytes)?.display().to_string());

@@ -7,6 +7,14 @@ pub const COMMANDS: &[Recorded] = &[
     ("serve", &["--config wrong.toml --json"]),
     ("client", &["--state state --data missing.csv --json"]),
     ("demo", &["--clients 0 --json"]),
+    (
+        "load",
+        &[
+            "https://coordinator.example --token a --json",
+            "https://127.0.0.1:1 --token a --devices 4 --connected 5",
+            "https://127.0.0.1:1 --token a --devices 1000001",
+        ],
+    ),
     ("simulate", &["task.toml --model model.onnx --data missing.csv --json"]),
     (
         "eval",

@@ -27,6 +27,7 @@ use crate::{
     plan,
     report::SettingsReport,
     traffic::Traffic,
+    vanish::Vanishing,
 };
 
 /// The interval for polling the coordinator for the next version.
@@ -111,7 +112,8 @@ impl Run {
             serve(listener, router, HttpLimits::default(), until_closed).await
         });
         let meeting = Meeting { url: url.clone(), certificate_pem: None, token };
-        let mut clients = Clients::start(&meeting, data.parts, &self.output, &Traffic::default())?;
+        let (traffic, vanishing) = (Traffic::default(), Vanishing::default());
+        let mut clients = Clients::start(&meeting, data.parts, &self.output, &traffic, &vanishing)?;
         let run = self.output.run().display().to_string();
         self.tell(&Told::Serving { page, url, api_key, run, clients: settings.clients });
         let result = tokio::select! {

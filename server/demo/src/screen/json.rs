@@ -24,6 +24,8 @@ struct Finished<'a> {
     seconds: f64,
     bytes_up: u64,
     bytes_down: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vanished: Option<u32>,
     files: &'a Files,
 }
 
@@ -44,6 +46,7 @@ impl Screen for JsonScreen {
             seconds: report.seconds,
             bytes_up: report.bytes_up,
             bytes_down: report.bytes_down,
+            vanished: report.vanished,
             files,
         }));
     }

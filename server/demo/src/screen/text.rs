@@ -4,6 +4,7 @@ use super::{Files, Serving, Started};
 use crate::{
     curve::accuracy_curve,
     report::{Report, RoundReport},
+    vanish::clients_of,
 };
 
 /// Returns the lines before the first round.
@@ -22,6 +23,12 @@ pub fn started(started: &Started) -> Vec<String> {
         lines.push(format!(
             "Training is private: the task ends before it exceeds epsilon {} at delta {}.",
             privacy.epsilon, privacy.delta
+        ));
+    }
+    if let Some(share) = settings.vanish {
+        let vanishing = clients_of(share, settings.clients);
+        lines.push(format!(
+            "Once half of the rounds are over, {vanishing} clients vanish in the middle of a round."
         ));
     }
     lines.extend([String::new(), round_head(started.rounds, settings.privacy.is_some())]);
@@ -97,6 +104,9 @@ pub fn finished(report: &Report, files: &Files) -> Vec<String> {
         let of = format!("{spent:.2} of {} at delta {}", budget.epsilon, budget.delta);
         rows.insert(2, ("epsilon spent", format!("{} {of}", gauge(spent / budget.epsilon))));
     }
+    if let Some(vanished) = report.vanished {
+        rows.insert(2, ("clients vanished", format!("{vanished} of {}", report.settings.clients)));
+    }
     let mut lines = vec![String::new()];
     lines.extend(accuracy_curve(&report.accuracies()));
     lines.push(String::new());
@@ -143,6 +153,9 @@ fn table(rows: &[(&str, String)]) -> Vec<String> {
 fn sent(report: &Report) -> String {
     let sent = bytes(report.bytes_up);
     match report.settings.codec {
+        None if report.settings.secure_aggregation => {
+            format!("{sent}, masked: the coordinator saw only sums")
+        }
         None => sent,
         Some(codec) => {
             let times = report.bytes_up_as_float32 as f64 / report.bytes_up.max(1) as f64;

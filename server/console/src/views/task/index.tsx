@@ -128,6 +128,8 @@ function Standing({ task }: { task: Task }) {
 
 const PHASES = ['selecting', 'reporting', 'aggregating', 'committed'];
 const FLOW = ['collecting', 'aggregating', 'committed'];
+/** The phases of a round with secure aggregation. */
+const SECURE = ['selecting', 'advertising_keys', 'sharing_keys', 'reporting', 'unmasking', 'aggregating', 'committed'];
 
 function Open({ task }: { task: Task }) {
   const open = task.open_round;
@@ -135,7 +137,11 @@ function Open({ task }: { task: Task }) {
     <Card title="Open round">
       {open ? (
         <>
-          <Timeline phase={open.round.phase} since={open.round.phase_since} />
+          <Timeline
+            phase={open.round.phase}
+            since={open.round.phase_since}
+            isMasked={open.round.purpose === 'training' && isMasked(task)}
+          />
           <Funnel task={task} id={open.round.id} />
           <p>
             <Link to={`/rounds/${open.round.id}`}>Details of round {open.round.number}</Link>
@@ -148,15 +154,23 @@ function Open({ task }: { task: Task }) {
   );
 }
 
-export function Timeline({ phase, since }: { phase: string; since: number }) {
+/** Returns whether the clients of a task mask their updates. */
+function isMasked(task: Task): boolean {
+  const protection = task.description['protection'];
+  return typeof protection === 'object' && protection !== null && 'secure_aggregation' in protection;
+}
+
+export function Timeline({ phase, since, isMasked }: { phase: string; since: number; isMasked?: boolean }) {
   const phases =
     phase === 'collecting'
       ? FLOW
-      : phase === 'abandoned'
-        ? ['abandoned']
-        : phase === 'evaluated'
-          ? ['selecting', 'reporting', 'aggregating', 'evaluated']
-          : PHASES;
+      : phase !== 'abandoned' && (isMasked || !PHASES.includes(phase)) && SECURE.includes(phase)
+        ? SECURE
+        : phase === 'abandoned'
+          ? ['abandoned']
+          : phase === 'evaluated'
+            ? ['selecting', 'reporting', 'aggregating', 'evaluated']
+            : PHASES;
   const place = phases.indexOf(phase);
   return (
     <>
@@ -167,7 +181,7 @@ export function Timeline({ phase, since }: { phase: string; since: number }) {
             class={index < place ? 'past' : index === place ? 'now' : ''}
             {...(index === place ? { 'aria-current': 'step' as const } : {})}
           >
-            {one}
+            {words(one)}
           </li>
         ))}
       </ol>
