@@ -197,7 +197,7 @@ fn run<F: Future<Output = Storage>>(storage: impl Fn() -> F) {
     let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
     TestRunner::new(config)
         .run(&(combinations(), messages), |(combination, messages)| {
-            runtime.block_on(async { play(storage().await, &combination, &messages).await })
+            runtime.block_on(async { Box::pin(play(storage().await, &combination, &messages)).await })
         })
         .expect("the test made it so");
 }

@@ -7,7 +7,7 @@ use folkmoot_protocol::{
     AssignmentId, ErrorCode,
     messages::{Assignment, UploadState, UploadStatus},
 };
-use folkmoot_storage::RoundLog;
+use folkmoot_round_log::RoundLog;
 use folkmoot_tests::{
     deployment::Deployment,
     log::{fields_of, phase_of},

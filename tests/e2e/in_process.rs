@@ -10,6 +10,7 @@ use folkmoot_protocol::{
     messages::{Assignment, CheckInRequest, UploadStatus},
     update::{UpdateHeader, UpdateMetrics},
 };
+use folkmoot_round_log::RoundLog;
 use folkmoot_rounds::{
     coordinator::Coordinator,
     device::{self, Begun, Offered, UploadRequest},
@@ -19,7 +20,7 @@ use folkmoot_rounds::{
     registry,
 };
 use folkmoot_storage::{
-    BlobStore, ClientRecord, ClientRepository, EnrolOutcome, PopulationRepository, RoundLog, RoundRecord,
+    BlobStore, ClientRecord, ClientRepository, EnrolOutcome, PopulationRepository, RoundRecord,
     RoundRepository, Storage, StorageError, TaskRecord, TaskRepository, TokenRecord, TokenRepository,
 };
 use folkmoot_update::encode_update;

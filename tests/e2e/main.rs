@@ -24,6 +24,7 @@ mod idle_polls;
 mod in_process;
 mod postgres;
 mod privacy;
+mod secure_aggregation;
 mod sign_in;
 mod tokens;
 mod unreliable_clients;

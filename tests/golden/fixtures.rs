@@ -38,6 +38,7 @@ pub fn assignment() -> Assignment {
         cohort_min: None,
         protection_level: None,
         metric_sums: false,
+        is_masked: false,
         endorsement: None,
     }
 }

@@ -45,6 +45,18 @@ const KINDS: &[(&str, u64)] = &[
     ("uploads resumed", 50),
     ("commits of bounded means", 300),
     ("trainings asked", 50),
+    ("masked rounds committed", 300),
+    ("masked rounds committed without some of their members", 20),
+    ("masked rounds abandoned after their keys", 100),
+    ("agreements signed", 500),
+    ("secure messages refused", 200),
+    ("members found guilty", 10),
+    ("clients lost before their keys", 20),
+    ("clients lost after their keys", 10),
+    ("clients lost after their shares", 5),
+    ("clients lost after their upload", 5),
+    ("client crashes between a journal and its message", 20),
+    ("crashes between a secure message and its answer", 25),
 ];
 
 /// Counts of events by kind.

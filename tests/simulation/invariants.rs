@@ -36,7 +36,8 @@ pub fn broken(invariant: &'static str, detail: impl Into<String>) -> Broken {
     Broken { invariant, detail: detail.into() }
 }
 
-fn holds(invariant: &'static str, is_so: bool, detail: impl FnOnce() -> String) -> Holds {
+/// Reports a violation if `is_so` is false.
+pub fn holds(invariant: &'static str, is_so: bool, detail: impl FnOnce() -> String) -> Holds {
     if is_so { Ok(()) } else { Err(broken(invariant, detail())) }
 }
 
@@ -69,14 +70,18 @@ pub fn rounds_are_in_order(rounds: &[Round]) -> Holds {
 pub fn a_round_only_goes_forward(before: &Phase, after: &Phase) -> Holds {
     let rank = |phase: &Phase| match phase {
         Phase::Selecting { .. } => 0,
-        Phase::Reporting { asked: None, .. } | Phase::Collecting { .. } => 1,
+        Phase::AdvertisingKeys { .. } => 1,
+        Phase::SharingKeys { .. } => 2,
+        Phase::Reporting { asked: None, .. } | Phase::Collecting { .. } => 3,
         // A round asks its clients only once.
-        Phase::Reporting { asked: Some(_), .. } => 2,
-        Phase::Aggregating { .. } => 3,
-        Phase::Committed { .. } | Phase::Evaluated { .. } | Phase::Abandoned { .. } => 4,
+        Phase::Reporting { asked: Some(_), .. } => 4,
+        Phase::Unmasking { .. } => 5,
+        Phase::Aggregating { .. } => 6,
+        Phase::Committed { .. } | Phase::Evaluated { .. } | Phase::Abandoned { .. } => 7,
     };
     let same = rank(before) == rank(after);
-    let aggregated_in_vain = rank(before) == 3 && matches!(after, Phase::Abandoned { .. });
+    let aggregated_in_vain =
+        matches!(before, Phase::Aggregating { .. }) && matches!(after, Phase::Abandoned { .. });
     let is_so = rank(before) <= rank(after) && (!same || before == after) && !aggregated_in_vain;
     holds("a_round_only_goes_forward", is_so, || format!("{before:?} became {after:?}"))
 }
@@ -112,8 +117,12 @@ pub fn what_counts_was_sent<'a>(
     let remembered = memory.get(&(update.assignment_id, update.digest));
     let remembered =
         remembered.ok_or_else(|| broken("what_counts_was_sent", format!("nobody sent {update:?}")))?;
-    let is_so =
-        remembered.weight == update.weight && remembered.example_count == update.metrics.example_count;
+    // The coordinator must learn neither the weight nor the metrics of a masked update.
+    let (weight, example_count) = match remembered.is_masked {
+        true => (1, 0),
+        false => (remembered.weight, remembered.example_count),
+    };
+    let is_so = weight == update.weight && example_count == update.metrics.example_count;
     holds("what_counts_was_sent", remembered.is_garbage || is_so, || {
         format!("{update:?} was sent as {remembered:?}")
     })?;

@@ -3,6 +3,9 @@
 //! Processes crash between any two steps, clocks jump, disks fail, and some clients lie. The invariants are checked
 //! after every step. At some point, the faults stop, and every task must then end.
 //!
+//! Every fifth world has a task whose clients mask their updates, with real journals and keys. Clients drop out before any
+//! step, break the protocol, and crash between a journal and its message.
+//!
 //! The first 300 seeds always run, and must show every fault. New seeds follow, from `FOLKMOOT_FIRST_SEED` on:
 //!
 //! - `FOLKMOOT_SECONDS=n` runs new seeds for n seconds, as `cargo xtask test` does on every commit.
@@ -103,6 +106,11 @@ fn a_second_update_of_one_session_is_found() {
 #[test]
 fn garbage_that_counts_is_found() {
     assert_eq!(found_by(Sabotage::GarbageCounts), "garbage_is_never_accepted");
+}
+
+#[test]
+fn a_second_answer_of_a_journal_is_found() {
+    assert_eq!(found_by(Sabotage::AJournalForgets), "a_journal_answers_once");
 }
 
 #[test]

@@ -15,6 +15,8 @@ pub struct RememberedUpdate {
     pub example_count: u64,
     /// True if the coordinator must never accept the update.
     pub is_garbage: bool,
+    /// True if the coordinator must not see the update's values, weight and metrics.
+    pub is_masked: bool,
 }
 
 /// Computes Σ wᵢ·Δᵢ / Σ wᵢ. Every wᵢ·Δᵢ is first rounded to the grid.
@@ -171,8 +173,13 @@ fn the_grid_rounds_to_the_nearest_and_ties_to_even() {
 
 #[test]
 fn two_updates_have_their_weighted_mean() {
-    let update =
-        |weight, value| RememberedUpdate { weight, values: vec![value], example_count: 1, is_garbage: false };
+    let update = |weight, value| RememberedUpdate {
+        weight,
+        values: vec![value],
+        example_count: 1,
+        is_garbage: false,
+        is_masked: false,
+    };
     let (one, other) = (update(1, 1.0), update(3, -1.0));
     let grid = ValueGrid::default();
     assert_eq!(averaged(&[2.0], &exact_means(&[&one, &other], &grid, 1), 1.0), [1.5]);

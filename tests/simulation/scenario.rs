@@ -18,6 +18,8 @@ use folkmoot_protocol::{
 
 use crate::chance::Chance;
 
+mod masked;
+
 /// All random choices that are made before a world begins.
 pub struct Scenario {
     /// The tasks, all of one population.
@@ -51,6 +53,25 @@ pub enum Nature {
     Stalling,
     /// The client sends updates that the coordinator must refuse.
     Hostile(Garbage),
+    /// The client breaks the protocol of secure aggregation.
+    Cheating(Cheat),
+}
+
+/// The message of secure aggregation that a cheating client falsifies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cheat {
+    /// A public key is of small order.
+    WeakKey,
+    /// A repeated message has other keys.
+    OtherKeys,
+    /// A neighbour gets no share.
+    MissingShare,
+    /// The neighbours cannot decrypt their shares.
+    UnreadableShares,
+    /// The shares do not match their commitments.
+    WrongCommitments,
+    /// An opened share is not the one that its owner has sent.
+    WrongOpening,
 }
 
 /// The invalid upload of a hostile client.
@@ -103,6 +124,8 @@ pub enum Sabotage {
     GarbageCounts,
     /// The drivers stop working when the faults stop.
     NobodyDrives,
+    /// The coordinator names other survivors again, and the client's journal has forgotten its answer.
+    AJournalForgets,
 }
 
 /// The rates of the faults, in thousandths unless stated otherwise.
@@ -123,8 +146,8 @@ pub struct Faults {
     /// The rate at which a client is killed, for each of its steps.
     pub client_kills: u64,
     /// The relative frequencies of environment events: coordinator crash, client crash, jump of the coordinator's
-    /// clock, jump of a client's clock, operator action, client stopped, blob failure.
-    pub environment: [u64; 7],
+    /// clock, jump of a client's clock, operator action, client stopped, blob failure, nothing.
+    pub environment: [u64; 8],
     /// The largest jump of a clock, in milliseconds.
     pub jump_milliseconds_max: u64,
     /// True if an operator may cancel a task.
@@ -144,7 +167,8 @@ impl Scenario {
         let faults = faults(&mut chance);
         let tasks = aggregated(tasks, &mut Chance::of(seed, AGGREGATORS));
         let tasks = asking(tasks, &mut Chance::of(seed, ASKING));
-        Self { tasks, clients, faults, fault_events: chance.within(100..=500), sabotage }
+        let fault_events = chance.within(100..=500);
+        masked::masked(seed, Self { tasks, clients, faults, fault_events, sabotage })
     }
 }
 
@@ -326,7 +350,7 @@ pub fn population() -> PopulationName {
 fn faults(chance: &mut Chance) -> Faults {
     let is_still = chance.happens(250);
     let mut rate = |most: u64| if chance.happens(400) { 0 } else { chance.within(1..=most) };
-    let environment = [rate(10), rate(10), rate(10), rate(10), rate(6), rate(6), rate(6)];
+    let environment = [rate(10), rate(10), rate(10), rate(10), rate(6), rate(6), rate(6), 0];
     Faults {
         dropped: rate(250),
         doubled: rate(250),
@@ -335,7 +359,7 @@ fn faults(chance: &mut Chance) -> Faults {
         damaged: rate(60),
         crash_points: rate(120),
         client_kills: rate(60),
-        environment: if is_still { [0; 7] } else { environment },
+        environment: if is_still { [0; 8] } else { environment },
         jump_milliseconds_max: [2_000, 30_000, 120_000][chance.below(3)],
         may_cancel: chance.happens(100),
     }

@@ -1,11 +1,14 @@
 //! The clients' simulated training. The values depend only on the client, the assignment and the attempt.
 
 use folkmoot_protocol::{
-    AssignmentId, ValueGrid,
+    AssignmentId, Plan, ValueGrid,
     messages::Assignment,
+    secure::{MaskedExtras, MaskedHeader},
     update::{UpdateHeader, UpdateMetrics},
 };
-use folkmoot_update::encode_update;
+use folkmoot_secure_aggregation::Masking;
+use folkmoot_update::{Unmasked, encode_update, mask_update};
+use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 
 use crate::{
     chance::Chance,
@@ -29,6 +32,8 @@ pub struct Lesson<'a> {
     pub schema_digest: [u8; 32],
     /// The number of the model's parameters.
     pub parameter_count: usize,
+    /// The plan and the masks of the update; `None` if it is sent in the clear.
+    pub masking: Option<(&'a Plan, &'a Masking)>,
 }
 
 /// Simulates a training. Another attempt at the same assignment gives other values.
@@ -68,12 +73,54 @@ pub fn train(
         element_count: values.len() as u64,
         is_compressed: false,
     };
-    let remembered = RememberedUpdate { weight, values, example_count, is_garbage: nature.sends_garbage() };
-    let bytes = match nature {
-        Nature::Hostile(garbage) => spoil(garbage, header, &remembered.values, grid, &mut chance),
-        _ => encode_update(&header, &remembered.values),
+    let is_garbage = nature.sends_garbage();
+    let mut remembered = RememberedUpdate { weight, values, example_count, is_garbage, is_masked: false };
+    let bytes = match (nature, lesson.masking) {
+        (Nature::Hostile(garbage), None) => spoil(garbage, header, &remembered.values, grid, &mut chance),
+        (_, None) => encode_update(&header, &remembered.values),
+        (_, Some((plan, masking))) => {
+            remembered.is_masked = true;
+            let terms = plan.protection.secure().expect("only such a plan has masks");
+            remembered.weight = if terms.is_weighted { weight } else { 1 };
+            mask(nature, &header, &remembered, (plan, masking), &mut chance)
+        }
     };
     Trained { bytes, remembered }
+}
+
+/// Masks an update, as the SDK does. A hostile client falsifies what the coordinator can see: the header and the length.
+fn mask(
+    nature: Nature,
+    header: &UpdateHeader,
+    update: &RememberedUpdate,
+    (plan, masking): (&Plan, &Masking),
+    chance: &mut Chance,
+) -> Vec<u8> {
+    let mut delta = update.values.clone();
+    let UpdateHeader { assignment_id, schema_digest, base_version, element_count, .. } = *header;
+    let mut header = MaskedHeader { assignment_id, schema_digest, base_version, element_count };
+    match nature {
+        Nature::Hostile(Garbage::OtherSchema) => header.schema_digest[chance.below(32)] ^= 1,
+        Nature::Hostile(Garbage::OtherVersion) => header.base_version += 1,
+        Nature::Hostile(Garbage::OtherAssignment) => {
+            header.assignment_id = AssignmentId::from_random_bytes(chance.id());
+        }
+        Nature::Hostile(Garbage::TooLong) => delta.push(0.0),
+        Nature::Hostile(Garbage::TooShort) => drop(delta.pop()),
+        _ => {}
+    }
+    let terms = plan.protection.secure().expect("only such a plan has masks");
+    let metrics = UpdateMetrics { example_count: update.example_count, ..UpdateMetrics::default() };
+    let extras = MaskedExtras { weight: update.weight, metrics };
+    let unmasked = Unmasked { delta: &delta, weight: update.weight, extras, clipping_norm: None };
+    // Without noise in the terms, nothing is drawn.
+    let masked =
+        mask_update(&header, plan, terms, masking.masks(), unmasked, &mut ChaCha20Rng::from_seed([0; 32]));
+    let mut bytes = masked.expect("the values are on the grid");
+    if nature == Nature::Hostile(Garbage::NoUpdate) {
+        bytes[chance.below(4)] ^= 1 << chance.below(8);
+    }
+    bytes
 }
 
 impl Nature {

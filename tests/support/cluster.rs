@@ -1,10 +1,17 @@
 //! Several coordinator processes over PostgreSQL and S3, behind a load balancer.
 
-use std::path::PathBuf;
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use folkmoot_client::HttpSettings;
 use folkmoot_edge::tls;
 use folkmoot_storage::{BlobStore, Objects, SqlStorage, test_support::TestPostgres};
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
 use tempfile::TempDir;
 use tokio::net::TcpSocket;
 
@@ -13,10 +20,15 @@ use crate::{
     coordinator_process::{CoordinatorConfig, CoordinatorProcess},
     deployment::{certificate, reserve_port},
     log::Log,
-    raw::Endpoint,
+    patience::patiently,
+    raw::{Answer, Endpoint, RawRequest},
     task::{TaskSpec, TestTask, now},
     test_s3::TestS3,
 };
+
+/// The time, in seconds, for which a process drains if no second signal comes. Longer than a test, so that no test
+/// depends on it.
+const DRAIN_SECONDS: u64 = 3_600;
 
 /// The processes, and the servers that they share.
 pub struct Cluster {
@@ -26,6 +38,8 @@ pub struct Cluster {
     pub log: Log,
     /// The load balancer's address.
     pub endpoint: Endpoint,
+    /// The load balancer.
+    pub balancer: Balancer,
     /// The object storage.
     pub s3: TestS3,
     members: Vec<Member>,
@@ -48,6 +62,20 @@ impl Cluster {
     /// # Panics
     /// If any of these steps fails.
     pub async fn start(program: &str, spec: &TaskSpec, count: usize, seed: u64) -> Option<Self> {
+        Self::start_with(program, spec, count, seed, |_| {}).await
+    }
+
+    /// Does the same with changed configurations.
+    ///
+    /// # Panics
+    /// If any of these steps fails.
+    pub async fn start_with(
+        program: &str,
+        spec: &TaskSpec,
+        count: usize,
+        seed: u64,
+        change: impl Fn(&mut CoordinatorConfig),
+    ) -> Option<Self> {
         let postgres = TestPostgres::start()?;
         let s3 = TestS3::start().await;
         let folder = tempfile::tempdir().expect("there is room for a folder");
@@ -67,14 +95,27 @@ impl Cluster {
             config.objects = Some(s3.url());
             config.certificate = Some(folder.path().to_owned());
             config.variables = s3.variables();
+            config.drain_seconds = DRAIN_SECONDS;
+            change(&mut config);
             let endpoint = Endpoint::new(port, &pem);
             members.push(Member { config, endpoint, process: None, _port: reserved });
         }
         let ports = members.iter().map(|member| member.config.port).collect();
-        let endpoint = Endpoint::new(Balancer::open(ports, seed).await.port, &pem);
+        let balancer = Balancer::open(ports, seed).await;
+        let endpoint = Endpoint::new(balancer.port, &pem);
         let (log, program) = (Log::default(), program.to_owned());
-        let mut cluster =
-            Self { task, log, endpoint, s3, members, program, database, folder, _postgres: postgres };
+        let mut cluster = Self {
+            task,
+            log,
+            endpoint,
+            balancer,
+            s3,
+            members,
+            program,
+            database,
+            folder,
+            _postgres: postgres,
+        };
         for number in 0..count {
             cluster.restart(number).await;
         }
@@ -108,6 +149,112 @@ impl Cluster {
         if let Some(process) = self.members[number].process.take() {
             process.stop().await;
         }
+    }
+
+    /// Sends a signal to process `number`.
+    ///
+    /// # Panics
+    /// If the process does not run.
+    pub fn signal(&self, number: usize, signal: Signal) {
+        self.members[number].process.as_ref().expect("the process runs").signal(signal);
+    }
+
+    /// Waits until one of the processes `numbers` has halted, and returns its number.
+    ///
+    /// # Panics
+    /// If one of them does not run.
+    pub async fn halted(&self, numbers: &[usize]) -> usize {
+        let halted = numbers.iter().map(|&number| {
+            let process = self.members[number].process.as_ref().expect("the process runs");
+            Box::pin(async move {
+                process.halted().await;
+                number
+            })
+        });
+        patiently("a process that halts", futures::future::select_all(halted)).await.0
+    }
+
+    /// Lets process `number` go on after it has halted, or never halt.
+    ///
+    /// # Panics
+    /// If the process does not run.
+    pub async fn go_on(&mut self, number: usize) {
+        self.members[number].process.as_mut().expect("the process runs").go_on().await;
+    }
+
+    /// Stops the database with this signal: SIGINT shuts it down, and SIGQUIT crashes it. Returns when it has begun to
+    /// start again.
+    ///
+    /// # Panics
+    /// If the database does not run.
+    pub async fn restart_database(&self, signal: Signal) {
+        let folder = self.database_folder();
+        let old = server_of(&folder).expect("the database runs");
+        kill(Pid::from_raw(old), signal).expect("the database runs");
+        patiently("a new database server", async {
+            while server_of(&folder).is_none_or(|new| new == old) {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        })
+        .await;
+    }
+
+    /// Stops the database, and prevents that it starts again.
+    pub async fn stop_database(&self) {
+        let folder = self.database_folder();
+        std::fs::rename(folder.join("postgresql.conf"), folder.join("kept.conf"))
+            .expect("the folder is ours");
+        let server = server_of(&folder).expect("the database runs");
+        kill(Pid::from_raw(server), Signal::SIGINT).expect("the database runs");
+        patiently("the end of the database server", async {
+            while server_of(&folder).is_some() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        })
+        .await;
+    }
+
+    /// Lets the database start again.
+    ///
+    /// # Panics
+    /// If it was not stopped.
+    pub fn start_database(&self) {
+        let folder = self.database_folder();
+        std::fs::rename(folder.join("kept.conf"), folder.join("postgresql.conf")).expect("it was stopped");
+    }
+
+    fn database_folder(&self) -> PathBuf {
+        let (_, parameters) = self.database.split_once("host=").expect("the URL names the socket's folder");
+        PathBuf::from(parameters.split('&').next().unwrap_or_default()).join("data")
+    }
+
+    /// Drains process `number` by SIGTERM. Returns when its `/readyz` says so and the load balancer has taken it out.
+    pub async fn drain(&self, number: usize) -> Answer {
+        self.signal(number, Signal::SIGTERM);
+        let answer = patiently("a process that drains", self.unready(number)).await;
+        self.balancer.take_out(number, true);
+        answer
+    }
+
+    async fn unready(&self, number: usize) -> Answer {
+        loop {
+            let answer = self.member(number).send(&RawRequest::new("GET", "/readyz")).await;
+            if answer.status != 200 {
+                return answer;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Ends the drain of process `number` by a second SIGTERM, and replaces the process by a new one.
+    ///
+    /// # Panics
+    /// If the process does not run, or does not exit cleanly.
+    pub async fn replace_drained(&mut self, number: usize) {
+        self.signal(number, Signal::SIGTERM);
+        self.members[number].process.take().expect("the process runs").stopped().await;
+        self.restart(number).await;
+        self.balancer.take_out(number, false);
     }
 
     /// Starts process `number`.
@@ -151,6 +298,16 @@ impl Cluster {
         open(&self.database).await
     }
 
+    /// Waits until `count` processes share out the populations among them.
+    pub async fn living(&self, count: usize) {
+        let storage = self.storage().await;
+        let table = storage.process_table().expect("the database is PostgreSQL");
+        while table.living().await.map_or(0, |living| living.len()) != count {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        storage.close().await;
+    }
+
     /// Opens the object storage.
     pub fn objects(&self) -> Objects {
         objects_of(&self.s3)
@@ -160,6 +317,11 @@ impl Cluster {
     pub fn blobs(&self) -> BlobStore {
         self.objects().blobs()
     }
+}
+
+/// Returns the id of the database server in this folder, if it runs.
+fn server_of(folder: &Path) -> Option<i32> {
+    std::fs::read_to_string(folder.join("postmaster.pid")).ok()?.lines().next()?.trim().parse().ok()
 }
 
 async fn open(database: &str) -> SqlStorage {

@@ -2,8 +2,13 @@
 
 use std::{net::SocketAddr, path::PathBuf, process::Stdio, time::Duration};
 
+use folkmoot_committee::MemberConfig;
 use folkmoot_edge::tls::CertificateFiles;
 use folkmoot_service::host::HostConfig;
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
 use serde::{Deserialize, Serialize};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
@@ -12,7 +17,7 @@ use tokio::{
 };
 
 use crate::{
-    halt::{HALTED, Halt},
+    halt::{GO_ON, HALTED, Halt},
     log::Log,
 };
 
@@ -42,8 +47,12 @@ pub struct CoordinatorConfig {
     pub objects: Option<String>,
     /// The folder of the certificate; `None` for the data folder.
     pub certificate: Option<PathBuf>,
+    /// The members of committees for secure aggregation.
+    pub committee: Vec<MemberConfig>,
     /// Environment variables of the process.
     pub variables: Vec<(String, String)>,
+    /// The time, in seconds, for which the process drains after SIGTERM, until a second one.
+    pub drain_seconds: u64,
     /// The point at which the process halts, so that a test can kill it there.
     pub halt: Option<Halt>,
 }
@@ -64,7 +73,9 @@ impl CoordinatorConfig {
             database: None,
             objects: None,
             certificate: None,
+            committee: Vec::new(),
             variables: Vec::new(),
+            drain_seconds: 0,
             halt: None,
         }
     }
@@ -77,6 +88,7 @@ impl CoordinatorConfig {
         host.database = self.database.clone();
         host.objects = self.objects.clone();
         host.certificate = self.certificate.as_deref().map(CertificateFiles::own);
+        host.committee = self.committee.clone();
         host.limits.head_timeout = Duration::from_millis(self.head_milliseconds);
         host.limits.control_timeout = Duration::from_millis(self.control_milliseconds);
         host.limits.upload_idle_timeout = Duration::from_millis(self.upload_idle_milliseconds);
@@ -134,6 +146,25 @@ impl CoordinatorProcess {
         self.said.wait_for(0, |line| line.strip_prefix(HALTED)?.trim().parse().ok()).await
     }
 
+    /// Lets a process go on that has halted at [`CoordinatorConfig::halt`]. If it has not halted yet, it will not halt.
+    ///
+    /// # Panics
+    /// If the process has exited.
+    pub async fn go_on(&mut self) {
+        self.stdin.write_all(format!("{GO_ON}\n").as_bytes()).await.expect("the coordinator reads");
+        self.stdin.flush().await.expect("the coordinator reads");
+    }
+
+    /// Sends a signal, for example SIGTERM.
+    ///
+    /// # Panics
+    /// If the process has exited.
+    pub fn signal(&self, signal: Signal) {
+        let id = self.child.id().expect("the coordinator runs");
+        let id = Pid::from_raw(i32::try_from(id).expect("the system's ids are small"));
+        kill(id, signal).expect("it is our child");
+    }
+
     /// Sends SIGKILL and waits until the process has exited.
     ///
     /// # Panics
@@ -147,9 +178,23 @@ impl CoordinatorProcess {
     /// # Panics
     /// If the process fails or does not exit in time.
     pub async fn stop(self) {
-        let Self { mut child, stdin, .. } = self;
+        let Self { child, stdin, .. } = self;
         drop(stdin);
-        let status = timeout(PATIENCE, child.wait()).await.expect("the coordinator stops in time");
-        assert!(status.expect("it is our child").success(), "the coordinator failed at its end");
+        ended(child).await;
     }
+
+    /// Waits until a process that was asked to stop has exited.
+    ///
+    /// # Panics
+    /// If the process fails or does not exit in time.
+    pub async fn stopped(self) {
+        // Its standard input stays open, so that only the signal stops it.
+        let Self { child, stdin: _stdin, .. } = self;
+        ended(child).await;
+    }
+}
+
+async fn ended(mut child: Child) {
+    let status = timeout(PATIENCE, child.wait()).await.expect("the coordinator stops in time");
+    assert!(status.expect("it is our child").success(), "the coordinator failed at its end");
 }

@@ -212,7 +212,10 @@ pub(crate) fn certificate(data: &Path) -> Vec<u8> {
 /// Reserves a free port while the returned socket exists. The system does not choose the port for another socket or an
 /// outgoing connection. A coordinator can still listen on it, because both sockets set `SO_REUSEADDR` and this one does
 /// not listen.
-pub(crate) fn reserve_port() -> io::Result<(TcpSocket, u16)> {
+///
+/// # Errors
+/// If the system has no free port.
+pub fn reserve_port() -> io::Result<(TcpSocket, u16)> {
     let socket = TcpSocket::new_v4()?;
     socket.set_reuseaddr(true)?;
     socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;

@@ -173,7 +173,7 @@ async fn store_task(
         device_rules: Vec::new(),
         training: description.plan.clone(),
         codec: Codec::None,
-        protection: description.protection,
+        protection: description.plan_protection(),
         grid,
         local_noise: None,
         table_schema: None,

@@ -6,8 +6,9 @@ use std::{
     net::SocketAddr,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use hyper::{Response, StatusCode, service::service_fn};
@@ -31,8 +32,18 @@ const SECRET_KEY: &str = "a secret of the tests";
 /// A running server with one bucket. It closes with the test's runtime.
 pub struct TestS3 {
     address: SocketAddr,
-    is_failing: Arc<AtomicBool>,
+    trouble: Arc<Trouble>,
     _folder: TempDir,
+}
+
+/// The troubles of a server.
+#[derive(Default)]
+struct Trouble {
+    is_failing: AtomicBool,
+    /// The number of requests that were answered with an error on purpose.
+    failed: AtomicU64,
+    /// The delay of each answer, in milliseconds.
+    delay: AtomicU64,
 }
 
 impl TestS3 {
@@ -49,14 +60,14 @@ impl TestS3 {
         let service = builder.build();
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port is free");
         let address = listener.local_addr().expect("it is bound");
-        let is_failing = Arc::new(AtomicBool::new(false));
-        let shared = is_failing.clone();
+        let trouble = Arc::new(Trouble::default());
+        let shared = trouble.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 tokio::spawn(answer(stream, service.clone(), shared.clone()));
             }
         });
-        Self { address, is_failing, _folder: folder }
+        Self { address, trouble, _folder: folder }
     }
 
     /// Returns the URL of a prefix in the bucket.
@@ -84,15 +95,30 @@ impl TestS3 {
 
     /// Makes the server answer every request with an error, or ends that.
     pub fn fail(&self, is_failing: bool) {
-        self.is_failing.store(is_failing, Ordering::Release);
+        self.trouble.is_failing.store(is_failing, Ordering::Release);
+    }
+
+    /// Returns the number of requests that were answered with an error because of [`TestS3::fail`].
+    pub fn failed(&self) -> u64 {
+        self.trouble.failed.load(Ordering::Acquire)
+    }
+
+    /// Makes the server wait before each answer.
+    pub fn delay(&self, delay: Duration) {
+        self.trouble.delay.store(delay.as_millis() as u64, Ordering::Release);
     }
 }
 
-async fn answer(stream: TcpStream, service: S3Service, is_failing: Arc<AtomicBool>) {
+async fn answer(stream: TcpStream, service: S3Service, trouble: Arc<Trouble>) {
     let handler = service_fn(move |request| {
-        let (service, is_failing) = (service.clone(), is_failing.clone());
+        let (service, trouble) = (service.clone(), trouble.clone());
         async move {
-            if is_failing.load(Ordering::Acquire) {
+            let delay = trouble.delay.load(Ordering::Acquire);
+            if delay > 0 {
+                tokio::time::sleep(Duration::from_millis(delay)).await;
+            }
+            if trouble.is_failing.load(Ordering::Acquire) {
+                trouble.failed.fetch_add(1, Ordering::AcqRel);
                 let mut response = Response::new(Body::empty());
                 *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
                 return Ok(response);

@@ -28,6 +28,65 @@ pub struct EndedRound {
     pub abandoned: Option<AbandonReason>,
 }
 
+/// Verifies the rounds of a task while it runs: each round once, after it has ended.
+pub struct Verifier<'a> {
+    task: &'a TestTask,
+    /// The expected weights of `version`.
+    weights: Vec<f32>,
+    version: u64,
+    /// The rounds that were verified, in their order.
+    pub ended: Vec<EndedRound>,
+}
+
+impl<'a> Verifier<'a> {
+    /// Creates a verifier of all rounds of a task.
+    pub fn new(task: &'a TestTask) -> Self {
+        Self { task, weights: task.initial_weights.clone(), version: 0, ended: Vec::new() }
+    }
+
+    /// Verifies the rounds that have ended since the last call, at most 1,000, as [`verify_rounds`] does.
+    ///
+    /// # Panics
+    /// If the verification fails. The message names the round and the difference.
+    pub async fn advance(
+        &mut self,
+        storage: &SqlStorage,
+        blobs: &BlobStore,
+        sent: &BTreeMap<AssignmentId, Bytes>,
+    ) {
+        let Self { task, weights, version, ended } = self;
+        let last = ended.last().map_or(0, |round| round.number);
+        let mut rounds = storage.rounds(task.id, ROUNDS_MAX, None).await.expect("the database can be read");
+        rounds.reverse();
+        rounds.retain(|record| record.round.phase.is_final() && record.round.number > last);
+        for record in rounds {
+            let round = &record.round;
+            assert_eq!(round.number, ended.len() as u64 + 1, "every round ends before the next one opens");
+            let updates = storage.accepted_updates(round.id).await.expect("the database can be read");
+            let abandoned = match round.phase {
+                Phase::Committed { accepted, version: committed, .. } => {
+                    assert_eq!(
+                        (round.base_version, committed),
+                        (*version, *version + 1),
+                        "round {}",
+                        round.number
+                    );
+                    assert_eq!(accepted, updates.len() as u64, "round {}", round.number);
+                    verify_accepted(storage, round.id, &updates, sent).await;
+                    *weights = expected_weights(task, weights, &updates, sent);
+                    *version += 1;
+                    verify_version(storage, blobs, task, *version, weights).await;
+                    None
+                }
+                Phase::Abandoned { reason, .. } => Some(reason),
+                _ => None,
+            };
+            let accepted = updates.iter().map(|update| update.assignment_id).collect();
+            ended.push(EndedRound { id: round.id, number: round.number, accepted, abandoned });
+        }
+    }
+}
+
 /// Verifies every round that has ended against the updates that the test has sent. Each accepted update must have been
 /// sent, and each client has at most one. Each model version must equal the oracle's result bit for bit.
 ///
@@ -39,30 +98,9 @@ pub async fn verify_rounds(
     task: &TestTask,
     sent: &BTreeMap<AssignmentId, Bytes>,
 ) -> Vec<EndedRound> {
-    let mut rounds = storage.rounds(task.id, ROUNDS_MAX, None).await.expect("the database can be read");
-    rounds.reverse();
-    let mut weights = task.initial_weights.clone();
-    let (mut version, mut ended) = (0, Vec::new());
-    for record in rounds.iter().filter(|record| record.round.phase.is_final()) {
-        let round = &record.round;
-        let updates = storage.accepted_updates(round.id).await.expect("the database can be read");
-        let abandoned = match round.phase {
-            Phase::Committed { accepted, version: committed, .. } => {
-                assert_eq!((round.base_version, committed), (version, version + 1), "round {}", round.number);
-                assert_eq!(accepted, updates.len() as u64, "round {}", round.number);
-                verify_accepted(storage, round.id, &updates, sent).await;
-                weights = expected_weights(task, &weights, &updates, sent);
-                version += 1;
-                verify_version(storage, blobs, task, version, &weights).await;
-                None
-            }
-            Phase::Abandoned { reason, .. } => Some(reason),
-            _ => None,
-        };
-        let accepted = updates.iter().map(|update| update.assignment_id).collect();
-        ended.push(EndedRound { id: round.id, number: round.number, accepted, abandoned });
-    }
-    ended
+    let mut verifier = Verifier::new(task);
+    verifier.advance(storage, blobs, sent).await;
+    verifier.ended
 }
 
 async fn verify_accepted(

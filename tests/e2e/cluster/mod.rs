@@ -1,7 +1,11 @@
 //! Tests several coordinator processes that share a database and an object storage. A client's requests reach any of
 //! them.
 
+mod chaos;
+mod gone;
+mod paused;
 mod places;
+mod rolling;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -190,6 +194,10 @@ async fn an_update_waits_for_an_object_storage_that_fails() {
     assert_eq!(answer.code(), Some(ErrorCode::Overloaded), "{}", answer.text());
     let ready = cluster.endpoint.send(&folkmoot_tests::raw::RawRequest::new("GET", "/readyz")).await;
     assert_eq!(ready.status, 503, "{}", ready.text());
+    assert!(ready.text().contains("the store of models and weights does not answer"), "{}", ready.text());
+    for shed in [&answer, &ready] {
+        assert!(shed.headers.contains_key("retry-after"), "{:?}", shed.headers);
+    }
     let status = client.upload_status(id).await;
     assert_eq!((status.state, status.received_bytes), (UploadState::Partial, update.len() as u64));
 

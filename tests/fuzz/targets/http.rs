@@ -10,7 +10,8 @@ use folkmoot_rounds::{coordinator::Coordinator, credential::Credential, device::
 use folkmoot_edge::{Edge, HttpLimits};
 use folkmoot_service::http::{self, App, openapi};
 use folkmoot_protocol::Role;
-use folkmoot_storage::{ApiKeyRecord, ApiKeyRepository, BlobStore, PopulationRepository, RoundLog, SqlOptions, SqlStorage};
+use folkmoot_round_log::RoundLog;
+use folkmoot_storage::{ApiKeyRecord, ApiKeyRepository, BlobStore, PopulationRepository, SqlOptions, SqlStorage};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto::Builder,

@@ -1,17 +1,16 @@
 //! Measures the amount of noise. Each bound holds with a stated probability for noise from any generator.
 
-/// The negative logarithm of the probability with which a bound may fail, which is one in a billion.
-const CERTAINTY: f64 = 20.72;
+/// The negative logarithm of the probability with which a bound may fail, which is 1e-12.
+const CERTAINTY: f64 = 27.63;
 const HALVINGS: u32 = 60;
 
 /// Returns a lower bound on the mean of `count` squared standard normal values, relative to its expectation. The mean
-/// is below the bound with a probability of one in a billion (Chernoff: P(χ² ≤ x n) ≤ (x e^(1 − x))^(n/2)).
+/// is below the bound with a probability of 1e-12 (Chernoff: P(χ² ≤ x n) ≤ (x e^(1 − x))^(n/2)).
 pub fn low_share(count: usize) -> f64 {
     share(count, 1e-12, 1.0)
 }
 
-/// Returns an upper bound, the counterpart of [`low_share`]. The mean exceeds it with a probability of one in a
-/// billion.
+/// Returns an upper bound, the counterpart of [`low_share`]. The mean exceeds it with a probability of 1e-12.
 pub fn high_share(count: usize) -> f64 {
     share(count, 1.0 + 100.0 * CERTAINTY / count as f64 + 10.0, 1.0)
 }
@@ -27,8 +26,7 @@ fn share(count: usize, mut strict: f64, mut loose: f64) -> f64 {
     strict
 }
 
-/// Returns `true` if this number of heads in `tossed` coins with the probability `rate` has a probability below one in
-/// a billion. Uses the Chernoff bound with the divergence of two coins.
+/// Returns `true` if this number of heads in `tossed` coins with the probability `rate` has a probability below 1e-12. Uses the Chernoff bound with the divergence of two coins.
 pub fn too_many(tossed: u64, heads: u64, rate: f64) -> bool {
     let share = heads as f64 / tossed.max(1) as f64;
     let term = |of: f64, by: f64| if of > 0.0 { of * (of / by).ln() } else { 0.0 };
@@ -50,7 +48,7 @@ impl Energy {
         }
     }
 
-    /// Returns an upper bound on the standard deviation. It fails with a probability of one in a billion.
+    /// Returns an upper bound on the standard deviation. It fails with a probability of 1e-12.
     pub fn deviation_max(&self) -> f64 {
         (self.squares / (self.count as f64 * low_share(self.count))).sqrt()
     }
@@ -91,7 +89,7 @@ impl Scatter {
     }
 
     /// Returns a lower bound on the squared shift that a unit causes in all versions. It fails with a probability of
-    /// one in a billion.
+    /// 1e-12.
     ///
     /// The squared shift is sᵀ Σ⁻¹ s: the vector s has the unit's shift in each version, and Σ is the covariance of the
     /// noise between versions. S is Wishart distributed, from d parameters and n versions. So sᵀ Σ⁻¹ s / sᵀ S⁻¹ s is χ²

@@ -48,7 +48,12 @@ impl World {
             ));
             match round.phase {
                 Phase::Committed { .. } => self.coverage.count("rounds committed"),
-                Phase::Abandoned { .. } => self.coverage.count("rounds abandoned"),
+                Phase::Abandoned { .. } => {
+                    self.coverage.count("rounds abandoned");
+                    if self.ledger.secured.rosters.contains_key(&round.id) {
+                        self.coverage.count("masked rounds abandoned after their keys");
+                    }
+                }
                 Phase::Reporting { .. } | Phase::Collecting { .. } => {
                     self.check_assignments_are_exclusive().await?
                 }
@@ -107,19 +112,27 @@ impl World {
         }
         let mut sent = Vec::new();
         for update in &updates {
-            sent.push(invariants::what_counts_was_sent(update, &self.ledger.memory)?);
+            sent.push(invariants::what_counts_was_sent(update, &self.ledger.memory)?.clone());
         }
         if self.sabotage == Some(Sabotage::AnUpdateIsLost) && sent.len() > 1 {
             sent.pop();
+        }
+        if self.tasks[task].plan.protection.secure().is_some() {
+            self.check_masked(task, round, version, &sent).await?;
         }
         let description = &self.tasks[task].description;
         let base = floats(&self.weights(task, round.base_version).await?);
         let means = match description.aggregator {
             AggregatorChoice::BoundedMean(bounded) => {
                 self.coverage.count("commits of bounded means");
-                bounded_means(&sent, bounded.influence_max, &description.grid, base.len())
+                bounded_means(
+                    &sent.iter().collect::<Vec<_>>(),
+                    bounded.influence_max,
+                    &description.grid,
+                    base.len(),
+                )
             }
-            _ => exact_means(&sent, &description.grid, base.len()),
+            _ => exact_means(&sent.iter().collect::<Vec<_>>(), &description.grid, base.len()),
         };
         self.check_weights(task, round.base_version, version, &means).await
     }
@@ -277,6 +290,7 @@ impl World {
                 self.check_round(task, round).await?;
             }
         }
+        self.check_blame().await?;
         self.check_assignments_are_exclusive().await?;
         self.check_logs_are_gone().await
     }

@@ -47,6 +47,7 @@ impl World {
             Some(3) => self.jump_client_clock(client),
             Some(4) => return self.operate().await,
             Some(5) => return self.stop_client(client),
+            Some(7) => {}
             _ => {
                 let fault = [StoreFault::Get, StoreFault::Put, StoreFault::PutAnswer][self.chance.below(3)];
                 self.coverage.count("blob failures");
@@ -160,10 +161,12 @@ impl World {
             let incarnation = client.incarnation;
             return self.after(1, Event::ClientMeets { client: index, incarnation, event });
         };
+        let masking = assignment.is_masked.then(|| self.masking(client, task, assignment));
         let lesson = Lesson {
             grid: &task.description.grid,
             schema_digest: task.schema.digest(),
             parameter_count: task.schema.parameter_count() as usize,
+            masking: masking.as_ref().map(|masking| (&task.plan, masking)),
         };
         let mut trained = train(self.seed, index, client.nature, assignment, attempt, &lesson);
         trained.remembered.is_garbage |= self.sabotage == Some(Sabotage::GarbageCounts);

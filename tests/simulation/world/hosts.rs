@@ -10,7 +10,7 @@ use folkmoot_rounds::ingest::Announced;
 use folkmoot_session::{Answer, Effect, Event as SessionEvent, Offer, RequestId, Session};
 use folkmoot_storage::ClientRecord;
 
-use super::{Event, World, network::Request, short};
+use super::{Event, World, exchange::Exchange, network::Request, short};
 use crate::{
     chance::Chance,
     invariants::{
@@ -44,11 +44,17 @@ pub struct SimClient {
     /// On disk: the digests of fetched blobs.
     pub cached: BTreeSet<BlobDigest>,
     fetching: Option<(RequestId, BlobDigest)>,
+    /// On disk: the journals of secure aggregation.
+    pub journals: BTreeMap<AssignmentId, String>,
+    /// In memory: the step of secure aggregation that the client takes.
+    pub exchange: Option<Exchange>,
+    /// The number of the client's last request of secure aggregation.
+    pub last_number: u64,
     /// In memory: the assignment and attempt of a complete training that is not encoded yet.
     pub trained: Option<(AssignmentId, u64)>,
     attempts: u64,
     offer: Offer,
-    chance: Chance,
+    pub chance: Chance,
 }
 
 impl SimClient {
@@ -76,6 +82,9 @@ impl SimClient {
             second_updates: BTreeMap::new(),
             cached: BTreeSet::new(),
             fetching: None,
+            journals: BTreeMap::new(),
+            exchange: None,
+            last_number: 0,
             trained: None,
             attempts: 0,
             offer,
@@ -161,6 +170,7 @@ impl World {
         client.alarm += 1;
         client.alarm_at = None;
         client.trained = None;
+        client.exchange = None;
         self.coverage.count("client crashes");
         self.note(format_args!("client {index} is killed"));
         let delay = self.chance.within(50..=10_000);
@@ -175,6 +185,7 @@ impl World {
         }
         client.is_gone = true;
         client.session = None;
+        client.exchange = None;
         client.incarnation += 1;
         client.alarm += 1;
         self.coverage.count("clients lost for good");
@@ -191,7 +202,13 @@ impl World {
         self.queue.push(due, Event::AlarmRings { client: index, alarm });
     }
 
-    fn answer_here(&mut self, index: usize, request_id: RequestId, milliseconds: u64, answer: Answer) {
+    pub(super) fn answer_here(
+        &mut self,
+        index: usize,
+        request_id: RequestId,
+        milliseconds: u64,
+        answer: Answer,
+    ) {
         let incarnation = self.clients[index].incarnation;
         let event = SessionEvent::answered(request_id, answer);
         self.after(milliseconds, Event::ClientMeets { client: index, incarnation, event });
@@ -218,9 +235,11 @@ impl World {
             }
             Effect::Train { request_id, assignment } => {
                 client.attempts += 1;
+                // With masks, such a client vanishes in a step of the protocol.
+                let vanishes = client.nature == Nature::Vanishing && !assignment.is_masked;
                 client.trained = Some((assignment.assignment_id, client.attempts));
                 match client.nature {
-                    Nature::Vanishing if self.chance.happens(300) => self.lose_client(index),
+                    Nature::Vanishing if vanishes && self.chance.happens(300) => self.lose_client(index),
                     Nature::Stalling if !self.chance.happens(200) => {}
                     _ => {
                         // In a calm world, training is short enough for the shortest deadline, which is 5 seconds.
@@ -259,8 +278,15 @@ impl World {
                 ));
                 self.send(index, request_id, Request::Abort { assignment_id, abort });
             }
-            Effect::Cancel { .. } | Effect::Prefetch { .. } => {}
+            Effect::Exchange { request_id, assignment, step } => {
+                return self.exchange(index, request_id, assignment, step);
+            }
+            Effect::Cancel { request_id } => {
+                client.exchange.take_if(|exchange| exchange.request_id == request_id);
+            }
+            Effect::Prefetch { .. } => {}
             Effect::Forget { assignment_id, .. } => {
+                client.journals.remove(&assignment_id);
                 client.updates.remove(&assignment_id);
                 client.trained = None;
             }
@@ -285,6 +311,9 @@ impl World {
             return Ok(());
         };
         let nature = client.nature;
+        if client.journals.contains_key(&assignment_id) && self.vanishes(index, 2) {
+            return Ok(());
+        }
         let is_shown = self.ledger.shown.contains_key(&(index, assignment_id));
         if self.sabotage == Some(Sabotage::AClientAnswersTwice) && is_shown {
             announced.digest = UpdateDigest::of(b"another update");

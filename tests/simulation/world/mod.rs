@@ -3,10 +3,12 @@
 mod check;
 mod drivers;
 mod environment;
+mod exchange;
 mod hosts;
 mod network;
 mod queue;
 mod requests;
+mod secure;
 mod server;
 mod set_up;
 mod uploads;
@@ -18,11 +20,12 @@ use folkmoot_coordinator::{
     task::{TaskDescription, TaskState},
 };
 use folkmoot_protocol::{
-    AssignmentId, OrganisationId, RoundId, TaskId, TensorSchema, Timestamp, UpdateDigest,
+    AssignmentId, OrganisationId, Plan, RoundId, TaskId, TensorSchema, Timestamp, UpdateDigest,
 };
 use folkmoot_storage::{AssignmentStatus, SqlStorage};
 use hosts::SimClient;
 use queue::{Event, Queue};
+use secure::Secured;
 use server::SimServer;
 
 use crate::{
@@ -47,6 +50,7 @@ struct SimTask {
     id: TaskId,
     description: TaskDescription,
     schema: TensorSchema,
+    plan: Plan,
     state: TaskState,
     rounds: BTreeMap<u64, Round>,
 }
@@ -64,6 +68,8 @@ struct Ledger {
     shown: BTreeMap<(usize, AssignmentId), UpdateDigest>,
     /// The newest assignment and its client.
     newest: Option<(usize, AssignmentId)>,
+    /// The messages of secure aggregation.
+    secured: Secured,
 }
 
 /// A world.
@@ -128,6 +134,9 @@ impl World {
         match event {
             Event::ClientStarts { client } => self.start_client(client),
             Event::ClientMeets { client, incarnation, event } => self.meet(client, incarnation, event),
+            Event::ClientSecures { client, incarnation, number, answer } => {
+                self.secured(client, incarnation, number, answer)
+            }
             Event::AlarmRings { client, alarm } => self.ring(client, alarm),
             Event::RequestArrives { message } => self.request_arrives(message).await,
             Event::BytesArrive { connection } => self.bytes_arrive(connection).await,

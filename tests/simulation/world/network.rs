@@ -5,6 +5,7 @@ use std::sync::Arc;
 use folkmoot_protocol::{
     AssignmentId,
     messages::{AbortRequest, Artifact, CheckInRequest, ReportRequest},
+    secure::{SecureAnswered, SecureMessage, SecureProgress},
 };
 use folkmoot_rounds::ingest::Announced;
 use folkmoot_session::{Answer, Event as SessionEvent, Failure, RequestId};
@@ -34,6 +35,27 @@ pub enum Request {
     Upload { assignment_id: AssignmentId, announced: Announced, offset: u64, bytes: Arc<Vec<u8>> },
     Report { assignment_id: AssignmentId, report: ReportRequest },
     Abort { assignment_id: AssignmentId, abort: AbortRequest },
+    Secure { assignment_id: AssignmentId, message: Arc<SecureMessage> },
+    Progress { assignment_id: AssignmentId, after: SecureAnswered, wait_seconds: u32 },
+}
+
+/// The response to a request of secure aggregation: the progress, or `None` if a message was recorded.
+pub type Secured = Result<Option<Arc<SecureProgress>>, Failure>;
+
+/// A response.
+#[derive(Clone)]
+#[allow(clippy::large_enum_variant, reason = "one lives at a time")]
+pub enum Reply {
+    /// The session gets it.
+    Session(Answer),
+    /// The host gets it, in the middle of a step of secure aggregation.
+    Secured(Secured),
+}
+
+impl From<Answer> for Reply {
+    fn from(answer: Answer) -> Self {
+        Reply::Session(answer)
+    }
 }
 
 impl Request {
@@ -47,30 +69,44 @@ impl Request {
             Request::Upload { .. } => "upload",
             Request::Report { .. } => "report",
             Request::Abort { .. } => "abort",
+            Request::Secure { .. } => "secure message",
+            Request::Progress { .. } => "secure progress",
         }
     }
 
     /// Creates the response that reports a failure of this request.
-    pub fn failed(&self, failure: Failure) -> Answer {
-        match self {
+    pub fn failed(&self, failure: Failure) -> Reply {
+        let answer = match self {
             Request::CheckIn { .. } => Answer::CheckIn(Err(failure)),
             Request::Ask { .. } => Answer::Ask(Err(failure)),
             Request::Fetch { .. } => Answer::Fetch(Err(failure)),
             Request::QueryUpload { .. } | Request::Upload { .. } => Answer::Upload(Err(failure)),
             Request::Report { .. } => Answer::Report(Err(failure)),
             Request::Abort { .. } => Answer::Abort(Err(failure)),
-        }
+            Request::Secure { .. } | Request::Progress { .. } => return Reply::Secured(Err(failure)),
+        };
+        answer.into()
     }
 
     /// Returns the timeout in milliseconds, after which the client treats the request as lost.
     fn timeout(&self) -> u64 {
         match self {
-            Request::CheckIn { wait_seconds, .. } | Request::Ask { wait_seconds, .. } => {
-                15_000 + u64::from(*wait_seconds) * 1000
-            }
+            Request::CheckIn { wait_seconds, .. }
+            | Request::Ask { wait_seconds, .. }
+            | Request::Progress { wait_seconds, .. } => 15_000 + u64::from(*wait_seconds) * 1000,
             Request::Upload { .. } => 40_000,
             _ => 20_000,
         }
+    }
+}
+
+fn reply_event(client: usize, incarnation: u32, request_id: RequestId, reply: Reply) -> Event {
+    match reply {
+        Reply::Session(answer) => {
+            let event = SessionEvent::answered(request_id, answer);
+            Event::ClientMeets { client, incarnation, event }
+        }
+        Reply::Secured(answer) => Event::ClientSecures { client, incarnation, number: request_id.0, answer },
     }
 }
 
@@ -101,8 +137,8 @@ impl World {
     pub(super) fn send(&mut self, client: usize, request_id: RequestId, request: Request) {
         let incarnation = self.clients[client].incarnation;
         self.note(format_args!("client {client} sends {} #{}", request.name(), request_id.0));
-        let event = SessionEvent::answered(request_id, request.failed(Failure::network()));
-        self.after(request.timeout(), Event::ClientMeets { client, incarnation, event });
+        let event = reply_event(client, incarnation, request_id, request.failed(Failure::network()));
+        self.after(request.timeout(), event);
         for delay in self.delays(&REQUEST) {
             let message = Message { client, incarnation, request_id, request: request.clone() };
             self.after(delay, Event::RequestArrives { message });
@@ -110,11 +146,11 @@ impl World {
     }
 
     /// Sends a response.
-    pub(super) fn respond(&mut self, message: &Message, answer: Answer) {
+    pub(super) fn respond(&mut self, message: &Message, reply: impl Into<Reply>) {
+        let reply = reply.into();
         let (client, incarnation, request_id) = (message.client, message.incarnation, message.request_id);
         for delay in self.delays(&RESPONSE) {
-            let event = SessionEvent::answered(request_id, answer.clone());
-            self.after(delay, Event::ClientMeets { client, incarnation, event });
+            self.after(delay, reply_event(client, incarnation, request_id, reply.clone()));
         }
     }
 

@@ -4,7 +4,7 @@ use std::{cmp::Ordering, collections::BinaryHeap};
 
 use folkmoot_session::Event as SessionEvent;
 
-use super::network::Message;
+use super::network::{Message, Secured};
 
 /// An event of a world.
 #[allow(clippy::large_enum_variant, reason = "a world has few events at a time")]
@@ -13,6 +13,8 @@ pub enum Event {
     ClientStarts { client: usize },
     /// A client's session receives an event, if the process is still the same.
     ClientMeets { client: usize, incarnation: u32, event: SessionEvent },
+    /// A client gets the response to a request of secure aggregation, if it still waits for this one.
+    ClientSecures { client: usize, incarnation: u32, number: u64, answer: Secured },
     /// A client's alarm goes off, if it was not set again.
     AlarmRings { client: usize, alarm: u64 },
     /// A request arrives at the coordinator.

@@ -28,7 +28,8 @@ use crate::invariants::{Holds, broken, no_request_fails_inside};
 pub struct HeldPoll {
     /// The request.
     pub message: Message,
-    waiter: Arc<Notify>,
+    /// Notified when the request may have an answer.
+    pub waiter: Arc<Notify>,
 }
 
 impl World {
@@ -41,6 +42,11 @@ impl World {
         };
         self.note(format_args!("client {client}'s {name} #{id} arrives"));
         let failures = self.server.store.failures();
+        if matches!(message.request, Request::Secure { .. } | Request::Progress { .. }) {
+            self.secure(&coordinator, &message).await?;
+            self.listen();
+            return Ok(());
+        }
         let outcome = self.answer(&coordinator, &message).await?;
         match outcome {
             Ok(Some(answer)) => self.respond(&message, answer),
@@ -92,6 +98,7 @@ impl World {
                 let done = device::abort(coordinator, &record, *assignment_id, abort, now).await;
                 done.map(|()| Some(Answer::Abort(Ok(()))))
             }
+            Request::Secure { .. } | Request::Progress { .. } => unreachable!("these are answered elsewhere"),
         })
     }
 
@@ -159,13 +166,21 @@ impl World {
         let woken =
             self.server.polls.iter().filter(|(_, poll)| poll.waiter.notified().now_or_never().is_some());
         for poll in woken.map(|(poll, _)| *poll).collect::<Vec<_>>() {
-            self.wait_ends(poll).await?;
+            match self.server.polls.get(&poll).map(|poll| &poll.message.request) {
+                Some(Request::Progress { .. }) => self.progress(poll, false).await?,
+                _ => self.wait_ends(poll).await?,
+            }
         }
         Ok(())
     }
 
     pub(super) async fn wait_ends(&mut self, poll: u64) -> Holds {
         let Some(coordinator) = self.server.coordinator.clone() else { return Ok(()) };
+        if let Some(HeldPoll { message, .. }) = self.server.polls.get(&poll)
+            && matches!(message.request, Request::Progress { .. })
+        {
+            return self.progress(poll, true).await;
+        }
         let Some(HeldPoll { message, waiter }) = self.server.polls.remove(&poll) else { return Ok(()) };
         let record = self.clients[message.client].record.clone();
         let failures = self.server.store.failures();
@@ -209,6 +224,9 @@ impl World {
             if refusal.code() == ErrorCode::UpdateConflict {
                 self.coverage.count("conflicts");
             }
+        }
+        if matches!(message.request, Request::Secure { .. }) {
+            self.coverage.count("secure messages refused");
         }
         let answer = message.request.failed(Failure::from(&*refusal.0));
         self.respond(message, answer);

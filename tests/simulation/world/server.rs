@@ -3,8 +3,9 @@
 use std::{collections::BTreeMap, fs, path::PathBuf, sync::Arc};
 
 use folkmoot_protocol::RoundId;
+use folkmoot_round_log::RoundLog;
 use folkmoot_rounds::coordinator::Coordinator;
-use folkmoot_storage::{AssignmentRepository, AssignmentStatus, BlobStore, RoundLog};
+use folkmoot_storage::{AssignmentRepository, AssignmentStatus, BlobStore};
 use futures::FutureExt;
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;

@@ -5,14 +5,15 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 use bytes::Bytes;
 use folkmoot_coordinator::task::TaskState;
 use folkmoot_protocol::{
-    BlobDigest, ClientId, OrganisationId, Plan, TaskId, Timestamp, Work, update::UpdateMetrics,
+    BlobDigest, ClientId, OrganisationId, Plan, TaskId, Timestamp, Work, signing::encode_public_key,
+    update::UpdateMetrics,
 };
 use folkmoot_storage::{
     ClientRecord, ClientRepository, EnrolOutcome, ModelVersionRecord, PopulationRepository, SqlStorage,
     StorageError, TaskRecord, TaskRepository, TokenRecord, TokenRepository, VersionMaking,
 };
 
-use super::{BEGINNING, Event, Ledger, Queue, SimClient, SimServer, SimTask, World};
+use super::{BEGINNING, Event, Ledger, Queue, SimClient, SimServer, SimTask, World, exchange::signing_key};
 use crate::{
     chance::Chance,
     coverage::Coverage,
@@ -86,11 +87,12 @@ impl World {
             device_rules: Vec::new(),
             training: description.plan.clone(),
             codec: folkmoot_protocol::Codec::None,
-            protection: description.protection,
+            protection: description.plan_protection(),
             grid: description.grid,
             local_noise: None,
             table_schema: None,
         };
+        let shown = plan.clone();
         let (plan, plan_bytes) = put(serde_json::to_vec(&plan).expect("a plan is JSON")).await?;
         let first = |index: u64| (index as f32 * 0.37).sin();
         let first_weights =
@@ -130,6 +132,7 @@ impl World {
             id,
             description,
             schema,
+            plan: shown,
             state: TaskState::ACTIVE,
             rounds: BTreeMap::new(),
         });
@@ -153,7 +156,7 @@ async fn enrol(
     let mut records = Vec::new();
     for index in 0..count {
         let id = ClientId::from_random_bytes(chance.id());
-        let key = format!("the key of client {index}");
+        let key = encode_public_key(&signing_key(index));
         match storage.enrol(&token.id, &key, id, Timestamp(BEGINNING)).await? {
             EnrolOutcome::Enrolled(record) => records.push(record),
             other => panic!("a new key on a fresh token is enrolled, and not {other:?}"),

@@ -12,8 +12,9 @@ use std::{collections::BTreeMap, sync::Arc};
 
 pub use clients::Client;
 use folkmoot_protocol::{BlobDigest, OrganisationId, Plan, PopulationName, TaskId, Timestamp};
+use folkmoot_round_log::RoundLog;
 use folkmoot_rounds::{coordinator::Coordinator, noise::Sabotage};
-use folkmoot_storage::{RoundLog, Storage, TaskRecord, TaskRepository};
+use folkmoot_storage::{Storage, TaskRecord, TaskRepository};
 
 use super::{
     coverage::Coverage,
