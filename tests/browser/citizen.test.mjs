@@ -226,7 +226,7 @@ async function madeOf(page) {
 
 test('without examples or consent no memory of them stays', OPTIONS, async () => {
   const page = await world.page();
-  const task = { rounds: 1, compression: '[compression]\ncodec = "top_k:0.05"' };
+  const task = { rounds: 1, settings: '[compression]\ncodec = "top_k:0.05"' };
   const remembered = () => until(async () => ((await madeOf(page))[0] === 1 ? true : null));
   await page.evaluate(() => client.start());
   await world.coordinator.task(task);
@@ -279,7 +279,7 @@ test('a round leaves nothing behind that the first one did not', OPTIONS, async 
     const { log, ...rows } = await rowCounts(page);
     left.push({ workers: page.workers().length, objects: await objects(), rows });
   }
-  assert.deepEqual(left[0].rows, { blobs: 3, examples: 200, memories: 0, state: 6, work: 0 });
+  assert.deepEqual(left[0].rows, { blobs: 3, examples: 200, memories: 0, state: 7, work: 0 });
   assert.equal(left[0].workers, 1);
   assert.deepEqual(left, Array(4).fill(left[0]));
   await forget(page);

@@ -1,5 +1,6 @@
 /**
- * Tests clients in four languages in the same rounds: a page, a Kotlin program, a Python program and the native client.
+ * Tests clients in four languages in the same rounds, with masks and without: a page, a Kotlin program, a Python program
+ * and the native client.
  *
  * `cargo xtask test --only languages` sets the variables. FOLKMOOT_PYTHON_PACKAGE is a Python interpreter with the
  * wheel, FOLKMOOT_KOTLIN_BUILD is Maven's build folder, and FOLKMOOT_KOTLIN_NATIVE is the folder of the native library.
@@ -16,7 +17,16 @@ import { lines } from './support/digits.mjs';
 import { root } from './support/paths.mjs';
 import { until, worldOfTests } from './support/world.mjs';
 
+const OPTIONS = { timeout: 240_000 };
 const ROUNDS = 2;
+/** The settings of a task with masks. No client may vanish. */
+const MASKS = `[aggregator]
+kind = "weighted_mean"
+[protection.secure_aggregation]
+corrupt_share = 0.0
+dropout_share = 0.0
+step_deadline_seconds = 3600`;
+
 const world = worldOfTests();
 
 /** Starts a program that prints a line for each round. The result's `rounds` is the number of these lines. */
@@ -29,6 +39,11 @@ function program(name, command, flags, isRound) {
   return started;
 }
 
+/** Returns the folder for the state of a client. Every test has clients of its own. */
+function state(name) {
+  return `${world.coordinator.folder}/${world.coordinator.population}-${name}`;
+}
+
 function named(variable) {
   const value = process.env[variable];
   assert.ok(value, `${variable} is not set. Run \`cargo xtask test --only languages\``);
@@ -38,7 +53,7 @@ function named(variable) {
 async function python() {
   const { coordinator } = world;
   const script = `${root}tests/browser/support/python_client.py`;
-  const flags = [coordinator.url, await coordinator.token(), `${coordinator.folder}/python`, `${root}examples/digits/digits.csv`];
+  const flags = [coordinator.url, await coordinator.token(), state('python'), `${root}examples/digits/digits.csv`];
   return program('Python', named('FOLKMOOT_PYTHON_PACKAGE'), [script, ...flags], (line) => line.startsWith('round'));
 }
 
@@ -48,26 +63,32 @@ async function kotlin() {
   const libraries = readFileSync(`${build}/classpath.txt`, 'utf8').trim();
   const classes = [`${build}/test-classes`, `${build}/classes`, libraries].join(':');
   const properties = [`-Djna.library.path=${named('FOLKMOOT_KOTLIN_NATIVE')}`, `-Dfolkmoot.repository=${root}`];
-  const flags = [coordinator.url, `${coordinator.folder}/kotlin`, await coordinator.token(), '-', 'engine'];
+  const flags = [coordinator.url, state('kotlin'), await coordinator.token(), '-', 'engine'];
   return program('Kotlin', 'java', ['-cp', classes, ...properties, 'org.folkmoot.ChildKt', ...flags], (line) => line === 'Round');
 }
 
-test('clients in four languages are in the same rounds, and they commit', { timeout: 180_000 }, async () => {
+async function native() {
+  const { coordinator } = world;
+  const client = coordinator.nativeClient(await coordinator.token(), `${coordinator.population}-native`, lines.slice(0, 200));
+  return {
+    name: 'native',
+    end: () => client.end(),
+    get rounds() {
+      return client.events.filter(({ event }) => event === 'accepted').length;
+    },
+  };
+}
+
+/** Trains a task with these settings, whose rounds need all four clients. Returns the log of the page's client. */
+async function train(settings) {
   const { coordinator } = world;
   const programs = [];
   try {
-    programs.push(await python(), await kotlin());
-    const native = coordinator.nativeClient(await coordinator.token(), 'native', lines.slice(0, 200));
-    programs.push({
-      name: 'native',
-      end: () => native.end(),
-      get rounds() {
-        return native.events.filter(({ event }) => event === 'accepted').length;
-      },
-    });
+    programs.push(await python(), await kotlin(), await native());
     const page = await world.page();
     await page.evaluate(() => client.start());
-    const task = await coordinator.task({ scheduling: { reportGoal: 4 }, rounds: ROUNDS });
+    const scheduling = { reportGoal: 4, deadlineSeconds: 3600 };
+    const task = await coordinator.task({ scheduling, rounds: ROUNDS, settings });
     const rounds = await until(async () => {
       const committed = await coordinator.rounds(task.id);
       return committed.length === ROUNDS ? committed : null;
@@ -83,8 +104,24 @@ test('clients in four languages are in the same rounds, and they commit', { time
         assert.fail(`${one.name} was in ${one.rounds} rounds`);
       });
     }
+    const log = await page.evaluate(() => client.log());
     await page.evaluate(() => client.forget());
+    return log;
   } finally {
     await Promise.all(programs.map((one) => one.end()));
   }
+}
+
+/** Returns how many messages of secure aggregation a client has sent. */
+function masking(log) {
+  return log.filter(({ action, detail }) => action === 'sent' && detail.startsWith('secure aggregation')).length;
+}
+
+test('clients in four languages are in the same rounds, and they commit', OPTIONS, async () => {
+  assert.equal(masking(await train('')), 0);
+});
+
+test('clients in four languages mask their updates in the same rounds, and they commit', OPTIONS, async () => {
+  // In each round, a client sends keys, shares and an opening.
+  assert.equal(masking(await train(MASKS)), 3 * ROUNDS);
 });

@@ -73,7 +73,7 @@ test('all that goes and comes is counted, and a compressed update for what it is
   const page = await world.page({ limits: { bytesPerDay: 3 * WEIGHTS_BYTES } });
   await setClock(page, NOON);
   await page.evaluate(() => client.start());
-  await world.coordinator.task({ rounds: 1, compression: '[compression]\ncodec = "eden:4"' });
+  await world.coordinator.task({ rounds: 1, settings: '[compression]\ncodec = "eden:4"' });
   await page.evaluate(() => heard('round'));
   await page.evaluate(() => client.stop());
   const [{ bytes: counted, isSpent }, { bytes }] = [await stored(page, 'state', 'day_bytes'), await logged(page)];

@@ -43,7 +43,7 @@ test('updates and versions travel compressed where the task says so', { timeout:
   const compression = '[compression]\ncodec = "top_k:0.05"\n[downstream]';
   const page = await world.page();
   await page.evaluate(() => client.start());
-  const task = await coordinator.task({ compression, rounds: 2 });
+  const task = await coordinator.task({ settings: compression, rounds: 2 });
   const reports = [];
   for (const round of [0, 1]) {
     reports.push(await page.evaluate((round) => heard('round', round), round));

@@ -101,8 +101,16 @@ def linear_model(path: Path, weight, bias) -> Path:
     return path
 
 
-def task_text(name: str, *, report_goal: int, rounds: int, loss: str = "mean_squared_error", plan: str = "") -> str:
-    """Returns a task whose rounds take all clients."""
+def task_text(
+    name: str,
+    *,
+    report_goal: int,
+    rounds: int,
+    loss: str = "mean_squared_error",
+    plan: str = "",
+    settings: str = "",
+) -> str:
+    """Returns a task whose rounds take all clients. `settings` are tables of their own."""
     return f"""
 name = "{name}"
 population = "{name}"
@@ -120,7 +128,7 @@ report_goal = {report_goal}
 minimum_cohort = {report_goal}
 over_selection_factor = 1.0
 reporting_deadline_seconds = 120
-
+{settings}
 [stop]
 rounds = {rounds}
 """

@@ -2,6 +2,8 @@
 
 import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
 
 import folkmoot
 import numpy as np
@@ -9,18 +11,28 @@ import pytest
 from coordinator import linear_model, task_text
 from folkmoot import _buffers
 
+MASKS = """
+[aggregator]
+kind = "weighted_mean"
 
-def start(coordinator, name, tmp_path, *, rounds=2, **more):
+[protection.secure_aggregation]
+corrupt_share = 0.0
+dropout_share = 0.0
+step_deadline_seconds = 3600
+"""
+
+
+def start(coordinator, name, tmp_path, *, rounds=2, report_goal=1, **more):
     weight, bias = np.zeros((2, 1), np.float32), np.zeros(1, np.float32)
     model = linear_model(tmp_path / "model.onnx", weight, bias)
-    task = coordinator.task(task_text(name, report_goal=1, rounds=rounds, **more), model)
+    task = coordinator.task(task_text(name, report_goal=report_goal, rounds=rounds, **more), model)
     return task, coordinator.token(name)
 
 
-def connect(coordinator, tmp_path, token, **more):
+def connect(coordinator, tmp_path, token, *, state="state", **more):
     return folkmoot.Client(
         coordinator.url,
-        state_directory=tmp_path / "state",
+        state_directory=tmp_path / state,
         enrolment_token=token,
         certificate=coordinator.certificate,
         **more,
@@ -53,6 +65,30 @@ def test_a_client_enrols_trains_and_predicts(coordinator, tmp_path, generator):
     assert np.abs(outputs[:, 0] - y[:5]).max() < 0.2
     weights = coordinator.weights(task)
     np.testing.assert_allclose(weights["weight"][:, 0], [1.0, -2.0], atol=0.05)
+
+
+def test_three_clients_mask_their_updates(coordinator, tmp_path, generator):
+    task, _ = start(coordinator, "masked", tmp_path, rounds=2, report_goal=3, settings=MASKS)
+    # If a client fails, the others are closed before their threads are waited for.
+    with ThreadPoolExecutor(3) as pool, ExitStack() as opened:
+        clients = [
+            opened.enter_context(
+                connect(coordinator, tmp_path, coordinator.token("masked"), state=f"state-{number}", device="cpu")
+            )
+            for number in range(3)
+        ]
+        for client in clients:
+            client.examples.add(*line(generator, 16))
+        for run in as_completed([pool.submit(client.run, rounds=2) for client in clients]):
+            assert run.result() == 2
+        rounds = coordinator.committed(task, 2)
+        logs = [client.transparency_log() for client in clients]
+    assert [(one["phase"], one["accepted"]) for one in rounds] == [("committed", 3)] * 2
+    for log in logs:
+        details = [entry.detail or "" for entry in log if entry.action == "sent"]
+        # In each round: keys, shares and an opening.
+        assert sum(detail.startswith("secure aggregation") for detail in details) == 6
+    assert np.abs(coordinator.weights(task)["weight"]).min() > 0.1
 
 
 def test_lists_do_where_there_is_no_numpy(coordinator, tmp_path, generator, monkeypatch):

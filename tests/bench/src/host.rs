@@ -8,13 +8,14 @@ use std::{
 
 use folkmoot_api::{AdminClient, tokens::CreateTokenRequest};
 use folkmoot_engine::onnx::build::single_tensor;
+use folkmoot_load::devices::Target;
 use folkmoot_protocol::PopulationName;
 use folkmoot_rounds::clock;
 use folkmoot_service::host::{Host, HostConfig};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::{Failure, tenant};
+use crate::{Failure, enrolled, tenant};
 
 /// Settings of the process.
 #[derive(clap::Args)]
@@ -23,8 +24,12 @@ pub struct Arguments {
     data: PathBuf,
     #[arg(long)]
     parameters: usize,
+    /// The report goal of the task; 0 for no task
     #[arg(long)]
     clients: u64,
+    /// Clients that are enrolled already
+    #[arg(long, default_value_t = 0)]
+    enrolled: u64,
     #[arg(long)]
     rounds: u64,
     #[arg(long)]
@@ -42,6 +47,14 @@ pub struct Ready {
     pub token: String,
     /// The digest of the model's schema.
     pub schema_digest: [u8; 32],
+}
+
+impl Ready {
+    /// Returns the coordinator as the target of devices.
+    pub fn target(&self) -> Result<Target, Failure> {
+        let certificate = self.root_certificate.as_ref().map(std::fs::read).transpose()?;
+        Ok(Target::new(&self.url, certificate, false)?)
+    }
 }
 
 /// Serves until standard input is closed.
@@ -82,13 +95,17 @@ async fn prepare(host: &Host, arguments: &Arguments) -> Result<Ready, Failure> {
         "scheduling": { "kind": "synchronous", "report_goal": arguments.clients, "over_selection_factor": 1.0 },
         "stop": { "rounds": arguments.rounds },
     }))?;
-    admin.create_task(description, model.model, true).await?;
-    tenant::settle(host).await?;
+    if arguments.clients > 0 {
+        admin.create_task(description, model.model, true).await?;
+        tenant::settle(host).await?;
+    }
     let token = CreateTokenRequest { unlimited_uses: true, ..CreateTokenRequest::of(population) };
+    let token = admin.create_token_from(&token).await?;
+    enrolled::enrol(&arguments.data, &token.record.id, arguments.enrolled).await?;
     Ok(Ready {
         url: host.url(),
         root_certificate: host.root_certificate.clone(),
-        token: admin.create_token_from(&token).await?.token,
+        token: token.token,
         schema_digest: model.schema.digest(),
     })
 }

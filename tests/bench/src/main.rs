@@ -1,7 +1,9 @@
 //! `cargo xtask bench …`: measures every figure of `docs/benchmarks.md`. The figures are ratios within one run.
 
 mod clock;
+mod crowd;
 mod database;
+mod enrolled;
 mod folder;
 mod gpu;
 mod host;
@@ -9,6 +11,7 @@ mod ingest;
 mod privacy;
 mod process;
 mod reproduce;
+mod secagg;
 mod siege;
 mod simulate;
 mod tenant;
@@ -35,12 +38,17 @@ struct Arguments {
 enum Bench {
     /// Measures the coordinator's cost of an update: model download, update upload, and the fold in memory
     Ingest(ingest::Arguments),
-    /// Measures the cost of two SQL statements in device requests: recording the shared nonce, and locking the client
-    /// at check-in
+    /// Measures how many devices one coordinator serves: check-ins per second, connected devices, enrolled clients
+    #[command(name = "fleet")]
+    Crowd(crowd::Arguments),
+    /// Measures the cost of an SQL statement in device requests: recording the shared nonce
     Database(database::Arguments),
     /// Measures the speed of drawing noise for differential privacy, compared with opendp, and how long a commit waits
     /// for the noise
     Privacy(privacy::Arguments),
+    /// Measures secure aggregation: the time and bytes of a client, and the time to remove the masks, compared with the
+    /// cipher alone and with Flower
+    Secagg(secagg::Arguments),
     /// Measures a training step, compared with other frameworks and a plain matrix product
     Train(train::Arguments),
     /// Measures training steps on a graphics adapter, compared with burn and the CPU, and large products compared with
@@ -64,6 +72,9 @@ enum Bench {
     /// One simulation, in a separate process
     #[command(hide = true)]
     Simulator(simulate::simulator::Arguments),
+    /// The coordinator's part of a round with masks, in a separate process
+    #[command(hide = true)]
+    SecaggCoordinator(secagg::coordinator::Arguments),
     /// One model on one executor, in a separate process
     #[command(hide = true)]
     Trainee(train::trainee::Arguments),
@@ -76,8 +87,10 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = match arguments.bench {
         Bench::Ingest(arguments) => ingest::run(&arguments),
+        Bench::Crowd(arguments) => crowd::run(&arguments),
         Bench::Database(arguments) => database::run(&arguments),
         Bench::Privacy(arguments) => privacy::run(&arguments),
+        Bench::Secagg(arguments) => secagg::run(&arguments),
         Bench::Train(arguments) => train::run(&arguments),
         Bench::Gpu(arguments) => gpu::run(&arguments),
         Bench::Reproduce(arguments) => reproduce::run(&arguments),
@@ -87,6 +100,7 @@ fn main() -> ExitCode {
         Bench::Simulator(arguments) => simulate::simulator::run(&arguments),
         Bench::Host(arguments) => host::run(&arguments),
         Bench::Floor(arguments) => ingest::floor::run(&arguments),
+        Bench::SecaggCoordinator(arguments) => secagg::coordinator::run(&arguments),
         Bench::Trainee(arguments) => train::trainee::run(&arguments),
         Bench::LargerTrainee(arguments) => train::larger::trainee::run(&arguments),
     };

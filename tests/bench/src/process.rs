@@ -38,11 +38,32 @@ pub fn forget_peak_memory(process: u32) -> Result<(), Failure> {
 
 /// Returns the peak memory of a process, in bytes.
 pub fn peak_memory(process: u32) -> Result<u64, Failure> {
+    memory_called(process, "VmHWM:")
+}
+
+/// Returns the resident memory of a process, in bytes.
+pub fn memory(process: u32) -> Result<u64, Failure> {
+    memory_called(process, "VmRSS:")
+}
+
+fn memory_called(process: u32, name: &str) -> Result<u64, Failure> {
     let status = fs::read_to_string(format!("/proc/{process}/status"))?;
-    let line =
-        status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("/proc/PID/status has no VmHWM")?;
+    let missing = || format!("/proc/PID/status has no {name}");
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).ok_or_else(missing)?;
     let kilobytes: u64 = line.trim().trim_end_matches("kB").trim().parse()?;
     Ok(kilobytes * 1024)
+}
+
+/// Returns the CPU time of this thread.
+///
+/// # Errors
+/// If the kernel does not report it.
+pub fn thread_cpu_time() -> Result<Duration, Failure> {
+    std::thread::yield_now();
+    let account = fs::read_to_string("/proc/thread-self/schedstat")
+        .map_err(|error| format!("this benchmark needs the kernel's CPU times of threads: {error}"))?;
+    let nanoseconds = account.split_whitespace().next().ok_or("/proc/thread-self/schedstat is empty")?;
+    Ok(Duration::from_nanos(nanoseconds.parse()?))
 }
 
 /// Returns the CPU time of this process and all its threads; `None` if the kernel does not report it.

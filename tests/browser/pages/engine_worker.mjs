@@ -38,7 +38,27 @@ async function begin(engine, name, device) {
   return work;
 }
 
+/** The terms of a plan with masked updates. */
+const TERMS = { cohort_min: 3, cohort_max: 3, corrupt_share: 0, dropout_share: 0, threat: 'honest_but_curious', is_weighted: true };
+
 const actions = {
+  /** Returns why a module refuses a plan with masked updates whose assignment states none. */
+  async refusal({ build, name }) {
+    const engine = await load(build);
+    const given = await inputs(name);
+    const plan = JSON.parse(new TextDecoder().decode(given.plan));
+    const masked = new TextEncoder().encode(JSON.stringify({ ...plan, protection: { secure_aggregation: TERMS } }));
+    const assignment = JSON.parse(given.assignment);
+    assignment.plan = { digest: engine.blobDigest(masked), bytes: masked.byteLength };
+    const examples = engine.ExampleSet.classes(new Float32Array(64), Uint32Array.of(64), Uint32Array.of(1), 1);
+    try {
+      engine.AssignedWork.begin(JSON.stringify(assignment), masked, given.model, given.weights, examples, undefined, '{}', 40);
+      return null;
+    } catch (error) {
+      return JSON.parse(error.message);
+    }
+  },
+
   /** Trains to the end and returns the bytes of the update. */
   async update({ build, name, onDevice }) {
     const engine = await load(build);

@@ -10,7 +10,7 @@ import { folkmoot, root } from './paths.mjs';
 
 const execute = promisify(execFile);
 /** The time limit for starting or stopping a process. */
-const PATIENCE_MILLISECONDS = 30_000;
+const PATIENCE_MILLISECONDS = 120_000;
 
 /** Starts a coordinator that allows pages of this origin. It serves without TLS, as it would behind a proxy. */
 export async function startCoordinator(origin) {
@@ -27,7 +27,7 @@ export async function startCoordinator(origin) {
 
 export class Coordinator {
   constructor(folder, origin) {
-    Object.assign(this, { folder, origin, url: null, process: null, apiKey: null });
+    Object.assign(this, { folder, origin, url: null, process: null, apiKey: null, variables: {} });
     this.population = 'digits';
   }
 
@@ -35,7 +35,8 @@ export class Coordinator {
   async start() {
     const listen = ['--listen', '127.0.0.1:0', '--tls', 'off', '--allow-origin', this.origin];
     const flags = ['serve', '--json', '--data', `${this.folder}/data`, ...listen, '--log-level', 'warn'];
-    this.process = spawn(folkmoot(), flags, { cwd: this.folder, stdio: ['ignore', 'pipe', 'inherit'] });
+    const env = { ...process.env, ...this.variables };
+    this.process = spawn(folkmoot(), flags, { cwd: this.folder, env, stdio: ['ignore', 'pipe', 'inherit'] });
     const served = await firstLine(this.process, (line) => line.event === 'serving');
     this.url = served.url;
     this.apiKey ??= served.first_api_key;
@@ -78,7 +79,7 @@ export class Coordinator {
 
   /** Creates and starts a task. The keys in `change` override those of the digits task. */
   async task(change = {}, model = 'model.onnx') {
-    const { plan = {}, scheduling = {}, rounds = 3, compression = '' } = change;
+    const { plan = {}, scheduling = {}, rounds = 3, settings = '' } = change;
     const text = `
 name = "digits"
 population = "${this.population}"
@@ -93,7 +94,7 @@ report_goal = ${scheduling.reportGoal ?? 1}
 minimum_cohort = ${scheduling.reportGoal ?? 1}
 over_selection_factor = 1.0
 reporting_deadline_seconds = ${scheduling.deadlineSeconds ?? 60}
-${compression}
+${settings}
 [stop]
 rounds = ${rounds}
 `;

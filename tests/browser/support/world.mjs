@@ -45,13 +45,13 @@ export async function openWorld() {
     network,
     browser,
 
-    /** Opens a page with a client. The client has its own storage and `count` digits. */
-    async page({ count = 200, name = `client-${(clients += 1)}`, ...options } = {}) {
+    /** Opens a page with a client. The client has its own storage and `count` digits, from number `from` on. */
+    async page({ from = 0, count = 200, name = `client-${(clients += 1)}`, ...options } = {}) {
       const page = await browser.page(site.origin);
       await page.waitForFunction(() => globalThis.isReady === true);
       const enrolmentToken = await coordinator.token();
       const all = { coordinator: network.url, enrolmentToken, device: 'cpu', name, ...options };
-      await page.evaluate(([options, examples]) => open(options, examples), [all, examples(0, count)]);
+      await page.evaluate(([options, examples]) => open(options, examples), [all, examples(from, from + count)]);
       return Object.assign(page, { options: all });
     },
 

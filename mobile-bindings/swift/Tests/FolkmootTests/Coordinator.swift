@@ -77,8 +77,19 @@ final class Coordinator {
         return options
     }
 
-    /// Creates and starts a task over the digits with rounds of one client. Returns its id.
-    func task(_ name: String, rounds: Int) throws -> String {
+    /// The settings of a task whose clients mask their updates. No client may vanish.
+    static let masks = """
+        [aggregator]
+        kind = "weighted_mean"
+
+        [protection.secure_aggregation]
+        corrupt_share = 0.0
+        dropout_share = 0.0
+        step_deadline_seconds = 3600
+        """
+
+    /// Creates and starts a task over the digits whose rounds need `clients` clients. Returns its id.
+    func task(_ name: String, rounds: Int, clients: Int = 1, settings: String = "") throws -> String {
         let text = """
             name = "\(name)"
             population = "\(name)"
@@ -91,10 +102,12 @@ final class Coordinator {
 
             [scheduling]
             kind = "synchronous"
-            report_goal = 1
-            minimum_cohort = 1
+            report_goal = \(clients)
+            minimum_cohort = \(clients)
             over_selection_factor = 1.0
             reporting_deadline_seconds = 120
+
+            \(settings)
 
             [stop]
             rounds = \(rounds)

@@ -27,6 +27,33 @@ final class RoundTests: XCTestCase {
         XCTAssertEqual(try coordinator.accepted(task, rounds: 5), [1, 1, 1, 1, 1])
     }
 
+    func testThreeClientsMaskTheirUpdates() async throws {
+        let coordinator = try Coordinator()
+        let task = try coordinator.task("masked", rounds: 2, clients: 3, settings: Coordinator.masks)
+        let clients = try (0..<3).map { number in
+            let options = try coordinator.options(token: coordinator.token("masked"), state: "state-\(number)")
+            let client = try FolkmootClient(options)
+            try addDigits(to: client)
+            return client
+        }
+        try await withThrowingTaskGroup(of: Int.self) { runs in
+            for client in clients {
+                runs.addTask { try await client.run(rounds: 2) }
+            }
+            for try await accepted in runs {
+                XCTAssertEqual(accepted, 2)
+            }
+        }
+        XCTAssertEqual(try coordinator.accepted(task, rounds: 2), [3, 3])
+        for client in clients {
+            let sent = try client.transparencyLog().filter { $0.action == "sent" }
+            // In each round: keys, shares and an opening.
+            let masking = sent.filter { $0.detail?.hasPrefix("secure aggregation") == true }
+            XCTAssertEqual(masking.count, 6)
+            try await client.close()
+        }
+    }
+
     func testANoDeclines() async throws {
         let coordinator = try Coordinator()
         _ = try coordinator.task("asked", rounds: 1)

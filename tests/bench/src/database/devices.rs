@@ -1,13 +1,12 @@
 use ed25519_dalek::SigningKey;
-use folkmoot_coordinator::task::Candidate;
 use folkmoot_protocol::{
     ClientId, OrganisationId, PROTOCOL_VERSION, PopulationName, Timestamp, UpdateDigest,
     signing::{self, SignedParts},
 };
+use folkmoot_round_log::RoundLog;
 use folkmoot_rounds::{clock, coordinator::Coordinator, device::Claimed};
 use folkmoot_storage::{
-    BlobStore, CheckInRecord, ClientRepository, PopulationRepository, RoundLog, SqlStorage, TokenRecord,
-    TokenRepository,
+    BlobStore, ClientRepository, PopulationRepository, SqlStorage, TokenRecord, TokenRepository,
 };
 
 use crate::Failure;
@@ -23,8 +22,6 @@ const PATH: &str = "/v1/check-in?wait_seconds=60";
 pub struct Devices {
     /// The database with the devices.
     pub storage: SqlStorage,
-    organisation: OrganisationId,
-    population: PopulationName,
     devices: Vec<(ClientId, SigningKey)>,
 }
 
@@ -44,7 +41,7 @@ impl Devices {
         let organisation = OrganisationId::from_random_bytes([1; 16]);
         let organisation = storage.ensure_organisation("default", organisation, at).await?;
         storage.ensure_population(organisation, &population, at).await?;
-        let token = TokenRecord::unlimited("token", organisation, population.clone(), at);
+        let token = TokenRecord::unlimited("token", organisation, population, at);
         storage.create_token(&token).await?;
         let mut devices = Vec::new();
         for number in 1..=DEVICES as u8 {
@@ -53,7 +50,7 @@ impl Devices {
             storage.enrol("token", &signing::encode_public_key(&key), id, at).await?;
             devices.push((id, key));
         }
-        Ok(Self { storage, organisation, population, devices })
+        Ok(Self { storage, devices })
     }
 
     /// Creates a coordinator with the devices' database.
@@ -71,23 +68,6 @@ impl Devices {
             Signed { client: *client, at, nonce, content, signature }
         };
         numbered(block, count).map(sign).collect()
-    }
-
-    /// Returns the check-ins of a block.
-    pub fn offers(&self, block: u64, count: u64) -> Vec<CheckInRecord> {
-        let offer = |(number, at): (u64, Timestamp)| CheckInRecord {
-            organisation_id: self.organisation,
-            population: self.population.clone(),
-            candidate: Candidate {
-                client_id: self.devices[(number % DEVICES) as usize].0,
-                example_count: 100,
-                attributes: Default::default(),
-                sdk_version: "1.0.0".into(),
-            },
-            at,
-            expires_at: at.plus_seconds(60),
-        };
-        numbered(block, count).map(offer).collect()
     }
 }
 

@@ -1,5 +1,4 @@
-//! `bench database`: measures the cost of two SQL statements in device requests, by comparing requests with and without
-//! them.
+//! `bench database`: measures the cost of an SQL statement in device requests, by comparing requests with and without it.
 
 mod cost;
 mod devices;
@@ -7,17 +6,14 @@ mod table;
 
 use folkmoot_protocol::Timestamp;
 use folkmoot_rounds::device::Authenticator;
-use folkmoot_storage::{
-    CheckInRepository, MemoryStorage, SqlOptions, SqlStorage, test_support::TestPostgres,
-    test_support::check_in_without_lock,
-};
+use folkmoot_storage::{MemoryStorage, SqlOptions, SqlStorage, test_support::TestPostgres};
 use serde::Serialize;
 
 use self::{
     cost::{Cost, Pair, Postmaster},
     devices::Devices,
 };
-use crate::{Failure, folder::TemporaryFolder};
+use crate::Failure;
 
 /// The extent of the measurement.
 #[derive(clap::Args)]
@@ -43,7 +39,7 @@ struct Row {
     with: Cost,
 }
 
-/// Measures both statements and prints the table.
+/// Measures the statement and prints the table.
 ///
 /// # Errors
 /// If a database cannot be used. If PostgreSQL is not installed, its rows are skipped with a message.
@@ -56,17 +52,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         runtime.block_on(async {
             let devices = Devices::enrol(connect(&url).await?).await?;
             rows.push(signed_requests(&devices, arguments, &postmaster).await?);
-            rows.push(check_ins("PostgreSQL", &devices, arguments, Some(&postmaster)).await?);
             devices.storage.close().await;
             Ok::<_, Failure>(())
         })?;
     }
-    let folder = TemporaryFolder::new("database")?;
-    let url = format!("sqlite://{}?mode=rwc", folder.path().join("bench.db").display());
-    rows.push(runtime.block_on(async {
-        let devices = Devices::enrol(connect(&url).await?).await?;
-        check_ins("SQLite", &devices, arguments, None).await
-    })?);
     table::print(&rows, arguments.json)
 }
 
@@ -99,34 +88,4 @@ async fn signed_requests(
     }
     let [without, with] = pair.costs();
     Ok(Row { database: "PostgreSQL", what: "signed request: a nonce that processes share", without, with })
-}
-
-/// Checks in without and with the lock of the client's row.
-async fn check_ins(
-    database: &'static str,
-    devices: &Devices,
-    arguments: &Arguments,
-    postmaster: Option<&Postmaster>,
-) -> Result<Row, Failure> {
-    let storage = &devices.storage;
-    let mut pair = Pair::new(postmaster);
-    for block in 0..=u64::from(arguments.blocks) {
-        let offers = devices.offers(block, arguments.requests);
-        let without = async {
-            for offer in &offers {
-                check_in_without_lock(storage, offer).await?;
-            }
-            Ok(())
-        };
-        pair.measure(0, arguments.requests, without).await?;
-        let with = async {
-            for offer in &offers {
-                storage.check_in(offer).await?;
-            }
-            Ok(())
-        };
-        pair.measure(1, arguments.requests, with).await?;
-    }
-    let [without, with] = pair.costs();
-    Ok(Row { database, what: "check-in: a lock against a revocation", without, with })
 }

@@ -6,14 +6,12 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
-use folkmoot_client::{ClientKey, Host, HttpSettings, Transport, UpdateSource, build_http};
-use folkmoot_protocol::{
-    UpdateDigest,
-    messages::{Assignment, CheckInRequest, CheckInResponse, UploadState},
-    update::{HEADER_BYTES, UpdateHeader, UpdateMetrics},
+use folkmoot_client::Transport;
+use folkmoot_load::{
+    devices::enrol_each,
+    update::{answer, offer},
 };
-use folkmoot_update::encode_update;
+use folkmoot_protocol::messages::{Assignment, CheckInResponse};
 use serde::Serialize;
 
 use crate::{Failure, clock, folder::TemporaryFolder, host::Ready, process};
@@ -52,7 +50,7 @@ pub fn measure(parameters: usize, clients: usize, rounds: u64, is_plain: bool) -
     outcome
 }
 
-/// Starts a coordinator in a separate process.
+/// Starts a coordinator in a separate process. Its task draws all `clients` in every round.
 pub fn start(
     data: &Path,
     parameters: usize,
@@ -111,20 +109,9 @@ fn run(
     })
 }
 
-/// Enrols clients. Each has its own connections.
+/// Enrols clients. Each has its own connections, as if it were on a separate device.
 pub async fn enrol(ready: &Ready, clients: usize) -> Result<Vec<Transport>, Failure> {
-    let certificate_pem = ready.root_certificate.as_ref().map(std::fs::read).transpose()?;
-    let host = Host::system()?;
-    let mut transports = Vec::new();
-    for _ in 0..clients {
-        // Each client has its own connections, as if it were on a separate device.
-        let settings = HttpSettings { certificate_pem: certificate_pem.clone(), http1_only: true };
-        let key = ClientKey::from_secret(host.random_bytes());
-        let transport = Transport::with_http(build_http(&settings)?, &ready.url, key, host.clone())?;
-        transport.enrol(&ready.token).await?;
-        transports.push(transport);
-    }
-    Ok(transports)
+    Ok(enrol_each(&ready.target()?, &ready.token, clients).await?)
 }
 
 /// Runs one round, in which every client is drawn, fetches the weights, and uploads an update.
@@ -142,44 +129,11 @@ async fn round(cohort: &[Transport], values: &Arc<Vec<f32>>, schema_digest: [u8;
 
 async fn take_part(transport: &Transport, values: &[f32], schema_digest: [u8; 32]) -> Result<(), Failure> {
     let assignment = await_assignment(transport).await?;
-    answer(transport, assignment, values, schema_digest).await
-}
-
-/// Fetches the weights of an assignment, and uploads an update.
-pub async fn answer(
-    transport: &Transport,
-    assignment: Assignment,
-    values: &[f32],
-    schema_digest: [u8; 32],
-) -> Result<(), Failure> {
-    let weights = transport.fetch_blob(assignment.weights).await?;
-    if weights.len() != values.len() * 4 {
-        return Err("the fetched weights have a different size than the model".into());
-    }
-    let header = UpdateHeader {
-        assignment_id: assignment.assignment_id,
-        schema_digest,
-        base_version: assignment.base_version,
-        weight: 100,
-        metrics: UpdateMetrics { example_count: 100, loss_sum: 1.0, correct_count: 50, step_count: 10 },
-        element_count: 0,
-        is_compressed: false,
-    };
-    let update = Bytes::from(encode_update(&header, values));
-    debug_assert_eq!(update.len(), HEADER_BYTES + values.len() * 4);
-    let (digest, length) = (UpdateDigest::of(&update), update.len() as u64);
-    let source = UpdateSource::Bytes(update);
-    let status = transport.upload(assignment.assignment_id, &source, 0, length, digest).await?;
-    if status.state == UploadState::Accepted { Ok(()) } else { Err("the update was not accepted".into()) }
+    Ok(answer(transport, &assignment, values, schema_digest).await?)
 }
 
 async fn await_assignment(transport: &Transport) -> Result<Assignment, Failure> {
-    let request = CheckInRequest {
-        sdk_version: "bench".into(),
-        example_count: 100,
-        attributes: Default::default(),
-        codecs: Vec::new(),
-    };
+    let request = offer();
     loop {
         match transport.check_in(&request, 30).await? {
             CheckInResponse::Assigned { assignment } => return Ok(assignment),

@@ -12,9 +12,10 @@ use std::{
 };
 
 use ed25519_dalek::SigningKey;
+use folkmoot_load::update::offer;
 use folkmoot_protocol::{
     ClientId, PROTOCOL_VERSION, UpdateDigest, headers,
-    messages::{CheckInRequest, EnrolRequest},
+    messages::EnrolRequest,
     signing::{self, SignedParts},
 };
 use rustls::{
@@ -314,13 +315,7 @@ fn enrolment(who: u64, number: u64) -> Vec<u8> {
 
 /// Returns check-in number `number` of a client of another organisation.
 fn check_in(index: usize, number: u64) -> Vec<u8> {
-    let request = CheckInRequest {
-        sdk_version: "bench".into(),
-        example_count: 100,
-        attributes: Default::default(),
-        codecs: Vec::new(),
-    };
-    let body = serde_json::to_vec(&request).expect("a message is plain data");
+    let body = serde_json::to_vec(&offer()).expect("a message is plain data");
     let nonce = format!("{index:016x}{number:016x}");
     signed(&tenant::key(index), Some(tenant::client(index)), "/v1/check-in?wait_seconds=0", &nonce, &body)
 }

@@ -4,10 +4,11 @@ use std::{
 };
 
 use folkmoot_client::Transport;
-use folkmoot_protocol::messages::{CheckInRequest, CheckInResponse};
+use folkmoot_load::update::{answer, offer};
+use folkmoot_protocol::messages::CheckInResponse;
 use tokio::task::JoinSet;
 
-use crate::{Failure, clock, host::Ready, ingest::load};
+use crate::{Failure, clock, host::Ready};
 
 /// The pause of a client before it checks in again. It keeps the client below the coordinator's limit of 20 requests
 /// per second.
@@ -74,20 +75,15 @@ async fn take_part(
     schema_digest: [u8; 32],
     seen: &Mutex<Seen>,
 ) -> Result<(), Failure> {
-    let request = CheckInRequest {
-        sdk_version: "bench".into(),
-        example_count: 100,
-        attributes: Default::default(),
-        codecs: Vec::new(),
-    };
+    let request = offer();
     loop {
         let started = clock::start();
-        let answer = transport.check_in(&request, 0).await;
+        let answered = transport.check_in(&request, 0).await;
         // The duration is recorded even if the check-in fails.
         lock(seen).check_ins_ms.push(started.elapsed().as_secs_f64() * 1e3);
-        match answer {
+        match answered {
             Ok(CheckInResponse::Assigned { assignment }) => {
-                return load::answer(transport, assignment, values, schema_digest).await;
+                return Ok(answer(transport, &assignment, values, schema_digest).await?);
             }
             Ok(CheckInResponse::Wait { .. }) => tokio::time::sleep(PAUSE).await,
             Err(error) => return Err(error.into()),

@@ -2,7 +2,7 @@
 //! our simulation with Flower's.
 
 mod case;
-mod environment;
+pub mod environment;
 mod flower;
 pub mod simulator;
 mod table;

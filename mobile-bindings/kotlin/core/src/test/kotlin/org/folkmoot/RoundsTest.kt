@@ -3,6 +3,7 @@ package org.folkmoot
 import java.io.File
 import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.async
+import kotlinx.coroutines.awaitAll
 import kotlinx.coroutines.cancelAndJoin
 import kotlinx.coroutines.flow.filterIsInstance
 import kotlinx.coroutines.flow.first
@@ -63,6 +64,23 @@ class RoundsTest {
         }
         val rounds = coordinator.committed(task, 10)
         assertEquals(List(10) { Round("committed", 1, 1) }, rounds)
+    }
+
+    @Test
+    fun `three clients mask their updates`(): Unit = runBlocking {
+        val task = coordinator.task("masked", rounds = 2, reportGoal = 3, change = ::masked)
+        val clients = List(3) { number ->
+            val options = coordinator.options(File(folder, "state-$number"), coordinator.token("masked"))
+            FolkmootClient.connect(options).also { Digits.read(64).addTo(it) }
+        }
+        assertEquals(listOf(2L, 2L, 2L), clients.map { client -> async { client.run(rounds = 2) } }.awaitAll())
+        assertEquals(List(2) { Round("committed", 3, 3) }, coordinator.committed(task, 2))
+        for (client in clients) {
+            val sent = client.transparencyLog().filter { it.action == "sent" }
+            // In each round: keys, shares and an opening.
+            assertEquals(6, sent.count { it.detail.orEmpty().startsWith("secure aggregation") }, "$sent")
+            client.close()
+        }
     }
 
     private suspend fun eventsUntilRound(client: FolkmootClient, number: Long): List<Event> =
