@@ -7,23 +7,24 @@ use crate::{
 };
 
 /// The layers of `docs/architecture.md`, lowest first.
-const LAYERS: [&[&str]; 14] = [
+const LAYERS: [&[&str]; 15] = [
     /* words     */ &["folkmoot-protocol"],
-    /* graphs    */ &["folkmoot-graph", "folkmoot-onnx-file"],
+    /* graphs    */ &["folkmoot-graph", "folkmoot-onnx-file", "folkmoot-secure-aggregation"],
     /* executors */ &["folkmoot-onnx", "folkmoot-gpu"],
     /* maths     */ &["folkmoot-engine", "folkmoot-update", "folkmoot-privacy"],
     /* aggregate */ &["folkmoot-aggregation"],
     /* decisions */
     &["folkmoot-session", "folkmoot-data", "folkmoot-inference", "folkmoot-coordinator"],
     /* policies  */ &["folkmoot-work"],
+    /* files     */ &["folkmoot-noise", "folkmoot-round-log"],
     /* parts     */
     &["folkmoot-client", "folkmoot-edge", "folkmoot-sign-in", "folkmoot-storage", "folkmoot-task-file"],
-    /* surface   */ &["folkmoot-api"],
-    /* drivers   */ &["folkmoot-rounds"],
+    /* surface   */ &["folkmoot-api", "folkmoot-crowd", "folkmoot-unmasking"],
+    /* drivers   */ &["folkmoot-rounds", "folkmoot-committee"],
     /* process   */ &["folkmoot-telemetry", "folkmoot-terminal"],
     /* hosts     */
     &["folkmoot-service", "folkmoot-simulation", "folkmoot-bindgen", "folkmoot-mobile", "folkmoot-wasm"],
-    /* set-ups   */ &["folkmoot-settings", "folkmoot-demo"],
+    /* set-ups   */ &["folkmoot-settings", "folkmoot-demo", "folkmoot-load"],
     /* command   */ &["folkmoot-cli"],
 ];
 

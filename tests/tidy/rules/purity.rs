@@ -6,11 +6,12 @@ use crate::repository::{File, Repository};
 use crate::rust_source::mentions;
 
 /// Packages whose callers pass in the time and random numbers.
-const PURE_PACKAGES: [&str; 13] = [
+const PURE_PACKAGES: [&str; 14] = [
     "folkmoot-protocol",
     "folkmoot-graph",
     "folkmoot-onnx",
     "folkmoot-onnx-file",
+    "folkmoot-secure-aggregation",
     "folkmoot-gpu",
     "folkmoot-engine",
     "folkmoot-update",

@@ -34,6 +34,9 @@ pub struct Arguments {
     /// Mutate only the lines changed in this output of `git diff` (.diff or .patch), or the lines of this source file
     #[arg(long, value_name = "FILE")]
     mutate: Option<PathBuf>,
+    /// Number of faults of the chaos test
+    #[arg(long, default_value_t = 200)]
+    faults: u32,
     /// Print the summary as JSON on the last line
     #[arg(long)]
     json: bool,
@@ -46,6 +49,8 @@ pub enum Part {
     Simulation,
     /// Simulates all privacy mechanisms
     Privacy,
+    /// Kills, pauses and disconnects real coordinators, their database and their object storage
+    Chaos,
     /// Searches for bytes that make a decoder panic or exceed its memory limit
     Fuzz,
     /// Audits the privacy of a release build with more canaries and model versions than a test
@@ -63,6 +68,7 @@ impl Part {
         match self {
             Self::Simulation => "simulation",
             Self::Privacy => "privacy",
+            Self::Chaos => "chaos",
             Self::Fuzz => "fuzz",
             Self::Audit => "audit",
             Self::Memory => "memory",
@@ -96,6 +102,7 @@ impl Part {
         match self {
             Self::Simulation => simulation("every_world", arguments),
             Self::Privacy => simulation("every_charge", arguments),
+            Self::Chaos => chaos(arguments),
             Self::Fuzz => {
                 fuzz::run(&fuzz::Arguments::for_seconds(arguments.fuzz_seconds)).map(|()| Outcome::done())
             }
@@ -109,13 +116,26 @@ impl Part {
 
 /// Runs one test of the simulations with new seeds.
 fn simulation(test: &str, arguments: &Arguments) -> Result<Outcome, Failure> {
-    let mut settings = Settings { names: vec![test.to_owned()], is_told: true, ..Settings::default() };
     let seeds = [("FOLKMOOT_SEEDS", arguments.seeds), ("FOLKMOOT_FIRST_SEED", arguments.first_seed)];
-    settings.environment.extend(seeds.map(|(name, value)| (name.to_owned(), value.to_string())));
+    one_test("simulation", test, seeds)
+}
+
+/// Runs the chaos test with a new seed and more faults.
+fn chaos(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let numbers =
+        [("FOLKMOOT_FAULTS", arguments.faults.into()), ("FOLKMOOT_FIRST_SEED", arguments.first_seed)];
+    one_test("e2e", "no_fault_loses_or_doubles", numbers)
+}
+
+/// Runs one test of a program with these numbers as environment variables.
+fn one_test(program: &str, test: &str, numbers: [(&str, u64); 2]) -> Result<Outcome, Failure> {
+    let mut settings = Settings { names: vec![test.to_owned()], is_told: true, ..Settings::default() };
+    settings.environment.extend(numbers.map(|(name, value)| (name.to_owned(), value.to_string())));
     // 100,000 seeds take hours on two cores, so the limit is long.
     settings.limit = std::time::Duration::from_hours(12);
-    let simulation = programs()?.into_iter().filter(|program| program.name.ends_with(" simulation"));
-    run_programs(&simulation.collect::<Vec<_>>(), &settings)
+    let suffix = format!(" {program}");
+    let chosen = programs()?.into_iter().filter(|program| program.name.ends_with(&suffix));
+    run_programs(&chosen.collect::<Vec<_>>(), &settings)
 }
 
 fn audit() -> Result<Outcome, Failure> {

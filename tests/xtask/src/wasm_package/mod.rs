@@ -33,8 +33,8 @@ pub struct Arguments {
 /// The number of lines in each list of `--explain`.
 const EXPLAINED: usize = 40;
 
-/// One of the modules. In the browser, the package chooses which of them to load: one of the first two at the start, and
-/// the last if a model needs its importer.
+/// One of the modules. In the browser, the package chooses which of them to load: one of the first two at the start, the
+/// third if a model needs its importer, and the last if a plan demands masked updates.
 #[derive(Debug, Clone, Copy)]
 struct Build {
     name: &'static str,
@@ -43,10 +43,11 @@ struct Build {
     bytes_max: u64,
 }
 
-const BUILDS: [Build; 3] = [
+const BUILDS: [Build; 4] = [
     Build { name: "cpu", features: "cpu", bytes_max: 450_000 },
     Build { name: "gpu", features: "gpu", bytes_max: 600_000 },
     Build { name: "complete", features: "complete,gpu", bytes_max: 700_000 },
+    Build { name: "masks", features: "complete,gpu,secure-aggregation", bytes_max: 750_000 },
 ];
 
 /// Builds all modules and their TypeScript into `wasm/js/dist`.

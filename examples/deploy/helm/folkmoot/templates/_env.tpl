@@ -1,5 +1,7 @@
 {{/* The environment of a coordinator: its settings, and the secrets by reference. */}}
 {{- define "folkmoot.env" -}}
+- name: FOLKMOOT_SERVER_DRAIN_SECONDS
+  value: {{ .Values.drainSeconds | quote }}
 - name: FOLKMOOT_SERVER_HOST_NAMES
   value: {{ join "," .Values.hostNames | quote }}
 {{- with .Values.trustedProxies }}

@@ -43,6 +43,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") 
 {{- if and .Values.ingress.enabled .Values.tls.existingSecret -}}
 {{- fail "ingress.enabled and tls.existingSecret exclude each other: an Ingress ends TLS itself. Set ingress.tlsSecret instead" -}}
 {{- end -}}
+{{- if le (int .Values.terminationGracePeriodSeconds) (int .Values.drainSeconds) -}}
+{{- fail "terminationGracePeriodSeconds is not longer than drainSeconds, so Kubernetes would kill coordinators that drain. Set it to drainSeconds plus 30 or more" -}}
+{{- end -}}
 {{- if and .Values.ingress.enabled (empty .Values.ingress.tlsSecret) -}}
 {{- fail "ingress.tlsSecret is empty. Clients connect over TLS only; set it to a secret with a certificate for hostNames" -}}
 {{- end -}}
