@@ -203,6 +203,24 @@ fn running_statistics_move_and_may_stay_local() {
 }
 
 #[test]
+fn personal_tensors_train_like_others_and_do_not_travel() {
+    let (model, (examples, _)) = (model(), digits());
+    let start = model.initial_weights();
+    let name = model.parameters().last().unwrap().name.clone();
+    let head = ranges(&model, |other| other == name).remove(0);
+    let train = |personal: Vec<NamePattern>| {
+        let plan = TrainingPlan { personal, steps_max: Some(3), ..plan(1) };
+        let mut trainer = Trainer::new(&model, &start, plan, &examples, 1).unwrap();
+        while !trainer.step().unwrap().finished {}
+        trainer.finish()
+    };
+    let (shared, own) = (train(Vec::new()), train(vec![NamePattern::from(name.as_str())]));
+    assert_eq!(shared.weights, own.weights);
+    assert_ne!(own.weights[head.clone()], start[head.clone()]);
+    assert_eq!(own.delta, shared.delta[..head.start], "the last tensor is not in the delta");
+}
+
+#[test]
 fn a_step_that_needs_too_much_memory_is_refused() {
     let (model, (examples, _)) = (model(), digits());
     let start = model.initial_weights();

@@ -94,6 +94,24 @@ pub enum FitError {
         /// The most similar parameter name.
         nearest: String,
     },
+    /// A pattern of personal tensors matches no parameter.
+    #[error(
+        "no parameter's name matches the personal pattern `{pattern}`; the nearest is `{nearest}`; correct the pattern"
+    )]
+    PersonalPattern {
+        /// The pattern.
+        pattern: String,
+        /// The most similar parameter name.
+        nearest: String,
+    },
+    /// A personal tensor is frozen.
+    #[error(
+        "`{name}` is personal and frozen, but only a tensor that is trained can be personal; take it out of one of the two"
+    )]
+    PersonalFrozen {
+        /// The name of the tensor.
+        name: String,
+    },
     /// The model ends with a function that the loss contains.
     #[error(
         "the model ends with {activation}, and the loss {loss} contains its own: it would be applied twice. Remove the \

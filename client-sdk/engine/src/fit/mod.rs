@@ -275,6 +275,17 @@ pub(crate) fn trained_parameters(
     matching(parameters, patterns, |pattern, nearest| FitError::TrainedPattern { pattern, nearest })
 }
 
+/// Returns for each parameter whether one of the patterns of personal tensors matches its name.
+///
+/// # Errors
+/// Returns [`FitError::PersonalPattern`] for a pattern without a match, with the most similar name.
+pub(crate) fn personal_parameters(
+    parameters: &[ParameterSpec],
+    patterns: &[NamePattern],
+) -> Result<Vec<bool>, FitError> {
+    matching(parameters, patterns, |pattern, nearest| FitError::PersonalPattern { pattern, nearest })
+}
+
 fn matching(
     parameters: &[ParameterSpec],
     patterns: &[NamePattern],

@@ -8,7 +8,7 @@ use folkmoot_graph::op::{ElementOp, Op};
 use folkmoot_graph::program::Program;
 use folkmoot_graph::step::StepGraph;
 use folkmoot_graph::{Source, ValueId};
-use folkmoot_protocol::Loss;
+use folkmoot_protocol::{LocalOptimizer, Loss, TrainingPlan};
 
 use super::{Tolerance, gpu, largest, numbers, on_gpu};
 use crate::loss::{LabelForm, Layout};
@@ -38,9 +38,10 @@ fn models() -> Vec<(String, Model)> {
 
 /// Builds the graph of a step, and synthetic inputs: first those of the batch, then the weights.
 fn step(model: &Model) -> (StepGraph, Vec<Vec<f32>>) {
+    let plan = TrainingPlan::new(Loss::MeanSquaredError, LocalOptimizer::sgd(0.1));
     let source = StepSource {
         model: model.clone(),
-        parameters: Parameters::new(model, &[], &[]).expect("nothing is frozen"),
+        parameters: Parameters::new(model, &plan).expect("nothing is frozen"),
         loss: Loss::MeanSquaredError,
         layout: Layout::new(model.output_shape(), LabelForm::Values),
         has_shares: false,

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use folkmoot_onnx::ParameterKind;
-use folkmoot_protocol::{NamePattern, RunningStatistics};
+use folkmoot_protocol::{RunningStatistics, TrainingPlan};
 
-use crate::fit::{FitError, frozen_parameters, trained_parameters};
+use crate::fit::{FitError, frozen_parameters, personal_parameters, trained_parameters};
 use crate::model::Model;
 
 /// The role of a parameter's tensor in training.
@@ -23,23 +23,23 @@ pub(crate) enum Role {
 #[derive(Debug, Clone)]
 pub(crate) struct Parameters {
     pub(crate) roles: Vec<Role>,
+    /// For each parameter whether each client keeps its own.
+    personal: Vec<bool>,
     /// The range of each parameter in a flat vector of weights.
     pub(crate) ranges: Vec<Range<usize>>,
 }
 
 impl Parameters {
-    /// Finds the roles. `trained` takes precedence over `frozen`. The running statistics of a batch
+    /// Finds the roles. The plan's `trained` takes precedence over `frozen`. The running statistics of a batch
     /// normalisation are frozen if one of them is, or if its scale and bias are.
     ///
     /// # Errors
-    /// Returns [`FitError::FrozenPattern`] or [`FitError::TrainedPattern`] if a pattern matches no parameter.
-    pub(crate) fn new(
-        model: &Model,
-        frozen: &[NamePattern],
-        trained: &[NamePattern],
-    ) -> Result<Self, FitError> {
-        let frozen = frozen_parameters(model.parameters(), frozen)?;
-        let trained = trained_parameters(model.parameters(), trained)?;
+    /// Returns [`FitError::FrozenPattern`], [`FitError::TrainedPattern`] or [`FitError::PersonalPattern`] if a pattern
+    /// matches no parameter, and [`FitError::PersonalFrozen`] if a personal parameter is not trained.
+    pub(crate) fn new(model: &Model, plan: &TrainingPlan) -> Result<Self, FitError> {
+        let frozen = frozen_parameters(model.parameters(), &plan.frozen)?;
+        let trained = trained_parameters(model.parameters(), &plan.trained)?;
+        let mut personal = personal_parameters(model.parameters(), &plan.personal)?;
         let chosen = model.parameters().iter().zip(frozen.into_iter().zip(trained));
         let roles = chosen.map(|(spec, (is_frozen, is_trained))| match spec.kind {
             ParameterKind::Constant if is_trained => Role::Trained,
@@ -58,7 +58,13 @@ impl Parameters {
                 statistics.for_each(|index| roles[index] = Role::Frozen);
             }
         }
-        Ok(Self { roles, ranges: model.parameter_ranges() })
+        for ((spec, role), is_personal) in model.parameters().iter().zip(&roles).zip(&mut personal) {
+            if *is_personal && *role == Role::Frozen {
+                return Err(FitError::PersonalFrozen { name: spec.name.clone() });
+            }
+            *is_personal |= *role == Role::Statistic && plan.statistics == RunningStatistics::KeepLocal;
+        }
+        Ok(Self { roles, personal, ranges: model.parameter_ranges() })
     }
 
     /// Returns for each parameter whether it never changes.
@@ -67,11 +73,12 @@ impl Parameters {
     }
 
     /// Returns for each parameter whether training can change it in the shared model.
-    pub(crate) fn travelling(&self, statistics: RunningStatistics) -> impl Iterator<Item = bool> {
-        self.roles.iter().map(move |role| match role {
-            Role::Trained => true,
-            Role::Statistic => statistics == RunningStatistics::Aggregate,
-            Role::Frozen => false,
-        })
+    pub(crate) fn travelling(&self) -> impl Iterator<Item = bool> {
+        self.roles.iter().zip(&self.personal).map(|(role, is_personal)| *role != Role::Frozen && !is_personal)
+    }
+
+    /// Returns for each parameter whether each client keeps its own.
+    pub(crate) fn personal(&self) -> &[bool] {
+        &self.personal
     }
 }

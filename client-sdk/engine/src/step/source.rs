@@ -34,7 +34,7 @@ impl StepSource {
         };
         Ok(Self {
             model: model.clone(),
-            parameters: Parameters::new(model, &plan.frozen, &plan.trained)?,
+            parameters: Parameters::new(model, plan)?,
             loss,
             layout: Layout::new(model.output_shape(), form),
             has_shares: false,

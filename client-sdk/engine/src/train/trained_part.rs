@@ -1,22 +1,24 @@
 use std::ops::Range;
 
 use folkmoot_onnx::ParameterSpec;
-use folkmoot_protocol::{RunningStatistics, TensorSchema, TensorSpec, TrainingPlan};
+use folkmoot_protocol::{TensorSchema, TensorSpec, TrainingPlan};
 
 use crate::fit::FitError;
 use crate::model::Model;
 use crate::step::{Parameters, Role};
 
 /// The tensors of a model that a plan can change in the shared model. Frozen tensors do not belong to it, nor do
-/// running statistics that stay on each client.
+/// personal ones, of which each client keeps its own.
 ///
 /// Only these tensors travel: updates and model versions hold them one after another, in the order of the model's
-/// parameters. All other tensors keep the value from the model's file, bit for bit.
+/// parameters. In the shared model, all other tensors keep the value from the model's file, bit for bit.
 #[derive(Debug, Clone)]
 pub struct TrainedPart {
     model: Model,
     /// For each tensor of the part, its index among the parameters and its range in a flat vector of all weights.
     tensors: Vec<(usize, Range<usize>)>,
+    /// The same for each personal tensor.
+    personal: Vec<(usize, Range<usize>)>,
     normalizes_batches: bool,
 }
 
@@ -24,17 +26,23 @@ impl TrainedPart {
     /// Finds the tensors of `model` that `plan` can change.
     ///
     /// # Errors
-    /// Returns [`FitError::FrozenPattern`] or [`FitError::TrainedPattern`] if a pattern of the plan matches no parameter.
+    /// Returns [`FitError::FrozenPattern`], [`FitError::TrainedPattern`] or [`FitError::PersonalPattern`] if a pattern of
+    /// the plan matches no parameter, and [`FitError::PersonalFrozen`] if a personal parameter is frozen.
     pub fn of(model: &Model, plan: &TrainingPlan) -> Result<Self, FitError> {
-        Ok(Self::new(model, &Parameters::new(model, &plan.frozen, &plan.trained)?, plan.statistics))
+        Ok(Self::new(model, &Parameters::new(model, plan)?))
     }
 
-    pub(crate) fn new(model: &Model, parameters: &Parameters, statistics: RunningStatistics) -> Self {
-        let travels = parameters.travelling(statistics).zip(&parameters.ranges).enumerate();
-        let tensors = travels.filter(|(_, (travels, _))| *travels);
-        let tensors = tensors.map(|(position, (_, range))| (position, range.clone()));
-        let normalizes_batches = parameters.roles.contains(&Role::Statistic);
-        Self { model: model.clone(), tensors: tensors.collect(), normalizes_batches }
+    pub(crate) fn new(model: &Model, parameters: &Parameters) -> Self {
+        let ranges = |chosen: &mut dyn Iterator<Item = bool>| {
+            let chosen = chosen.zip(&parameters.ranges).enumerate().filter(|(_, (is_chosen, _))| *is_chosen);
+            chosen.map(|(position, (_, range))| (position, range.clone())).collect()
+        };
+        Self {
+            model: model.clone(),
+            tensors: ranges(&mut parameters.travelling()),
+            personal: ranges(&mut parameters.personal().iter().copied()),
+            normalizes_batches: parameters.roles.contains(&Role::Statistic),
+        }
     }
 
     /// Returns whether training normalizes with the statistics of a batch, which mixes its examples.
@@ -105,6 +113,39 @@ impl TrainedPart {
         Ok(whole)
     }
 
+    /// Returns the schema of the personal tensors, which each client keeps for itself. Without any, it has no tensors.
+    pub fn personal_schema(&self) -> TensorSchema {
+        let parameters = self.model.parameters();
+        let tensors = self.personal.iter().map(|(position, _)| TensorSpec::from(&parameters[*position]));
+        TensorSchema { tensors: tensors.collect() }
+    }
+
+    /// Extracts the personal tensors from a vector of all of the model's weights.
+    ///
+    /// # Errors
+    /// Returns [`FitError::WeightCount`] if the length of `whole` is not the model's number of parameters.
+    pub fn pick_personal(&self, whole: &[f32]) -> Result<Vec<f32>, FitError> {
+        expect_count(self.model.parameter_count(), whole)?;
+        Ok(self.personal.iter().flat_map(|(_, range)| &whole[range.clone()]).copied().collect())
+    }
+
+    /// Replaces the personal tensors in a vector of all of the model's weights.
+    ///
+    /// # Errors
+    /// Returns [`FitError::WeightCount`] if the length of `whole` is not the model's number of parameters, or that of
+    /// `personal` not the number of personal ones.
+    pub fn put_personal(&self, personal: &[f32], whole: &mut [f32]) -> Result<(), FitError> {
+        expect_count(self.model.parameter_count(), whole)?;
+        expect_count(self.personal.iter().map(|(_, range)| range.len()).sum(), personal)?;
+        let mut rest = personal;
+        for (_, range) in &self.personal {
+            let (tensor, behind) = rest.split_at(range.len());
+            whole[range.clone()].copy_from_slice(tensor);
+            rest = behind;
+        }
+        Ok(())
+    }
+
     /// Collects the values of `of` for the range of each tensor.
     pub(crate) fn picked<I: Iterator<Item = f32>>(&self, of: impl Fn(Range<usize>) -> I) -> Vec<f32> {
         let mut part = Vec::with_capacity(self.parameter_count());
@@ -145,6 +186,31 @@ mod tests {
         assert_eq!(part.pick(&whole).unwrap(), [1.0, 2.0, 3.0, 4.0, 5.0]);
         assert_eq!(whole.iter().zip(&start).filter(|(now, before)| now != before).count(), 5);
         assert_eq!(part.fill(part.pick(&start).unwrap()).unwrap(), start);
+    }
+
+    #[test]
+    fn personal_tensors_are_no_part_of_the_shared_model() {
+        let model = Model::from_onnx(&mlp(&[2, 3, 2], 1), &ImportLimits::default()).unwrap();
+        let plan = TrainingPlan::new(Loss::SoftmaxCrossEntropy, LocalOptimizer::sgd(0.1));
+        let of = |personal: &str, frozen: &[&str]| {
+            let frozen = frozen.iter().map(|pattern| NamePattern::from(*pattern)).collect();
+            TrainedPart::of(&model, &TrainingPlan { personal: vec![personal.into()], frozen, ..plan.clone() })
+        };
+        let part = of("layer_2.*", &[]).unwrap();
+        assert_eq!((part.parameter_count(), part.personal_schema().parameter_count()), (9, 8));
+        let mut whole: Vec<f32> = (0..17u8).map(f32::from).collect();
+        let own = part.pick_personal(&whole).unwrap();
+        assert_eq!(own, (9..17u8).map(f32::from).collect::<Vec<_>>());
+        assert_eq!(part.pick(&whole).unwrap(), (0..9u8).map(f32::from).collect::<Vec<_>>());
+        part.put_personal(&[-1.0; 8], &mut whole).unwrap();
+        assert_eq!(whole[8..10], [8.0, -1.0]);
+        assert_eq!(
+            part.put_personal(&[0.0; 7], &mut whole),
+            Err(FitError::WeightCount { expected: 8, found: 7 })
+        );
+        assert!(matches!(of("heads.*", &[]), Err(FitError::PersonalPattern { .. })));
+        let name = "layer_2.weight".to_owned();
+        assert_eq!(of("layer_2.*", &["*.weight"]).unwrap_err(), FitError::PersonalFrozen { name });
     }
 
     #[test]

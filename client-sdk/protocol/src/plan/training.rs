@@ -97,6 +97,14 @@ pub struct TrainingPlan {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = 64), extend("default" = [], "examples" = [["head.*"]])))]
     pub trained: Vec<NamePattern>,
+    /// Patterns of tensor names. A tensor whose name matches one is personal: each client trains its own, which stays on
+    /// the device and does not travel (FedPer, Arivazhagan et al. 2019, for the last layers; LG-FedAvg, Liang et al. 2020,
+    /// for the first; FedBN, Li et al. 2021, for normalisations). The first training of a client starts with the values of
+    /// the model's file, and each later one with those of the one before. Each pattern must match at least one tensor that
+    /// is not frozen, and at least one tensor must match none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 64), extend("default" = [], "examples" = [["head.*"]])))]
+    pub personal: Vec<NamePattern>,
     /// The treatment of the running statistics of batch normalisation.
     #[serde(default, skip_serializing_if = "is_default")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = "aggregate")))]
@@ -120,7 +128,8 @@ pub enum RunningStatistics {
     /// Their change is part of the update, like that of any weight.
     #[default]
     Aggregate,
-    /// Their change stays on the device, and they do not travel (like the statistics in FedBN, Li et al. 2021).
+    /// They are personal: each client keeps its own from one training to the next, and they do not travel (like the
+    /// statistics in FedBN, Li et al. 2021).
     KeepLocal,
 }
 
@@ -160,6 +169,7 @@ impl TrainingPlan {
             proximal_term: 0.0,
             frozen: Vec::new(),
             trained: Vec::new(),
+            personal: Vec::new(),
             statistics: RunningStatistics::Aggregate,
             precision: Precision::Single,
             memory_bytes_max: None,
@@ -204,7 +214,8 @@ impl TrainingPlan {
             faults.add("gradient_clipping.per_example_norm", bound.into(), "absent with mixed precision");
         }
         faults.expect_not_negative("proximal_term", self.proximal_term);
-        for (field, patterns) in [("frozen", &self.frozen), ("trained", &self.trained)] {
+        let lists = [("frozen", &self.frozen), ("trained", &self.trained), ("personal", &self.personal)];
+        for (field, patterns) in lists {
             if patterns.len() > FROZEN_PATTERNS_MAX {
                 faults.add(field, patterns.len() as f64, "a list of at most 64 patterns");
             }

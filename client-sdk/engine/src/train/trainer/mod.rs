@@ -122,7 +122,7 @@ impl Trainer {
         }
         let batches = BatchOrder::new(&plan, examples.len(), seed);
         let source = StepSource {
-            parameters: Parameters::new(&model, &plan.frozen, &plan.trained)?,
+            parameters: Parameters::new(&model, &plan)?,
             model,
             loss: plan.loss,
             layout,
@@ -282,7 +282,7 @@ impl Trainer {
 
     fn delta(&self) -> Vec<f32> {
         let source = self.processor.source();
-        let part = TrainedPart::new(&source.model, &source.parameters, self.plan.statistics);
+        let part = TrainedPart::new(&source.model, &source.parameters);
         part.picked(|range| {
             let pairs = self.host.weights[range.clone()].iter().zip(&self.host.starting_weights[range]);
             pairs.map(|(local, start)| local - start)

@@ -23,7 +23,7 @@ impl Trainer {
             return;
         }
         let source = self.processor.source();
-        let part = TrainedPart::new(&source.model, &source.parameters, self.plan.statistics);
+        let part = TrainedPart::new(&source.model, &source.parameters);
         let tensors = part.positions().zip(wanted).filter(|(_, wanted)| **wanted);
         let examples = self.batches.examples_total();
         let recorded = tensors.filter_map(|(position, _)| {
@@ -39,7 +39,7 @@ impl Trainer {
     pub(crate) fn recorded_products(&self) -> Vec<Option<OuterProducts>> {
         let Some(recorder) = self.processor.recorder() else { return Vec::new() };
         let source = self.processor.source();
-        let part = TrainedPart::new(&source.model, &source.parameters, self.plan.statistics);
+        let part = TrainedPart::new(&source.model, &source.parameters);
         let is_corrected = self.host.correction.is_some();
         let products =
             |position| recorder.products(position, self.metrics.step_count).filter(|_| !is_corrected);
