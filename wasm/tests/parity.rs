@@ -52,13 +52,18 @@ fn examples() -> Examples {
 /// Trains as a client does, and returns the update's bytes.
 fn update(assignment: &Assignment, plan: &[u8], onnx: &[u8], weights: &[u8]) -> Result<Vec<u8>, WorkError> {
     let read = |artifact| Ok(if artifact == assignment.model { onnx.to_vec() } else { weights.to_vec() });
-    let inputs = Inputs::of(assignment, parse_plan(plan)?, &Budget::default(), read)?;
+    let inputs = Inputs::of(assignment, parse_plan(plan)?, None, &Budget::default(), read)?;
     let mut training = Training::begin(&inputs, assignment, &examples(), None)?;
     while !block_on(training.advance(&|| Duration::ZERO))?.is_over {}
     let outcome = training.finish();
     let held_example_count = EXAMPLES as u64;
-    let finished =
-        FinishedWork { assignment: assignment.clone(), plan: inputs.plan, outcome, held_example_count };
+    let finished = FinishedWork {
+        assignment: assignment.clone(),
+        plan: inputs.plan,
+        outcome,
+        held_example_count,
+        personal: None,
+    };
     Ok(make(&finished, None)?.bytes)
 }
 

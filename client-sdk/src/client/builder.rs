@@ -266,11 +266,12 @@ impl ClientBuilder {
         let host = self.host.map_or_else(Host::system, Ok).map_err(ClientError::Randomness)?;
         let state = StateStore::open(&directory)?;
         let blobs = BlobCache::open(&state.subdirectory("blobs"), self.blob_cache_bytes_max)?;
-        let models = ModelStore::open(state.newest_model_path(), blobs.clone(), host.clone())?;
+        let work = WorkStore::open(&state.subdirectory("assignments"))?;
+        let newest = state.newest_model_path();
+        let models = ModelStore::open(newest, blobs.clone(), work.clone(), host.clone())?;
         let origin = parse_coordinator(&self.coordinator)?.origin().ascii_serialization();
         let keys = EndorsementKeys::new(self.endorsement_keys, origin).map_err(ClientError::Builder)?;
         let endorsements = Endorsements::open(keys, state.endorsements_path())?;
-        let work = WorkStore::open(&state.subdirectory("assignments"))?;
         let store = DeviceStore::new(state.devices_path());
         let devices = Devices::with_store(self.device, host.clone(), store);
         let mut rng = host.fork_rng();

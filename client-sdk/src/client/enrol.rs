@@ -44,8 +44,8 @@ impl Client {
                 Ok(response) => {
                     let (id, population) = (response.client_id, response.population);
                     let enrolment = Enrolment::new(self.transport.coordinator(), id, population.clone());
-                    // The memories belong to the previous client identity.
-                    self.work.memories().forget_all()?;
+                    // What is kept of tasks belongs to the previous client identity.
+                    self.work.forget_all_tasks()?;
                     self.state.save_enrolment(&enrolment)?;
                     let request = self.transport.enrol_request(token);
                     self.transparency_log.write(Note::enrolled(&request, &population));

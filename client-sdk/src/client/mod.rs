@@ -212,7 +212,7 @@ impl Client {
             None => Session::new(offer),
         };
         self.work.forget_all_but(session.state().assignment_id())?;
-        self.work.memories().forget_old(self.host.now())?;
+        self.work.forget_old(self.host.now())?;
         Ok(session)
     }
 }

@@ -106,12 +106,17 @@ impl Runner<'_> {
             }
             Effect::Cancel { request_id } => self.tasks.cancel(request_id),
             Effect::Forget { assignment_id, was_accepted } => {
+                let Client { work, models, .. } = self.client;
                 match was_accepted {
-                    Some(true) => self.client.work.keep_memory(assignment_id)?,
+                    Some(true) => work.keep_memory(assignment_id)?,
                     Some(false) => {}
-                    None => self.client.work.forget_memory(assignment_id)?,
+                    None => work.forget_memory(assignment_id)?,
                 }
-                self.client.work.forget(assignment_id)?;
+                // A personal tensor is this client's, whether or not the coordinator had time for the rest.
+                if was_accepted != Some(false) && work.keep_personal(assignment_id)? {
+                    models.reload();
+                }
+                work.forget(assignment_id)?;
             }
             _ => {}
         }
@@ -132,7 +137,7 @@ impl Runner<'_> {
         Declining {
             task_id: assignment.task_id,
             round_number: assignment.round_number,
-            memories: self.client.work.memories().clone(),
+            work: self.client.work.clone(),
             log: self.client.transparency_log.clone(),
         }
     }

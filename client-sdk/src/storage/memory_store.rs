@@ -14,21 +14,21 @@ use super::{
 const MEMORIES_MAX: usize = 4;
 /// The maximum number of bytes of all memories together. The oldest are deleted first.
 const BYTES_MAX: u64 = 256 << 20;
-/// The maximum age of a memory in milliseconds: 30 days. Older memories are no longer useful.
-const AGE_MILLISECONDS_MAX: u64 = 30 * 24 * 3600 * 1000;
+const DAY_MILLISECONDS: u64 = 24 * 3600 * 1000;
 
-/// Compression residuals, by task. They are derived from the examples on this device, so they are deleted when the
-/// examples may no longer be used.
+/// What a client keeps of a task from one assignment to the next, by task: compression residuals, or personal tensors.
+/// They are derived from the examples on this device, so they are deleted when the examples may no longer be used.
 #[derive(Clone, Debug)]
 pub(crate) struct MemoryStore {
     directory: PathBuf,
+    age_milliseconds_max: u64,
 }
 
 impl MemoryStore {
-    /// Creates the directory if it does not exist.
-    pub fn open(directory: &Path) -> Result<Self, StorageError> {
+    /// Creates the directory if it does not exist. Memories that are older than `days_max` are no longer useful.
+    pub fn open(directory: &Path, days_max: u64) -> Result<Self, StorageError> {
         make_private(directory).map_err(|error| StorageError::at(directory, error))?;
-        Ok(Self { directory: directory.into() })
+        Ok(Self { directory: directory.into(), age_milliseconds_max: days_max * DAY_MILLISECONDS })
     }
 
     /// Moves the file of a memory into the store. If the store then exceeds a limit, deletes the oldest memories; a
@@ -64,7 +64,7 @@ impl MemoryStore {
     pub fn forget_old(&self, now: Timestamp) -> Result<(), StorageError> {
         let is_old = |metadata: &Metadata| {
             let changed = metadata.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
-            Some(now.0.saturating_sub(changed.as_millis() as u64) > AGE_MILLISECONDS_MAX)
+            Some(now.0.saturating_sub(changed.as_millis() as u64) > self.age_milliseconds_max)
         };
         let memories = self.newest_first()?;
         let old = memories.iter().filter(|(_, metadata)| is_old(metadata).unwrap_or(true));
@@ -95,7 +95,7 @@ mod tests {
 
     fn store_of(tasks: std::ops::RangeInclusive<u8>) -> (tempfile::TempDir, MemoryStore) {
         let directory = tempfile::tempdir().unwrap();
-        let store = MemoryStore::open(&directory.path().join("memories")).unwrap();
+        let store = MemoryStore::open(&directory.path().join("memories"), 30).unwrap();
         for number in tasks {
             let file = directory.path().join("pending");
             fs::write(&file, [number]).unwrap();
@@ -127,9 +127,9 @@ mod tests {
         let (_directory, store) = store_of(1..=3);
         let changed = fs::metadata(store.path(task(1))).unwrap().modified().unwrap();
         let changed = changed.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as u64;
-        store.forget_old(Timestamp(changed + AGE_MILLISECONDS_MAX)).unwrap();
+        store.forget_old(Timestamp(changed + 30 * DAY_MILLISECONDS)).unwrap();
         assert_eq!(kept(&store, 1..=3), [1, 2, 3]);
-        store.forget_old(Timestamp(changed + AGE_MILLISECONDS_MAX + 1)).unwrap();
+        store.forget_old(Timestamp(changed + 30 * DAY_MILLISECONDS + 1)).unwrap();
         assert_eq!(kept(&store, 1..=3), [2, 3]);
         store.forget(task(2)).unwrap();
         store.forget(task(2)).unwrap();

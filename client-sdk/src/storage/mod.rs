@@ -13,6 +13,7 @@
 //! blobs/               plans, models and weights, by SHA-256
 //! assignments/         checkpoint and update of the current assignment
 //! memories/            compression residuals, by task
+//! personal/            personal tensors, by task
 //! directory.lock       locked while a client runs: two clients would send two updates for one assignment
 //! ```
 

@@ -162,7 +162,7 @@ impl StateStore {
                 remove_if_present(&path)?;
             }
         }
-        for name in ["blobs", "assignments", "memories"] {
+        for name in ["blobs", "assignments", "memories", "personal"] {
             let path = self.directory.join(name);
             match fs::remove_dir_all(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {

@@ -3,7 +3,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use folkmoot_protocol::{AssignmentId, TaskId};
+use folkmoot_protocol::{AssignmentId, TaskId, Timestamp};
 use folkmoot_secure_aggregation::Journal;
 
 use super::{
@@ -11,19 +11,29 @@ use super::{
     atomic::{make_private, read_if_present, remove_if_present, write_private},
 };
 
-/// Checkpoints and updates by assignment id, and compression residuals by task.
+/// The number of days after which a compression residual is too old to be added to an update.
+const RESIDUAL_DAYS_MAX: u64 = 30;
+/// The number of days after which the personal tensors of a task are deleted. They are of use as long as their task, but a
+/// device must not fill up with those of tasks that have ended.
+const PERSONAL_DAYS_MAX: u64 = 365;
+/// The last part of the name of a file with personal tensors whose update is under way.
+const PERSONAL: &str = ".personal";
+
+/// Checkpoints and updates by assignment id, and compression residuals and personal tensors by task.
 #[derive(Clone, Debug)]
 pub(crate) struct WorkStore {
     directory: PathBuf,
     memories: MemoryStore,
+    personal: MemoryStore,
 }
 
 impl WorkStore {
     /// Creates the directory if it does not exist.
     pub fn open(directory: &Path) -> Result<Self, StorageError> {
         make_private(directory).map_err(|error| StorageError::at(directory, error))?;
-        let memories = MemoryStore::open(&directory.with_file_name("memories"))?;
-        Ok(Self { directory: directory.into(), memories })
+        let memories = MemoryStore::open(&directory.with_file_name("memories"), RESIDUAL_DAYS_MAX)?;
+        let personal = MemoryStore::open(&directory.with_file_name("personal"), PERSONAL_DAYS_MAX)?;
+        Ok(Self { directory: directory.into(), memories, personal })
     }
 
     pub fn save_checkpoint(&self, id: AssignmentId, bytes: &[u8]) -> Result<(), StorageError> {
@@ -62,32 +72,71 @@ impl WorkStore {
 
     /// Makes the residual of an accepted update the task's memory. Calling it again has no effect.
     pub fn keep_memory(&self, id: AssignmentId) -> Result<(), StorageError> {
-        self.pending_memories(id)?.iter().try_for_each(|(task, path)| self.memories.keep(*task, path))
+        self.pending(id, "")?.iter().try_for_each(|(task, path)| self.memories.keep(*task, path))
     }
 
     /// Deletes the memory of the assignment's task. Call this if it is unknown whether the update was accepted: the
     /// memory may repeat what the coordinator has already received.
     pub fn forget_memory(&self, id: AssignmentId) -> Result<(), StorageError> {
-        self.pending_memories(id)?.iter().try_for_each(|(task, _)| self.memories.forget(*task))
+        self.pending(id, "")?.iter().try_for_each(|(task, _)| self.memories.forget(*task))
     }
 
     /// Deletes the residual of an earlier attempt at this update.
     pub fn forget_pending_memory(&self, id: AssignmentId) -> Result<(), StorageError> {
-        self.pending_memories(id)?.iter().try_for_each(|(_, path)| remove_if_present(path))
+        self.pending(id, "")?.iter().try_for_each(|(_, path)| remove_if_present(path))
     }
 
-    fn pending_memories(&self, id: AssignmentId) -> Result<Vec<(TaskId, PathBuf)>, StorageError> {
+    /// Stores the personal tensors after a training, until its update has been sent.
+    pub fn save_pending_personal(
+        &self,
+        id: AssignmentId,
+        task: TaskId,
+        bytes: &[u8],
+    ) -> Result<(), StorageError> {
+        write_private(&self.directory.join(format!("{id}.{task}{PERSONAL}")), bytes)
+    }
+
+    /// Makes the personal tensors after a training those of its task. Returns whether there were any. Calling it again has no
+    /// effect.
+    pub fn keep_personal(&self, id: AssignmentId) -> Result<bool, StorageError> {
+        let pending = self.pending(id, PERSONAL)?;
+        pending.iter().try_for_each(|(task, path)| self.personal.keep(*task, path))?;
+        Ok(!pending.is_empty())
+    }
+
+    fn pending(&self, id: AssignmentId, suffix: &str) -> Result<Vec<(TaskId, PathBuf)>, StorageError> {
         let prefix = format!("{id}.");
         let task_of = |path: PathBuf| {
             let name = path.file_name()?.to_string_lossy().into_owned();
-            Some((name.strip_prefix(&prefix)?.parse::<TaskId>().ok()?, path))
+            let task = name.strip_prefix(&prefix)?.strip_suffix(suffix)?;
+            Some((task.parse::<TaskId>().ok()?, path))
         };
         Ok(entries(&self.directory)?.into_iter().filter_map(task_of).collect())
     }
 
-    /// Returns the store of memories.
+    /// Returns the store of compression residuals.
     pub fn memories(&self) -> &MemoryStore {
         &self.memories
+    }
+
+    /// Returns the store of personal tensors.
+    pub fn personal(&self) -> &MemoryStore {
+        &self.personal
+    }
+
+    /// Deletes what is kept of a task between its assignments.
+    pub fn forget_task(&self, task: TaskId) -> Result<(), StorageError> {
+        self.memories.forget(task).and(self.personal.forget(task))
+    }
+
+    /// Deletes what is kept of all tasks between their assignments.
+    pub fn forget_all_tasks(&self) -> Result<(), StorageError> {
+        self.memories.forget_all().and(self.personal.forget_all())
+    }
+
+    /// Deletes what is kept of tasks between their assignments and is too old.
+    pub fn forget_old(&self, now: Timestamp) -> Result<(), StorageError> {
+        self.memories.forget_old(now).and(self.personal.forget_old(now))
     }
 
     /// Returns the path of an assignment's update.
@@ -179,5 +228,30 @@ mod tests {
         store.forget_pending_memory(id(3)).unwrap();
         store.keep_memory(id(3)).unwrap();
         assert_eq!(store.memories().load(task(2)).unwrap(), None);
+    }
+
+    #[test]
+    fn personal_tensors_are_kept_beside_the_memory_of_their_task() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = WorkStore::open(&directory.path().join("work")).unwrap();
+        let (id, task) = (AssignmentId::from_random_bytes([1; 16]), TaskId::from_random_bytes([2; 16]));
+        let personal = |store: &WorkStore| store.personal().load(task).unwrap();
+        store.save_pending_personal(id, task, b"refused").unwrap();
+        store.forget(id).unwrap();
+        assert!(!store.keep_personal(id).unwrap() && personal(&store).is_none());
+        store.save_pending_memory(id, task, b"residual").unwrap();
+        store.save_pending_personal(id, task, b"head").unwrap();
+        store.forget_memory(id).unwrap();
+        assert!(store.keep_personal(id).unwrap() && !store.keep_personal(id).unwrap());
+        store.forget(id).unwrap();
+        let again = WorkStore::open(&directory.path().join("work")).unwrap();
+        assert_eq!(personal(&again).as_deref(), Some(&b"head"[..]));
+        assert_eq!(again.memories().load(task).unwrap(), None);
+        again.forget_task(task).unwrap();
+        assert_eq!(personal(&again), None);
+        store.save_pending_personal(id, task, b"head").unwrap();
+        store.keep_personal(id).unwrap();
+        store.forget_all_tasks().unwrap();
+        assert_eq!(personal(&store), None);
     }
 }

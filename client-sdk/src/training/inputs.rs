@@ -1,4 +1,4 @@
-use folkmoot_engine::{Model, TrainedPart};
+use folkmoot_engine::{Model, TrainedPart, TrainingOutcome};
 use folkmoot_protocol::{
     Codec, DEVICE_RULES_MAX, DeviceRule, Plan,
     messages::{AbortReason, Artifact, Assignment},
@@ -6,7 +6,7 @@ use folkmoot_protocol::{
 
 use folkmoot_update::codec::decode_parts;
 
-use super::WorkError;
+use super::{WorkError, personal::encode, with_personal};
 use crate::Budget;
 #[cfg(not(target_family = "wasm"))]
 use {crate::storage::BlobCache, folkmoot_protocol::Timestamp};
@@ -20,7 +20,7 @@ pub struct Inputs {
     pub model: Model,
     /// The trained part of the model: the tensors of the plan's schema, which change and travel.
     pub part: TrainedPart,
-    /// The weights to start from: all weights of the model, flat.
+    /// The weights to start from: all weights of the model, flat. Personal tensors have this client's own values.
     pub starting_weights: Vec<f32>,
     /// Whether an evaluation sums every metric, and not only the loss and the correct predictions.
     pub metric_sums: bool,
@@ -37,16 +37,18 @@ impl Inputs {
     #[cfg(not(target_family = "wasm"))]
     pub(crate) fn load(
         assignment: &Assignment,
+        personal: Option<&[u8]>,
         blobs: &BlobCache,
         budget: &Budget,
         now: Timestamp,
     ) -> Result<Self, WorkError> {
         let plan = load_plan(assignment, blobs, now)?;
-        Self::of(assignment, plan, budget, |artifact| read(artifact, blobs, now))
+        Self::of(assignment, plan, personal, budget, |artifact| read(artifact, blobs, now))
     }
 
     /// Checks that the plan, model and weights belong to the assignment and are within the budget. The budget is
-    /// checked before anything is read. `read` must return verified blobs.
+    /// checked before anything is read. `read` must return verified blobs. `personal` is what [`Self::personal_after`] had
+    /// returned for this client's last training of the task; if it cannot be used, it is ignored.
     ///
     /// # Errors
     /// [`AbortReason::Declined`] if the assignment exceeds the budget,
@@ -56,6 +58,7 @@ impl Inputs {
     pub fn of(
         assignment: &Assignment,
         plan: Plan,
+        personal: Option<&[u8]>,
         budget: &Budget,
         read: impl Fn(Artifact) -> Result<Vec<u8>, WorkError>,
     ) -> Result<Self, WorkError> {
@@ -71,8 +74,18 @@ impl Inputs {
         let model = model.map_err(|error| WorkError::new(AbortReason::PlanUnsupported, error))?;
         let model = with_output(&plan, &model)?;
         let part = trained_part(&plan, &model)?;
-        let starting_weights = read_weights(assignment.weights, &assignment.weights_parts, &part, read)?;
+        let mut starting_weights = read_weights(assignment.weights, &assignment.weights_parts, &part, read)?;
+        if let Some(stored) = personal {
+            with_personal(&part, stored, &mut starting_weights);
+        }
         Ok(Self { plan, model, part, starting_weights, metric_sums: assignment.metric_sums })
+    }
+
+    /// Returns the bytes to keep for the client's next training of the task: its personal tensors. Returns `None` after an
+    /// evaluation, and if no tensor is personal.
+    pub fn personal_after(&self, outcome: &TrainingOutcome) -> Option<Vec<u8>> {
+        // The number of weights differs only after an evaluation, which has none.
+        encode(&self.part, &outcome.weights).ok().flatten()
     }
 }
 

@@ -10,10 +10,10 @@ use folkmoot_protocol::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Inputs, WorkError, inputs::read_weights, parse_plan, trained_part, with_output};
+use super::{Inputs, WorkError, inputs::read_weights, parse_plan, trained_part, with_output, with_personal};
 use crate::{
     Host,
-    storage::{BlobCache, StorageError, read_if_present, write_private},
+    storage::{BlobCache, StorageError, WorkStore, read_if_present, write_private},
 };
 
 const RECORD_VERSION: u32 = 2;
@@ -42,6 +42,7 @@ struct Known {
 pub struct ModelStore {
     path: PathBuf,
     blobs: BlobCache,
+    work: WorkStore,
     host: Host,
     known: Arc<Mutex<Known>>,
 }
@@ -55,7 +56,7 @@ pub struct NewestModel {
     pub version: u64,
     /// The model.
     pub model: Model,
-    /// All weights, flat, in the order of the model's parameters.
+    /// All weights, flat, in the order of the model's parameters. Personal tensors have this client's own values.
     pub weights: Vec<f32>,
 }
 
@@ -72,12 +73,17 @@ impl NewestModel {
 impl ModelStore {
     /// Reads the record of the newest model. An unreadable record is treated as missing, because the next assignment
     /// brings a new one.
-    pub(crate) fn open(path: PathBuf, blobs: BlobCache, host: Host) -> Result<Self, StorageError> {
+    pub(crate) fn open(
+        path: PathBuf,
+        blobs: BlobCache,
+        work: WorkStore,
+        host: Host,
+    ) -> Result<Self, StorageError> {
         let bytes = read_if_present(&path)?.unwrap_or_default();
         let record = serde_json::from_slice::<Record>(&bytes).ok();
         let record = record.filter(|record| record.version == RECORD_VERSION);
         let known = Arc::new(Mutex::new(Known { record, loaded: None }));
-        Ok(Self { path, blobs, host, known })
+        Ok(Self { path, blobs, work, host, known })
     }
 
     /// Returns the newest model. Returns `None` if no assignment has brought one, or if it was evicted from the cache.
@@ -124,6 +130,11 @@ impl ModelStore {
         *known = Known { record: Some(record), loaded };
     }
 
+    /// Reads the newest model again when it is next asked for, because its personal tensors have changed.
+    pub(crate) fn reload(&self) {
+        self.lock().loaded = None;
+    }
+
     /// Forgets the newest model.
     pub(crate) fn clear(&self) {
         *self.lock() = Known::default();
@@ -146,13 +157,13 @@ impl ModelStore {
                 || WorkError::new(AbortReason::FetchFailed, "a blob of the model is no longer in the cache");
             read(artifact).ok().flatten().ok_or_else(missing)
         };
-        let weights = read_weights(record.weights, &record.weights_parts, &part, read).ok();
-        Ok(weights.map(|weights| NewestModel {
-            task_id: record.task_id,
-            version: record.base_version,
-            model,
-            weights,
-        }))
+        let Ok(mut weights) = read_weights(record.weights, &record.weights_parts, &part, read) else {
+            return Ok(None);
+        };
+        if let Some(stored) = self.work.personal().load(record.task_id)? {
+            with_personal(&part, &stored, &mut weights);
+        }
+        Ok(Some(NewestModel { task_id: record.task_id, version: record.base_version, model, weights }))
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {

@@ -40,8 +40,9 @@ pub(super) fn train_with(
         return Ok(None);
     }
     check(&trained, inputs)?;
-    let delta = delta(trained.weights, inputs)?;
-    Ok(Some(TrainingOutcome { delta, ..TrainingOutcome::of_metrics(trained.metrics) }))
+    let Trained { weights, metrics } = trained;
+    let delta = delta(&weights, inputs)?;
+    Ok(Some(TrainingOutcome { delta, weights, ..TrainingOutcome::of_metrics(metrics) }))
 }
 
 /// Evaluates with the app's own loop. Returns `None` if the loop leaves that to the engine.
@@ -99,11 +100,10 @@ fn check_metrics(metrics: &Metrics, inputs: &Inputs, work: Work) -> Result<(), W
 }
 
 /// Returns local weights minus starting weights, for the trained tensors only. Changes to other tensors are ignored.
-fn delta(mut weights: Vec<f32>, inputs: &Inputs) -> Result<Vec<f32>, WorkError> {
-    for (weight, start) in weights.iter_mut().zip(&inputs.starting_weights) {
-        *weight -= start;
-    }
-    inputs.part.pick(&weights).map_err(|error| WorkError::new(AbortReason::TrainingFailed, error))
+fn delta(weights: &[f32], inputs: &Inputs) -> Result<Vec<f32>, WorkError> {
+    let pairs = weights.iter().zip(&inputs.starting_weights);
+    let whole: Vec<f32> = pairs.map(|(weight, start)| weight - start).collect();
+    inputs.part.pick(&whole).map_err(|error| WorkError::new(AbortReason::TrainingFailed, error))
 }
 
 fn failed(error: &TrainerError) -> WorkError {

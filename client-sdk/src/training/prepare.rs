@@ -1,7 +1,7 @@
 use folkmoot_protocol::{UpdateDigest, messages::AbortReason};
 use folkmoot_work::{Budget, DeviceKey};
 
-use super::{FinishedWork, WorkError, make, make_masked};
+use super::{FinishedWork, Made, WorkError, make, make_masked};
 use crate::storage::WorkStore;
 
 /// The update as stored.
@@ -21,12 +21,20 @@ pub(crate) fn prepare(trained: &FinishedWork, work: &WorkStore) -> Result<Prepar
     let uses_memory = trained.assignment.recipe.as_ref().is_some_and(|recipe| recipe.uses_memory());
     let stored = if uses_memory { work.memories().load(task).map_err(store_failed)? } else { None };
     let made = make(trained, stored.as_deref())?;
-    match made.memory {
-        Some(memory) => work.save_pending_memory(id, task, &memory),
+    match &made.memory {
+        Some(memory) => work.save_pending_memory(id, task, memory),
         None => work.forget_pending_memory(id),
     }
     .map_err(store_failed)?;
-    work.save_update(id, &made.bytes).map_err(store_failed)?;
+    save(trained, &made, work)
+}
+
+/// Stores the update, after the personal tensors that belong to it.
+fn save(trained: &FinishedWork, made: &Made, work: &WorkStore) -> Result<Prepared, WorkError> {
+    let (id, task) = (trained.assignment.assignment_id, trained.assignment.task_id);
+    let personal = trained.personal.as_ref().map_or(Ok(()), |own| work.save_pending_personal(id, task, own));
+    let saved = personal.and_then(|()| work.save_update(id, &made.bytes));
+    saved.map_err(|error| WorkError::new(AbortReason::TrainingFailed, error))?;
     Ok(Prepared { digest: made.digest, length: made.bytes.len() as u64 })
 }
 
@@ -43,8 +51,7 @@ pub(crate) fn prepare_masked(
     let id = trained.assignment.assignment_id;
     let journal = work.load_journal(id).map_err(|error| WorkError::new(AbortReason::StateLost, error))?;
     let made = make_masked(trained, journal.as_ref(), budget, device_key)?;
-    work.save_update(id, &made.bytes).map_err(|error| WorkError::new(AbortReason::TrainingFailed, error))?;
-    Ok(Prepared { digest: made.digest, length: made.bytes.len() as u64 })
+    save(trained, &made, work)
 }
 
 #[cfg(test)]
@@ -70,7 +77,7 @@ mod tests {
         let metrics = Metrics { example_count: 60, loss_sum: 30.0, correct_count: 9, step_count: 15 };
         let outcome =
             TrainingOutcome { delta, weights: vec![0.0; 2], ..TrainingOutcome::of_metrics(metrics) };
-        FinishedWork { assignment, plan, outcome, held_example_count: 20 }
+        FinishedWork { assignment, plan, outcome, held_example_count: 20, personal: None }
     }
 
     #[test]

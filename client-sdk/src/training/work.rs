@@ -1,7 +1,7 @@
 use std::sync::atomic::Ordering;
 
 use folkmoot_engine::{Examples, TrainingOutcome};
-use folkmoot_protocol::Work;
+use folkmoot_protocol::{Work, messages::AbortReason};
 
 use super::{
     FinishedWork, Inputs, LocalTrainer, LocalWork, WorkError, WorkNews,
@@ -18,7 +18,10 @@ use super::{
 /// assignment exceeds the budget, if the plan cannot be carried out, if the examples do not fit the model, or if the
 /// loss is not finite.
 pub(crate) fn work(local: &LocalWork, on_news: impl Fn(WorkNews)) -> Result<Option<FinishedWork>, WorkError> {
-    let inputs = Inputs::load(&local.assignment, &local.blobs, &local.budget, local.host.now())?;
+    let personal = local.work.personal().load(local.assignment.task_id);
+    let personal = personal.map_err(|error| WorkError::new(AbortReason::StateLost, error))?;
+    let (assignment, now) = (&local.assignment, local.host.now());
+    let inputs = Inputs::load(assignment, personal.as_deref(), &local.blobs, &local.budget, now)?;
     let _kept = local.care.keep_to(local.assignment.assignment_id, &inputs.plan.device_rules);
     local.rest(|| {});
     if local.stop.load(Ordering::Relaxed) {
@@ -43,6 +46,7 @@ pub(crate) fn work(local: &LocalWork, on_news: impl Fn(WorkNews)) -> Result<Opti
     };
     Ok(outcome.map(|outcome| FinishedWork {
         assignment: local.assignment.clone(),
+        personal: inputs.personal_after(&outcome),
         plan: inputs.plan,
         outcome,
         held_example_count: held,

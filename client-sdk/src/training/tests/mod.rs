@@ -6,5 +6,6 @@ mod frozen;
 mod local_trainer;
 mod memory;
 mod outer_products;
+mod personal;
 mod scene;
 mod time_limit;

@@ -52,11 +52,11 @@ fn train(steps: u32, codec: Option<&str>, change: impl FnOnce(&mut Plan, &mut As
     assignment.recipe = codec.map(|codec| Box::new(Recipe::of(codec.parse().unwrap())));
     change(&mut plan, &mut assignment);
     let read = |one| Ok(if one == assignment.model { onnx.clone() } else { weights.clone() });
-    let inputs = Inputs::of(&assignment, plan, &Budget::default(), read).unwrap();
+    let inputs = Inputs::of(&assignment, plan, None, &Budget::default(), read).unwrap();
     let mut training = Training::begin(&inputs, &assignment, &examples(), None).unwrap();
     while !block_on(training.advance(&|| Duration::ZERO)).unwrap().is_over {}
     let outcome = training.finish();
-    FinishedWork { assignment, plan: inputs.plan, outcome, held_example_count: 20 }
+    FinishedWork { assignment, plan: inputs.plan, outcome, held_example_count: 20, personal: None }
 }
 
 fn recorded(outcome: &TrainingOutcome) -> usize {

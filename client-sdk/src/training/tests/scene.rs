@@ -1,6 +1,7 @@
 //! A client in the middle of an assignment.
 
 use std::{
+    path::Path,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -67,16 +68,16 @@ impl Scene {
         let [document, onnx, weights] = [document, onnx, weights].map(|bytes| put(&blobs, &bytes));
         let now = AtomicU64::new(1_000_000);
         let host = Host::new(move || Timestamp(now.fetch_add(1000, Ordering::Relaxed)), [5; 32]);
+        let work = WorkStore::open(&directory.path().join("work")).unwrap();
         let local = LocalWork {
             assignment: Assignment { plan: document, model: onnx, weights, ..samples::assignment() },
             examples: Arc::new(examples(example_count)),
             consent: Consent::default(),
             care: DeviceCare::new(Care::default(), TimeFiles::nowhere(), host.clone()),
-            models: ModelStore::open(directory.path().join("newest_model.json"), blobs.clone(), host.clone())
-                .unwrap(),
+            models: models_in(directory.path(), &blobs, &work, &host),
             blobs,
             trainer: None,
-            work: WorkStore::open(&directory.path().join("work")).unwrap(),
+            work,
             devices: Devices::new(Device::Cpu, host.clone()),
             budget: Budget::default(),
             host,
@@ -100,8 +101,8 @@ impl Scene {
 
     /// The store of models, as opened by a new process.
     pub fn reopened_models(&self) -> ModelStore {
-        let path = self.directory.path().join("newest_model.json");
-        ModelStore::open(path, self.local.blobs.clone(), self.local.host.clone()).unwrap()
+        let LocalWork { blobs, work, host, .. } = &self.local;
+        models_in(self.directory.path(), blobs, work, host)
     }
 
     /// Stores a checkpoint after this many steps and this much time.
@@ -141,4 +142,9 @@ fn put(blobs: &BlobCache, bytes: &[u8]) -> Artifact {
     partial.append(bytes).unwrap();
     assert!(partial.finish().unwrap());
     artifact
+}
+
+fn models_in(directory: &Path, blobs: &BlobCache, work: &WorkStore, host: &Host) -> ModelStore {
+    let path = directory.join("newest_model.json");
+    ModelStore::open(path, blobs.clone(), work.clone(), host.clone()).unwrap()
 }
