@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { lines } from './support/digits.mjs';
-import { until, worldOfTests } from './support/world.mjs';
+import { stored } from './support/storage.mjs';
+import { reload, until, worldOfTests } from './support/world.mjs';
 
 const world = worldOfTests();
 
@@ -71,6 +72,34 @@ test('a model that the small module does not read is trained and predicts in the
   await until(async () => ((await coordinator.rounds(task.id)).length === 2 ? true : null));
   const outputs = await page.evaluate(async () => (await client.predict(new Float32Array(64))).outputs.length);
   assert.equal(outputs, 10);
+  await page.evaluate(() => client.forget());
+  await page.close();
+});
+
+test('personal layers stay in the page, survive a reload and are used to predict', { timeout: 60_000 }, async () => {
+  const { coordinator } = world;
+  const page = await world.page({ count: 400 });
+  const task = await coordinator.task({ plan: { epochs: 20, personal: ['layer_2.*'] }, rounds: 2 });
+  await page.evaluate(() => client.start());
+  const { report } = await page.evaluate(() => heard('round'));
+  // The first layer has 4,160 values, both have 4,810.
+  assert.ok(report.upload_bytes > 16_640 && report.upload_bytes < 19_240, `${report.upload_bytes} bytes`);
+  const key = `${task.id}.personal`;
+  const first = await until(async () => (await stored(page, 'memories', key)) ?? null);
+  await reload(page);
+  await page.evaluate(() => client.start());
+  await until(async () => ((await coordinator.rounds(task.id)).length === 2 ? true : null));
+  await until(async () => ((await stored(page, 'memories', key)).at > first.at ? true : null));
+  const features = lines.slice(600, 800).flatMap((line) => line.split(',').slice(0, 64).map(Number));
+  const labels = lines.slice(600, 800).map((line) => Number(line.split(',')[64]));
+  const outputs = await page.evaluate(async (features) => Array.from((await client.predict(features)).outputs), features);
+  const right = labels.filter((label, index) => {
+    const scores = outputs.slice(10 * index, 10 * (index + 1));
+    return scores.indexOf(Math.max(...scores)) === label;
+  });
+  assert.ok(right.length > 150, `${right.length} of 200, with a head that the coordinator never had`);
+  await page.evaluate(() => client.consent.withdraw());
+  assert.equal(await stored(page, 'memories', key), undefined);
   await page.evaluate(() => client.forget());
   await page.close();
 });

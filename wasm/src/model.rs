@@ -1,4 +1,6 @@
-use folkmoot_client::parts::{parse_parts, parse_plan, parse_weights, trained_part, with_output};
+use folkmoot_client::parts::{
+    parse_parts, parse_plan, parse_weights, trained_part, with_output, with_personal,
+};
 use folkmoot_engine::{ImportLimits, Model};
 use wasm_bindgen::{JsError, prelude::wasm_bindgen};
 
@@ -20,9 +22,15 @@ pub struct TrainedModel {
 #[wasm_bindgen]
 impl TrainedModel {
     /// Reads a plan, its ONNX model, and weights: little-endian float32 in the order of the plan's schema, or
-    /// concatenated parts of the given lengths.
+    /// concatenated parts of the given lengths. `personal` are the task's personal tensors, if there are any.
     #[wasm_bindgen(constructor)]
-    pub fn new(plan: &[u8], onnx: &[u8], weights: &[u8], part_bytes: &[u32]) -> Result<Self, JsError> {
+    pub fn new(
+        plan: &[u8],
+        onnx: &[u8],
+        weights: &[u8],
+        part_bytes: &[u32],
+        personal: Option<Vec<u8>>,
+    ) -> Result<Self, JsError> {
         let plan = parse_plan(plan).map_err(work_failed)?;
         let model = Model::from_onnx(onnx, &ImportLimits::default()).map_err(thrown)?;
         let model = with_output(&plan, &model).map_err(work_failed)?;
@@ -32,7 +40,10 @@ impl TrainedModel {
         } else {
             parse_parts(cut(weights, part_bytes), &part)
         };
-        let weights = weights.map_err(work_failed)?;
+        let mut weights = weights.map_err(work_failed)?;
+        if let Some(stored) = personal {
+            with_personal(&part, &stored, &mut weights);
+        }
         Ok(Self { model, weights })
     }
 

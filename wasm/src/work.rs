@@ -46,14 +46,15 @@ enum Progress {
 #[wasm_bindgen]
 impl AssignedWork {
     /// Starts the work, from the checkpoint if there is a usable one. If the weights come in parts, `weights` contains
-    /// them concatenated. `budget` contains the app's limits, as JSON. A chunk of steps takes at most about
-    /// `chunk_milliseconds`.
+    /// them concatenated. `personal` is what the task's last update had as [`Update::personal`]. `budget` contains the app's
+    /// limits, as JSON. A chunk of steps takes at most about `chunk_milliseconds`.
     #[allow(clippy::too_many_arguments, reason = "JavaScript hands over bytes and texts, each by itself")]
     pub fn begin(
         assignment: &str,
         plan: &[u8],
         model: &[u8],
         weights: &[u8],
+        personal: Option<Vec<u8>>,
         examples: &ExampleSet,
         checkpoint: Option<Vec<u8>>,
         budget: &str,
@@ -61,7 +62,8 @@ impl AssignedWork {
     ) -> Result<Self, JsError> {
         let assignment: Assignment = serde_json::from_slice(assignment.as_bytes()).map_err(thrown)?;
         let budget: Budget = serde_json::from_slice(budget.as_bytes()).map_err(thrown)?;
-        let inputs = load(&assignment, plan, model, weights, &budget).map_err(work_failed)?;
+        let inputs = load(&assignment, plan, model, weights, personal.as_deref(), &budget);
+        let inputs = inputs.map_err(work_failed)?;
         let examples = examples.examples().clone();
         let kind = match inputs.plan.work {
             Work::Training => {
@@ -123,7 +125,9 @@ impl AssignedWork {
 
     /// Builds the update of finished work. `memory` is the compression residual of the task's earlier updates.
     pub fn update(&mut self, memory: Option<Vec<u8>>) -> Result<Update, JsError> {
-        Ok(make(&self.finished()?, memory.as_deref()).map_err(work_failed)?.into())
+        let finished = self.finished()?;
+        let made = make(&finished, memory.as_deref()).map_err(work_failed)?;
+        Ok(Update::new(made, finished.personal))
     }
 }
 
@@ -137,6 +141,7 @@ impl AssignedWork {
         Ok(FinishedWork {
             assignment: self.assignment.clone(),
             plan: self.inputs.plan.clone(),
+            personal: self.inputs.personal_after(&outcome),
             outcome,
             held_example_count: self.examples.len() as u64,
         })
@@ -158,8 +163,9 @@ impl AssignedWork {
         let budget: Budget = serde_json::from_slice(budget.as_bytes()).map_err(thrown)?;
         let device_key = crate::exchange::device_key_of(device_key)?;
         let journal = journal.and_then(|journal| serde_json::from_slice(journal.as_bytes()).ok());
-        let made = make_masked(&self.finished()?, journal.as_ref(), &budget, &device_key);
-        Ok(made.map_err(work_failed)?.into())
+        let finished = self.finished()?;
+        let made = make_masked(&finished, journal.as_ref(), &budget, &device_key);
+        Ok(Update::new(made.map_err(work_failed)?, finished.personal))
     }
 }
 
@@ -197,6 +203,7 @@ pub struct Update {
     digest: String,
     bytes: Vec<u8>,
     memory: Option<Vec<u8>>,
+    personal: Option<Vec<u8>>,
 }
 
 #[wasm_bindgen]
@@ -218,11 +225,17 @@ impl Update {
     pub fn memory(&self) -> Option<Vec<u8>> {
         self.memory.clone()
     }
+
+    /// The personal tensors after the training. They become the task's when the update was sent.
+    #[wasm_bindgen(getter)]
+    pub fn personal(&self) -> Option<Vec<u8>> {
+        self.personal.clone()
+    }
 }
 
-impl From<Made> for Update {
-    fn from(made: Made) -> Self {
-        Self { digest: made.digest.to_string(), bytes: made.bytes, memory: made.memory }
+impl Update {
+    fn new(made: Made, personal: Option<Vec<u8>>) -> Self {
+        Self { digest: made.digest.to_string(), bytes: made.bytes, memory: made.memory, personal }
     }
 }
 
@@ -232,6 +245,7 @@ fn load(
     plan: &[u8],
     model: &[u8],
     weights: &[u8],
+    personal: Option<&[u8]>,
     budget: &Budget,
 ) -> Result<Inputs, WorkError> {
     let verified = |artifact: Artifact, bytes: &[u8]| match BlobDigest::of(bytes) == artifact.digest {
@@ -251,5 +265,5 @@ fn load(
         let bytes = weights.get(start..).and_then(|rest| rest.get(..artifact.bytes as usize));
         verified(artifact, bytes.unwrap_or_default())
     };
-    Inputs::of(assignment, parsed, budget, read)
+    Inputs::of(assignment, parsed, personal, budget, read)
 }

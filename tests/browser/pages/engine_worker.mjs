@@ -30,7 +30,7 @@ async function inputs(name) {
 async function begin(engine, name, device) {
   const { assignment, plan, model, weights, features, labels, shape } = await inputs(name);
   const examples = engine.ExampleSet.classes(new Float32Array(features.buffer), Uint32Array.from(shape), new Uint32Array(labels.buffer), 1);
-  const work = engine.AssignedWork.begin(assignment, plan, model, weights, examples, undefined, '{}', 40);
+  const work = engine.AssignedWork.begin(assignment, plan, model, weights, undefined, examples, undefined, '{}', 40);
   examples.free();
   if (device !== null) {
     work.useDevice(device);
@@ -52,7 +52,7 @@ const actions = {
     assignment.plan = { digest: engine.blobDigest(masked), bytes: masked.byteLength };
     const examples = engine.ExampleSet.classes(new Float32Array(64), Uint32Array.of(64), Uint32Array.of(1), 1);
     try {
-      engine.AssignedWork.begin(JSON.stringify(assignment), masked, given.model, given.weights, examples, undefined, '{}', 40);
+      engine.AssignedWork.begin(JSON.stringify(assignment), masked, given.model, given.weights, undefined, examples, undefined, '{}', 40);
       return null;
     } catch (error) {
       return JSON.parse(error.message);
@@ -83,7 +83,7 @@ const actions = {
     const set = engine.ExampleSet.classes(features, Uint32Array.from(network.shape), labels, 1);
     const given = assignment(engine, network, batchSize);
     const chunk = onDevice ? 500 : 100;
-    const work = engine.AssignedWork.begin(given.assignment, given.plan, network.onnx, given.weights, set, undefined, '{}', chunk);
+    const work = engine.AssignedWork.begin(given.assignment, given.plan, network.onnx, given.weights, undefined, set, undefined, '{}', chunk);
     if (device !== null) {
       work.useDevice(device);
     }

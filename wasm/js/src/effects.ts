@@ -27,7 +27,10 @@ export interface Assignment {
 }
 
 /** The newest model, which the page uses for predictions. */
-export type Newest = Pick<Assignment, 'plan' | 'model' | 'weights' | 'weights_parts'>;
+export type Newest = Pick<Assignment, 'plan' | 'model' | 'weights' | 'weights_parts'> & {
+  /** Earlier versions of this package did not store it. */
+  task_id?: string;
+};
 
 /** Returns the blobs to fetch for the weights: the parts, if there are any. */
 export function weightsOf(from: Pick<Assignment, 'weights' | 'weights_parts'>): Artifact[] {

@@ -10,7 +10,7 @@ import { sendLogged, type Written } from './log.js';
 import type { AssignedWork as MaskableWork } from './masks/folkmoot.js';
 import type { AssignmentOffer } from './types.js';
 import { work } from './work.js';
-import { loadMemory } from './work_store.js';
+import { forgetTask, loadMemory, putPending } from './work_store.js';
 
 /** The maximum time for a prefetch of weights. */
 const PREFETCH_MILLISECONDS_MAX = 60_000;
@@ -94,14 +94,14 @@ export class Requests {
     return fetched;
   }
 
-  /** If a task is declined, deletes its compression residual too, because it was computed from the same examples. */
+  /** If a task is declined, deletes what is kept of it too, because that was computed from the same examples. */
   private async unlessDeclined<T>(assignment: Assignment, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
       if (isDeclined(error)) {
-        await this.host.storage.remove('memories', assignment.task_id).catch((problem: unknown) => {
-          console.warn('folkmoot: could not delete the compression residual of a declined task', problem);
+        await forgetTask(this.host.storage, assignment.task_id).catch((problem: unknown) => {
+          console.warn('folkmoot: could not delete what is kept of a declined task', problem);
         });
       }
       throw error;
@@ -182,7 +182,8 @@ export class Requests {
       const newest = await storage.get<Newest>('state', 'newest');
       // Weights of another task do not fit the current model.
       if (newest !== undefined && newest.weights.bytes === artifact.bytes) {
-        await storage.put('state', { plan: newest.plan, model: newest.model, weights: artifact }, 'newest');
+        const { plan, model, task_id } = newest;
+        await storage.put('state', { plan, model, task_id, weights: artifact }, 'newest');
         this.host.emit({ name: 'model', value: {} });
       }
     } catch {
@@ -200,8 +201,8 @@ export class Requests {
     // The endorsement was valid when the plan arrived, but the page may have been reopened with other keys since.
     await this.host.endorsements.check(assignment);
     // All blobs are now present.
-    const { plan, model, weights, weights_parts } = assignment;
-    const newest: Newest = { plan, model, weights, ...(weights_parts && { weights_parts }) };
+    const { plan, model, weights, weights_parts, task_id } = assignment;
+    const newest: Newest = { plan, model, weights, task_id, ...(weights_parts && { weights_parts }) };
     await this.host.storage.put('state', newest, 'newest').catch(() => undefined);
     this.host.emit({ name: 'model', value: {} });
     const { task, kind } = await this.unlessDeclined(assignment, () => work(this.host, assignment, signal, asked));
@@ -234,14 +235,11 @@ export class Requests {
     const update = await this.update(this.finished, assignment);
     this.finished.free();
     this.finished = null;
-    const { bytes, digest, memory } = update;
+    const { bytes, digest, memory, personal } = update;
     update.free();
     const id = assignment.assignment_id;
     try {
-      await storage.remove('work', `${id}.memory`);
-      if (memory !== undefined) {
-        await storage.put('work', { task: assignment.task_id, bytes: memory }, `${id}.memory`);
-      }
+      await putPending(storage, id, assignment.task_id, { memory, personal });
       await storage.put('work', { bytes, digest }, `${id}.update`);
     } catch (error) {
       throw new AnswerError({ work_failed: { reason: 'training_failed', detail: String(error) } });

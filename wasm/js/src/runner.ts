@@ -7,7 +7,7 @@ import type { BrowserSession } from './gpu/folkmoot.js';
 import type { ClientEvent } from './messages.js';
 import { Requests } from './requests.js';
 import { RequestError } from './transport.js';
-import { forgetWork, settleMemory } from './work_store.js';
+import { forgetWork, settleMemories } from './work_store.js';
 
 type SessionEvent =
   | { event: 'started' | 'wake' | 'stop_requested' | 'conditions_ended' }
@@ -198,7 +198,7 @@ export class Runner {
         this.requests.get(value.request_id)?.abort();
         return;
       case 'forget':
-        await settleMemory(storage, value.assignment_id, value.was_accepted);
+        await settleMemories(storage, value.assignment_id, value.was_accepted);
         await forgetWork(storage, value.assignment_id);
         this.host.blobs.forgetUnstored();
         return;

@@ -1,20 +1,30 @@
-/** Stores the files of assignments, and compression residuals by task. */
+/** Stores the files of assignments, and compression residuals and personal tensors by task. */
 
 import type { Storage } from './storage.js';
 
-/** The maximum number of memories that are kept. More would fill the device with data of tasks that have ended. */
+/** The maximum number of memories of a kind that are kept. More would fill the device with data of tasks that have ended. */
 const MEMORIES_MAX = 4;
-/** The maximum number of bytes of all memories together. The oldest are deleted first. */
+/** The maximum number of bytes of all memories of a kind together. The oldest are deleted first. */
 const BYTES_MAX = 256 * 1024 * 1024;
-/** The maximum age of a memory in milliseconds: 30 days. Older memories are no longer useful. */
-const AGE_MILLISECONDS_MAX = 30 * 24 * 3600 * 1000;
+const DAY_MILLISECONDS = 24 * 3600 * 1000;
 
-interface Memory {
+/** What is kept of a task from one assignment to the next. */
+export interface Memory {
   bytes: Uint8Array;
   at: number;
 }
 
-/** Deletes the checkpoint, the update and the pending memory of an assignment. */
+interface Kind {
+  /** The end of its key in the store `memories`, behind the task. */
+  suffix: string;
+  /** Older ones are no longer useful. */
+  daysMax: number;
+}
+
+const RESIDUAL: Kind = { suffix: '', daysMax: 30 };
+const PERSONAL: Kind = { suffix: '.personal', daysMax: 365 };
+
+/** Deletes the checkpoint, the update and the pending memories of an assignment. */
 export async function forgetWork(storage: Storage, assignmentId: string): Promise<void> {
   // All keys of an assignment start with its id and a dot. The slash is the character after the dot.
   await storage.remove('work', IDBKeyRange.bound(`${assignmentId}.`, `${assignmentId}/`, false, true));
@@ -30,39 +40,73 @@ export async function forgetAllBut(storage: Storage, kept: string | null): Promi
 }
 
 /**
- * Makes the residual of an accepted update the task's memory. If it is unknown whether the update was accepted, deletes
- * the task's memory, because parts of the update may have arrived. Calling it again has no effect.
+ * Makes the residual of an accepted update and the personal tensors of a training that was sent those of their task. If it
+ * is unknown whether the update was accepted, deletes the task's residual, because parts of the update may have arrived.
+ * Calling it again has no effect.
  */
-export async function settleMemory(storage: Storage, assignmentId: string, wasAccepted: boolean | null): Promise<void> {
-  const key = `${assignmentId}.memory`;
+export async function settleMemories(storage: Storage, assignmentId: string, wasAccepted: boolean | null): Promise<void> {
+  if (wasAccepted === false) {
+    return;
+  }
+  await settle(storage, `${assignmentId}.memory`, RESIDUAL, wasAccepted === true);
+  await settle(storage, `${assignmentId}.personal`, PERSONAL, true);
+}
+
+async function settle(storage: Storage, key: string, kind: Kind, isKept: boolean): Promise<void> {
   const pending = await storage.get<{ task: string; bytes: Uint8Array }>('work', key);
-  if (pending === undefined || wasAccepted === false) {
+  if (pending === undefined) {
     return;
   }
-  if (wasAccepted === null) {
-    await storage.remove('memories', pending.task);
+  const task = pending.task + kind.suffix;
+  if (!isKept) {
+    await storage.remove('memories', task);
     return;
   }
-  await storage.put('memories', { bytes: pending.bytes, at: Date.now() } satisfies Memory, pending.task);
+  await storage.put('memories', { bytes: pending.bytes, at: Date.now() } satisfies Memory, task);
   await storage.remove('work', key);
-  await trimMemories(storage, 0);
+  await trimMemories(storage, kind, 0);
+}
+
+/** Stores what an update leaves for its task, until it is known whether it was accepted. */
+export async function putPending(storage: Storage, assignmentId: string, task: string, left: Left): Promise<void> {
+  for (const [name, bytes] of Object.entries(left)) {
+    const key = `${assignmentId}.${name}`;
+    await (bytes === undefined ? storage.remove('work', key) : storage.put('work', { task, bytes }, key));
+  }
+}
+
+/** What an update leaves for its task. */
+interface Left {
+  memory: Uint8Array | undefined;
+  personal: Uint8Array | undefined;
 }
 
 /** Deletes memories that are too old. */
-export function forgetOldMemories(storage: Storage): Promise<void> {
-  return trimMemories(storage, Date.now() - AGE_MILLISECONDS_MAX);
+export async function forgetOldMemories(storage: Storage): Promise<void> {
+  for (const kind of [RESIDUAL, PERSONAL]) {
+    await trimMemories(storage, kind, Date.now() - kind.daysMax * DAY_MILLISECONDS);
+  }
 }
 
-/** Deletes memories from before `oldest`, and the oldest ones above the limits. */
-async function trimMemories(storage: Storage, oldest: number): Promise<void> {
+/** Deletes memories of a kind from before `oldest`, and the oldest ones above the limits. */
+async function trimMemories(storage: Storage, kind: Kind, oldest: number): Promise<void> {
   const [keys, memories] = [await storage.keys('memories'), await storage.all<Memory>('memories')];
-  const all = keys.map((task, index) => ({ task, at: memories[index]?.at ?? 0, bytes: memories[index]?.bytes }));
+  const all = keys.map((key, index) => ({ key, at: memories[index]?.at ?? 0, bytes: memories[index]?.bytes }));
+  const isPersonal = (key: IDBValidKey) => String(key).endsWith(PERSONAL.suffix);
+  const chosen = all.filter(({ key }) => isPersonal(key) === (kind === PERSONAL));
   let held = 0;
-  for (const [rank, { task, at, bytes }] of all.sort((a, b) => b.at - a.at).entries()) {
+  for (const [rank, { key, at, bytes }] of chosen.sort((a, b) => b.at - a.at).entries()) {
     held += bytes?.byteLength ?? 0;
     if (rank >= MEMORIES_MAX || held > BYTES_MAX || at < oldest) {
-      await storage.remove('memories', task);
+      await storage.remove('memories', key);
     }
+  }
+}
+
+/** Deletes what is kept of a task. */
+export async function forgetTask(storage: Storage, task: string): Promise<void> {
+  for (const { suffix } of [RESIDUAL, PERSONAL]) {
+    await storage.remove('memories', task + suffix);
   }
 }
 
@@ -75,4 +119,9 @@ export async function forgetAllMade(storage: Storage): Promise<void> {
 /** Returns the compression residual of a task's earlier updates. */
 export async function loadMemory(storage: Storage, task: string): Promise<Uint8Array | undefined> {
   return (await storage.get<Memory>('memories', task))?.bytes;
+}
+
+/** Returns the personal tensors of a task, which this client trains for itself. */
+export function loadPersonal(storage: Storage, task: string): Promise<Memory | undefined> {
+  return storage.get<Memory>('memories', task + PERSONAL.suffix);
 }
