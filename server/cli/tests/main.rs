@@ -20,6 +20,7 @@ mod engine;
 mod full_disk;
 #[cfg(unix)]
 mod operator;
+mod personal;
 mod private;
 mod sampled;
 #[cfg(unix)]

@@ -30,6 +30,7 @@ pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
         Err(error) => {
             let field = match error {
                 FitError::TrainedPattern { .. } => "plan.trained",
+                FitError::PersonalPattern { .. } | FitError::PersonalFrozen { .. } => "plan.personal",
                 _ => "plan.frozen",
             };
             let remedy = "name tensors of the model; * matches any characters, ? matches one";
@@ -40,7 +41,11 @@ pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
             faults.extend(description.masked_sum_fault(part.schema().parameter_count()));
             if !part.tensors().any(|tensor| tensor.kind != ParameterKind::Statistic) {
                 let remedy = "change the patterns so that at least one tensor matches none of them";
-                faults.push(Fault::new("plan.frozen", "every tensor is frozen", remedy));
+                let (field, message) = match plan.personal.is_empty() {
+                    true => ("plan.frozen", "every tensor is frozen"),
+                    false => ("plan.personal", "every tensor is personal or frozen, so nothing is shared"),
+                };
+                faults.push(Fault::new(field, message, remedy));
             }
         }
     }

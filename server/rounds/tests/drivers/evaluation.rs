@@ -99,14 +99,20 @@ impl Scene {
         let blob = |digest: BlobDigest| blobs[&digest].to_vec();
         let plan = parse_plan(&blob(assignment.plan.digest)).unwrap();
         let budget = Budget::default();
-        let inputs = Inputs::of(assignment, plan, &budget, |artifact| Ok(blob(artifact.digest))).unwrap();
+        let inputs =
+            Inputs::of(assignment, plan, None, &budget, |artifact| Ok(blob(artifact.digest))).unwrap();
         let examples = examples(self.loss, self.outputs, number);
         let mut evaluation = Evaluation::begin(&inputs, &examples, &budget).unwrap();
         while !evaluation.advance(&|| std::time::Duration::ZERO).unwrap() {}
         let outcome = evaluation.finish().unwrap();
         let held_example_count = examples.len() as u64;
-        let finished =
-            FinishedWork { assignment: assignment.clone(), plan: inputs.plan, outcome, held_example_count };
+        let finished = FinishedWork {
+            assignment: assignment.clone(),
+            plan: inputs.plan,
+            outcome,
+            held_example_count,
+            personal: None,
+        };
         make(&finished, None).unwrap().bytes
     }
 

@@ -40,6 +40,8 @@ pub struct VirtualClient {
     /// The error feedback of the codec: the values that it left out of earlier updates. They are added to the next
     /// update.
     pub memory: Option<Memory>,
+    /// The client's own personal tensors; empty until its first training, and if the task has none.
+    pub personal: Vec<f32>,
     cached: Vec<BlobDigest>,
 }
 
@@ -88,6 +90,7 @@ impl VirtualClient {
             alarm: 0,
             work: None,
             memory: None,
+            personal: Vec::new(),
             cached: Vec::new(),
         }
     }

@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use folkmoot_data::Dataset;
 use folkmoot_engine::{Examples, Labels};
+use folkmoot_protocol::Work;
 
 use super::{Canaries, SimulateError, WorldSettings};
 use crate::{
@@ -42,6 +43,9 @@ pub struct Crowd {
     seed: u64,
     /// The held-out examples, which no client holds.
     pub held_out: Option<Examples>,
+    /// The share of each client's examples on which the client measures versions and does not train; 0 if it does both on
+    /// all.
+    own_held_out: f64,
 }
 
 /// The purposes of random streams.
@@ -52,11 +56,19 @@ mod purpose {
 }
 
 impl Crowd {
-    /// Divides the examples among the clients according to the settings.
+    /// Divides the examples among the clients according to the settings. With `is_personal`, versions are measured on the
+    /// clients.
     ///
     /// # Errors
-    /// If the examples cannot be generated, held out or divided, or there are none.
-    pub fn deal(settings: &WorldSettings, source: DataSource) -> Result<Self, SimulateError> {
+    /// If the examples cannot be generated, held out or divided, or there are none, or there are held-out examples that
+    /// nobody would measure on.
+    pub fn deal(
+        settings: &WorldSettings,
+        source: DataSource,
+        is_personal: bool,
+    ) -> Result<Self, SimulateError> {
+        let on_clients = settings.held_out_of_clients || is_personal;
+        let from_all = if on_clients { 0.0 } else { settings.held_out_share };
         let mut canaries = None;
         let (examples, groups, held_out) = match source {
             DataSource::Canaries(drawn) => {
@@ -66,11 +78,16 @@ impl Crowd {
                 canaries = Some(drawn);
                 (examples, None, None)
             }
+            DataSource::Given { held_out: Some(_), .. } if on_clients => {
+                let detail = "versions are measured on each client's own examples, because the task has personal tensors \
+                              or the world sets held_out_of_clients; leave the separate held-out examples away";
+                return Err(SimulateError::Data(detail.into()));
+            }
             DataSource::Given { training, held_out: Some(held_out) } => {
                 (training.examples, training.groups.map(|groups| groups.of), Some(held_out))
             }
             DataSource::Given { training, held_out: None } => {
-                split(settings, training.examples, training.groups.map(|groups| groups.of))?
+                split(settings.seed, from_all, training.examples, training.groups.map(|groups| groups.of))?
             }
             DataSource::Made => {
                 let synthetic = settings.synthetic.as_ref().ok_or_else(|| {
@@ -79,7 +96,7 @@ impl Crowd {
                     )
                 })?;
                 let made = synthetic.make(settings.seed)?;
-                split(settings, made.examples, Some(made.groups))?
+                split(settings.seed, from_all, made.examples, Some(made.groups))?
             }
         };
         let population = Population { examples: &examples, groups: groups.as_deref() };
@@ -98,6 +115,7 @@ impl Crowd {
             canaries,
             seed: settings.seed,
             held_out,
+            own_held_out: if on_clients { settings.held_out_share } else { 0.0 },
         })
     }
 
@@ -116,12 +134,26 @@ impl Crowd {
         self.parts[client].indices.len() as u64
     }
 
-    /// Returns a client's examples, poisoned if it is hostile and its attack is on data.
+    /// Returns whether versions are measured on the clients, each on its own held-out examples.
+    pub fn measures_itself(&self) -> bool {
+        self.own_held_out > 0.0
+    }
+
+    /// Returns a client's examples for a work, poisoned if it is hostile and its attack is on data.
     ///
     /// # Errors
     /// If the attack does not fit the data.
-    pub fn examples(&self, client: usize) -> Result<Examples, SimulateError> {
-        let held = self.parts[client].examples(&self.examples)?;
+    pub fn examples(&self, client: usize, work: Work) -> Result<Examples, SimulateError> {
+        let mut held = self.parts[client].examples(&self.examples)?;
+        if self.measures_itself() && held.len() > 1 {
+            let mut order: Vec<usize> = (0..held.len()).collect();
+            shuffle(&mut order, &mut Stream::new(self.seed, &[purpose::HELD_OUT, client as u64]));
+            let kept_back = (held.len() as f64 * self.own_held_out).round() as usize;
+            let (measured, trained) = order.split_at_mut(kept_back.clamp(1, held.len() - 1));
+            let chosen = if work == Work::Evaluation { measured } else { trained };
+            chosen.sort_unstable();
+            held = held.subset(chosen)?;
+        }
         match self.attack(client).filter(|attack| attack.is_on_data()) {
             Some(attack) => Ok(attack.poison(&held, self.seed)?),
             None => Ok(held),
@@ -144,16 +176,17 @@ type Split = (Examples, Option<Vec<u32>>, Option<Examples>);
 
 /// Holds out a random share of the examples.
 fn split(
-    settings: &WorldSettings,
+    seed: u64,
+    share: f64,
     examples: Examples,
     groups: Option<Vec<u32>>,
 ) -> Result<Split, SimulateError> {
-    let count = (examples.len() as f64 * settings.held_out_share).round() as usize;
+    let count = (examples.len() as f64 * share).round() as usize;
     if count == 0 {
         return Ok((examples, groups, None));
     }
     let mut order: Vec<usize> = (0..examples.len()).collect();
-    shuffle(&mut order, &mut Stream::new(settings.seed, &[purpose::HELD_OUT]));
+    shuffle(&mut order, &mut Stream::new(seed, &[purpose::HELD_OUT]));
     let (held_out, training) = order.split_at_mut(count);
     held_out.sort_unstable();
     training.sort_unstable();

@@ -57,6 +57,10 @@ impl World {
                 row.clipping_norm = base.and_then(|base| base.making.clipping_norm);
                 row.train_loss = made.metrics.mean_loss();
                 row.train_accuracy = made.metrics.accuracy();
+                if let Some(measured) = self.measure_on_clients(&made).await? {
+                    row.held_out_loss = measured.loss;
+                    row.held_out_metric = measured.metric;
+                }
             }
             Phase::Abandoned { reason, .. } => {
                 row.outcome = RoundOutcome::Abandoned;

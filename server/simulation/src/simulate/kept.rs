@@ -36,6 +36,7 @@ impl Kept {
             digest,
             norm: f64::from_le_bytes(*norm),
             memory: None,
+            personal: Vec::new(),
             bytes: bytes.to_vec(),
         })
     }

@@ -15,6 +15,7 @@ mod events;
 mod faults;
 mod kept;
 mod outcome;
+mod own_metric;
 mod perform;
 mod polls;
 mod pool;

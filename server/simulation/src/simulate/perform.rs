@@ -132,11 +132,14 @@ impl World {
             Effect::Forget { assignment_id, was_accepted } => {
                 let client = &mut self.clients[index];
                 let work = client.work.take_if(|work| work.assignment.assignment_id == assignment_id);
-                let left_out = work.and_then(|work| work.update).and_then(|update| update.memory);
-                match (left_out, was_accepted) {
+                let Some(update) = work.and_then(|work| work.update) else { return Ok(()) };
+                match (update.memory, was_accepted) {
                     (Some(memory), Some(true)) => client.memory = Some(memory.accepted()),
                     (Some(_), None) => client.memory = None,
                     _ => {}
+                }
+                if was_accepted != Some(false) && !update.personal.is_empty() {
+                    client.personal = update.personal;
                 }
             }
         }
@@ -150,7 +153,12 @@ impl World {
         assignment: Assignment,
     ) -> Result<(), SimulateError> {
         let lesson = self.lesson(assignment.plan.digest, assignment.model.digest).await?;
-        let weights = self.weights_for(&assignment, &lesson).await?;
+        let mut weights = self.weights_for(&assignment, &lesson).await?;
+        if !self.clients[index].personal.is_empty() {
+            let whole: &mut Vec<f32> = Arc::make_mut(&mut weights);
+            let put = lesson.part.put_personal(&self.clients[index].personal, whole);
+            put.map_err(|error| SimulateError::Client(error.to_string()))?;
+        }
         self.totals.client_rounds += 1;
         self.recorder.started(lesson.plan.work);
         let seed = assignment.assignment_id.seed();

@@ -121,8 +121,8 @@ impl Shared {
                 }
             };
             drop(waiting);
-            // The codec's memory is not saved with an update, so a training with memory is always repeated.
-            let kept = self.kept.as_ref().filter(|_| training.memory.is_none());
+            // Only the update is saved, so a training that leaves more to the client is always repeated.
+            let kept = self.kept.as_ref().filter(|_| !training.leaves_something());
             if let Some(update) = kept.and_then(|kept| kept.find(&training)) {
                 slot.put(Ok(update));
                 continue;
@@ -157,10 +157,10 @@ impl Bench {
             return Self::canary(canaries, training);
         }
         let failed = |error: &dyn std::fmt::Display| (AbortReason::TrainingFailed, error.to_string());
-        let examples = crowd.examples(training.client).map_err(|error| failed(&error))?;
-        let held = examples.len() as u64;
         let lesson = &training.lesson;
-        let mut sums = None;
+        let examples = crowd.examples(training.client, lesson.plan.work).map_err(|error| failed(&error))?;
+        let held = examples.len() as u64;
+        let (mut sums, mut personal) = (None, Vec::new());
         let (mut delta, mut products, metrics) = match lesson.plan.work {
             Work::Evaluation => {
                 let evaluated = self.evaluate(training, &examples).map_err(|error| failed(&error))?;
@@ -180,6 +180,7 @@ impl Bench {
                     trainer.advance(left).map_err(|error| failed(&error))?;
                 }
                 let outcome = trainer.outcome();
+                personal = lesson.part.pick_personal(&outcome.weights).map_err(|error| failed(&error))?;
                 (outcome.delta, outcome.products, outcome.metrics)
             }
         };
@@ -222,7 +223,8 @@ impl Bench {
         if let Some(sums) = sums {
             sums.append_to(&mut bytes);
         }
-        Ok(TrainedUpdate { memory, digest: UpdateDigest::of(&bytes), norm: norm_of(&delta), bytes })
+        let (digest, norm) = (UpdateDigest::of(&bytes), norm_of(&delta));
+        Ok(TrainedUpdate { memory, personal, digest, norm, bytes })
     }
 
     /// Measures the weights on a client's examples. Returns the sums of every metric, if the assignment asks for them.
@@ -262,7 +264,8 @@ impl Bench {
         let mut rng = ChaCha20Rng::try_from_rng(&mut SysRng).map_err(|error| failed(&error))?;
         let made = make_update(header, &delta, plan, Compression::default(), norm, &mut rng);
         let bytes = made.map_err(|error| failed(&error))?.bytes;
-        Ok(TrainedUpdate { memory: None, digest: UpdateDigest::of(&bytes), norm: norm_of(&delta), bytes })
+        let (digest, norm) = (UpdateDigest::of(&bytes), norm_of(&delta));
+        Ok(TrainedUpdate { memory: None, personal: Vec::new(), digest, norm, bytes })
     }
 
     fn trainer(

@@ -14,6 +14,9 @@ pub struct WorldSettings {
     pub seed: u64,
     /// The share of the examples that is held out. No client gets them; versions are measured on them.
     pub held_out_share: f64,
+    /// Whether that share is taken from each client's examples, and versions are measured on the clients, each on its own.
+    /// Use it for clients that differ, such as those of a task with personal tensors, for which it is always so.
+    pub held_out_of_clients: bool,
     /// The way in which the examples are divided among the clients.
     pub partition: Partition,
     /// The generated data set; `None` if the examples are read.
@@ -52,6 +55,7 @@ impl Default for WorldSettings {
             clients: 100,
             seed: 1,
             held_out_share: 0.2,
+            held_out_of_clients: false,
             partition: Partition::default(),
             synthetic: None,
             devices: DeviceModel::default(),

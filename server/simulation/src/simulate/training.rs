@@ -22,7 +22,7 @@ pub struct Lesson {
 #[derive(Clone)]
 pub struct Training {
     pub lesson: Arc<Lesson>,
-    /// All weights of the model.
+    /// All weights of the model, with the client's own personal tensors.
     pub weights: Arc<Vec<f32>>,
     pub client: usize,
     pub assignment_id: AssignmentId,
@@ -42,6 +42,13 @@ pub struct Training {
 /// The result of a training: an update, or the reason why there is none with a text for people.
 pub type Trained = Result<TrainedUpdate, (AbortReason, String)>;
 
+impl Training {
+    /// Returns whether the client keeps something from this training for its next one.
+    pub fn leaves_something(&self) -> bool {
+        self.memory.is_some() || !self.lesson.part.personal_schema().tensors.is_empty()
+    }
+}
+
 /// An update that can be sent.
 #[derive(Debug)]
 pub struct TrainedUpdate {
@@ -51,4 +58,6 @@ pub struct TrainedUpdate {
     pub norm: f64,
     /// The error feedback after this update: the values that the codec has left out so far.
     pub memory: Option<PendingMemory>,
+    /// The personal tensors after the training; empty if there are none.
+    pub personal: Vec<f32>,
 }

@@ -2,8 +2,8 @@ use std::{collections::HashMap, path::PathBuf, sync::Arc};
 
 use bytes::Bytes;
 use folkmoot_api::tasks::CreateTaskRequest;
-use folkmoot_coordinator::task::TaskDescription;
-use folkmoot_protocol::{BlobDigest, ClientId, OrganisationId, TaskId, Timestamp};
+use folkmoot_coordinator::task::{Evaluation, TaskDescription};
+use folkmoot_protocol::{BlobDigest, ClientId, Loss, Metric, OrganisationId, TaskId, Timestamp};
 use folkmoot_round_log::RoundLog;
 use folkmoot_rounds::{
     coordinator::Coordinator,
@@ -21,6 +21,7 @@ use super::{
     client::VirtualClient,
     events::{Event, Queue},
     kept::Kept,
+    own_metric::OwnMetric,
     polls::Polls,
     pool::Pool,
     recorder::Recorder,
@@ -36,7 +37,7 @@ const BEGINNING: u64 = 1_699_920_000_000;
 
 /// A simulation to run.
 pub struct Simulation {
-    /// The task. If it does not evaluate versions, the simulation evaluates them centrally on the held-out examples.
+    /// The task. If it does not evaluate versions, the simulation evaluates them on the held-out examples.
     pub description: TaskDescription,
     /// The model that the task trains, as ONNX.
     pub onnx: Bytes,
@@ -88,6 +89,8 @@ pub(super) struct World {
     pub weights: Vec<(BlobDigest, Arc<Vec<f32>>)>,
     pub pool: Pool,
     pub recorder: Recorder,
+    /// The measurement of versions on the held-out examples of each client; `None` if there is no such measurement.
+    pub own_metric: Option<OwnMetric>,
     pub chance: Stream,
     pub ids: Stream,
     /// The number of scheduled wakes of the drivers. Only the last one takes effect.
@@ -139,12 +142,16 @@ impl World {
             (simulation.threads, simulation.kept, simulation.evaluate_every);
         let kept = kept.map(|path| Kept::open(&path).map_err(|source| SimulateError::File { path, source }));
         let kept = kept.transpose()?;
-        let crowd = Arc::new(Crowd::deal(&settings, source)?);
+        let is_personal = !description.plan.personal.is_empty();
+        let crowd = Arc::new(Crowd::deal(&settings, source, is_personal)?);
         // All virtual clients enrol with one token, so no limit on a token's share can apply.
         description.token_share_max = None;
         description = description.without_masks();
+        let metric = metric_of(&description);
+        let own_metric = (description.evaluation.is_none() && crowd.measures_itself())
+            .then(|| OwnMetric::new(metric, evaluate_every));
         if description.evaluation.is_none() && crowd.held_out.is_some() {
-            description.evaluation = Some(central_evaluation(&description, evaluate_every));
+            description.evaluation = Some(central_evaluation(metric, evaluate_every));
         }
         let seed = settings.seed;
         let device = |client: usize| match &trace {
@@ -162,6 +169,7 @@ impl World {
         let mut world = Self {
             sabotage: simulation.sabotage,
             recorder: Recorder::new(description.evaluation.as_ref()),
+            own_metric,
             pool: Pool::start(crowd.clone(), threads, kept),
             chance: Stream::new(seed, &[purpose::FAULTS]),
             now: 0,
@@ -343,17 +351,16 @@ impl World {
     }
 }
 
-/// Returns a central evaluation on the held-out examples.
-fn central_evaluation(
-    description: &TaskDescription,
-    every_versions: u64,
-) -> folkmoot_coordinator::task::Evaluation {
-    use folkmoot_coordinator::task::Evaluation;
-    use folkmoot_protocol::{Loss, Metric};
-    let metric = match description.plan.loss {
+/// Returns the metric of held-out examples for a task without an evaluation of its own.
+fn metric_of(description: &TaskDescription) -> Metric {
+    match description.plan.loss {
         Loss::SoftmaxCrossEntropy | Loss::BinaryCrossEntropy | Loss::Hinge => Metric::Accuracy,
         _ => Metric::Loss,
-    };
+    }
+}
+
+/// Returns a central evaluation on the held-out examples.
+fn central_evaluation(metric: Metric, every_versions: u64) -> Evaluation {
     Evaluation { every_versions, metric, federated: None, central: true, rollback_margin: None }
 }
 

@@ -58,10 +58,19 @@ pub(super) fn training(plan: &TrainingPlan) -> Vec<String> {
         let patterns: Vec<&str> = plan.trained.iter().map(|pattern| pattern.as_str()).collect();
         said.push(format!("Tensors named {} are trained in any case.", patterns.join(", ")));
     }
+    if !plan.personal.is_empty() {
+        let patterns: Vec<&str> = plan.personal.iter().map(|pattern| pattern.as_str()).collect();
+        said.push(format!(
+            "Tensors named {} are personal: each client trains its own, which stay on the device and are not sent. Use this \
+             if clients differ in what the right answer is. It costs storage on the device, and a new client starts with \
+             the values of the model's file.",
+            patterns.join(", ")
+        ));
+    }
     said.extend(match plan.statistics {
         RunningStatistics::Aggregate => None,
         RunningStatistics::KeepLocal => {
-            Some("Running statistics of batch normalisation stay on the device.".into())
+            Some("Running statistics of batch normalisation are personal: each client keeps its own, and they are not sent.".into())
         }
     });
     said.extend(match plan.precision {

@@ -20,6 +20,7 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     mixing_is_averaging(description, faults);
     stopping_needs_measuring(description, faults);
     spacing_and_clocks(description, faults);
+    personal_tensors_are_on_clients(description, faults);
     private_examples_are_not_measured(description, faults);
     private_examples_train_to_the_end(description, faults);
     prefetching_is_of_whole_versions(description, faults);
@@ -34,6 +35,18 @@ fn prefetching_is_of_whole_versions(description: &TaskDescription, faults: &mut 
             "prefetch",
             "only full snapshots can be prefetched, but [downstream] makes clients download deltas",
             "set prefetch = false, or remove [downstream]",
+        ));
+    }
+}
+
+/// The coordinator has no personal tensors: it would measure a model with those of the file.
+fn personal_tensors_are_on_clients(description: &TaskDescription, faults: &mut Vec<Fault>) {
+    let is_central = description.evaluation.as_ref().is_some_and(|one| one.central);
+    if is_central && !description.plan.personal.is_empty() {
+        faults.push(Fault::new(
+            "evaluation.central",
+            "the coordinator cannot measure a model with plan.personal: each client has its own tensors",
+            "set evaluation.central = false, and add [evaluation.federated]",
         ));
     }
 }
