@@ -83,7 +83,17 @@ const actions = {
     const set = engine.ExampleSet.classes(features, Uint32Array.from(network.shape), labels, 1);
     const given = assignment(engine, network, batchSize);
     const chunk = onDevice ? 500 : 100;
-    const work = engine.AssignedWork.begin(given.assignment, given.plan, network.onnx, given.weights, undefined, set, undefined, '{}', chunk);
+    const work = engine.AssignedWork.begin(
+      given.assignment,
+      given.plan,
+      network.onnx,
+      given.weights,
+      undefined,
+      set,
+      undefined,
+      '{}',
+      chunk,
+    );
     if (device !== null) {
       work.useDevice(device);
     }
