@@ -44,7 +44,7 @@ impl Client {
                 Ok(response) => {
                     let (id, population) = (response.client_id, response.population);
                     let enrolment = Enrolment::new(self.transport.coordinator(), id, population.clone());
-                    // What is kept of tasks belongs to the previous client identity.
+                    // The memories and personal tensors belong to the previous client identity.
                     self.work.forget_all_tasks()?;
                     self.state.save_enrolment(&enrolment)?;
                     let request = self.transport.enrol_request(token);

@@ -16,7 +16,7 @@ const MEMORIES_MAX: usize = 4;
 const BYTES_MAX: u64 = 256 << 20;
 const DAY_MILLISECONDS: u64 = 24 * 3600 * 1000;
 
-/// What a client keeps of a task from one assignment to the next, by task: compression residuals, or personal tensors.
+/// State that a client keeps between the assignments of a task, by task: compression residuals, or personal tensors.
 /// They are derived from the examples on this device, so they are deleted when the examples may no longer be used.
 #[derive(Clone, Debug)]
 pub(crate) struct MemoryStore {

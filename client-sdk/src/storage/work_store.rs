@@ -16,7 +16,7 @@ const RESIDUAL_DAYS_MAX: u64 = 30;
 /// The number of days after which the personal tensors of a task are deleted. They are of use as long as their task, but a
 /// device must not fill up with those of tasks that have ended.
 const PERSONAL_DAYS_MAX: u64 = 365;
-/// The last part of the name of a file with personal tensors whose update is under way.
+/// The last part of the name of a file with personal tensors whose update is not sent yet.
 const PERSONAL: &str = ".personal";
 
 /// Checkpoints and updates by assignment id, and compression residuals and personal tensors by task.

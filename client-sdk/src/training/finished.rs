@@ -12,6 +12,6 @@ pub struct FinishedWork {
     pub outcome: TrainingOutcome,
     /// The number of examples that the client holds.
     pub held_example_count: u64,
-    /// What [`Inputs::personal_after`](super::Inputs::personal_after) returned for the result.
+    /// The result of [`Inputs::personal_after`](super::Inputs::personal_after).
     pub personal: Option<Vec<u8>>,
 }

@@ -36,7 +36,7 @@ fn description(personal: &[&str], rounds: u64) -> TaskDescription {
 }
 
 /// FedPer as Arivazhagan et al. 2019 write it, algorithms 1 and 2, over these clients: the shared layers are averaged by
-/// the number of examples, and each client goes on with its own others. Returns the shared layers, and the share of correct
+/// the number of examples, and each client continues with its own others. Returns the shared layers, and the share of correct
 /// predictions of all clients on their own held-out examples, each with its own layers.
 fn fed_per(personal: &[&str], rounds: u64, clients: &[[Examples; 2]]) -> (Vec<f32>, f64) {
     let model = Model::from_onnx(MODEL, &ImportLimits::default()).expect("it is a model");

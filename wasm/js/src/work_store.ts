@@ -8,7 +8,7 @@ const MEMORIES_MAX = 4;
 const BYTES_MAX = 256 * 1024 * 1024;
 const DAY_MILLISECONDS = 24 * 3600 * 1000;
 
-/** What is kept of a task from one assignment to the next. */
+/** State that is kept between the assignments of a task. */
 export interface Memory {
   bytes: Uint8Array;
   at: number;
@@ -75,7 +75,7 @@ export async function putPending(storage: Storage, assignmentId: string, task: s
   }
 }
 
-/** What an update leaves for its task. */
+/** The state that an update leaves for its task. */
 interface Left {
   memory: Uint8Array | undefined;
   personal: Uint8Array | undefined;

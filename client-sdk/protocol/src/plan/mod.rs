@@ -9,6 +9,8 @@ mod learning_rate_schedule;
 mod local_noise;
 mod local_optimizer;
 mod loss;
+mod precision;
+mod running_statistics;
 mod secure_terms;
 mod training;
 mod transport;
@@ -26,8 +28,10 @@ pub use learning_rate_schedule::LearningRateSchedule;
 pub use local_noise::LocalNoise;
 pub use local_optimizer::LocalOptimizer;
 pub use loss::Loss;
+pub use precision::Precision;
+pub use running_statistics::RunningStatistics;
 pub use secure_terms::{COHORT_MAX, DistributedNoise, SecureTerms, SecureTermsFault, Threat};
-pub use training::{Precision, RunningStatistics, TrainingPlan};
+pub use training::TrainingPlan;
 pub use transport::Protection;
 pub use value_grid::ValueGrid;
 pub use work::Work;
@@ -41,7 +45,8 @@ use crate::{BlobDigest, Codec, Recipe, TensorSchema};
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// The ONNX model whose graph is trained. Tensors that are not in `schema` keep their values from this file.
+    /// The ONNX model whose graph is trained. Tensors that are not in `schema` keep
+    /// their values from this file, except personal ones.
     pub model: BlobDigest,
     /// The trained tensors, in the order of weights and updates. Weights and updates contain no others.
     pub schema: TensorSchema,

@@ -1,7 +1,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss,
+    ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, Precision,
+    RunningStatistics,
     fault::{Faults, PlanError},
     learning_rate_schedule::list_warmup_faults,
 };
@@ -117,35 +118,6 @@ pub struct TrainingPlan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1), extend("examples" = [2000000000])))]
     pub memory_bytes_max: Option<u64>,
-}
-
-/// The treatment of running statistics (the means and variances of batch normalisation), which have no gradients.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum RunningStatistics {
-    /// Their change is part of the update, like that of any weight.
-    #[default]
-    Aggregate,
-    /// They are personal: each client keeps its own from one training to the next, and they do not travel (like the
-    /// statistics in FedBN, Li et al. 2021).
-    KeepLocal,
-}
-
-/// The numerical precision of a step.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Precision {
-    /// All numbers have 32 bits.
-    #[default]
-    Single,
-    /// Activations and their gradients have 16 bits. Weights, sums, the loss and the optimizer's state have 32. The
-    /// loss is scaled, and steps whose gradient overflows are skipped (Micikevicius et al. 2018). The client needs a
-    /// GPU with 16-bit numbers, and otherwise refuses the plan.
-    Mixed,
 }
 
 impl TrainingPlan {

@@ -14,6 +14,7 @@ mod error;
 mod events;
 mod faults;
 mod kept;
+mod measure;
 mod outcome;
 mod own_metric;
 mod perform;

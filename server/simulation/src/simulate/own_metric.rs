@@ -1,97 +1,15 @@
-//! Measures versions on the held-out examples of each client, with the client's own personal tensors.
-//!
-//! No coordinator could measure this, because clients report only from time to time. So the simulation does it itself.
+use folkmoot_engine::Evaluator;
+use folkmoot_protocol::Metric;
 
-use std::sync::Arc;
-
-use folkmoot_engine::{Evaluator, Metrics};
-use folkmoot_protocol::{Metric, Work};
-use folkmoot_storage::{ModelVersionRecord, TaskRepository};
-
-use super::{SimulateError, training::Lesson, world::World};
-
-/// The maximum number of clients that measure a version: the first ones.
-const CLIENTS_MAX: usize = 100;
-
-/// When to measure, and how.
+/// A measurement of versions on the held-out examples of each client, with the client's own personal tensors.
 pub(super) struct OwnMetric {
-    metric: Metric,
-    every_versions: u64,
-    evaluator: Option<Evaluator>,
-}
-
-/// The measurement of a version.
-pub(super) struct Measured {
-    pub loss: Option<f64>,
-    pub metric: Option<f64>,
+    pub metric: Metric,
+    pub every_versions: u64,
+    pub evaluator: Option<Evaluator>,
 }
 
 impl OwnMetric {
     pub fn new(metric: Metric, every_versions: u64) -> Self {
         Self { metric, every_versions: every_versions.max(1), evaluator: None }
-    }
-}
-
-impl World {
-    /// Measures a version on the clients, each with the personal tensors that it has now. Every example counts the same.
-    /// Returns `None` if the version is not to be measured.
-    ///
-    /// # Errors
-    /// If the version cannot be read, or the examples do not fit the model.
-    pub async fn measure_on_clients(
-        &mut self,
-        version: &ModelVersionRecord,
-    ) -> Result<Option<Measured>, SimulateError> {
-        let Some(mut own) = self.own_metric.take() else { return Ok(None) };
-        let is_due = version.number.is_multiple_of(own.every_versions);
-        let measured = if is_due { Some(self.measure(version, &mut own).await) } else { None };
-        let metric = own.metric;
-        self.own_metric = Some(own);
-        let Some(metrics) = measured.transpose()? else { return Ok(None) };
-        let loss = metrics.mean_loss();
-        Ok(Some(Measured {
-            loss,
-            metric: if metric == Metric::Accuracy { metrics.accuracy() } else { loss },
-        }))
-    }
-
-    async fn measure(
-        &mut self,
-        version: &ModelVersionRecord,
-        own: &mut OwnMetric,
-    ) -> Result<Metrics, SimulateError> {
-        let failed = |error: &dyn std::fmt::Display| SimulateError::Client(error.to_string());
-        let task = self.storage.task_of_any_organisation(self.task).await?;
-        let task = task.ok_or_else(|| failed(&"the task is not in the storage"))?;
-        let lesson = self.lesson(task.plan, task.model).await?;
-        let shared = self.weights_of(&lesson, version.weights).await?;
-        let evaluator =
-            own.evaluator.get_or_insert_with(|| Evaluator::new(&lesson.model, lesson.plan.training.loss));
-        let mut metrics = Metrics::default();
-        for index in 0..self.clients.len().min(CLIENTS_MAX) {
-            let weights = self.with_personal(&lesson, shared.clone(), index)?;
-            let examples = self.crowd.examples(index, Work::Evaluation)?;
-            metrics += evaluator.evaluate(&weights, &examples).map_err(|error| failed(&error))?;
-        }
-        Ok(metrics)
-    }
-
-    /// Returns the weights with a client's personal tensors: after its training in progress, if that has ended.
-    fn with_personal(
-        &self,
-        lesson: &Lesson,
-        mut weights: Arc<Vec<f32>>,
-        index: usize,
-    ) -> Result<Arc<Vec<f32>>, SimulateError> {
-        let client = &self.clients[index];
-        let update = client.work.as_ref().and_then(|work| work.update.as_ref());
-        let newest = update.map(|update| &update.personal).filter(|personal| !personal.is_empty());
-        let personal = newest.unwrap_or(&client.personal);
-        if !personal.is_empty() {
-            let whole: &mut Vec<f32> = Arc::make_mut(&mut weights);
-            let put = lesson.part.put_personal(personal, whole);
-            put.map_err(|error| SimulateError::Client(error.to_string()))?;
-        }
-        Ok(weights)
     }
 }
