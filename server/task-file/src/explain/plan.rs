@@ -62,8 +62,8 @@ pub(super) fn training(plan: &TrainingPlan) -> Vec<String> {
         let patterns: Vec<&str> = plan.personal.iter().map(|pattern| pattern.as_str()).collect();
         said.push(format!(
             "Tensors named {} are personal: each client trains its own, which stay on the device and are not sent. Use this \
-             if clients differ in what the right answer is. It costs storage on the device, and a new client starts with \
-             the values of the model's file.",
+             if clients differ much, or have many examples: these tensors learn from one client only. It costs storage on \
+             the device, and a new client starts with the values of the model's file.",
             patterns.join(", ")
         ));
     }

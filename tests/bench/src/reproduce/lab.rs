@@ -177,9 +177,10 @@ impl Lab {
         let settings = WorldSettings { seed, ..arm.world.clone() };
         let is_made = settings.synthetic.is_some();
         let (training, held_out) = self.split(seed)?;
-        let source = match is_made {
-            true => DataSource::Made,
-            false => DataSource::Given { training, held_out: Some(held_out.clone()) },
+        let source = match (is_made, settings.held_out_of_clients) {
+            (true, _) => DataSource::Made,
+            (false, true) => DataSource::Given { training: self.digits.clone(), held_out: None },
+            (false, false) => DataSource::Given { training, held_out: Some(held_out.clone()) },
         };
         let simulation = Simulation {
             description: arm.task.clone(),

@@ -20,6 +20,7 @@ mod fed_prox;
 mod finding;
 mod lab;
 mod marks;
+mod personal;
 mod plot;
 mod private;
 mod robust;
@@ -77,6 +78,8 @@ enum Experiment {
     StaleSynchronous,
     /// Robust aggregation under attack (Blanchard et al. 2017, Yin et al. 2018)
     Robust,
+    /// A part of the model for each client (Arivazhagan et al. 2019)
+    Personal,
     /// Accuracy against epsilon (McMahan et al. 2018, Andrew et al. 2021)
     Private,
     /// Accuracy against the bytes that clients send, by every codec
@@ -99,6 +102,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Experiment::Buffered => buffered::run(&lab),
         Experiment::StaleSynchronous => stale_synchronous::run(&lab),
         Experiment::Robust => robust::run(&lab),
+        Experiment::Personal => personal::run(&lab),
         Experiment::Private => private::run(&lab),
         Experiment::Compressed => compressed::run(&lab),
     }?;
