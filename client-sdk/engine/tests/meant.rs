@@ -77,7 +77,7 @@ fn trained_patterns_outweigh_frozen_ones_and_have_to_match() {
     let part = TrainedPart::of(&model, &plan).unwrap();
     assert_eq!(part.tensors().map(|tensor| &tensor.name).collect::<Vec<_>>(), [last]);
     let wrong = TrainingPlan { trained: patterns(&["no.such.tensor"]), ..plan };
-    assert!(matches!(TrainedPart::of(&model, &wrong), Err(FitError::TrainedPattern { .. })));
+    assert!(matches!(TrainedPart::of(&model, &wrong), Err(FitError::Pattern { list: "trained", .. })));
 }
 
 #[test]

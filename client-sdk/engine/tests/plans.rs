@@ -86,10 +86,7 @@ fn a_frozen_pattern_must_match_and_something_must_be_left() {
         }
     };
     let error = refusal("layer_1.wieght");
-    assert!(
-        matches!(&error, FitError::FrozenPattern { nearest, .. } if nearest == "layer_1.weight"),
-        "{error}"
-    );
+    assert!(matches!(&error, FitError::Pattern { nearest, .. } if nearest == "layer_1.weight"), "{error}");
     assert_eq!(refusal("*"), FitError::NothingToTrain);
 }
 

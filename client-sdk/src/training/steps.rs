@@ -144,9 +144,9 @@ fn fresh(inputs: &Inputs, id: AssignmentId, examples: &Examples) -> Result<Train
     trainer.map_err(|error| match error {
         TrainError::Plan(_)
         | TrainError::Memory { .. }
-        | TrainError::Fit(
-            FitError::FrozenPattern { .. } | FitError::MixedExamples | FitError::NothingToTrain,
-        ) => WorkError::new(AbortReason::PlanUnsupported, error),
+        | TrainError::Fit(FitError::Pattern { .. } | FitError::MixedExamples | FitError::NothingToTrain) => {
+            WorkError::new(AbortReason::PlanUnsupported, error)
+        }
         _ => failed(error),
     })
 }

@@ -74,31 +74,13 @@ pub enum FitError {
         /// The allowed targets.
         needed: &'static str,
     },
-    /// A pattern of frozen tensors matches no parameter.
+    /// A pattern of the plan matches no parameter.
     #[error(
-        "no parameter's name matches the frozen pattern `{pattern}`; the nearest is `{nearest}`; correct the pattern"
+        "no parameter's name matches the {list} pattern `{pattern}`; the nearest is `{nearest}`; correct the pattern"
     )]
-    FrozenPattern {
-        /// The pattern.
-        pattern: String,
-        /// The most similar parameter name.
-        nearest: String,
-    },
-    /// A pattern of trained tensors matches no parameter.
-    #[error(
-        "no parameter's name matches the trained pattern `{pattern}`; the nearest is `{nearest}`; correct the pattern"
-    )]
-    TrainedPattern {
-        /// The pattern.
-        pattern: String,
-        /// The most similar parameter name.
-        nearest: String,
-    },
-    /// A pattern of personal tensors matches no parameter.
-    #[error(
-        "no parameter's name matches the personal pattern `{pattern}`; the nearest is `{nearest}`; correct the pattern"
-    )]
-    PersonalPattern {
+    Pattern {
+        /// The plan's list: `frozen`, `trained` or `personal`.
+        list: &'static str,
         /// The pattern.
         pattern: String,
         /// The most similar parameter name.

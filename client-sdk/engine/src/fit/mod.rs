@@ -253,50 +253,22 @@ pub(crate) fn check_weights(model: &Model, weights: &[f32]) -> Result<(), FitErr
     Err(FitError::WeightNotFinite { index })
 }
 
-/// Returns for each parameter whether one of the patterns of frozen tensors matches its name.
+/// Returns for each parameter whether one of the patterns matches its name. `list` is the name of the plan's list of them.
 ///
 /// # Errors
-/// Returns [`FitError::FrozenPattern`] for a pattern without a match, with the most similar name.
-pub(crate) fn frozen_parameters(
+/// Returns [`FitError::Pattern`] for a pattern without a match, with the most similar name.
+pub(crate) fn matching(
     parameters: &[ParameterSpec],
     patterns: &[NamePattern],
-) -> Result<Vec<bool>, FitError> {
-    matching(parameters, patterns, |pattern, nearest| FitError::FrozenPattern { pattern, nearest })
-}
-
-/// Returns for each parameter whether one of the patterns of trained tensors matches its name.
-///
-/// # Errors
-/// Returns [`FitError::TrainedPattern`] for a pattern without a match, with the most similar name.
-pub(crate) fn trained_parameters(
-    parameters: &[ParameterSpec],
-    patterns: &[NamePattern],
-) -> Result<Vec<bool>, FitError> {
-    matching(parameters, patterns, |pattern, nearest| FitError::TrainedPattern { pattern, nearest })
-}
-
-/// Returns for each parameter whether one of the patterns of personal tensors matches its name.
-///
-/// # Errors
-/// Returns [`FitError::PersonalPattern`] for a pattern without a match, with the most similar name.
-pub(crate) fn personal_parameters(
-    parameters: &[ParameterSpec],
-    patterns: &[NamePattern],
-) -> Result<Vec<bool>, FitError> {
-    matching(parameters, patterns, |pattern, nearest| FitError::PersonalPattern { pattern, nearest })
-}
-
-fn matching(
-    parameters: &[ParameterSpec],
-    patterns: &[NamePattern],
-    unmatched: impl Fn(String, String) -> FitError,
+    list: &'static str,
 ) -> Result<Vec<bool>, FitError> {
     for pattern in patterns {
         if !parameters.iter().any(|spec| pattern.matches(&spec.name)) {
             let likeness = |name: &str| strsim::jaro_winkler(pattern.as_str(), name);
             let names = parameters.iter().map(|spec| spec.name.as_str());
             let nearest = names.max_by(|a, b| likeness(a).total_cmp(&likeness(b))).unwrap_or_default();
-            return Err(unmatched(pattern.as_str().to_owned(), nearest.to_owned()));
+            let (pattern, nearest) = (pattern.as_str().to_owned(), nearest.to_owned());
+            return Err(FitError::Pattern { list, pattern, nearest });
         }
     }
     let is_matched = |spec: &ParameterSpec| patterns.iter().any(|pattern| pattern.matches(&spec.name));
@@ -354,11 +326,10 @@ mod tests {
     fn a_frozen_pattern_that_stands_for_nothing_gets_a_suggestion() {
         let specs = Model::from_onnx(&folkmoot_onnx::build::mlp(&[2, 3, 2], 1), &Default::default());
         let specs = specs.unwrap().parameters().to_vec();
-        let frozen = frozen_parameters(&specs, &[NamePattern(specs[0].name.clone())]).unwrap();
+        let frozen = matching(&specs, &[NamePattern(specs[0].name.clone())], "frozen").unwrap();
         assert_eq!(frozen, [true, false, false, false]);
         let wrong = format!("{}t", specs[1].name);
-        let Err(FitError::FrozenPattern { nearest, .. }) = frozen_parameters(&specs, &[NamePattern(wrong)])
-        else {
+        let Err(FitError::Pattern { nearest, .. }) = matching(&specs, &[NamePattern(wrong)], "frozen") else {
             panic!("the pattern stands for nothing");
         };
         assert_eq!(nearest, specs[1].name);

@@ -5,7 +5,7 @@ use std::ops::Range;
 use folkmoot_onnx::ParameterKind;
 use folkmoot_protocol::{RunningStatistics, TrainingPlan};
 
-use crate::fit::{FitError, frozen_parameters, personal_parameters, trained_parameters};
+use crate::fit::{FitError, matching};
 use crate::model::Model;
 
 /// The role of a parameter's tensor in training.
@@ -34,12 +34,12 @@ impl Parameters {
     /// normalisation are frozen if one of them is, or if its scale and bias are.
     ///
     /// # Errors
-    /// Returns [`FitError::FrozenPattern`], [`FitError::TrainedPattern`] or [`FitError::PersonalPattern`] if a pattern
-    /// matches no parameter, and [`FitError::PersonalFrozen`] if a personal parameter is not trained.
+    /// Returns [`FitError::Pattern`] if a pattern matches no parameter, and [`FitError::PersonalFrozen`] if a personal
+    /// parameter is not trained.
     pub(crate) fn new(model: &Model, plan: &TrainingPlan) -> Result<Self, FitError> {
-        let frozen = frozen_parameters(model.parameters(), &plan.frozen)?;
-        let trained = trained_parameters(model.parameters(), &plan.trained)?;
-        let mut personal = personal_parameters(model.parameters(), &plan.personal)?;
+        let frozen = matching(model.parameters(), &plan.frozen, "frozen")?;
+        let trained = matching(model.parameters(), &plan.trained, "trained")?;
+        let mut personal = matching(model.parameters(), &plan.personal, "personal")?;
         let chosen = model.parameters().iter().zip(frozen.into_iter().zip(trained));
         let roles = chosen.map(|(spec, (is_frozen, is_trained))| match spec.kind {
             ParameterKind::Constant if is_trained => Role::Trained,

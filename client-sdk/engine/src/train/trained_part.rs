@@ -26,8 +26,8 @@ impl TrainedPart {
     /// Finds the tensors of `model` that `plan` can change.
     ///
     /// # Errors
-    /// Returns [`FitError::FrozenPattern`], [`FitError::TrainedPattern`] or [`FitError::PersonalPattern`] if a pattern of
-    /// the plan matches no parameter, and [`FitError::PersonalFrozen`] if a personal parameter is frozen.
+    /// Returns [`FitError::Pattern`] if a pattern of the plan matches no parameter, and [`FitError::PersonalFrozen`] if a
+    /// personal parameter is frozen.
     pub fn of(model: &Model, plan: &TrainingPlan) -> Result<Self, FitError> {
         Ok(Self::new(model, &Parameters::new(model, plan)?))
     }
@@ -208,7 +208,7 @@ mod tests {
             part.put_personal(&[0.0; 7], &mut whole),
             Err(FitError::WeightCount { expected: 8, found: 7 })
         );
-        assert!(matches!(of("heads.*", &[]), Err(FitError::PersonalPattern { .. })));
+        assert!(matches!(of("heads.*", &[]), Err(FitError::Pattern { list: "personal", .. })));
         let name = "layer_2.weight".to_owned();
         assert_eq!(of("layer_2.*", &["*.weight"]).unwrap_err(), FitError::PersonalFrozen { name });
     }

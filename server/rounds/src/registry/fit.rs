@@ -28,13 +28,13 @@ pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
     let mut has_statistics = false;
     match TrainedPart::of(model, plan) {
         Err(error) => {
-            let field = match error {
-                FitError::TrainedPattern { .. } => "plan.trained",
-                FitError::PersonalPattern { .. } | FitError::PersonalFrozen { .. } => "plan.personal",
-                _ => "plan.frozen",
+            let list = match error {
+                FitError::Pattern { list, .. } => list,
+                FitError::PersonalFrozen { .. } => "personal",
+                _ => "frozen",
             };
             let remedy = "name tensors of the model; * matches any characters, ? matches one";
-            faults.push(Fault::new(field, error.to_string(), remedy));
+            faults.push(Fault::new(&format!("plan.{list}"), error.to_string(), remedy));
         }
         Ok(part) => {
             has_statistics = part.normalizes_batches();
