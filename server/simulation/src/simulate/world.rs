@@ -3,7 +3,7 @@ use std::{collections::HashMap, path::PathBuf, sync::Arc};
 use bytes::Bytes;
 use folkmoot_api::tasks::CreateTaskRequest;
 use folkmoot_coordinator::task::TaskDescription;
-use folkmoot_protocol::{BlobDigest, ClientId, OrganisationId, TaskId, Timestamp};
+use folkmoot_protocol::{BlobDigest, ClientId, Loss, Metric, OrganisationId, TaskId, Timestamp};
 use folkmoot_round_log::RoundLog;
 use folkmoot_rounds::{
     coordinator::Coordinator,
@@ -333,6 +333,7 @@ impl World {
             rounds: self.recorder.rows(),
             version: version.number,
             weights,
+            clients: self.clients.len(),
             state: task.state,
             virtual_seconds: self.now as f64 / 1000.0,
             events: self.totals.events,
@@ -349,12 +350,18 @@ fn central_evaluation(
     every_versions: u64,
 ) -> folkmoot_coordinator::task::Evaluation {
     use folkmoot_coordinator::task::Evaluation;
-    use folkmoot_protocol::{Loss, Metric};
-    let metric = match description.plan.loss {
-        Loss::SoftmaxCrossEntropy | Loss::BinaryCrossEntropy | Loss::Hinge => Metric::Accuracy,
-        _ => Metric::Loss,
-    };
+    let metric = held_out_metric(description);
     Evaluation { every_versions, metric, federated: None, central: true, rollback_margin: None }
+}
+
+/// Returns the metric that a simulation measures. If the task does not evaluate versions, it is the accuracy of a
+/// classification, and otherwise the loss.
+pub fn held_out_metric(description: &TaskDescription) -> Metric {
+    match (&description.evaluation, &description.plan.loss) {
+        (Some(evaluation), _) => evaluation.metric,
+        (None, Loss::SoftmaxCrossEntropy | Loss::BinaryCrossEntropy | Loss::Hinge) => Metric::Accuracy,
+        (None, _) => Metric::Loss,
+    }
 }
 
 /// Draws random bytes.

@@ -1,0 +1,108 @@
+use super::{Comparison, Measure, VariantSummary};
+use crate::report::{
+    quantity::{Unit, number},
+    tables::{self, NOTHING, percent},
+};
+
+/// The result of a variant, formatted for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// The variant's name.
+    pub variant: String,
+    /// The final value of the metric.
+    pub final_metric: String,
+    /// The difference to the baseline.
+    pub difference: String,
+    /// The best value of the metric.
+    pub best_metric: String,
+    /// The round in which the target was reached.
+    pub rounds_to_target: String,
+    /// The virtual time until the target was reached.
+    pub time_to_target: String,
+    /// The traffic until the target was reached.
+    pub traffic_to_target: String,
+    /// The virtual time of the whole run.
+    pub virtual_time: String,
+    /// The bytes sent to a client.
+    pub down_per_client: String,
+    /// The bytes sent from a client.
+    pub up_per_client: String,
+    /// The number of committed rounds.
+    pub committed: String,
+    /// The number of abandoned rounds.
+    pub abandoned: String,
+    /// The share of the drawn clients that dropped out.
+    pub dropped: String,
+    /// The number of seeds with which the task was paused.
+    pub paused: String,
+}
+
+impl Comparison {
+    /// Formats the results of all variants. With several seeds, a value is a mean and the half-width of its interval.
+    pub fn shown(&self) -> Vec<Shown> {
+        self.summaries().iter().map(|summary| self.shown_one(summary)).collect()
+    }
+
+    /// Formats the target; `None` if there is none.
+    pub fn target_shown(&self) -> Option<String> {
+        Some(tables::show(&self.metric, self.target()?))
+    }
+
+    fn shown_one(&self, summary: &VariantSummary) -> Shown {
+        let metric = |measure: &Measure| match self.metric.is_share {
+            true => measure.show(hundredths).map(|shown| with_unit(shown, "%")),
+            false => measure.show(number),
+        };
+        let or_nothing = |shown: Option<String>| shown.unwrap_or_else(|| NOTHING.to_owned());
+        let difference = match &summary.difference {
+            Some(difference) => {
+                let sign = if difference.mean.is_some_and(|mean| mean > 0.0) { "+" } else { "" };
+                let shown = match self.metric.is_share {
+                    true => difference.show(hundredths).map(|shown| with_unit(shown, "points")),
+                    false => difference.show(number),
+                };
+                shown.map(|shown| format!("{sign}{shown}"))
+            }
+            None => Some("baseline".to_owned()),
+        };
+        let time = |measure: &Measure| in_unit(measure, Unit::of_time);
+        let bytes = |measure: &Measure| in_unit(measure, Unit::of_bytes);
+        let paused = summary.paused_seeds;
+        Shown {
+            variant: summary.variant.clone(),
+            final_metric: or_nothing(metric(&summary.final_metric)),
+            difference: or_nothing(difference),
+            best_metric: or_nothing(metric(&summary.best_metric)),
+            rounds_to_target: or_nothing(summary.rounds_to_target.show(number)),
+            time_to_target: or_nothing(time(&summary.seconds_to_target)),
+            traffic_to_target: or_nothing(bytes(&summary.bytes_to_target)),
+            virtual_time: or_nothing(time(&summary.virtual_seconds)),
+            down_per_client: or_nothing(bytes(&summary.bytes_down_per_client)),
+            up_per_client: or_nothing(bytes(&summary.bytes_up_per_client)),
+            committed: or_nothing(summary.committed.show(number)),
+            abandoned: or_nothing(summary.abandoned.show(number)),
+            dropped: or_nothing(match summary.dropped_share.mean {
+                Some(share) => Some(percent(share)),
+                None => summary.dropped_share.show(number),
+            }),
+            paused: format!("{paused} of {} seeds", self.seeds.len()),
+        }
+    }
+}
+
+/// Formats a share in hundredths with two decimals.
+fn hundredths(share: f64) -> String {
+    number((1e4 * share).round() / 100.0)
+}
+
+/// Appends a unit, unless the text says how many seeds have a value.
+fn with_unit(shown: String, unit: &str) -> String {
+    if shown.ends_with("seeds") { shown } else { format!("{shown} {unit}") }
+}
+
+/// Formats a mean and its half-width in the unit of the mean.
+fn in_unit(measure: &Measure, unit: fn(f64) -> Unit) -> Option<String> {
+    let unit = unit(measure.mean.unwrap_or_default());
+    let shown = measure.show(|amount| number(amount / unit.size))?;
+    Some(with_unit(shown, unit.name))
+}
