@@ -79,7 +79,7 @@ pub(super) fn show(metric: &Metric, value: f64) -> String {
 }
 
 /// Formats a share in percent.
-pub(super) fn percent(share: f64) -> String {
+fn percent(share: f64) -> String {
     format!("{} %", number((1e4 * share).round() / 100.0))
 }
 
@@ -90,7 +90,8 @@ pub(super) fn table<'a>(
     rows: &[Row],
     marks_differences: bool,
 ) -> String {
-    let mut html = format!("<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">{kind}</th>");
+    let class = if marks_differences { "" } else { " class=\"values\"" };
+    let mut html = format!("<div class=\"scroll\"><table{class}>\n<thead><tr><th scope=\"col\">{kind}</th>");
     for heading in headings {
         let _ = write!(html, "<th scope=\"col\">{}</th>", Escaped(heading));
     }

@@ -1,6 +1,6 @@
 use serde::Serialize;
 
-use crate::spread::Spread;
+use crate::{report::quantity, spread::Spread};
 
 /// A quantity that was measured once for each seed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -34,14 +34,16 @@ impl Measure {
         Self::of(pairs.map(|(one, other)| Some((*one)? - (*other)?)))
     }
 
-    /// Formats the mean and the half-width, each with `show`. If some seeds have no value, says how many have one.
-    pub(super) fn show(&self, show: impl Fn(f64) -> String) -> Option<String> {
+    /// Formats the mean and the half-width, in units of `size`. If some seeds have no value, says how many have one.
+    pub(super) fn show(&self, size: f64, unit: &str) -> Option<String> {
         let found = self.values.iter().flatten().count();
-        match (self.mean, self.half_width) {
-            (Some(mean), Some(half)) => Some(format!("{} ± {}", show(mean), show(half))),
-            (Some(mean), None) => Some(show(mean)),
-            (None, _) if found > 0 => Some(format!("{found} of {} seeds", self.values.len())),
-            (None, _) => None,
+        match self.mean {
+            Some(mean) => {
+                let shown = quantity::mean(mean / size, self.half_width.map(|half| half / size));
+                Some(if unit.is_empty() { shown } else { format!("{shown} {unit}") })
+            }
+            None if found > 0 => Some(format!("{found} of {} seeds", self.values.len())),
+            None => None,
         }
     }
 }

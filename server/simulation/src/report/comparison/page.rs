@@ -58,9 +58,10 @@ impl Comparison {
                  may be chance. Repeat the comparison with <code>--seeds 3</code> or more. {difference}."
             ),
             count => format!(
-                "Each value is the mean over {count} seeds ± half of its 95 % t interval. {difference} with the same \
-                 seed, and its interval is that of paired samples. An interval that contains 0 shows no difference. \
-                 “1 of {count} seeds” stands where only some seeds have a value."
+                "Each value is the mean over {count} seeds ± half of its 95 % t interval; without ±, it is the same \
+                 with every seed. {difference} with the same seed, and its interval is that of paired samples. An \
+                 interval that contains 0 shows no difference. “1 of {count} seeds” stands where only some seeds have \
+                 a value."
             ),
         }
     }

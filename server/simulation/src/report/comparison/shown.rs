@@ -1,7 +1,7 @@
 use super::{Comparison, Measure, VariantSummary};
 use crate::report::{
-    quantity::{Unit, number},
-    tables::{self, NOTHING, percent},
+    quantity::Unit,
+    tables::{self, NOTHING},
 };
 
 /// The result of a variant, formatted for people.
@@ -49,60 +49,43 @@ impl Comparison {
     }
 
     fn shown_one(&self, summary: &VariantSummary) -> Shown {
-        let metric = |measure: &Measure| match self.metric.is_share {
-            true => measure.show(hundredths).map(|shown| with_unit(shown, "%")),
-            false => measure.show(number),
-        };
-        let or_nothing = |shown: Option<String>| shown.unwrap_or_else(|| NOTHING.to_owned());
+        // A share is shown in percent, and a difference of shares in percentage points.
+        let (size, percent, points) =
+            if self.metric.is_share { (0.01, "%", "points") } else { (1.0, "", "") };
         let difference = match &summary.difference {
             Some(difference) => {
                 let sign = if difference.mean.is_some_and(|mean| mean > 0.0) { "+" } else { "" };
-                let shown = match self.metric.is_share {
-                    true => difference.show(hundredths).map(|shown| with_unit(shown, "points")),
-                    false => difference.show(number),
-                };
-                shown.map(|shown| format!("{sign}{shown}"))
+                difference.show(size, points).map(|shown| format!("{sign}{shown}"))
             }
             None => Some("baseline".to_owned()),
         };
-        let time = |measure: &Measure| in_unit(measure, Unit::of_time);
-        let bytes = |measure: &Measure| in_unit(measure, Unit::of_bytes);
+        let or_nothing = |shown: Option<String>| shown.unwrap_or_else(|| NOTHING.to_owned());
+        let metric = |measure: &Measure| or_nothing(measure.show(size, percent));
+        let count = |measure: &Measure| or_nothing(measure.show(1.0, ""));
+        let time = |measure: &Measure| or_nothing(in_unit(measure, Unit::of_time));
+        let bytes = |measure: &Measure| or_nothing(in_unit(measure, Unit::of_bytes));
         let paused = summary.paused_seeds;
         Shown {
             variant: summary.variant.clone(),
-            final_metric: or_nothing(metric(&summary.final_metric)),
+            final_metric: metric(&summary.final_metric),
             difference: or_nothing(difference),
-            best_metric: or_nothing(metric(&summary.best_metric)),
-            rounds_to_target: or_nothing(summary.rounds_to_target.show(number)),
-            time_to_target: or_nothing(time(&summary.seconds_to_target)),
-            traffic_to_target: or_nothing(bytes(&summary.bytes_to_target)),
-            virtual_time: or_nothing(time(&summary.virtual_seconds)),
-            down_per_client: or_nothing(bytes(&summary.bytes_down_per_client)),
-            up_per_client: or_nothing(bytes(&summary.bytes_up_per_client)),
-            committed: or_nothing(summary.committed.show(number)),
-            abandoned: or_nothing(summary.abandoned.show(number)),
-            dropped: or_nothing(match summary.dropped_share.mean {
-                Some(share) => Some(percent(share)),
-                None => summary.dropped_share.show(number),
-            }),
+            best_metric: metric(&summary.best_metric),
+            rounds_to_target: count(&summary.rounds_to_target),
+            time_to_target: time(&summary.seconds_to_target),
+            traffic_to_target: bytes(&summary.bytes_to_target),
+            virtual_time: time(&summary.virtual_seconds),
+            down_per_client: bytes(&summary.bytes_down_per_client),
+            up_per_client: bytes(&summary.bytes_up_per_client),
+            committed: count(&summary.committed),
+            abandoned: count(&summary.abandoned),
+            dropped: or_nothing(summary.dropped_share.show(0.01, "%")),
             paused: format!("{paused} of {} seeds", self.seeds.len()),
         }
     }
 }
 
-/// Formats a share in hundredths with two decimals.
-fn hundredths(share: f64) -> String {
-    number((1e4 * share).round() / 100.0)
-}
-
-/// Appends a unit, unless the text says how many seeds have a value.
-fn with_unit(shown: String, unit: &str) -> String {
-    if shown.ends_with("seeds") { shown } else { format!("{shown} {unit}") }
-}
-
 /// Formats a mean and its half-width in the unit of the mean.
 fn in_unit(measure: &Measure, unit: fn(f64) -> Unit) -> Option<String> {
     let unit = unit(measure.mean.unwrap_or_default());
-    let shown = measure.show(|amount| number(amount / unit.size))?;
-    Some(with_unit(shown, unit.name))
+    measure.show(unit.size, unit.name)
 }

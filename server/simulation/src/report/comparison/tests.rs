@@ -14,6 +14,7 @@ fn run(values: &[f64]) -> SeedRun {
         bytes_down: 200,
         bytes_up: 100,
         held_out_metric: Some(*value),
+        held_out_loss: Some(1.0 - *value),
         ..RoundRow::default()
     };
     SeedRun { clients: 20, is_paused: false, rounds: values.iter().zip(1..).map(row).collect() }
@@ -94,9 +95,12 @@ fn a_target_that_some_seeds_miss_has_no_mean() {
     let shown = comparison.shown();
     assert_eq!(shown[0].rounds_to_target, "1 of 3 seeds");
     assert_eq!(shown[1].traffic_to_target, "2 of 3 seeds");
-    assert_eq!((shown[0].difference.as_str(), shown[1].difference.as_str()), ("baseline", "+1 ± 4.3 points"));
-    assert_eq!(shown[0].final_metric, "93 ± 4.97 %");
-    assert_eq!(shown[0].virtual_time, "30 ± 0 s");
+    assert_eq!(
+        (shown[0].difference.as_str(), shown[1].difference.as_str()),
+        ("baseline", "+1.0 ± 4.3 points")
+    );
+    assert_eq!(shown[0].final_metric, "93.0 ± 5.0 %");
+    assert_eq!(shown[0].virtual_time, "30 s");
     comparison.target = Some(0.99);
     assert_eq!(comparison.shown()[0].time_to_target, "–");
 }
@@ -109,14 +113,14 @@ fn the_page_has_curves_with_bands_and_a_row_for_each_variant() {
         "Held-out accuracy over rounds",
         "Held-out accuracy over virtual time",
         "Held-out accuracy over traffic",
-        "<th scope=\"row\">fed_adam</th><td>94 ± 8.96 %</td><td>+1 ± 4.3 points</td>",
+        "<th scope=\"row\">fed_adam</th><td>94.0 ± 9.0 %</td><td>+1.0 ± 4.3 points</td>",
         "Rounds until 84.6 %",
         "Sent to each client",
         "<tr class=\"differs\"><th scope=\"row\">finalizer.kind</th><td>fed_avg</td><td>fed_adam</td></tr>",
     ] {
         assert!(html.contains(text), "{text}\n{html}");
     }
-    assert_eq!(html.matches("<polygon ").count(), 6, "a band for each variant in each of three plots");
+    assert_eq!(html.matches("<polygon ").count(), 8, "a band for each variant in each of four plots");
     assert_eq!(html, two().html().unwrap(), "the same runs are the same bytes");
 }
 
