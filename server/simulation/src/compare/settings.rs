@@ -1,20 +1,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use folkmoot_coordinator::task::TaskDescription;
+use folkmoot_protocol::saturating::to_float32;
 use serde_json::Value;
 
 /// Returns, for each description, the settings in which they differ, with defaults filled in: `finalizer.beta1` and its
-/// value. A setting that a description does not have is left out.
+/// value. The value is a dash if a description does not have the setting.
 pub fn differing(descriptions: &[TaskDescription]) -> Vec<Vec<(String, String)>> {
     let flat: Vec<BTreeMap<String, String>> = descriptions.iter().map(flat).collect();
     let names: BTreeSet<&String> = flat.iter().flat_map(BTreeMap::keys).collect();
     let differs = |name: &&String| flat.windows(2).any(|pair| pair[0].get(*name) != pair[1].get(*name));
     let names: Vec<&String> = names.into_iter().filter(differs).collect();
-    let of_one = |settings: &BTreeMap<String, String>| {
-        let found = names.iter().filter_map(|name| Some(((*name).clone(), settings.get(*name)?.clone())));
-        found.collect()
+    let value = |settings: &BTreeMap<String, String>, name: &String| {
+        settings.get(name).map_or_else(|| "–".to_owned(), String::clone)
     };
-    flat.iter().map(of_one).collect()
+    flat.iter()
+        .map(|settings| names.iter().map(|name| ((*name).clone(), value(settings, name))).collect())
+        .collect()
 }
 
 /// Returns the settings of a description by their paths.
@@ -36,10 +38,19 @@ fn add(value: &Value, path: String, settings: &mut BTreeMap<String, String>) {
         Value::String(text) => {
             settings.insert(path, text.clone());
         }
+        Value::Number(number) if number.is_f64() => {
+            settings.insert(path, shortest(number.as_f64().unwrap_or_default()));
+        }
         other => {
             settings.insert(path, other.to_string());
         }
     }
+}
+
+/// Formats a number as people write it: a number that was a float32 has the digits of a float32.
+fn shortest(number: f64) -> String {
+    let single = to_float32(number);
+    if f64::from(single) == number { single.to_string() } else { number.to_string() }
 }
 
 #[cfg(test)]
@@ -67,9 +78,10 @@ mod tests {
         let tasks = [json!({ "kind": "fed_avg" }), json!({ "kind": "fed_avg_m", "momentum": 0.8 })].map(task);
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let [plain, momentum] = differing(&tasks).try_into().unwrap();
-        assert_eq!(plain, [pair("finalizer.kind", "fed_avg")]);
-        assert!(momentum.contains(&pair("finalizer.momentum", "0.8")), "{momentum:?}");
+        assert_eq!(plain[..2], [pair("finalizer.kind", "fed_avg"), pair("finalizer.momentum", "–")]);
+        assert_eq!(momentum[..2], [pair("finalizer.kind", "fed_avg_m"), pair("finalizer.momentum", "0.8")]);
         assert!(momentum.iter().all(|(name, _)| name.starts_with("finalizer.")), "{momentum:?}");
         assert_eq!(differing(&tasks[..1]), [vec![]]);
+        assert_eq!([0.8, f64::from(0.1f32), 1.0, 1e-9].map(shortest), ["0.8", "0.1", "1", "0.000000001"]);
     }
 }

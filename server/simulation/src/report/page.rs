@@ -28,7 +28,7 @@ impl Report {
             page.section(part.title, &(legend + &figures(&part.figures)?));
         }
         let runs = self.runs.iter().map(|run| (run.name.as_str(), run.settings.as_slice()));
-        let settings = tables::settings(runs);
+        let settings = tables::settings(runs, true);
         if !settings.is_empty() {
             page.section("Settings", &settings);
         }

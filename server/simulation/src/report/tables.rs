@@ -52,8 +52,12 @@ pub(super) fn summary(report: &Report) -> String {
     table("Result", report.runs.iter().map(|run| run.name.as_str()), &rows, false)
 }
 
-/// Renders the settings of runs, each with its name; empty if there are none.
-pub(super) fn settings<'a>(runs: impl Iterator<Item = (&'a str, &'a [(String, String)])> + Clone) -> String {
+/// Renders the settings of runs, each with its name; empty if there are none. With `marks_differences`, settings in which
+/// the runs differ are highlighted.
+pub(super) fn settings<'a>(
+    runs: impl Iterator<Item = (&'a str, &'a [(String, String)])> + Clone,
+    marks_differences: bool,
+) -> String {
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in runs.clone().flat_map(|(_, settings)| settings) {
         if !names.contains(&name.as_str()) {
@@ -70,7 +74,10 @@ pub(super) fn settings<'a>(runs: impl Iterator<Item = (&'a str, &'a [(String, St
             (name.to_owned(), cells.collect())
         })
         .collect();
-    if rows.is_empty() { String::new() } else { table("Setting", runs.map(|(name, _)| name), &rows, true) }
+    if rows.is_empty() {
+        return String::new();
+    }
+    table("Setting", runs.map(|(name, _)| name), &rows, marks_differences)
 }
 
 /// Formats a value of the metric.

@@ -30,7 +30,7 @@ impl Comparison {
             page.section("Curves", &(legend(names) + &figures(&plots)? + CURVES));
         }
         let settings = self.variants.iter().map(|one| (one.name.as_str(), one.settings.as_slice()));
-        let settings = tables::settings(settings);
+        let settings = tables::settings(settings, false);
         if !settings.is_empty() {
             page.section("Settings that differ", &settings);
         }

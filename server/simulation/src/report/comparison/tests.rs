@@ -73,10 +73,8 @@ fn a_variant_is_summed_up_over_its_seeds() {
     assert_eq!(adam.bytes_to_target.values, [Some(600.0), Some(600.0), Some(900.0)]);
     // 600 bytes down and 300 up, among 20 clients.
     assert_eq!((plain.bytes_down_per_client.mean, plain.bytes_up_per_client.mean), (Some(30.0), Some(15.0)));
-    assert_eq!(
-        (plain.committed.mean, plain.abandoned.mean, plain.dropped_share.mean),
-        (Some(3.0), Some(0.0), Some(0.1))
-    );
+    assert_eq!((plain.committed.mean, plain.abandoned.mean), (Some(3.0), Some(0.0)));
+    assert!(is_near(plain.dropped_share.mean, 0.1));
 }
 
 #[test]
@@ -116,7 +114,7 @@ fn the_page_has_curves_with_bands_and_a_row_for_each_variant() {
         "<th scope=\"row\">fed_adam</th><td>94.0 ± 9.0 %</td><td>+1.0 ± 4.3 points</td>",
         "Rounds until 84.6 %",
         "Sent to each client",
-        "<tr class=\"differs\"><th scope=\"row\">finalizer.kind</th><td>fed_avg</td><td>fed_adam</td></tr>",
+        "<tr><th scope=\"row\">finalizer.kind</th><td>fed_avg</td><td>fed_adam</td></tr>",
     ] {
         assert!(html.contains(text), "{text}\n{html}");
     }
