@@ -6,6 +6,7 @@ mod asking;
 #[cfg(unix)]
 mod backup;
 mod beside_console;
+mod compare;
 // Other systems word their errors differently, for example for a missing file.
 #[cfg(unix)]
 mod commands;

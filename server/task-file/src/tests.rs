@@ -7,6 +7,7 @@ mod properties;
 mod ranges;
 mod reference;
 mod templates;
+mod variants;
 
 use std::path::Path;
 

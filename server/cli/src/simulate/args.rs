@@ -1,6 +1,11 @@
 use std::path::PathBuf;
 
-use folkmoot_simulation::{partition::Partition, record::Format, simulate::WorldSettings};
+use folkmoot_simulation::{
+    compare::{SEEDS, SEEDS_MAX},
+    partition::Partition,
+    record::Format,
+    simulate::WorldSettings,
+};
 
 use super::partition;
 use crate::{CliError, output::OutputArgs};
@@ -60,9 +65,20 @@ pub struct Args {
     #[arg(long, value_name = "FOLDER")]
     pub output: Option<PathBuf>,
     /// Save finished trainings in the output folder and reuse them. After an interruption, run the same command again
-    /// to continue; the result is identical to the byte.
+    /// to continue; the result is identical to the byte. With --compare, runs that are complete are not run again.
     #[arg(long, requires = "output")]
     pub resume: bool,
+    /// Also run variants of the task in the same world, and compare them in one report. A variant is a name, such as
+    /// fed_adam, fed_prox:0.1, median or krum:0.2, or the path of a .toml file with the keys that it changes.
+    #[arg(long, value_name = "VARIANTS", value_delimiter = ',', requires = "output")]
+    pub compare: Vec<String>,
+    /// The number of seeds with which each variant runs, beginning with the seed of the world. The default is 3.
+    #[arg(long, value_name = "N", requires = "compare", value_parser = clap::value_parser!(u64).range(1..=SEEDS_MAX))]
+    seeds: Option<u64>,
+    /// A value of the held-out metric. The report shows when each variant reached it. The default is the task's
+    /// stop.target, or else 90 % of the best variant's final value.
+    #[arg(long, value_name = "VALUE", requires = "compare")]
+    pub target: Option<f64>,
     /// The format of the file with the rounds: csv, jsonl or parquet.
     #[arg(long, value_name = "FORMAT", default_value = "csv", value_parser = format)]
     pub results: Format,
@@ -93,9 +109,19 @@ impl Args {
         Ok(settings)
     }
 
-    /// Returns the folder for finished trainings, or `None` without `--resume`.
-    pub fn kept(&self) -> Option<PathBuf> {
-        self.output.as_ref().filter(|_| self.resume).map(|output| output.join("kept"))
+    /// Returns the seeds of a comparison.
+    ///
+    /// # Errors
+    /// If a seed would be above the largest number.
+    pub fn seeds(&self, first: u64) -> Result<Vec<u64>, CliError> {
+        let count = self.seeds.unwrap_or(SEEDS);
+        let last = first.checked_add(count - 1).ok_or_else(|| {
+            CliError::with_remedy(
+                format!("the seeds would begin with {first} and exceed {}", u64::MAX),
+                "give a smaller --seed",
+            )
+        })?;
+        Ok((first..=last).collect())
     }
 
     /// Returns the number of training threads. The default is one for each core.

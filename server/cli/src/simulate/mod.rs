@@ -1,15 +1,18 @@
 //! `folkmoot simulate`: runs a task in a virtual world, and writes results and a report.
 
 mod args;
+mod compare;
 mod partition;
 mod results;
 mod screen;
+mod variants;
 
 use std::{fs, path::Path};
 
 pub use args::Args;
+use bytes::Bytes;
 use folkmoot_client::read_model_file;
-use folkmoot_coordinator::task::TaskState;
+use folkmoot_coordinator::task::{TaskDescription, TaskState};
 use folkmoot_data::{Dataset, ReadOptions, schema::TableSchema};
 use folkmoot_engine::{ImportLimits, Model};
 use folkmoot_simulation::{
@@ -45,44 +48,80 @@ struct Summary {
     output: Option<String>,
 }
 
-/// Simulates a task.
+/// The files that a simulation needs, read and checked.
+struct Inputs {
+    model: Model,
+    onnx: Bytes,
+    settings: WorldSettings,
+    description: TaskDescription,
+    source: DataSource,
+    trace: Option<Trace>,
+}
+
+/// Simulates a task, or compares variants of it.
 ///
 /// # Errors
 /// If a file is invalid, or the simulation fails.
 pub async fn run(args: Args) -> Result<(), CliError> {
-    let settings = args.settings()?;
-    let onnx = read_model_file(&args.model)?.onnx;
-    let limits = ImportLimits { model_bytes_max: onnx.len(), ..ImportLimits::default() };
-    let model = Model::from_onnx(&onnx, &limits)
-        .map_err(|error| CliError::new(format!("{}: {error}", args.model.display())))?;
-    let description = read_for(&args.task, Some(&model))??;
-    let source = data(&args, &settings, description.table_schema())?;
-    let trace = settings.devices.trace.as_deref().map(|path| read_trace(Path::new(path))).transpose()?;
-    let results =
-        args.output.as_deref().map(|output| Results::open(output, args.results, onnx.clone())).transpose()?;
-    let name = description.name.clone();
-    let simulation = Simulation {
-        description: description.clone(),
-        onnx: onnx.into(),
-        settings: settings.clone(),
-        source,
-        trace,
-        threads: args.threads(),
-        kept: args.kept(),
-        evaluate_every: args.evaluate_every,
-        sabotage: None,
-    };
-    let mut screen = Screen::new(&args, &description, results);
+    let inputs = Inputs::read(&args)?;
+    if !args.compare.is_empty() {
+        return Box::pin(compare::run(&args, &inputs)).await;
+    }
+    let simulation = inputs.simulation(&args, inputs.description.clone(), inputs.settings.seed);
     let began = folkmoot_rounds::clock::stopwatch();
+    let (outcome, report) = Box::pin(simulate_one(&args, simulation, args.output.as_deref(), "")).await?;
+    let summary = summary(&outcome, began.elapsed().as_secs_f64(), report);
+    args.shown.print(&summary, text)
+}
+
+/// Runs one simulation to its end, shows its progress and writes its results to a folder. Returns the path of the report.
+async fn simulate_one(
+    args: &Args,
+    mut simulation: Simulation,
+    folder: Option<&Path>,
+    label: &str,
+) -> Result<(Outcome, Option<String>), CliError> {
+    let kept = folder.filter(|_| args.resume).map(|folder| folder.join("kept"));
+    simulation.kept.clone_from(&kept);
+    let results = folder.map(|folder| Results::open(folder, args.results, simulation.onnx.to_vec()));
+    let settings = simulation.settings.clone();
+    let mut screen = Screen::new(args, label, &simulation.description, results.transpose()?);
     let outcome = Box::pin(simulate(simulation, &mut screen)).await.map_err(failed)?;
-    let seconds = began.elapsed().as_secs_f64();
-    let written = screen.end(&name, &settings, &outcome)?;
-    if let Some(kept) = args.kept() {
+    let report = screen.end(&settings, &outcome)?;
+    if let Some(kept) = kept {
         // The simulation is complete, so there is nothing to resume.
         let _ = fs::remove_dir_all(kept);
     }
-    let summary = summary(&outcome, seconds, written);
-    args.shown.print(&summary, text)
+    Ok((outcome, report))
+}
+
+impl Inputs {
+    fn read(args: &Args) -> Result<Self, CliError> {
+        let settings = args.settings()?;
+        let onnx = read_model_file(&args.model)?.onnx;
+        let limits = ImportLimits { model_bytes_max: onnx.len(), ..ImportLimits::default() };
+        let model = Model::from_onnx(&onnx, &limits)
+            .map_err(|error| CliError::new(format!("{}: {error}", args.model.display())))?;
+        let description = read_for(&args.task, Some(&model))??;
+        let source = data(args, &settings, description.table_schema())?;
+        let trace = settings.devices.trace.as_deref().map(|path| read_trace(Path::new(path))).transpose()?;
+        Ok(Self { model, onnx: onnx.into(), settings, description, source, trace })
+    }
+
+    /// Returns the simulation of a task in this world with a seed.
+    fn simulation(&self, args: &Args, description: TaskDescription, seed: u64) -> Simulation {
+        Simulation {
+            description,
+            onnx: self.onnx.clone(),
+            settings: WorldSettings { seed, ..self.settings.clone() },
+            source: self.source.clone(),
+            trace: self.trace.clone(),
+            threads: args.threads(),
+            kept: None,
+            evaluate_every: args.evaluate_every,
+            sabotage: None,
+        }
+    }
 }
 
 fn data(args: &Args, settings: &WorldSettings, schema: Option<&TableSchema>) -> Result<DataSource, CliError> {
@@ -129,10 +168,7 @@ fn summary(outcome: &Outcome, seconds: f64, written: Option<String>) -> Summary 
         committed,
         abandoned: outcome.rounds.len() - committed,
         version: outcome.version,
-        state: match outcome.state {
-            TaskState::Paused { reason: Some(reason), .. } => format!("paused ({})", reason.code()),
-            state => state.name().into(),
-        },
+        state: state(outcome),
         virtual_seconds: outcome.virtual_seconds,
         seconds,
         client_rounds: outcome.client_rounds,
@@ -145,6 +181,14 @@ fn summary(outcome: &Outcome, seconds: f64, written: Option<String>) -> Summary 
         bytes_down: outcome.rounds.iter().map(|row| row.bytes_down).sum(),
         bytes_up: outcome.rounds.iter().map(|row| row.bytes_up).sum(),
         output: written,
+    }
+}
+
+/// Returns the state of the task at the end, with the reason of a pause.
+fn state(outcome: &Outcome) -> String {
+    match outcome.state {
+        TaskState::Paused { reason: Some(reason), .. } => format!("paused ({})", reason.code()),
+        state => state.name().into(),
     }
 }
 

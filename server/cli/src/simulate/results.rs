@@ -11,7 +11,7 @@ use folkmoot_engine::{ImportLimits, Model, onnx::write_table_schema};
 use folkmoot_simulation::{
     record::{Format, RoundRow, Rows},
     report::{Metric, Report, Run},
-    simulate::{Outcome, WorldSettings},
+    simulate::{Outcome, WorldSettings, held_out_metric},
 };
 
 use crate::{CliError, replace};
@@ -96,22 +96,26 @@ fn report(description: &TaskDescription, settings: &WorldSettings, outcome: &Out
         ("partition", json(&settings.partition)),
         ("seed", settings.seed.to_string()),
     ];
-    let metric = description.evaluation.as_ref().map(|one| one.metric).unwrap_or_default();
-    let metric = Metric {
-        name: metric.name().into(),
-        is_share: metric == folkmoot_protocol::Metric::Accuracy,
-        is_larger_better: metric.is_higher_better(),
-    };
     Report {
         title: description.name.clone(),
         subtitle: Some(format!("{} virtual clients", settings.clients)),
-        metric,
+        metric: metric(description),
         target: description.stop.target,
         runs: vec![Run {
             name: description.name.clone(),
             settings: pairs.map(|(name, value)| (name.to_owned(), value)).to_vec(),
             rounds: outcome.rounds.clone(),
         }],
+    }
+}
+
+/// Returns the metric that the held-out examples measure.
+pub fn metric(description: &TaskDescription) -> Metric {
+    let metric = held_out_metric(description);
+    Metric {
+        name: metric.name().into(),
+        is_share: metric == folkmoot_protocol::Metric::Accuracy,
+        is_larger_better: metric.is_higher_better(),
     }
 }
 

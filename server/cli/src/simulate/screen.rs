@@ -21,16 +21,18 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// Creates the screen. Without a terminal, or with `--json`, there is no progress bar.
-    pub fn new(args: &Args, description: &TaskDescription, results: Option<Results>) -> Self {
+    /// Creates the screen. Without a terminal, or with `--json`, there is no progress bar. `label` precedes the bar.
+    pub fn new(args: &Args, label: &str, description: &TaskDescription, results: Option<Results>) -> Self {
         let is_shown = std::io::stderr().is_terminal() && !args.shown.json;
         let bar = match (is_shown, description.stop.rounds) {
             (false, _) => ProgressBar::hidden(),
             (true, Some(rounds)) => ProgressBar::new(rounds),
             (true, None) => ProgressBar::new_spinner(),
         };
-        let style = ProgressStyle::with_template("{elapsed_precise} {wide_bar} {pos}/{len} rounds  {msg}");
+        let style =
+            ProgressStyle::with_template("{prefix}{elapsed_precise} {wide_bar} {pos}/{len} rounds  {msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.set_prefix(label.to_owned());
         Self { bar, description: description.clone(), results, failure: None }
     }
 
@@ -38,12 +40,7 @@ impl Screen {
     ///
     /// # Errors
     /// If a file could not be written.
-    pub fn end(
-        self,
-        _name: &str,
-        settings: &WorldSettings,
-        outcome: &Outcome,
-    ) -> Result<Option<String>, CliError> {
+    pub fn end(self, settings: &WorldSettings, outcome: &Outcome) -> Result<Option<String>, CliError> {
         self.bar.finish_and_clear();
         if let Some(failure) = self.failure {
             return Err(failure);

@@ -79,12 +79,25 @@ pub fn read_for(
     model: Option<&Model>,
 ) -> Result<Result<TaskDescription, TaskFileError>, CliError> {
     let text = std::fs::read_to_string(path).map_err(CliError::read(path))?;
+    Ok(read_text_for(path, &text, model))
+}
+
+/// Reads the text of a task file, and does the same checks as [`read_for`]. Files that the task names are found from the
+/// folder of `path`.
+///
+/// # Errors
+/// The faults of the text.
+pub fn read_text_for(
+    path: &Path,
+    text: &str,
+    model: Option<&Model>,
+) -> Result<TaskDescription, TaskFileError> {
     let misfits = |description: &mut TaskDescription| {
         let mut faults: Vec<Fault> = read_schema(path, description).err().into_iter().collect();
         faults.extend(model.into_iter().flat_map(|model| fit::faults(description, model)));
         faults
     };
-    Ok(task_file::read_with(path, &text, misfits))
+    task_file::read_with(path, text, misfits)
 }
 
 /// Replaces the name of the schema's file, which is relative to the folder of the task file, by the schema. Removes an

@@ -15,7 +15,16 @@ pub const COMMANDS: &[Recorded] = &[
             "https://127.0.0.1:1 --token a --devices 1000001",
         ],
     ),
-    ("simulate", &["task.toml --model model.onnx --data missing.csv --json"]),
+    (
+        "simulate",
+        &[
+            "task.toml --model model.onnx --data missing.csv --json",
+            "task.toml --model model.onnx --data data.csv --compare fed_adam",
+            "task.toml --model model.onnx --data data.csv --compare fed_adam,fed_yogy --output compared",
+            "task.toml --model model.onnx --data data.csv --compare krum --output compared",
+            "task.toml --model model.onnx --data data.csv --compare fed_adam,faulty.toml --output compared",
+        ],
+    ),
     (
         "eval",
         &["model.onnx --data data.csv", "model.onnx --data data.csv --json", "model.onnx --data missing.csv"],

@@ -26,6 +26,7 @@ const OVER_A_FILE: &[&str] = &[
     "data schema visits.csv --out FILE",
     "data encode visits.csv --schema visits.json --out FILE",
     "simulate task.toml --model model.onnx --data data.csv --output FILE",
+    "simulate task.toml --model model.onnx --data data.csv --compare fed_adam --output FILE",
     "demo --clients 2 --out FILE",
 ];
 

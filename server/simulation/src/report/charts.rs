@@ -3,6 +3,7 @@
 use super::{
     Metric, Report, Run,
     axis::Scale,
+    base::Base,
     figure::Figure,
     plot::{Axis, Line, Plot},
     quantity::Unit,
@@ -12,14 +13,6 @@ use crate::record::RoundRow;
 
 /// The scale of a loss plot ends at this multiple of the largest first loss.
 const LOSS_GROWTH_MAX: f64 = 3.0;
-
-/// The quantity on the horizontal axis.
-#[derive(Clone, Copy)]
-enum Base {
-    Rounds,
-    Time,
-    Bytes,
-}
 
 /// The value of a row on the vertical axis.
 type Value<'a> = &'a dyn Fn(&RoundRow) -> Option<f64>;
@@ -65,8 +58,7 @@ pub(super) fn sections(report: &Report) -> Vec<Section> {
 
 fn metric(report: &Report, base: Base) -> Option<Figure> {
     let Metric { name, is_share, .. } = &report.metric;
-    let factor = if *is_share { 100.0 } else { 1.0 };
-    let y_name = format!("held-out {name}{}", if *is_share { " [%]" } else { "" });
+    let (y_name, factor) = report.metric.axis();
     let title = format!("Held-out {name} over {}", base.words());
     let mut figure =
         over(report, base, title, y_name, &|row| row.held_out_metric.map(|value| factor * value))?;
@@ -116,7 +108,7 @@ fn staleness(report: &Report) -> Option<Figure> {
 }
 
 fn traffic(report: &Report) -> Option<Figure> {
-    let most = report.runs.iter().map(|run| Base::Bytes.values(run).last().copied().unwrap_or(0.0));
+    let most = report.runs.iter().map(|run| Base::Bytes.values(&run.rounds).last().copied().unwrap_or(0.0));
     let unit = Unit::of_bytes(most.fold(0.0, f64::max));
     let sums = |of: Count| {
         let line = move |(colour, run): (usize, &Run)| {
@@ -163,19 +155,15 @@ fn cohort(run: &Run, is_named: bool) -> Option<Figure> {
 
 /// Plots one line for each run.
 fn over(report: &Report, base: Base, title: String, y_name: String, value: Value<'_>) -> Option<Figure> {
-    let most = report.runs.iter().flat_map(|run| base.values(run)).fold(0.0, f64::max);
-    let unit = base.unit(most);
-    let x_name = match unit {
-        Some(unit) => format!("{} [{}]", base.words(), unit.name),
-        None => base.words().to_owned(),
-    };
-    let lines = lines(report, base, unit.map_or(1.0, |unit| unit.size), value);
+    let most = report.runs.iter().flat_map(|run| base.values(&run.rounds)).fold(0.0, f64::max);
+    let (x_name, size) = base.axis(most);
+    let lines = lines(report, base, size, value);
     Some(Figure { plot: plot(&title, (&x_name, &y_name), lines)?, names: Vec::new(), note: None })
 }
 
 fn lines(report: &Report, base: Base, size: f64, value: Value<'_>) -> Vec<Line> {
     let line = |(colour, run): (usize, &Run)| {
-        let xs = base.values(run).into_iter().map(|x| x / size);
+        let xs = base.values(&run.rounds).into_iter().map(|x| x / size);
         let points = xs.zip(&run.rounds).filter_map(|(x, row)| Some((x, value(row)?)));
         Line { points: thin(points), colour, is_faint: false }
     };
@@ -183,7 +171,7 @@ fn lines(report: &Report, base: Base, size: f64, value: Value<'_>) -> Vec<Line> 
 }
 
 /// Creates a plot from lines; returns `None` if there are no points.
-fn plot(title: &str, (x_name, y_name): (&str, &str), lines: Vec<Line>) -> Option<Plot> {
+pub(super) fn plot(title: &str, (x_name, y_name): (&str, &str), lines: Vec<Line>) -> Option<Plot> {
     let points = || lines.iter().flat_map(|line| &line.points);
     points().next()?;
     let last = points().map(|point| point.0).fold(0.0, f64::max);
@@ -193,6 +181,7 @@ fn plot(title: &str, (x_name, y_name): (&str, &str), lines: Vec<Line>) -> Option
         title: title.to_owned(),
         x: Axis { name: x_name.to_owned(), scale: x },
         y: Axis { name: y_name.to_owned(), scale: y },
+        bands: Vec::new(),
         lines,
     })
 }
@@ -200,36 +189,4 @@ fn plot(title: &str, (x_name, y_name): (&str, &str), lines: Vec<Line>) -> Option
 fn begin_at_zero(plot: &mut Plot) {
     let values = plot.lines.iter().flat_map(|line| &line.points).map(|point| point.1);
     plot.y.scale = Scale::covering(values, true);
-}
-
-impl Base {
-    fn words(self) -> &'static str {
-        match self {
-            Base::Rounds => "rounds",
-            Base::Time => "virtual time",
-            Base::Bytes => "traffic",
-        }
-    }
-
-    /// Returns the horizontal position of each row of a run.
-    fn values(self, run: &Run) -> Vec<f64> {
-        let mut bytes = 0.0;
-        let value = |row: &RoundRow| match self {
-            Base::Rounds => row.round_number as f64,
-            Base::Time => row.virtual_seconds,
-            Base::Bytes => {
-                bytes += row.bytes_down as f64 + row.bytes_up as f64;
-                bytes
-            }
-        };
-        run.rounds.iter().map(value).collect()
-    }
-
-    fn unit(self, most: f64) -> Option<Unit> {
-        match self {
-            Base::Rounds => None,
-            Base::Time => Some(Unit::of_time(most)),
-            Base::Bytes => Some(Unit::of_bytes(most)),
-        }
-    }
 }

@@ -4,8 +4,10 @@
 //! follows the reader's choice of the light or dark theme, and prints in the light theme.
 
 mod axis;
+mod base;
 mod charts;
 mod colours;
+mod comparison;
 mod error;
 mod figure;
 mod html;
@@ -18,6 +20,7 @@ mod summary;
 mod tables;
 mod thin;
 
+pub use comparison::{Comparison, Measure, SeedRun, Shown, Variant, VariantSummary};
 pub use error::ReportError;
 pub use run::{Metric, Report, Run};
 pub use summary::{Reached, Summary};

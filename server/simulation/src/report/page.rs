@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::{RUNS_MAX, Report, ReportError, charts, colours, html::Escaped, legend::legend, tables};
+use super::{
+    RUNS_MAX, Report, ReportError, charts, colours, figure::Figure, html::Escaped, legend::legend, tables,
+};
 
 const STYLE: &str = include_str!("style.css");
 
@@ -16,45 +18,57 @@ impl Report {
         if runs == 0 || runs > RUNS_MAX {
             return Err(ReportError::RunCount { runs });
         }
-        write(self)
+        let mut page = Page::new(&self.title, self.subtitle.as_deref());
+        page.section("Summary", &tables::summary(self));
+        for part in charts::sections(self) {
+            let legend = match part.is_by_run {
+                true => legend(self.runs.iter().map(|run| run.name.as_str()).enumerate()),
+                false => String::new(),
+            };
+            page.section(part.title, &(legend + &figures(&part.figures)?));
+        }
+        let runs = self.runs.iter().map(|run| (run.name.as_str(), run.settings.as_slice()));
+        let settings = tables::settings(runs, true);
+        if !settings.is_empty() {
+            page.section("Settings", &settings);
+        }
+        Ok(page.end())
     }
 }
 
-/// Renders the page.
-fn write(report: &Report) -> Result<String, ReportError> {
-    let title = Escaped(&report.title);
-    let mut html = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n<style>\n{}{STYLE}</style>\n\
-         </head>\n<body>\n<main>\n<header>\n<h1>{title}</h1>\n",
-        colours::style_sheet()
-    );
-    if let Some(subtitle) = &report.subtitle {
-        let _ = writeln!(html, "<p class=\"subtitle\">{}</p>", Escaped(subtitle));
-    }
-    html += "</header>\n";
-    section(&mut html, "Summary", &tables::summary(report));
-    for part in charts::sections(report) {
-        let mut body = String::new();
-        if part.is_by_run {
-            body += &legend(report.runs.iter().enumerate().map(|(colour, run)| (colour, run.name.as_str())));
+/// A page that is being written.
+pub(super) struct Page(String);
+
+impl Page {
+    /// Begins a page with its title and a line below the title.
+    pub(super) fn new(title: &str, subtitle: Option<&str>) -> Self {
+        let title = Escaped(title);
+        let mut html = format!(
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n<style>\n{}{STYLE}</style>\n\
+             </head>\n<body>\n<main>\n<header>\n<h1>{title}</h1>\n",
+            colours::style_sheet()
+        );
+        if let Some(subtitle) = subtitle {
+            let _ = writeln!(html, "<p class=\"subtitle\">{}</p>", Escaped(subtitle));
         }
-        body += "<div class=\"figures\">\n";
-        for figure in &part.figures {
-            body += &figure.html()?;
-        }
-        body += "</div>\n";
-        section(&mut html, part.title, &body);
+        Self(html + "</header>\n")
     }
-    let settings = tables::settings(report);
-    if !settings.is_empty() {
-        section(&mut html, "Settings", &settings);
+
+    /// Adds a section. The body is HTML.
+    pub(super) fn section(&mut self, title: &str, body: &str) {
+        let _ = write!(self.0, "<section>\n<h2>{title}</h2>\n{body}</section>\n");
     }
-    html += "</main>\n</body>\n</html>\n";
-    Ok(html)
+
+    /// Ends the page and returns its HTML.
+    pub(super) fn end(self) -> String {
+        self.0 + "</main>\n</body>\n</html>\n"
+    }
 }
 
-fn section(html: &mut String, title: &str, body: &str) {
-    let _ = write!(html, "<section>\n<h2>{title}</h2>\n{body}</section>\n");
+/// Renders figures side by side.
+pub(super) fn figures(figures: &[Figure]) -> Result<String, ReportError> {
+    let figures: Vec<String> = figures.iter().map(Figure::html).collect::<Result<_, _>>()?;
+    Ok(format!("<div class=\"figures\">\n{}</div>\n", figures.concat()))
 }

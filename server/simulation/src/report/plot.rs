@@ -24,6 +24,9 @@ const STRONG: u32 = 2 * PIXEL as u32;
 /// Lines have markers if no line has more points than this.
 const MARKS_MAX: usize = 40;
 
+/// The opacity of the area around a line.
+const BAND_OPACITY: f64 = 0.14;
+
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// A plot: lines over two axes.
@@ -32,6 +35,8 @@ pub(super) struct Plot {
     pub(super) title: String,
     pub(super) x: Axis,
     pub(super) y: Axis,
+    /// The areas behind the lines.
+    pub(super) bands: Vec<Band>,
     pub(super) lines: Vec<Line>,
 }
 
@@ -50,6 +55,14 @@ pub(super) struct Line {
     pub(super) is_faint: bool,
 }
 
+/// The area around a line.
+pub(super) struct Band {
+    /// The ends of the area at each x: (x, low, high).
+    pub(super) ends: Vec<(f64, f64, f64)>,
+    /// The number of the line's colour.
+    pub(super) colour: usize,
+}
+
 impl Plot {
     /// Renders the plot as SVG.
     pub(super) fn svg(&self) -> Result<String, ReportError> {
@@ -62,6 +75,12 @@ impl Plot {
     fn draw(&self, svg: &mut String) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
         let area = SVGBackend::with_string(svg, (WIDTH as u32, HEIGHT as u32)).into_drawing_area();
         self.draw_axes(&area)?;
+        for band in &self.bands {
+            let lower = band.ends.iter().map(|(x, low, _)| self.place((*x, *low)));
+            let upper = band.ends.iter().rev().map(|(x, _, high)| self.place((*x, *high)));
+            let style = colours::line(band.colour).mix(BAND_OPACITY).filled();
+            area.draw(&Polygon::new(lower.chain(upper).collect::<Vec<_>>(), style))?;
+        }
         let has_marks = self.lines.iter().all(|line| line.points.len() <= MARKS_MAX);
         for line in &self.lines {
             let colour = colours::line(line.colour);

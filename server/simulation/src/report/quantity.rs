@@ -77,6 +77,19 @@ pub(super) fn number(number: f64) -> String {
     trimmed(format!("{number:.decimals$}"))
 }
 
+/// Formats a mean and half of its interval, with the digits of two significant digits of the latter. A half-width of 0 is
+/// left out.
+pub(super) fn mean(mean: f64, half: Option<f64>) -> String {
+    match half.filter(|half| *half > 0.0 && half.is_finite()) {
+        Some(half) => {
+            let decimals = (1.0 - half.log10().floor()).clamp(0.0, 8.0) as usize;
+            let show = |number: f64| grouped(&format!("{number:.decimals$}"));
+            format!("{} ± {}", show(mean), show(half))
+        }
+        None => number(mean),
+    }
+}
+
 /// Formats the number at a tick of an axis whose ticks are `step` apart.
 pub(super) fn tick(number: f64, step: f64) -> String {
     let size = number.abs().max(step);
@@ -127,6 +140,16 @@ mod tests {
         let shown = [0.0, -0.0, 0.123_456, 12.0, 1234.5, 1_234_567.0, 1e-7, f64::NAN].map(number);
         let thin = "1\u{202f}234\u{202f}567";
         assert_eq!(shown, ["0", "0", "0.1235", "12", "1234", thin, "1.000e-7", "not a number"]);
+    }
+
+    #[test]
+    fn a_mean_has_the_digits_of_its_interval() {
+        let shown = |value: f64, half: f64| mean(value, Some(half));
+        assert_eq!(shown(97.213, 0.4321), "97.21 ± 0.43");
+        assert_eq!(shown(98.83, 19.14), "99 ± 19");
+        assert_eq!(shown(12_345.6, 1234.5), "12\u{202f}346 ± 1234");
+        assert_eq!(shown(0.000_01, 0.000_002), "0.0000100 ± 0.0000020");
+        assert_eq!((shown(97.213, 0.0), mean(40.0, None)), ("97.21".to_owned(), "40".to_owned()));
     }
 
     #[test]

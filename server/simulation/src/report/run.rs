@@ -43,3 +43,11 @@ impl Default for Metric {
         Self { name: "accuracy".to_owned(), is_share: true, is_larger_better: true }
     }
 }
+
+impl Metric {
+    /// Returns the name of an axis for the metric, and the factor of its values: a share is shown in percent.
+    pub(super) fn axis(&self) -> (String, f64) {
+        let (unit, factor) = if self.is_share { (" [%]", 100.0) } else { ("", 1.0) };
+        (format!("held-out {}{unit}", self.name), factor)
+    }
+}

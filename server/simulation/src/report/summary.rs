@@ -1,5 +1,5 @@
-use super::{Metric, Run};
-use crate::record::RoundOutcome;
+use super::Metric;
+use crate::record::{RoundOutcome, RoundRow};
 
 /// The result of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,11 +42,11 @@ pub struct Reached {
 }
 
 impl Summary {
-    /// Summarises a run. The target is reached when the metric is at least as good as the target.
-    pub fn of(run: &Run, metric: &Metric, target: Option<f64>) -> Self {
+    /// Summarises the rounds of a run. The target is reached when the metric is at least as good as the target.
+    pub fn of(rounds: &[RoundRow], metric: &Metric, target: Option<f64>) -> Self {
         let mut summary = Summary::default();
         let (mut drawn, mut dropped, mut reported, mut staleness) = (0.0, 0.0, 0.0, 0.0);
-        for row in &run.rounds {
+        for row in rounds {
             match row.outcome {
                 RoundOutcome::Committed => summary.committed += 1,
                 RoundOutcome::Abandoned => summary.abandoned += 1,
@@ -84,7 +84,7 @@ impl Summary {
 
 impl Metric {
     /// Returns whether `a` is better than `b`.
-    fn is_better(&self, a: f64, b: f64) -> bool {
+    pub(super) fn is_better(&self, a: f64, b: f64) -> bool {
         if self.is_larger_better { a > b } else { a < b }
     }
 }
@@ -92,9 +92,8 @@ impl Metric {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::RoundRow;
 
-    fn run(metrics: &[Option<f64>]) -> Run {
+    fn run(metrics: &[Option<f64>]) -> Vec<RoundRow> {
         let row = |(index, metric): (usize, &Option<f64>)| RoundRow {
             round_number: index as u64 + 1,
             outcome: if metric.is_some() { RoundOutcome::Committed } else { RoundOutcome::Abandoned },
@@ -110,7 +109,7 @@ mod tests {
             held_out_metric: *metric,
             ..RoundRow::default()
         };
-        Run { rounds: metrics.iter().enumerate().map(row).collect(), ..Run::default() }
+        metrics.iter().enumerate().map(row).collect()
     }
 
     #[test]
@@ -142,6 +141,6 @@ mod tests {
             Summary::of(&run(&[Some(3.0), Some(f64::NAN), Some(1.0), Some(2.0)]), &metric, Some(2.5));
         assert_eq!((summary.best_metric, summary.last_metric), (Some(1.0), Some(2.0)));
         assert_eq!(summary.reached.map(|reached| reached.round_number), Some(3));
-        assert_eq!(Summary::of(&Run::default(), &metric, None), Summary::default());
+        assert_eq!(Summary::of(&[], &metric, None), Summary::default());
     }
 }

@@ -8,16 +8,16 @@ use super::{
     quantity::{bytes, number, seconds},
 };
 
-/// A row's name and its cell for each run.
-type Row = (String, Vec<String>);
+/// A row's name and its cells.
+pub(super) type Row = (String, Vec<String>);
 
 /// The cell of a missing value.
-const NOTHING: &str = "–";
+pub(super) const NOTHING: &str = "–";
 
 /// Renders the results of the runs.
 pub(super) fn summary(report: &Report) -> String {
     let summaries: Vec<Summary> =
-        report.runs.iter().map(|run| Summary::of(run, &report.metric, report.target)).collect();
+        report.runs.iter().map(|run| Summary::of(&run.rounds, &report.metric, report.target)).collect();
     let row = |name: &str, value: &dyn Fn(&Summary) -> Option<String>| -> Row {
         let cells = summaries.iter().map(|summary| value(summary).unwrap_or_else(|| NOTHING.to_owned()));
         (name.to_owned(), cells.collect())
@@ -43,21 +43,23 @@ pub(super) fn summary(report: &Report) -> String {
         row("Sent to the clients", &|summary| Some(bytes(summary.bytes_down))),
         row("Sent from the clients", &|summary| Some(bytes(summary.bytes_up))),
         row("Trainings by clients", &|summary| Some(number(summary.client_rounds))),
-        row("Drawn clients that dropped out", &|summary| {
-            Some(format!("{} %", number((1e4 * summary.dropped_share?).round() / 100.0)))
-        }),
+        row("Drawn clients that dropped out", &|summary| Some(percent(summary.dropped_share?))),
         row("Mean staleness", &|summary| Some(number(summary.staleness_mean?))),
         row("Maximum staleness", &|summary| Some(number(summary.staleness_max? as f64))),
     ];
     // Leave out rows in which no run has a value. The rows of the target are kept, even if no run reached it.
     rows.extend(sums.into_iter().filter(|(_, cells)| cells.iter().any(|cell| cell != NOTHING)));
-    table(report, "Result", &rows, false)
+    table("Result", report.runs.iter().map(|run| run.name.as_str()), &rows, false)
 }
 
-/// Renders the runs' settings; empty if there are none.
-pub(super) fn settings(report: &Report) -> String {
+/// Renders the settings of runs, each with its name; empty if there are none. With `marks_differences`, settings in which
+/// the runs differ are highlighted.
+pub(super) fn settings<'a>(
+    runs: impl Iterator<Item = (&'a str, &'a [(String, String)])> + Clone,
+    marks_differences: bool,
+) -> String {
     let mut names: Vec<&str> = Vec::new();
-    for (name, _) in report.runs.iter().flat_map(|run| &run.settings) {
+    for (name, _) in runs.clone().flat_map(|(_, settings)| settings) {
         if !names.contains(&name.as_str()) {
             names.push(name);
         }
@@ -65,25 +67,40 @@ pub(super) fn settings(report: &Report) -> String {
     let rows: Vec<Row> = names
         .into_iter()
         .map(|name| {
-            let cells = report.runs.iter().map(|run| {
-                let setting = run.settings.iter().find(|(found, _)| found == name);
+            let cells = runs.clone().map(|(_, settings)| {
+                let setting = settings.iter().find(|(found, _)| found == name);
                 setting.map_or_else(|| NOTHING.to_owned(), |(_, value)| value.clone())
             });
             (name.to_owned(), cells.collect())
         })
         .collect();
-    if rows.is_empty() { String::new() } else { table(report, "Setting", &rows, true) }
+    if rows.is_empty() {
+        return String::new();
+    }
+    table("Setting", runs.map(|(name, _)| name), &rows, marks_differences)
 }
 
-fn show(metric: &Metric, value: f64) -> String {
-    if metric.is_share { format!("{} %", number((1e4 * value).round() / 100.0)) } else { number(value) }
+/// Formats a value of the metric.
+pub(super) fn show(metric: &Metric, value: f64) -> String {
+    if metric.is_share { percent(value) } else { number(value) }
 }
 
-/// Renders a table. With `marks_differences`, rows in which the runs differ are highlighted.
-fn table(report: &Report, kind: &str, rows: &[Row], marks_differences: bool) -> String {
-    let mut html = format!("<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">{kind}</th>");
-    for run in &report.runs {
-        let _ = write!(html, "<th scope=\"col\">{}</th>", Escaped(&run.name));
+/// Formats a share in percent.
+fn percent(share: f64) -> String {
+    format!("{} %", number((1e4 * share).round() / 100.0))
+}
+
+/// Renders a table with a heading for each column. With `marks_differences`, rows whose cells differ are highlighted.
+pub(super) fn table<'a>(
+    kind: &str,
+    headings: impl Iterator<Item = &'a str>,
+    rows: &[Row],
+    marks_differences: bool,
+) -> String {
+    let class = if marks_differences { "" } else { " class=\"values\"" };
+    let mut html = format!("<div class=\"scroll\"><table{class}>\n<thead><tr><th scope=\"col\">{kind}</th>");
+    for heading in headings {
+        let _ = write!(html, "<th scope=\"col\">{}</th>", Escaped(heading));
     }
     html += "</tr></thead>\n<tbody>\n";
     for (name, cells) in rows {

@@ -19,6 +19,7 @@ use crate::{
 pub type SyntheticData = Synthetic;
 
 /// The source of the examples.
+#[derive(Clone)]
 pub enum DataSource {
     /// The caller has read the examples and may give separate held-out examples.
     Given {

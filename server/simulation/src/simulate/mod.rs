@@ -33,4 +33,4 @@ pub use error::SimulateError;
 pub use outcome::Outcome;
 pub use progress::{Progress, Silent};
 pub use settings::{Faults, WorldSettings};
-pub use world::{Simulation, simulate, simulate_on};
+pub use world::{Simulation, held_out_metric, simulate, simulate_on};

@@ -11,6 +11,8 @@ pub struct Outcome {
     pub version: u64,
     /// All weights of the model in that version.
     pub weights: Vec<f32>,
+    /// The number of clients in the world.
+    pub clients: usize,
     /// The state of the task at the end.
     pub state: TaskState,
     /// The number of virtual seconds that passed.

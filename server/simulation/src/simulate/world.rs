@@ -147,7 +147,7 @@ impl World {
         // All virtual clients enrol with one token, so no limit on a token's share can apply.
         description.token_share_max = None;
         description = description.without_masks();
-        let metric = metric_of(&description);
+        let metric = held_out_metric(&description);
         let own_metric = (description.evaluation.is_none() && crowd.measures_itself())
             .then(|| OwnMetric::new(metric, evaluate_every));
         if description.evaluation.is_none() && crowd.held_out.is_some() {
@@ -341,6 +341,7 @@ impl World {
             rounds: self.recorder.rows(),
             version: version.number,
             weights,
+            clients: self.clients.len(),
             state: task.state,
             virtual_seconds: self.now as f64 / 1000.0,
             events: self.totals.events,
@@ -351,17 +352,19 @@ impl World {
     }
 }
 
-/// Returns the metric of held-out examples for a task without an evaluation of its own.
-fn metric_of(description: &TaskDescription) -> Metric {
-    match description.plan.loss {
-        Loss::SoftmaxCrossEntropy | Loss::BinaryCrossEntropy | Loss::Hinge => Metric::Accuracy,
-        _ => Metric::Loss,
-    }
-}
-
 /// Returns a central evaluation on the held-out examples.
 fn central_evaluation(metric: Metric, every_versions: u64) -> Evaluation {
     Evaluation { every_versions, metric, federated: None, central: true, rollback_margin: None }
+}
+
+/// Returns the metric that a simulation measures. If the task does not evaluate versions, it is the accuracy of a
+/// classification, and otherwise the loss.
+pub fn held_out_metric(description: &TaskDescription) -> Metric {
+    match (&description.evaluation, &description.plan.loss) {
+        (Some(evaluation), _) => evaluation.metric,
+        (None, Loss::SoftmaxCrossEntropy | Loss::BinaryCrossEntropy | Loss::Hinge) => Metric::Accuracy,
+        (None, _) => Metric::Loss,
+    }
 }
 
 /// Draws random bytes.

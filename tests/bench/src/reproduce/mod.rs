@@ -25,14 +25,15 @@ mod plot;
 mod private;
 mod robust;
 mod series;
-mod spread;
 mod stale_synchronous;
-mod students_t;
 mod svg;
 
 use std::{fs, path::PathBuf};
 
-use folkmoot_simulation::report::{Metric, RUNS_MAX, Report, Run};
+use folkmoot_simulation::{
+    report::{Metric, RUNS_MAX, Report, Run},
+    spread::{self, students_t},
+};
 
 use self::{finding::Finding, lab::Lab, series::Series};
 use crate::Failure;

@@ -1,13 +1,19 @@
+//! The mean over several seeds, and its confidence interval.
+
+pub mod students_t;
+
 use serde::Serialize;
 
-use super::students_t::half_width;
+use self::students_t::half_width;
 
 /// The mean and standard deviation over several seeds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Spread {
+    /// The mean.
     pub mean: f64,
     /// The sample standard deviation (with n − 1); 0 for a single value.
     pub deviation: f64,
+    /// The number of values.
     pub count: usize,
 }
 
@@ -67,6 +73,20 @@ mod tests {
         assert_eq!(spread.show(1), "4.0 ± 5.0");
         assert_eq!(Spread::of(&[0.5, 0.5]).unwrap().percent(), "50.0 ± 0.0 %");
         assert_eq!(Spread::of(&[]), None);
+    }
+
+    /// The extra sleep of ten patients with two drugs ("Student" 1908, "The probable error of a mean", section 9). The
+    /// interval of the paired differences is that of
+    /// `scipy.stats.ttest_rel(first, second).confidence_interval(0.95)`: -2.4598857633 to -0.7001142367.
+    #[test]
+    fn the_interval_of_paired_differences_is_that_of_a_published_example() {
+        let first = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0];
+        let second = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4];
+        let differences: Vec<f64> = first.iter().zip(second).map(|(one, other)| one - other).collect();
+        let spread = Spread::of(&differences).unwrap();
+        let half = spread.half_width().unwrap();
+        assert!((spread.mean - half - -2.459_885_763_3).abs() < 1e-9, "{}", spread.mean - half);
+        assert!((spread.mean + half - -0.700_114_236_7).abs() < 1e-9, "{}", spread.mean + half);
     }
 
     #[test]

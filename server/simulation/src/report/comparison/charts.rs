@@ -1,0 +1,70 @@
+use super::{Comparison, SeedRun, Variant, curve::Curve};
+use crate::record::RoundRow;
+use crate::report::{axis::Scale, base::Base, charts, figure::Figure, plot::Line, thin::thin};
+
+/// The vertical axis reaches beyond the curves by at most this share of their range. With few seeds, the band of a value
+/// that changes fast would press the curves flat.
+const BAND_SHARE_MAX: f64 = 0.5;
+
+/// The value of a row on the vertical axis.
+type Value<'a> = &'a dyn Fn(&RoundRow) -> Option<f64>;
+
+/// Returns the curves of the metric over rounds, virtual time and traffic, and of the loss, as far as there are values.
+pub(super) fn figures(comparison: &Comparison) -> Vec<Figure> {
+    let metric = &comparison.metric;
+    let (y_name, factor) = metric.axis();
+    let mut figures: Vec<Option<Figure>> = [Base::Rounds, Base::Time, Base::Bytes]
+        .into_iter()
+        .map(|base| {
+            let title = format!("Held-out {} over {}", metric.name, base.words());
+            let value = |row: &RoundRow| Some(factor * row.held_out_metric?);
+            let mut figure = figure(comparison, base, &title, &y_name, &value)?;
+            if metric.is_share {
+                figure.plot.y.scale = figure.plot.y.scale.within(0.0, 100.0);
+            }
+            Some(figure)
+        })
+        .collect();
+    if metric.name != "loss" {
+        let title = "Held-out loss over rounds";
+        figures.push(figure(comparison, Base::Rounds, title, "held-out loss", &|row| row.held_out_loss));
+    }
+    figures.into_iter().flatten().collect()
+}
+
+fn figure(
+    comparison: &Comparison,
+    base: Base,
+    title: &str,
+    y_name: &str,
+    value: Value<'_>,
+) -> Option<Figure> {
+    let all = || comparison.variants.iter().flat_map(|variant| &variant.runs);
+    let most = all().flat_map(|run| base.values(&run.rounds)).fold(0.0, f64::max);
+    let (x_name, size) = base.axis(most);
+    let line = |run: &SeedRun| -> Vec<(f64, f64)> {
+        let xs = base.values(&run.rounds).into_iter().map(|x| x / size);
+        thin(xs.zip(&run.rounds).filter_map(|(x, row)| Some((x, value(row)?))))
+    };
+    let mean = |variant: &Variant| Curve::mean(&variant.runs.iter().map(line).collect::<Vec<_>>());
+    let curves: Vec<Curve> = comparison.variants.iter().map(mean).collect();
+    let lines = curves.iter().enumerate().map(|(colour, curve)| Line {
+        points: curve.points.clone(),
+        colour,
+        is_faint: false,
+    });
+    let mut plot = charts::plot(title, (&x_name, y_name), lines.collect())?;
+    plot.bands = curves.iter().enumerate().filter_map(|(colour, curve)| curve.band(colour)).collect();
+    plot.y.scale = scale(&curves);
+    Some(Figure { plot, names: Vec::new(), note: None })
+}
+
+/// Returns a vertical scale for curves and their bands. A band that is too wide is cut off.
+fn scale(curves: &[Curve]) -> Scale {
+    let values = || curves.iter().flat_map(|curve| &curve.points).map(|point| point.1);
+    let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
+    let margin = BAND_SHARE_MAX * (high - low);
+    let ends = curves.iter().flat_map(|curve| &curve.ends).flat_map(|(_, low, high)| [*low, *high]);
+    let ends = ends.map(|end| end.clamp(low - margin, high + margin));
+    Scale::covering(values().chain(ends), false)
+}

@@ -1,0 +1,154 @@
+//! Variants of a task that have a name, for example `fed_adam`.
+
+use std::fmt;
+
+use toml::{Table, Value};
+
+use super::{
+    nearest::{listed, nearest},
+    overlay::overlay,
+    sample,
+    shape::{self, Form, Key, Kind},
+};
+
+/// The sections whose kinds are names of variants.
+const SECTIONS: [&str; 4] = ["finalizer", "aggregator", "scheduling", "selection"];
+
+/// The name of the variant with a proximal term.
+const FED_PROX: &str = "fed_prox";
+/// The coefficient mu of `fed_prox` if the name is without a number: one of the four values that Li et al. 2020 choose
+/// from, which are 0.001, 0.01, 0.1 and 1.
+const FED_PROX_MU: f64 = 0.01;
+
+/// A change of a task that has a name.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Variant {
+    /// A section with one of its kinds. All other settings of the section have their defaults.
+    Kind {
+        /// The section: `finalizer`, `aggregator`, `scheduling` or `selection`.
+        section: &'static str,
+        /// The table that replaces the section.
+        table: Table,
+    },
+    /// The plan's proximal term (FedProx, Li et al. 2020).
+    Proximal {
+        /// The coefficient mu.
+        mu: Value,
+    },
+}
+
+/// A name that is no variant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VariantError {
+    /// A description of the fault.
+    pub message: String,
+    /// Advice on how to fix it.
+    pub remedy: String,
+}
+
+impl fmt::Display for VariantError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for VariantError {}
+
+impl Variant {
+    /// Returns the variant with this name: the kind of a finalizer, an aggregator, a scheduling policy or a selection
+    /// policy, or `fed_prox`. Upper case, `_` and `-` do not matter, so that `FedAdam` is `fed_adam`.
+    ///
+    /// A kind with a single required setting takes its value after a colon, for example `krum:0.2`, and so does
+    /// `fed_prox`.
+    ///
+    /// # Errors
+    /// [`VariantError`] if no variant has this name, or if it needs other settings.
+    pub fn named(text: &str) -> Result<Self, VariantError> {
+        let (name, value) = text.split_once(':').map_or((text, None), |(name, value)| (name, Some(value)));
+        let value = value.map(|value| number(text, value)).transpose()?;
+        if plain(name) == plain(FED_PROX) {
+            return Ok(Self::Proximal { mu: value.unwrap_or(Value::Float(FED_PROX_MU)) });
+        }
+        let found = all_kinds().find(|(_, kind)| plain(&kind.name) == plain(name));
+        let (section, kind) = found.ok_or_else(|| unknown(name))?;
+        let mut table = Table::from_iter([("kind".to_owned(), Value::from(kind.name.as_str()))]);
+        let required: Vec<&Key> = kind.table.keys.iter().filter(|key| key.is_required).collect();
+        match (required.as_slice(), value) {
+            ([], None) => {}
+            ([only], Some(value)) => {
+                table.insert(only.name.clone(), value);
+            }
+            (required, value) => return Err(settings_needed(section, kind, required, value.is_some())),
+        }
+        Ok(Self::Kind { section, table })
+    }
+
+    /// Changes a task file. A section is replaced as a whole, even if it already has this kind.
+    pub fn apply(&self, task: &mut Table) {
+        match self {
+            Self::Kind { section, table } => {
+                task.insert((*section).to_owned(), Value::Table(table.clone()));
+            }
+            Self::Proximal { mu } => {
+                let plan = Table::from_iter([("proximal_term".to_owned(), mu.clone())]);
+                overlay(task, &Table::from_iter([("plan".to_owned(), Value::Table(plan))]));
+            }
+        }
+    }
+}
+
+/// Lists the kinds of all sections, each with its section.
+fn all_kinds() -> impl Iterator<Item = (&'static str, &'static Kind)> {
+    SECTIONS.into_iter().flat_map(|section| {
+        let kinds = match shape::task().key(section).map(|key| &key.form) {
+            Some(Form::Kinds(kinds)) => kinds.as_slice(),
+            _ => &[],
+        };
+        kinds.iter().map(move |kind| (section, kind))
+    })
+}
+
+/// Returns a name without the differences between its spellings.
+fn plain(name: &str) -> String {
+    name.chars().filter(|letter| !"_-".contains(*letter)).flat_map(char::to_lowercase).collect()
+}
+
+/// Reads the number after the colon. Whole numbers stay whole.
+fn number(text: &str, value: &str) -> Result<Value, VariantError> {
+    let whole = value.parse().ok().map(Value::Integer);
+    let read = whole.or_else(|| value.parse().ok().filter(|read: &f64| read.is_finite()).map(Value::Float));
+    read.ok_or_else(|| VariantError {
+        message: format!("the variant `{text}` has {value:?} after the colon, which is not a number"),
+        remedy: "write a number, for example `fed_prox:0.1`, or give a file with the settings".into(),
+    })
+}
+
+fn unknown(name: &str) -> VariantError {
+    let names = || all_kinds().map(|(_, kind)| kind.name.as_str()).chain([FED_PROX]);
+    let remedy = match nearest(name, names()) {
+        Some(meant) => format!("did you mean `{}`? A file must end in .toml", meant.word),
+        None => format!("choose one of {}, or give a .toml file with the settings", listed(names())),
+    };
+    VariantError { message: format!("there is no variant `{name}`"), remedy }
+}
+
+fn settings_needed(section: &str, kind: &Kind, required: &[&Key], has_value: bool) -> VariantError {
+    let name = &kind.name;
+    let settings = listed(required.iter().map(|key| key.name.as_str()));
+    let in_a_file = format!(
+        "write them to a file such as {name}.toml, below [{section}] with kind = \"{name}\", and give that file"
+    );
+    let (message, remedy) = match required {
+        [] => (
+            format!("the variant `{name}` takes no number, because it has no required setting"),
+            "remove the colon and the number, or give a .toml file with the settings".to_owned(),
+        ),
+        [only] => (
+            format!("the variant `{name}` needs {settings}, which has no default"),
+            format!("add it after a colon, for example `{name}:{}`", sample::of_key(only, 0)),
+        ),
+        _ if has_value => (format!("the variant `{name}` needs more than one number: {settings}"), in_a_file),
+        _ => (format!("the variant `{name}` needs {settings}, which have no default"), in_a_file),
+    };
+    VariantError { message, remedy }
+}
