@@ -10,11 +10,10 @@ mod bounded_mean;
 mod byzantine_share;
 mod combination;
 mod coordinate_rule;
-mod distances;
 mod exact_mean;
 pub mod exact_sum;
-mod extent;
 pub mod finalizer;
+mod geometric_median;
 mod krum;
 #[cfg(test)]
 mod laws;
@@ -23,10 +22,9 @@ mod median;
 mod metrics;
 mod multi_krum;
 mod norm_bound;
-mod norms;
+mod passes;
 #[cfg(test)]
 mod robust_cases;
-mod squares;
 mod trimmed_mean;
 mod uniform_mean;
 mod weighted_mean;
@@ -35,18 +33,15 @@ use aggregator::Aggregator;
 pub use bounded_mean::BoundedMean;
 pub use combination::Combination;
 pub use coordinate_rule::CoordinateRule;
-pub use distances::Distances;
 pub use exact_mean::{ExactMean, ZeroDivisorError};
-pub use extent::Extent;
 use folkmoot_protocol::Fault;
+pub use geometric_median::GeometricMedian;
 pub use krum::{KRUM_UPDATES_MAX, Krum};
-pub use measurement::{Measured, Measurement};
+pub use measurement::{BLOCK, Distances, Extent, Measured, Measurement, Norms, Residuals};
 pub use metrics::{EvaluationSum, sum_metrics};
 pub use multi_krum::MultiKrum;
 pub use norm_bound::NormBound;
-pub use norms::Norms;
 use serde::{Deserialize, Deserializer, Serialize};
-pub use squares::BLOCK;
 pub use trimmed_mean::TrimmedMean;
 
 /// The aggregator of a task.
@@ -74,6 +69,8 @@ pub enum AggregatorChoice {
     MultiKrum(MultiKrum),
     /// The weighted mean of updates that are scaled down to a maximum norm.
     NormBound(NormBound),
+    /// The point with the smallest sum of distances to all updates.
+    GeometricMedian(GeometricMedian),
 }
 
 impl Default for AggregatorChoice {
@@ -114,6 +111,9 @@ impl AggregatorChoice {
     /// influence of the others (FedBuff: Nguyen et al. 2022, algorithm 1). Medians, trimmed means and Krum ignore
     /// both.
     ///
+    /// A choice that needs more than one pass over the updates is combined by
+    /// [`AggregatorChoice::measured_combination`]; this is its first step.
+    ///
     /// # Panics
     /// If `measured` is not the result of [`AggregatorChoice::measurement`] over as many updates.
     pub fn combination(&self, weights: &[u64], attenuations: &[f64], measured: &Measured) -> Combination {
@@ -141,6 +141,7 @@ impl AggregatorChoice {
             AggregatorChoice::Krum(aggregator) => aggregator,
             AggregatorChoice::MultiKrum(aggregator) => aggregator,
             AggregatorChoice::NormBound(aggregator) => aggregator,
+            AggregatorChoice::GeometricMedian(aggregator) => aggregator,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-use super::{AggregatorChoice, Distances, Krum, Measured, MultiKrum, NormBound, TrimmedMean, krum};
+use super::{AggregatorChoice, Distances, GeometricMedian, Krum, MultiKrum, NormBound, TrimmedMean, krum};
 
 /// The vectors have four decimals. Multiplied by 10,000 they are integers, which float32 represents exactly.
 const UNIT: f64 = 10_000.0;
@@ -34,6 +34,8 @@ struct Expected {
     krum: ExpectedKrum,
     multi_krum_m_n_minus_f: ExpectedMultiKrum,
     norm_bound: ExpectedNormBound,
+    geometric_median_4_iterations: Vec<f64>,
+    geometric_median_converged: Vec<f64>,
 }
 
 #[derive(Deserialize)]
@@ -80,10 +82,7 @@ impl Case {
     fn combine(&self, choice: AggregatorChoice, weights: &[u64]) -> Vec<f64> {
         let updates = self.updates();
         let rows: Vec<&[f32]> = updates.iter().map(Vec::as_slice).collect();
-        let mut measured = Measured::new(choice.measurement(), rows.len());
-        measured.add_tile(&rows);
-        let mut out = vec![f64::NAN; rows[0].len()];
-        choice.combination(weights, &vec![1.0; rows.len()], &measured).combine(&rows, &mut out);
+        let out = choice.combine_whole(weights, &rows);
         out.iter().map(|value| value / UNIT).collect()
     }
 
@@ -117,8 +116,23 @@ fn every_aggregator_gives_numpys_values() {
         case.expect(AggregatorChoice::MultiKrum(multi_krum), &weights, &chosen.vector);
         let as_many = MultiKrum { chosen: Some(chosen.m), ..multi_krum };
         case.expect(AggregatorChoice::MultiKrum(as_many), &weights, &chosen.vector);
+        // ν is 1e-6 in the file's units.
+        let geometric = GeometricMedian { smoothing: 1e-6 * UNIT, ..GeometricMedian::default() };
+        let four = AggregatorChoice::GeometricMedian(geometric);
+        case.expect(four, &weights, &expected.geometric_median_4_iterations);
         // The file's norm bound assumes equal weights.
         case.expect(AggregatorChoice::NormBound(norm_bound), &vec![1; case.n], &expected.norm_bound.vector);
+    }
+}
+
+#[test]
+fn the_geometric_median_converges_to_numpys() {
+    for case in cases() {
+        let most = GeometricMedian { smoothing: 1e-6 * UNIT, iterations: 32 };
+        let values = case.combine(AggregatorChoice::GeometricMedian(most), &vec![1; case.n]);
+        for (value, expected) in values.iter().zip(&case.expected.geometric_median_converged) {
+            assert!((value - expected).abs() < 1e-4, "{}: {value} is not {expected}", case.name);
+        }
     }
 }
 

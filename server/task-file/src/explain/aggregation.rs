@@ -4,7 +4,7 @@ use folkmoot_aggregation::AggregatorChoice;
 use folkmoot_coordinator::task::TaskDescription;
 
 use super::{
-    quantity::{grouped, percent},
+    quantity::{count, grouped, percent, times},
     who::condition,
 };
 
@@ -82,11 +82,26 @@ fn combined(description: &TaskDescription) -> Vec<String> {
         )],
         AggregatorChoice::NormBound(bound) => vec![
             format!("A delta with an L2 norm above {} is scaled down to that norm.", bound.norm_max),
+            weighted(&weight_max),
+        ],
+        AggregatorChoice::GeometricMedian(median) => vec![
             format!(
-                "The aggregate is the mean of the deltas, weighted by the examples used, up to {weight_max} per update."
+                "The aggregate is the geometric median of the deltas, without weights, after {} from the median of each \
+                 coordinate. Choose it if up to almost half of the clients may be hostile and the others are similar as a whole.",
+                count(median.iterations.into(), "Weiszfeld iteration")
             ),
+            reads(&description.aggregator),
         ],
     }
+}
+
+/// Returns a sentence about the cost of a rule that measures all updates before it combines them.
+fn reads(aggregator: &AggregatorChoice) -> String {
+    let passes = u64::from(aggregator.passes()) + 1;
+    format!(
+        "At a commit, the coordinator reads all updates {}; a mean of stored updates needs one pass.",
+        times(passes)
+    )
 }
 
 fn weighted(weight_max: &str) -> String {
@@ -134,6 +149,11 @@ pub(super) fn one_client(description: &TaskDescription) -> String {
         }
         AggregatorChoice::Krum(_) | AggregatorChoice::MultiKrum(_) => {
             "Single parameters have no bound: the aggregator may choose an update that differs in only one parameter."
+                .into()
+        }
+        AggregatorChoice::GeometricMedian(_) => {
+            "Single parameters have no bound: the aggregator compares whole updates, and one that differs in only one \
+             parameter keeps most of its weight."
                 .into()
         }
     }

@@ -195,6 +195,10 @@ fn what_one_client_can_do_is_told_under_every_rule() {
         (rule("kind = \"krum\"\nbyzantine_share = 0.2"), "Single parameters have no bound"),
         (rule("kind = \"norm_bound\"\nnorm_max = 2.5"), "can move the aggregate by up to 2.5,"),
         (
+            rule("kind = \"geometric_median\""),
+            "Single parameters have no bound: the aggregator compares whole updates",
+        ),
+        (
             asynchronous,
             "A version may combine a single update, whose client can then move every parameter by up to ± 16.",
         ),
@@ -208,6 +212,23 @@ fn what_one_client_can_do_is_told_under_every_rule() {
     }
     let bound = described(&format!("token_share_max = 0.1\n{TASK}"));
     assert_eq!(explain::notes(&bound, None).len(), 1, "what is set leaves nothing open");
+}
+
+/// A rule that few people know says when to choose it, and its cost.
+#[test]
+fn a_robust_rule_tells_its_use_and_its_cost() {
+    for (rule, sentences) in [(
+        "kind = \"geometric_median\"\niterations = 6",
+        [
+            "after 6 Weiszfeld iterations from the median of each coordinate. Choose it if",
+            "reads all updates 7 times",
+        ],
+    )] {
+        let text = explained(&TASK.replace("[stop]", &format!("[aggregator]\n{rule}\n\n[stop]")));
+        for sentence in sentences {
+            assert!(text.contains(sentence), "{sentence}\n\n{text}");
+        }
+    }
 }
 
 #[test]

@@ -125,6 +125,7 @@ fn is_robust(aggregator: &AggregatorChoice) -> bool {
             | AggregatorChoice::TrimmedMean { .. }
             | AggregatorChoice::Krum { .. }
             | AggregatorChoice::MultiKrum { .. }
+            | AggregatorChoice::GeometricMedian { .. }
     )
 }
 
@@ -234,6 +235,40 @@ mod tests {
             json!({ "scheduling": scheduling, "privacy": privacy, "aggregator": { "kind": "uniform_mean" } }),
         );
         assert!(found.contains(&"scheduling.kind".to_owned()), "{found:?}");
+    }
+
+    /// Lists robust rules, which use no weights and compare single updates.
+    fn robust_rules() -> Vec<serde_json::Value> {
+        vec![
+            json!({ "kind": "median" }),
+            json!({ "kind": "trimmed_mean", "trim_share": 0.1 }),
+            json!({ "kind": "krum", "byzantine_share": 0.1 }),
+            json!({ "kind": "multi_krum", "byzantine_share": 0.1 }),
+            json!({ "kind": "geometric_median" }),
+        ]
+    }
+
+    #[test]
+    fn every_robust_rule_needs_several_updates_without_weights_masks_and_central_noise() {
+        for rule in robust_rules() {
+            let asynchronous = json!({ "kind": "asynchronous", "concurrency": 20 });
+            let found = fields(json!({ "aggregator": rule, "scheduling": asynchronous }));
+            assert!(
+                ["aggregator.kind", "scheduling.staleness.weight"]
+                    .iter()
+                    .all(|field| found.contains(&(*field).into())),
+                "{rule}: {found:?}"
+            );
+            let synchronous = json!({ "kind": "synchronous", "report_goal": 100 });
+            assert_eq!(fields(json!({ "aggregator": rule, "scheduling": synchronous })), [""; 0], "{rule}");
+            let privacy = json!({ "kind": "central", "epsilon": 8.0, "delta": 1e-6 });
+            let masks = json!({ "secure_aggregation": { "corrupt_share": 0.1 } });
+            for (field, value) in [("privacy", privacy), ("protection", masks)] {
+                let mut changes = json!({ "aggregator": rule, "scheduling": synchronous });
+                changes[field] = value;
+                assert_eq!(fields(changes), ["aggregator.kind"], "{rule} with {field}");
+            }
+        }
     }
 
     #[test]

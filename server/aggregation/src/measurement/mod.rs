@@ -1,4 +1,16 @@
-use super::{Distances, Extent, Norms, extent};
+//! Measurements over all updates of a round, tile by tile.
+
+mod distances;
+mod extent;
+mod norms;
+mod residuals;
+mod squares;
+
+pub use distances::Distances;
+pub use extent::Extent;
+pub use norms::Norms;
+pub use residuals::Residuals;
+pub use squares::BLOCK;
 
 /// The measurement over all updates that an aggregator needs before it combines them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +36,8 @@ pub enum Measured {
     Extents(Vec<Extent>),
     /// The distances between all pairs of updates.
     Distances(Distances),
+    /// The distances of all updates to the result of a combination, for rules that iterate.
+    Residuals(Residuals),
 }
 
 impl Measured {
@@ -44,6 +58,7 @@ impl Measured {
             Measured::Norms(norms) => norms.add_tile(rows),
             Measured::Extents(extents) => extent::add_tile(extents, rows),
             Measured::Distances(distances) => distances.add_tile(rows),
+            Measured::Residuals(residuals) => residuals.add_tile(rows),
         }
     }
 
@@ -60,6 +75,14 @@ impl Measured {
         match self {
             Measured::Distances(distances) => distances,
             _ => unreachable!("the distances were not measured, although the aggregator asks for them"),
+        }
+    }
+
+    /// Returns the residuals. Panics if they were not measured.
+    pub(super) fn residuals(&self) -> &Residuals {
+        match self {
+            Measured::Residuals(residuals) => residuals,
+            _ => unreachable!("the residuals were not measured, although the aggregator iterates"),
         }
     }
 }

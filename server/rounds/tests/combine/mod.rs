@@ -1,0 +1,165 @@
+//! Tests of the next version's weights under rules that read updates from the round log, with numbers from numpy.
+
+use bytes::Bytes;
+use folkmoot_aggregation::{AggregatorChoice, finalizer::Commit};
+use folkmoot_coordinator::task::TaskDescription;
+use folkmoot_protocol::{
+    AssignmentId, RoundId, Timestamp, UpdateDigest,
+    update::{UpdateHeader, UpdateMetrics},
+};
+use folkmoot_round_log::RoundLog;
+use folkmoot_rounds::{
+    combine::{Bases, Made, Making},
+    ingest::Ingest,
+    noise::Noises,
+};
+use folkmoot_storage::AcceptedUpdate;
+use folkmoot_update::encode_update;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+#[derive(Deserialize)]
+struct File {
+    cases: Vec<Case>,
+}
+
+/// One case of `server/aggregation/tests/data`, whose README describes the rules.
+#[derive(Deserialize)]
+struct Case {
+    name: String,
+    n: usize,
+    f: usize,
+    vectors: Vec<Vec<f32>>,
+    expected: Value,
+}
+
+impl Case {
+    fn expected(&self, pointer: &str) -> Vec<f64> {
+        let values = self.expected.pointer(pointer).unwrap_or_else(|| panic!("{pointer}")).clone();
+        serde_json::from_value(values).unwrap()
+    }
+
+    /// Returns a share that yields f.
+    fn share(&self) -> f64 {
+        (self.f as f64 + 0.5) / self.n as f64
+    }
+}
+
+fn cases() -> Vec<Case> {
+    let text = include_str!("../../../aggregation/tests/data/robust_cases.json");
+    serde_json::from_str::<File>(text).unwrap().cases
+}
+
+fn description(aggregator: Value) -> TaskDescription {
+    let description = json!({
+        "name": "digits",
+        "population": "digits",
+        "plan": {
+            "loss": "softmax_cross_entropy",
+            "optimizer": { "sgd": { "learning_rate": 0.1 } },
+            "epochs": 1,
+            "batch_size": 16,
+        },
+        "scheduling": { "kind": "synchronous", "report_goal": 7 },
+        "aggregator": aggregator,
+        "stop": { "rounds": 30 },
+    });
+    serde_json::from_value(description).unwrap()
+}
+
+/// Writes an update to the round log, as an upload does.
+fn arrive(ingest: &Ingest, round: RoundId, number: u8, values: &[f32]) -> AcceptedUpdate {
+    let id = AssignmentId::from_random_bytes([number; 16]);
+    let header = UpdateHeader {
+        assignment_id: id,
+        schema_digest: [0; 32],
+        base_version: 0,
+        weight: 40,
+        metrics: UpdateMetrics::default(),
+        element_count: values.len() as u64,
+        is_compressed: false,
+    };
+    let update = encode_update(&header, values);
+    let mut segment = ingest.log().open(round, id).unwrap();
+    segment.append(&update).unwrap();
+    segment.sync().unwrap();
+    AcceptedUpdate {
+        assignment_id: id,
+        round_id: round,
+        base_version: 0,
+        digest: UpdateDigest::of(&update),
+        bytes: update.len() as u64,
+        codec: "float32".into(),
+        weight: header.weight,
+        metrics: header.metrics,
+        accepted_at: Timestamp(1),
+        place: None,
+    }
+}
+
+/// Returns the version that these updates produce from weights of 0: its weights are the aggregate.
+fn version(description: TaskDescription, updates: &[Vec<f32>]) -> Made {
+    let (ingest, round_id) = (Ingest::new(RoundLog::in_memory()), RoundId::from_random_bytes([9; 16]));
+    let accepted: Vec<AcceptedUpdate> =
+        (1..).zip(updates).map(|(number, values)| arrive(&ingest, round_id, number, values)).collect();
+    let making = Making {
+        description,
+        round_id,
+        attenuations: vec![1.0; accepted.len()],
+        accepted,
+        newest: Bytes::from(vec![0; size_of_val(updates[0].as_slice())]),
+        bases: Bases::default(),
+        finalizer_state: None,
+        commit: Commit { number: 1, mean_staleness: 0.0 },
+        private: None,
+        masked: None,
+    };
+    making.make(&ingest, &Noises::default()).unwrap()
+}
+
+fn weights(made: &Made) -> Vec<f32> {
+    made.weights.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
+}
+
+fn expect_aggregate(case: &Case, aggregator: &Value, pointer: &str) {
+    let made = version(description(aggregator.clone()), &case.vectors);
+    let found = weights(&made);
+    let expected = case.expected(pointer);
+    assert_eq!(found.len(), expected.len());
+    for (found, expected) in found.iter().zip(&expected) {
+        let distance = (f64::from(*found) - expected).abs();
+        assert!(distance <= 1e-5, "{}: {aggregator}: {found} is not {expected}", case.name);
+    }
+}
+
+#[test]
+fn a_version_under_a_robust_rule_is_numpys() {
+    for case in cases() {
+        let krum = json!({ "kind": "krum", "byzantine_share": case.share() });
+        expect_aggregate(&case, &krum, "/krum/vector");
+        expect_aggregate(&case, &json!({ "kind": "geometric_median" }), "/geometric_median_4_iterations");
+    }
+}
+
+/// A model of many tiles gives the same weights as its parts alone, for each kind of measurement.
+#[test]
+fn tiles_and_passes_do_not_show() {
+    // A tile of nine updates has 128 blocks of 256 parameters; this model needs three.
+    let count = 70_000;
+    let updates: Vec<Vec<f32>> = (1..=9u16)
+        .map(|client| (0..count).map(|index| (f32::from(client) * index as f32).sin()).collect())
+        .collect();
+    for aggregator in [json!({ "kind": "geometric_median" })] {
+        let made = version(description(aggregator.clone()), &updates);
+        let choice: AggregatorChoice = serde_json::from_value(aggregator.clone()).unwrap();
+        let rows: Vec<&[f32]> = updates.iter().map(Vec::as_slice).collect();
+        let combination = choice.measured_combination(&[40; 9], &[1.0; 9], |measured| {
+            measured.add_tile(&rows);
+            Ok::<_, std::convert::Infallible>(())
+        });
+        let mut whole = vec![0.0; count];
+        combination.unwrap().combine(&rows, &mut whole);
+        let whole: Vec<f32> = whole.into_iter().map(|value| value as f32).collect();
+        assert_eq!(weights(&made), whole, "{aggregator}");
+    }
+}
