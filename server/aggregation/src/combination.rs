@@ -12,6 +12,13 @@ pub enum Combination {
     },
     /// A rule that combines each coordinate independently.
     PerCoordinate(CoordinateRule),
+    /// A rule that combines each coordinate of some updates independently.
+    ChosenPerCoordinate {
+        /// The indices of the updates.
+        chosen: Vec<usize>,
+        /// The rule.
+        rule: CoordinateRule,
+    },
 }
 
 impl Combination {
@@ -34,6 +41,10 @@ impl Combination {
         let (factors, divisor) = match self {
             Combination::Mean { factors, divisor } => (factors, divisor),
             Combination::PerCoordinate(rule) => return rule.combine(rows, out),
+            Combination::ChosenPerCoordinate { chosen, rule } => {
+                let chosen: Vec<&[f32]> = chosen.iter().map(|index| rows[*index]).collect();
+                return rule.combine(&chosen, out);
+            }
         };
         out.fill(0.0);
         for (row, &factor) in rows.iter().zip(factors).filter(|(_, factor)| **factor != 0.0) {

@@ -27,6 +27,7 @@ fn choices() -> Vec<AggregatorChoice> {
         json!({ "kind": "norm_bound", "norm_max": 4.0 }),
         json!({ "kind": "geometric_median" }),
         json!({ "kind": "geometric_median", "smoothing": 20.0, "iterations": 2 }),
+        json!({ "kind": "bulyan", "byzantine_share": 0.1 }),
     ]
     .map(choice)
     .to_vec()
@@ -147,6 +148,25 @@ proptest! {
         }
     }
 
+    /// The median of the selected values is in the honest range, and each value in the mean is as close to it as an honest
+    /// one.
+    #[test]
+    fn hostile_updates_move_no_coordinate_of_bulyan_beyond_twice_the_honest_range(
+        honest in updates(9),
+        hostile in prop::collection::vec(prop::collection::vec(-2.0f32..2.0, LENGTH), 2),
+        scale in prop::sample::select(vec![0.1f32, 0.5, 1.0, 1e6]),
+    ) {
+        let hostile = hostile.into_iter().map(|update| update.iter().map(|value| value * scale).collect());
+        let all: Vec<Vec<f32>> = hostile.chain(honest.iter().cloned()).collect();
+        let out = aggregate(choice(json!({ "kind": "bulyan", "byzantine_share": 0.2 })), &all, &[]);
+        for (index, value) in out.into_iter().enumerate() {
+            let values = || honest.iter().map(|update| f64::from(update[index]));
+            let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
+            let range = most - least;
+            prop_assert!((least - range..=most + range).contains(&value), "{} {} {}", value, least, most);
+        }
+    }
+
     #[test]
     fn an_iteration_of_the_geometric_median_never_adds_to_the_distances(updates in updates(3..9)) {
         let distances = |point: Vec<f64>| -> f64 {
@@ -197,7 +217,7 @@ fn the_factor_of_a_streaming_choice_is_known_from_the_update_alone() {
             &Measured::None,
         ) {
             Combination::Mean { factors, .. } => factors,
-            Combination::PerCoordinate(_) => unreachable!("{choice:?} is streaming"),
+            _ => unreachable!("{choice:?} is streaming"),
         };
         let together = factors(&[3, 8], &[0.5, 1.0]);
         assert_eq!(together, [factors(&[3], &[0.5])[0], factors(&[8], &[1.0])[0]]);
@@ -233,5 +253,6 @@ fn good_choices_have_no_faults_and_bad_shares_have_one() {
         assert_eq!(bad("trimmed_mean", "trim_share"), ["aggregator.trim_share"]);
         assert_eq!(bad("krum", "byzantine_share"), ["aggregator.byzantine_share"]);
         assert_eq!(bad("multi_krum", "byzantine_share"), ["aggregator.byzantine_share"]);
+        assert_eq!(bad("bulyan", "byzantine_share"), ["aggregator.byzantine_share"]);
     }
 }

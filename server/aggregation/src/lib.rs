@@ -7,6 +7,7 @@
 
 mod aggregator;
 mod bounded_mean;
+mod bulyan;
 mod byzantine_share;
 mod combination;
 mod coordinate_rule;
@@ -31,6 +32,7 @@ mod weighted_mean;
 
 use aggregator::Aggregator;
 pub use bounded_mean::BoundedMean;
+pub use bulyan::{BULYAN_UPDATES_MAX, Bulyan};
 pub use combination::Combination;
 pub use coordinate_rule::CoordinateRule;
 pub use exact_mean::{ExactMean, ZeroDivisorError};
@@ -71,6 +73,8 @@ pub enum AggregatorChoice {
     NormBound(NormBound),
     /// The point with the smallest sum of distances to all updates.
     GeometricMedian(GeometricMedian),
+    /// The mean of the values near the median of each coordinate, over updates that Krum selects one after another.
+    Bulyan(Bulyan),
 }
 
 impl Default for AggregatorChoice {
@@ -120,8 +124,8 @@ impl AggregatorChoice {
         self.aggregator().combination(weights, attenuations, measured)
     }
 
-    /// Returns the number of updates, out of `updates`, that contribute to the result. Krum and Multi-Krum leave some
-    /// updates out. A median counts all updates, although each coordinate comes from one or two of them.
+    /// Returns the number of updates, out of `updates`, that contribute to the result. Krum, Multi-Krum and Bulyan leave
+    /// some updates out. A median counts all updates, although each coordinate comes from one or two of them.
     pub fn combined(&self, updates: u64) -> u64 {
         self.aggregator().combined(updates)
     }
@@ -142,6 +146,7 @@ impl AggregatorChoice {
             AggregatorChoice::MultiKrum(aggregator) => aggregator,
             AggregatorChoice::NormBound(aggregator) => aggregator,
             AggregatorChoice::GeometricMedian(aggregator) => aggregator,
+            AggregatorChoice::Bulyan(aggregator) => aggregator,
         }
     }
 }

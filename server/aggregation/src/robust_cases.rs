@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-use super::{AggregatorChoice, Distances, GeometricMedian, Krum, MultiKrum, NormBound, TrimmedMean, krum};
+use super::{
+    AggregatorChoice, Bulyan, Distances, GeometricMedian, Krum, MultiKrum, NormBound, TrimmedMean, bulyan,
+    krum,
+};
 
 /// The vectors have four decimals. Multiplied by 10,000 they are integers, which float32 represents exactly.
 const UNIT: f64 = 10_000.0;
@@ -33,6 +36,7 @@ struct Expected {
     krum_scores: Vec<f64>,
     krum: ExpectedKrum,
     multi_krum_m_n_minus_f: ExpectedMultiKrum,
+    bulyan: ExpectedBulyan,
     norm_bound: ExpectedNormBound,
     geometric_median_4_iterations: Vec<f64>,
     geometric_median_converged: Vec<f64>,
@@ -48,6 +52,12 @@ struct ExpectedKrum {
 struct ExpectedMultiKrum {
     m: u64,
     indices: BTreeSet<usize>,
+    vector: Vec<f64>,
+}
+
+#[derive(Deserialize)]
+struct ExpectedBulyan {
+    selection_order: Vec<usize>,
     vector: Vec<f64>,
 }
 
@@ -116,6 +126,8 @@ fn every_aggregator_gives_numpys_values() {
         case.expect(AggregatorChoice::MultiKrum(multi_krum), &weights, &chosen.vector);
         let as_many = MultiKrum { chosen: Some(chosen.m), ..multi_krum };
         case.expect(AggregatorChoice::MultiKrum(as_many), &weights, &chosen.vector);
+        let bulyan = AggregatorChoice::Bulyan(Bulyan { byzantine_share });
+        case.expect(bulyan, &weights, &expected.bulyan.vector);
         // ν is 1e-6 in the file's units.
         let geometric = GeometricMedian { smoothing: 1e-6 * UNIT, ..GeometricMedian::default() };
         let four = AggregatorChoice::GeometricMedian(geometric);
@@ -137,7 +149,7 @@ fn the_geometric_median_converges_to_numpys() {
 }
 
 #[test]
-fn scores_and_choices_of_krum_are_numpys() {
+fn scores_and_choices_of_krum_and_bulyan_are_numpys() {
     for case in cases() {
         let updates = case.updates();
         let rows: Vec<&[f32]> = updates.iter().map(Vec::as_slice).collect();
@@ -154,5 +166,7 @@ fn scores_and_choices_of_krum_are_numpys() {
         };
         assert_eq!(chosen(1), BTreeSet::from([case.expected.krum.index]), "{}", case.name);
         assert_eq!(chosen(case.n - case.f), case.expected.multi_krum_m_n_minus_f.indices, "{}", case.name);
+        let order = bulyan::select(&distances, case.f, case.n - 2 * case.f);
+        assert_eq!(order, case.expected.bulyan.selection_order, "{}", case.name);
     }
 }

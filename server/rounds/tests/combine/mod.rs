@@ -137,6 +137,8 @@ fn a_version_under_a_robust_rule_is_numpys() {
     for case in cases() {
         let krum = json!({ "kind": "krum", "byzantine_share": case.share() });
         expect_aggregate(&case, &krum, "/krum/vector");
+        let bulyan = json!({ "kind": "bulyan", "byzantine_share": case.share() });
+        expect_aggregate(&case, &bulyan, "/bulyan/vector");
         expect_aggregate(&case, &json!({ "kind": "geometric_median" }), "/geometric_median_4_iterations");
     }
 }
@@ -149,7 +151,8 @@ fn tiles_and_passes_do_not_show() {
     let updates: Vec<Vec<f32>> = (1..=9u16)
         .map(|client| (0..count).map(|index| (f32::from(client) * index as f32).sin()).collect())
         .collect();
-    for aggregator in [json!({ "kind": "geometric_median" })] {
+    let bulyan = json!({ "kind": "bulyan", "byzantine_share": 0.2 });
+    for aggregator in [bulyan, json!({ "kind": "geometric_median" })] {
         let made = version(description(aggregator.clone()), &updates);
         let choice: AggregatorChoice = serde_json::from_value(aggregator.clone()).unwrap();
         let rows: Vec<&[f32]> = updates.iter().map(Vec::as_slice).collect();

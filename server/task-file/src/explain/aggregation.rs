@@ -92,6 +92,14 @@ fn combined(description: &TaskDescription) -> Vec<String> {
             ),
             reads(&description.aggregator),
         ],
+        AggregatorChoice::Bulyan(bulyan) => vec![
+            format!(
+                "Krum selects updates one after another, and the aggregate is the mean of the selected values near the median of \
+                 each coordinate. Choose it if up to {} of the updates may be hostile, and may hide in single parameters.",
+                percent(bulyan.byzantine_share)
+            ),
+            format!("{} It compares all pairs of updates, and averages few of the values.", reads(&description.aggregator)),
+        ],
     }
 }
 
@@ -149,6 +157,11 @@ pub(super) fn one_client(description: &TaskDescription) -> String {
         }
         AggregatorChoice::Krum(_) | AggregatorChoice::MultiKrum(_) => {
             "Single parameters have no bound: the aggregator may choose an update that differs in only one parameter."
+                .into()
+        }
+        AggregatorChoice::Bulyan(_) => {
+            "In each parameter, a hostile update counts only if it is as close to the median of the selected updates as an honest \
+             one is."
                 .into()
         }
         AggregatorChoice::GeometricMedian(_) => {

@@ -126,6 +126,7 @@ fn is_robust(aggregator: &AggregatorChoice) -> bool {
             | AggregatorChoice::Krum { .. }
             | AggregatorChoice::MultiKrum { .. }
             | AggregatorChoice::GeometricMedian { .. }
+            | AggregatorChoice::Bulyan { .. }
     )
 }
 
@@ -245,6 +246,7 @@ mod tests {
             json!({ "kind": "krum", "byzantine_share": 0.1 }),
             json!({ "kind": "multi_krum", "byzantine_share": 0.1 }),
             json!({ "kind": "geometric_median" }),
+            json!({ "kind": "bulyan", "byzantine_share": 0.1 }),
         ]
     }
 
