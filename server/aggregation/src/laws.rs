@@ -28,6 +28,8 @@ fn choices() -> Vec<AggregatorChoice> {
         json!({ "kind": "geometric_median" }),
         json!({ "kind": "geometric_median", "smoothing": 20.0, "iterations": 2 }),
         json!({ "kind": "bulyan", "byzantine_share": 0.1 }),
+        json!({ "kind": "centred_clipping", "norm_max": 4.0 }),
+        json!({ "kind": "centred_clipping", "norm_max": 1.5, "iterations": 5 }),
     ]
     .map(choice)
     .to_vec()
@@ -165,6 +167,25 @@ proptest! {
             let range = most - least;
             prop_assert!((least - range..=most + range).contains(&value), "{} {} {}", value, least, most);
         }
+    }
+
+    /// The bound of `CentredClipping::influence`, for hostile updates of every size.
+    #[test]
+    fn one_update_moves_the_result_of_centred_clipping_by_no_more_than_its_influence(
+        honest in updates(2..8),
+        one in prop::collection::vec(-1.0f32..1.0, LENGTH),
+        other in prop::collection::vec(-1.0f32..1.0, LENGTH),
+        (scale, norm_max, iterations) in (prop::sample::select(vec![0.01f32, 1.0, 1e6]), 0.1f64..50.0, 1u32..6),
+    ) {
+        let clipping = CentredClipping { norm_max, iterations };
+        let with = |update: &[f32]| {
+            let scaled: Vec<f32> = update.iter().map(|value| value * scale).collect();
+            let all: Vec<Vec<f32>> = honest.iter().cloned().chain([scaled]).collect();
+            aggregate(AggregatorChoice::CentredClipping(clipping), &all, &[])
+        };
+        let moved: f64 = with(&one).iter().zip(with(&other)).map(|(one, other)| (one - other).powi(2)).sum();
+        let clients = (honest.len() + 1) as f64;
+        prop_assert!(moved.sqrt() <= clipping.influence() / clients * (1.0 + 1e-9), "{}", moved.sqrt());
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod aggregator;
 mod bounded_mean;
 mod bulyan;
 mod byzantine_share;
+mod centred_clipping;
 mod combination;
 mod coordinate_rule;
 mod exact_mean;
@@ -33,6 +34,7 @@ mod weighted_mean;
 use aggregator::Aggregator;
 pub use bounded_mean::BoundedMean;
 pub use bulyan::{BULYAN_UPDATES_MAX, Bulyan};
+pub use centred_clipping::CentredClipping;
 pub use combination::Combination;
 pub use coordinate_rule::CoordinateRule;
 pub use exact_mean::{ExactMean, ZeroDivisorError};
@@ -75,6 +77,8 @@ pub enum AggregatorChoice {
     GeometricMedian(GeometricMedian),
     /// The mean of the values near the median of each coordinate, over updates that Krum selects one after another.
     Bulyan(Bulyan),
+    /// A mean of differences to a common centre that are scaled down to a maximum norm, several times.
+    CentredClipping(CentredClipping),
 }
 
 impl Default for AggregatorChoice {
@@ -147,6 +151,7 @@ impl AggregatorChoice {
             AggregatorChoice::NormBound(aggregator) => aggregator,
             AggregatorChoice::GeometricMedian(aggregator) => aggregator,
             AggregatorChoice::Bulyan(aggregator) => aggregator,
+            AggregatorChoice::CentredClipping(aggregator) => aggregator,
         }
     }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 
 use super::{
-    AggregatorChoice, Bulyan, Distances, GeometricMedian, Krum, MultiKrum, NormBound, TrimmedMean, bulyan,
-    krum,
+    AggregatorChoice, Bulyan, CentredClipping, Distances, GeometricMedian, Krum, MultiKrum, NormBound,
+    TrimmedMean, bulyan, krum,
 };
 
 /// The vectors have four decimals. Multiplied by 10,000 they are integers, which float32 represents exactly.
@@ -38,6 +38,7 @@ struct Expected {
     multi_krum_m_n_minus_f: ExpectedMultiKrum,
     bulyan: ExpectedBulyan,
     norm_bound: ExpectedNormBound,
+    centered_clipping_from_zero: ExpectedClipping,
     geometric_median_4_iterations: Vec<f64>,
     geometric_median_converged: Vec<f64>,
 }
@@ -58,6 +59,13 @@ struct ExpectedMultiKrum {
 #[derive(Deserialize)]
 struct ExpectedBulyan {
     selection_order: Vec<usize>,
+    vector: Vec<f64>,
+}
+
+#[derive(Deserialize)]
+struct ExpectedClipping {
+    tau: f64,
+    iterations: u32,
     vector: Vec<f64>,
 }
 
@@ -128,6 +136,9 @@ fn every_aggregator_gives_numpys_values() {
         case.expect(AggregatorChoice::MultiKrum(as_many), &weights, &chosen.vector);
         let bulyan = AggregatorChoice::Bulyan(Bulyan { byzantine_share });
         case.expect(bulyan, &weights, &expected.bulyan.vector);
+        let clipping = &expected.centered_clipping_from_zero;
+        let choice = CentredClipping { norm_max: clipping.tau * UNIT, iterations: clipping.iterations };
+        case.expect(AggregatorChoice::CentredClipping(choice), &weights, &clipping.vector);
         // ν is 1e-6 in the file's units.
         let geometric = GeometricMedian { smoothing: 1e-6 * UNIT, ..GeometricMedian::default() };
         let four = AggregatorChoice::GeometricMedian(geometric);

@@ -139,6 +139,8 @@ fn a_version_under_a_robust_rule_is_numpys() {
         expect_aggregate(&case, &krum, "/krum/vector");
         let bulyan = json!({ "kind": "bulyan", "byzantine_share": case.share() });
         expect_aggregate(&case, &bulyan, "/bulyan/vector");
+        let clipping = json!({ "kind": "centred_clipping", "norm_max": 1.0, "iterations": 3 });
+        expect_aggregate(&case, &clipping, "/centered_clipping_from_zero/vector");
         expect_aggregate(&case, &json!({ "kind": "geometric_median" }), "/geometric_median_4_iterations");
     }
 }
@@ -152,7 +154,8 @@ fn tiles_and_passes_do_not_show() {
         .map(|client| (0..count).map(|index| (f32::from(client) * index as f32).sin()).collect())
         .collect();
     let bulyan = json!({ "kind": "bulyan", "byzantine_share": 0.2 });
-    for aggregator in [bulyan, json!({ "kind": "geometric_median" })] {
+    let clipping = json!({ "kind": "centred_clipping", "norm_max": 100.0 });
+    for aggregator in [bulyan, clipping, json!({ "kind": "geometric_median" })] {
         let made = version(description(aggregator.clone()), &updates);
         let choice: AggregatorChoice = serde_json::from_value(aggregator.clone()).unwrap();
         let rows: Vec<&[f32]> = updates.iter().map(Vec::as_slice).collect();

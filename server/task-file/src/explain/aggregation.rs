@@ -92,13 +92,23 @@ fn combined(description: &TaskDescription) -> Vec<String> {
             ),
             reads(&description.aggregator),
         ],
+        AggregatorChoice::CentredClipping(clipping) => vec![
+            format!(
+                "From 0, the aggregate moves {} by the mean of its differences to the deltas, without weights. A difference with an \
+                 L2 norm above {} is scaled down to that norm. Choose it if you know the norm of honest deltas, and if these \
+                 differ too much from client to client for a median.",
+                times(clipping.iterations.into()),
+                clipping.norm_max
+            ),
+            reads(&description.aggregator),
+        ],
         AggregatorChoice::Bulyan(bulyan) => vec![
             format!(
                 "Krum selects updates one after another, and the aggregate is the mean of the selected values near the median of \
                  each coordinate. Choose it if up to {} of the updates may be hostile, and may hide in single parameters.",
                 percent(bulyan.byzantine_share)
             ),
-            format!("{} It compares all pairs of updates, and averages few of the values.", reads(&description.aggregator)),
+            format!("{} It also compares all pairs of updates, and averages few of the values.", reads(&description.aggregator)),
         ],
     }
 }
@@ -163,6 +173,9 @@ pub(super) fn one_client(description: &TaskDescription) -> String {
             "In each parameter, a hostile update counts only if it is as close to the median of the selected updates as an honest \
              one is."
                 .into()
+        }
+        AggregatorChoice::CentredClipping(clipping) => {
+            format!("One client of n can move the aggregate by up to {} / n, in the L2 norm.", clipping.influence())
         }
         AggregatorChoice::GeometricMedian(_) => {
             "Single parameters have no bound: the aggregator compares whole updates, and one that differs in only one \

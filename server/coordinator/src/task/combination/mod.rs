@@ -127,6 +127,7 @@ fn is_robust(aggregator: &AggregatorChoice) -> bool {
             | AggregatorChoice::MultiKrum { .. }
             | AggregatorChoice::GeometricMedian { .. }
             | AggregatorChoice::Bulyan { .. }
+            | AggregatorChoice::CentredClipping { .. }
     )
 }
 
@@ -247,6 +248,7 @@ mod tests {
             json!({ "kind": "multi_krum", "byzantine_share": 0.1 }),
             json!({ "kind": "geometric_median" }),
             json!({ "kind": "bulyan", "byzantine_share": 0.1 }),
+            json!({ "kind": "centred_clipping", "norm_max": 1.0 }),
         ]
     }
 
