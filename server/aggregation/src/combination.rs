@@ -1,4 +1,4 @@
-use super::CoordinateRule;
+use super::{CoordinateRule, Neighbourhoods};
 
 /// The rule that combines n updates into one aggregate.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +19,8 @@ pub enum Combination {
         /// The rule.
         rule: CoordinateRule,
     },
+    /// A rule that combines mixed updates.
+    Mixed(Neighbourhoods, Box<Combination>),
 }
 
 impl Combination {
@@ -44,6 +46,9 @@ impl Combination {
             Combination::ChosenPerCoordinate { chosen, rule } => {
                 let chosen: Vec<&[f32]> = chosen.iter().map(|index| rows[*index]).collect();
                 return rule.combine(&chosen, out);
+            }
+            Combination::Mixed(neighbourhoods, combination) => {
+                return neighbourhoods.mix(rows, |mixed| combination.combine(mixed, out));
             }
         };
         out.fill(0.0);

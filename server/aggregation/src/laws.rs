@@ -47,18 +47,27 @@ fn tiles(cuts: &[usize], length: usize) -> Vec<(usize, usize)> {
 
 /// Aggregates as a driver does, in tiles that end at the cuts.
 fn aggregate(choice: AggregatorChoice, updates: &[Vec<f32>], cuts: &[usize]) -> Vec<f64> {
+    aggregate_mixed(None, choice, updates, cuts)
+}
+
+fn aggregate_mixed(
+    mixing: Option<&Mixing>,
+    choice: AggregatorChoice,
+    updates: &[Vec<f32>],
+    cuts: &[usize],
+) -> Vec<f64> {
     let length = updates.first().map_or(0, Vec::len);
     let tiles = tiles(cuts, length);
     let weights: Vec<u64> = (1..=updates.len() as u64).collect();
     let attenuations: Vec<f64> = weights.iter().map(|weight| 1.0 / (*weight as f64).sqrt()).collect();
     let mut passes = 0;
-    let combination = choice.measured_combination(&weights, &attenuations, |measured| {
+    let combination = choice.measured_combination(mixing, &weights, &attenuations, |measured| {
         passes += 1;
         tiles.iter().for_each(|(from, to)| measured.add_tile(&tile(updates, *from, *to)));
         Ok::<_, Infallible>(())
     });
     let combination = combination.expect("measuring cannot fail");
-    assert_eq!(passes, choice.passes());
+    assert_eq!(passes, choice.passes(mixing));
     let mut out = vec![f64::NAN; length];
     tiles.iter().for_each(|(from, to)| combination.combine(&tile(updates, *from, *to), &mut out[*from..*to]));
     out
@@ -87,7 +96,7 @@ proptest! {
     fn other_tiles_show_in_the_last_bits_of_what_is_measured_alone(updates in updates(6), cut in 0usize..=LENGTH) {
         for choice in choices() {
             let (whole, cut) = (aggregate(choice, &updates, &[]), aggregate(choice, &updates, &[cut]));
-            if choice.passes() == 0 {
+            if choice.passes(None) == 0 {
                 prop_assert_eq!(bits(&whole), bits(&cut));
             }
             prop_assert!(whole.iter().zip(&cut).all(|(one, other)| (one - other).abs() < 1e-12));
@@ -116,7 +125,7 @@ proptest! {
         let mut others = updates.clone();
         others.rotate_left(rotation % updates.len());
         others.reverse();
-        for choice in choices().into_iter().filter(|choice| choice.passes() == 0) {
+        for choice in choices().into_iter().filter(|choice| choice.passes(None) == 0) {
             let combination = choice.combination(&[1; 12], &[1.0; 12], &Measured::None);
             if let Combination::PerCoordinate(_) = combination {
                 prop_assert_eq!(bits(&aggregate(choice, &updates, &[])), bits(&aggregate(choice, &others, &[])));
@@ -186,6 +195,25 @@ proptest! {
         let moved: f64 = with(&one).iter().zip(with(&other)).map(|(one, other)| (one - other).powi(2)).sum();
         let clients = (honest.len() + 1) as f64;
         prop_assert!(moved.sqrt() <= clipping.influence() / clients * (1.0 + 1e-9), "{}", moved.sqrt());
+    }
+
+    #[test]
+    fn tiles_of_whole_blocks_never_show_in_mixed_updates(updates in updates(1..9), cut in 0usize..=2) {
+        let mixing = Mixing { byzantine_share: 0.3 };
+        for choice in choices() {
+            let mixed = |cuts: &[usize]| bits(&aggregate_mixed(Some(&mixing), choice, &updates, cuts));
+            prop_assert_eq!(mixed(&[cut * BLOCK]), mixed(&[]));
+        }
+    }
+
+    #[test]
+    fn mixing_leaves_out_one_update_far_away(honest in updates(4..10), distance in 1e2f32..1e6) {
+        let mut all = honest.clone();
+        all.push(vec![distance; LENGTH]);
+        let mixing = Mixing { byzantine_share: 1.5 / all.len() as f64 };
+        for value in aggregate_mixed(Some(&mixing), AggregatorChoice::Median, &all, &[]) {
+            prop_assert!(value.abs() <= 1.0, "{}", value);
+        }
     }
 
     #[test]

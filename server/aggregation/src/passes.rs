@@ -2,18 +2,20 @@
 
 use folkmoot_protocol::Fault;
 
-use super::{AggregatorChoice, Combination, Measured, Measurement, Residuals};
+use super::{AggregatorChoice, Combination, Measured, Measurement, Mixing, Residuals};
 
 /// The maximum number of iterations of a rule. Each one reads all updates of the round.
 const ITERATIONS_MAX: u32 = 32;
 
 impl AggregatorChoice {
     /// Returns the number of times that all updates are read before they can be combined.
-    pub fn passes(&self) -> u32 {
-        u32::from(self.measurement() != Measurement::None) + self.aggregator().refinements()
+    pub fn passes(&self, mixing: Option<&Mixing>) -> u32 {
+        let measurements = u32::from(mixing.is_some()) + u32::from(self.measurement() != Measurement::None);
+        measurements + self.aggregator().refinements()
     }
 
-    /// Measures all updates as often as the choice needs, and returns the rule that combines them.
+    /// Measures all updates as often as the choice needs, and returns the rule that combines them. With `mixing`, the choice
+    /// applies to mixed updates.
     ///
     /// `measure` adds all tiles to the measurement that it gets, in the order of the parameters. It is called
     /// [`AggregatorChoice::passes`] times. `weights` and `attenuations` are those of
@@ -23,29 +25,55 @@ impl AggregatorChoice {
     /// Returns the first error of `measure`.
     pub fn measured_combination<E>(
         &self,
+        mixing: Option<&Mixing>,
         weights: &[u64],
         attenuations: &[f64],
         mut measure: impl FnMut(&mut Measured) -> Result<(), E>,
     ) -> Result<Combination, E> {
-        let aggregator = self.aggregator();
-        let mut measured = Measured::new(aggregator.measurement(), weights.len());
-        if aggregator.measurement() != Measurement::None {
-            measure(&mut measured)?;
-        }
+        let (aggregator, updates) = (self.aggregator(), weights.len());
+        let neighbourhoods = mixing.map(|mixing| {
+            let mut measured = Measured::new(Measurement::Distances, updates);
+            measure(&mut measured).map(|()| mixing.neighbourhoods(measured.distances()))
+        });
+        let neighbourhoods = neighbourhoods.transpose()?;
+        let mut pass = |measured: Measured| {
+            let mut measured = match &neighbourhoods {
+                Some(neighbourhoods) => Measured::Mixed(neighbourhoods.clone(), Box::new(measured)),
+                None => measured,
+            };
+            measure(&mut measured).map(|()| measured.unmixed())
+        };
+        let measured = match aggregator.measurement() {
+            Measurement::None => Measured::None,
+            measurement => pass(Measured::new(measurement, updates))?,
+        };
         let mut combination = aggregator.combination(weights, attenuations, &measured);
         for _ in 0..aggregator.refinements() {
-            measured = Measured::Residuals(Residuals::new(combination, weights.len()));
-            measure(&mut measured)?;
+            let measured = pass(Measured::Residuals(Residuals::new(combination, updates)))?;
             combination = aggregator.refine(measured.residuals());
         }
-        Ok(combination)
+        Ok(match neighbourhoods {
+            Some(neighbourhoods) => Combination::Mixed(neighbourhoods, Box::new(combination)),
+            None => combination,
+        })
     }
 
     /// Combines updates that fit into one tile.
     #[cfg(test)]
     pub(super) fn combine_whole(&self, weights: &[u64], rows: &[&[f32]]) -> Vec<f64> {
+        self.combine_mixed(None, weights, rows)
+    }
+
+    /// Mixes and combines updates that fit into one tile.
+    #[cfg(test)]
+    pub(super) fn combine_mixed(
+        &self,
+        mixing: Option<&Mixing>,
+        weights: &[u64],
+        rows: &[&[f32]],
+    ) -> Vec<f64> {
         let attenuations = vec![1.0; rows.len()];
-        let combination = self.measured_combination(weights, &attenuations, |measured| {
+        let combination = self.measured_combination(mixing, weights, &attenuations, |measured| {
             measured.add_tile(rows);
             Ok::<_, std::convert::Infallible>(())
         });

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 
 use super::{
-    AggregatorChoice, Bulyan, CentredClipping, Distances, GeometricMedian, Krum, MultiKrum, NormBound,
-    TrimmedMean, bulyan, krum,
+    AggregatorChoice, Bulyan, CentredClipping, Distances, GeometricMedian, Krum, Mixing, MultiKrum,
+    NormBound, TrimmedMean, bulyan, krum,
 };
 
 /// The vectors have four decimals. Multiplied by 10,000 they are integers, which float32 represents exactly.
@@ -39,6 +39,7 @@ struct Expected {
     bulyan: ExpectedBulyan,
     norm_bound: ExpectedNormBound,
     centered_clipping_from_zero: ExpectedClipping,
+    mixed_coordinate_median: Vec<f64>,
     geometric_median_4_iterations: Vec<f64>,
     geometric_median_converged: Vec<f64>,
 }
@@ -145,6 +146,20 @@ fn every_aggregator_gives_numpys_values() {
         case.expect(four, &weights, &expected.geometric_median_4_iterations);
         // The file's norm bound assumes equal weights.
         case.expect(AggregatorChoice::NormBound(norm_bound), &vec![1; case.n], &expected.norm_bound.vector);
+    }
+}
+
+#[test]
+fn the_median_of_mixed_updates_is_numpys() {
+    for case in cases() {
+        let updates = case.updates();
+        let rows: Vec<&[f32]> = updates.iter().map(Vec::as_slice).collect();
+        let mixing = Mixing { byzantine_share: case.share() };
+        let values = AggregatorChoice::Median.combine_mixed(Some(&mixing), &vec![1; case.n], &rows);
+        for (value, expected) in values.iter().zip(&case.expected.mixed_coordinate_median) {
+            // Mixed updates are rounded to float32.
+            assert!((value / UNIT - expected).abs() <= 1e-6, "{}: {value} is not {expected}", case.name);
+        }
     }
 }
 

@@ -15,13 +15,14 @@ mod text;
 pub(super) use text::{meta, prose, sentence};
 
 /// The sections in the order of the file. Keys outside of tables come first.
-const SECTIONS: [&str; 12] = [
+const SECTIONS: [&str; 13] = [
     "plan",
     "data",
     "eligibility",
     "selection",
     "scheduling",
     "aggregator",
+    "mixing",
     "finalizer",
     "privacy",
     "evaluation",
@@ -104,7 +105,7 @@ impl Writer<'_> {
         }
         for key in SECTIONS.iter().filter_map(|name| task.key(name)) {
             let is_on = match key.name.as_str() {
-                "data" => false,
+                "data" | "mixing" => false,
                 "evaluation" => self.choices.evaluation.is_some(),
                 _ => true,
             };

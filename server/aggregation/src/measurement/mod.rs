@@ -12,6 +12,8 @@ pub use norms::Norms;
 pub use residuals::Residuals;
 pub use squares::BLOCK;
 
+use crate::Neighbourhoods;
+
 /// The measurement over all updates that an aggregator needs before it combines them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measurement {
@@ -38,6 +40,8 @@ pub enum Measured {
     Distances(Distances),
     /// The distances of all updates to the result of a combination, for rules that iterate.
     Residuals(Residuals),
+    /// A measurement of mixed updates.
+    Mixed(Neighbourhoods, Box<Measured>),
 }
 
 impl Measured {
@@ -59,6 +63,17 @@ impl Measured {
             Measured::Extents(extents) => extent::add_tile(extents, rows),
             Measured::Distances(distances) => distances.add_tile(rows),
             Measured::Residuals(residuals) => residuals.add_tile(rows),
+            Measured::Mixed(neighbourhoods, measured) => {
+                neighbourhoods.mix(rows, |mixed| measured.add_tile(mixed));
+            }
+        }
+    }
+
+    /// Returns the measurement itself if it is of mixed updates.
+    pub(super) fn unmixed(self) -> Self {
+        match self {
+            Measured::Mixed(_, measured) => *measured,
+            measured => measured,
         }
     }
 

@@ -1,4 +1,4 @@
-use folkmoot_aggregation::AggregatorChoice;
+use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_round_log::RoundLogError;
 
 use super::Rows;
@@ -7,14 +7,15 @@ use super::Rows;
 /// for them, the log is read more than once.
 pub(super) fn means(
     mut rows: Rows<'_>,
-    aggregator: &AggregatorChoice,
+    TaskDescription { aggregator, mixing, .. }: &TaskDescription,
     weights: &[u64],
     attenuations: &[f64],
     mut visit: impl FnMut(&[f64]),
 ) -> Result<(), RoundLogError> {
-    let combination = aggregator.measured_combination(weights, attenuations, |measured| {
-        rows.for_each_tile(|_, tile| measured.add_tile(tile))
-    })?;
+    let combination =
+        aggregator.measured_combination(mixing.as_ref(), weights, attenuations, |measured| {
+            rows.for_each_tile(|_, tile| measured.add_tile(tile))
+        })?;
     let mut means = Vec::new();
     rows.for_each_tile(|_, tile| {
         means.clear();

@@ -1,7 +1,7 @@
 //! Tests of the next version's weights under rules that read updates from the round log, with numbers from numpy.
 
 use bytes::Bytes;
-use folkmoot_aggregation::{AggregatorChoice, finalizer::Commit};
+use folkmoot_aggregation::{AggregatorChoice, Mixing, finalizer::Commit};
 use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_protocol::{
     AssignmentId, RoundId, Timestamp, UpdateDigest,
@@ -122,13 +122,18 @@ fn weights(made: &Made) -> Vec<f32> {
 }
 
 fn expect_aggregate(case: &Case, aggregator: &Value, pointer: &str) {
-    let made = version(description(aggregator.clone()), &case.vectors);
+    expect_version(case, description(aggregator.clone()), pointer);
+}
+
+fn expect_version(case: &Case, description: TaskDescription, pointer: &str) {
+    let aggregator = description.aggregator;
+    let made = version(description, &case.vectors);
     let found = weights(&made);
     let expected = case.expected(pointer);
     assert_eq!(found.len(), expected.len());
     for (found, expected) in found.iter().zip(&expected) {
         let distance = (f64::from(*found) - expected).abs();
-        assert!(distance <= 1e-5, "{}: {aggregator}: {found} is not {expected}", case.name);
+        assert!(distance <= 1e-5, "{}: {aggregator:?}: {found} is not {expected}", case.name);
     }
 }
 
@@ -141,6 +146,9 @@ fn a_version_under_a_robust_rule_is_numpys() {
         expect_aggregate(&case, &bulyan, "/bulyan/vector");
         let clipping = json!({ "kind": "centred_clipping", "norm_max": 1.0, "iterations": 3 });
         expect_aggregate(&case, &clipping, "/centered_clipping_from_zero/vector");
+        let mixing = Some(Mixing { byzantine_share: case.share() });
+        let mixed = TaskDescription { mixing, ..description(json!({ "kind": "median" })) };
+        expect_version(&case, mixed, "/mixed_coordinate_median");
         expect_aggregate(&case, &json!({ "kind": "geometric_median" }), "/geometric_median_4_iterations");
     }
 }
@@ -159,7 +167,7 @@ fn tiles_and_passes_do_not_show() {
         let made = version(description(aggregator.clone()), &updates);
         let choice: AggregatorChoice = serde_json::from_value(aggregator.clone()).unwrap();
         let rows: Vec<&[f32]> = updates.iter().map(Vec::as_slice).collect();
-        let combination = choice.measured_combination(&[40; 9], &[1.0; 9], |measured| {
+        let combination = choice.measured_combination(None, &[40; 9], &[1.0; 9], |measured| {
             measured.add_tile(&rows);
             Ok::<_, std::convert::Infallible>(())
         });

@@ -11,7 +11,8 @@ use super::{
 /// Returns sentences about the aggregator, the compression and the limits of an update.
 pub(super) fn aggregation(description: &TaskDescription) -> Vec<String> {
     let grid = &description.grid;
-    let mut said = combined(description);
+    let mut said = mixed(description);
+    said.extend(combined(description));
     said.push(one_client(description));
     said.push(match description.sums_on_arrival() {
         true => "The coordinator sums updates as they arrive.".into(),
@@ -41,6 +42,20 @@ pub(super) fn aggregation(description: &TaskDescription) -> Vec<String> {
         grid.value_max, grid.fraction_bits
     ));
     said
+}
+
+/// Returns sentences about the mixing of the deltas, if there is any.
+fn mixed(description: &TaskDescription) -> Vec<String> {
+    let Some(mixing) = &description.mixing else { return Vec::new() };
+    vec![
+        format!(
+            "Each delta is first replaced by the mean of the deltas that are closest to it, all but {}. Choose mixing if the \
+             clients' data differ so much that the robust rule would take honest deltas for hostile ones.",
+            percent(mixing.byzantine_share)
+        ),
+        "It costs one more pass over all updates, the distances of all pairs, and a mean for each update."
+            .into(),
+    ]
 }
 
 /// Returns sentences about the rule that combines the deltas.
@@ -90,7 +105,7 @@ fn combined(description: &TaskDescription) -> Vec<String> {
                  coordinate. Choose it if up to almost half of the clients may be hostile and the others are similar as a whole.",
                 count(median.iterations.into(), "Weiszfeld iteration")
             ),
-            reads(&description.aggregator),
+            reads(description),
         ],
         AggregatorChoice::CentredClipping(clipping) => vec![
             format!(
@@ -100,7 +115,7 @@ fn combined(description: &TaskDescription) -> Vec<String> {
                 times(clipping.iterations.into()),
                 clipping.norm_max
             ),
-            reads(&description.aggregator),
+            reads(description),
         ],
         AggregatorChoice::Bulyan(bulyan) => vec![
             format!(
@@ -108,14 +123,14 @@ fn combined(description: &TaskDescription) -> Vec<String> {
                  each coordinate. Choose it if up to {} of the updates may be hostile, and may hide in single parameters.",
                 percent(bulyan.byzantine_share)
             ),
-            format!("{} It also compares all pairs of updates, and averages few of the values.", reads(&description.aggregator)),
+            format!("{} It also compares all pairs of updates, and averages few of the values.", reads(description)),
         ],
     }
 }
 
 /// Returns a sentence about the cost of a rule that measures all updates before it combines them.
-fn reads(aggregator: &AggregatorChoice) -> String {
-    let passes = u64::from(aggregator.passes()) + 1;
+fn reads(description: &TaskDescription) -> String {
+    let passes = u64::from(description.aggregator.passes(description.mixing.as_ref())) + 1;
     format!(
         "At a commit, the coordinator reads all updates {}; a mean of stored updates needs one pass.",
         times(passes)
@@ -147,6 +162,11 @@ pub(super) fn one_client(description: &TaskDescription) -> String {
         _ if description.scheduling.policy().updates().0 == 1 => format!(
             "A version may combine a single update, whose client can then move every parameter by up to ± {value_max}."
         ),
+        _ if description.mixing.is_some() => {
+            "Single parameters have no bound: mixing compares whole updates, and averages one that differs in only one \
+             parameter with the others."
+                .into()
+        }
         AggregatorChoice::WeightedMean => format!(
             "Clients report their own example counts and may send elements up to ± {value_max}. Use this aggregator only \
              if you trust all clients."

@@ -17,6 +17,7 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     coins_are_not_bounded(description, faults);
     robust_needs_several(description, faults);
     robust_has_no_weights(description, faults);
+    mixing_needs_a_robust_rule(description, faults);
     mixing_is_averaging(description, faults);
     stopping_needs_measuring(description, faults);
     spacing_and_clocks(description, faults);
@@ -140,6 +141,17 @@ fn robust_has_no_weights(description: &TaskDescription, faults: &mut Vec<Fault>)
             "scheduling.staleness.weight",
             "aggregator.kind is a robust rule, which cannot give stale updates a lower weight",
             "choose { kind = \"constant\" }, and limit the staleness of updates instead",
+        ));
+    }
+}
+
+/// Mixing helps rules that leave updates out. It changes a mean, which then counts some updates more than others.
+fn mixing_needs_a_robust_rule(description: &TaskDescription, faults: &mut Vec<Fault>) {
+    if description.mixing.is_some() && !is_robust(&description.aggregator) {
+        faults.push(Fault::new(
+            "mixing",
+            "it prepares updates for a robust rule, but this aggregator.kind is a mean of all updates",
+            "choose a robust aggregator.kind, such as \"trimmed_mean\" or \"geometric_median\", or remove [mixing]",
         ));
     }
 }
@@ -272,6 +284,19 @@ mod tests {
                 changes[field] = value;
                 assert_eq!(fields(changes), ["aggregator.kind"], "{rule} with {field}");
             }
+        }
+    }
+
+    #[test]
+    fn mixing_goes_with_robust_rules_alone() {
+        let scheduling = json!({ "kind": "synchronous", "report_goal": 100 });
+        let with = |aggregator: &serde_json::Value| {
+            let mixing = json!({ "byzantine_share": 0.1 });
+            fields(json!({ "scheduling": scheduling, "aggregator": aggregator, "mixing": mixing }))
+        };
+        robust_rules().iter().for_each(|rule| assert_eq!(with(rule), [""; 0], "{rule}"));
+        for kind in ["weighted_mean", "uniform_mean", "bounded_mean"] {
+            assert_eq!(with(&json!({ "kind": kind })), ["mixing"], "{kind}");
         }
     }
 
