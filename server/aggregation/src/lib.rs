@@ -43,7 +43,7 @@ pub use exact_mean::{ExactMean, ZeroDivisorError};
 use folkmoot_protocol::Fault;
 pub use geometric_median::GeometricMedian;
 pub use krum::{KRUM_UPDATES_MAX, Krum};
-pub use measurement::{BLOCK, Distances, Extent, Measured, Measurement, Norms, Residuals};
+pub use measurement::{BLOCK, Distances, Extent, Measured, Measurement, Norms, Residuals, Spread};
 pub use metrics::{EvaluationSum, sum_metrics};
 pub use mixing::{MIXING_UPDATES_MAX, Mixing};
 pub use multi_krum::MultiKrum;

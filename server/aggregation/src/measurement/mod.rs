@@ -4,12 +4,14 @@ mod distances;
 mod extent;
 mod norms;
 mod residuals;
+mod spread;
 mod squares;
 
 pub use distances::Distances;
 pub use extent::Extent;
 pub use norms::Norms;
 pub use residuals::Residuals;
+pub use spread::Spread;
 pub use squares::BLOCK;
 
 use crate::Neighbourhoods;

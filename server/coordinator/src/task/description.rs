@@ -209,11 +209,12 @@ impl TaskDescription {
     }
 
     /// Returns whether updates are summed while they arrive. In a flow, an update's weight is only known when its
-    /// round commits. Masked updates are summed when their masks can be removed.
+    /// round commits. Masked updates are summed when their masks can be removed. FedExP reads single updates.
     pub fn sums_on_arrival(&self) -> bool {
         self.aggregator.is_streaming()
             && self.scheduling.policy().flow().is_none()
             && !self.protection.is_masked()
+            && !self.finalizer.extrapolates()
     }
 }
 

@@ -7,7 +7,7 @@ use super::Rows;
 /// for them, the log is read more than once.
 pub(super) fn means(
     mut rows: Rows<'_>,
-    TaskDescription { aggregator, mixing, .. }: &TaskDescription,
+    TaskDescription { aggregator, mixing, finalizer, .. }: &TaskDescription,
     weights: &[u64],
     attenuations: &[f64],
     mut visit: impl FnMut(&[f64]),
@@ -16,6 +16,8 @@ pub(super) fn means(
         aggregator.measured_combination(mixing.as_ref(), weights, attenuations, |measured| {
             rows.for_each_tile(|_, tile| measured.add_tile(tile))
         })?;
+    let combination =
+        finalizer.extrapolated(combination, |spread| rows.for_each_tile(|_, tile| spread.add_tile(tile)))?;
     let mut means = Vec::new();
     rows.for_each_tile(|_, tile| {
         means.clear();

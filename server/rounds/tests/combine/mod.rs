@@ -153,6 +153,19 @@ fn a_version_under_a_robust_rule_is_numpys() {
     }
 }
 
+/// With equal weights, η is `max(1, (x ** 2).sum(1).mean() / (2 * ((x.mean(0) ** 2).sum() + 1e-3)))` in numpy.
+#[test]
+fn a_version_under_fed_exp_goes_further_than_the_mean() {
+    for (case, step) in cases().into_iter().zip([108.68350419165127, 24.584510510188284, 1.0]) {
+        let aggregator = json!({ "kind": "uniform_mean" });
+        let finalizer = serde_json::from_value(json!({ "kind": "fed_exp" })).unwrap();
+        let made = version(TaskDescription { finalizer, ..description(aggregator) }, &case.vectors);
+        for (found, mean) in weights(&made).iter().zip(case.expected("/mean")) {
+            assert!((f64::from(*found) - step * mean).abs() <= 1e-5 * step, "{}: {found}", case.name);
+        }
+    }
+}
+
 /// A model of many tiles gives the same weights as its parts alone, for each kind of measurement.
 #[test]
 fn tiles_and_passes_do_not_show() {

@@ -261,6 +261,17 @@ fn a_robust_rule_tells_its_use_and_its_cost() {
 }
 
 #[test]
+fn a_step_that_grows_tells_its_use_and_its_cost() {
+    let task = format!("{TASK}\n[aggregator]\nkind = \"uniform_mean\"\n\n[finalizer]\nkind = \"fed_exp\"\n");
+    let text = explained(&task);
+    for sentence in
+        ["Choose it if clients that you trust have different data", "It costs one more pass over all updates"]
+    {
+        assert!(text.contains(sentence), "{sentence}\n\n{text}");
+    }
+}
+
+#[test]
 fn masks_and_who_could_remove_them_are_told() {
     let task = format!("{TASK}\n[aggregator]\nkind = \"uniform_mean\"\n");
     let among_clients = explained(&format!("{task}\n[protection.secure_aggregation]\ncorrupt_share = 0.2\n"));

@@ -19,6 +19,7 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     robust_has_no_weights(description, faults);
     mixing_needs_a_robust_rule(description, faults);
     mixing_is_averaging(description, faults);
+    extrapolation_is_of_means_in_the_clear(description, faults);
     stopping_needs_measuring(description, faults);
     spacing_and_clocks(description, faults);
     private_examples_are_not_measured(description, faults);
@@ -169,6 +170,29 @@ fn mixing_is_averaging(description: &TaskDescription, faults: &mut Vec<Fault>) {
     }
 }
 
+/// FedExP computes its step from the norms of single updates of one round, without noise.
+fn extrapolation_is_of_means_in_the_clear(description: &TaskDescription, faults: &mut Vec<Fault>) {
+    if !description.finalizer.extrapolates() {
+        return;
+    }
+    let is_mean =
+        matches!(description.aggregator, AggregatorChoice::WeightedMean | AggregatorChoice::UniformMean);
+    let message = if description.protection.is_masked() {
+        "fed_exp needs the norms of single updates, which secure aggregation hides"
+    } else if !description.privacy.is_none() {
+        "fed_exp computes its step from the norms of single updates, which privacy.kind does not cover with noise"
+    } else if description.scheduling.policy().flow().is_some() {
+        "fed_exp compares the updates of one round, but with this scheduling.kind updates start from several versions"
+    } else if !is_mean {
+        "fed_exp is defined for a plain mean of all updates, but this aggregator.kind changes or drops some"
+    } else {
+        return;
+    };
+    let remedy = "choose finalizer.kind = \"fed_avg\", or a synchronous task with aggregator.kind = \"weighted_mean\" or \
+                  \"uniform_mean\", without privacy and protection";
+    faults.push(Fault::new("finalizer.kind", message, remedy));
+}
+
 /// A target or plateau needs an evaluation.
 fn stopping_needs_measuring(description: &TaskDescription, faults: &mut Vec<Fault>) {
     if description.stop.needs_evaluation() && description.evaluation.is_none() {
@@ -284,6 +308,29 @@ mod tests {
                 changes[field] = value;
                 assert_eq!(fields(changes), ["aggregator.kind"], "{rule} with {field}");
             }
+        }
+    }
+
+    #[test]
+    fn fed_exp_needs_a_synchronous_mean_in_the_clear() {
+        let scheduling = json!({ "kind": "synchronous", "report_goal": 100 });
+        let with = |aggregator: &str, key: &str, value: serde_json::Value| {
+            let mut changes = json!({ "scheduling": scheduling, "aggregator": { "kind": aggregator }, "finalizer": { "kind": "fed_exp" } });
+            changes[key] = value;
+            fields(changes)
+        };
+        let nothing = || ("prefetch", json!(false));
+        for aggregator in ["weighted_mean", "uniform_mean"] {
+            assert_eq!(with(aggregator, nothing().0, nothing().1), [""; 0], "{aggregator}");
+        }
+        for aggregator in ["bounded_mean", "median"] {
+            assert_eq!(with(aggregator, nothing().0, nothing().1), ["finalizer.kind"], "{aggregator}");
+        }
+        let privacy = json!({ "kind": "central", "epsilon": 8.0, "delta": 1e-6 });
+        let masks = json!({ "secure_aggregation": { "corrupt_share": 0.1 } });
+        let buffered = json!({ "kind": "buffered", "buffer_goal": 5, "concurrency": 20 });
+        for (key, value) in [("privacy", privacy), ("protection", masks), ("scheduling", buffered)] {
+            assert_eq!(with("uniform_mean", key, value), ["finalizer.kind"], "{key}");
         }
     }
 
