@@ -30,6 +30,7 @@ fn choices() -> Vec<AggregatorChoice> {
         json!({ "kind": "bulyan", "byzantine_share": 0.1 }),
         json!({ "kind": "centred_clipping", "norm_max": 4.0 }),
         json!({ "kind": "centred_clipping", "norm_max": 1.5, "iterations": 5 }),
+        json!({ "kind": "fed_nova" }),
     ]
     .map(choice)
     .to_vec()

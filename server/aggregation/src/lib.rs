@@ -14,6 +14,7 @@ mod combination;
 mod coordinate_rule;
 mod exact_mean;
 pub mod exact_sum;
+mod fed_nova;
 pub mod finalizer;
 mod geometric_median;
 mod krum;
@@ -40,6 +41,7 @@ pub use centred_clipping::CentredClipping;
 pub use combination::Combination;
 pub use coordinate_rule::CoordinateRule;
 pub use exact_mean::{ExactMean, ZeroDivisorError};
+pub use fed_nova::{step_factors, step_norm};
 use folkmoot_protocol::Fault;
 pub use geometric_median::GeometricMedian;
 pub use krum::{KRUM_UPDATES_MAX, Krum};
@@ -83,6 +85,9 @@ pub enum AggregatorChoice {
     Bulyan(Bulyan),
     /// A mean of differences to a common centre that are scaled down to a maximum norm, several times.
     CentredClipping(CentredClipping),
+    /// FedNova: a weighted mean of updates that are divided by the number of the client's local steps.
+    #[serde(deserialize_with = "no_field")]
+    FedNova,
 }
 
 impl Default for AggregatorChoice {
@@ -118,7 +123,7 @@ impl AggregatorChoice {
 
     /// Returns the rule that combines n updates.
     ///
-    /// `weights[i]` is the weight of update i, and `attenuations[i]`, in (0, 1], is its staleness factor. Means
+    /// `weights[i]` is the weight of update i, and `attenuations[i]`, at least 0, is its staleness factor. Means
     /// multiply both and divide by the weights alone. So stale updates move the model less, without raising the
     /// influence of the others (FedBuff: Nguyen et al. 2022, algorithm 1). Medians, trimmed means and Krum ignore
     /// both.
@@ -156,6 +161,7 @@ impl AggregatorChoice {
             AggregatorChoice::GeometricMedian(aggregator) => aggregator,
             AggregatorChoice::Bulyan(aggregator) => aggregator,
             AggregatorChoice::CentredClipping(aggregator) => aggregator,
+            AggregatorChoice::FedNova => &fed_nova::FedNova,
         }
     }
 }

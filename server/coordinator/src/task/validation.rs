@@ -61,6 +61,7 @@ impl TaskDescription {
         if let Some(downstream) = &self.downstream {
             downstream.validate(&mut faults);
         }
+        self.validate_local_work(&mut faults);
         combination::validate(self, &mut faults);
         faults
     }

@@ -67,7 +67,7 @@ fn description(aggregator: Value) -> TaskDescription {
     serde_json::from_value(description).unwrap()
 }
 
-/// Writes an update to the round log, as an upload does.
+/// Writes an update to the round log, as an upload does. The client made `number` steps.
 fn arrive(ingest: &Ingest, round: RoundId, number: u8, values: &[f32]) -> AcceptedUpdate {
     let id = AssignmentId::from_random_bytes([number; 16]);
     let header = UpdateHeader {
@@ -75,7 +75,7 @@ fn arrive(ingest: &Ingest, round: RoundId, number: u8, values: &[f32]) -> Accept
         schema_digest: [0; 32],
         base_version: 0,
         weight: 40,
-        metrics: UpdateMetrics::default(),
+        metrics: UpdateMetrics { step_count: number.into(), ..UpdateMetrics::default() },
         element_count: values.len() as u64,
         is_compressed: false,
     };
@@ -102,10 +102,11 @@ fn version(description: TaskDescription, updates: &[Vec<f32>]) -> Made {
     let (ingest, round_id) = (Ingest::new(RoundLog::in_memory()), RoundId::from_random_bytes([9; 16]));
     let accepted: Vec<AcceptedUpdate> =
         (1..).zip(updates).map(|(number, values)| arrive(&ingest, round_id, number, values)).collect();
+    let reports = accepted.iter().map(|update| (update.weight, update.metrics.step_count));
     let making = Making {
+        attenuations: description.work_factors(reports),
         description,
         round_id,
-        attenuations: vec![1.0; accepted.len()],
         accepted,
         newest: Bytes::from(vec![0; size_of_val(updates[0].as_slice())]),
         bases: Bases::default(),
@@ -150,6 +151,22 @@ fn a_version_under_a_robust_rule_is_numpys() {
         let mixed = TaskDescription { mixing, ..description(json!({ "kind": "median" })) };
         expect_version(&case, mixed, "/mixed_coordinate_median");
         expect_aggregate(&case, &json!({ "kind": "geometric_median" }), "/geometric_median_4_iterations");
+    }
+}
+
+/// With equal weights and τ = 1, 2 …, the aggregate is `tau.mean() * (x / tau[:, None]).mean(0)` in numpy.
+#[test]
+fn a_version_under_fed_nova_is_numpys() {
+    let expected = [
+        vec![0.394141769, -0.650369116, 2.495205714, -1.373410204],
+        vec![-0.215355344, 1.10859607, -1.16698388],
+        vec![0.292100573, 0.208284788, 1.64352015, 1.939555864, -0.255753483],
+    ];
+    for (case, expected) in cases().into_iter().zip(expected) {
+        let made = version(description(json!({ "kind": "fed_nova" })), &case.vectors);
+        for (found, expected) in weights(&made).iter().zip(expected) {
+            assert!((f64::from(*found) - expected).abs() <= 1e-5, "{}: {found} is not {expected}", case.name);
+        }
     }
 }
 

@@ -107,6 +107,12 @@ fn combined(description: &TaskDescription) -> Vec<String> {
             ),
             reads(description),
         ],
+        AggregatorChoice::FedNova => vec![
+            weighted(&weight_max),
+            "Before, each delta is divided by its client's local steps, and multiplied by the mean number of steps (FedNova). Choose \
+             it if clients make very different numbers of steps."
+                .into(),
+        ],
         AggregatorChoice::CentredClipping(clipping) => vec![
             format!(
                 "From 0, the aggregate moves {} by the mean of its differences to the deltas, without weights. A difference with an \
@@ -167,6 +173,10 @@ pub(super) fn one_client(description: &TaskDescription) -> String {
              parameter with the others."
                 .into()
         }
+        AggregatorChoice::FedNova => format!(
+            "Clients report their own example and step counts and may send elements up to ± {value_max}. Use this aggregator only \
+             if you trust all clients."
+        ),
         AggregatorChoice::WeightedMean => format!(
             "Clients report their own example counts and may send elements up to ± {value_max}. Use this aggregator only \
              if you trust all clients."

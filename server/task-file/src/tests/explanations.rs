@@ -198,6 +198,7 @@ fn what_one_client_can_do_is_told_under_every_rule() {
             rule("kind = \"geometric_median\""),
             "Single parameters have no bound: the aggregator compares whole updates",
         ),
+        (rule("kind = \"fed_nova\""), "report their own example and step counts"),
         (
             rule("kind = \"bulyan\"\nbyzantine_share = 0.1"),
             "as close to the median of the selected updates as an honest one",
