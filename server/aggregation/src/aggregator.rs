@@ -1,6 +1,6 @@
 use folkmoot_protocol::Fault;
 
-use super::{Combination, Measured, Measurement};
+use super::{Combination, Measured, Measurement, Residuals};
 
 /// One way to combine updates. Each variant of [`super::AggregatorChoice`] implements it.
 pub(super) trait Aggregator {
@@ -14,8 +14,19 @@ pub(super) trait Aggregator {
         Measurement::None
     }
 
-    /// Returns the rule that combines the updates; see [`super::AggregatorChoice::combination`].
+    /// Returns the number of times that [`Aggregator::refine`] follows [`Aggregator::combination`].
+    fn refinements(&self) -> u32 {
+        0
+    }
+
+    /// Returns the rule that combines the updates; see [`super::AggregatorChoice::combination`]. If the rule is refined,
+    /// this is its start.
     fn combination(&self, weights: &[u64], attenuations: &[f64], measured: &Measured) -> Combination;
+
+    /// Returns the next combination of an iterative rule, from the distances of all updates to the result of the last.
+    fn refine(&self, residuals: &Residuals) -> Combination {
+        residuals.around().clone()
+    }
 
     /// Returns the number of updates, out of `updates`, that contribute to the result.
     fn combined(&self, updates: u64) -> u64 {

@@ -1,4 +1,4 @@
-use super::CoordinateRule;
+use super::{CoordinateRule, Neighbourhoods};
 
 /// The rule that combines n updates into one aggregate.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,6 +12,15 @@ pub enum Combination {
     },
     /// A rule that combines each coordinate independently.
     PerCoordinate(CoordinateRule),
+    /// A rule that combines each coordinate of some updates independently.
+    ChosenPerCoordinate {
+        /// The indices of the updates.
+        chosen: Vec<usize>,
+        /// The rule.
+        rule: CoordinateRule,
+    },
+    /// A rule that combines mixed updates.
+    Mixed(Neighbourhoods, Box<Combination>),
 }
 
 impl Combination {
@@ -34,6 +43,13 @@ impl Combination {
         let (factors, divisor) = match self {
             Combination::Mean { factors, divisor } => (factors, divisor),
             Combination::PerCoordinate(rule) => return rule.combine(rows, out),
+            Combination::ChosenPerCoordinate { chosen, rule } => {
+                let chosen: Vec<&[f32]> = chosen.iter().map(|index| rows[*index]).collect();
+                return rule.combine(&chosen, out);
+            }
+            Combination::Mixed(neighbourhoods, combination) => {
+                return neighbourhoods.mix(rows, |mixed| combination.combine(mixed, out));
+            }
         };
         out.fill(0.0);
         for (row, &factor) in rows.iter().zip(factors).filter(|(_, factor)| **factor != 0.0) {

@@ -12,6 +12,12 @@ pub enum CoordinateRule {
         /// The number of values removed at each end. It is capped so that at least one value is left.
         trim: usize,
     },
+    /// The mean of the `count` values that are closest to the median (El Mhamdi et al. 2018, "The hidden vulnerability of
+    /// distributed learning in Byzantium", section 4). Of two equally close values, the smaller one counts first.
+    NearMedian {
+        /// The number of values in the mean. It is limited to 1 to n.
+        count: usize,
+    },
 }
 
 impl CoordinateRule {
@@ -51,10 +57,29 @@ impl CoordinateRule {
                 let trim = trim.min(last / 2);
                 keys.sort_unstable();
                 let kept = &keys[trim..=last - trim];
-                kept.iter().copied().map(value_of).sum::<f64>() / kept.len() as f64
+                mean_of(kept)
+            }
+            CoordinateRule::NearMedian { count } => {
+                keys.sort_unstable();
+                mean_of(near_median(keys, count))
             }
         }
     }
+}
+
+/// Returns the `count` keys whose values are closest to the median. `keys` must be in ascending order, so the result is a
+/// part of it.
+fn near_median(keys: &[i32], count: usize) -> &[i32] {
+    let median = (value_of(keys[(keys.len() - 1) / 2]) + value_of(keys[keys.len() / 2])) / 2.0;
+    let count = count.clamp(1, keys.len());
+    let is_closer = |start: &usize| value_of(keys[start + count]) - median < median - value_of(keys[*start]);
+    let start = (0..keys.len() - count).take_while(is_closer).count();
+    &keys[start..start + count]
+}
+
+/// Returns the mean of the keys' values, summed in their order.
+fn mean_of(keys: &[i32]) -> f64 {
+    keys.iter().copied().map(value_of).sum::<f64>() / keys.len() as f64
 }
 
 /// Returns an integer that sorts like the value under [`f32::total_cmp`]. Sorting integers is about twice as
@@ -104,6 +129,19 @@ mod tests {
         assert_eq!(trimmed(1, &[5.0, 1e30, -1e30, 1.0]), 3.0);
         assert_eq!(trimmed(0, &[5.0, 1.0, 0.0]), 2.0);
         assert_eq!(trimmed(usize::MAX, &[5.0, 1.0, 0.0]), 1.0);
+    }
+
+    #[test]
+    fn means_near_the_median_by_hand() {
+        let near = |count, values: &[f32]| combine(CoordinateRule::NearMedian { count }, values);
+        assert_eq!(near(1, &[]), 0.0);
+        assert_eq!(near(3, &[5.0]), 5.0);
+        assert_eq!(near(0, &[5.0, 1.0, 9.0]), 5.0, "at least one value is used");
+        assert_eq!(near(2, &[0.0, 4.0, 6.0, 1e30, -1e30]), 5.0);
+        // The median of 1, 2, 4 and 9 is 3. Both 2 and 4 are at distance 1, and the smaller counts first.
+        assert_eq!(near(1, &[9.0, 1.0, 4.0, 2.0]), 2.0);
+        assert_eq!(near(3, &[9.0, 1.0, 4.0, 2.0]), 7.0 / 3.0);
+        assert_eq!(near(4, &[9.0, 1.0, 4.0, 2.0]), 4.0);
     }
 
     #[test]

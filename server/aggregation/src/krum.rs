@@ -1,14 +1,22 @@
-use folkmoot_protocol::{Fault, saturating::to_length};
+use folkmoot_protocol::Fault;
 use serde::{Deserialize, Serialize};
 
 use super::{
     Combination, Distances, Measured, Measurement,
     aggregator::Aggregator,
-    byzantine_share::{ROUNDING, count_of, expect_share},
+    byzantine_share::{Tolerance, count_of},
 };
 
 /// The maximum number of updates in a round of Krum or Multi-Krum. Work and memory grow with its square.
 pub const KRUM_UPDATES_MAX: u64 = 4096;
+
+/// Krum needs 2f + 3 updates.
+pub(super) const TOLERANCE: Tolerance = Tolerance {
+    rule: "Krum",
+    per_hostile: 2,
+    updates_max: KRUM_UPDATES_MAX,
+    others: "aggregator.kind = \"median\" or \"trimmed_mean\"",
+};
 
 /// Krum: selects the one update that is closest to its neighbours.
 ///
@@ -42,7 +50,7 @@ impl Aggregator for Krum {
     }
 
     fn validate(&self, cohort_min: u64, cohort_max: u64, faults: &mut Vec<Fault>) {
-        expect_cohort(self.byzantine_share, cohort_min, cohort_max, faults);
+        TOLERANCE.expect_cohort(self.byzantine_share, cohort_min, cohort_max, faults);
     }
 }
 
@@ -74,35 +82,6 @@ pub(super) fn scores(distances: &Distances, byzantine: usize) -> Vec<f64> {
     (0..updates).map(score).collect()
 }
 
-/// Records faults for a share out of range, for cohort sizes below 2f + 3, and for cohorts that are too large.
-///
-/// Checks every possible cohort size, because f is rounded: a share of 0.4 is valid for 9 updates but not for 10.
-pub(super) fn expect_cohort(share: f64, cohort_min: u64, cohort_max: u64, faults: &mut Vec<Fault>) {
-    let field = "aggregator.byzantine_share";
-    if !expect_share(field, share, "it must be 0 or above, and below 0.5", faults) {
-        return;
-    }
-    if cohort_max > KRUM_UPDATES_MAX {
-        let message = format!("a cohort of {cohort_max} is too large to compare all pairs of updates");
-        let remedy = format!(
-            "limit the cohort to {KRUM_UPDATES_MAX}, or choose aggregator.kind = \"median\" or \"trimmed_mean\""
-        );
-        faults.push(Fault::new("scheduling.report_goal", message, remedy));
-    }
-    let sizes = cohort_min..=cohort_max.min(KRUM_UPDATES_MAX).max(cohort_min);
-    let too_small = |size: &u64| *size < 2 * count_of(share, to_length(*size)) as u64 + 3;
-    if let Some(size) = sizes.into_iter().find(too_small) {
-        let byzantine = count_of(share, to_length(size));
-        let message = format!(
-            "it allows {byzantine} hostile updates among {size}, but Krum then needs at least {} updates",
-            2 * byzantine + 3
-        );
-        let cohort = (3.0 / (1.0 - 2.0 * share) - ROUNDING).ceil();
-        let remedy = format!("lower byzantine_share, or require at least {cohort} updates for a commit");
-        faults.push(Fault::new(field, message, remedy));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,7 +91,7 @@ mod tests {
         distances.add_tile(&values.chunks(1).collect::<Vec<_>>());
         match choose(&distances, byzantine, chosen) {
             Combination::Mean { factors, .. } => factors,
-            Combination::PerCoordinate(_) => unreachable!("Krum is a mean"),
+            _ => unreachable!("Krum is a mean"),
         }
     }
 
@@ -140,7 +119,7 @@ mod tests {
     fn cohorts_are_checked_at_every_size() {
         let faults = |share, cohort_min, cohort_max| {
             let mut faults = Vec::new();
-            expect_cohort(share, cohort_min, cohort_max, &mut faults);
+            TOLERANCE.expect_cohort(share, cohort_min, cohort_max, &mut faults);
             faults.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         assert!(faults(0.2, 5, 20).is_empty());

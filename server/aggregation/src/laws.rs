@@ -1,5 +1,7 @@
 //! Properties of every aggregator, for arbitrary updates.
 
+use std::convert::Infallible;
+
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -23,6 +25,12 @@ fn choices() -> Vec<AggregatorChoice> {
         json!({ "kind": "multi_krum", "byzantine_share": 0.2 }),
         json!({ "kind": "multi_krum", "byzantine_share": 0.2, "chosen": 2 }),
         json!({ "kind": "norm_bound", "norm_max": 4.0 }),
+        json!({ "kind": "geometric_median" }),
+        json!({ "kind": "geometric_median", "smoothing": 20.0, "iterations": 2 }),
+        json!({ "kind": "bulyan", "byzantine_share": 0.1 }),
+        json!({ "kind": "centred_clipping", "norm_max": 4.0 }),
+        json!({ "kind": "centred_clipping", "norm_max": 1.5, "iterations": 5 }),
+        json!({ "kind": "fed_nova" }),
     ]
     .map(choice)
     .to_vec()
@@ -40,13 +48,27 @@ fn tiles(cuts: &[usize], length: usize) -> Vec<(usize, usize)> {
 
 /// Aggregates as a driver does, in tiles that end at the cuts.
 fn aggregate(choice: AggregatorChoice, updates: &[Vec<f32>], cuts: &[usize]) -> Vec<f64> {
+    aggregate_mixed(None, choice, updates, cuts)
+}
+
+fn aggregate_mixed(
+    mixing: Option<&Mixing>,
+    choice: AggregatorChoice,
+    updates: &[Vec<f32>],
+    cuts: &[usize],
+) -> Vec<f64> {
     let length = updates.first().map_or(0, Vec::len);
-    let mut measured = Measured::new(choice.measurement(), updates.len());
     let tiles = tiles(cuts, length);
-    tiles.iter().for_each(|(from, to)| measured.add_tile(&tile(updates, *from, *to)));
     let weights: Vec<u64> = (1..=updates.len() as u64).collect();
     let attenuations: Vec<f64> = weights.iter().map(|weight| 1.0 / (*weight as f64).sqrt()).collect();
-    let combination = choice.combination(&weights, &attenuations, &measured);
+    let mut passes = 0;
+    let combination = choice.measured_combination(mixing, &weights, &attenuations, |measured| {
+        passes += 1;
+        tiles.iter().for_each(|(from, to)| measured.add_tile(&tile(updates, *from, *to)));
+        Ok::<_, Infallible>(())
+    });
+    let combination = combination.expect("measuring cannot fail");
+    assert_eq!(passes, choice.passes(mixing));
     let mut out = vec![f64::NAN; length];
     tiles.iter().for_each(|(from, to)| combination.combine(&tile(updates, *from, *to), &mut out[*from..*to]));
     out
@@ -75,7 +97,7 @@ proptest! {
     fn other_tiles_show_in_the_last_bits_of_what_is_measured_alone(updates in updates(6), cut in 0usize..=LENGTH) {
         for choice in choices() {
             let (whole, cut) = (aggregate(choice, &updates, &[]), aggregate(choice, &updates, &[cut]));
-            if choice.measurement() == Measurement::None {
+            if choice.passes(None) == 0 {
                 prop_assert_eq!(bits(&whole), bits(&cut));
             }
             prop_assert!(whole.iter().zip(&cut).all(|(one, other)| (one - other).abs() < 1e-12));
@@ -104,8 +126,8 @@ proptest! {
         let mut others = updates.clone();
         others.rotate_left(rotation % updates.len());
         others.reverse();
-        for choice in choices() {
-            let combination = choice.combination(&[1; 12], &[1.0; 12], &Measured::new(choice.measurement(), 12));
+        for choice in choices().into_iter().filter(|choice| choice.passes(None) == 0) {
+            let combination = choice.combination(&[1; 12], &[1.0; 12], &Measured::None);
             if let Combination::PerCoordinate(_) = combination {
                 prop_assert_eq!(bits(&aggregate(choice, &updates, &[])), bits(&aggregate(choice, &others, &[])));
             }
@@ -137,6 +159,89 @@ proptest! {
             prop_assert!(out.iter().all(|value| value.abs() <= 1.0));
         }
     }
+
+    /// The median of the selected values is in the honest range, and each value in the mean is as close to it as an honest
+    /// one.
+    #[test]
+    fn hostile_updates_move_no_coordinate_of_bulyan_beyond_twice_the_honest_range(
+        honest in updates(9),
+        hostile in prop::collection::vec(prop::collection::vec(-2.0f32..2.0, LENGTH), 2),
+        scale in prop::sample::select(vec![0.1f32, 0.5, 1.0, 1e6]),
+    ) {
+        let hostile = hostile.into_iter().map(|update| update.iter().map(|value| value * scale).collect());
+        let all: Vec<Vec<f32>> = hostile.chain(honest.iter().cloned()).collect();
+        let out = aggregate(choice(json!({ "kind": "bulyan", "byzantine_share": 0.2 })), &all, &[]);
+        for (index, value) in out.into_iter().enumerate() {
+            let values = || honest.iter().map(|update| f64::from(update[index]));
+            let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
+            let range = most - least;
+            prop_assert!((least - range..=most + range).contains(&value), "{} {} {}", value, least, most);
+        }
+    }
+
+    /// The bound of `CentredClipping::influence`, for hostile updates of every size.
+    #[test]
+    fn one_update_moves_the_result_of_centred_clipping_by_no_more_than_its_influence(
+        honest in updates(2..8),
+        one in prop::collection::vec(-1.0f32..1.0, LENGTH),
+        other in prop::collection::vec(-1.0f32..1.0, LENGTH),
+        (scale, norm_max, iterations) in (prop::sample::select(vec![0.01f32, 1.0, 1e6]), 0.1f64..50.0, 1u32..6),
+    ) {
+        let clipping = CentredClipping { norm_max, iterations };
+        let with = |update: &[f32]| {
+            let scaled: Vec<f32> = update.iter().map(|value| value * scale).collect();
+            let all: Vec<Vec<f32>> = honest.iter().cloned().chain([scaled]).collect();
+            aggregate(AggregatorChoice::CentredClipping(clipping), &all, &[])
+        };
+        let moved: f64 = with(&one).iter().zip(with(&other)).map(|(one, other)| (one - other).powi(2)).sum();
+        let clients = (honest.len() + 1) as f64;
+        prop_assert!(moved.sqrt() <= clipping.influence() / clients * (1.0 + 1e-9), "{}", moved.sqrt());
+    }
+
+    #[test]
+    fn tiles_of_whole_blocks_never_show_in_mixed_updates(updates in updates(1..9), cut in 0usize..=2) {
+        let mixing = Mixing { byzantine_share: 0.3 };
+        for choice in choices() {
+            let mixed = |cuts: &[usize]| bits(&aggregate_mixed(Some(&mixing), choice, &updates, cuts));
+            prop_assert_eq!(mixed(&[cut * BLOCK]), mixed(&[]));
+        }
+    }
+
+    #[test]
+    fn mixing_leaves_out_one_update_far_away(honest in updates(4..10), distance in 1e2f32..1e6) {
+        let mut all = honest.clone();
+        all.push(vec![distance; LENGTH]);
+        let mixing = Mixing { byzantine_share: 1.5 / all.len() as f64 };
+        for value in aggregate_mixed(Some(&mixing), AggregatorChoice::Median, &all, &[]) {
+            prop_assert!(value.abs() <= 1.0, "{}", value);
+        }
+    }
+
+    #[test]
+    fn an_iteration_of_the_geometric_median_never_adds_to_the_distances(updates in updates(3..9)) {
+        let distances = |point: Vec<f64>| -> f64 {
+            let distance = |update: &Vec<f32>| -> f64 {
+                update.iter().zip(&point).map(|(value, point)| (f64::from(*value) - point).powi(2)).sum::<f64>().sqrt()
+            };
+            updates.iter().map(distance).sum()
+        };
+        let medians = (1..6).map(|iterations| json!({ "kind": "geometric_median", "iterations": iterations }));
+        let sums: Vec<f64> = [json!({ "kind": "median" })].into_iter().chain(medians)
+            .map(|one| distances(aggregate(choice(one), &updates, &[])))
+            .collect();
+        prop_assert!(sums.is_sorted_by(|before, after| *after <= before * (1.0 + 1e-12)), "{:?}", sums);
+    }
+
+    /// Each step of a hostile update adds at most 1 to the sum of weighted updates, and each of n honest ones has a weight
+    /// of at least 1 / 2√d while the point is in the honest range.
+    #[test]
+    fn one_update_far_away_hardly_moves_the_geometric_median(honest in updates(4..10), distance in 1e2f32..1e6) {
+        let mut all = honest.clone();
+        all.push(vec![distance; LENGTH]);
+        for median in aggregate(choice(json!({ "kind": "geometric_median" })), &all, &[]) {
+            prop_assert!(median.abs() <= 2.0, "{}", median);
+        }
+    }
 }
 
 #[test]
@@ -162,14 +267,14 @@ fn the_factor_of_a_streaming_choice_is_known_from_the_update_alone() {
             &Measured::None,
         ) {
             Combination::Mean { factors, .. } => factors,
-            Combination::PerCoordinate(_) => unreachable!("{choice:?} is streaming"),
+            _ => unreachable!("{choice:?} is streaming"),
         };
         let together = factors(&[3, 8], &[0.5, 1.0]);
         assert_eq!(together, [factors(&[3], &[0.5])[0], factors(&[8], &[1.0])[0]]);
     }
-    let streaming: Vec<bool> = choices().iter().map(AggregatorChoice::is_streaming).collect();
-    let expected = [true, true, true, true, false, false, false, false, false, false];
-    assert_eq!(streaming, expected);
+    let streaming = choices().into_iter().take_while(AggregatorChoice::is_streaming).count();
+    assert_eq!(streaming, 4);
+    assert!(!choices()[streaming..].iter().any(AggregatorChoice::is_streaming));
 }
 
 #[test]
@@ -198,5 +303,6 @@ fn good_choices_have_no_faults_and_bad_shares_have_one() {
         assert_eq!(bad("trimmed_mean", "trim_share"), ["aggregator.trim_share"]);
         assert_eq!(bad("krum", "byzantine_share"), ["aggregator.byzantine_share"]);
         assert_eq!(bad("multi_krum", "byzantine_share"), ["aggregator.byzantine_share"]);
+        assert_eq!(bad("bulyan", "byzantine_share"), ["aggregator.byzantine_share"]);
     }
 }

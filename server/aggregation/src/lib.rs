@@ -7,46 +7,51 @@
 
 mod aggregator;
 mod bounded_mean;
+mod bulyan;
 mod byzantine_share;
+mod centred_clipping;
 mod combination;
 mod coordinate_rule;
-mod distances;
 mod exact_mean;
 pub mod exact_sum;
-mod extent;
+mod fed_nova;
 pub mod finalizer;
+mod geometric_median;
 mod krum;
 #[cfg(test)]
 mod laws;
 mod measurement;
 mod median;
 mod metrics;
+mod mixing;
 mod multi_krum;
+mod neighbourhoods;
 mod norm_bound;
-mod norms;
+mod passes;
 #[cfg(test)]
 mod robust_cases;
-mod squares;
 mod trimmed_mean;
 mod uniform_mean;
 mod weighted_mean;
 
 use aggregator::Aggregator;
 pub use bounded_mean::BoundedMean;
+pub use bulyan::{BULYAN_UPDATES_MAX, Bulyan};
+pub use centred_clipping::CentredClipping;
 pub use combination::Combination;
 pub use coordinate_rule::CoordinateRule;
-pub use distances::Distances;
 pub use exact_mean::{ExactMean, ZeroDivisorError};
-pub use extent::Extent;
+pub use fed_nova::{step_factors, step_norm};
 use folkmoot_protocol::Fault;
+pub use geometric_median::GeometricMedian;
 pub use krum::{KRUM_UPDATES_MAX, Krum};
-pub use measurement::{Measured, Measurement};
+pub use measurement::{BLOCK, Distances, Extent, Measured, Measurement, Norms, Residuals, Spread};
 pub use metrics::{EvaluationSum, sum_metrics};
+pub use mixing::{MIXING_UPDATES_MAX, Mixing};
 pub use multi_krum::MultiKrum;
+pub use neighbourhoods::Neighbourhoods;
 pub use norm_bound::NormBound;
-pub use norms::Norms;
 use serde::{Deserialize, Deserializer, Serialize};
-pub use squares::BLOCK;
 pub use trimmed_mean::TrimmedMean;
 
 /// The aggregator of a task.
@@ -74,6 +79,15 @@ pub enum AggregatorChoice {
     MultiKrum(MultiKrum),
     /// The weighted mean of updates that are scaled down to a maximum norm.
     NormBound(NormBound),
+    /// The point with the smallest sum of distances to all updates.
+    GeometricMedian(GeometricMedian),
+    /// The mean of the values near the median of each coordinate, over updates that Krum selects one after another.
+    Bulyan(Bulyan),
+    /// A mean of differences to a common centre that are scaled down to a maximum norm, several times.
+    CentredClipping(CentredClipping),
+    /// FedNova: a weighted mean of updates that are divided by the number of the client's local steps.
+    #[serde(deserialize_with = "no_field")]
+    FedNova,
 }
 
 impl Default for AggregatorChoice {
@@ -109,10 +123,13 @@ impl AggregatorChoice {
 
     /// Returns the rule that combines n updates.
     ///
-    /// `weights[i]` is the weight of update i, and `attenuations[i]`, in (0, 1], is its staleness factor. Means
+    /// `weights[i]` is the weight of update i, and `attenuations[i]`, at least 0, is its staleness factor. Means
     /// multiply both and divide by the weights alone. So stale updates move the model less, without raising the
     /// influence of the others (FedBuff: Nguyen et al. 2022, algorithm 1). Medians, trimmed means and Krum ignore
     /// both.
+    ///
+    /// A choice that needs more than one pass over the updates is combined by
+    /// [`AggregatorChoice::measured_combination`]; this is its first step.
     ///
     /// # Panics
     /// If `measured` is not the result of [`AggregatorChoice::measurement`] over as many updates.
@@ -120,8 +137,8 @@ impl AggregatorChoice {
         self.aggregator().combination(weights, attenuations, measured)
     }
 
-    /// Returns the number of updates, out of `updates`, that contribute to the result. Krum and Multi-Krum leave some
-    /// updates out. A median counts all updates, although each coordinate comes from one or two of them.
+    /// Returns the number of updates, out of `updates`, that contribute to the result. Krum, Multi-Krum and Bulyan leave
+    /// some updates out. A median counts all updates, although each coordinate comes from one or two of them.
     pub fn combined(&self, updates: u64) -> u64 {
         self.aggregator().combined(updates)
     }
@@ -141,6 +158,10 @@ impl AggregatorChoice {
             AggregatorChoice::Krum(aggregator) => aggregator,
             AggregatorChoice::MultiKrum(aggregator) => aggregator,
             AggregatorChoice::NormBound(aggregator) => aggregator,
+            AggregatorChoice::GeometricMedian(aggregator) => aggregator,
+            AggregatorChoice::Bulyan(aggregator) => aggregator,
+            AggregatorChoice::CentredClipping(aggregator) => aggregator,
+            AggregatorChoice::FedNova => &fed_nova::FedNova,
         }
     }
 }

@@ -5,7 +5,7 @@ use super::{
     Combination, Measured, Measurement,
     aggregator::Aggregator,
     byzantine_share::count_of,
-    krum::{choose, expect_cohort},
+    krum::{TOLERANCE, choose},
 };
 
 /// Multi-Krum: the uniform mean of the m updates with the lowest [`super::Krum`] scores. Each update is scored
@@ -50,7 +50,7 @@ impl Aggregator for MultiKrum {
     }
 
     fn validate(&self, cohort_min: u64, cohort_max: u64, faults: &mut Vec<Fault>) {
-        expect_cohort(self.byzantine_share, cohort_min, cohort_max, faults);
+        TOLERANCE.expect_cohort(self.byzantine_share, cohort_min, cohort_max, faults);
         let updates = to_length(cohort_min);
         let honest = (updates - count_of(self.byzantine_share, updates)) as u64;
         if let Some(chosen) = self.chosen.filter(|chosen| *chosen == 0 || *chosen > honest) {

@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-use super::{AggregatorChoice, Distances, Krum, Measured, MultiKrum, NormBound, TrimmedMean, krum};
+use super::{
+    AggregatorChoice, Bulyan, CentredClipping, Distances, GeometricMedian, Krum, Mixing, MultiKrum,
+    NormBound, TrimmedMean, bulyan, krum,
+};
 
 /// The vectors have four decimals. Multiplied by 10,000 they are integers, which float32 represents exactly.
 const UNIT: f64 = 10_000.0;
@@ -33,7 +36,12 @@ struct Expected {
     krum_scores: Vec<f64>,
     krum: ExpectedKrum,
     multi_krum_m_n_minus_f: ExpectedMultiKrum,
+    bulyan: ExpectedBulyan,
     norm_bound: ExpectedNormBound,
+    centered_clipping_from_zero: ExpectedClipping,
+    mixed_coordinate_median: Vec<f64>,
+    geometric_median_4_iterations: Vec<f64>,
+    geometric_median_converged: Vec<f64>,
 }
 
 #[derive(Deserialize)]
@@ -46,6 +54,19 @@ struct ExpectedKrum {
 struct ExpectedMultiKrum {
     m: u64,
     indices: BTreeSet<usize>,
+    vector: Vec<f64>,
+}
+
+#[derive(Deserialize)]
+struct ExpectedBulyan {
+    selection_order: Vec<usize>,
+    vector: Vec<f64>,
+}
+
+#[derive(Deserialize)]
+struct ExpectedClipping {
+    tau: f64,
+    iterations: u32,
     vector: Vec<f64>,
 }
 
@@ -80,10 +101,7 @@ impl Case {
     fn combine(&self, choice: AggregatorChoice, weights: &[u64]) -> Vec<f64> {
         let updates = self.updates();
         let rows: Vec<&[f32]> = updates.iter().map(Vec::as_slice).collect();
-        let mut measured = Measured::new(choice.measurement(), rows.len());
-        measured.add_tile(&rows);
-        let mut out = vec![f64::NAN; rows[0].len()];
-        choice.combination(weights, &vec![1.0; rows.len()], &measured).combine(&rows, &mut out);
+        let out = choice.combine_whole(weights, &rows);
         out.iter().map(|value| value / UNIT).collect()
     }
 
@@ -117,13 +135,47 @@ fn every_aggregator_gives_numpys_values() {
         case.expect(AggregatorChoice::MultiKrum(multi_krum), &weights, &chosen.vector);
         let as_many = MultiKrum { chosen: Some(chosen.m), ..multi_krum };
         case.expect(AggregatorChoice::MultiKrum(as_many), &weights, &chosen.vector);
+        let bulyan = AggregatorChoice::Bulyan(Bulyan { byzantine_share });
+        case.expect(bulyan, &weights, &expected.bulyan.vector);
+        let clipping = &expected.centered_clipping_from_zero;
+        let choice = CentredClipping { norm_max: clipping.tau * UNIT, iterations: clipping.iterations };
+        case.expect(AggregatorChoice::CentredClipping(choice), &weights, &clipping.vector);
+        // ν is 1e-6 in the file's units.
+        let geometric = GeometricMedian { smoothing: 1e-6 * UNIT, ..GeometricMedian::default() };
+        let four = AggregatorChoice::GeometricMedian(geometric);
+        case.expect(four, &weights, &expected.geometric_median_4_iterations);
         // The file's norm bound assumes equal weights.
         case.expect(AggregatorChoice::NormBound(norm_bound), &vec![1; case.n], &expected.norm_bound.vector);
     }
 }
 
 #[test]
-fn scores_and_choices_of_krum_are_numpys() {
+fn the_median_of_mixed_updates_is_numpys() {
+    for case in cases() {
+        let updates = case.updates();
+        let rows: Vec<&[f32]> = updates.iter().map(Vec::as_slice).collect();
+        let mixing = Mixing { byzantine_share: case.share() };
+        let values = AggregatorChoice::Median.combine_mixed(Some(&mixing), &vec![1; case.n], &rows);
+        for (value, expected) in values.iter().zip(&case.expected.mixed_coordinate_median) {
+            // Mixed updates are rounded to float32.
+            assert!((value / UNIT - expected).abs() <= 1e-6, "{}: {value} is not {expected}", case.name);
+        }
+    }
+}
+
+#[test]
+fn the_geometric_median_converges_to_numpys() {
+    for case in cases() {
+        let most = GeometricMedian { smoothing: 1e-6 * UNIT, iterations: 32 };
+        let values = case.combine(AggregatorChoice::GeometricMedian(most), &vec![1; case.n]);
+        for (value, expected) in values.iter().zip(&case.expected.geometric_median_converged) {
+            assert!((value - expected).abs() < 1e-4, "{}: {value} is not {expected}", case.name);
+        }
+    }
+}
+
+#[test]
+fn scores_and_choices_of_krum_and_bulyan_are_numpys() {
     for case in cases() {
         let updates = case.updates();
         let rows: Vec<&[f32]> = updates.iter().map(Vec::as_slice).collect();
@@ -140,5 +192,7 @@ fn scores_and_choices_of_krum_are_numpys() {
         };
         assert_eq!(chosen(1), BTreeSet::from([case.expected.krum.index]), "{}", case.name);
         assert_eq!(chosen(case.n - case.f), case.expected.multi_krum_m_n_minus_f.indices, "{}", case.name);
+        let order = bulyan::select(&distances, case.f, case.n - 2 * case.f);
+        assert_eq!(order, case.expected.bulyan.selection_order, "{}", case.name);
     }
 }

@@ -2,4 +2,6 @@
 
 // Lints let `unwrap` pass only in such modules.
 #[cfg(test)]
+mod combine;
+#[cfg(test)]
 mod drivers;

@@ -241,6 +241,7 @@ fn audited(plan: &AuditPlan, clients: u64) -> Result<(TaskDescription, Terms), C
         privacy: PrivacyChoice::Central(central),
         scheduling: SchedulingChoice::Synchronous(synchronous),
         aggregator: AggregatorChoice::UniformMean,
+        mixing: None,
         finalizer: FinalizerChoice::default(),
         selection: SelectionChoice::Uniform,
         eligibility: Eligibility::default(),

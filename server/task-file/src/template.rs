@@ -15,13 +15,14 @@ mod text;
 pub(super) use text::{meta, prose, sentence};
 
 /// The sections in the order of the file. Keys outside of tables come first.
-const SECTIONS: [&str; 12] = [
+const SECTIONS: [&str; 13] = [
     "plan",
     "data",
     "eligibility",
     "selection",
     "scheduling",
     "aggregator",
+    "mixing",
     "finalizer",
     "privacy",
     "evaluation",
@@ -81,6 +82,13 @@ pub fn template(choices: &TemplateChoices) -> Result<String, TaskFileError> {
             let text = writer.write();
             check::read(path, &text).map(|_| text)
         }
+        Err(error)
+            if choices.aggregator.is_none()
+                && error.faults.iter().any(|fault| fault.field == "finalizer.kind") =>
+        {
+            // A finalizer that extrapolates needs a plain mean, which the default aggregator is not.
+            template(&TemplateChoices { aggregator: Some("weighted_mean".into()), ..choices.clone() })
+        }
         Err(error) => Err(error),
     }
 }
@@ -104,7 +112,7 @@ impl Writer<'_> {
         }
         for key in SECTIONS.iter().filter_map(|name| task.key(name)) {
             let is_on = match key.name.as_str() {
-                "data" => false,
+                "data" | "mixing" => false,
                 "evaluation" => self.choices.evaluation.is_some(),
                 _ => true,
             };

@@ -7,6 +7,7 @@ mod fed_adagrad;
 mod fed_adam;
 mod fed_avg;
 mod fed_avg_m;
+mod fed_exp;
 mod fed_yogi;
 #[cfg(test)]
 mod laws;
@@ -17,10 +18,13 @@ pub use fed_adagrad::FedAdagrad;
 pub use fed_adam::FedAdam;
 pub use fed_avg::FedAvg;
 pub use fed_avg_m::FedAvgM;
+pub use fed_exp::FedExp;
 pub use fed_yogi::FedYogi;
 use folkmoot_protocol::Fault;
 pub use schedule::CommitSchedule;
 use serde::{Deserialize, Serialize};
+
+use crate::{Combination, Spread};
 
 /// A server optimizer. It computes the next weights and state from the weights, the mean delta and its state.
 ///
@@ -54,6 +58,8 @@ pub enum FinalizerChoice {
     FedAdam(FedAdam),
     /// FedYogi: like FedAdam, with squares that change more slowly.
     FedYogi(FedYogi),
+    /// FedExP: federated averaging with larger steps when the updates disagree.
+    FedExp(FedExp),
 }
 
 impl Default for FinalizerChoice {
@@ -71,7 +77,39 @@ impl FinalizerChoice {
             FinalizerChoice::FedAdagrad(finalizer) => finalizer,
             FinalizerChoice::FedAdam(finalizer) => finalizer,
             FinalizerChoice::FedYogi(finalizer) => finalizer,
+            FinalizerChoice::FedExp(finalizer) => finalizer,
         }
+    }
+
+    /// Returns whether the step depends on single updates, which are then read once more before a commit.
+    pub fn extrapolates(&self) -> bool {
+        matches!(self, FinalizerChoice::FedExp(_))
+    }
+
+    /// Multiplies a mean by the step of a choice that extrapolates. Other choices and other rules are left unchanged.
+    ///
+    /// `measure` adds all tiles to the spread that it gets, in the order of the parameters.
+    ///
+    /// # Errors
+    /// Returns the error of `measure`.
+    pub fn extrapolated<E>(
+        &self,
+        combination: Combination,
+        measure: impl FnOnce(&mut Spread) -> Result<(), E>,
+    ) -> Result<Combination, E> {
+        let (FinalizerChoice::FedExp(fed_exp), Some(mut spread)) = (self, Spread::around(&combination))
+        else {
+            return Ok(combination);
+        };
+        measure(&mut spread)?;
+        let step = fed_exp.step(&spread);
+        Ok(match combination {
+            Combination::Mean { factors, divisor } => Combination::Mean {
+                factors: factors.into_iter().map(|factor| factor * step).collect(),
+                divisor,
+            },
+            other => other,
+        })
     }
 
     /// Lists the faults of the choice.
@@ -82,6 +120,7 @@ impl FinalizerChoice {
             FinalizerChoice::FedAdagrad(finalizer) => finalizer.validate(faults),
             FinalizerChoice::FedAdam(finalizer) => finalizer.validate(faults),
             FinalizerChoice::FedYogi(finalizer) => finalizer.validate(faults),
+            FinalizerChoice::FedExp(finalizer) => finalizer.validate(faults),
         }
     }
 }

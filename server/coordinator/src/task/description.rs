@@ -1,4 +1,4 @@
-use folkmoot_aggregation::{AggregatorChoice, finalizer::FinalizerChoice};
+use folkmoot_aggregation::{AggregatorChoice, Mixing, finalizer::FinalizerChoice};
 use folkmoot_protocol::{PopulationName, Recipe, TableSchema, Timestamp, TrainingPlan, ValueGrid};
 use serde::{Deserialize, Serialize};
 
@@ -79,6 +79,9 @@ pub struct TaskDescription {
     /// The rule that combines updates.
     #[serde(default)]
     pub aggregator: AggregatorChoice,
+    /// Mixes each update with its nearest neighbours before a robust rule combines them. Without it, updates are not mixed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mixing: Option<Mixing>,
     /// The server optimizer that changes the model by the aggregate.
     #[serde(default)]
     pub finalizer: FinalizerChoice,
@@ -129,6 +132,7 @@ impl TaskDescription {
             privacy: PrivacyChoice::default(),
             grid: ValueGrid::default(),
             aggregator: AggregatorChoice::default(),
+            mixing: None,
             finalizer: FinalizerChoice::default(),
             evaluation: None,
             traffic: Traffic::default(),
@@ -205,11 +209,12 @@ impl TaskDescription {
     }
 
     /// Returns whether updates are summed while they arrive. In a flow, an update's weight is only known when its
-    /// round commits. Masked updates are summed when their masks can be removed.
+    /// round commits. Masked updates are summed when their masks can be removed. FedExP reads single updates.
     pub fn sums_on_arrival(&self) -> bool {
         self.aggregator.is_streaming()
             && self.scheduling.policy().flow().is_none()
             && !self.protection.is_masked()
+            && !self.finalizer.extrapolates()
     }
 }
 

@@ -8,6 +8,7 @@ mod downstream;
 mod eligibility;
 mod evaluation;
 mod filter;
+mod local_work;
 mod network_class;
 mod pause;
 mod promise;

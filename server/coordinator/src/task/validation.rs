@@ -30,6 +30,9 @@ impl TaskDescription {
         policy.validate(&mut faults);
         let (fewest, most) = policy.updates();
         self.aggregator.validate(fewest, most, &mut faults);
+        if let Some(mixing) = &self.mixing {
+            mixing.validate(most, &mut faults);
+        }
         self.finalizer.validate(&mut faults);
         self.validate_grid(&mut faults);
         self.validate_protection(&mut faults);
@@ -58,6 +61,7 @@ impl TaskDescription {
         if let Some(downstream) = &self.downstream {
             downstream.validate(&mut faults);
         }
+        self.validate_local_work(&mut faults);
         combination::validate(self, &mut faults);
         faults
     }

@@ -1,23 +1,23 @@
-use folkmoot_aggregation::{AggregatorChoice, Measured, Measurement};
+use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_round_log::RoundLogError;
 
 use super::Rows;
 
-/// Computes the aggregate of updates from the round log. Some rules must measure all updates first; for them, the log
-/// is read twice.
+/// Computes the aggregate of updates from the round log. Some rules must measure all updates first, once or several times;
+/// for them, the log is read more than once.
 pub(super) fn means(
     mut rows: Rows<'_>,
-    aggregator: &AggregatorChoice,
+    TaskDescription { aggregator, mixing, finalizer, .. }: &TaskDescription,
     weights: &[u64],
     attenuations: &[f64],
     mut visit: impl FnMut(&[f64]),
 ) -> Result<(), RoundLogError> {
-    let measurement = aggregator.measurement();
-    let mut measured = Measured::new(measurement, weights.len());
-    if measurement != Measurement::None {
-        rows.for_each_tile(|_, tile| measured.add_tile(tile))?;
-    }
-    let combination = aggregator.combination(weights, attenuations, &measured);
+    let combination =
+        aggregator.measured_combination(mixing.as_ref(), weights, attenuations, |measured| {
+            rows.for_each_tile(|_, tile| measured.add_tile(tile))
+        })?;
+    let combination =
+        finalizer.extrapolated(combination, |spread| rows.for_each_tile(|_, tile| spread.add_tile(tile)))?;
     let mut means = Vec::new();
     rows.for_each_tile(|_, tile| {
         means.clear();

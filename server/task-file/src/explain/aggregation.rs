@@ -4,14 +4,15 @@ use folkmoot_aggregation::AggregatorChoice;
 use folkmoot_coordinator::task::TaskDescription;
 
 use super::{
-    quantity::{grouped, percent},
+    quantity::{count, grouped, percent, times},
     who::condition,
 };
 
 /// Returns sentences about the aggregator, the compression and the limits of an update.
 pub(super) fn aggregation(description: &TaskDescription) -> Vec<String> {
     let grid = &description.grid;
-    let mut said = combined(description);
+    let mut said = mixed(description);
+    said.extend(combined(description));
     said.push(one_client(description));
     said.push(match description.sums_on_arrival() {
         true => "The coordinator sums updates as they arrive.".into(),
@@ -41,6 +42,20 @@ pub(super) fn aggregation(description: &TaskDescription) -> Vec<String> {
         grid.value_max, grid.fraction_bits
     ));
     said
+}
+
+/// Returns sentences about the mixing of the deltas, if there is any.
+fn mixed(description: &TaskDescription) -> Vec<String> {
+    let Some(mixing) = &description.mixing else { return Vec::new() };
+    vec![
+        format!(
+            "Each delta is first replaced by the mean of the deltas that are closest to it, all but {}. Choose mixing if the \
+             clients' data differ so much that the robust rule would take honest deltas for hostile ones.",
+            percent(mixing.byzantine_share)
+        ),
+        "It costs one more pass over all updates, the distances of all pairs, and a mean for each update."
+            .into(),
+    ]
 }
 
 /// Returns sentences about the rule that combines the deltas.
@@ -82,11 +97,50 @@ fn combined(description: &TaskDescription) -> Vec<String> {
         )],
         AggregatorChoice::NormBound(bound) => vec![
             format!("A delta with an L2 norm above {} is scaled down to that norm.", bound.norm_max),
+            weighted(&weight_max),
+        ],
+        AggregatorChoice::GeometricMedian(median) => vec![
             format!(
-                "The aggregate is the mean of the deltas, weighted by the examples used, up to {weight_max} per update."
+                "The aggregate is the geometric median of the deltas, without weights, after {} from the median of each \
+                 coordinate. Choose it if up to almost half of the clients may be hostile and the others are similar as a whole.",
+                count(median.iterations.into(), "Weiszfeld iteration")
             ),
+            reads(description),
+        ],
+        AggregatorChoice::FedNova => vec![
+            weighted(&weight_max),
+            "Before, each delta is divided by its client's local steps, and multiplied by the mean number of steps (FedNova). Choose \
+             it if clients make very different numbers of steps."
+                .into(),
+        ],
+        AggregatorChoice::CentredClipping(clipping) => vec![
+            format!(
+                "From 0, the aggregate moves {} by the mean of its differences to the deltas, without weights. A difference with an \
+                 L2 norm above {} is scaled down to that norm. Choose it if you know the norm of honest deltas, and if these \
+                 differ too much from client to client for a median.",
+                times(clipping.iterations.into()),
+                clipping.norm_max
+            ),
+            reads(description),
+        ],
+        AggregatorChoice::Bulyan(bulyan) => vec![
+            format!(
+                "Krum selects updates one after another, and the aggregate is the mean of the selected values near the median of \
+                 each coordinate. Choose it if up to {} of the updates may be hostile, and may hide in single parameters.",
+                percent(bulyan.byzantine_share)
+            ),
+            format!("{} It also compares all pairs of updates, and averages few of the values.", reads(description)),
         ],
     }
+}
+
+/// Returns a sentence about the cost of a rule that measures all updates before it combines them.
+fn reads(description: &TaskDescription) -> String {
+    let passes = u64::from(description.aggregator.passes(description.mixing.as_ref())) + 1;
+    format!(
+        "At a commit, the coordinator reads all updates {}; a mean of stored updates needs one pass.",
+        times(passes)
+    )
 }
 
 fn weighted(weight_max: &str) -> String {
@@ -114,6 +168,15 @@ pub(super) fn one_client(description: &TaskDescription) -> String {
         _ if description.scheduling.policy().updates().0 == 1 => format!(
             "A version may combine a single update, whose client can then move every parameter by up to ± {value_max}."
         ),
+        _ if description.mixing.is_some() => {
+            "Single parameters have no bound: mixing compares whole updates, and averages one that differs in only one \
+             parameter with the others."
+                .into()
+        }
+        AggregatorChoice::FedNova => format!(
+            "Clients report their own example and step counts and may send elements up to ± {value_max}. Use this aggregator only \
+             if you trust all clients."
+        ),
         AggregatorChoice::WeightedMean => format!(
             "Clients report their own example counts and may send elements up to ± {value_max}. Use this aggregator only \
              if you trust all clients."
@@ -134,6 +197,19 @@ pub(super) fn one_client(description: &TaskDescription) -> String {
         }
         AggregatorChoice::Krum(_) | AggregatorChoice::MultiKrum(_) => {
             "Single parameters have no bound: the aggregator may choose an update that differs in only one parameter."
+                .into()
+        }
+        AggregatorChoice::Bulyan(_) => {
+            "In each parameter, a hostile update counts only if it is as close to the median of the selected updates as an honest \
+             one is."
+                .into()
+        }
+        AggregatorChoice::CentredClipping(clipping) => {
+            format!("One client of n can move the aggregate by up to {} / n, in the L2 norm.", clipping.influence())
+        }
+        AggregatorChoice::GeometricMedian(_) => {
+            "Single parameters have no bound: the aggregator compares whole updates, and one that differs in only one \
+             parameter keeps most of its weight."
                 .into()
         }
     }

@@ -27,6 +27,20 @@ pub(super) fn finalizer(choice: &FinalizerChoice) -> Vec<String> {
             said.extend(schedule(&fed_avg_m.schedule));
             said
         }
+        FinalizerChoice::FedExp(fed_exp) => {
+            let mut said = vec![
+                format!(
+                    "The aggregate is multiplied by half the ratio of the updates' mean squared norm to its own squared norm plus {}, \
+                     at least by 1, and added to the model (FedExP). Choose it if clients that you trust have different data, so \
+                     that their updates cancel each other out.",
+                    fed_exp.epsilon
+                ),
+                "It costs one more pass over all updates, which the coordinator stores until the commit."
+                    .into(),
+            ];
+            said.extend(schedule(&fed_exp.schedule));
+            said
+        }
         FinalizerChoice::FedAdagrad(adagrad) => adaptive(
             format!(
                 "FedAdagrad steps by {} times the aggregate, divided by the root of the sum of all squares so far",

@@ -195,6 +195,23 @@ fn what_one_client_can_do_is_told_under_every_rule() {
         (rule("kind = \"krum\"\nbyzantine_share = 0.2"), "Single parameters have no bound"),
         (rule("kind = \"norm_bound\"\nnorm_max = 2.5"), "can move the aggregate by up to 2.5,"),
         (
+            rule("kind = \"geometric_median\""),
+            "Single parameters have no bound: the aggregator compares whole updates",
+        ),
+        (rule("kind = \"fed_nova\""), "report their own example and step counts"),
+        (
+            rule("kind = \"bulyan\"\nbyzantine_share = 0.1"),
+            "as close to the median of the selected updates as an honest one",
+        ),
+        (
+            rule("kind = \"centred_clipping\"\nnorm_max = 2.5"),
+            "can move the aggregate by up to 15 / n, in the L2 norm",
+        ),
+        (
+            rule("kind = \"median\"\n[mixing]\nbyzantine_share = 0.2"),
+            "Single parameters have no bound: mixing compares whole updates",
+        ),
+        (
             asynchronous,
             "A version may combine a single update, whose client can then move every parameter by up to ± 16.",
         ),
@@ -208,6 +225,51 @@ fn what_one_client_can_do_is_told_under_every_rule() {
     }
     let bound = described(&format!("token_share_max = 0.1\n{TASK}"));
     assert_eq!(explain::notes(&bound, None).len(), 1, "what is set leaves nothing open");
+}
+
+/// A rule that few people know says when to choose it, and its cost.
+#[test]
+fn a_robust_rule_tells_its_use_and_its_cost() {
+    for (rule, sentences) in [
+        (
+            "kind = \"geometric_median\"\niterations = 6",
+            [
+                "after 6 Weiszfeld iterations from the median of each coordinate. Choose it if",
+                "reads all updates 7 times",
+            ],
+        ),
+        (
+            "kind = \"bulyan\"\nbyzantine_share = 0.1",
+            ["Choose it if up to 10 % of the updates may be hostile", "reads all updates 2 times"],
+        ),
+        (
+            "kind = \"centred_clipping\"\nnorm_max = 2.5",
+            ["Choose it if you know the norm of honest deltas", "reads all updates 4 times"],
+        ),
+        (
+            "kind = \"geometric_median\"\n[mixing]\nbyzantine_share = 0.2",
+            [
+                "the deltas that are closest to it, all but 20 %. Choose mixing if",
+                "reads all updates 6 times",
+            ],
+        ),
+    ] {
+        let text = explained(&TASK.replace("[stop]", &format!("[aggregator]\n{rule}\n\n[stop]")));
+        for sentence in sentences {
+            assert!(text.contains(sentence), "{sentence}\n\n{text}");
+        }
+    }
+}
+
+#[test]
+fn a_step_that_grows_tells_its_use_and_its_cost() {
+    let task = format!("{TASK}\n[aggregator]\nkind = \"uniform_mean\"\n\n[finalizer]\nkind = \"fed_exp\"\n");
+    let text = explained(&task);
+    for sentence in
+        ["Choose it if clients that you trust have different data", "It costs one more pass over all updates"]
+    {
+        assert!(text.contains(sentence), "{sentence}\n\n{text}");
+    }
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn a_template_of_every_kind_has_no_fault() {
     for evaluation in [EvaluationKind::Central, EvaluationKind::Federated] {
         choices.push(TemplateChoices { evaluation: Some(evaluation), ..Default::default() });
     }
-    assert_eq!(choices.len(), 1 + 8 + 8 + 5 + 7 + 2);
+    assert_eq!(choices.len(), 1 + 8 + 12 + 6 + 7 + 2);
     for choices in choices {
         let text = template(&choices).unwrap_or_else(|error| panic!("{choices:?}: {error}"));
         let description = described(&text);
@@ -64,7 +64,7 @@ fn every_pair_gives_a_right_template_or_says_why_not() {
     refused.sort();
     refused.dedup();
     // A pair is rejected if it has no cohort to select, too few updates for a robust aggregator, or too many for
-    // Krum.
+    // Krum or Bulyan.
     assert_eq!(
         refused,
         ["aggregator.byzantine_share", "aggregator.kind", "scheduling.report_goal", "selection.kind"]
@@ -76,6 +76,18 @@ fn a_robust_rule_can_be_had_in_a_flow() {
     let choices =
         TemplateChoices { scheduling: some("buffered"), aggregator: some("median"), ..Default::default() };
     assert!(template(&choices).unwrap().contains("\n[scheduling.staleness]\n"));
+}
+
+#[test]
+fn a_finalizer_that_needs_a_plain_mean_brings_it() {
+    let fed_exp = |aggregator: Option<&str>| {
+        let aggregator = aggregator.map(str::to_owned);
+        template(&TemplateChoices { finalizer: some("fed_exp"), aggregator, ..Default::default() })
+    };
+    assert!(fed_exp(None).unwrap().contains("\nkind = \"weighted_mean\"\n"));
+    assert!(fed_exp(Some("uniform_mean")).unwrap().contains("\nkind = \"uniform_mean\"\n"));
+    let refused = fed_exp(Some("median")).unwrap_err();
+    assert_eq!(refused.faults[0].field, "finalizer.kind");
 }
 
 #[test]

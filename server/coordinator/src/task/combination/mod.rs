@@ -17,7 +17,9 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     coins_are_not_bounded(description, faults);
     robust_needs_several(description, faults);
     robust_has_no_weights(description, faults);
+    mixing_needs_a_robust_rule(description, faults);
     mixing_is_averaging(description, faults);
+    extrapolation_is_of_means_in_the_clear(description, faults);
     stopping_needs_measuring(description, faults);
     spacing_and_clocks(description, faults);
     personal_tensors_are_on_clients(description, faults);
@@ -138,6 +140,9 @@ fn is_robust(aggregator: &AggregatorChoice) -> bool {
             | AggregatorChoice::TrimmedMean { .. }
             | AggregatorChoice::Krum { .. }
             | AggregatorChoice::MultiKrum { .. }
+            | AggregatorChoice::GeometricMedian { .. }
+            | AggregatorChoice::Bulyan { .. }
+            | AggregatorChoice::CentredClipping { .. }
     )
 }
 
@@ -154,6 +159,17 @@ fn robust_has_no_weights(description: &TaskDescription, faults: &mut Vec<Fault>)
     }
 }
 
+/// Mixing helps rules that leave updates out. It changes a mean, which then counts some updates more than others.
+fn mixing_needs_a_robust_rule(description: &TaskDescription, faults: &mut Vec<Fault>) {
+    if description.mixing.is_some() && !is_robust(&description.aggregator) {
+        faults.push(Fault::new(
+            "mixing",
+            "it prepares updates for a robust rule, but this aggregator.kind is a mean of all updates",
+            "choose a robust aggregator.kind, such as \"trimmed_mean\" or \"geometric_median\", or remove [mixing]",
+        ));
+    }
+}
+
 /// Model mixing averages models. Any other server optimizer would treat the distance between versions as a
 /// gradient.
 fn mixing_is_averaging(description: &TaskDescription, faults: &mut Vec<Fault>) {
@@ -165,6 +181,29 @@ fn mixing_is_averaging(description: &TaskDescription, faults: &mut Vec<Fault>) {
             "choose finalizer.kind = \"fed_avg\", or correction = { kind = \"none\" }",
         ));
     }
+}
+
+/// FedExP computes its step from the norms of single updates of one round, without noise.
+fn extrapolation_is_of_means_in_the_clear(description: &TaskDescription, faults: &mut Vec<Fault>) {
+    if !description.finalizer.extrapolates() {
+        return;
+    }
+    let is_mean =
+        matches!(description.aggregator, AggregatorChoice::WeightedMean | AggregatorChoice::UniformMean);
+    let message = if description.protection.is_masked() {
+        "fed_exp needs the norms of single updates, which secure aggregation hides"
+    } else if !description.privacy.is_none() {
+        "fed_exp computes its step from the norms of single updates, which privacy.kind does not cover with noise"
+    } else if description.scheduling.policy().flow().is_some() {
+        "fed_exp compares the updates of one round, but with this scheduling.kind updates start from several versions"
+    } else if !is_mean {
+        "fed_exp is defined for a plain mean of all updates, but this aggregator.kind changes or drops some"
+    } else {
+        return;
+    };
+    let remedy = "choose finalizer.kind = \"fed_avg\", or a synchronous task with aggregator.kind = \"weighted_mean\" or \
+                  \"uniform_mean\", without privacy and protection";
+    faults.push(Fault::new("finalizer.kind", message, remedy));
 }
 
 /// A target or plateau needs an evaluation.
@@ -247,6 +286,78 @@ mod tests {
             json!({ "scheduling": scheduling, "privacy": privacy, "aggregator": { "kind": "uniform_mean" } }),
         );
         assert!(found.contains(&"scheduling.kind".to_owned()), "{found:?}");
+    }
+
+    /// Lists robust rules, which use no weights and compare single updates.
+    fn robust_rules() -> Vec<serde_json::Value> {
+        vec![
+            json!({ "kind": "median" }),
+            json!({ "kind": "trimmed_mean", "trim_share": 0.1 }),
+            json!({ "kind": "krum", "byzantine_share": 0.1 }),
+            json!({ "kind": "multi_krum", "byzantine_share": 0.1 }),
+            json!({ "kind": "geometric_median" }),
+            json!({ "kind": "bulyan", "byzantine_share": 0.1 }),
+            json!({ "kind": "centred_clipping", "norm_max": 1.0 }),
+        ]
+    }
+
+    #[test]
+    fn every_robust_rule_needs_several_updates_without_weights_masks_and_central_noise() {
+        for rule in robust_rules() {
+            let asynchronous = json!({ "kind": "asynchronous", "concurrency": 20 });
+            let found = fields(json!({ "aggregator": rule, "scheduling": asynchronous }));
+            assert!(
+                ["aggregator.kind", "scheduling.staleness.weight"]
+                    .iter()
+                    .all(|field| found.contains(&(*field).into())),
+                "{rule}: {found:?}"
+            );
+            let synchronous = json!({ "kind": "synchronous", "report_goal": 100 });
+            assert_eq!(fields(json!({ "aggregator": rule, "scheduling": synchronous })), [""; 0], "{rule}");
+            let privacy = json!({ "kind": "central", "epsilon": 8.0, "delta": 1e-6 });
+            let masks = json!({ "secure_aggregation": { "corrupt_share": 0.1 } });
+            for (field, value) in [("privacy", privacy), ("protection", masks)] {
+                let mut changes = json!({ "aggregator": rule, "scheduling": synchronous });
+                changes[field] = value;
+                assert_eq!(fields(changes), ["aggregator.kind"], "{rule} with {field}");
+            }
+        }
+    }
+
+    #[test]
+    fn fed_exp_needs_a_synchronous_mean_in_the_clear() {
+        let scheduling = json!({ "kind": "synchronous", "report_goal": 100 });
+        let with = |aggregator: &str, key: &str, value: serde_json::Value| {
+            let mut changes = json!({ "scheduling": scheduling, "aggregator": { "kind": aggregator }, "finalizer": { "kind": "fed_exp" } });
+            changes[key] = value;
+            fields(changes)
+        };
+        let nothing = || ("prefetch", json!(false));
+        for aggregator in ["weighted_mean", "uniform_mean"] {
+            assert_eq!(with(aggregator, nothing().0, nothing().1), [""; 0], "{aggregator}");
+        }
+        for aggregator in ["bounded_mean", "median"] {
+            assert_eq!(with(aggregator, nothing().0, nothing().1), ["finalizer.kind"], "{aggregator}");
+        }
+        let privacy = json!({ "kind": "central", "epsilon": 8.0, "delta": 1e-6 });
+        let masks = json!({ "secure_aggregation": { "corrupt_share": 0.1 } });
+        let buffered = json!({ "kind": "buffered", "buffer_goal": 5, "concurrency": 20 });
+        for (key, value) in [("privacy", privacy), ("protection", masks), ("scheduling", buffered)] {
+            assert_eq!(with("uniform_mean", key, value), ["finalizer.kind"], "{key}");
+        }
+    }
+
+    #[test]
+    fn mixing_goes_with_robust_rules_alone() {
+        let scheduling = json!({ "kind": "synchronous", "report_goal": 100 });
+        let with = |aggregator: &serde_json::Value| {
+            let mixing = json!({ "byzantine_share": 0.1 });
+            fields(json!({ "scheduling": scheduling, "aggregator": aggregator, "mixing": mixing }))
+        };
+        robust_rules().iter().for_each(|rule| assert_eq!(with(rule), [""; 0], "{rule}"));
+        for kind in ["weighted_mean", "uniform_mean", "bounded_mean"] {
+            assert_eq!(with(&json!({ "kind": kind })), ["mixing"], "{kind}");
+        }
     }
 
     #[test]

@@ -178,7 +178,10 @@ async fn making(
     let attenuation = |update: &AcceptedUpdate| {
         policy.staleness_weight(base_version.saturating_sub(update.base_version)).unwrap_or(0.0)
     };
-    let attenuations = accepted.iter().map(attenuation).collect();
+    let reports = accepted.iter().map(|update| (update.weight, update.metrics.step_count));
+    let factors = task.description.work_factors(reports).into_iter();
+    let attenuations =
+        accepted.iter().map(attenuation).zip(factors).map(|(one, other)| one * other).collect();
     Ok(Making {
         description: task.description.clone(),
         round_id: record.round.id,

@@ -1,4 +1,20 @@
-use super::{Distances, Extent, Norms, extent};
+//! Measurements over all updates of a round, tile by tile.
+
+mod distances;
+mod extent;
+mod norms;
+mod residuals;
+mod spread;
+mod squares;
+
+pub use distances::Distances;
+pub use extent::Extent;
+pub use norms::Norms;
+pub use residuals::Residuals;
+pub use spread::Spread;
+pub use squares::BLOCK;
+
+use crate::Neighbourhoods;
 
 /// The measurement over all updates that an aggregator needs before it combines them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +40,10 @@ pub enum Measured {
     Extents(Vec<Extent>),
     /// The distances between all pairs of updates.
     Distances(Distances),
+    /// The distances of all updates to the result of a combination, for rules that iterate.
+    Residuals(Residuals),
+    /// A measurement of mixed updates.
+    Mixed(Neighbourhoods, Box<Measured>),
 }
 
 impl Measured {
@@ -44,6 +64,18 @@ impl Measured {
             Measured::Norms(norms) => norms.add_tile(rows),
             Measured::Extents(extents) => extent::add_tile(extents, rows),
             Measured::Distances(distances) => distances.add_tile(rows),
+            Measured::Residuals(residuals) => residuals.add_tile(rows),
+            Measured::Mixed(neighbourhoods, measured) => {
+                neighbourhoods.mix(rows, |mixed| measured.add_tile(mixed));
+            }
+        }
+    }
+
+    /// Returns the measurement itself if it is of mixed updates.
+    pub(super) fn unmixed(self) -> Self {
+        match self {
+            Measured::Mixed(_, measured) => *measured,
+            measured => measured,
         }
     }
 
@@ -60,6 +92,14 @@ impl Measured {
         match self {
             Measured::Distances(distances) => distances,
             _ => unreachable!("the distances were not measured, although the aggregator asks for them"),
+        }
+    }
+
+    /// Returns the residuals. Panics if they were not measured.
+    pub(super) fn residuals(&self) -> &Residuals {
+        match self {
+            Measured::Residuals(residuals) => residuals,
+            _ => unreachable!("the residuals were not measured, although the aggregator iterates"),
         }
     }
 }

@@ -35,7 +35,7 @@ impl Norms {
 }
 
 /// Adds the squares of one row of a tile. `block` is scratch space.
-pub(super) fn add_squares(square: &mut f64, row: &[f32], block: &mut Block) {
+pub(super) fn add_squares<T: Copy + Into<f64>>(square: &mut f64, row: &[T], block: &mut Block) {
     for values in row.chunks(BLOCK) {
         widen(values, block);
         let [sum] = squared_differences(block, [&ZEROS]);

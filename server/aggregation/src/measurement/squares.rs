@@ -16,10 +16,10 @@ pub(super) const ZEROS: Block = [[0.0; LANES]; BLOCK / LANES];
 
 /// Converts at most [`BLOCK`] values to float64.
 #[inline]
-pub(super) fn widen(values: &[f32], block: &mut Block) {
+pub(super) fn widen<T: Copy + Into<f64>>(values: &[T], block: &mut Block) {
     let places = block.as_flattened_mut();
     let (widened, behind) = places.split_at_mut(values.len());
-    widened.iter_mut().zip(values).for_each(|(place, value)| *place = f64::from(*value));
+    widened.iter_mut().zip(values).for_each(|(place, value)| *place = (*value).into());
     behind.fill(0.0);
 }
 

@@ -1,0 +1,94 @@
+//! The passes over all updates that rules need before they combine them.
+
+use folkmoot_protocol::Fault;
+
+use super::{AggregatorChoice, Combination, Measured, Measurement, Mixing, Residuals};
+
+/// The maximum number of iterations of a rule. Each one reads all updates of the round.
+const ITERATIONS_MAX: u32 = 32;
+
+impl AggregatorChoice {
+    /// Returns the number of times that all updates are read before they can be combined.
+    pub fn passes(&self, mixing: Option<&Mixing>) -> u32 {
+        let measurements = u32::from(mixing.is_some()) + u32::from(self.measurement() != Measurement::None);
+        measurements + self.aggregator().refinements()
+    }
+
+    /// Measures all updates as often as the choice needs, and returns the rule that combines them. With `mixing`, the choice
+    /// applies to mixed updates.
+    ///
+    /// `measure` adds all tiles to the measurement that it gets, in the order of the parameters. It is called
+    /// [`AggregatorChoice::passes`] times. `weights` and `attenuations` are those of
+    /// [`AggregatorChoice::combination`].
+    ///
+    /// # Errors
+    /// Returns the first error of `measure`.
+    pub fn measured_combination<E>(
+        &self,
+        mixing: Option<&Mixing>,
+        weights: &[u64],
+        attenuations: &[f64],
+        mut measure: impl FnMut(&mut Measured) -> Result<(), E>,
+    ) -> Result<Combination, E> {
+        let (aggregator, updates) = (self.aggregator(), weights.len());
+        let neighbourhoods = mixing.map(|mixing| {
+            let mut measured = Measured::new(Measurement::Distances, updates);
+            measure(&mut measured).map(|()| mixing.neighbourhoods(measured.distances()))
+        });
+        let neighbourhoods = neighbourhoods.transpose()?;
+        let mut pass = |measured: Measured| {
+            let mut measured = match &neighbourhoods {
+                Some(neighbourhoods) => Measured::Mixed(neighbourhoods.clone(), Box::new(measured)),
+                None => measured,
+            };
+            measure(&mut measured).map(|()| measured.unmixed())
+        };
+        let measured = match aggregator.measurement() {
+            Measurement::None => Measured::None,
+            measurement => pass(Measured::new(measurement, updates))?,
+        };
+        let mut combination = aggregator.combination(weights, attenuations, &measured);
+        for _ in 0..aggregator.refinements() {
+            let measured = pass(Measured::Residuals(Residuals::new(combination, updates)))?;
+            combination = aggregator.refine(measured.residuals());
+        }
+        Ok(match neighbourhoods {
+            Some(neighbourhoods) => Combination::Mixed(neighbourhoods, Box::new(combination)),
+            None => combination,
+        })
+    }
+
+    /// Combines updates that fit into one tile.
+    #[cfg(test)]
+    pub(super) fn combine_whole(&self, weights: &[u64], rows: &[&[f32]]) -> Vec<f64> {
+        self.combine_mixed(None, weights, rows)
+    }
+
+    /// Mixes and combines updates that fit into one tile.
+    #[cfg(test)]
+    pub(super) fn combine_mixed(
+        &self,
+        mixing: Option<&Mixing>,
+        weights: &[u64],
+        rows: &[&[f32]],
+    ) -> Vec<f64> {
+        let attenuations = vec![1.0; rows.len()];
+        let combination = self.measured_combination(mixing, weights, &attenuations, |measured| {
+            measured.add_tile(rows);
+            Ok::<_, std::convert::Infallible>(())
+        });
+        let mut out = vec![f64::NAN; rows.first().map_or(0, |row| row.len())];
+        combination.expect("measuring cannot fail").combine(rows, &mut out);
+        out
+    }
+}
+
+/// Records a fault if a rule has no iterations, or too many.
+pub(super) fn expect_iterations(iterations: u32, faults: &mut Vec<Fault>) {
+    if !(1..=ITERATIONS_MAX).contains(&iterations) {
+        let remedy = format!(
+            "it must be 1 to {ITERATIONS_MAX}, because each iteration reads all updates; use 3 or 4 for most tasks"
+        );
+        faults.push(Fault::new("aggregator.iterations", format!("it is {iterations}"), remedy));
+    }
+}

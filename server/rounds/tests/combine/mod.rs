@@ -1,0 +1,209 @@
+//! Tests of the next version's weights under rules that read updates from the round log, with numbers from numpy.
+
+use bytes::Bytes;
+use folkmoot_aggregation::{AggregatorChoice, Mixing, finalizer::Commit};
+use folkmoot_coordinator::task::TaskDescription;
+use folkmoot_protocol::{
+    AssignmentId, RoundId, Timestamp, UpdateDigest,
+    update::{UpdateHeader, UpdateMetrics},
+};
+use folkmoot_round_log::RoundLog;
+use folkmoot_rounds::{
+    combine::{Bases, Made, Making},
+    ingest::Ingest,
+    noise::Noises,
+};
+use folkmoot_storage::AcceptedUpdate;
+use folkmoot_update::encode_update;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+#[derive(Deserialize)]
+struct File {
+    cases: Vec<Case>,
+}
+
+/// One case of `server/aggregation/tests/data`, whose README describes the rules.
+#[derive(Deserialize)]
+struct Case {
+    name: String,
+    n: usize,
+    f: usize,
+    vectors: Vec<Vec<f32>>,
+    expected: Value,
+}
+
+impl Case {
+    fn expected(&self, pointer: &str) -> Vec<f64> {
+        let values = self.expected.pointer(pointer).unwrap_or_else(|| panic!("{pointer}")).clone();
+        serde_json::from_value(values).unwrap()
+    }
+
+    /// Returns a share that yields f.
+    fn share(&self) -> f64 {
+        (self.f as f64 + 0.5) / self.n as f64
+    }
+}
+
+fn cases() -> Vec<Case> {
+    let text = include_str!("../../../aggregation/tests/data/robust_cases.json");
+    serde_json::from_str::<File>(text).unwrap().cases
+}
+
+fn description(aggregator: Value) -> TaskDescription {
+    let description = json!({
+        "name": "digits",
+        "population": "digits",
+        "plan": {
+            "loss": "softmax_cross_entropy",
+            "optimizer": { "sgd": { "learning_rate": 0.1 } },
+            "epochs": 1,
+            "batch_size": 16,
+        },
+        "scheduling": { "kind": "synchronous", "report_goal": 7 },
+        "aggregator": aggregator,
+        "stop": { "rounds": 30 },
+    });
+    serde_json::from_value(description).unwrap()
+}
+
+/// Writes an update to the round log, as an upload does. The client made `number` steps.
+fn arrive(ingest: &Ingest, round: RoundId, number: u8, values: &[f32]) -> AcceptedUpdate {
+    let id = AssignmentId::from_random_bytes([number; 16]);
+    let header = UpdateHeader {
+        assignment_id: id,
+        schema_digest: [0; 32],
+        base_version: 0,
+        weight: 40,
+        metrics: UpdateMetrics { step_count: number.into(), ..UpdateMetrics::default() },
+        element_count: values.len() as u64,
+        is_compressed: false,
+    };
+    let update = encode_update(&header, values);
+    let mut segment = ingest.log().open(round, id).unwrap();
+    segment.append(&update).unwrap();
+    segment.sync().unwrap();
+    AcceptedUpdate {
+        assignment_id: id,
+        round_id: round,
+        base_version: 0,
+        digest: UpdateDigest::of(&update),
+        bytes: update.len() as u64,
+        codec: "float32".into(),
+        weight: header.weight,
+        metrics: header.metrics,
+        accepted_at: Timestamp(1),
+        place: None,
+    }
+}
+
+/// Returns the version that these updates produce from weights of 0: its weights are the aggregate.
+fn version(description: TaskDescription, updates: &[Vec<f32>]) -> Made {
+    let (ingest, round_id) = (Ingest::new(RoundLog::in_memory()), RoundId::from_random_bytes([9; 16]));
+    let accepted: Vec<AcceptedUpdate> =
+        (1..).zip(updates).map(|(number, values)| arrive(&ingest, round_id, number, values)).collect();
+    let reports = accepted.iter().map(|update| (update.weight, update.metrics.step_count));
+    let making = Making {
+        attenuations: description.work_factors(reports),
+        description,
+        round_id,
+        accepted,
+        newest: Bytes::from(vec![0; size_of_val(updates[0].as_slice())]),
+        bases: Bases::default(),
+        finalizer_state: None,
+        commit: Commit { number: 1, mean_staleness: 0.0 },
+        private: None,
+        masked: None,
+    };
+    making.make(&ingest, &Noises::default()).unwrap()
+}
+
+fn weights(made: &Made) -> Vec<f32> {
+    made.weights.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
+}
+
+fn expect_aggregate(case: &Case, aggregator: &Value, pointer: &str) {
+    expect_version(case, description(aggregator.clone()), pointer);
+}
+
+fn expect_version(case: &Case, description: TaskDescription, pointer: &str) {
+    let aggregator = description.aggregator;
+    let made = version(description, &case.vectors);
+    let found = weights(&made);
+    let expected = case.expected(pointer);
+    assert_eq!(found.len(), expected.len());
+    for (found, expected) in found.iter().zip(&expected) {
+        let distance = (f64::from(*found) - expected).abs();
+        assert!(distance <= 1e-5, "{}: {aggregator:?}: {found} is not {expected}", case.name);
+    }
+}
+
+#[test]
+fn a_version_under_a_robust_rule_is_numpys() {
+    for case in cases() {
+        let krum = json!({ "kind": "krum", "byzantine_share": case.share() });
+        expect_aggregate(&case, &krum, "/krum/vector");
+        let bulyan = json!({ "kind": "bulyan", "byzantine_share": case.share() });
+        expect_aggregate(&case, &bulyan, "/bulyan/vector");
+        let clipping = json!({ "kind": "centred_clipping", "norm_max": 1.0, "iterations": 3 });
+        expect_aggregate(&case, &clipping, "/centered_clipping_from_zero/vector");
+        let mixing = Some(Mixing { byzantine_share: case.share() });
+        let mixed = TaskDescription { mixing, ..description(json!({ "kind": "median" })) };
+        expect_version(&case, mixed, "/mixed_coordinate_median");
+        expect_aggregate(&case, &json!({ "kind": "geometric_median" }), "/geometric_median_4_iterations");
+    }
+}
+
+/// With equal weights and τ = 1, 2 …, the aggregate is `tau.mean() * (x / tau[:, None]).mean(0)` in numpy.
+#[test]
+fn a_version_under_fed_nova_is_numpys() {
+    let expected = [
+        vec![0.394141769, -0.650369116, 2.495205714, -1.373410204],
+        vec![-0.215355344, 1.10859607, -1.16698388],
+        vec![0.292100573, 0.208284788, 1.64352015, 1.939555864, -0.255753483],
+    ];
+    for (case, expected) in cases().into_iter().zip(expected) {
+        let made = version(description(json!({ "kind": "fed_nova" })), &case.vectors);
+        for (found, expected) in weights(&made).iter().zip(expected) {
+            assert!((f64::from(*found) - expected).abs() <= 1e-5, "{}: {found} is not {expected}", case.name);
+        }
+    }
+}
+
+/// With equal weights, η is `max(1, (x ** 2).sum(1).mean() / (2 * ((x.mean(0) ** 2).sum() + 1e-3)))` in numpy.
+#[test]
+fn a_version_under_fed_exp_goes_further_than_the_mean() {
+    for (case, step) in cases().into_iter().zip([108.68350419165127, 24.584510510188284, 1.0]) {
+        let aggregator = json!({ "kind": "uniform_mean" });
+        let finalizer = serde_json::from_value(json!({ "kind": "fed_exp" })).unwrap();
+        let made = version(TaskDescription { finalizer, ..description(aggregator) }, &case.vectors);
+        for (found, mean) in weights(&made).iter().zip(case.expected("/mean")) {
+            assert!((f64::from(*found) - step * mean).abs() <= 1e-5 * step, "{}: {found}", case.name);
+        }
+    }
+}
+
+/// A model of many tiles gives the same weights as its parts alone, for each kind of measurement.
+#[test]
+fn tiles_and_passes_do_not_show() {
+    // A tile of nine updates has 128 blocks of 256 parameters; this model needs three.
+    let count = 70_000;
+    let updates: Vec<Vec<f32>> = (1..=9u16)
+        .map(|client| (0..count).map(|index| (f32::from(client) * index as f32).sin()).collect())
+        .collect();
+    let bulyan = json!({ "kind": "bulyan", "byzantine_share": 0.2 });
+    let clipping = json!({ "kind": "centred_clipping", "norm_max": 100.0 });
+    for aggregator in [bulyan, clipping, json!({ "kind": "geometric_median" })] {
+        let made = version(description(aggregator.clone()), &updates);
+        let choice: AggregatorChoice = serde_json::from_value(aggregator.clone()).unwrap();
+        let rows: Vec<&[f32]> = updates.iter().map(Vec::as_slice).collect();
+        let combination = choice.measured_combination(None, &[40; 9], &[1.0; 9], |measured| {
+            measured.add_tile(&rows);
+            Ok::<_, std::convert::Infallible>(())
+        });
+        let mut whole = vec![0.0; count];
+        combination.unwrap().combine(&rows, &mut whole);
+        let whole: Vec<f32> = whole.into_iter().map(|value| value as f32).collect();
+        assert_eq!(weights(&made), whole, "{aggregator}");
+    }
+}
