@@ -150,7 +150,7 @@ async fn tasks_that_make_no_sense_with_personal_tensors_are_refused() {
     let text = refused(&["heads.*"], json!({})).await;
     assert!(text.contains("plan.personal") && text.contains("heads.*"), "{text}");
     let text = refused(&["*"], json!({})).await;
-    assert!(text.contains("plan.personal") && text.contains("nothing is shared"), "{text}");
+    assert!(text.contains("plan.personal") && text.contains("no tensor is trained and shared"), "{text}");
     let central = json!({ "evaluation": { "central": true } });
     let text = refused(&["layer_2.*"], central).await;
     assert!(text.contains("evaluation.central") && text.contains("plan.personal"), "{text}");

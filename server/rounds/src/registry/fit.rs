@@ -41,11 +41,8 @@ pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
             faults.extend(description.masked_sum_fault(part.schema().parameter_count()));
             if !part.tensors().any(|tensor| tensor.kind != ParameterKind::Statistic) {
                 let remedy = "change the patterns so that at least one tensor matches none of them";
-                let (field, message) = match plan.personal.is_empty() {
-                    true => ("plan.frozen", "every tensor is frozen"),
-                    false => ("plan.personal", "every tensor is personal or frozen, so nothing is shared"),
-                };
-                faults.push(Fault::new(field, message, remedy));
+                let field = if plan.personal.is_empty() { "plan.frozen" } else { "plan.personal" };
+                faults.push(Fault::new(field, "no tensor is trained and shared", remedy));
             }
         }
     }
