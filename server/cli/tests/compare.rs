@@ -176,3 +176,17 @@ fn one_seed_is_a_comparison_without_intervals() {
     let html = fs::read_to_string(stage.path().join("compared/comparison.html")).expect("it is written");
     assert!(html.contains("Only one seed was run") && !html.contains("<polygon "));
 }
+
+/// A personal head is measured on the clients. So is the task that it is compared with.
+#[test]
+fn variants_with_personal_tensors_are_compared_on_the_clients() {
+    let stage = stage();
+    let write = |name: &str, text: &str| fs::write(stage.path().join(name), text).expect("the folder is ours");
+    write("fed_per.toml", "[plan]\npersonal = [\"layer_2.*\"]\n");
+    simulated(stage.path(), "--compare fed_per.toml --seeds 1 --seed 5 --output compared");
+    write("world.toml", "held_out_of_clients = true\nseed = 5\n");
+    simulated(stage.path(), "--world world.toml --output alone");
+    let rounds = |path: &str| fs::read_to_string(stage.path().join(path)).expect("the file is written");
+    assert_eq!(rounds("compared/digits/seed-5/rounds.csv"), rounds("alone/rounds.csv"));
+    assert_ne!(rounds("compared/fed_per/seed-5/rounds.csv"), rounds("alone/rounds.csv"));
+}

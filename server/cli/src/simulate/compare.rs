@@ -37,6 +37,8 @@ pub async fn run(args: &Args, inputs: &Inputs) -> Result<(), CliError> {
     let seeds = args.seeds(inputs.settings.seed)?;
     let target = target(args, inputs)?;
     let descriptions: Vec<_> = tasks.iter().map(|task| task.description.clone()).collect();
+    // Variants with personal tensors are measured on the clients, so the others must be, too.
+    let on_clients = descriptions.iter().any(|description| !description.plan.personal.is_empty());
     let mut variants = Vec::new();
     for (task, settings) in tasks.iter().zip(differing(&descriptions)) {
         let mut runs = Vec::new();
@@ -44,7 +46,7 @@ pub async fn run(args: &Args, inputs: &Inputs) -> Result<(), CliError> {
             let number = variants.len() * seeds.len() + place + 1;
             let label = format!("{number}/{} {}, seed {seed}  ", tasks.len() * seeds.len(), task.name);
             let folder = output.join(&task.folder).join(format!("seed-{seed}"));
-            runs.push(Box::pin(run_one(args, inputs, task, *seed, &folder, &label)).await?);
+            runs.push(Box::pin(run_one(args, inputs, task, (*seed, on_clients), &folder, &label)).await?);
         }
         variants.push(Variant { name: task.name.clone(), settings, runs });
     }
@@ -76,11 +78,12 @@ async fn run_one(
     args: &Args,
     inputs: &Inputs,
     task: &NamedTask,
-    seed: u64,
+    (seed, on_clients): (u64, bool),
     folder: &Path,
     label: &str,
 ) -> Result<SeedRun, CliError> {
-    let simulation = inputs.simulation(args, task.description.clone(), seed);
+    let mut simulation = inputs.simulation(args, task.description.clone(), seed);
+    simulation.settings.held_out_of_clients |= on_clients;
     let key = run_key(&simulation).map_err(failed)?;
     let path = folder.join("run.json");
     let rounds = folder.join("rounds").with_extension(args.results.extension());
