@@ -181,7 +181,8 @@ fn one_seed_is_a_comparison_without_intervals() {
 #[test]
 fn variants_with_personal_tensors_are_compared_on_the_clients() {
     let stage = stage();
-    let write = |name: &str, text: &str| fs::write(stage.path().join(name), text).expect("the folder is ours");
+    let write =
+        |name: &str, text: &str| fs::write(stage.path().join(name), text).expect("the folder is ours");
     write("fed_per.toml", "[plan]\npersonal = [\"layer_2.*\"]\n");
     simulated(stage.path(), "--compare fed_per.toml --seeds 1 --seed 5 --output compared");
     write("world.toml", "held_out_of_clients = true\nseed = 5\n");
