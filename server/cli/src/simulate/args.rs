@@ -68,8 +68,9 @@ pub struct Args {
     /// to continue; the result is identical to the byte. With --compare, runs that are complete are not run again.
     #[arg(long, requires = "output")]
     pub resume: bool,
-    /// Also run variants of the task in the same world, and compare them in one report. A variant is a name, such as
-    /// fed_adam, fed_prox:0.1, median or krum:0.2, or the path of a .toml file with the keys that it changes.
+    /// Also run variants of the task in the same worlds, and compare them in one report. The variants are separated by
+    /// commas. Each is a name, such as fed_adam, fed_prox:0.1, median or krum:0.2, or the path of a .toml file with the
+    /// keys that it changes.
     #[arg(long, value_name = "VARIANTS", value_delimiter = ',', requires = "output")]
     pub compare: Vec<String>,
     /// The number of seeds with which each variant runs, beginning with the seed of the world. The default is 3.

@@ -59,12 +59,14 @@ fn figure(
     Some(Figure { plot, names: Vec::new(), note: None })
 }
 
-/// Returns a vertical scale for curves and their bands. A band that is too wide is cut off.
+/// Returns a vertical scale for curves and their bands. A band that is too wide is cut off, and so is its part below 0 if
+/// no curve is negative.
 fn scale(curves: &[Curve]) -> Scale {
     let values = || curves.iter().flat_map(|curve| &curve.points).map(|point| point.1);
     let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
     let margin = BAND_SHARE_MAX * (high - low);
+    let lowest = if low >= 0.0 { (low - margin).max(0.0) } else { low - margin };
     let ends = curves.iter().flat_map(|curve| &curve.ends).flat_map(|(_, low, high)| [*low, *high]);
-    let ends = ends.map(|end| end.clamp(low - margin, high + margin));
+    let ends = ends.map(|end| end.clamp(lowest, high + margin));
     Scale::covering(values().chain(ends), false)
 }

@@ -6,8 +6,11 @@ use crate::report::{
     tables::{self, Row},
 };
 
+/// Returns the cell of a variant in a column.
+type Cell = fn(&Shown) -> &String;
+
 /// A heading and the cells below it.
-type Column = (String, fn(&Shown) -> &String);
+type Column = (String, Cell);
 
 impl Comparison {
     /// Renders the report as an HTML page.
@@ -88,7 +91,7 @@ const CURVES: &str = "<p class=\"note\">A curve is the mean over the seeds, and 
                       first of its seeds ends.</p>\n";
 
 fn cost() -> Vec<Column> {
-    let columns: [(&str, fn(&Shown) -> &String); 7] = [
+    let columns: [(&str, Cell); 7] = [
         ("Sent to each client", |shown| &shown.down_per_client),
         ("Sent from each client", |shown| &shown.up_per_client),
         ("Virtual time", |shown| &shown.virtual_time),
