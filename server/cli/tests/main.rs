@@ -21,6 +21,7 @@ mod full_disk;
 #[cfg(unix)]
 mod operator;
 mod private;
+mod rules;
 mod sampled;
 #[cfg(unix)]
 mod secrets;
