@@ -58,3 +58,17 @@ async fn normalised_updates_and_extrapolated_steps_learn() {
     let exp = accuracy(exp, json!({ "kind": "dirichlet", "alpha": 0.5 })).await;
     assert!(nova > 0.75 && exp > 0.75, "{nova}, {exp}");
 }
+
+/// FedNova divides updates by the steps that clients report. If all make as many steps, it is the weighted mean.
+#[tokio::test]
+async fn the_reported_steps_decide_how_fed_nova_differs_from_the_mean() {
+    let metrics = async |kind: &str, partition: &Value| {
+        let changes = json!({ "aggregator": { "kind": kind }, "stop": { "rounds": 4 } });
+        let outcome = run(task(&changes), world(&json!({ "partition": partition })), 2).await;
+        outcome.rounds.iter().filter_map(|row| row.held_out_metric).collect::<Vec<f64>>()
+    };
+    let alike = json!({ "kind": "iid" });
+    assert_eq!(metrics("fed_nova", &alike).await, metrics("weighted_mean", &alike).await);
+    let skewed = json!({ "kind": "quantity_skew", "sizes": { "power_law": { "exponent": 1.0 } } });
+    assert_ne!(metrics("fed_nova", &skewed).await, metrics("weighted_mean", &skewed).await);
+}
