@@ -23,6 +23,7 @@ mod full_disk;
 mod operator;
 mod personal;
 mod private;
+mod rules;
 mod sampled;
 #[cfg(unix)]
 mod secrets;

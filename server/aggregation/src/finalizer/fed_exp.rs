@@ -19,7 +19,7 @@ pub struct FedExp {
     /// ε, above 0, in squared units of the weights. A larger ε keeps the step near 1 when the mean is small.
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub epsilon: f64,
-    /// The change of the learning rate over the commits. It multiplies η.
+    /// The change of the learning rate over the commits. It multiplies the step.
     #[serde(skip_serializing_if = "CommitSchedule::is_constant")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = { "warmup_commits": 0, "learning_rate_schedule": "constant" })))]
     pub schedule: CommitSchedule,

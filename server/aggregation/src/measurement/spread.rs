@@ -1,7 +1,7 @@
 use super::{norms::add_squares, squares::ZEROS};
 use crate::Combination;
 
-/// How far updates lie apart: the mean of their squared norms, and the squared norm of their mean.
+/// The disagreement of updates: the mean of their squared norms, and the squared norm of their mean.
 #[derive(Clone, Debug)]
 pub struct Spread {
     mean: Combination,

@@ -174,8 +174,8 @@ pub(super) fn one_client(description: &TaskDescription) -> String {
                 .into()
         }
         AggregatorChoice::FedNova => format!(
-            "Clients report their own example and step counts and may send elements up to ± {value_max}. Use this aggregator only \
-             if you trust all clients."
+            "Clients report their own example and step counts and may send elements up to ± {value_max}, which count more if a \
+             client claims few steps. Use this aggregator only if you trust all clients."
         ),
         AggregatorChoice::WeightedMean => format!(
             "Clients report their own example counts and may send elements up to ± {value_max}. Use this aggregator only \

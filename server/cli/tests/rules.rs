@@ -1,0 +1,74 @@
+//! Tests of aggregators and finalizers over whole tasks in a virtual world, with and without hostile clients.
+
+use serde_json::{Value, json};
+
+use crate::simulate::{grid, run, task, world};
+
+/// About a third of the clients are hostile. The mean fails, and robust aggregators still learn.
+#[tokio::test]
+async fn robust_rules_hold_where_the_mean_sinks() {
+    let adversary = json!({ "share": 0.3, "attack": { "kind": "sign_flip", "factor": 8.0 } });
+    let settings = || world(&json!({ "adversary": adversary }));
+    let with = async |aggregator: Value, mixing: Value| {
+        let scheduling = json!({ "kind": "synchronous", "report_goal": 30, "over_selection_factor": 1.0 });
+        let changes =
+            json!({ "aggregator": aggregator, "mixing": mixing, "scheduling": scheduling, "grid": grid() });
+        run(task(&changes), settings(), 2).await.last_metric().unwrap_or_default()
+    };
+    let accuracy = async |aggregator: Value| with(aggregator, Value::Null).await;
+    let mean = accuracy(json!({ "kind": "weighted_mean" })).await;
+    let median = accuracy(json!({ "kind": "median" })).await;
+    let trimmed = accuracy(json!({ "kind": "trimmed_mean", "trim_share": 0.35 })).await;
+    let krum = accuracy(json!({ "kind": "multi_krum", "byzantine_share": 0.35 })).await;
+    assert!(mean < 0.4, "the mean came to {mean}");
+    assert!(median > 0.75 && trimmed > 0.7 && krum > 0.75, "{median}, {trimmed}, {krum}");
+    let geometric = accuracy(json!({ "kind": "geometric_median" })).await;
+    let clipping = accuracy(json!({ "kind": "centred_clipping", "norm_max": 0.5 })).await;
+    let mixed = with(json!({ "kind": "median" }), json!({ "byzantine_share": 0.35 })).await;
+    assert!(geometric > 0.75 && clipping > 0.7 && mixed > 0.75, "{geometric}, {clipping}, {mixed}");
+}
+
+/// A fifth of the clients are hostile, which Bulyan tolerates.
+#[tokio::test]
+async fn bulyan_holds_where_the_mean_sinks() {
+    let adversary = json!({ "share": 0.2, "attack": { "kind": "sign_flip", "factor": 12.0 } });
+    let accuracy = async |aggregator: Value| {
+        let scheduling = json!({ "kind": "synchronous", "report_goal": 30, "over_selection_factor": 1.0 });
+        let changes = json!({ "aggregator": aggregator, "scheduling": scheduling, "grid": grid() });
+        run(task(&changes), world(&json!({ "adversary": adversary })), 2)
+            .await
+            .last_metric()
+            .unwrap_or_default()
+    };
+    let mean = accuracy(json!({ "kind": "weighted_mean" })).await;
+    let bulyan = accuracy(json!({ "kind": "bulyan", "byzantine_share": 0.2 })).await;
+    assert!(mean < 0.4 && bulyan > 0.75, "{mean}, {bulyan}");
+}
+
+/// Clients of different sizes make different numbers of steps; clients with different classes disagree.
+#[tokio::test]
+async fn normalised_updates_and_extrapolated_steps_learn() {
+    let accuracy = async |changes: Value, partition: Value| {
+        let settings = world(&json!({ "partition": partition }));
+        run(task(&changes), settings, 2).await.last_metric().unwrap_or_default()
+    };
+    let sizes = json!({ "kind": "quantity_skew", "sizes": { "power_law": { "exponent": 1.0 } } });
+    let nova = accuracy(json!({ "aggregator": { "kind": "fed_nova" } }), sizes).await;
+    let exp = json!({ "aggregator": { "kind": "uniform_mean" }, "finalizer": { "kind": "fed_exp" } });
+    let exp = accuracy(exp, json!({ "kind": "dirichlet", "alpha": 0.5 })).await;
+    assert!(nova > 0.75 && exp > 0.75, "{nova}, {exp}");
+}
+
+/// FedNova divides updates by the steps that clients report. If all make as many steps, it is the weighted mean.
+#[tokio::test]
+async fn the_reported_steps_decide_how_fed_nova_differs_from_the_mean() {
+    let metrics = async |kind: &str, partition: &Value| {
+        let changes = json!({ "aggregator": { "kind": kind }, "stop": { "rounds": 4 } });
+        let outcome = run(task(&changes), world(&json!({ "partition": partition })), 2).await;
+        outcome.rounds.iter().filter_map(|row| row.held_out_metric).collect::<Vec<f64>>()
+    };
+    let alike = json!({ "kind": "iid" });
+    assert_eq!(metrics("fed_nova", &alike).await, metrics("weighted_mean", &alike).await);
+    let skewed = json!({ "kind": "quantity_skew", "sizes": { "power_law": { "exponent": 1.0 } } });
+    assert_ne!(metrics("fed_nova", &skewed).await, metrics("weighted_mean", &skewed).await);
+}
