@@ -145,7 +145,7 @@ async fn tasks_that_make_no_sense_with_personal_tensors_are_refused() {
             sabotage: None,
         };
         let simulated = Box::pin(simulate(simulation, &mut folkmoot_simulation::simulate::Silent)).await;
-        simulated.err().expect("it makes no sense").to_string()
+        simulated.expect_err("it makes no sense").to_string()
     };
     let text = refused(&["heads.*"], json!({})).await;
     assert!(text.contains("plan.personal") && text.contains("heads.*"), "{text}");

@@ -264,7 +264,7 @@ pub(crate) fn matching(
 ) -> Result<Vec<bool>, FitError> {
     for pattern in patterns {
         if !parameters.iter().any(|spec| pattern.matches(&spec.name)) {
-            let likeness = |name: &str| strsim::jaro_winkler(pattern.as_str(), name);
+            let likeness = |name: &str| likeness(pattern.as_str(), name);
             let names = parameters.iter().map(|spec| spec.name.as_str());
             let nearest = names.max_by(|a, b| likeness(a).total_cmp(&likeness(b))).unwrap_or_default();
             let (pattern, nearest) = (pattern.as_str().to_owned(), nearest.to_owned());
@@ -273,6 +273,19 @@ pub(crate) fn matching(
     }
     let is_matched = |spec: &ParameterSpec| patterns.iter().any(|pattern| pattern.matches(&spec.name));
     Ok(parameters.iter().map(is_matched).collect())
+}
+
+/// Returns how alike a pattern and a name are, to find the nearest name for an error message.
+#[cfg(feature = "complete")]
+fn likeness(pattern: &str, name: &str) -> f64 {
+    strsim::jaro_winkler(pattern, name)
+}
+
+/// Compares only the beginnings, because the small module for browsers has no room for more. The coordinator has refused
+/// such a plan before.
+#[cfg(not(feature = "complete"))]
+fn likeness(pattern: &str, name: &str) -> f64 {
+    pattern.bytes().zip(name.bytes()).take_while(|(one, other)| one == other).count() as f64
 }
 
 #[cfg(test)]
