@@ -39,6 +39,7 @@ pub fn with_personal(part: &TrainedPart, stored: &[u8], whole: &mut [f32]) {
         (odd.is_empty() && values.iter().all(|value| value.is_finite())).then_some(values)
     };
     if own().is_none_or(|own| part.put_personal(&own, whole).is_err()) {
+        #[cfg(not(target_family = "wasm"))]
         tracing::warn!("the stored personal tensors do not fit the model; they start again");
     }
 }

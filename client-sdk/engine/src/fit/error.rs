@@ -87,9 +87,7 @@ pub enum FitError {
         nearest: String,
     },
     /// A personal tensor is frozen.
-    #[error(
-        "`{name}` is personal and frozen, but only a tensor that is trained can be personal; take it out of one of the two"
-    )]
+    #[error("`{name}` is personal and frozen; take it out of one of the two")]
     PersonalFrozen {
         /// The name of the tensor.
         name: String,

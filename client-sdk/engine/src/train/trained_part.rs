@@ -15,12 +15,14 @@ use crate::step::{Parameters, Role};
 #[derive(Debug, Clone)]
 pub struct TrainedPart {
     model: Model,
-    /// For each tensor of the part, its index among the parameters and its range in a flat vector of all weights.
-    tensors: Vec<(usize, Range<usize>)>,
-    /// The same for each personal tensor.
-    personal: Vec<(usize, Range<usize>)>,
+    tensors: Chosen,
+    personal: Chosen,
     normalizes_batches: bool,
 }
+
+/// Tensors of a model: for each, its index among the parameters and its range in a flat vector of all weights.
+#[derive(Debug, Clone)]
+struct Chosen(Vec<(usize, Range<usize>)>);
 
 impl TrainedPart {
     /// Finds the tensors of `model` that `plan` can change.
@@ -33,14 +35,14 @@ impl TrainedPart {
     }
 
     pub(crate) fn new(model: &Model, parameters: &Parameters) -> Self {
-        let ranges = |chosen: &mut dyn Iterator<Item = bool>| {
-            let chosen = chosen.zip(&parameters.ranges).enumerate().filter(|(_, (is_chosen, _))| *is_chosen);
-            chosen.map(|(position, (_, range))| (position, range.clone())).collect()
+        let chosen = |chosen: &mut dyn Iterator<Item = bool>| {
+            let ranges = chosen.zip(&parameters.ranges).enumerate().filter(|(_, (is_chosen, _))| *is_chosen);
+            Chosen(ranges.map(|(position, (_, range))| (position, range.clone())).collect())
         };
         Self {
             model: model.clone(),
-            tensors: ranges(&mut parameters.travelling()),
-            personal: ranges(&mut parameters.personal().iter().copied()),
+            tensors: chosen(&mut parameters.travelling()),
+            personal: chosen(&mut parameters.personal().iter().copied()),
             normalizes_batches: parameters.roles.contains(&Role::Statistic),
         }
     }
@@ -67,22 +69,22 @@ impl TrainedPart {
 
     /// Returns the tensors, in order.
     pub fn tensors(&self) -> impl Iterator<Item = &ParameterSpec> {
-        self.tensors.iter().map(|(position, _)| &self.model.parameters()[*position])
+        self.positions().map(|position| &self.model.parameters()[position])
     }
 
     /// Returns the indexes of the tensors among the model's parameters.
     pub(crate) fn positions(&self) -> impl Iterator<Item = usize> {
-        self.tensors.iter().map(|(position, _)| *position)
+        self.tensors.0.iter().map(|(position, _)| *position)
     }
 
     /// Returns the schema of updates and versions.
     pub fn schema(&self) -> TensorSchema {
-        TensorSchema { tensors: self.tensors().map(TensorSpec::from).collect() }
+        self.tensors.schema(&self.model)
     }
 
     /// Returns the total number of elements of the tensors.
     pub fn parameter_count(&self) -> usize {
-        self.tensors.iter().map(|(_, range)| range.len()).sum()
+        self.tensors.element_count()
     }
 
     /// Extracts the part from a vector of all of the model's weights.
@@ -90,8 +92,7 @@ impl TrainedPart {
     /// # Errors
     /// Returns [`FitError::WeightCount`] if the length of `whole` is not the model's number of parameters.
     pub fn pick(&self, whole: &[f32]) -> Result<Vec<f32>, FitError> {
-        expect_count(self.model.parameter_count(), whole)?;
-        Ok(self.picked(|range| whole[range].iter().copied()))
+        self.tensors.pick(&self.model, whole)
     }
 
     /// Returns a vector of all of the model's weights: those of the part from `part`, the others from the model's file.
@@ -99,25 +100,14 @@ impl TrainedPart {
     /// # Errors
     /// Returns [`FitError::WeightCount`] if the length of `part` is not the part's number of parameters.
     pub fn fill(&self, part: Vec<f32>) -> Result<Vec<f32>, FitError> {
-        expect_count(self.parameter_count(), &part)?;
-        if part.len() == self.model.parameter_count() {
-            return Ok(part);
-        }
         let mut whole = self.model.initial_weights();
-        let mut rest = part.as_slice();
-        for (_, range) in &self.tensors {
-            let (tensor, behind) = rest.split_at(range.len());
-            whole[range.clone()].copy_from_slice(tensor);
-            rest = behind;
-        }
+        self.tensors.put(&part, &mut whole)?;
         Ok(whole)
     }
 
     /// Returns the schema of the personal tensors, which each client keeps for itself. Without any, it has no tensors.
     pub fn personal_schema(&self) -> TensorSchema {
-        let parameters = self.model.parameters();
-        let tensors = self.personal.iter().map(|(position, _)| TensorSpec::from(&parameters[*position]));
-        TensorSchema { tensors: tensors.collect() }
+        self.personal.schema(&self.model)
     }
 
     /// Extracts the personal tensors from a vector of all of the model's weights.
@@ -125,34 +115,54 @@ impl TrainedPart {
     /// # Errors
     /// Returns [`FitError::WeightCount`] if the length of `whole` is not the model's number of parameters.
     pub fn pick_personal(&self, whole: &[f32]) -> Result<Vec<f32>, FitError> {
-        expect_count(self.model.parameter_count(), whole)?;
-        Ok(self.personal.iter().flat_map(|(_, range)| &whole[range.clone()]).copied().collect())
+        self.personal.pick(&self.model, whole)
     }
 
     /// Replaces the personal tensors in a vector of all of the model's weights.
     ///
     /// # Errors
-    /// Returns [`FitError::WeightCount`] if the length of `whole` is not the model's number of parameters, or that of
-    /// `personal` not the number of personal ones.
+    /// Returns [`FitError::WeightCount`] if the length of `personal` is not the number of personal elements.
+    ///
+    /// # Panics
+    /// If `whole` is shorter than the model's weights.
     pub fn put_personal(&self, personal: &[f32], whole: &mut [f32]) -> Result<(), FitError> {
-        expect_count(self.model.parameter_count(), whole)?;
-        expect_count(self.personal.iter().map(|(_, range)| range.len()).sum(), personal)?;
-        let mut rest = personal;
-        for (_, range) in &self.personal {
+        self.personal.put(personal, whole)
+    }
+
+    /// Collects the values of `of` for the range of each tensor.
+    pub(crate) fn picked<I: Iterator<Item = f32>>(&self, of: impl Fn(Range<usize>) -> I) -> Vec<f32> {
+        self.tensors.0.iter().flat_map(|(_, range)| of(range.clone())).collect()
+    }
+}
+
+impl Chosen {
+    fn schema(&self, model: &Model) -> TensorSchema {
+        let tensors = self.0.iter().map(|(position, _)| TensorSpec::from(&model.parameters()[*position]));
+        TensorSchema { tensors: tensors.collect() }
+    }
+
+    fn element_count(&self) -> usize {
+        self.0.iter().map(|(_, range)| range.len()).sum()
+    }
+
+    fn pick(&self, model: &Model, whole: &[f32]) -> Result<Vec<f32>, FitError> {
+        expect_count(model.parameter_count(), whole)?;
+        let mut part = Vec::with_capacity(self.element_count());
+        for (_, range) in &self.0 {
+            part.extend_from_slice(&whole[range.clone()]);
+        }
+        Ok(part)
+    }
+
+    fn put(&self, part: &[f32], whole: &mut [f32]) -> Result<(), FitError> {
+        expect_count(self.element_count(), part)?;
+        let mut rest = part;
+        for (_, range) in &self.0 {
             let (tensor, behind) = rest.split_at(range.len());
             whole[range.clone()].copy_from_slice(tensor);
             rest = behind;
         }
         Ok(())
-    }
-
-    /// Collects the values of `of` for the range of each tensor.
-    pub(crate) fn picked<I: Iterator<Item = f32>>(&self, of: impl Fn(Range<usize>) -> I) -> Vec<f32> {
-        let mut part = Vec::with_capacity(self.parameter_count());
-        for (_, range) in &self.tensors {
-            part.extend(of(range.clone()));
-        }
-        part
     }
 }
 
