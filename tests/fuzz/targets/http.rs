@@ -5,13 +5,15 @@
 
 use std::{cell::RefCell, sync::Arc, time::Duration};
 
-use folkmoot_fuzz::prepare;
-use folkmoot_rounds::{coordinator::Coordinator, credential::Credential, device::Authenticator};
 use folkmoot_edge::{Edge, HttpLimits};
-use folkmoot_service::http::{self, App, openapi};
+use folkmoot_fuzz::prepare;
 use folkmoot_protocol::Role;
 use folkmoot_round_log::RoundLog;
-use folkmoot_storage::{ApiKeyRecord, ApiKeyRepository, BlobStore, PopulationRepository, SqlOptions, SqlStorage};
+use folkmoot_rounds::{coordinator::Coordinator, credential::Credential, device::Authenticator};
+use folkmoot_service::http::{self, App, openapi};
+use folkmoot_storage::{
+    ApiKeyRecord, ApiKeyRepository, BlobStore, PopulationRepository, SqlOptions, SqlStorage,
+};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto::Builder,

@@ -21,8 +21,7 @@ const LIMITS: ImportLimits = ImportLimits {
 const BYTES_MAX: usize = 64 << 20;
 
 fn seeds() -> Vec<Vec<u8>> {
-    let files =
-        ["examples/models", "client-sdk/onnx/tests/data"].map(|folder| seeds::files(folder, ".onnx"));
+    let files = ["examples/models", "client-sdk/onnx/tests/data"].map(|folder| seeds::files(folder, ".onnx"));
     files.into_iter().flatten().map(|(_, bytes)| bytes).collect()
 }
 

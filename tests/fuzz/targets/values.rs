@@ -4,7 +4,10 @@
 #![no_main]
 
 use folkmoot_fuzz::{Choices, prepare, seeds};
-use folkmoot_protocol::{codec::{Codec, Recipe}, OuterProducts, TensorSchema, TensorSpec};
+use folkmoot_protocol::{
+    OuterProducts, TensorSchema, TensorSpec,
+    codec::{Codec, Recipe},
+};
 use folkmoot_update::codec::{decode, encode_recorded};
 use libfuzzer_sys::fuzz_target;
 
