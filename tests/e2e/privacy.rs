@@ -151,11 +151,11 @@ async fn a_task_ends_before_it_spends_more_than_it_may() {
     let wanted = MULTIPLIER * NORM / GOAL as f64;
     for draw in &draws {
         let deviation = (draw.iter().map(|one| one * one).sum::<f64>() / draw.len() as f64).sqrt();
-        // With 3,080 draws, the standard error of the estimate is 1.3 %. 10 % is more than seven standard errors.
-        assert!((deviation / wanted - 1.0).abs() < 0.1, "{deviation} against {wanted}");
+        // With 3,080 draws, the standard error of the estimate is 1.3 %. 8 % is more than six standard errors.
+        assert!((deviation / wanted - 1.0).abs() < 0.08, "{deviation} against {wanted}");
         // One draw rounds to 0 in about two million runs.
         let zeros = draw.iter().filter(|one| one.abs() <= 1e-12).count();
-        assert!(zeros <= 2, "{zeros} coordinates have no noise");
+        assert!(zeros <= 1, "{zeros} coordinates have no noise");
     }
     let product: f64 = draws[0].iter().zip(&draws[1]).map(|(one, other)| one * other).sum();
     assert!(product.abs() / (draws[0].len() as f64 * wanted * wanted) < 0.1, "the second is not the first");

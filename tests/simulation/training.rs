@@ -115,7 +115,7 @@ fn mask(
     let unmasked = Unmasked { delta: &delta, weight: update.weight, extras, clipping_norm: None };
     // Without noise in the terms, nothing is drawn.
     let masked =
-        mask_update(&header, plan, terms, masking.masks(), unmasked, &mut ChaCha20Rng::from_seed([0; 32]));
+        mask_update(&header, plan, terms, &masking.masks(), unmasked, &mut ChaCha20Rng::from_seed([0; 32]));
     let mut bytes = masked.expect("the values are on the grid");
     if nature == Nature::Hostile(Garbage::NoUpdate) {
         bytes[chance.below(4)] ^= 1 << chance.below(8);

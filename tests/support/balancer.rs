@@ -26,7 +26,8 @@ struct Shared {
 struct Target {
     port: u16,
     is_out: bool,
-    open: usize,
+    /// The number of open connections.
+    open: watch::Sender<usize>,
     /// The number of resets so far.
     resets: watch::Sender<u64>,
 }
@@ -40,7 +41,8 @@ impl Balancer {
     pub async fn open(targets: Vec<u16>, seed: u64) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port is free");
         let port = listener.local_addr().expect("it is bound").port();
-        let target = |port| Target { port, is_out: false, open: 0, resets: watch::Sender::new(0) };
+        let target =
+            |port| Target { port, is_out: false, open: watch::Sender::new(0), resets: watch::Sender::new(0) };
         let targets = targets.into_iter().map(target).collect();
         let shared = Arc::new(Mutex::new(Shared { targets, chance: ChaCha8Rng::seed_from_u64(seed) }));
         let own = shared.clone();
@@ -59,12 +61,19 @@ impl Balancer {
 
     /// Returns the number of open connections to target `number`.
     pub fn open_to(&self, number: usize) -> usize {
-        lock(&self.shared).targets[number].open
+        *lock(&self.shared).targets[number].open.borrow()
     }
 
     /// Resets all connections to target `number`.
     pub fn reset(&self, number: usize) {
         lock(&self.shared).targets[number].resets.send_modify(|count| *count += 1);
+    }
+
+    /// Resets all connections to target `number` as soon as there is one.
+    pub async fn reset_open(&self, number: usize) {
+        let mut open = lock(&self.shared).targets[number].open.subscribe();
+        open.wait_for(|open| *open > 0).await.expect("the target is there");
+        self.reset(number);
     }
 }
 
@@ -76,7 +85,7 @@ struct Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        lock(&self.shared).targets[self.number].open -= 1;
+        lock(&self.shared).targets[self.number].open.send_modify(|open| *open -= 1);
     }
 }
 
@@ -107,9 +116,9 @@ fn choose(shared: &Arc<Mutex<Shared>>, tried: &[usize]) -> Option<(Open, u16, wa
     let mut order: Vec<usize> = (0..targets.len()).filter(|one| !tried.contains(one)).collect();
     order.retain(|&one| !targets[one].is_out);
     order.shuffle(chance);
-    let number = order.into_iter().min_by_key(|&one| targets[one].open)?;
+    let number = order.into_iter().min_by_key(|&one| *targets[one].open.borrow())?;
     let target = &mut targets[number];
-    target.open += 1;
+    target.open.send_modify(|open| *open += 1);
     Some((Open { shared: shared.clone(), number }, target.port, target.resets.subscribe()))
 }
 

@@ -46,7 +46,7 @@ pub struct Cluster {
     program: String,
     database: String,
     folder: TempDir,
-    _postgres: TestPostgres,
+    postgres: TestPostgres,
 }
 
 struct Member {
@@ -104,18 +104,8 @@ impl Cluster {
         let balancer = Balancer::open(ports, seed).await;
         let endpoint = Endpoint::new(balancer.port, &pem);
         let (log, program) = (Log::default(), program.to_owned());
-        let mut cluster = Self {
-            task,
-            log,
-            endpoint,
-            balancer,
-            s3,
-            members,
-            program,
-            database,
-            folder,
-            _postgres: postgres,
-        };
+        let mut cluster =
+            Self { task, log, endpoint, balancer, s3, members, program, database, folder, postgres };
         for number in 0..count {
             cluster.restart(number).await;
         }
@@ -188,30 +178,22 @@ impl Cluster {
     /// # Panics
     /// If the database does not run.
     pub async fn restart_database(&self, signal: Signal) {
-        let folder = self.database_folder();
+        let folder = self.postgres.data_folder();
         let old = server_of(&folder).expect("the database runs");
         kill(Pid::from_raw(old), signal).expect("the database runs");
-        patiently("a new database server", async {
-            while server_of(&folder).is_none_or(|new| new == old) {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        })
-        .await;
+        let is_new = |server: Option<i32>| server.is_some_and(|new| new != old);
+        patiently("a new database server", await_server(&folder, is_new)).await;
     }
 
     /// Stops the database, and prevents that it starts again.
     pub async fn stop_database(&self) {
-        let folder = self.database_folder();
+        let folder = self.postgres.data_folder();
         std::fs::rename(folder.join("postgresql.conf"), folder.join("kept.conf"))
             .expect("the folder is ours");
         let server = server_of(&folder).expect("the database runs");
         kill(Pid::from_raw(server), Signal::SIGINT).expect("the database runs");
-        patiently("the end of the database server", async {
-            while server_of(&folder).is_some() {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        })
-        .await;
+        let is_gone = |server: Option<i32>| server.is_none();
+        patiently("the end of the database server", await_server(&folder, is_gone)).await;
     }
 
     /// Lets the database start again.
@@ -219,13 +201,8 @@ impl Cluster {
     /// # Panics
     /// If it was not stopped.
     pub fn start_database(&self) {
-        let folder = self.database_folder();
+        let folder = self.postgres.data_folder();
         std::fs::rename(folder.join("kept.conf"), folder.join("postgresql.conf")).expect("it was stopped");
-    }
-
-    fn database_folder(&self) -> PathBuf {
-        let (_, parameters) = self.database.split_once("host=").expect("the URL names the socket's folder");
-        PathBuf::from(parameters.split('&').next().unwrap_or_default()).join("data")
     }
 
     /// Drains process `number` by SIGTERM. Returns when its `/readyz` says so and the load balancer has taken it out.
@@ -316,6 +293,13 @@ impl Cluster {
     /// Opens the blob store.
     pub fn blobs(&self) -> BlobStore {
         self.objects().blobs()
+    }
+}
+
+/// Waits until the server in this folder is as awaited. A server tells other processes only by its file.
+async fn await_server(folder: &Path, is_awaited: impl Fn(Option<i32>) -> bool) {
+    while !is_awaited(server_of(folder)) {
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 

@@ -23,7 +23,10 @@ use s3s::{
 };
 use s3s_fs::FileSystem;
 use tempfile::TempDir;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::watch,
+};
 
 const BUCKET: &str = "folkmoot";
 const ACCESS_KEY: &str = "test";
@@ -41,7 +44,7 @@ pub struct TestS3 {
 struct Trouble {
     is_failing: AtomicBool,
     /// The number of requests that were answered with an error on purpose.
-    failed: AtomicU64,
+    failed: watch::Sender<u64>,
     /// The delay of each answer, in milliseconds.
     delay: AtomicU64,
 }
@@ -98,9 +101,13 @@ impl TestS3 {
         self.trouble.is_failing.store(is_failing, Ordering::Release);
     }
 
-    /// Returns the number of requests that were answered with an error because of [`TestS3::fail`].
-    pub fn failed(&self) -> u64 {
-        self.trouble.failed.load(Ordering::Acquire)
+    /// Answers requests with an error until it has refused `count` of them.
+    pub async fn refuse(&self, count: u64) {
+        let mut failed = self.trouble.failed.subscribe();
+        let enough = *failed.borrow() + count;
+        self.fail(true);
+        failed.wait_for(|failed| *failed >= enough).await.expect("the server is there");
+        self.fail(false);
     }
 
     /// Makes the server wait before each answer.
@@ -118,7 +125,7 @@ async fn answer(stream: TcpStream, service: S3Service, trouble: Arc<Trouble>) {
                 tokio::time::sleep(Duration::from_millis(delay)).await;
             }
             if trouble.is_failing.load(Ordering::Acquire) {
-                trouble.failed.fetch_add(1, Ordering::AcqRel);
+                trouble.failed.send_modify(|failed| *failed += 1);
                 let mut response = Response::new(Body::empty());
                 *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
                 return Ok(response);

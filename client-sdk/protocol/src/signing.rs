@@ -63,7 +63,7 @@ pub fn signed_text(parts: &SignedParts<'_>) -> String {
 
 /// Signs the parts and returns the header's value.
 pub fn sign(key: &SigningKey, parts: &SignedParts<'_>) -> String {
-    STANDARD.encode(key.sign(signed_text(parts).as_bytes()).to_bytes())
+    sign_text(key, &signed_text(parts))
 }
 
 /// Signs a text and returns the signature in base64. The text's first line must name its purpose, so that a signature of one

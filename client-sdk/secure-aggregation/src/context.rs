@@ -1,4 +1,4 @@
-use folkmoot_protocol::{BlobDigest, RoundId, TaskId};
+use folkmoot_protocol::{BlobDigest, RoundId, TaskId, messages::Assignment};
 use hkdf::Hkdf;
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
@@ -18,6 +18,14 @@ pub struct Context {
     pub plan: BlobDigest,
     /// The digest of the weights from which the clients train.
     pub weights: BlobDigest,
+}
+
+impl Context {
+    /// Returns the context of an assignment's secrets.
+    pub fn of(assignment: &Assignment) -> Self {
+        let Assignment { task_id, round_id, plan, weights, .. } = assignment;
+        Self { task_id: *task_id, round_id: *round_id, plan: plan.digest, weights: weights.digest }
+    }
 }
 
 /// The use of a derived value.

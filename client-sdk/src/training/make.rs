@@ -92,17 +92,15 @@ pub fn make_masked(
     let masking = journal.ok_or(JournalError::Missing);
     let masking = masking.and_then(|journal| journal.masking(&setting, &device_key.0));
     let masking = masking.map_err(|error| WorkError::new(AbortReason::StateLost, error))?;
-    let bytes = mask(trained, &setting.terms, masking.masks())?;
+    let bytes = mask(trained, &setting.terms, &masking.masks())?;
     Ok(Made { digest: UpdateDigest::of(&bytes), memory: None, bytes })
 }
 
 /// Builds an update whose masks a committee removes. Each call draws new masks: only the update that is stored is sent.
 fn make_for_committee(trained: &FinishedWork, terms: &CommitteeTerms) -> Result<Made, WorkError> {
-    let Assignment { assignment_id, task_id, round_id, plan, weights, .. } = &trained.assignment;
-    let context =
-        Context { task_id: *task_id, round_id: *round_id, plan: plan.digest, weights: weights.digest };
+    let context = Context::of(&trained.assignment);
     let root = Root::new(seeded()?.random());
-    let masks = mask_for_committee(&context, terms, *assignment_id, &root)
+    let masks = mask_for_committee(&context, terms, trained.assignment.assignment_id, &root)
         .map_err(|error| WorkError::new(AbortReason::PlanUnsupported, error))?;
     let mut bytes = mask(trained, &terms.sum, &masks.masks)?;
     bytes.extend_from_slice(&masks.seal.0);

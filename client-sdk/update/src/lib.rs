@@ -12,5 +12,5 @@ mod values;
 pub use decode::{DecodeError, Piece, UpdateDecoder};
 pub use encode::{Compression, Made, MakeError, encode_update, make_update};
 pub use masked::{MaskError, Unmasked, mask_update};
-pub use norm::{SquaredNorm, clip_norm, norm_steps};
+pub use norm::{SquaredNorm, clip_norm};
 pub use values::{ValueFault, check_values};

@@ -55,11 +55,6 @@ impl SquaredNorm {
     }
 }
 
-/// Converts a norm to steps of the grid, rounded down.
-pub fn norm_steps(norm: f64, grid: &ValueGrid) -> u64 {
-    grid.norm_steps(norm)
-}
-
 /// Scales an update so that its L2 norm over all tensors, measured on the grid, is at most `steps`. A shorter update is
 /// unchanged. Non-finite values are not changed; [`check_values`](crate::check_values) refuses them later.
 ///
@@ -111,7 +106,7 @@ mod tests {
             norm in 1e-6f64..1e3, fraction_bits in 4u32..=28,
         ) {
             let grid = ValueGrid { fraction_bits, ..ValueGrid::default() };
-            let steps = norm_steps(norm, &grid);
+            let steps = grid.norm_steps(norm);
             clip_norm(&mut delta, &grid, steps);
             let within = delta.iter().all(|value| value.abs() <= grid.value_max);
             // A norm above the grid's range leaves values outside it, which the check of values refuses.
@@ -124,7 +119,7 @@ mod tests {
             let before: f64 = delta.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
             prop_assume!(before > 0.1);
             let mut clipped = delta.clone();
-            clip_norm(&mut clipped, &grid, norm_steps(0.05, &grid));
+            clip_norm(&mut clipped, &grid, grid.norm_steps(0.05));
             for (value, clipped) in delta.iter().zip(&clipped) {
                 prop_assert!((f64::from(*value) * 0.05 / before - f64::from(*clipped)).abs() < 1e-7);
             }
@@ -135,7 +130,7 @@ mod tests {
     fn a_short_update_stays() {
         let grid = ValueGrid::default();
         let mut delta = vec![0.3f32, -0.4];
-        clip_norm(&mut delta, &grid, norm_steps(0.5000001, &grid));
+        clip_norm(&mut delta, &grid, grid.norm_steps(0.5000001));
         assert_eq!(delta, [0.3, -0.4]);
         clip_norm(&mut delta, &grid, 0);
         assert_eq!(delta, [0.0, -0.0]);
@@ -145,8 +140,8 @@ mod tests {
     fn huge_and_strange_values_do_no_harm() {
         let grid = ValueGrid::default();
         let mut delta = vec![f32::MAX, -f32::MAX, 1e-40, -0.0];
-        clip_norm(&mut delta, &grid, norm_steps(1.0, &grid));
-        assert!(squares(&delta, &grid).is_within(norm_steps(1.0, &grid)) && delta[0] > 0.7, "{delta:?}");
+        clip_norm(&mut delta, &grid, grid.norm_steps(1.0));
+        assert!(squares(&delta, &grid).is_within(grid.norm_steps(1.0)) && delta[0] > 0.7, "{delta:?}");
         let mut bad = vec![f32::NAN, 100.0];
         clip_norm(&mut bad, &grid, 5);
         assert!(bad[0].is_nan());

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, error::Error, path::PathBuf, time::Duration};
 
+use folkmoot_client::{HttpSettings, build_http};
 use folkmoot_protocol::{
     AssignmentId,
     secure::{
@@ -10,14 +11,13 @@ use folkmoot_protocol::{
 };
 use folkmoot_unmasking::{AskError, Committee};
 use futures::future::BoxFuture;
-use reqwest::{Certificate, Client, Url, redirect, tls};
+use reqwest::{Client, Url};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 /// The time limit of a sum. A member sums a million values of a thousand clients in about ten seconds.
 const SUM_TIMEOUT: Duration = Duration::from_secs(600);
 /// The time limit of the other questions.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(60);
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The largest answer to other questions than a sum, or refusal, in bytes: all clients of the largest cohort.
 const ANSWER_BYTES_MAX: u64 = 1 << 20;
 /// The number of characters of a member's reason that are kept.
@@ -103,23 +103,13 @@ impl MemberConfig {
         if token.is_empty() {
             return Err(self.wrong(&"the access token is empty"));
         }
-        let mut builder = Client::builder()
-            .tls_backend_rustls()
-            .tls_version_min(tls::Version::TLS_1_3)
-            .connect_timeout(CONNECT_TIMEOUT)
-            .redirect(redirect::Policy::none());
-        if let Some(path) = &self.root_certificate {
-            let failed = |error: String| self.wrong(&format!("root_certificate {}: {error}", path.display()));
-            let pem = std::fs::read(path).map_err(|error| failed(error.to_string()))?;
-            let certificates =
-                Certificate::from_pem_bundle(&pem).map_err(|error| failed(error.to_string()))?;
-            if certificates.is_empty() {
-                return Err(failed("it has no certificate".into()));
-            }
-            builder = builder.tls_certs_only(certificates);
-        }
-        let client = builder.build().map_err(|error| self.wrong(&error))?;
-        Ok(Way { client, base, token })
+        let read = |path: &PathBuf| {
+            let failed = |error| self.wrong(&format!("root_certificate {}: {error}", path.display()));
+            std::fs::read(path).map_err(failed)
+        };
+        let certificate_pem = self.root_certificate.as_ref().map(read).transpose()?;
+        let client = build_http(&HttpSettings { certificate_pem, ..HttpSettings::default() });
+        Ok(Way { client: client.map_err(|error| self.wrong(&error))?, base, token })
     }
 }
 
@@ -132,10 +122,6 @@ impl HttpCommittee {
         configs: &[MemberConfig],
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, MemberConfigError> {
-        // Keep the crypto provider that the process has installed. Losing a race to install one is no error.
-        if !configs.is_empty() && rustls::crypto::CryptoProvider::get_default().is_none() {
-            let _ = rustls::crypto::ring::default_provider().install_default();
-        }
         let mut members = BTreeMap::new();
         for config in configs {
             if members.insert(config.key, config.way(variable)?).is_some() {

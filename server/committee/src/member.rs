@@ -3,8 +3,6 @@ use std::{
     sync::PoisonError,
 };
 
-use base64::{Engine, engine::general_purpose::STANDARD};
-use ed25519_dalek::Signer;
 use folkmoot_protocol::{
     BlobDigest, Plan,
     saturating::to_length,
@@ -12,6 +10,7 @@ use folkmoot_protocol::{
         CommitteeAgreed, CommitteeChecked, CommitteeKey, CommitteeQuestion, CommitteeRound, CommitteeTerms,
         EXTRAS,
     },
+    signing::sign_text,
 };
 use folkmoot_secure_aggregation::{
     CommitteeError, Context, Masks, MemberRound, Ring, Segment, agreement_text, check_agreements,
@@ -95,9 +94,7 @@ impl Member {
         self.own(&known, round)?;
         self.settle(&known.context, round)?;
         let text = agreement_text(&known.context, &round.clients);
-        Ok(CommitteeAgreed {
-            signature: STANDARD.encode(self.secrets.identity.sign(text.as_bytes()).to_bytes()),
-        })
+        Ok(CommitteeAgreed { signature: sign_text(&self.secrets.identity, &text) })
     }
 
     /// Sums masks of all clients, and packs the sum.

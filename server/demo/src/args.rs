@@ -43,7 +43,7 @@ pub struct Args {
     #[arg(long, value_parser = parse_epsilon)]
     pub epsilon: Option<f64>,
     /// The delta of the privacy budget: the probability with which epsilon may fail to hold.
-    #[arg(long, default_value_t = 1e-5, value_parser = parse_delta, requires = "epsilon")]
+    #[arg(long, default_value_t = 1e-5, value_parser = parse_share, requires = "epsilon")]
     pub delta: f64,
     /// The codec of the clients' updates: eden:4, eden:1, top_k:0.01, fp16, qsgd:15 and others. By default, updates
     /// are not compressed.
@@ -138,11 +138,6 @@ fn parse_epsilon(text: &str) -> Result<f64, String> {
     } else {
         Err("it must be above 0 and at most 1000".to_owned())
     }
-}
-
-fn parse_delta(text: &str) -> Result<f64, String> {
-    let delta: f64 = text.parse().map_err(|_| "a number is expected".to_owned())?;
-    if delta > 0.0 && delta < 1.0 { Ok(delta) } else { Err("it must be above 0 and below 1".to_owned()) }
 }
 
 fn parse_share(text: &str) -> Result<f64, String> {

@@ -4,7 +4,6 @@ use std::{
     fs,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
 };
 
 use folkmoot_client::Transport;
@@ -26,7 +25,7 @@ use super::{
     report::{Durations, Report},
     screen::Screen,
     shared::Shared,
-    storm::{Storm, storm},
+    storm::storm,
     waiting,
 };
 
@@ -66,7 +65,7 @@ pub async fn run(args: Args) -> Result<Report, LoadError> {
     Ok(report)
 }
 
-/// Runs a load test in a population of its own, and removes what it created.
+/// Runs a load test in a population of its own. Afterwards it cancels the task, and revokes the token and its devices.
 async fn rehearse(
     target: &Target,
     api_key: &str,
@@ -135,10 +134,7 @@ pub async fn measure(
     screen.say(&format!("checking in at a rate of {} for {} s", settings.rate, settings.seconds));
     let watching = screen.watch(&recorder);
     on_phase(Phase::CheckIn);
-    let storm = match storming {
-        [] => hold(settings, &mut stopped).await,
-        _ => storm(&shared, storming, &mut stopped).await?,
-    };
+    let storm = storm(&shared, storming, &mut stopped).await?;
     durations.check_in_seconds = storm.duration.as_secs_f64();
     on_phase(Phase::End);
     drop(watching);
@@ -171,17 +167,6 @@ async fn connect(
         () = all => {}
     }
     staying
-}
-
-/// Keeps the devices connected for the duration of the check-ins.
-async fn hold(settings: &Settings, stopped: &mut watch::Receiver<bool>) -> Storm {
-    let begun = Instant::now();
-    tokio::select! {
-        biased;
-        _ = stopped.wait_for(|is_stopped| *is_stopped) => {}
-        () = tokio::time::sleep(Duration::from_secs(settings.seconds.into())) => {}
-    }
-    Storm { duration: begun.elapsed(), unsent: 0 }
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, LoadError> {

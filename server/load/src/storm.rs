@@ -78,6 +78,14 @@ pub async fn storm(
             done?;
         }
     }
+    // The devices that wait stay connected to the end, also if there are few check-ins or none.
+    if !*stop.borrow() {
+        tokio::select! {
+            biased;
+            _ = stop.changed() => {}
+            () = sleep_until(end) => {}
+        }
+    }
     let duration = begun.elapsed();
     let finish = async {
         while let Some(done) = requests.join_next().await {

@@ -47,7 +47,7 @@ impl Target {
         self.certificate_pem.as_deref()
     }
 
-    /// Creates connections for the device with this number. Devices of one group share them, but a connection carries
+    /// Creates connections for the group with this number. Devices of one group share them, but a connection carries
     /// one request at a time, as on separate devices.
     pub(crate) fn connections(&self, group: usize) -> Result<reqwest::Client, TransportError> {
         let settings = HttpSettings { certificate_pem: self.certificate_pem.clone(), http1_only: true };

@@ -53,16 +53,21 @@ const SECONDS_MAX: u64 = 3600;
 
 impl LimitsConfig {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
-        within("connections_max", self.connections_max as u64, 1, 1_000_000)?;
+        within("limits.connections_max", self.connections_max as u64, 1, 1_000_000)?;
         let per_address_max = self.connections_per_address_max as u64;
-        within("connections_per_address_max", per_address_max, 1, 1_000_000)?;
-        within("head_seconds_max", self.head_seconds_max, 1, SECONDS_MAX)?;
-        within("idle_seconds_max", self.idle_seconds_max, 1, SECONDS_MAX)?;
-        within("untaken_seconds_max", self.untaken_seconds_max, 1, SECONDS_MAX)?;
-        within("control_seconds_max", self.control_seconds_max, 1, SECONDS_MAX)?;
-        within("upload_idle_seconds_max", self.upload_idle_seconds_max, 1, SECONDS_MAX)?;
-        within("long_poll_seconds_max", self.long_poll_seconds_max, 0, u64::from(LONG_POLL_SECONDS_MAX))?;
-        within("model_bytes_max", self.model_bytes_max as u64, 1, 16 << 30)
+        within("limits.connections_per_address_max", per_address_max, 1, 1_000_000)?;
+        within("limits.head_seconds_max", self.head_seconds_max, 1, SECONDS_MAX)?;
+        within("limits.idle_seconds_max", self.idle_seconds_max, 1, SECONDS_MAX)?;
+        within("limits.untaken_seconds_max", self.untaken_seconds_max, 1, SECONDS_MAX)?;
+        within("limits.control_seconds_max", self.control_seconds_max, 1, SECONDS_MAX)?;
+        within("limits.upload_idle_seconds_max", self.upload_idle_seconds_max, 1, SECONDS_MAX)?;
+        within(
+            "limits.long_poll_seconds_max",
+            self.long_poll_seconds_max,
+            0,
+            u64::from(LONG_POLL_SECONDS_MAX),
+        )?;
+        within("limits.model_bytes_max", self.model_bytes_max as u64, 1, 16 << 30)
     }
 
     pub(super) fn http_limits(&self) -> HttpLimits {
@@ -81,12 +86,11 @@ impl LimitsConfig {
     }
 }
 
-fn within(key: &str, value: u64, min: u64, max: u64) -> Result<(), ConfigError> {
+/// Checks a number. `place` is its section and key.
+pub(super) fn within(place: &str, value: u64, min: u64, max: u64) -> Result<(), ConfigError> {
     if (min..=max).contains(&value) {
         return Ok(());
     }
-    Err(ConfigError::Value {
-        place: format!("limits.{key}"),
-        message: format!("it is {value}; it must be {min} to {max}"),
-    })
+    let message = format!("it is {value}; it must be {min} to {max}");
+    Err(ConfigError::Value { place: place.into(), message })
 }

@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use folkmoot_edge::tls::CertificateFiles;
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, setting::choice};
+use super::{ConfigError, limits::within, setting::choice};
 
 /// The default port of a coordinator.
 const PORT: u16 = 8443;
@@ -63,11 +63,7 @@ impl Default for ServerConfig {
 impl ServerConfig {
     /// Validates the numbers.
     pub(super) fn check(&self) -> Result<(), ConfigError> {
-        if self.drain_seconds <= DRAIN_SECONDS_MAX {
-            return Ok(());
-        }
-        let message = format!("it is {}; it must be 0 to {DRAIN_SECONDS_MAX}", self.drain_seconds);
-        Err(ConfigError::Value { place: "server.drain_seconds".into(), message })
+        within("server.drain_seconds", self.drain_seconds, 0, DRAIN_SECONDS_MAX)
     }
 
     /// Returns the files of the operator's certificate, if they are set.

@@ -16,7 +16,10 @@ use folkmoot_secure_aggregation::{
 };
 use futures::future::{BoxFuture, join_all};
 
-use crate::{MaskSums, sum::read_seal};
+use crate::{
+    MaskSums,
+    sum::{add, read_seal},
+};
 
 /// The number of assignments that a message names.
 const SHOWN_MAX: usize = 5;
@@ -328,8 +331,4 @@ impl<'a> CommitteeSum<'a> {
             .for_each(|(extra, word)| *extra = u64::from_le_bytes(*word));
         Ok((values, extras))
     }
-}
-
-fn add(sums: &mut [u64], terms: &[u64]) {
-    sums.iter_mut().zip(terms).for_each(|(sum, term)| *sum = sum.wrapping_add(*term));
 }

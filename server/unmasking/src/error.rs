@@ -1,4 +1,3 @@
-use folkmoot_round_log::RoundLogError;
 use folkmoot_secure_aggregation::{MessageFault, RecoverError, RosterFault};
 use folkmoot_storage::StorageError;
 
@@ -8,9 +7,6 @@ pub enum UnmaskError {
     /// The database failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// The round log failed.
-    #[error(transparent)]
-    RoundLog(#[from] RoundLogError),
     /// A stored message cannot be read.
     #[error("a stored message of secure aggregation cannot be read: {0}")]
     Stored(#[from] serde_json::Error),

@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use folkmoot_protocol::{
     AssignmentId, RoundId,
+    limits::COUNT_MAX,
     saturating::to_length,
     secure::{CommitteeSeal, EXTRAS, MASKED_HEADER_BYTES, MaskedExtras},
     update::UpdateMetrics,
@@ -12,8 +13,6 @@ use rayon::prelude::*;
 
 /// The number of values that one thread sums at a time, a multiple of 8, so that a tile begins at a whole byte.
 const TILE: usize = 1 << 15;
-/// The largest plausible sum of counts.
-const COUNT_MAX: u64 = 1 << 53;
 
 /// The sum of a round's updates, without masks.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,7 +69,7 @@ impl Removal {
     }
 }
 
-fn add(sums: &mut [u64], terms: &[u64]) {
+pub(crate) fn add(sums: &mut [u64], terms: &[u64]) {
     sums.iter_mut().zip(terms).for_each(|(sum, term)| *sum = sum.wrapping_add(*term));
 }
 

@@ -92,19 +92,13 @@ impl Fault {
                 cluster.balancer.take_out(number, false);
                 patiently("the return of the process", cluster.living(PROCESSES)).await;
             }
-            Self::Reset(number) => cluster.balancer.reset(number),
+            Self::Reset(number) => {
+                patiently("a connection to reset", cluster.balancer.reset_open(number)).await;
+            }
             Self::DatabaseRestarted => cluster.restart_database(Signal::SIGINT).await,
             Self::DatabaseCrashed => cluster.restart_database(Signal::SIGQUIT).await,
             Self::StorageFailed => {
-                let before = cluster.s3.failed();
-                cluster.s3.fail(true);
-                patiently("refused requests", async {
-                    while cluster.s3.failed() < before + REFUSALS {
-                        tokio::time::sleep(Duration::from_millis(20)).await;
-                    }
-                })
-                .await;
-                cluster.s3.fail(false);
+                patiently("refused requests", cluster.s3.refuse(REFUSALS)).await;
             }
             Self::StorageSlow => {
                 cluster.s3.delay(DELAY);

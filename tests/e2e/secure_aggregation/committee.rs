@@ -138,9 +138,7 @@ impl Masker {
 
     /// Returns the masked update, without and with what the client encrypted for the committee.
     fn masked(&self) -> (Vec<u8>, CommitteeSeal) {
-        let Assignment { task_id, round_id, plan, weights, .. } = &self.assignment;
-        let context =
-            Context { task_id: *task_id, round_id: *round_id, plan: plan.digest, weights: weights.digest };
+        let context = Context::of(&self.assignment);
         let terms = self.plan.protection.committee().expect("the plan has a committee");
         let masks = mask_for_committee(&context, terms, self.id(), &Root::new(random_bytes()));
         let masks = masks.expect("the terms are possible");

@@ -49,9 +49,7 @@ impl Member {
     }
 
     fn setting(&self) -> Setting {
-        let Assignment { task_id, round_id, plan, weights, .. } = &self.assignment;
-        let context =
-            Context { task_id: *task_id, round_id: *round_id, plan: plan.digest, weights: weights.digest };
+        let context = Context::of(&self.assignment);
         Setting { context, terms: *self.terms(), assignment_id: self.id(), policy: Policy::default() }
     }
 
@@ -129,7 +127,7 @@ impl Member {
         };
         let unmasked = Unmasked { delta: &self.update.values, weight, extras, clipping_norm: None };
         let mut rng = ChaCha20Rng::from_seed(random_bytes());
-        mask_update(&header, &self.plan, self.terms(), masking.masks(), unmasked, &mut rng)
+        mask_update(&header, &self.plan, self.terms(), &masking.masks(), unmasked, &mut rng)
             .expect("its values are on the grid")
     }
 

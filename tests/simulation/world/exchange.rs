@@ -72,11 +72,9 @@ impl SimClient {
 }
 
 fn setting(task: &SimTask, assignment: &Assignment) -> Setting {
-    let Assignment { task_id, round_id, plan, weights, assignment_id, .. } = assignment;
-    let context =
-        Context { task_id: *task_id, round_id: *round_id, plan: plan.digest, weights: weights.digest };
+    let context = Context::of(assignment);
     let terms = *task.plan.protection.secure().expect("only tasks with masks exchange messages");
-    Setting { context, terms, assignment_id: *assignment_id, policy: Policy::default() }
+    Setting { context, terms, assignment_id: assignment.assignment_id, policy: Policy::default() }
 }
 
 impl World {

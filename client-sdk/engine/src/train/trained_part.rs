@@ -100,6 +100,10 @@ impl TrainedPart {
     /// # Errors
     /// Returns [`FitError::WeightCount`] if the length of `part` is not the part's number of parameters.
     pub fn fill(&self, part: Vec<f32>) -> Result<Vec<f32>, FitError> {
+        expect_count(self.parameter_count(), &part)?;
+        if part.len() == self.model.parameter_count() {
+            return Ok(part);
+        }
         let mut whole = self.model.initial_weights();
         self.tensors.put(&part, &mut whole)?;
         Ok(whole)
@@ -131,7 +135,11 @@ impl TrainedPart {
 
     /// Collects the values of `of` for the range of each tensor.
     pub(crate) fn picked<I: Iterator<Item = f32>>(&self, of: impl Fn(Range<usize>) -> I) -> Vec<f32> {
-        self.tensors.0.iter().flat_map(|(_, range)| of(range.clone())).collect()
+        let mut part = Vec::with_capacity(self.parameter_count());
+        for (_, range) in &self.tensors.0 {
+            part.extend(of(range.clone()));
+        }
+        part
     }
 }
 

@@ -14,7 +14,6 @@ pub struct Masking {
     /// The neighbours that have sent shares.
     pub(super) sharers: Vec<u32>,
     pub(super) held: BTreeMap<u32, SharePair>,
-    pub(super) masks: Masks,
 }
 
 /// The survivors for which a client has answered. Store them durably before you send the answer.
@@ -45,14 +44,14 @@ impl Sharing {
         if found < least {
             return Err(Refusal::TooFewShares { found, least });
         }
-        Ok(Masking { masks: self.masks(&sharers), sharing: self, sharers, held })
+        Ok(Masking { sharing: self, sharers, held })
     }
 }
 
 impl Masking {
-    /// Returns the masks of this client's update.
-    pub fn masks(&self) -> &Masks {
-        &self.masks
+    /// Computes the masks of this client's update: a key agreement with each neighbour that has sent shares.
+    pub fn masks(&self) -> Masks {
+        self.sharing.masks(&self.sharers)
     }
 
     /// Checks the survivors and returns the text by which this client agrees to them, if the coordinator may be malicious.

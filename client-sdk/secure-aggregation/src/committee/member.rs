@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use folkmoot_protocol::{
     AssignmentId,
@@ -141,13 +141,13 @@ pub fn check_agreements(
         return Ok(());
     }
     let text = agreement_text(context, clients);
-    let valid: BTreeMap<u32, ()> = agreements
+    let valid: BTreeSet<u32> = agreements
         .iter()
         .filter(|(member, signature)| {
             let key = terms.members.get(*member as usize);
             key.is_some_and(|key| verify_text(&key.identity(), signature, &text).is_ok())
         })
-        .map(|(member, _)| (*member, ()))
+        .map(|(member, _)| *member)
         .collect();
     let found = valid.len() as u32;
     if found < least { Err(CommitteeError::NotAgreed { found, least }) } else { Ok(()) }

@@ -110,7 +110,7 @@ mod tests {
     use rand_chacha::{ChaCha20Rng, rand_core::SeedableRng};
 
     use super::*;
-    use crate::{SquaredNorm, clip_norm, norm_steps};
+    use crate::{SquaredNorm, clip_norm};
 
     const GRID: ValueGrid = ValueGrid { fraction_bits: 20, value_max: 16.0, weight_max: 1 };
 
@@ -148,7 +148,7 @@ mod tests {
         fn a_clipped_update_keeps_to_its_norm_in_the_coarse_unit(
             mut delta in prop::collection::vec(-16.0f32..16.0, 1..100), norm in 1e-3f64..10.0, shift in 0u32..=24,
         ) {
-            let bound = norm_steps(norm, &GRID);
+            let bound = GRID.norm_steps(norm);
             clip_norm(&mut delta, &GRID, bound);
             let coarse = squares(steps_of(&delta, &GRID).into_iter().map(|steps| towards_zero(steps, shift)));
             prop_assert!(coarse << (2 * shift) <= u128::from(bound).pow(2));

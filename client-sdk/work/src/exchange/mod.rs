@@ -170,9 +170,7 @@ pub fn secure_setting(assignment: &Assignment, plan: &Plan, budget: &Budget) -> 
             "the plan does not ask for masked updates, but the assignment does",
         )
     })?;
-    let Assignment { task_id, round_id, plan, weights, .. } = assignment;
-    let context =
-        Context { task_id: *task_id, round_id: *round_id, plan: plan.digest, weights: weights.digest };
+    let context = Context::of(assignment);
     let policy = Policy { cohort_min: budget.cohort_min };
     Ok(Setting { context, terms, assignment_id: assignment.assignment_id, policy })
 }

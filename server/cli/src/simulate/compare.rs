@@ -7,7 +7,7 @@ use std::{
 
 use folkmoot_coordinator::task::TaskState;
 use folkmoot_simulation::{
-    compare::{FinishedRun, differing, rounds_csv, run_key, summaries_json},
+    compare::{FinishedRun, differing, rounds_csv, run_key, shared_key, summaries_json},
     report::{Comparison, SeedRun, Variant, VariantSummary},
 };
 use serde::Serialize;
@@ -27,6 +27,13 @@ struct Line<'a> {
     output: &'a str,
 }
 
+/// The inputs that all runs of a comparison share.
+struct Shared {
+    key: [u8; 32],
+    /// Whether versions are measured on the clients.
+    on_clients: bool,
+}
+
 /// Compares the task with its variants.
 ///
 /// # Errors
@@ -39,6 +46,8 @@ pub async fn run(args: &Args, inputs: &Inputs) -> Result<(), CliError> {
     let descriptions: Vec<_> = tasks.iter().map(|task| task.description.clone()).collect();
     // Variants with personal tensors are measured on the clients, so the others must be, too.
     let on_clients = descriptions.iter().any(|description| !description.plan.personal.is_empty());
+    let key = shared_key(&inputs.onnx, &inputs.source, inputs.trace.as_ref()).map_err(failed)?;
+    let shared = Shared { key, on_clients };
     let mut variants = Vec::new();
     for (task, settings) in tasks.iter().zip(differing(&descriptions)) {
         let mut runs = Vec::new();
@@ -46,7 +55,7 @@ pub async fn run(args: &Args, inputs: &Inputs) -> Result<(), CliError> {
             let number = variants.len() * seeds.len() + place + 1;
             let label = format!("{number}/{} {}, seed {seed}  ", tasks.len() * seeds.len(), task.name);
             let folder = output.join(&task.folder).join(format!("seed-{seed}"));
-            runs.push(Box::pin(run_one(args, inputs, task, (*seed, on_clients), &folder, &label)).await?);
+            runs.push(Box::pin(run_one(args, inputs, &shared, task, *seed, &folder, &label)).await?);
         }
         variants.push(Variant { name: task.name.clone(), settings, runs });
     }
@@ -77,14 +86,15 @@ fn target(args: &Args, inputs: &Inputs) -> Result<Option<f64>, CliError> {
 async fn run_one(
     args: &Args,
     inputs: &Inputs,
+    shared: &Shared,
     task: &NamedTask,
-    (seed, on_clients): (u64, bool),
+    seed: u64,
     folder: &Path,
     label: &str,
 ) -> Result<SeedRun, CliError> {
     let mut simulation = inputs.simulation(args, task.description.clone(), seed);
-    simulation.settings.held_out_of_clients |= on_clients;
-    let key = run_key(&simulation).map_err(failed)?;
+    simulation.settings.held_out_of_clients |= shared.on_clients;
+    let key = run_key(&shared.key, &simulation).map_err(failed)?;
     let path = folder.join("run.json");
     let rounds = folder.join("rounds").with_extension(args.results.extension());
     let saved = || FinishedRun::from_json(&fs::read(&path).ok()?, &key);

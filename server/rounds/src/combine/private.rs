@@ -5,7 +5,7 @@ use folkmoot_aggregation::ExactMean;
 use folkmoot_coordinator::privacy::{Clipping, Stream, Terms, next_clipping_norm};
 use folkmoot_protocol::{RoundId, TaskId, ValueGrid, update::HEADER_BYTES};
 use folkmoot_storage::AcceptedUpdate;
-use folkmoot_update::{SquaredNorm, norm_steps};
+use folkmoot_update::SquaredNorm;
 
 use super::MakeError;
 use crate::{
@@ -38,7 +38,7 @@ pub struct Private {
 impl Private {
     /// Returns the clipping norm in steps of the grid, which is the sensitivity of the sum.
     pub fn norm_steps(&self, grid: &ValueGrid) -> u64 {
-        norm_steps(self.norm, grid)
+        grid.norm_steps(self.norm)
     }
 
     /// Passes the noised mean to `visit`, tile by tile, and returns the state of the correlated noise for the next

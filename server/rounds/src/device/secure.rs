@@ -101,7 +101,6 @@ fn closed() -> Refusal {
 fn refusal(error: UnmaskError) -> Refusal {
     match error {
         UnmaskError::Storage(error) => error.into(),
-        UnmaskError::RoundLog(error) => error.into(),
         UnmaskError::Stored(error) => Refusal::internal(&error),
         UnmaskError::Advertisement(_) | UnmaskError::Message(_) => {
             Refusal::new(ErrorCode::UpdateMalformed, format!("{error}; check in again"))

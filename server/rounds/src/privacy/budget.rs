@@ -10,7 +10,6 @@ use folkmoot_protocol::{LocalNoise, OrganisationId, PopulationName, TaskId, satu
 use folkmoot_storage::{
     Ancestor, LedgerRepository, LedgerSum, ModelVersionRecord, PopulationRepository, StorageError, TaskRecord,
 };
-use folkmoot_update::norm_steps;
 
 use super::inherited;
 use crate::coordinator::Coordinator;
@@ -52,7 +51,7 @@ pub fn terms(task: &TaskRecord) -> Option<Terms> {
 pub fn local_noise(description: &TaskDescription) -> Option<LocalNoise> {
     let local = description.privacy.local()?;
     let terms = Terms::of(description).ok().flatten()?;
-    let clipping_norm = norm_steps(local.clipping_norm, &description.grid).max(1);
+    let clipping_norm = description.grid.norm_steps(local.clipping_norm).max(1);
     let scale = to_whole((terms.update_multiplier * clipping_norm as f64).ceil());
     Some(LocalNoise { clipping_norm, scale })
 }
@@ -60,7 +59,7 @@ pub fn local_noise(description: &TaskDescription) -> Option<LocalNoise> {
 /// Returns the clipping norm for updates that start from a version, in steps of the grid; `None` unless the coordinator
 /// adds noise. The coordinator refuses updates with a larger L2 norm.
 pub fn clipping_steps(task: &TaskRecord, version: &ModelVersionRecord) -> Option<u64> {
-    clipping_norm(task, version).map(|norm| norm_steps(norm, &task.description.grid))
+    clipping_norm(task, version).map(|norm| task.description.grid.norm_steps(norm))
 }
 
 /// Returns the clipping norm that was published with the version; `None` unless the coordinator adds noise.

@@ -1,35 +1,52 @@
 use folkmoot_engine::Examples;
 use folkmoot_rounds::registry::evaluation_data;
 
+use crate::device::Trace;
 use crate::simulate::{DataSource, SimulateError, Simulation};
 
-/// Returns a digest of everything that the result of a simulation depends on, in hexadecimal. Two simulations with the
-/// same key have the same result.
+/// Returns a digest of the inputs that all runs of a comparison share: the model, the trace and the examples.
 ///
 /// # Errors
-/// If the task, the settings or the examples cannot be written as bytes.
-pub fn run_key(simulation: &Simulation) -> Result<String, SimulateError> {
-    let Simulation { description, onnx, settings, source, trace, evaluate_every, .. } = simulation;
-    let unwritable = |error: serde_json::Error| SimulateError::Results(error.to_string());
+/// If the examples cannot be written as bytes.
+pub fn shared_key(
+    onnx: &[u8],
+    source: &DataSource,
+    trace: Option<&Trace>,
+) -> Result<[u8; 32], SimulateError> {
     let mut hasher = blake3::Hasher::new();
-    let mut add = |bytes: &[u8]| {
-        hasher.update(&(bytes.len() as u64).to_le_bytes());
-        hasher.update(bytes);
-    };
-    add(env!("CARGO_PKG_VERSION").as_bytes());
-    add(&serde_json::to_vec(description).map_err(unwritable)?);
-    add(&serde_json::to_vec(settings).map_err(unwritable)?);
-    add(onnx);
-    add(&evaluate_every.to_le_bytes());
-    add(format!("{trace:?}").as_bytes());
+    add(&mut hasher, onnx);
+    add(&mut hasher, format!("{trace:?}").as_bytes());
     if let DataSource::Given { training, held_out } = source {
-        add(&written(&training.examples)?);
-        add(format!("{:?}", training.groups).as_bytes());
+        add(&mut hasher, &written(&training.examples)?);
+        add(&mut hasher, format!("{:?}", training.groups).as_bytes());
         if let Some(held_out) = held_out {
-            add(&written(held_out)?);
+            add(&mut hasher, &written(held_out)?);
         }
     }
+    Ok(*hasher.finalize().as_bytes())
+}
+
+/// Returns a digest of everything that the result of a simulation depends on, in hexadecimal. Two simulations with the
+/// same key have the same result. `shared` is what [`shared_key`] returns for any run of the comparison.
+///
+/// # Errors
+/// If the task or the settings cannot be written as bytes.
+pub fn run_key(shared: &[u8; 32], simulation: &Simulation) -> Result<String, SimulateError> {
+    let Simulation { description, settings, evaluate_every, .. } = simulation;
+    let unwritable = |error: serde_json::Error| SimulateError::Results(error.to_string());
+    let mut hasher = blake3::Hasher::new();
+    add(&mut hasher, env!("CARGO_PKG_VERSION").as_bytes());
+    add(&mut hasher, shared);
+    add(&mut hasher, &serde_json::to_vec(description).map_err(unwritable)?);
+    add(&mut hasher, &serde_json::to_vec(settings).map_err(unwritable)?);
+    add(&mut hasher, &evaluate_every.to_le_bytes());
     Ok(hasher.finalize().to_hex().to_string())
+}
+
+/// Adds bytes with their length, so that no two lists of bytes look alike.
+fn add(hasher: &mut blake3::Hasher, bytes: &[u8]) {
+    hasher.update(&(bytes.len() as u64).to_le_bytes());
+    hasher.update(bytes);
 }
 
 fn written(examples: &Examples) -> Result<Vec<u8>, SimulateError> {

@@ -11,7 +11,7 @@ mod settings;
 
 pub use files::{rounds_csv, summaries_json};
 pub use finished::FinishedRun;
-pub use key::run_key;
+pub use key::{run_key, shared_key};
 pub use settings::differing;
 
 /// The number of seeds of a comparison without a choice.

@@ -2,13 +2,11 @@
 //!
 //! No coordinator could measure this, because clients report only from time to time. So the simulation does it itself.
 
-use std::sync::Arc;
-
 use folkmoot_engine::{Evaluator, Metrics};
 use folkmoot_protocol::{Metric, Work};
 use folkmoot_storage::{ModelVersionRecord, TaskRepository};
 
-use super::{SimulateError, own_metric::OwnMetric, training::Lesson, world::World};
+use super::{SimulateError, client::VirtualClient, own_metric::OwnMetric, world::World};
 
 /// The maximum number of clients that measure a version: the first ones.
 const CLIENTS_MAX: usize = 100;
@@ -56,29 +54,17 @@ impl World {
             own.evaluator.get_or_insert_with(|| Evaluator::new(&lesson.model, lesson.plan.training.loss));
         let mut metrics = Metrics::default();
         for index in 0..self.clients.len().min(CLIENTS_MAX) {
-            let weights = self.with_personal(&lesson, shared.clone(), index)?;
+            let weights = lesson.with_personal(shared.clone(), newest_personal(&self.clients[index]))?;
             let examples = self.crowd.examples(index, Work::Evaluation)?;
             metrics += evaluator.evaluate(&weights, &examples).map_err(|error| failed(&error))?;
         }
         Ok(metrics)
     }
+}
 
-    /// Returns the weights with a client's personal tensors: after its training in progress, if that has ended.
-    fn with_personal(
-        &self,
-        lesson: &Lesson,
-        mut weights: Arc<Vec<f32>>,
-        index: usize,
-    ) -> Result<Arc<Vec<f32>>, SimulateError> {
-        let client = &self.clients[index];
-        let update = client.work.as_ref().and_then(|work| work.update.as_ref());
-        let newest = update.map(|update| &update.personal).filter(|personal| !personal.is_empty());
-        let personal = newest.unwrap_or(&client.personal);
-        if !personal.is_empty() {
-            let whole: &mut Vec<f32> = Arc::make_mut(&mut weights);
-            let put = lesson.part.put_personal(personal, whole);
-            put.map_err(|error| SimulateError::Client(error.to_string()))?;
-        }
-        Ok(weights)
-    }
+/// Returns a client's personal tensors: those after its training in progress, if that has ended.
+fn newest_personal(client: &VirtualClient) -> &[f32] {
+    let update = client.work.as_ref().and_then(|work| work.update.as_ref());
+    let newest = update.map(|update| &update.personal).filter(|personal| !personal.is_empty());
+    newest.unwrap_or(&client.personal)
 }

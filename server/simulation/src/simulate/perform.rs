@@ -153,12 +153,8 @@ impl World {
         assignment: Assignment,
     ) -> Result<(), SimulateError> {
         let lesson = self.lesson(assignment.plan.digest, assignment.model.digest).await?;
-        let mut weights = self.weights_for(&assignment, &lesson).await?;
-        if !self.clients[index].personal.is_empty() {
-            let whole: &mut Vec<f32> = Arc::make_mut(&mut weights);
-            let put = lesson.part.put_personal(&self.clients[index].personal, whole);
-            put.map_err(|error| SimulateError::Client(error.to_string()))?;
-        }
+        let shared = self.weights_for(&assignment, &lesson).await?;
+        let weights = lesson.with_personal(shared, &self.clients[index].personal)?;
         self.totals.client_rounds += 1;
         self.recorder.started(lesson.plan.work);
         let seed = assignment.assignment_id.seed();

@@ -14,8 +14,8 @@ pub struct WorldSettings {
     pub seed: u64,
     /// The share of the examples that is held out. No client gets them; versions are measured on them.
     pub held_out_share: f64,
-    /// Whether that share is taken from each client's examples, and versions are measured on the clients, each on its own.
-    /// Use it for clients that differ, such as those of a task with personal tensors, for which it is always so.
+    /// Holds out that share of each client's examples instead, and measures versions on the clients. Use it for clients that
+    /// differ. It is always on for tasks with personal tensors.
     pub held_out_of_clients: bool,
     /// The way in which the examples are divided among the clients.
     pub partition: Partition,

@@ -6,6 +6,8 @@ use folkmoot_engine::{Model, TrainedPart};
 use folkmoot_protocol::{AssignmentId, BlobDigest, Plan, Recipe, UpdateDigest, messages::AbortReason};
 use folkmoot_update::codec::{Memory, PendingMemory};
 
+use super::SimulateError;
+
 /// A plan and its model. Each plan is read only once.
 pub struct Lesson {
     /// The plan's digest.
@@ -41,6 +43,25 @@ pub struct Training {
 
 /// The result of a training: an update, or the reason why there is none with a text for people.
 pub type Trained = Result<TrainedUpdate, (AbortReason, String)>;
+
+impl Lesson {
+    /// Returns all weights of the model with a client's own personal tensors. Without any, the weights stay as they are.
+    ///
+    /// # Errors
+    /// If there are too many or too few.
+    pub fn with_personal(
+        &self,
+        mut weights: Arc<Vec<f32>>,
+        personal: &[f32],
+    ) -> Result<Arc<Vec<f32>>, SimulateError> {
+        if !personal.is_empty() {
+            let whole: &mut Vec<f32> = Arc::make_mut(&mut weights);
+            let put = self.part.put_personal(personal, whole);
+            put.map_err(|error| SimulateError::Client(error.to_string()))?;
+        }
+        Ok(weights)
+    }
+}
 
 impl Training {
     /// Returns whether the client keeps something from this training for its next one.

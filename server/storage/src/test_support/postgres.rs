@@ -38,6 +38,11 @@ pub struct TestPostgres {
 }
 
 impl TestPostgres {
+    /// Returns the folder of the cluster's data.
+    pub fn data_folder(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
     /// Starts a cluster. If PostgreSQL is not installed, prints a message and returns `None`.
     ///
     /// # Panics

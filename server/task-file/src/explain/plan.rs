@@ -1,7 +1,7 @@
 //! Explains the training on a client.
 
 use folkmoot_protocol::{
-    ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, Precision,
+    ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, NamePattern, Precision,
     RunningStatistics, TrainingPlan,
 };
 
@@ -51,20 +51,17 @@ pub(super) fn training(plan: &TrainingPlan) -> Vec<String> {
         said.push(format!("It stops after {limit} seconds of training and sends what it has."));
     }
     if !plan.frozen.is_empty() {
-        let patterns: Vec<&str> = plan.frozen.iter().map(|pattern| pattern.as_str()).collect();
-        said.push(format!("Tensors named {} keep their values and are not sent.", patterns.join(", ")));
+        said.push(format!("Tensors named {} keep their values and are not sent.", listed(&plan.frozen)));
     }
     if !plan.trained.is_empty() {
-        let patterns: Vec<&str> = plan.trained.iter().map(|pattern| pattern.as_str()).collect();
-        said.push(format!("Tensors named {} are trained in any case.", patterns.join(", ")));
+        said.push(format!("Tensors named {} are trained in any case.", listed(&plan.trained)));
     }
     if !plan.personal.is_empty() {
-        let patterns: Vec<&str> = plan.personal.iter().map(|pattern| pattern.as_str()).collect();
         said.push(format!(
             "Tensors named {} are personal: each client trains its own, which stay on the device and are not sent. Use this \
              if clients differ much, or have many examples: these tensors learn from one client only. It costs storage on \
              the device, and a new client starts with the values of the model's file.",
-            patterns.join(", ")
+            listed(&plan.personal)
         ));
     }
     said.extend(match plan.statistics {
@@ -83,6 +80,10 @@ pub(super) fn training(plan: &TrainingPlan) -> Vec<String> {
         said.push(format!("Clients refuse a step that needs more than {} of memory.", bytes(most)));
     }
     said
+}
+
+fn listed(patterns: &[NamePattern]) -> String {
+    patterns.iter().map(NamePattern::as_str).collect::<Vec<_>>().join(", ")
 }
 
 fn loss(loss: Loss) -> String {

@@ -60,7 +60,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     table::print_heading(arguments.json);
     let (seconds, in_flight) = (arguments.seconds, arguments.in_flight);
     let check_ins = Settings { seconds, in_flight, ..Settings::new(DEVICES, 0, Rate::Max) };
-    for what in table::check_ins("as many as possible", &runtime.block_on(observe(&check_ins, 0))?)? {
+    for what in table::check_ins(&runtime.block_on(observe(&check_ins, 0))?)? {
         what.print(arguments.json)?;
     }
     let waiting = Settings::new(connected, connected, Rate::PerSecond(0));

@@ -13,7 +13,8 @@ use folkmoot_protocol::{
 use folkmoot_secure_aggregation::{
     Advertising, Draft, Masking, Parameters, Policy, Ring, Root, Sharing, Transcript, Unpacker,
 };
-use rand::{Rng, RngExt, SeedableRng};
+use folkmoot_simulation::chance::shuffle;
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use serde::{Deserialize, Serialize};
 
@@ -189,9 +190,7 @@ fn member(client: &Advertising) -> Member {
 fn survivors(case: &Case) -> Vec<u32> {
     let mut rng = ChaCha20Rng::seed_from_u64(2);
     let mut order: Vec<u32> = (0..case.cohort as u32).collect();
-    for last in (1..case.cohort).rev() {
-        order.swap(last, (rng.next_u64() % (last as u64 + 1)) as usize);
-    }
+    shuffle(&mut order, &mut rng);
     let mut survivors = order[case.vanished()..].to_vec();
     survivors.sort_unstable();
     survivors

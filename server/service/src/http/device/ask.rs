@@ -64,12 +64,11 @@ async fn await_ask(
     wait: Duration,
 ) -> Result<bool, Refusal> {
     let end = tokio::time::Instant::now() + wait;
-    let mut stage = app.stage.clone();
     loop {
         if device::is_asked(&app.coordinator, client, id, (app.clock)()).await? {
             return Ok(true);
         }
-        if !goes_on(waiter, &mut stage, end).await {
+        if !goes_on(waiter, &app.stage, end).await {
             return Ok(false);
         }
     }

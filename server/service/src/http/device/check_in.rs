@@ -95,10 +95,9 @@ async fn await_assignment(
     wait: Duration,
 ) -> Result<Option<Assignment>, Refusal> {
     let end = tokio::time::Instant::now() + wait;
-    let mut stage = app.stage.clone();
-    while goes_on(waiter, &mut stage, end).await {
+    while goes_on(waiter, &app.stage, end).await {
         // At the end of the wait, the handler checks for an assignment once more.
-        if *stage.borrow() == Stage::Closing || tokio::time::Instant::now() >= end {
+        if *app.stage.borrow() == Stage::Closing || tokio::time::Instant::now() >= end {
             return Ok(None);
         }
         let found = device::assignment_of(&app.coordinator, client, offered, (app.clock)()).await?;

@@ -52,13 +52,12 @@ pub async fn progress(
     let client = signed::empty(&app, request).await?.client;
     let id = assignment_id(&id)?;
     let end = tokio::time::Instant::now() + within(wait_seconds, &app);
-    let mut stage = app.stage.clone();
     loop {
         // Register before checking, so that a step that ends in between is not missed. A wake-up removes the poll.
         let listening = Listening::new(&app, client.id);
         let now = (app.clock)();
         let progress = device::secure_progress(&app.coordinator, &client, id, after, now).await?;
-        if progress != SecureProgress::Wait || !goes_on(listening.waiter(), &mut stage, end).await {
+        if progress != SecureProgress::Wait || !goes_on(listening.waiter(), &app.stage, end).await {
             return Ok(Json(progress));
         }
     }

@@ -40,14 +40,14 @@ pub fn within(seconds: u32, app: &App) -> Duration {
 
 /// Waits until the poll is woken or must check again. Returns whether it should continue: `false` if its time is over
 /// or the coordinator is shutting down.
-pub async fn goes_on(waiter: &Notify, stage: &mut watch::Receiver<Stage>, end: Instant) -> bool {
+pub async fn goes_on(waiter: &Notify, stage: &watch::Receiver<Stage>, end: Instant) -> bool {
     let left = end.saturating_duration_since(Instant::now());
     if left.is_zero() || *stage.borrow() == Stage::Closing {
         return false;
     }
     tokio::select! {
         () = waiter.notified() => {}
-        _ = stage.changed() => {}
+        () = Stage::Closing.reached(stage.clone()) => {}
         () = sleep(left.min(LOOK_AGAIN)) => {}
     }
     true
