@@ -8,7 +8,6 @@
 mod abandon_reason;
 pub mod audit_log;
 pub mod invariants;
-pub mod pacing;
 pub mod participation;
 pub mod privacy;
 pub mod round;

@@ -10,7 +10,6 @@ use std::{
 };
 
 use folkmoot_coordinator::{
-    pacing::{Pace, RetryLimits, RetryWindow},
     participation::Waiting,
     scheduling::COHORT_MAX,
     sharing::{Claim, served_on_joining, share},
@@ -20,6 +19,8 @@ use folkmoot_protocol::{
 };
 use folkmoot_storage::TaskRecord;
 use serde::{Deserialize, Serialize};
+
+use crate::pacing::{Pace, RetryLimits, RetryWindow};
 
 /// The target time, in seconds, in which the missing clients of a cohort arrive.
 const FILL_SECONDS: f64 = 30.0;

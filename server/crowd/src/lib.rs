@@ -6,6 +6,7 @@
 )]
 
 mod crowds;
+pub mod pacing;
 mod waiters;
 
 pub use crowds::{Crowds, Demand};

@@ -2,8 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use folkmoot_coordinator::pacing::RetryLimits;
-use folkmoot_crowd::{Crowds, Waiters};
+use folkmoot_crowd::{Crowds, Waiters, pacing::RetryLimits};
 use folkmoot_protocol::RoundId;
 use folkmoot_round_log::{RoundLog, RoundLogError};
 use folkmoot_storage::{

@@ -7,20 +7,17 @@
 
 pub mod charged;
 pub mod clock;
-pub mod combine;
 pub mod coordinator;
 pub mod credential;
 pub mod device;
 pub mod downstream;
 pub mod drivers;
 pub mod evaluation_views;
-pub mod in_place;
-pub mod ingest;
 pub mod privacy;
-pub mod refusal;
 pub mod registry;
 pub mod signals;
 pub mod sum_shapes;
 pub mod tenants;
 
+pub use folkmoot_combine::{self as combine, in_place, ingest, refusal};
 pub use folkmoot_noise as noise;

@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// The layers of `docs/architecture.md`, lowest first.
-const LAYERS: [&[&str]; 15] = [
+const LAYERS: [&[&str]; 16] = [
     /* words     */ &["folkmoot-protocol"],
     /* graphs    */ &["folkmoot-graph", "folkmoot-onnx-file", "folkmoot-secure-aggregation"],
     /* executors */ &["folkmoot-onnx", "folkmoot-gpu"],
@@ -20,6 +20,7 @@ const LAYERS: [&[&str]; 15] = [
     /* parts     */
     &["folkmoot-client", "folkmoot-edge", "folkmoot-sign-in", "folkmoot-storage", "folkmoot-task-file"],
     /* surface   */ &["folkmoot-api", "folkmoot-crowd", "folkmoot-unmasking"],
+    /* updates   */ &["folkmoot-combine"],
     /* drivers   */ &["folkmoot-rounds", "folkmoot-committee"],
     /* process   */ &["folkmoot-telemetry", "folkmoot-terminal"],
     /* hosts     */

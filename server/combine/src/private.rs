@@ -3,14 +3,14 @@
 use bytes::Bytes;
 use folkmoot_aggregation::ExactMean;
 use folkmoot_coordinator::privacy::{Clipping, Stream, Terms, next_clipping_norm};
+use folkmoot_noise::{DrawError, Noises, StreamNoise, noise_scale, noised_count};
 use folkmoot_protocol::{RoundId, TaskId, ValueGrid, update::HEADER_BYTES};
 use folkmoot_storage::AcceptedUpdate;
 use folkmoot_update::SquaredNorm;
 
-use super::MakeError;
 use crate::{
+    MakeError,
     ingest::{Ingest, RoundSum, read_tiles},
-    noise::{DrawError, Noises, StreamNoise, noise_scale, noised_count},
 };
 
 /// An update is short if its norm is less than this share of the clipping norm. A clipped update has the full norm,

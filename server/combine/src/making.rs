@@ -1,14 +1,23 @@
+//! Computes the next weights from a closed round's updates, tile by tile: combine, then finalize.
+//!
+//! There are two ways to compute the mean delta. If an update's factor depends on that update alone, the update was
+//! added to an exact sum while it arrived ([`crate::ingest::RoundSum`]). Otherwise the updates are read back from the
+//! round log, one range of parameters at a time for all updates. Memory then depends on the size of a tile, not on that
+//! of the model.
+
 use bytes::Bytes;
 use folkmoot_aggregation::{
     Combination, ExactMean, Measured, Measurement,
     finalizer::{Commit, Finalizer},
 };
 use folkmoot_coordinator::task::TaskDescription;
+use folkmoot_noise::Noises;
 use folkmoot_protocol::{RoundId, update::UpdateMetrics};
 use folkmoot_storage::AcceptedUpdate;
 
-use super::{Bases, MakeError, Masked, Private, Rows, replayed, rows::floats, summed};
-use crate::{ingest::Ingest, noise::Noises};
+use crate::{
+    Bases, MakeError, Masked, Private, Rows, ingest::Ingest, replayed, rows::floats, summed,
+};
 
 /// All inputs of the computation of the next version.
 pub struct Making {

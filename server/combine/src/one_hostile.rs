@@ -11,6 +11,7 @@ use std::{collections::BTreeMap, path::Path};
 use bytes::Bytes;
 use folkmoot_aggregation::{AggregatorChoice, finalizer::Commit};
 use folkmoot_coordinator::task::TaskDescription;
+use folkmoot_noise::Noises;
 use folkmoot_protocol::{
     AssignmentId, RoundId, Timestamp, UpdateDigest, ValueGrid,
     update::{UpdateHeader, UpdateMetrics},
@@ -23,10 +24,10 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha20Rng;
 use serde_json::json;
 
-use super::{Bases, Making, rows::floats};
 use crate::{
+    Bases, Making,
     ingest::{Announced, ExpectedUpdate, Ingest, Upload},
-    noise::Noises,
+    rows::floats,
 };
 
 /// The number of parameters. It is not a multiple of `BLOCK`, the unit of a tile's size.

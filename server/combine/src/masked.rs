@@ -6,8 +6,10 @@ use folkmoot_secure_aggregation::Ring;
 use folkmoot_storage::AcceptedUpdate;
 use folkmoot_unmasking::{Removal, masked_sum};
 
-use super::MakeError;
-use crate::ingest::{Ingest, RoundSum};
+use crate::{
+    MakeError,
+    ingest::{Ingest, RoundSum},
+};
 
 /// The masks of a round's updates, and the ring in which they are removed.
 #[derive(Clone)]

@@ -1,7 +1,7 @@
 use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_round_log::RoundLogError;
 
-use super::Rows;
+use crate::Rows;
 
 /// Computes the aggregate of updates from the round log. Some rules must measure all updates first, once or several times;
 /// for them, the log is read more than once.

@@ -1,6 +1,5 @@
+use folkmoot_noise::DrawError;
 use folkmoot_round_log::RoundLogError;
-
-use crate::noise::DrawError;
 
 /// The reason why a round's updates could not be combined into a version. Nothing was released.
 #[derive(Debug, thiserror::Error)]

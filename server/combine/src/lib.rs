@@ -1,0 +1,25 @@
+#![doc = include_str!("../README.md")]
+// Tests may use casts freely, because the cast values are visible nearby.
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
+
+mod error;
+pub mod in_place;
+pub mod ingest;
+mod making;
+mod masked;
+#[cfg(test)]
+mod one_hostile;
+mod private;
+pub mod refusal;
+mod replayed;
+mod rows;
+mod summed;
+
+pub use error::MakeError;
+pub use making::{Made, Making};
+pub use masked::Masked;
+pub use private::Private;
+pub use rows::{Bases, Rows};
