@@ -1,5 +1,5 @@
 use folkmoot_client::parts::{
-    parse_parts, parse_plan, parse_weights, trained_part, with_output, with_personal,
+    OwnTensors, parse_parts, parse_plan, parse_weights, trained_part, with_output, with_personal,
 };
 use folkmoot_engine::{ImportLimits, Model};
 use wasm_bindgen::{JsError, prelude::wasm_bindgen};
@@ -42,7 +42,7 @@ impl TrainedModel {
         };
         let mut weights = weights.map_err(work_failed)?;
         if let Some(stored) = personal {
-            with_personal(&part, &stored, &mut weights);
+            with_personal(&part, &OwnTensors::decode(&part, &stored), &mut weights);
         }
         Ok(Self { model, weights })
     }

@@ -46,7 +46,8 @@ enum Progress {
 #[wasm_bindgen]
 impl AssignedWork {
     /// Starts the work, from the checkpoint if there is a usable one. If the weights come in parts, `weights` contains
-    /// them concatenated. `personal` is what the task's last update had as [`Update::personal`]. `budget` contains the app's
+    /// them concatenated, and then the control variate. `own` is what the task's last update had as [`Update::personal`] or
+    /// [`Update::control`]. `budget` contains the app's
     /// limits, as JSON. A chunk of steps takes at most about `chunk_milliseconds`.
     #[allow(clippy::too_many_arguments, reason = "JavaScript hands over bytes and texts, each by itself")]
     pub fn begin(
@@ -54,7 +55,7 @@ impl AssignedWork {
         plan: &[u8],
         model: &[u8],
         weights: &[u8],
-        personal: Option<Vec<u8>>,
+        own: Option<Vec<u8>>,
         examples: &ExampleSet,
         checkpoint: Option<Vec<u8>>,
         budget: &str,
@@ -62,7 +63,7 @@ impl AssignedWork {
     ) -> Result<Self, JsError> {
         let assignment: Assignment = serde_json::from_slice(assignment.as_bytes()).map_err(thrown)?;
         let budget: Budget = serde_json::from_slice(budget.as_bytes()).map_err(thrown)?;
-        let inputs = load(&assignment, plan, model, weights, personal.as_deref(), &budget);
+        let inputs = load(&assignment, plan, model, weights, own.as_deref(), &budget);
         let inputs = inputs.map_err(work_failed)?;
         let examples = examples.examples().clone();
         let kind = match inputs.plan.work {
@@ -127,7 +128,7 @@ impl AssignedWork {
     pub fn update(&mut self, memory: Option<Vec<u8>>) -> Result<Update, JsError> {
         let finished = self.finished()?;
         let made = make(&finished, memory.as_deref()).map_err(work_failed)?;
-        Ok(Update::new(made, finished.personal))
+        Ok(Update::new(made, finished))
     }
 }
 
@@ -141,7 +142,7 @@ impl AssignedWork {
         Ok(FinishedWork {
             assignment: self.assignment.clone(),
             plan: self.inputs.plan.clone(),
-            personal: self.inputs.personal_after(&outcome),
+            own: self.inputs.own_after(&outcome),
             outcome,
             held_example_count: self.examples.len() as u64,
         })
@@ -165,7 +166,7 @@ impl AssignedWork {
         let journal = journal.and_then(|journal| serde_json::from_slice(journal.as_bytes()).ok());
         let finished = self.finished()?;
         let made = make_masked(&finished, journal.as_ref(), &budget, &device_key);
-        Ok(Update::new(made.map_err(work_failed)?, finished.personal))
+        Ok(Update::new(made.map_err(work_failed)?, finished))
     }
 }
 
@@ -204,6 +205,7 @@ pub struct Update {
     bytes: Vec<u8>,
     memory: Option<Vec<u8>>,
     personal: Option<Vec<u8>>,
+    control: Option<Vec<u8>>,
 }
 
 #[wasm_bindgen]
@@ -226,16 +228,25 @@ impl Update {
         self.memory.clone()
     }
 
-    /// The personal tensors after the training. They become the task's when the update was sent.
+    /// The client's own tensors after the training. They become the task's when the update was sent.
     #[wasm_bindgen(getter)]
     pub fn personal(&self) -> Option<Vec<u8>> {
         self.personal.clone()
     }
+
+    /// The client's own tensors after the training, with a control variate. They become the task's when the update is
+    /// accepted.
+    #[wasm_bindgen(getter)]
+    pub fn control(&self) -> Option<Vec<u8>> {
+        self.control.clone()
+    }
 }
 
 impl Update {
-    fn new(made: Made, personal: Option<Vec<u8>>) -> Self {
-        Self { digest: made.digest.to_string(), bytes: made.bytes, memory: made.memory, personal }
+    fn new(made: Made, finished: FinishedWork) -> Self {
+        let (personal, control) =
+            if finished.plan.drift_correction.is_some() { (None, finished.own) } else { (finished.own, None) };
+        Self { digest: made.digest.to_string(), bytes: made.bytes, memory: made.memory, personal, control }
     }
 }
 
@@ -245,7 +256,7 @@ fn load(
     plan: &[u8],
     model: &[u8],
     weights: &[u8],
-    personal: Option<&[u8]>,
+    own: Option<&[u8]>,
     budget: &Budget,
 ) -> Result<Inputs, WorkError> {
     let verified = |artifact: Artifact, bytes: &[u8]| match BlobDigest::of(bytes) == artifact.digest {
@@ -260,10 +271,10 @@ fn load(
         if artifact == assignment.model {
             return verified(artifact, model);
         }
-        let before = assignment.weights_to_fetch().iter().take_while(|part| **part != artifact);
+        let before = assignment.weights_to_fetch().take_while(|part| *part != artifact);
         let start = before.map(|part| part.bytes as usize).sum::<usize>();
         let bytes = weights.get(start..).and_then(|rest| rest.get(..artifact.bytes as usize));
         verified(artifact, bytes.unwrap_or_default())
     };
-    Inputs::of(assignment, parsed, personal, budget, read)
+    Inputs::of(assignment, parsed, own, budget, read)
 }

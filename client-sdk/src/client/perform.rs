@@ -112,8 +112,8 @@ impl Runner<'_> {
                     Some(false) => {}
                     None => work.forget_memory(assignment_id)?,
                 }
-                // A personal tensor is this client's, whether or not the coordinator had time for the rest.
-                if was_accepted != Some(false) && work.keep_personal(assignment_id)? {
+                let is_accepted = was_accepted == Some(true);
+                if was_accepted != Some(false) && work.keep_own(assignment_id, is_accepted)? {
                     models.reload();
                 }
                 work.forget(assignment_id)?;
@@ -161,7 +161,7 @@ impl Runner<'_> {
     fn fetch(&mut self, request_id: RequestId, kind: ArtifactKind, artifact: Artifact) {
         let assignment = self.session.state().work().map(|work| work.assignment.clone());
         // A prefetch of other weights would compete with the assignment's download.
-        let weights = assignment.as_ref().and_then(|assignment| assignment.weights_to_fetch().last());
+        let weights = assignment.as_ref().and_then(|assignment| assignment.weights_to_fetch().next());
         self.prefetch.end_unless(weights.map(|weights| weights.digest));
         let prefetched = self.prefetch.take(artifact.digest);
         let Client { transport, blobs, host, consent, care, traffic, budget, endorsements, .. } = self.client;

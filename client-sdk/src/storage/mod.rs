@@ -13,7 +13,7 @@
 //! blobs/               plans, models and weights, by SHA-256
 //! assignments/         checkpoint and update of the current assignment
 //! memories/            compression residuals, by task
-//! personal/            personal tensors, by task
+//! personal/            personal tensors and control variates, by task
 //! directory.lock       locked while a client runs: two clients would send two updates for one assignment
 //! ```
 
@@ -33,4 +33,4 @@ pub use error::StorageError;
 pub(crate) use memory_store::MemoryStore;
 pub use private_folder::{PrivateFolder, private_folder, shared_paths};
 pub(crate) use state_store::{Enrolment, StateStore};
-pub(crate) use work_store::WorkStore;
+pub(crate) use work_store::{Keep, WorkStore};

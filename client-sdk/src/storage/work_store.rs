@@ -3,7 +3,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use folkmoot_protocol::{AssignmentId, TaskId, Timestamp};
+use folkmoot_protocol::{AssignmentId, Plan, TaskId, Timestamp};
 use folkmoot_secure_aggregation::Journal;
 
 use super::{
@@ -13,18 +13,40 @@ use super::{
 
 /// The number of days after which a compression residual is too old to be added to an update.
 const RESIDUAL_DAYS_MAX: u64 = 30;
-/// The number of days after which the personal tensors of a task are deleted. They are of use as long as their task, but a
+/// The number of days after which the client's own tensors of a task are deleted. They are of use as long as their task, but a
 /// device must not fill up with those of tasks that have ended.
-const PERSONAL_DAYS_MAX: u64 = 365;
-/// The last part of the name of a file with personal tensors whose update is not sent yet.
-const PERSONAL: &str = ".personal";
+const OWN_DAYS_MAX: u64 = 365;
 
-/// Checkpoints and updates by assignment id, and compression residuals and personal tensors by task.
+/// The condition under which the client's own tensors after a training become those of the task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keep {
+    /// The update was sent. Personal tensors are this client's, whether or not the coordinator had time for the rest.
+    Sent,
+    /// The coordinator has accepted the update. Control variates must agree with the sum that it keeps of all clients.
+    Accepted,
+}
+
+impl Keep {
+    /// Returns the condition for a plan.
+    pub fn of(plan: &Plan) -> Self {
+        if plan.drift_correction.is_some() { Self::Accepted } else { Self::Sent }
+    }
+
+    /// Returns the last part of the name of a file whose update is not sent yet.
+    fn suffix(self) -> &'static str {
+        match self {
+            Self::Sent => ".personal",
+            Self::Accepted => ".control",
+        }
+    }
+}
+
+/// Checkpoints and updates by assignment id, and compression residuals and the client's own tensors by task.
 #[derive(Clone, Debug)]
 pub(crate) struct WorkStore {
     directory: PathBuf,
     memories: MemoryStore,
-    personal: MemoryStore,
+    own: MemoryStore,
 }
 
 impl WorkStore {
@@ -32,8 +54,8 @@ impl WorkStore {
     pub fn open(directory: &Path) -> Result<Self, StorageError> {
         make_private(directory).map_err(|error| StorageError::at(directory, error))?;
         let memories = MemoryStore::open(&directory.with_file_name("memories"), RESIDUAL_DAYS_MAX)?;
-        let personal = MemoryStore::open(&directory.with_file_name("personal"), PERSONAL_DAYS_MAX)?;
-        Ok(Self { directory: directory.into(), memories, personal })
+        let own = MemoryStore::open(&directory.with_file_name("personal"), OWN_DAYS_MAX)?;
+        Ok(Self { directory: directory.into(), memories, own })
     }
 
     pub fn save_checkpoint(&self, id: AssignmentId, bytes: &[u8]) -> Result<(), StorageError> {
@@ -86,21 +108,25 @@ impl WorkStore {
         self.pending(id, "")?.iter().try_for_each(|(_, path)| remove_if_present(path))
     }
 
-    /// Stores the personal tensors after a training, until its update has been sent.
-    pub fn save_pending_personal(
+    /// Stores the client's own tensors after a training, until it is known whether they count.
+    pub fn save_pending_own(
         &self,
         id: AssignmentId,
         task: TaskId,
         bytes: &[u8],
+        keep: Keep,
     ) -> Result<(), StorageError> {
-        write_private(&self.directory.join(format!("{id}.{task}{PERSONAL}")), bytes)
+        write_private(&self.directory.join(format!("{id}.{task}{}", keep.suffix())), bytes)
     }
 
-    /// Makes the personal tensors after a training those of its task. Returns whether there were any. Calling it again has no
-    /// effect.
-    pub fn keep_personal(&self, id: AssignmentId) -> Result<bool, StorageError> {
-        let pending = self.pending(id, PERSONAL)?;
-        pending.iter().try_for_each(|(task, path)| self.personal.keep(*task, path))?;
+    /// Makes the tensors after a training those of its task, if their condition holds for an update that was sent. Returns
+    /// whether there were any. Calling it again has no effect.
+    pub fn keep_own(&self, id: AssignmentId, was_accepted: bool) -> Result<bool, StorageError> {
+        let mut pending = self.pending(id, Keep::Sent.suffix())?;
+        if was_accepted {
+            pending.extend(self.pending(id, Keep::Accepted.suffix())?);
+        }
+        pending.iter().try_for_each(|(task, path)| self.own.keep(*task, path))?;
         Ok(!pending.is_empty())
     }
 
@@ -119,24 +145,24 @@ impl WorkStore {
         &self.memories
     }
 
-    /// Returns the store of personal tensors.
-    pub fn personal(&self) -> &MemoryStore {
-        &self.personal
+    /// Returns the store of the client's own tensors.
+    pub fn own_tensors(&self) -> &MemoryStore {
+        &self.own
     }
 
     /// Deletes what is kept of a task between its assignments.
     pub fn forget_task(&self, task: TaskId) -> Result<(), StorageError> {
-        self.memories.forget(task).and(self.personal.forget(task))
+        self.memories.forget(task).and(self.own.forget(task))
     }
 
     /// Deletes what is kept of all tasks between their assignments.
     pub fn forget_all_tasks(&self) -> Result<(), StorageError> {
-        self.memories.forget_all().and(self.personal.forget_all())
+        self.memories.forget_all().and(self.own.forget_all())
     }
 
     /// Deletes what is kept of tasks between their assignments and is too old.
     pub fn forget_old(&self, now: Timestamp) -> Result<(), StorageError> {
-        self.memories.forget_old(now).and(self.personal.forget_old(now))
+        self.memories.forget_old(now).and(self.own.forget_old(now))
     }
 
     /// Returns the path of an assignment's update.
@@ -231,27 +257,39 @@ mod tests {
     }
 
     #[test]
-    fn personal_tensors_are_kept_beside_the_memory_of_their_task() {
+    fn own_tensors_are_kept_beside_the_memory_of_their_task() {
         let directory = tempfile::tempdir().unwrap();
         let store = WorkStore::open(&directory.path().join("work")).unwrap();
         let (id, task) = (AssignmentId::from_random_bytes([1; 16]), TaskId::from_random_bytes([2; 16]));
-        let personal = |store: &WorkStore| store.personal().load(task).unwrap();
-        store.save_pending_personal(id, task, b"refused").unwrap();
+        let own = |store: &WorkStore| store.own_tensors().load(task).unwrap();
+        store.save_pending_own(id, task, b"refused", Keep::Sent).unwrap();
         store.forget(id).unwrap();
-        assert!(!store.keep_personal(id).unwrap() && personal(&store).is_none());
+        assert!(!store.keep_own(id, true).unwrap() && own(&store).is_none());
         store.save_pending_memory(id, task, b"residual").unwrap();
-        store.save_pending_personal(id, task, b"head").unwrap();
+        store.save_pending_own(id, task, b"head", Keep::Sent).unwrap();
         store.forget_memory(id).unwrap();
-        assert!(store.keep_personal(id).unwrap() && !store.keep_personal(id).unwrap());
+        assert!(store.keep_own(id, false).unwrap() && !store.keep_own(id, false).unwrap());
         store.forget(id).unwrap();
         let again = WorkStore::open(&directory.path().join("work")).unwrap();
-        assert_eq!(personal(&again).as_deref(), Some(&b"head"[..]));
+        assert_eq!(own(&again).as_deref(), Some(&b"head"[..]));
         assert_eq!(again.memories().load(task).unwrap(), None);
         again.forget_task(task).unwrap();
-        assert_eq!(personal(&again), None);
-        store.save_pending_personal(id, task, b"head").unwrap();
-        store.keep_personal(id).unwrap();
+        assert_eq!(own(&again), None);
+        store.save_pending_own(id, task, b"head", Keep::Sent).unwrap();
+        store.keep_own(id, true).unwrap();
         store.forget_all_tasks().unwrap();
-        assert_eq!(personal(&store), None);
+        assert_eq!(own(&store), None);
+    }
+
+    #[test]
+    fn a_control_variate_is_kept_if_its_update_was_accepted() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = WorkStore::open(&directory.path().join("work")).unwrap();
+        let (id, task) = (AssignmentId::from_random_bytes([1; 16]), TaskId::from_random_bytes([2; 16]));
+        store.save_pending_own(id, task, b"variate", Keep::Accepted).unwrap();
+        assert!(!store.keep_own(id, false).unwrap());
+        assert_eq!(store.own_tensors().load(task).unwrap(), None);
+        assert!(store.keep_own(id, true).unwrap());
+        assert_eq!(store.own_tensors().load(task).unwrap().as_deref(), Some(&b"variate"[..]));
     }
 }

@@ -106,6 +106,7 @@ impl Fake {
             protection: Protection::Plain,
             grid: ValueGrid::default(),
             local_noise: None,
+            drift_correction: None,
             table_schema: None,
         };
         Self {
@@ -188,6 +189,7 @@ impl Fake {
             model,
             weights,
             weights_parts: self.parts.iter().map(|part| artifact(part)).collect(),
+            control_variate: None,
             deadline: NOW,
             deadline_in_milliseconds: 1 << 40,
             clipping_norm: None,

@@ -6,7 +6,7 @@ use folkmoot_protocol::{
 
 use folkmoot_update::codec::decode_parts;
 
-use super::{WorkError, personal::encode, with_personal};
+use super::{OwnTensors, WorkError, with_personal};
 use crate::Budget;
 #[cfg(not(target_family = "wasm"))]
 use {crate::storage::BlobCache, folkmoot_protocol::Timestamp};
@@ -22,6 +22,8 @@ pub struct Inputs {
     pub part: TrainedPart,
     /// The weights to start from: all weights of the model, flat. Personal tensors have this client's own values.
     pub starting_weights: Vec<f32>,
+    /// The constant that is added to each gradient: one number for each element of the plan's schema. `None` if all are 0.
+    pub correction: Option<Vec<f32>>,
     /// Whether an evaluation sums every metric, and not only the loss and the correct predictions.
     pub metric_sums: bool,
 }
@@ -37,17 +39,17 @@ impl Inputs {
     #[cfg(not(target_family = "wasm"))]
     pub(crate) fn load(
         assignment: &Assignment,
-        personal: Option<&[u8]>,
+        own: Option<&[u8]>,
         blobs: &BlobCache,
         budget: &Budget,
         now: Timestamp,
     ) -> Result<Self, WorkError> {
         let plan = load_plan(assignment, blobs, now)?;
-        Self::of(assignment, plan, personal, budget, |artifact| read(artifact, blobs, now))
+        Self::of(assignment, plan, own, budget, |artifact| read(artifact, blobs, now))
     }
 
     /// Checks that the plan, model and weights belong to the assignment and are within the budget. The budget is
-    /// checked before anything is read. `read` must return verified blobs. `personal` is what [`Self::personal_after`] had
+    /// checked before anything is read. `read` must return verified blobs. `own` is what [`Self::own_after`] had
     /// returned for this client's last training of the task; if it cannot be used, it is ignored.
     ///
     /// # Errors
@@ -58,7 +60,7 @@ impl Inputs {
     pub fn of(
         assignment: &Assignment,
         plan: Plan,
-        personal: Option<&[u8]>,
+        own: Option<&[u8]>,
         budget: &Budget,
         read: impl Fn(Artifact) -> Result<Vec<u8>, WorkError>,
     ) -> Result<Self, WorkError> {
@@ -74,18 +76,20 @@ impl Inputs {
         let model = model.map_err(|error| WorkError::new(AbortReason::PlanUnsupported, error))?;
         let model = with_output(&plan, &model)?;
         let part = trained_part(&plan, &model)?;
-        let mut starting_weights = read_weights(assignment.weights, &assignment.weights_parts, &part, read)?;
-        if let Some(stored) = personal {
-            with_personal(&part, stored, &mut starting_weights);
-        }
-        Ok(Self { plan, model, part, starting_weights, metric_sums: assignment.metric_sums })
+        let mut starting_weights = read_weights(assignment.weights, &assignment.weights_parts, &part, &read)?;
+        let own = own.map(|stored| OwnTensors::decode(&part, stored)).unwrap_or_default();
+        with_personal(&part, &own, &mut starting_weights);
+        let shared = assignment.control_variate.map(|artifact| part_values(&read(artifact)?, &part)).transpose()?;
+        let correction = plan.drift_correction.and_then(|drift| own.correction(drift, shared));
+        Ok(Self { plan, model, part, starting_weights, correction, metric_sums: assignment.metric_sums })
     }
 
-    /// Returns the bytes to keep for the client's next training of the task: its personal tensors. Returns `None` after an
-    /// evaluation, and if no tensor is personal.
-    pub fn personal_after(&self, outcome: &TrainingOutcome) -> Option<Vec<u8>> {
+    /// Returns the bytes to keep for the client's next training of the task: its [`OwnTensors`]. Returns `None` after an
+    /// evaluation, and if there are none.
+    pub fn own_after(&self, outcome: &TrainingOutcome) -> Option<Vec<u8>> {
         // The number of weights differs only after an evaluation, which has none.
-        encode(&self.part, &outcome.weights).ok().flatten()
+        let own = OwnTensors::after(&self.part, &self.plan, self.correction.as_deref(), outcome);
+        own.ok()?.encode(&self.part)
     }
 }
 
@@ -202,6 +206,11 @@ pub(crate) fn read_weights(
 /// # Errors
 /// [`AbortReason::FetchFailed`] if their number differs from the number of the part's elements.
 pub fn parse_weights(bytes: &[u8], part: &TrainedPart) -> Result<Vec<f32>, WorkError> {
+    whole(part, part_values(bytes, part)?)
+}
+
+/// Parses one float32 value for each element of the part.
+fn part_values(bytes: &[u8], part: &TrainedPart) -> Result<Vec<f32>, WorkError> {
     let (values, rest) = bytes.as_chunks::<4>();
     let parameter_count = part.parameter_count();
     if !rest.is_empty() || values.len() != parameter_count {
@@ -209,7 +218,7 @@ pub fn parse_weights(bytes: &[u8], part: &TrainedPart) -> Result<Vec<f32>, WorkE
             format!("the weights have {} bytes, which is not {parameter_count} float32 values", bytes.len());
         return Err(WorkError::new(AbortReason::FetchFailed, detail));
     }
-    whole(part, values.iter().map(|value| f32::from_le_bytes(*value)).collect())
+    Ok(values.iter().map(|value| f32::from_le_bytes(*value)).collect())
 }
 
 /// Adds up weights that come in parts, of which the first is whole, and completes them to the weights of the whole

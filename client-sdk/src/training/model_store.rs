@@ -10,7 +10,9 @@ use folkmoot_protocol::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Inputs, WorkError, inputs::read_weights, parse_plan, trained_part, with_output, with_personal};
+use super::{
+    Inputs, OwnTensors, WorkError, inputs::read_weights, parse_plan, trained_part, with_output, with_personal,
+};
 use crate::{
     Host,
     storage::{BlobCache, StorageError, WorkStore, read_if_present, write_private},
@@ -160,8 +162,8 @@ impl ModelStore {
         let Ok(mut weights) = read_weights(record.weights, &record.weights_parts, &part, read) else {
             return Ok(None);
         };
-        if let Some(stored) = self.work.personal().load(record.task_id)? {
-            with_personal(&part, &stored, &mut weights);
+        if let Some(stored) = self.work.own_tensors().load(record.task_id)? {
+            with_personal(&part, &OwnTensors::decode(&part, &stored), &mut weights);
         }
         Ok(Some(NewestModel { task_id: record.task_id, version: record.base_version, model, weights }))
     }

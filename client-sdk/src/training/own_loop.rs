@@ -31,6 +31,10 @@ pub(super) fn train_with(
         let detail = "plan.example_privacy needs the engine: the client cannot guarantee the noise in an app's own training loop";
         return Err(WorkError::new(AbortReason::PlanUnsupported, detail));
     }
+    if inputs.plan.drift_correction.is_some() {
+        let detail = "the plan's drift_correction needs the engine: the client cannot correct the gradients in an app's own training loop";
+        return Err(WorkError::new(AbortReason::PlanUnsupported, detail));
+    }
     tracing::info!("training starts in the app's own loop");
     let work = trainer_work(local, inputs);
     // Pauses inside the loop count too, because only the loop knows when it was working.

@@ -2,7 +2,7 @@ use folkmoot_protocol::{UpdateDigest, messages::AbortReason};
 use folkmoot_work::{Budget, DeviceKey};
 
 use super::{FinishedWork, Made, WorkError, make, make_masked};
-use crate::storage::WorkStore;
+use crate::storage::{Keep, WorkStore};
 
 /// The update as stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,11 +29,12 @@ pub(crate) fn prepare(trained: &FinishedWork, work: &WorkStore) -> Result<Prepar
     save(trained, &made, work)
 }
 
-/// Stores the update, after the personal tensors that belong to it.
+/// Stores the update, after the client's own tensors that belong to it.
 fn save(trained: &FinishedWork, made: &Made, work: &WorkStore) -> Result<Prepared, WorkError> {
     let (id, task) = (trained.assignment.assignment_id, trained.assignment.task_id);
-    let personal = trained.personal.as_ref().map_or(Ok(()), |own| work.save_pending_personal(id, task, own));
-    let saved = personal.and_then(|()| work.save_update(id, &made.bytes));
+    let when = Keep::of(&trained.plan);
+    let own = trained.own.as_ref().map_or(Ok(()), |own| work.save_pending_own(id, task, own, when));
+    let saved = own.and_then(|()| work.save_update(id, &made.bytes));
     saved.map_err(|error| WorkError::new(AbortReason::TrainingFailed, error))?;
     Ok(Prepared { digest: made.digest, length: made.bytes.len() as u64 })
 }
@@ -77,7 +78,7 @@ mod tests {
         let metrics = Metrics { example_count: 60, loss_sum: 30.0, correct_count: 9, step_count: 15 };
         let outcome =
             TrainingOutcome { delta, weights: vec![0.0; 2], ..TrainingOutcome::of_metrics(metrics) };
-        FinishedWork { assignment, plan, outcome, held_example_count: 20, personal: None }
+        FinishedWork { assignment, plan, outcome, held_example_count: 20, own: None }
     }
 
     #[test]

@@ -50,6 +50,11 @@ impl Training {
             Some(resumed) => resumed,
             None => (fresh(inputs, assignment.assignment_id, examples)?, Duration::ZERO),
         };
+        if let Some(correction) = &inputs.correction {
+            let whole = inputs.part.spread(correction);
+            let set = whole.and_then(|whole| trainer.set_gradient_correction(whole));
+            set.map_err(|error| WorkError::new(AbortReason::TrainingFailed, error))?;
+        }
         let recipe = assignment.recipe.as_deref();
         trainer.record_outer_products(&wanted_products(&inputs.plan, recipe, assignment.clipping_norm));
         let plan = &inputs.plan.training;

@@ -18,10 +18,10 @@ use super::{
 /// assignment exceeds the budget, if the plan cannot be carried out, if the examples do not fit the model, or if the
 /// loss is not finite.
 pub(crate) fn work(local: &LocalWork, on_news: impl Fn(WorkNews)) -> Result<Option<FinishedWork>, WorkError> {
-    let personal = local.work.personal().load(local.assignment.task_id);
-    let personal = personal.map_err(|error| WorkError::new(AbortReason::StateLost, error))?;
+    let own = local.work.own_tensors().load(local.assignment.task_id);
+    let own = own.map_err(|error| WorkError::new(AbortReason::StateLost, error))?;
     let (assignment, now) = (&local.assignment, local.host.now());
-    let inputs = Inputs::load(assignment, personal.as_deref(), &local.blobs, &local.budget, now)?;
+    let inputs = Inputs::load(assignment, own.as_deref(), &local.blobs, &local.budget, now)?;
     let _kept = local.care.keep_to(local.assignment.assignment_id, &inputs.plan.device_rules);
     local.rest(|| {});
     if local.stop.load(Ordering::Relaxed) {
@@ -46,7 +46,7 @@ pub(crate) fn work(local: &LocalWork, on_news: impl Fn(WorkNews)) -> Result<Opti
     };
     Ok(outcome.map(|outcome| FinishedWork {
         assignment: local.assignment.clone(),
-        personal: inputs.personal_after(&outcome),
+        own: inputs.own_after(&outcome),
         plan: inputs.plan,
         outcome,
         held_example_count: held,

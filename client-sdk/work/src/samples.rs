@@ -19,6 +19,7 @@ pub fn plan() -> Plan {
         protection: Protection::Plain,
         grid: ValueGrid::default(),
         local_noise: None,
+        drift_correction: None,
         table_schema: None,
     }
 }
@@ -49,6 +50,7 @@ pub fn assignment() -> Assignment {
         model: artifact,
         weights: artifact,
         weights_parts: Vec::new(),
+        control_variate: None,
         deadline: Timestamp(0),
         deadline_in_milliseconds: 0,
         clipping_norm: None,

@@ -18,6 +18,7 @@ export interface Assignment {
   model: Artifact;
   weights: Artifact;
   weights_parts?: Artifact[];
+  control_variate?: Artifact;
   /** True if the update must be masked. The small modules leave this out. */
   is_masked?: boolean;
   cohort_min?: number;
@@ -32,9 +33,10 @@ export type Newest = Pick<Assignment, 'plan' | 'model' | 'weights' | 'weights_pa
   task_id?: string;
 };
 
-/** Returns the blobs to fetch for the weights: the parts, if there are any. */
-export function weightsOf(from: Pick<Assignment, 'weights' | 'weights_parts'>): Artifact[] {
-  return from.weights_parts?.length ? from.weights_parts : [from.weights];
+/** Returns the blobs to fetch after the model: the weights or the parts that replace them, then the control variate. */
+export function weightsOf(from: Pick<Assignment, 'weights' | 'weights_parts' | 'control_variate'>): Artifact[] {
+  const weights = from.weights_parts?.length ? from.weights_parts : [from.weights];
+  return from.control_variate === undefined ? weights : [...weights, from.control_variate];
 }
 
 /** The functions of the worker that a session needs, in addition to those that its work needs. */

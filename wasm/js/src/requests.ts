@@ -235,11 +235,11 @@ export class Requests {
     const update = await this.update(this.finished, assignment);
     this.finished.free();
     this.finished = null;
-    const { bytes, digest, memory, personal } = update;
+    const { bytes, digest, memory, personal, control } = update;
     update.free();
     const id = assignment.assignment_id;
     try {
-      await putPending(storage, id, assignment.task_id, { memory, personal });
+      await putPending(storage, id, assignment.task_id, { memory, personal, control });
       await storage.put('work', { bytes, digest }, `${id}.update`);
     } catch (error) {
       throw new AnswerError({ work_failed: { reason: 'training_failed', detail: String(error) } });

@@ -18,7 +18,7 @@ import { Runner, StoppedError } from './runner.js';
 import { databaseName, Storage } from './storage.js';
 import { RequestError, Transport } from './transport.js';
 import { type AssignmentOffer, type Example, FolkmootError, type LogEntry, type Prediction } from './types.js';
-import { forgetAllBut, forgetAllMade, forgetOldMemories, loadPersonal } from './work_store.js';
+import { forgetAllBut, forgetAllMade, forgetOldMemories, loadOwn } from './work_store.js';
 
 /** Seconds that a check-in waits for an assignment. */
 const WAIT_SECONDS = 30;
@@ -186,8 +186,8 @@ export class Trainer {
     if (newest?.plan === undefined) {
       throw new FolkmootError('no_model', 'there is no model yet; take part in a round first');
     }
-    const personal = newest.task_id === undefined ? undefined : await loadPersonal(storage, newest.task_id);
-    const of = `${newest.plan.digest} ${newest.weights.digest} ${personal?.at}`;
+    const own = newest.task_id === undefined ? undefined : await loadOwn(storage, newest.task_id);
+    const of = `${newest.plan.digest} ${newest.weights.digest} ${own?.at}`;
     if (this.model?.of === of) {
       return this.model.model;
     }
@@ -199,7 +199,7 @@ export class Trainer {
     const partBytes = Uint32Array.from(newest.weights_parts ?? [], (part) => part.bytes);
     const reader = await engineFor(engine, plan, onnx);
     this.model?.model.free();
-    this.model = { of, model: new reader.TrainedModel(plan, onnx, weights, partBytes, personal?.bytes) };
+    this.model = { of, model: new reader.TrainedModel(plan, onnx, weights, partBytes, own?.bytes) };
     return this.model.model;
   }
 

@@ -10,7 +10,7 @@ import type { AssignedWork } from './gpu/folkmoot.js';
 import type { ClientEvent } from './messages.js';
 import type { Pace } from './pace.js';
 import type { Storage } from './storage.js';
-import { loadPersonal } from './work_store.js';
+import { loadOwn } from './work_store.js';
 
 /** The duration of a chunk of steps. A pause is noticed within 100 ms. */
 const CHUNK_MILLISECONDS = 40;
@@ -80,10 +80,10 @@ async function begin(host: WorkHost, assignment: Assignment): Promise<{ task: As
   (await engineForPlan(engine, plan)).screen(plan, host.privateAttributes, described);
   const checkpoint = await storage.get<Uint8Array>('work', `${assignment.assignment_id}.checkpoint`).catch(() => undefined);
   const reader = assignment.is_masked === true ? await loadMasks() : await engineFor(engine, plan, model);
-  const personal = (await loadPersonal(storage, assignment.task_id))?.bytes;
+  const own = (await loadOwn(storage, assignment.task_id))?.bytes;
   const examples = await host.examples.load(reader);
   try {
-    const inputs = [described, plan, model, weights, personal, examples, checkpoint] as const;
+    const inputs = [described, plan, model, weights, own, examples, checkpoint] as const;
     const task = reader.AssignedWork.begin(...inputs, host.budget.json, CHUNK_MILLISECONDS);
     return { task, reader };
   } finally {

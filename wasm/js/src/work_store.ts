@@ -1,4 +1,4 @@
-/** Stores the files of assignments, and compression residuals and personal tensors by task. */
+/** Stores the files of assignments, and compression residuals and the client's own tensors by task. */
 
 import type { Storage } from './storage.js';
 
@@ -22,7 +22,8 @@ interface Kind {
 }
 
 const RESIDUAL: Kind = { suffix: '', daysMax: 30 };
-const PERSONAL: Kind = { suffix: '.personal', daysMax: 365 };
+/** Personal tensors and control variates. */
+const OWN: Kind = { suffix: '.personal', daysMax: 365 };
 
 /** Deletes the checkpoint, the update and the pending memories of an assignment. */
 export async function forgetWork(storage: Storage, assignmentId: string): Promise<void> {
@@ -40,8 +41,9 @@ export async function forgetAllBut(storage: Storage, kept: string | null): Promi
 }
 
 /**
- * Makes the residual of an accepted update and the personal tensors of a training that was sent those of their task. If it
- * is unknown whether the update was accepted, deletes the task's residual, because parts of the update may have arrived.
+ * Makes the residual and the control variate of an accepted update those of their task, and so the personal tensors of a
+ * training that was sent. If it is unknown whether the update was accepted, deletes the task's residual, because parts of
+ * the update may have arrived.
  * Calling it again has no effect.
  */
 export async function settleMemories(storage: Storage, assignmentId: string, wasAccepted: boolean | null): Promise<void> {
@@ -49,7 +51,10 @@ export async function settleMemories(storage: Storage, assignmentId: string, was
     return;
   }
   await settle(storage, `${assignmentId}.memory`, RESIDUAL, wasAccepted === true);
-  await settle(storage, `${assignmentId}.personal`, PERSONAL, true);
+  await settle(storage, `${assignmentId}.personal`, OWN, true);
+  if (wasAccepted === true) {
+    await settle(storage, `${assignmentId}.control`, OWN, true);
+  }
 }
 
 async function settle(storage: Storage, key: string, kind: Kind, isKept: boolean): Promise<void> {
@@ -79,11 +84,12 @@ export async function putPending(storage: Storage, assignmentId: string, task: s
 interface Left {
   memory: Uint8Array | undefined;
   personal: Uint8Array | undefined;
+  control: Uint8Array | undefined;
 }
 
 /** Deletes memories that are too old. */
 export async function forgetOldMemories(storage: Storage): Promise<void> {
-  for (const kind of [RESIDUAL, PERSONAL]) {
+  for (const kind of [RESIDUAL, OWN]) {
     await trimMemories(storage, kind, Date.now() - kind.daysMax * DAY_MILLISECONDS);
   }
 }
@@ -92,8 +98,8 @@ export async function forgetOldMemories(storage: Storage): Promise<void> {
 async function trimMemories(storage: Storage, kind: Kind, oldest: number): Promise<void> {
   const [keys, memories] = [await storage.keys('memories'), await storage.all<Memory>('memories')];
   const all = keys.map((key, index) => ({ key, at: memories[index]?.at ?? 0, bytes: memories[index]?.bytes }));
-  const isPersonal = (key: IDBValidKey) => String(key).endsWith(PERSONAL.suffix);
-  const chosen = all.filter(({ key }) => isPersonal(key) === (kind === PERSONAL));
+  const isOwn = (key: IDBValidKey) => String(key).endsWith(OWN.suffix);
+  const chosen = all.filter(({ key }) => isOwn(key) === (kind === OWN));
   let held = 0;
   for (const [rank, { key, at, bytes }] of chosen.sort((a, b) => b.at - a.at).entries()) {
     held += bytes?.byteLength ?? 0;
@@ -105,7 +111,7 @@ async function trimMemories(storage: Storage, kind: Kind, oldest: number): Promi
 
 /** Deletes what is kept of a task. */
 export async function forgetTask(storage: Storage, task: string): Promise<void> {
-  for (const { suffix } of [RESIDUAL, PERSONAL]) {
+  for (const { suffix } of [RESIDUAL, OWN]) {
     await storage.remove('memories', task + suffix);
   }
 }
@@ -121,7 +127,7 @@ export async function loadMemory(storage: Storage, task: string): Promise<Uint8A
   return (await storage.get<Memory>('memories', task))?.bytes;
 }
 
-/** Returns the personal tensors of a task, which this client trains for itself. */
-export function loadPersonal(storage: Storage, task: string): Promise<Memory | undefined> {
-  return storage.get<Memory>('memories', task + PERSONAL.suffix);
+/** Returns the own tensors of a task: those that this client trains for itself, and its control variate. */
+export function loadOwn(storage: Storage, task: string): Promise<Memory | undefined> {
+  return storage.get<Memory>('memories', task + OWN.suffix);
 }

@@ -109,6 +109,16 @@ impl TrainedPart {
         Ok(whole)
     }
 
+    /// Returns a vector as long as all of the model's weights: the numbers of `part` for the part, and 0 for the others.
+    ///
+    /// # Errors
+    /// Returns [`FitError::WeightCount`] if the length of `part` is not the part's number of parameters.
+    pub fn spread(&self, part: &[f32]) -> Result<Vec<f32>, FitError> {
+        let mut whole = vec![0.0; self.model.parameter_count()];
+        self.tensors.put(part, &mut whole)?;
+        Ok(whole)
+    }
+
     /// Returns the schema of the personal tensors, which each client keeps for itself. Without any, it has no tensors.
     pub fn personal_schema(&self) -> TensorSchema {
         self.personal.schema(&self.model)

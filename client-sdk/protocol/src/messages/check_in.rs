@@ -74,6 +74,10 @@ pub struct Assignment {
     /// none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub weights_parts: Vec<Artifact>,
+    /// The control variate of the base version, for plans that correct drift by SCAFFOLD: float32, little-endian, in the
+    /// order of the plan's schema. Absent if it is 0, and for other plans.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control_variate: Option<Artifact>,
     /// The time by which the update must have arrived, by the coordinator's clock.
     pub deadline: Timestamp,
     /// Milliseconds from this answer to the deadline, for clients with a wrong clock.
@@ -123,9 +127,10 @@ pub struct Assignment {
 pub const WEIGHTS_PARTS_MAX: usize = 32;
 
 impl Assignment {
-    /// Returns the blobs to fetch for the weights: the parts, if there are any.
-    pub fn weights_to_fetch(&self) -> &[Artifact] {
-        if self.weights_parts.is_empty() { std::slice::from_ref(&self.weights) } else { &self.weights_parts }
+    /// Returns the blobs to fetch after the model: the weights or the parts that replace them, then the control variate.
+    pub fn weights_to_fetch(&self) -> impl Iterator<Item = Artifact> + '_ {
+        let weights = if self.weights_parts.is_empty() { std::slice::from_ref(&self.weights) } else { &self.weights_parts };
+        weights.iter().copied().chain(self.control_variate)
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod committee;
 mod device_rule;
+mod drift_correction;
 mod example_privacy;
 mod fault;
 mod gradient_clipping;
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 pub use committee::{COMMITTEE_MAX, CommitteeFault, CommitteeTerms};
 pub use device_rule::{DEVICE_RULE_VALUES_MAX, DEVICE_RULES_MAX, DeviceCondition, DeviceRule};
+pub use drift_correction::DriftCorrection;
 pub use example_privacy::ExamplePrivacy;
 pub use fault::PlanError;
 pub use gradient_clipping::GradientClipping;
@@ -69,6 +71,9 @@ pub struct Plan {
     /// The noise that the client adds. A client that does not support it refuses the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub local_noise: Option<LocalNoise>,
+    /// The correction of local gradients. A client that does not support it refuses the plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift_correction: Option<DriftCorrection>,
     /// The rules by which a client encodes its table. A client that brings numbers is not affected.
     #[cfg(not(target_family = "wasm"))]
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -18,7 +18,7 @@ pub(super) fn fetch(fetching: Fetching, failures: u32, turn: &mut Turn<'_>) -> S
         ArtifactKind::Plan => assignment.plan,
         ArtifactKind::Model => assignment.model,
         ArtifactKind::Weights => {
-            assignment.weights_to_fetch().get(fetching.part).copied().unwrap_or(assignment.weights)
+            assignment.weights_to_fetch().nth(fetching.part).unwrap_or(assignment.weights)
         }
     };
     turn.effects.push(Effect::Fetch { request_id, kind: fetching.kind, artifact });
@@ -55,7 +55,7 @@ fn next(mut fetching: Fetching, downloaded_bytes: u64, turn: &mut Turn<'_>) -> S
         ArtifactKind::Model => ArtifactKind::Weights,
         ArtifactKind::Weights => {
             fetching.part += 1;
-            if fetching.part >= fetching.work.assignment.weights_parts.len() {
+            if fetching.part >= fetching.work.assignment.weights_to_fetch().count() {
                 return train::train(fetching.work, turn);
             }
             ArtifactKind::Weights

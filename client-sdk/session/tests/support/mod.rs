@@ -27,6 +27,7 @@ pub fn assignment(number: u8, deadline_in_milliseconds: u64) -> Assignment {
         model: artifact(b"model"),
         weights: artifact(b"weights"),
         weights_parts: Vec::new(),
+        control_variate: None,
         deadline: Timestamp(deadline_in_milliseconds),
         deadline_in_milliseconds,
         clipping_norm: None,

@@ -56,7 +56,7 @@ fn train(steps: u32, codec: Option<&str>, change: impl FnOnce(&mut Plan, &mut As
     let mut training = Training::begin(&inputs, &assignment, &examples(), None).unwrap();
     while !block_on(training.advance(&|| Duration::ZERO)).unwrap().is_over {}
     let outcome = training.finish();
-    FinishedWork { assignment, plan: inputs.plan, outcome, held_example_count: 20, personal: None }
+    FinishedWork { assignment, plan: inputs.plan, outcome, held_example_count: 20, own: None }
 }
 
 fn recorded(outcome: &TrainingOutcome) -> usize {

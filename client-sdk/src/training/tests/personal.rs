@@ -4,7 +4,10 @@ use folkmoot_engine::{Trainer, evaluate};
 use folkmoot_protocol::{AssignmentId, Loss, Work, messages::Assignment, update::HEADER_BYTES};
 
 use super::scene::{Scene, examples};
-use crate::training::{FinishedWork, prepare, work};
+use crate::{
+    storage::Keep,
+    training::{FinishedWork, prepare, work},
+};
 
 /// The model has a weight of four elements and a bias of two. The bias is personal.
 fn personal() -> Scene {
@@ -35,7 +38,7 @@ fn a_training_starts_with_what_the_one_before_has_left() {
     assert!(after.iter().zip(bias(&start)).all(|(now, before)| *now != before));
     // Until the update was sent, a second attempt at the same assignment starts as the first did.
     assert_eq!(train(&mut scene, 1).outcome, first.outcome);
-    assert!(scene.local.work.keep_personal(first.assignment.assignment_id).unwrap());
+    assert!(scene.local.work.keep_own(first.assignment.assignment_id, true).unwrap());
     scene.local.models.reload();
     for models in [&scene.local.models, &scene.reopened_models()] {
         let newest = models.newest().unwrap().unwrap();
@@ -61,12 +64,12 @@ fn an_evaluation_measures_with_the_clients_own_and_leaves_nothing() {
         plan.work = Work::Evaluation;
     });
     let (id, task) = (first.assignment.assignment_id, first.assignment.task_id);
-    let own = first.personal.unwrap();
-    scene.local.work.save_pending_personal(id, task, &own).unwrap();
-    scene.local.work.keep_personal(id).unwrap();
+    let own = first.own.unwrap();
+    scene.local.work.save_pending_own(id, task, &own, Keep::Sent).unwrap();
+    scene.local.work.keep_own(id, true).unwrap();
     let done = work(&scene.local, |_| {}).unwrap().unwrap();
     let whole = [&scene.model.initial_weights()[..4], &bias(&first.outcome.weights)].concat();
     let expected = evaluate(&scene.model, &whole, &examples(10), Loss::SoftmaxCrossEntropy).unwrap();
-    assert_eq!((done.outcome.metrics, done.personal), (expected, None));
-    assert_eq!(scene.local.work.personal().load(task).unwrap(), Some(own));
+    assert_eq!((done.outcome.metrics, done.own), (expected, None));
+    assert_eq!(scene.local.work.own_tensors().load(task).unwrap(), Some(own));
 }

@@ -99,6 +99,12 @@ impl Scene {
         (work.unwrap().expect("nobody stopped it"), progress)
     }
 
+    /// Adds a control variate to the assignment.
+    pub fn share_control_variate(&mut self, values: &[f32]) {
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        self.local.assignment.control_variate = Some(put(&self.local.blobs, &bytes));
+    }
+
     /// The store of models, as opened by a new process.
     pub fn reopened_models(&self) -> ModelStore {
         let LocalWork { blobs, work, host, .. } = &self.local;

@@ -149,7 +149,7 @@ impl Budget {
 
 /// Returns the download size of the model and the weights, in bytes.
 fn fetched_bytes(assignment: &Assignment) -> u64 {
-    let weights = assignment.weights_to_fetch().iter().map(|artifact| artifact.bytes);
+    let weights = assignment.weights_to_fetch().map(|artifact| artifact.bytes);
     weights.fold(assignment.model.bytes, u64::saturating_add)
 }
 

@@ -44,8 +44,8 @@ impl TrafficLimits {
 /// Returns the number of bytes that an assignment still has to transfer once its plan has arrived: the missing parts of
 /// model and weights, and the update. `is_held` says whether a blob is here already.
 pub fn bytes_needed(assignment: &Assignment, plan: &Plan, is_held: impl Fn(Artifact) -> bool) -> u64 {
-    let fetched = assignment.weights_to_fetch().iter().chain([&assignment.model]);
-    let missing = fetched.filter(|artifact| !is_held(**artifact)).map(|artifact| artifact.bytes);
+    let fetched = assignment.weights_to_fetch().chain([assignment.model]);
+    let missing = fetched.filter(|artifact| !is_held(*artifact)).map(|artifact| artifact.bytes);
     missing.fold(plan.update_bytes(assignment.recipe.as_deref()), u64::saturating_add)
 }
 

@@ -1,0 +1,221 @@
+//! Tensors that a client keeps between two trainings of a task: its personal ones, and its control variate.
+
+use folkmoot_engine::{FitError, TrainedPart, TrainingOutcome};
+use folkmoot_protocol::{DriftCorrection, Plan, TensorSchema};
+
+/// The first bytes of a file with personal tensors alone, with the version of its form.
+const PERSONAL: [u8; 8] = *b"FMPERS\x00\x01";
+/// The first bytes of a file with personal tensors, of which there may be none, and a control variate.
+const WITH_CONTROL: [u8; 8] = *b"FMPERS\x00\x02";
+/// The length of a schema's digest.
+const DIGEST_BYTES: usize = 32;
+
+/// The tensors that a client keeps for its next training of a task.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OwnTensors {
+    /// The personal tensors; empty if there are none.
+    pub personal: Vec<f32>,
+    /// The control variate, in the order of the plan's schema; empty if it is 0, and if the plan corrects no drift.
+    pub control: Vec<f32>,
+}
+
+impl OwnTensors {
+    /// Returns the tensors to keep after a training whose gradients were corrected by `correction`. The control variate is the one
+    /// of [`DriftCorrection`].
+    ///
+    /// # Errors
+    /// [`FitError::WeightCount`] if the outcome is not as long as the model.
+    pub fn after(
+        part: &TrainedPart,
+        plan: &Plan,
+        correction: Option<&[f32]>,
+        outcome: &TrainingOutcome,
+    ) -> Result<Self, FitError> {
+        let personal = part.pick_personal(&outcome.weights)?;
+        let Some(drift) = plan.drift_correction else { return Ok(Self { personal, control: Vec::new() }) };
+        let scale = drift.scale(&plan.training, outcome.metrics.step_count);
+        let before = correction.unwrap_or_default().iter().copied().chain(std::iter::repeat(0.0));
+        let changes = outcome.delta.iter().zip(before);
+        let control = changes.map(|(change, before)| (-f64::from(before) - scale * f64::from(*change)) as f32);
+        Ok(Self { personal, control: control.collect() })
+    }
+
+    /// Returns whether there is nothing to keep.
+    pub fn is_empty(&self) -> bool {
+        self.personal.is_empty() && self.control.is_empty()
+    }
+
+    /// Returns the constant that is added to each gradient of a training: one number for each element of the plan's schema, or
+    /// `None` if all are 0. `shared` is the assignment's control variate.
+    pub fn correction(&self, drift: DriftCorrection, shared: Option<Vec<f32>>) -> Option<Vec<f32>> {
+        match drift {
+            DriftCorrection::Scaffold => {
+                let mut correction = shared?;
+                correction.iter_mut().zip(&self.control).for_each(|(shared, own)| *shared -= own);
+                Some(correction)
+            }
+            DriftCorrection::FedDyn { .. } => {
+                (!self.control.is_empty()).then(|| self.control.iter().map(|own| -own).collect())
+            }
+        }
+    }
+
+    /// Returns the bytes to store: the form, the digest of the tensors' schema, and the values in little endian. Returns
+    /// `None` if there is nothing to store.
+    pub fn encode(&self, part: &TrainedPart) -> Option<Vec<u8>> {
+        if self.is_empty() {
+            return None;
+        }
+        let (form, schema) = match self.control.is_empty() {
+            true => (PERSONAL, part.personal_schema()),
+            false => (WITH_CONTROL, both(part)),
+        };
+        let values = self.personal.iter().chain(&self.control);
+        let mut bytes = Vec::with_capacity(form.len() + DIGEST_BYTES + 4 * values.clone().count());
+        bytes.extend(form);
+        bytes.extend(schema.digest());
+        bytes.extend(values.flat_map(|value| value.to_le_bytes()));
+        Some(bytes)
+    }
+
+    /// Reads stored bytes. If they are damaged, or of another model, nothing is kept: the next training is then like the first.
+    pub fn decode(part: &TrainedPart, stored: &[u8]) -> Self {
+        let personal_schema = part.personal_schema();
+        let read = || {
+            let (rest, schema) = match stored.strip_prefix(&PERSONAL) {
+                Some(rest) => (rest, personal_schema.clone()),
+                None => (stored.strip_prefix(&WITH_CONTROL)?, both(part)),
+            };
+            let (values, odd) = rest.strip_prefix(schema.digest().as_slice())?.as_chunks::<4>();
+            let mut personal: Vec<f32> = values.iter().map(|value| f32::from_le_bytes(*value)).collect();
+            let is_whole = odd.is_empty() && personal.len() as u64 == schema.parameter_count();
+            if !is_whole || !personal.iter().all(|value| value.is_finite()) {
+                return None;
+            }
+            let control = personal.split_off(personal_schema.parameter_count() as usize);
+            Some(Self { personal, control })
+        };
+        read().unwrap_or_else(|| {
+            #[cfg(not(target_family = "wasm"))]
+            tracing::warn!("the stored tensors of this task do not fit the model; they start again");
+            Self::default()
+        })
+    }
+}
+
+/// Replaces the personal tensors in all of a model's weights by stored ones. If there are none, nothing is replaced: they keep
+/// the values of the model's file.
+pub fn with_personal(part: &TrainedPart, own: &OwnTensors, whole: &mut [f32]) {
+    // A number that differs leaves the weights as they are.
+    let _ = part.put_personal(&own.personal, whole);
+}
+
+fn both(part: &TrainedPart) -> TensorSchema {
+    let mut schema = part.personal_schema();
+    schema.tensors.extend(part.schema().tensors);
+    schema
+}
+
+#[cfg(test)]
+mod tests {
+    use folkmoot_engine::{ImportLimits, Metrics, Model, onnx::build::mlp};
+    use folkmoot_protocol::LocalOptimizer;
+    use folkmoot_work::samples;
+
+    use super::*;
+
+    fn plan(personal: &[&str], drift_correction: Option<DriftCorrection>) -> Plan {
+        let mut plan = Plan { drift_correction, ..samples::plan() };
+        plan.training.personal = personal.iter().map(|pattern| (*pattern).into()).collect();
+        plan
+    }
+
+    fn part(plan: &Plan) -> TrainedPart {
+        let model = Model::from_onnx(&mlp(&[2, 3, 2], 1), &ImportLimits::default()).unwrap();
+        TrainedPart::of(&model, &plan.training).unwrap()
+    }
+
+    fn head() -> (TrainedPart, OwnTensors) {
+        let part = part(&plan(&["layer_2.*"], None));
+        (part, OwnTensors { personal: (0..8u8).map(f32::from).collect(), control: Vec::new() })
+    }
+
+    /// Returns the outcome of a training of four steps.
+    fn outcome(delta: Vec<f32>) -> TrainingOutcome {
+        let metrics = Metrics { step_count: 4, ..Metrics::default() };
+        TrainingOutcome { delta, weights: vec![0.5; 17], ..TrainingOutcome::of_metrics(metrics) }
+    }
+
+    #[test]
+    fn what_was_stored_comes_back_and_nothing_else_changes() {
+        let (part, own) = head();
+        let again = OwnTensors::decode(&part, &own.encode(&part).unwrap());
+        assert_eq!(again, own);
+        let mut whole = vec![-1.0; 17];
+        with_personal(&part, &again, &mut whole);
+        assert_eq!(whole[..9], [-1.0; 9]);
+        assert_eq!(whole[9..], own.personal);
+        let both = OwnTensors { control: vec![2.5; 9], ..own };
+        assert_eq!(OwnTensors::decode(&part, &both.encode(&part).unwrap()), both);
+    }
+
+    #[test]
+    fn what_is_damaged_or_of_another_model_is_ignored() {
+        let (head, own) = head();
+        let body = part(&plan(&["layer_1.*"], None));
+        for own in [own.clone(), OwnTensors { control: vec![2.5; 9], ..own }] {
+            let stored = own.encode(&head).unwrap();
+            let not_finite = [&stored[..stored.len() - 4], &f32::NAN.to_le_bytes()].concat();
+            let damaged = [b"", &stored[1..], &stored[..stored.len() - 1], &stored[..9], &not_finite];
+            for (part, bytes) in damaged.into_iter().map(|bytes| (&head, bytes)).chain([(&body, &stored[..])]) {
+                assert!(OwnTensors::decode(part, bytes).is_empty(), "{} bytes", bytes.len());
+            }
+        }
+        let mut whole = vec![7.0; 17];
+        with_personal(&head, &OwnTensors::default(), &mut whole);
+        assert_eq!(whole, [7.0; 17]);
+    }
+
+    #[test]
+    fn without_own_tensors_nothing_is_stored() {
+        let plan = plan(&[], None);
+        let own = OwnTensors::after(&part(&plan), &plan, None, &outcome(vec![1.0; 17])).unwrap();
+        assert_eq!((own.encode(&part(&plan)), own), (None, OwnTensors::default()));
+    }
+
+    /// With plain SGD, a training of K steps changes the weights by −r·Σ(gradient + c − cᵢ). So the new cᵢ of SCAFFOLD must be the
+    /// mean gradient.
+    #[test]
+    fn scaffold_keeps_the_mean_gradient() {
+        let plan = plan(&["layer_2.*"], Some(DriftCorrection::Scaffold));
+        let LocalOptimizer::Sgd { learning_rate, .. } = plan.training.optimizer else { panic!("plain SGD") };
+        let part = part(&plan);
+        let first = OwnTensors::default();
+        assert_eq!(first.correction(DriftCorrection::Scaffold, None), None);
+        let mean_gradient = 3.0;
+        let change = |correction: f32| vec![-learning_rate * 4.0 * (mean_gradient + correction); 9];
+        let own = OwnTensors::after(&part, &plan, None, &outcome(change(0.0))).unwrap();
+        assert!(own.control.iter().all(|value| (value - 3.0).abs() < 1e-5), "{:?}", own.control);
+        let correction = own.correction(DriftCorrection::Scaffold, Some(vec![0.5; 9])).unwrap();
+        assert!((correction[0] + 2.5).abs() < 1e-5, "{correction:?}");
+        let next = OwnTensors::after(&part, &plan, Some(&correction), &outcome(change(-2.5))).unwrap();
+        assert!(next.control.iter().all(|value| (value - 3.0).abs() < 1e-5), "{:?}", next.control);
+        assert_eq!(next.personal, [0.5; 8]);
+        assert_eq!(next.correction(DriftCorrection::Scaffold, None), None, "the coordinator begins again");
+    }
+
+    /// gᵢ ← gᵢ − alpha·Δ, of which the correction is −gᵢ.
+    #[test]
+    fn fed_dyn_sums_the_changes() {
+        let drift = DriftCorrection::FedDyn { alpha: 0.5 };
+        let plan = plan(&[], Some(drift));
+        let part = part(&plan);
+        assert_eq!(OwnTensors::default().correction(drift, None), None);
+        let own = OwnTensors::after(&part, &plan, None, &outcome(vec![2.0; 17])).unwrap();
+        assert_eq!(own.control, [-1.0; 17]);
+        let correction = own.correction(drift, None).unwrap();
+        assert_eq!(correction, [1.0; 17]);
+        let next = OwnTensors::after(&part, &plan, Some(&correction), &outcome(vec![-1.0; 17])).unwrap();
+        assert_eq!(next.control, [-0.5; 17]);
+    }
+}
