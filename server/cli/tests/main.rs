@@ -16,6 +16,7 @@ mod doctor;
 mod documents;
 #[cfg(unix)]
 mod draining;
+mod drift;
 mod engine;
 #[cfg(target_os = "linux")]
 mod full_disk;

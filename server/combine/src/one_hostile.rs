@@ -126,7 +126,7 @@ impl Arrived {
             newest: Bytes::from(newest),
             bases: Bases::default(),
             finalizer_state: None,
-            commit: Commit { number: 1, mean_staleness: 0.0 },
+            commit: Commit { number: 1, ..Commit::default() },
             private: None,
             masked: None,
         };

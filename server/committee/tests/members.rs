@@ -86,6 +86,7 @@ impl World {
             protection: Protection::Committee(terms.clone()),
             grid: ValueGrid::default(),
             local_noise: None,
+            drift_correction: None,
             table_schema: None,
         };
         let ring = Ring::for_terms(&plan.grid, &terms.sum, LENGTH as u64).unwrap();

@@ -30,6 +30,13 @@ pub(super) fn expect_tau(tau: f64, faults: &mut Vec<Fault>) {
     }
 }
 
+/// Records a fault if there are no clients.
+pub(super) fn expect_clients(clients: u64, faults: &mut Vec<Fault>) {
+    if clients == 0 {
+        refuse("clients", 0.0, "it must be at least 1: the number of clients that take part over the whole task", faults);
+    }
+}
+
 /// Records that the field's value is invalid.
 pub(super) fn refuse(field: &str, value: f64, remedy: &str, faults: &mut Vec<Fault>) {
     faults.push(Fault::new(&format!("finalizer.{field}"), format!("it is {value}"), remedy));

@@ -55,7 +55,7 @@ mod tests {
 
     fn next(finalizer: FedAvg, number: u64, weight: f32, mean_delta: f64) -> f32 {
         let mut weights = [weight];
-        finalizer.advance(&Commit { number, mean_staleness: 0.0 }, &mut weights, &[mean_delta], &mut []);
+        finalizer.advance(&Commit { number, ..Commit::default() }, &mut weights, &[mean_delta], &mut []);
         weights[0]
     }
 

@@ -155,7 +155,7 @@ mod tests {
         let (mut weights, mut velocities, mut gradient, mut furthest) = ([1.0f32], [0.0f32], 0.0, 0.0f32);
         for number in 1..=200 {
             gradient += share * (f64::from(weights[0]) - gradient);
-            let commit = Commit { number, mean_staleness };
+            let commit = Commit { number, mean_staleness, ..Commit::default() };
             finalizer.advance(&commit, &mut weights, &[-2.0 * gradient], &mut [&mut velocities]);
             // The weight oscillates: take the largest distance over the last 40 commits.
             furthest = if number > 160 { furthest.max(weights[0].abs()) } else { 0.0 };

@@ -23,7 +23,7 @@ pub fn expect_steps(finalizer: &dyn Finalizer, mean_staleness: f64, steps: [Step
     for ((index, step), delta) in steps.iter().enumerate().zip(&DELTAS) {
         let mut slots: Vec<&mut [f32]> = state.iter_mut().map(Vec::as_mut_slice).collect();
         finalizer.advance(
-            &Commit { number: index as u64 + 1, mean_staleness },
+            &Commit { number: index as u64 + 1, mean_staleness, ..Commit::default() },
             &mut weights,
             delta,
             &mut slots,
@@ -32,6 +32,22 @@ pub fn expect_steps(finalizer: &dyn Finalizer, mean_staleness: f64, steps: [Step
         expect_close(&weights, &step.weights, &name);
         assert_eq!(state.len(), step.state.len(), "{name}");
         state.iter().zip(step.state).for_each(|(slot, expected)| expect_close(slot, expected, &name));
+    }
+}
+
+/// Compares three commits of a finalizer with one slot of state with a script's numbers, to a relative precision of 1e-6.
+pub fn expect_steps_of(
+    finalizer: &dyn Finalizer,
+    commit: Commit,
+    weights: &[[f64; 3]; 3],
+    state: &[[f64; 3]; 3],
+) {
+    let (mut found, mut slot) = (WEIGHTS, [finalizer.initial_state(0); 3]);
+    for (index, delta) in DELTAS.iter().enumerate() {
+        finalizer.advance(&Commit { number: index as u64 + 1, ..commit }, &mut found, delta, &mut [&mut slot]);
+        let name = format!("step {}", index + 1);
+        expect_close(&found, &weights[index], &name);
+        expect_close(&slot, &state[index], &name);
     }
 }
 
@@ -58,8 +74,10 @@ fn choices() -> Vec<FinalizerChoice> {
     let kinds = ["fed_avg", "fed_avg_m", "fed_adagrad", "fed_adam", "fed_yogi", "fed_exp"];
     let plain = kinds.map(|kind| choice(serde_json::json!({ "kind": kind })));
     let scheduled = kinds.map(|kind| choice(serde_json::json!({ "kind": kind, "schedule": schedule })));
+    let corrected =
+        ["scaffold", "fed_dyn"].map(|kind| choice(serde_json::json!({ "kind": kind, "clients": 20 })));
     let ahead = serde_json::json!({ "kind": "fed_avg_m", "nesterov": true, "momentum_correction": true });
-    [&plain[..], &scheduled, &[choice(ahead)]].concat()
+    [&plain[..], &scheduled, &corrected, &[choice(ahead)]].concat()
 }
 
 /// Runs commits over tiles that end at the cuts. Returns the bits of the weights and of the state.
@@ -67,7 +85,12 @@ fn run(finalizer: &dyn Finalizer, weights: &[f32], deltas: &[Vec<f64>], cuts: &[
     let mut weights = weights.to_vec();
     let mut state = begin(finalizer, weights.len());
     for (index, delta) in deltas.iter().enumerate() {
-        let commit = Commit { number: index as u64 + 1, mean_staleness: 0.75 * index as f64 };
+        let commit = Commit {
+            number: index as u64 + 1,
+            mean_staleness: 0.75 * index as f64,
+            updates: 3,
+            local_rate_sum: 0.5,
+        };
         let mut start = 0;
         for end in cuts.iter().copied().chain([weights.len()]) {
             let mut slots: Vec<&mut [f32]> = state.iter_mut().map(|slot| &mut slot[start..end]).collect();
@@ -96,7 +119,7 @@ proptest! {
     fn federated_averaging_is_bit_for_bit_the_sum(weight in -4.0f32..4.0, delta in -1.0f64..1.0, rate in 0.1f64..2.0) {
         let finalizer = choice(serde_json::json!({ "kind": "fed_avg", "server_learning_rate": rate }));
         let mut weights = [weight];
-        let commit = Commit { number: 7, mean_staleness: 2.0 };
+        let commit = Commit { number: 7, mean_staleness: 2.0, ..Commit::default() };
         finalizer.finalizer().advance(&commit, &mut weights, &[delta], &mut []);
         prop_assert_eq!(weights[0].to_bits(), ((f64::from(weight) + rate * delta) as f32).to_bits());
     }
@@ -145,5 +168,10 @@ fn every_number_out_of_range_is_a_fault() {
     assert_eq!(with_kind("fed_avg", &["beta1", "beta2", "tau"]), [all[0].clone()]);
     let mut faults = Vec::new();
     choice(serde_json::json!({ "kind": "fed_avg_m", "momentum": 1.0 })).validate(&mut faults);
+    for kind in ["scaffold", "fed_dyn"] {
+        let mut faults = Vec::new();
+        choice(serde_json::json!({ "kind": kind, "clients": 0 })).validate(&mut faults);
+        assert_eq!(faults[0].field, "finalizer.clients", "{kind}");
+    }
     assert_eq!(faults[0].to_string(), "finalizer.momentum: it is 1; it must be above -1, and below 1");
 }

@@ -7,10 +7,12 @@ mod fed_adagrad;
 mod fed_adam;
 mod fed_avg;
 mod fed_avg_m;
+mod fed_dyn;
 mod fed_exp;
 mod fed_yogi;
 #[cfg(test)]
 mod laws;
+mod scaffold;
 mod schedule;
 
 pub use commit::Commit;
@@ -18,9 +20,11 @@ pub use fed_adagrad::FedAdagrad;
 pub use fed_adam::FedAdam;
 pub use fed_avg::FedAvg;
 pub use fed_avg_m::FedAvgM;
+pub use fed_dyn::FedDyn;
 pub use fed_exp::FedExp;
 pub use fed_yogi::FedYogi;
-use folkmoot_protocol::Fault;
+use folkmoot_protocol::{DriftCorrection, Fault};
+pub use scaffold::Scaffold;
 pub use schedule::CommitSchedule;
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +64,10 @@ pub enum FinalizerChoice {
     FedYogi(FedYogi),
     /// FedExP: federated averaging with larger steps when the updates disagree.
     FedExp(FedExp),
+    /// SCAFFOLD: federated averaging with control variates against the drift of clients.
+    Scaffold(Scaffold),
+    /// FedDyn: dynamic regularization against the drift of clients.
+    FedDyn(FedDyn),
 }
 
 impl Default for FinalizerChoice {
@@ -78,6 +86,17 @@ impl FinalizerChoice {
             FinalizerChoice::FedAdam(finalizer) => finalizer,
             FinalizerChoice::FedYogi(finalizer) => finalizer,
             FinalizerChoice::FedExp(finalizer) => finalizer,
+            FinalizerChoice::Scaffold(finalizer) => finalizer,
+            FinalizerChoice::FedDyn(finalizer) => finalizer,
+        }
+    }
+
+    /// Returns the correction of local gradients that belongs to the step; `None` if there is none.
+    pub fn drift_correction(&self) -> Option<DriftCorrection> {
+        match self {
+            FinalizerChoice::Scaffold(scaffold) => Some(scaffold.drift_correction()),
+            FinalizerChoice::FedDyn(fed_dyn) => Some(fed_dyn.drift_correction()),
+            _ => None,
         }
     }
 
@@ -121,6 +140,8 @@ impl FinalizerChoice {
             FinalizerChoice::FedAdam(finalizer) => finalizer.validate(faults),
             FinalizerChoice::FedYogi(finalizer) => finalizer.validate(faults),
             FinalizerChoice::FedExp(finalizer) => finalizer.validate(faults),
+            FinalizerChoice::Scaffold(finalizer) => finalizer.validate(faults),
+            FinalizerChoice::FedDyn(finalizer) => finalizer.validate(faults),
         }
     }
 }

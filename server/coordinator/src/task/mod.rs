@@ -5,6 +5,7 @@ mod compression;
 mod data;
 mod description;
 mod downstream;
+mod drift;
 mod eligibility;
 mod evaluation;
 mod filter;

@@ -2,7 +2,7 @@
 
 use folkmoot_protocol::{DisplayName, limits::NAME_BYTES_MAX};
 
-use super::{Fault, TaskDescription, combination};
+use super::{Fault, TaskDescription, combination, drift};
 use crate::{privacy::PrivacyChoice, scheduling::SchedulingPolicy};
 
 /// The largest value of `abandoned_rounds_max`.
@@ -62,6 +62,7 @@ impl TaskDescription {
             downstream.validate(&mut faults);
         }
         self.validate_local_work(&mut faults);
+        drift::validate(self, &mut faults);
         combination::validate(self, &mut faults);
         faults
     }

@@ -3,6 +3,7 @@ use folkmoot_coordinator::task::NetworkClass;
 use folkmoot_protocol::{BlobDigest, ErrorCode};
 use folkmoot_storage::{AssignmentRepository, ClientRecord, TaskRecord};
 
+use super::check_in;
 use crate::{coordinator::Coordinator, refusal::Refusal};
 
 /// Returns a blob that the client's outstanding assignment needs, and the network class under which its bytes are
@@ -33,7 +34,9 @@ pub async fn blob(
     let evaluation_plan = task.evaluation_plan.map(|plan| plan.digest);
     if digest != task.plan && digest != task.model && Some(digest) != evaluation_plan {
         let version = catalog.version(storage, assignment.task_id, assignment.base_version).await?;
-        if version.weights != digest && !is_part(coordinator, &task, assignment.base_version, digest).await? {
+        let control_variate = check_in::control_variate(&task, &version).map(|artifact| artifact.digest);
+        let is_of_version = version.weights == digest || control_variate == Some(digest);
+        if !is_of_version && !is_part(coordinator, &task, assignment.base_version, digest).await? {
             return Err(unknown());
         }
     }

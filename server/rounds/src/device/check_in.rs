@@ -2,13 +2,13 @@ use std::collections::BTreeMap;
 
 use folkmoot_coordinator::{round::Purpose, task::Candidate};
 use folkmoot_protocol::{
-    ErrorCode, Timestamp, check_characters,
+    DriftCorrection, ErrorCode, Timestamp, check_characters,
     limits::{ATTRIBUTE_BYTES_MAX, ATTRIBUTES_MAX, EXAMPLES_MAX},
     messages::{Artifact, Assignment, CheckInRequest, CheckInResponse},
 };
 use folkmoot_storage::{
     AssignmentRecord, AssignmentRepository, CheckInRecord, CheckInRepository, ClientRecord,
-    EndorsementRepository,
+    EndorsementRepository, ModelVersionRecord, TaskRecord,
 };
 
 use crate::{coordinator::Coordinator, ingest::reports_metrics, privacy, refusal::Refusal, signals::Signal};
@@ -185,6 +185,7 @@ async fn assignment_message(
         model: Artifact { digest: task.model, bytes: task.model_bytes },
         weights: Artifact { digest: version.weights, bytes: version.weights_bytes },
         weights_parts: weights_parts.map(|parts| parts.to_vec()).unwrap_or_default(),
+        control_variate: control_variate(&task, &version).filter(|_| record.purpose == Purpose::Training),
         deadline: record.deadline,
         deadline_in_milliseconds: record.deadline.milliseconds_since(now),
         clipping_norm: privacy::clipping_steps(&task, &version),
@@ -196,6 +197,14 @@ async fn assignment_message(
         metric_sums: record.purpose == Purpose::Evaluation && reports_metrics(&task.description),
         endorsement: storage.endorsement(record.task_id).await?,
     })
+}
+
+/// Returns the control variate of a version, which is the state of a finalizer that corrects drift by SCAFFOLD.
+pub(super) fn control_variate(task: &TaskRecord, version: &ModelVersionRecord) -> Option<Artifact> {
+    let is_sent = task.description.finalizer.drift_correction() == Some(DriftCorrection::Scaffold);
+    let digest = version.making.finalizer_state.filter(|_| is_sent)?;
+    // There is one float32 for each weight.
+    Some(Artifact { digest, bytes: version.weights_bytes })
 }
 
 fn check_limits(request: &CheckInRequest) -> Result<(), Refusal> {

@@ -272,11 +272,12 @@ async fn keep_plan(
         schema: beginning.schema.clone(),
         work,
         device_rules: description.eligibility.device_rules.clone(),
-        training: description.plan.clone(),
+        training: description.local_training(),
         codec: Codec::None,
         protection: description.plan_protection(),
         grid: description.grid,
         local_noise: privacy::local_noise(description),
+        drift_correction: description.finalizer.drift_correction(),
         table_schema: description.table_schema().cloned(),
     };
     let bytes = serde_json::to_vec(&plan).map_err(|error| Refusal::internal(&error))?;

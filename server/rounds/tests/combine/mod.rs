@@ -111,7 +111,7 @@ fn version(description: TaskDescription, updates: &[Vec<f32>]) -> Made {
         newest: Bytes::from(vec![0; size_of_val(updates[0].as_slice())]),
         bases: Bases::default(),
         finalizer_state: None,
-        commit: Commit { number: 1, mean_staleness: 0.0 },
+        commit: Commit { number: 1, ..Commit::default() },
         private: None,
         masked: None,
     };

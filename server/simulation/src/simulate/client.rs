@@ -1,5 +1,6 @@
 use std::{collections::BTreeMap, sync::Arc};
 
+use folkmoot_client::parts::OwnTensors;
 use folkmoot_protocol::{
     BlobDigest, PopulationName, codec,
     messages::{Assignment, CheckInRequest},
@@ -40,8 +41,8 @@ pub struct VirtualClient {
     /// The error feedback of the codec: the values that it left out of earlier updates. They are added to the next
     /// update.
     pub memory: Option<Memory>,
-    /// The client's own personal tensors; empty until its first training, and if the task has none.
-    pub personal: Vec<f32>,
+    /// The client's own tensors; empty until its first training, and if the task has none.
+    pub own: OwnTensors,
     cached: Vec<BlobDigest>,
 }
 
@@ -90,7 +91,7 @@ impl VirtualClient {
             alarm: 0,
             work: None,
             memory: None,
-            personal: Vec::new(),
+            own: OwnTensors::default(),
             cached: Vec::new(),
         }
     }

@@ -36,7 +36,7 @@ impl Kept {
             digest,
             norm: f64::from_le_bytes(*norm),
             memory: None,
-            personal: Vec::new(),
+            own: OwnTensors::default(),
             bytes: bytes.to_vec(),
         })
     }

@@ -2,6 +2,7 @@
 //!
 //! No coordinator could measure this, because clients report only from time to time. So the simulation does it itself.
 
+use folkmoot_client::parts::OwnTensors;
 use folkmoot_engine::{Evaluator, Metrics};
 use folkmoot_protocol::{Metric, Work};
 use folkmoot_storage::{ModelVersionRecord, TaskRepository};
@@ -54,7 +55,7 @@ impl World {
             own.evaluator.get_or_insert_with(|| Evaluator::new(&lesson.model, lesson.plan.training.loss));
         let mut metrics = Metrics::default();
         for index in 0..self.clients.len().min(CLIENTS_MAX) {
-            let weights = lesson.with_personal(shared.clone(), newest_personal(&self.clients[index]))?;
+            let weights = lesson.with_personal(shared.clone(), newest(&self.clients[index]));
             let examples = self.crowd.examples(index, Work::Evaluation)?;
             metrics += evaluator.evaluate(&weights, &examples).map_err(|error| failed(&error))?;
         }
@@ -62,9 +63,8 @@ impl World {
     }
 }
 
-/// Returns a client's personal tensors: those after its training in progress, if that has ended.
-fn newest_personal(client: &VirtualClient) -> &[f32] {
+/// Returns a client's own tensors: those after its training in progress, if that has ended.
+fn newest(client: &VirtualClient) -> &OwnTensors {
     let update = client.work.as_ref().and_then(|work| work.update.as_ref());
-    let newest = update.map(|update| &update.personal).filter(|personal| !personal.is_empty());
-    newest.unwrap_or(&client.personal)
+    update.map(|update| &update.own).filter(|own| !own.is_empty()).unwrap_or(&client.own)
 }

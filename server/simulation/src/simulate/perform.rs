@@ -138,8 +138,10 @@ impl World {
                     (Some(_), None) => client.memory = None,
                     _ => {}
                 }
-                if was_accepted != Some(false) && !update.personal.is_empty() {
-                    client.personal = update.personal;
+                // A real client keeps a control variate only of an update that counts.
+                let is_kept = was_accepted != Some(false) && update.own.control.is_empty();
+                if (is_kept || was_accepted == Some(true)) && !update.own.is_empty() {
+                    client.own = update.own;
                 }
             }
         }
@@ -154,7 +156,14 @@ impl World {
     ) -> Result<(), SimulateError> {
         let lesson = self.lesson(assignment.plan.digest, assignment.model.digest).await?;
         let shared = self.weights_for(&assignment, &lesson).await?;
-        let weights = lesson.with_personal(shared, &self.clients[index].personal)?;
+        let own = &self.clients[index].own;
+        let weights = lesson.with_personal(shared, own);
+        let shared = match assignment.control_variate {
+            Some(artifact) => Some(self.control_variate(artifact.digest).await?),
+            None => None,
+        };
+        let own = &self.clients[index].own;
+        let correction = lesson.plan.drift_correction.and_then(|drift| own.correction(drift, shared));
         self.totals.client_rounds += 1;
         self.recorder.started(lesson.plan.work);
         let seed = assignment.assignment_id.seed();
@@ -178,6 +187,7 @@ impl World {
             base_version: assignment.base_version,
             steps_max: ((amount.steps as f64 * share) as u64).max(1),
             clipping_norm: assignment.clipping_norm,
+            correction,
             recipe: assignment.recipe.clone(),
             memory,
             metric_sums: assignment.metric_sums,
@@ -298,6 +308,12 @@ impl World {
         let weights = Arc::new(weights.map_err(|error| failed(error.detail))?);
         self.keep_weights(name, weights.clone());
         Ok(weights)
+    }
+
+    /// Returns the control variate of a version.
+    async fn control_variate(&self, digest: BlobDigest) -> Result<Vec<f32>, SimulateError> {
+        let bytes = self.blobs.get(digest).await.map_err(|error| SimulateError::Client(error.to_string()))?;
+        Ok(bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
     }
 
     fn keep_weights(&mut self, name: BlobDigest, weights: Arc<Vec<f32>>) {

@@ -7,7 +7,7 @@ use std::{
     thread::JoinHandle,
 };
 
-use folkmoot_client::SystemChance;
+use folkmoot_client::{SystemChance, parts::OwnTensors};
 use folkmoot_engine::{EvaluateError, Evaluator, Metrics, Trainer};
 use folkmoot_protocol::{
     BlobDigest, UpdateDigest, Work,
@@ -160,7 +160,7 @@ impl Bench {
         let lesson = &training.lesson;
         let examples = crowd.examples(training.client, lesson.plan.work).map_err(|error| failed(&error))?;
         let held = examples.len() as u64;
-        let (mut sums, mut personal) = (None, Vec::new());
+        let (mut sums, mut own) = (None, OwnTensors::default());
         let (mut delta, mut products, metrics) = match lesson.plan.work {
             Work::Evaluation => {
                 let evaluated = self.evaluate(training, &examples).map_err(|error| failed(&error))?;
@@ -180,7 +180,8 @@ impl Bench {
                     trainer.advance(left).map_err(|error| failed(&error))?;
                 }
                 let outcome = trainer.outcome();
-                personal = lesson.part.pick_personal(&outcome.weights).map_err(|error| failed(&error))?;
+                own = OwnTensors::after(&lesson.part, &lesson.plan, training.correction.as_deref(), &outcome)
+                    .map_err(|error| failed(&error))?;
                 (outcome.delta, outcome.products, outcome.metrics)
             }
         };
@@ -224,7 +225,7 @@ impl Bench {
             sums.append_to(&mut bytes);
         }
         let (digest, norm) = (UpdateDigest::of(&bytes), norm_of(&delta));
-        Ok(TrainedUpdate { memory, personal, digest, norm, bytes })
+        Ok(TrainedUpdate { memory, own, digest, norm, bytes })
     }
 
     /// Measures the weights on a client's examples. Returns the sums of every metric, if the assignment asks for them.
@@ -265,7 +266,7 @@ impl Bench {
         let made = make_update(header, &delta, plan, Compression::default(), norm, &mut rng);
         let bytes = made.map_err(|error| failed(&error))?.bytes;
         let (digest, norm) = (UpdateDigest::of(&bytes), norm_of(&delta));
-        Ok(TrainedUpdate { memory: None, personal: Vec::new(), digest, norm, bytes })
+        Ok(TrainedUpdate { memory: None, own: OwnTensors::default(), digest, norm, bytes })
     }
 
     fn trainer(
@@ -275,11 +276,11 @@ impl Bench {
     ) -> Result<&mut Trainer, folkmoot_engine::TrainError> {
         let Training { lesson, weights, .. } = training;
         let seed = training.assignment_id.seed();
-        match self.trainers.entry(lesson.digest) {
+        let trainer = match self.trainers.entry(lesson.digest) {
             std::collections::hash_map::Entry::Occupied(entry) => {
                 let trainer = entry.into_mut();
                 trainer.restart(weights, examples, seed)?;
-                Ok(trainer)
+                trainer
             }
             std::collections::hash_map::Entry::Vacant(entry) => {
                 let plan = lesson.plan.training.clone();
@@ -288,8 +289,12 @@ impl Bench {
                 if let (true, Ok(chance)) = (is_private, SystemChance::new()) {
                     trainer.set_secret_chance(Box::new(chance));
                 }
-                Ok(trainer)
+                trainer
             }
+        };
+        if let Some(correction) = &training.correction {
+            trainer.set_gradient_correction(lesson.part.spread(correction)?)?;
         }
+        Ok(trainer)
     }
 }

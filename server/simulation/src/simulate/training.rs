@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
+use folkmoot_client::parts::{OwnTensors, with_personal};
 use folkmoot_engine::{Model, TrainedPart};
 use folkmoot_protocol::{AssignmentId, BlobDigest, Plan, Recipe, UpdateDigest, messages::AbortReason};
 use folkmoot_update::codec::{Memory, PendingMemory};
-
-use super::SimulateError;
 
 /// A plan and its model. Each plan is read only once.
 pub struct Lesson {
@@ -33,6 +32,8 @@ pub struct Training {
     pub steps_max: u64,
     /// The maximum L2 norm of the update, in steps of the grid; `None` for no clipping.
     pub clipping_norm: Option<u64>,
+    /// The constant that is added to each gradient, in the order of the plan's schema; `None` if all are 0.
+    pub correction: Option<Vec<f32>>,
     /// The codec recipe of the update; `None` to send float32.
     pub recipe: Option<Box<Recipe>>,
     /// The error feedback of the codec: the values that it left out of earlier updates.
@@ -46,27 +47,19 @@ pub type Trained = Result<TrainedUpdate, (AbortReason, String)>;
 
 impl Lesson {
     /// Returns all weights of the model with a client's own personal tensors. Without any, the weights stay as they are.
-    ///
-    /// # Errors
-    /// If there are too many or too few.
-    pub fn with_personal(
-        &self,
-        mut weights: Arc<Vec<f32>>,
-        personal: &[f32],
-    ) -> Result<Arc<Vec<f32>>, SimulateError> {
-        if !personal.is_empty() {
-            let whole: &mut Vec<f32> = Arc::make_mut(&mut weights);
-            let put = self.part.put_personal(personal, whole);
-            put.map_err(|error| SimulateError::Client(error.to_string()))?;
+    pub fn with_personal(&self, mut weights: Arc<Vec<f32>>, own: &OwnTensors) -> Arc<Vec<f32>> {
+        if !own.personal.is_empty() {
+            with_personal(&self.part, own, Arc::make_mut(&mut weights));
         }
-        Ok(weights)
+        weights
     }
 }
 
 impl Training {
     /// Returns whether the client keeps something from this training for its next one.
     pub fn leaves_something(&self) -> bool {
-        self.memory.is_some() || !self.lesson.part.personal_schema().tensors.is_empty()
+        let Lesson { part, plan, .. } = &*self.lesson;
+        self.memory.is_some() || !part.personal_schema().tensors.is_empty() || plan.drift_correction.is_some()
     }
 }
 
@@ -79,6 +72,6 @@ pub struct TrainedUpdate {
     pub norm: f64,
     /// The error feedback after this update: the values that the codec has left out so far.
     pub memory: Option<PendingMemory>,
-    /// The personal tensors after the training; empty if there are none.
-    pub personal: Vec<f32>,
+    /// The client's own tensors after the training.
+    pub own: OwnTensors,
 }

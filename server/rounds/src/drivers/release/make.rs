@@ -182,6 +182,12 @@ async fn making(
     let factors = task.description.work_factors(reports).into_iter();
     let attenuations =
         accepted.iter().map(attenuation).zip(factors).map(|(one, other)| one * other).collect();
+    let commit = Commit {
+        number: base_version + 1,
+        mean_staleness,
+        updates: accepted.len() as u64,
+        local_rate_sum: task.description.local_rate_sum(),
+    };
     Ok(Making {
         description: task.description.clone(),
         round_id: record.round.id,
@@ -190,7 +196,7 @@ async fn making(
         newest,
         bases,
         finalizer_state,
-        commit: Commit { number: base_version + 1, mean_staleness },
+        commit,
         private: private(coordinator, task, &base).await?,
         masked: masked(coordinator, task, record).await?,
     })
