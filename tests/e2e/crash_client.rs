@@ -46,8 +46,12 @@ fn spec() -> TaskSpec {
     spec.onnx = std::fs::read(examples.join("model.onnx")).expect("the example's model is there");
     spec.plan = json!({
         "loss": "softmax_cross_entropy", "optimizer": { "sgd": { "learning_rate": 0.01 } },
-        "epochs": 10_000, "steps_max": STEPS, "batch_size": 16,
+        "epochs": STEPS, "steps_max": STEPS, "batch_size": 16,
     });
+    // With SCAFFOLD, a training depends on what the one before has left on the client.
+    let spec = spec
+        .with_part("finalizer", json!({ "kind": "scaffold", "clients": CLIENTS }))
+        .with_part("aggregator", json!({ "kind": "uniform_mean" }));
     // The clients' clocks run fast, so the deadline must be longer.
     spec.with_scheduling("reporting_deadline_seconds", 600 * CLOCK_RATE)
 }
@@ -110,6 +114,9 @@ async fn a_killed_client_goes_on_and_sends_one_update() {
         client.kill().await;
         digests.collect(client);
         client.log.assert_no_panic();
+        let kept = client.config.state_directory.join("personal").join(deployment.task.id.to_string());
+        let kept = std::fs::read(kept).expect("the client keeps a control variate");
+        assert_eq!(kept.len(), 40 + 4 * deployment.task.parameter_count());
     }
     assert_one_update_each(&deployment, &digests).await;
     deployment.assert_answers().await;

@@ -19,6 +19,7 @@ mod compressed_updates;
 mod crash_client;
 mod crash_coordinator;
 mod downstream;
+mod drift;
 mod drivers;
 mod idle_polls;
 mod in_process;

@@ -30,6 +30,7 @@ pub fn assignment() -> Assignment {
         model: artifact("model"),
         weights: artifact("weights"),
         weights_parts: Vec::new(),
+        control_variate: None,
         deadline: TIME.plus_seconds(600),
         deadline_in_milliseconds: 600_000,
         clipping_norm: Some(1 << 27),

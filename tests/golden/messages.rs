@@ -119,6 +119,7 @@ fn small_plan() -> Plan {
         protection: Protection::Plain,
         grid: ValueGrid::default(),
         local_noise: None,
+        drift_correction: None,
         table_schema: None,
     }
 }
@@ -136,6 +137,7 @@ fn plan() {
         device_rules: every_device_rule(),
         training: training_with_everything(),
         local_noise: Some(LocalNoise { clipping_norm: 1 << 28, scale: 1 << 30 }),
+        drift_correction: Some(DriftCorrection::FedDyn { alpha: 0.5 }),
         ..plan
     };
     assert_eq!(with_everything.training.validate(), Ok(()));

@@ -171,11 +171,12 @@ async fn store_task(
         schema: schema.clone(),
         work: Work::Training,
         device_rules: Vec::new(),
-        training: description.plan.clone(),
+        training: description.local_training(),
         codec: Codec::None,
         protection: description.plan_protection(),
         grid,
         local_noise: None,
+        drift_correction: description.finalizer.drift_correction(),
         table_schema: None,
     };
     let (plan, plan_bytes) = put(serde_json::to_vec(&plan).expect("a plan is plain data")).await;

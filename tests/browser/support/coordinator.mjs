@@ -87,6 +87,7 @@ population = "${this.population}"
 loss = "softmax_cross_entropy"
 epochs = ${plan.epochs ?? 1}
 batch_size = ${plan.batchSize ?? 16}
+${plan.stepsMax === undefined ? '' : `steps_max = ${plan.stepsMax}`}
 personal = ${JSON.stringify(plan.personal ?? [])}
 optimizer = { sgd = { learning_rate = ${plan.learningRate ?? 0.1} } }
 [scheduling]

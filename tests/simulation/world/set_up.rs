@@ -90,6 +90,7 @@ impl World {
             protection: description.plan_protection(),
             grid: description.grid,
             local_noise: None,
+            drift_correction: None,
             table_schema: None,
         };
         let shown = plan.clone();

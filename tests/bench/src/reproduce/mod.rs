@@ -24,6 +24,7 @@ mod personal;
 mod plot;
 mod private;
 mod robust;
+mod scaffold;
 mod series;
 mod stale_synchronous;
 mod svg;
@@ -81,6 +82,8 @@ enum Experiment {
     Robust,
     /// A part of the model for each client (Arivazhagan et al. 2019)
     Personal,
+    /// Control variates against the drift of clients (Karimireddy et al. 2020)
+    Scaffold,
     /// Accuracy against epsilon (McMahan et al. 2018, Andrew et al. 2021)
     Private,
     /// Accuracy against the bytes that clients send, by every codec
@@ -104,6 +107,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Experiment::StaleSynchronous => stale_synchronous::run(&lab),
         Experiment::Robust => robust::run(&lab),
         Experiment::Personal => personal::run(&lab),
+        Experiment::Scaffold => scaffold::run(&lab),
         Experiment::Private => private::run(&lab),
         Experiment::Compressed => compressed::run(&lab),
     }?;
