@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use folkmoot_protocol::{
-    BlobDigest, Codec, DeviceCondition, DeviceRule, ErrorCode, GradientClipping, LearningRateSchedule,
-    LocalNoise, LocalOptimizer, Loss, MissingValue, Plan, Precision, Problem, Protection, RunningStatistics,
-    TableColumn, TableLabel, TableSchema, TrainingPlan, ValueGrid, Work,
+    BlobDigest, Codec, DeviceCondition, DeviceRule, DriftCorrection, ErrorCode, GradientClipping,
+    LearningRateSchedule, LocalNoise, LocalOptimizer, Loss, MissingValue, Plan, Precision, Problem,
+    Protection, RunningStatistics, TableColumn, TableLabel, TableSchema, TrainingPlan, ValueGrid, Work,
     messages::{
         AbortReason, AbortRequest, Assignment, CheckInRequest, CheckInResponse, EnrolRequest, EnrolResponse,
         ProtectionLevel, ReportRequest, UploadState, UploadStatus,

@@ -244,8 +244,11 @@ impl Update {
 
 impl Update {
     fn new(made: Made, finished: FinishedWork) -> Self {
-        let (personal, control) =
-            if finished.plan.drift_correction.is_some() { (None, finished.own) } else { (finished.own, None) };
+        let (personal, control) = if finished.plan.drift_correction.is_some() {
+            (None, finished.own)
+        } else {
+            (finished.own, None)
+        };
         Self { digest: made.digest.to_string(), bytes: made.bytes, memory: made.memory, personal, control }
     }
 }

@@ -62,7 +62,7 @@ fn update(assignment: &Assignment, plan: &[u8], onnx: &[u8], weights: &[u8]) -> 
         plan: inputs.plan,
         outcome,
         held_example_count,
-        personal: None,
+        own: None,
     };
     Ok(make(&finished, None)?.bytes)
 }

@@ -79,7 +79,8 @@ impl Inputs {
         let mut starting_weights = read_weights(assignment.weights, &assignment.weights_parts, &part, &read)?;
         let own = own.map(|stored| OwnTensors::decode(&part, stored)).unwrap_or_default();
         with_personal(&part, &own, &mut starting_weights);
-        let shared = assignment.control_variate.map(|artifact| part_values(&read(artifact)?, &part)).transpose()?;
+        let shared =
+            assignment.control_variate.map(|artifact| part_values(&read(artifact)?, &part)).transpose()?;
         let correction = plan.drift_correction.and_then(|drift| own.correction(drift, shared));
         Ok(Self { plan, model, part, starting_weights, correction, metric_sums: assignment.metric_sums })
     }

@@ -36,7 +36,8 @@ impl OwnTensors {
         let scale = drift.scale(&plan.training, outcome.metrics.step_count);
         let before = correction.unwrap_or_default().iter().copied().chain(std::iter::repeat(0.0));
         let changes = outcome.delta.iter().zip(before);
-        let control = changes.map(|(change, before)| (-f64::from(before) - scale * f64::from(*change)) as f32);
+        let control =
+            changes.map(|(change, before)| (-f64::from(before) - scale * f64::from(*change)) as f32);
         Ok(Self { personal, control: control.collect() })
     }
 
@@ -167,7 +168,8 @@ mod tests {
             let stored = own.encode(&head).unwrap();
             let not_finite = [&stored[..stored.len() - 4], &f32::NAN.to_le_bytes()].concat();
             let damaged = [b"", &stored[1..], &stored[..stored.len() - 1], &stored[..9], &not_finite];
-            for (part, bytes) in damaged.into_iter().map(|bytes| (&head, bytes)).chain([(&body, &stored[..])]) {
+            for (part, bytes) in damaged.into_iter().map(|bytes| (&head, bytes)).chain([(&body, &stored[..])])
+            {
                 assert!(OwnTensors::decode(part, bytes).is_empty(), "{} bytes", bytes.len());
             }
         }

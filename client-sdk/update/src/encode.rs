@@ -175,6 +175,7 @@ mod tests {
             protection: Protection::default(),
             grid: ValueGrid::default(),
             local_noise,
+            drift_correction: None,
             table_schema: None,
         }
     }

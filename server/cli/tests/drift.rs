@@ -102,8 +102,8 @@ fn fed_dyn(alpha: f64, clients: &[Objective<'_>], start: &[f64], rounds: u64) ->
     for _ in 0..rounds {
         let mut mean = vec![0.0; model.len()];
         for (client, gradient) in clients.iter().zip(&mut gradients) {
-            let local =
-                client.train(&model, |weights, index| alpha * (weights[index] - model[index]) - gradient[index]);
+            let local = client
+                .train(&model, |weights, index| alpha * (weights[index] - model[index]) - gradient[index]);
             for index in 0..model.len() {
                 let change = local[index] - model[index];
                 gradient[index] -= alpha * change;

@@ -15,9 +15,7 @@ use folkmoot_noise::Noises;
 use folkmoot_protocol::{RoundId, update::UpdateMetrics};
 use folkmoot_storage::AcceptedUpdate;
 
-use crate::{
-    Bases, MakeError, Masked, Private, Rows, ingest::Ingest, replayed, rows::floats, summed,
-};
+use crate::{Bases, MakeError, Masked, Private, Rows, ingest::Ingest, replayed, rows::floats, summed};
 
 /// All inputs of the computation of the next version.
 pub struct Making {

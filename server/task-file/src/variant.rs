@@ -64,6 +64,19 @@ impl Variant {
     /// # Errors
     /// [`VariantError`] if no variant has this name, or if it needs other settings.
     pub fn named(text: &str) -> Result<Self, VariantError> {
+        Self::found(text, None)
+    }
+
+    /// Like [`Variant::named`], for a task with this many clients: it is the value of a required setting `clients` if the name
+    /// has none.
+    ///
+    /// # Errors
+    /// Those of [`Variant::named`].
+    pub fn with_clients(text: &str, clients: usize) -> Result<Self, VariantError> {
+        Self::found(text, i64::try_from(clients).ok().map(Value::Integer))
+    }
+
+    fn found(text: &str, clients: Option<Value>) -> Result<Self, VariantError> {
         let (name, value) = text.split_once(':').map_or((text, None), |(name, value)| (name, Some(value)));
         let value = value.map(|value| number(text, value)).transpose()?;
         if plain(name) == plain(FED_PROX) {
@@ -73,6 +86,7 @@ impl Variant {
         let (section, kind) = found.ok_or_else(|| unknown(name))?;
         let mut table = Table::from_iter([("kind".to_owned(), Value::from(kind.name.as_str()))]);
         let required: Vec<&Key> = kind.table.keys.iter().filter(|key| key.is_required).collect();
+        let value = value.or(clients.filter(|_| required.iter().any(|key| key.name == "clients")));
         match (required.as_slice(), value) {
             ([], None) => {}
             ([only], Some(value)) => {

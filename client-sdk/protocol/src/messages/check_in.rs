@@ -129,7 +129,11 @@ pub const WEIGHTS_PARTS_MAX: usize = 32;
 impl Assignment {
     /// Returns the blobs to fetch after the model: the weights or the parts that replace them, then the control variate.
     pub fn weights_to_fetch(&self) -> impl Iterator<Item = Artifact> + '_ {
-        let weights = if self.weights_parts.is_empty() { std::slice::from_ref(&self.weights) } else { &self.weights_parts };
+        let weights = if self.weights_parts.is_empty() {
+            std::slice::from_ref(&self.weights)
+        } else {
+            &self.weights_parts
+        };
         weights.iter().copied().chain(self.control_variate)
     }
 }

@@ -106,7 +106,8 @@ fn a_damaged_variate_is_0_and_one_of_the_wrong_size_ends_the_work() {
     let first = train(&mut scene, 1);
     let (id, task) = (first.assignment.assignment_id, first.assignment.task_id);
     let work = scene.local.work.clone();
-    work.save_pending_own(id, task, b"FMPERS\x00\x02 and nothing else", crate::storage::Keep::Accepted).unwrap();
+    work.save_pending_own(id, task, b"FMPERS\x00\x02 and nothing else", crate::storage::Keep::Accepted)
+        .unwrap();
     work.keep_own(id, true).unwrap();
     let second = train(&mut scene, 2);
     assert_eq!(second.outcome.weights, of_engine(&scene, None).weights);

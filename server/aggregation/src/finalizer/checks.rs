@@ -33,7 +33,12 @@ pub(super) fn expect_tau(tau: f64, faults: &mut Vec<Fault>) {
 /// Records a fault if there are no clients.
 pub(super) fn expect_clients(clients: u64, faults: &mut Vec<Fault>) {
     if clients == 0 {
-        refuse("clients", 0.0, "it must be at least 1: the number of clients that take part over the whole task", faults);
+        refuse(
+            "clients",
+            0.0,
+            "it must be at least 1: the number of clients that take part over the whole task",
+            faults,
+        );
     }
 }
 

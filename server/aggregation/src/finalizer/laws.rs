@@ -44,7 +44,12 @@ pub fn expect_steps_of(
 ) {
     let (mut found, mut slot) = (WEIGHTS, [finalizer.initial_state(0); 3]);
     for (index, delta) in DELTAS.iter().enumerate() {
-        finalizer.advance(&Commit { number: index as u64 + 1, ..commit }, &mut found, delta, &mut [&mut slot]);
+        finalizer.advance(
+            &Commit { number: index as u64 + 1, ..commit },
+            &mut found,
+            delta,
+            &mut [&mut slot],
+        );
         let name = format!("step {}", index + 1);
         expect_close(&found, &weights[index], &name);
         expect_close(&slot, &state[index], &name);

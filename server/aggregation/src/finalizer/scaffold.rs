@@ -9,9 +9,10 @@ use super::{
 /// SCAFFOLD: w ← w + η·mean(Δ), with control variates against the drift of clients whose data differ.
 ///
 /// Karimireddy, Kale, Mohri, Reddi, Stich and Suresh 2020, "SCAFFOLD: stochastic controlled averaging for federated
-/// learning", algorithm 1 with option II. All clients make K local steps of learning rate r. A client's new control variate is
-/// cᵢ − c − Δᵢ/(K·r), so its change follows from its update, which need not contain it. With S of N clients in a commit, the
-/// mean of all control variates becomes c ← c + S/N·(−c − mean(Δ)/(K·r)).
+/// learning", algorithm 1 with option II. A client that makes K local steps of learning rate r has the new
+/// control variate cᵢ − c − Δᵢ/(K·r), so its change follows from its update, which need not contain it. With S of N clients in a
+/// commit, the mean of all control variates becomes c ← c + S/N·(−c − mean(Δ)/(K·r)). If clients make different numbers of steps, K is
+/// their mean, and a client counts in c as much as in the aggregate, by its steps.
 ///
 /// The state of each parameter is c.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -29,7 +29,7 @@ pub fn read(args: &Args, inputs: &Inputs) -> Result<(Vec<NamedTask>, usize), Cli
     let task: Table = toml_file::parse(&args.task, &text)?;
     let mut tasks = Vec::new();
     for variant in &args.compare {
-        let (name, changed) = change(variant.trim(), task.clone())?;
+        let (name, changed) = change(variant.trim(), task.clone(), inputs.settings.clients)?;
         let description = check(args, inputs, &name, &changed)?;
         tasks.push(NamedTask { folder: folder(&name), name, description });
     }
@@ -52,11 +52,11 @@ pub fn read(args: &Args, inputs: &Inputs) -> Result<(Vec<NamedTask>, usize), Cli
 }
 
 /// Returns the name of a variant and the changed task.
-fn change(variant: &str, mut task: Table) -> Result<(String, Table), CliError> {
+fn change(variant: &str, mut task: Table, clients: usize) -> Result<(String, Table), CliError> {
     let path = Path::new(variant);
     if path.extension().is_none_or(|extension| extension != "toml") {
-        let named =
-            Variant::named(variant).map_err(|error| CliError::with_remedy(error.message, error.remedy))?;
+        let named = Variant::with_clients(variant, clients)
+            .map_err(|error| CliError::with_remedy(error.message, error.remedy))?;
         named.apply(&mut task);
         return Ok((variant.to_owned(), task));
     }
@@ -146,14 +146,14 @@ mod tests {
         let path = folder.path().join("two epochs.toml");
         std::fs::write(&path, "[plan]\nepochs = 2\n").unwrap();
         let task: Table = "[plan]\nepochs = 1\nbatch_size = 8\n".parse().unwrap();
-        let (name, changed) = change(&path.display().to_string(), task.clone()).unwrap();
+        let (name, changed) = change(&path.display().to_string(), task.clone(), 10).unwrap();
         assert_eq!(name, "two epochs");
         assert_eq!(changed, "[plan]\nepochs = 2\nbatch_size = 8\n".parse().unwrap());
-        assert_eq!(change("FedProx:1", task.clone()).unwrap().0, "FedProx:1");
+        assert_eq!(change("FedProx:1", task.clone(), 10).unwrap().0, "FedProx:1");
         std::fs::write(&path, "[plan\n").unwrap();
-        let error = change(&path.display().to_string(), task.clone()).unwrap_err();
+        let error = change(&path.display().to_string(), task.clone(), 10).unwrap_err();
         assert!(error.message.contains("two epochs.toml:1:"), "{}", error.message);
-        assert!(change("missing.toml", task.clone()).unwrap_err().message.contains("cannot be read"));
-        assert!(change("fed_adm", task).unwrap_err().remedy.unwrap().contains("`fed_adam`"));
+        assert!(change("missing.toml", task.clone(), 10).unwrap_err().message.contains("cannot be read"));
+        assert!(change("fed_adm", task, 10).unwrap_err().remedy.unwrap().contains("`fed_adam`"));
     }
 }

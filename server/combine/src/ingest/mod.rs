@@ -31,7 +31,7 @@ use folkmoot_aggregation::Measurement;
 use folkmoot_protocol::{AssignmentId, RoundId, ValueGrid};
 use folkmoot_round_log::RoundLog;
 use folkmoot_storage::UpdateStore;
-pub(crate) use replay::read_tiles;
+pub use replay::read_tiles;
 pub use round_sum::RoundSum;
 use shared::Stored;
 pub use upload::{Announced, Upload, logged};

@@ -154,7 +154,7 @@ impl Ingest {
     }
 
     /// Deletes the stored updates of a round that has ended.
-    pub(crate) fn forget_stored(&self, round: RoundId) {
+    pub fn forget_stored(&self, round: RoundId) {
         let Some(store) = self.store.clone() else { return };
         tokio::spawn(async move {
             if let Err(error) = store.forget_round(round).await {
@@ -164,7 +164,7 @@ impl Ingest {
     }
 
     /// Forgets which updates of a round are stored and in the log, after they were removed from the log.
-    pub(crate) fn forget_places(&self, is_gone: impl Fn(AssignmentId, RoundId) -> bool) {
+    pub fn forget_places(&self, is_gone: impl Fn(AssignmentId, RoundId) -> bool) {
         lock(&self.stored).retain(|id, stored| !is_gone(*id, stored.round));
         lock(&self.distrusted).retain(|round| !is_gone(AssignmentId::from_bytes([0; 16]), *round));
     }

@@ -16,15 +16,32 @@ impl TaskDescription {
         }
     }
 
-    /// Returns the sum of the local learning rate over the steps of a client's training, which are as many for all clients. It
-    /// is 0 unless the finalizer is `scaffold`.
-    pub fn local_rate_sum(&self) -> f64 {
-        match (&self.finalizer, self.plan.optimizer, self.plan.steps_max) {
-            (FinalizerChoice::Scaffold(_), LocalOptimizer::Sgd { learning_rate, .. }, Some(steps)) => {
-                f64::from(steps) * f64::from(learning_rate)
-            }
-            _ => 0.0,
-        }
+    /// Returns the mean over clients of the local learning rate, summed over the steps of a client's training. `reports` has the
+    /// weight and the number of local steps of each update; under masks, all clients make the same number. Returns 0 unless
+    /// the finalizer is `scaffold`.
+    pub fn local_rate_sum(&self, reports: impl Iterator<Item = (u64, u64)>) -> f64 {
+        let (FinalizerChoice::Scaffold(_), LocalOptimizer::Sgd { learning_rate, .. }) =
+            (&self.finalizer, self.plan.optimizer)
+        else {
+            return 0.0;
+        };
+        let steps = match self.plan.steps_max.filter(|_| self.protection.is_masked()) {
+            Some(steps) => steps.into(),
+            None => self.mean_steps(reports),
+        };
+        steps.max(1.0) * f64::from(learning_rate)
+    }
+
+    /// Returns the mean number of steps, in which an update counts as much as in the aggregate.
+    fn mean_steps(&self, reports: impl Iterator<Item = (u64, u64)>) -> f64 {
+        let is_weighted = matches!(
+            self.aggregator,
+            AggregatorChoice::WeightedMean | AggregatorChoice::BoundedMean(_) | AggregatorChoice::NormBound(_)
+        );
+        let counted = reports.map(|(weight, steps)| (if is_weighted { weight } else { 1 } as f64, steps as f64));
+        let (total, sum) =
+            counted.fold((0.0, 0.0), |(total, sum), (weight, steps)| (total + weight, sum + weight * steps));
+        if total > 0.0 { sum / total } else { 0.0 }
     }
 }
 
@@ -72,18 +89,23 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
         plan.proximal_term != 0.0,
         "plan.proximal_term",
         match drift {
-            DriftCorrection::Scaffold => "estimates the gradient of the loss, to which a proximal term would be added",
+            DriftCorrection::Scaffold => {
+                "estimates the gradient of the loss, to which a proximal term would be added"
+            }
             DriftCorrection::FedDyn { .. } => "sets the proximal term to finalizer.alpha itself",
         },
         "set proximal_term = 0.0",
     );
     if drift == DriftCorrection::Scaffold {
-        validate_steps(plan, policy.asks(), &mut refuse);
+        validate_steps(plan, &mut refuse);
+        if description.protection.is_masked() {
+            validate_masked_steps(plan, policy.asks(), &mut refuse);
+        }
     }
 }
 
-/// Checks that the coordinator knows the local learning rates of all steps of every client.
-fn validate_steps(plan: &TrainingPlan, asks: bool, refuse: &mut dyn FnMut(bool, &str, &str, &str)) {
+/// Checks that a client's update tells its mean gradient.
+fn validate_steps(plan: &TrainingPlan, refuse: &mut dyn FnMut(bool, &str, &str, &str)) {
     refuse(
         !matches!(plan.optimizer, LocalOptimizer::Sgd { momentum: 0.0, nesterov: false, .. }),
         "plan.optimizer",
@@ -98,23 +120,27 @@ fn validate_steps(plan: &TrainingPlan, asks: bool, refuse: &mut dyn FnMut(bool, 
         "remove the local schedule and set finalizer.schedule instead",
     );
     refuse(
+        plan.precision == Precision::Mixed,
+        "plan.precision",
+        "divides updates by the number of local steps, but mixed precision skips some",
+        "set precision = \"single\"",
+    );
+}
+
+/// Checks that the coordinator knows the number of local steps of clients that do not report it.
+fn validate_masked_steps(plan: &TrainingPlan, asks: bool, refuse: &mut dyn FnMut(bool, &str, &str, &str)) {
+    refuse(
         plan.steps_max.is_none_or(|steps| steps > plan.epochs),
         "plan.steps_max",
-        "divides updates by the number of local steps, which must be the same on each client",
+        "divides updates by the number of local steps, which masked clients do not report, so it must be the same on each",
         "set plan.steps_max to the number of steps, and plan.epochs at least as high, so that a client with a single batch \
          makes as many",
     );
     refuse(
         plan.time_limit_seconds.is_some() || asks,
         if asks { "scheduling.kind" } else { "plan.time_limit_seconds" },
-        "needs the same number of local steps on each client, so no training may end early",
+        "needs the same number of local steps on each masked client, so no training may end early",
         if asks { "choose scheduling.kind = \"synchronous\"" } else { "remove time_limit_seconds" },
-    );
-    refuse(
-        plan.precision == Precision::Mixed,
-        "plan.precision",
-        "needs the same number of local steps on each client, but mixed precision skips some",
-        "set precision = \"single\"",
     );
 }
 
@@ -169,7 +195,8 @@ mod tests {
     #[test]
     fn sums_that_would_not_be_those_of_the_clients_are_refused() {
         let buffered = json!({ "scheduling": { "kind": "buffered", "buffer_goal": 5, "concurrency": 20 } });
-        let local = json!({ "privacy": { "kind": "local", "epsilon": 30.0, "delta": 1e-6, "clipping_norm": 1.0 } });
+        let local =
+            json!({ "privacy": { "kind": "local", "epsilon": 30.0, "delta": 1e-6, "clipping_norm": 1.0 } });
         let codec = json!({ "compression": { "codec": "eden:2" } });
         let nova = json!({ "aggregator": { "kind": "fed_nova" } });
         let rollback = json!({ "evaluation": { "central": true, "rollback_margin": 0.1 } });
@@ -188,30 +215,54 @@ mod tests {
     }
 
     #[test]
-    fn scaffold_needs_known_steps() {
+    fn scaffold_needs_updates_that_tell_the_gradient() {
         let adam = json!({ "adam": { "learning_rate": 0.001 } });
         let momentum = json!({ "sgd": { "learning_rate": 0.1, "momentum": 0.9 } });
         for (plan, field) in [
             (json!({ "optimizer": adam }), "plan.optimizer"),
             (json!({ "optimizer": momentum }), "plan.optimizer"),
             (json!({ "warmup_steps": 3 }), "plan.learning_rate_schedule"),
-            (json!({ "steps_max": null }), "plan.steps_max"),
-            (json!({ "epochs": 19 }), "plan.steps_max"),
-            (json!({ "time_limit_seconds": 60.0 }), "plan.time_limit_seconds"),
             (json!({ "precision": "mixed" }), "plan.precision"),
         ] {
             assert_eq!(fields("scaffold", plan.clone(), json!({})), [field], "{plan}");
         }
-        let asks = json!({ "scheduling": { "kind": "aggressive_synchronous", "cohort": 10 } });
-        assert_eq!(fields("scaffold", json!({}), asks), ["scheduling.kind"]);
+        assert_eq!(fields("scaffold", json!({ "steps_max": null, "epochs": 2 }), json!({})), [""; 0]);
+    }
+
+    #[test]
+    fn masked_clients_make_as_many_steps_as_the_coordinator_thinks() {
+        let masked = || {
+            let masks = json!({ "secure_aggregation": { "corrupt_share": 0.1 } });
+            json!({ "aggregator": { "kind": "uniform_mean" }, "protection": masks })
+        };
+        for (plan, field) in [
+            (json!({ "steps_max": null }), "plan.steps_max"),
+            (json!({ "epochs": 19 }), "plan.steps_max"),
+            (json!({ "time_limit_seconds": 60.0 }), "plan.time_limit_seconds"),
+        ] {
+            assert_eq!(fields("scaffold", plan.clone(), masked()), [field], "{plan}");
+            assert_eq!(fields("scaffold", plan, json!({})), [""; 0]);
+        }
+        assert_eq!(task("scaffold", json!({}), masked()).local_rate_sum([(1, 3)].into_iter()), 2.5);
+    }
+
+    #[test]
+    fn the_mean_of_the_steps_is_that_of_the_aggregate() {
+        let sum = |kind: &str| {
+            let aggregator = json!({ "aggregator": { "kind": kind } });
+            task("scaffold", json!({}), aggregator).local_rate_sum([(1, 2), (3, 6)].into_iter())
+        };
+        // The rate is 1/8. The means are 4 and (1·2 + 3·6) / 4.
+        assert_eq!(["uniform_mean", "median", "weighted_mean", "bounded_mean"].map(sum), [0.5, 0.5, 0.625, 0.625]);
     }
 
     #[test]
     fn clients_train_with_the_finalizers_regularizer() {
         let scaffold = task("scaffold", json!({}), json!({}));
-        assert_eq!((scaffold.local_rate_sum(), scaffold.local_training()), (2.5, scaffold.plan.clone()));
+        assert_eq!(scaffold.local_training(), scaffold.plan);
         let others = json!({ "finalizer": { "kind": "fed_dyn", "clients": 50, "alpha": 0.25 } });
         let fed_dyn = task("fed_dyn", json!({}), others);
-        assert_eq!((fed_dyn.local_rate_sum(), fed_dyn.local_training().proximal_term), (0.0, 0.25));
+        let rate_sum = fed_dyn.local_rate_sum([(1, 2)].into_iter());
+        assert_eq!((rate_sum, fed_dyn.local_training().proximal_term), (0.0, 0.25));
     }
 }

@@ -111,7 +111,7 @@ impl Scene {
             plan: inputs.plan,
             outcome,
             held_example_count,
-            personal: None,
+            own: None,
         };
         make(&finished, None).unwrap().bytes
     }

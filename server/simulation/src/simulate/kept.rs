@@ -8,6 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use folkmoot_client::parts::OwnTensors;
 use folkmoot_protocol::{UpdateDigest, update::HEADER_BYTES};
 
 use super::training::{TrainedUpdate, Training};

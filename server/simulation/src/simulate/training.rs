@@ -49,7 +49,8 @@ impl Lesson {
     /// Returns all weights of the model with a client's own personal tensors. Without any, the weights stay as they are.
     pub fn with_personal(&self, mut weights: Arc<Vec<f32>>, own: &OwnTensors) -> Arc<Vec<f32>> {
         if !own.personal.is_empty() {
-            with_personal(&self.part, own, Arc::make_mut(&mut weights));
+            let whole: &mut Vec<f32> = Arc::make_mut(&mut weights);
+            with_personal(&self.part, own, whole);
         }
         weights
     }

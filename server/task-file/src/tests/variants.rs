@@ -94,6 +94,22 @@ fn a_number_after_the_colon_is_the_required_setting() {
 }
 
 #[test]
+fn the_number_of_clients_is_that_of_the_world() {
+    let finalizer = |variant: Variant| {
+        let mut task: toml::Table = TASK.parse().unwrap();
+        variant.apply(&mut task);
+        serde_json::to_value(&task["finalizer"]).unwrap()
+    };
+    for kind in ["scaffold", "fed_dyn"] {
+        let expected = |clients: u64| serde_json::json!({ "kind": kind, "clients": clients });
+        assert_eq!(finalizer(Variant::with_clients(kind, 40).unwrap()), expected(40));
+        assert_eq!(finalizer(Variant::with_clients(&format!("{kind}:7"), 40).unwrap()), expected(7));
+        assert!(refused(kind).message.contains("`clients`"));
+    }
+    assert_eq!(Variant::with_clients("median", 40), Variant::named("median"));
+}
+
+#[test]
 fn a_name_that_is_no_variant_is_refused_with_a_remedy() {
     let error = refused("fed_adm");
     assert_eq!(error.message, "there is no variant `fed_adm`");

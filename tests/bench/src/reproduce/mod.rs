@@ -16,10 +16,12 @@ mod compressed;
 mod document;
 mod estimate;
 mod fed_avg;
+mod fed_nova;
 mod fed_prox;
 mod finding;
 mod lab;
 mod marks;
+mod niid;
 mod personal;
 mod plot;
 mod private;
@@ -84,6 +86,10 @@ enum Experiment {
     Personal,
     /// Control variates against the drift of clients (Karimireddy et al. 2020)
     Scaffold,
+    /// Updates divided by local work (Wang et al. 2020)
+    FedNova,
+    /// Four methods, six kinds of data (Li et al. 2022)
+    Niid,
     /// Accuracy against epsilon (McMahan et al. 2018, Andrew et al. 2021)
     Private,
     /// Accuracy against the bytes that clients send, by every codec
@@ -108,6 +114,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Experiment::Robust => robust::run(&lab),
         Experiment::Personal => personal::run(&lab),
         Experiment::Scaffold => scaffold::run(&lab),
+        Experiment::FedNova => fed_nova::run(&lab),
+        Experiment::Niid => niid::run(&lab),
         Experiment::Private => private::run(&lab),
         Experiment::Compressed => compressed::run(&lab),
     }?;

@@ -178,15 +178,15 @@ async fn making(
     let attenuation = |update: &AcceptedUpdate| {
         policy.staleness_weight(base_version.saturating_sub(update.base_version)).unwrap_or(0.0)
     };
-    let reports = accepted.iter().map(|update| (update.weight, update.metrics.step_count));
-    let factors = task.description.work_factors(reports).into_iter();
+    let reports = || accepted.iter().map(|update| (update.weight, update.metrics.step_count));
+    let factors = task.description.work_factors(reports()).into_iter();
     let attenuations =
         accepted.iter().map(attenuation).zip(factors).map(|(one, other)| one * other).collect();
     let commit = Commit {
         number: base_version + 1,
         mean_staleness,
         updates: accepted.len() as u64,
-        local_rate_sum: task.description.local_rate_sum(),
+        local_rate_sum: task.description.local_rate_sum(reports()),
     };
     Ok(Making {
         description: task.description.clone(),
