@@ -20,6 +20,7 @@ mod geometric_median;
 mod krum;
 #[cfg(test)]
 mod laws;
+mod local_training;
 mod measurement;
 mod median;
 mod metrics;
@@ -28,8 +29,10 @@ mod multi_krum;
 mod neighbourhoods;
 mod norm_bound;
 mod passes;
+mod q_fed_avg;
 #[cfg(test)]
 mod robust_cases;
+mod term;
 mod trimmed_mean;
 mod uniform_mean;
 mod weighted_mean;
@@ -45,13 +48,16 @@ pub use fed_nova::{step_factors, step_norm};
 use folkmoot_protocol::Fault;
 pub use geometric_median::GeometricMedian;
 pub use krum::{KRUM_UPDATES_MAX, Krum};
+pub use local_training::LocalTraining;
 pub use measurement::{BLOCK, Distances, Extent, Measured, Measurement, Norms, Residuals, Spread};
 pub use metrics::{EvaluationSum, sum_metrics};
 pub use mixing::{MIXING_UPDATES_MAX, Mixing};
 pub use multi_krum::MultiKrum;
 pub use neighbourhoods::Neighbourhoods;
 pub use norm_bound::NormBound;
+pub use q_fed_avg::QFedAvg;
 use serde::{Deserialize, Deserializer, Serialize};
+pub use term::Term;
 pub use trimmed_mean::TrimmedMean;
 
 /// The aggregator of a task.
@@ -88,6 +94,10 @@ pub enum AggregatorChoice {
     /// FedNova: a weighted mean of updates that are divided by the number of the client's local steps.
     #[serde(deserialize_with = "no_field")]
     FedNova,
+    /// q-FedAvg: a mean in which clients with a larger loss count more, with a shorter step where the losses are steep.
+    QFedAvg(QFedAvg),
+    /// TERM: a mean in which clients with a larger loss count exponentially more, or less.
+    Term(Term),
 }
 
 impl Default for AggregatorChoice {
@@ -162,6 +172,8 @@ impl AggregatorChoice {
             AggregatorChoice::Bulyan(aggregator) => aggregator,
             AggregatorChoice::CentredClipping(aggregator) => aggregator,
             AggregatorChoice::FedNova => &fed_nova::FedNova,
+            AggregatorChoice::QFedAvg(aggregator) => aggregator,
+            AggregatorChoice::Term(aggregator) => aggregator,
         }
     }
 }
