@@ -59,6 +59,33 @@ async fn normalised_updates_and_extrapolated_steps_learn() {
     assert!(nova > 0.75 && exp > 0.75, "{nova}, {exp}");
 }
 
+/// Clients with different classes have different losses. Fair rules learn, and without fairness they are the weighted mean.
+#[tokio::test]
+async fn fair_rules_learn_and_differ_from_the_mean_where_losses_differ() {
+    let metrics = async |aggregator: Value| {
+        let changes = json!({ "aggregator": aggregator, "stop": { "rounds": 12 } });
+        let settings = world(&json!({ "partition": { "kind": "dirichlet", "alpha": 0.3 } }));
+        let outcome = run(task(&changes), settings, 2).await;
+        outcome.rounds.iter().filter_map(|row| row.held_out_metric).collect::<Vec<f64>>()
+    };
+    let mean = metrics(json!({ "kind": "weighted_mean" })).await;
+    for neutral in
+        [json!({ "kind": "q_fed_avg", "q": 0.0, "lipschitz": 2.0 }), json!({ "kind": "term", "tilt": 0.0 })]
+    {
+        assert!(is_alike(&metrics(neutral.clone()).await, &mean), "{neutral}");
+    }
+    for fair in [json!({ "kind": "q_fed_avg", "q": 0.1, "lipschitz": 0.1 }), json!({ "kind": "term" })] {
+        let found = metrics(fair.clone()).await;
+        let (first, last) = (found[0], found[found.len() - 1]);
+        assert!(found != mean && last > first && last > 0.5, "{fair}: {found:?}, and {mean:?} with the mean");
+    }
+}
+
+/// Returns whether two series differ by less than the sums of means that are exact and means that are rounded differ.
+fn is_alike(one: &[f64], other: &[f64]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| (one - other).abs() < 0.02)
+}
+
 /// FedNova divides updates by the steps that clients report. If all make as many steps, it is the weighted mean.
 #[tokio::test]
 async fn the_reported_steps_decide_how_fed_nova_differs_from_the_mean() {

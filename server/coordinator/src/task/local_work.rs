@@ -134,14 +134,15 @@ mod tests {
     #[test]
     fn rules_with_losses_need_them_and_the_length_of_a_step() {
         let faults = |aggregator: Value, changes: Value| {
-            let mut whole = json!({ "aggregator": aggregator });
+            let scheduling = json!({ "kind": "synchronous", "report_goal": 100 });
+            let mut whole = json!({ "aggregator": aggregator, "scheduling": scheduling });
             for (key, value) in changes.as_object().expect("changes are an object") {
                 whole[key] = value.clone();
             }
             described(whole).validate().into_iter().map(|fault| fault.field).collect::<Vec<_>>()
         };
         let adam = json!({ "plan": {
-            "loss": "softmax_cross_entropy", "optimizer": { "adam": {} }, "epochs": 1, "batch_size": 16,
+            "loss": "softmax_cross_entropy", "optimizer": { "adam": { "learning_rate": 0.001 } }, "epochs": 1, "batch_size": 16,
         } });
         let fair = || json!({ "kind": "q_fed_avg" });
         let term = || json!({ "kind": "term", "tilt": -2.0 });

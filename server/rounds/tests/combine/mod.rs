@@ -187,12 +187,24 @@ fn versions_under_fair_rules_are_numpys() {
     let term = [
         vec![-0.4454542430295511, 0.9622427601883546, -3.5764504196847167, 2.19223917367263],
         vec![-0.36708400845563977, -5.920249030343965, -15.796767510248786],
-        vec![0.21701348698711623, -0.03922181977990719, 1.0092512549137482, 1.4860080066929635, -0.2774805615527272],
+        vec![
+            0.21701348698711623,
+            -0.03922181977990719,
+            1.0092512549137482,
+            1.4860080066929635,
+            -0.2774805615527272,
+        ],
     ];
     let fair = [
         vec![-0.00034261697495208647, 0.0006979741120569044, -0.00261493225580876, 0.0015667925034343673],
         vec![0.00015193486278034966, -0.0001308662525205028, -0.0008832403242637417],
-        vec![0.00461951028734166, -0.0006276707597509085, 0.023603876901628146, 0.03226578048850029, -0.006426395488977844],
+        vec![
+            0.00461951028734166,
+            -0.0006276707597509085,
+            0.023603876901628146,
+            0.03226578048850029,
+            -0.006426395488977844,
+        ],
     ];
     for (rule, expected) in
         [(json!({ "kind": "term", "tilt": 2.0 }), term), (json!({ "kind": "q_fed_avg", "q": 2.0 }), fair)]
@@ -235,7 +247,10 @@ fn tiles_and_passes_do_not_show() {
         let made = version(description(aggregator.clone()), &updates);
         let choice: AggregatorChoice = serde_json::from_value(aggregator.clone()).unwrap();
         let rows: Vec<&[f32]> = updates.iter().map(Vec::as_slice).collect();
-        let training = LocalTraining { losses: (1..=9).map(|loss| f64::from(loss) / 4.0).collect(), learning_rate: Some(0.1) };
+        let training = LocalTraining {
+            losses: (1..=9).map(|loss| f64::from(loss) / 4.0).collect(),
+            learning_rate: Some(0.1),
+        };
         let combination = choice.measured_combination(None, &[40; 9], &[1.0; 9], &training, |measured| {
             measured.add_tile(&rows);
             Ok::<_, std::convert::Infallible>(())

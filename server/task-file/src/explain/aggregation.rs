@@ -113,6 +113,25 @@ fn combined(description: &TaskDescription) -> Vec<String> {
              it if clients make very different numbers of steps."
                 .into(),
         ],
+        AggregatorChoice::QFedAvg(rule) => vec![
+            weighted(&weight_max),
+            format!(
+                "These weights are multiplied by the clients' mean training losses to the power {}, and the step becomes shorter where \
+                 the losses are steep (q-FedAvg{}). Choose it if the model should serve all clients about equally well, even if it serves \
+                 them less well on average.",
+                rule.q,
+                lipschitz(description).map_or_else(String::new, |lipschitz| format!(", L = {lipschitz:.4}"))
+            ),
+            reads(description),
+        ],
+        AggregatorChoice::Term(rule) => vec![
+            weighted(&weight_max),
+            format!(
+                "These weights are multiplied by e to the power of {} times the clients' mean training losses (TERM). Choose a tilt above 0 \
+                 if the model should serve its worst clients better, and one below 0 if some clients have wrong labels.",
+                rule.tilt
+            ),
+        ],
         AggregatorChoice::CentredClipping(clipping) => vec![
             format!(
                 "From 0, the aggregate moves {} by the mean of its differences to the deltas, without weights. A difference with an \
@@ -141,6 +160,12 @@ fn reads(description: &TaskDescription) -> String {
         "At a commit, the coordinator reads all updates {}; a mean of stored updates needs one pass.",
         times(passes)
     )
+}
+
+/// Returns the constant L of `q_fed_avg`.
+fn lipschitz(description: &TaskDescription) -> Option<f64> {
+    let AggregatorChoice::QFedAvg(rule) = description.aggregator else { return None };
+    rule.lipschitz_with(description.local_training(std::iter::empty()).learning_rate)
 }
 
 fn weighted(weight_max: &str) -> String {
@@ -176,6 +201,10 @@ pub(super) fn one_client(description: &TaskDescription) -> String {
         AggregatorChoice::FedNova => format!(
             "Clients report their own example and step counts and may send elements up to ± {value_max}, which count more if a \
              client claims few steps. Use this aggregator only if you trust all clients."
+        ),
+        AggregatorChoice::QFedAvg(_) | AggregatorChoice::Term(_) => format!(
+            "Clients report their own losses and example counts and may send elements up to ± {value_max}. A client that lies about its \
+             loss can outweigh all others. Use this aggregator only if you trust all clients."
         ),
         AggregatorChoice::WeightedMean => format!(
             "Clients report their own example counts and may send elements up to ± {value_max}. Use this aggregator only \
