@@ -4,6 +4,7 @@ use super::{
     Metric, Report, Run,
     axis::Scale,
     base::Base,
+    fairness,
     figure::Figure,
     plot::{Axis, Line, Plot},
     quantity::Unit,
@@ -50,10 +51,16 @@ pub(super) fn sections(report: &Report) -> Vec<Section> {
             "Training",
             vec![loss(report, "Training loss", &|row| row.train_loss), duration(report), staleness(report)],
         ),
+        by_run("Clients", vec![clients(report)]),
         by_run("Traffic", vec![traffic(report)]),
         Section { title: "Cohorts", figures: cohorts, is_by_run: false },
     ];
     sections.into_iter().filter(|section| !section.figures.is_empty()).collect()
+}
+
+fn clients(report: &Report) -> Option<Figure> {
+    let groups: Vec<Vec<f64>> = report.runs.iter().map(|run| run.client_metrics.clone()).collect();
+    fairness::histogram(&report.metric, &groups)
 }
 
 fn metric(report: &Report, base: Base) -> Option<Figure> {
