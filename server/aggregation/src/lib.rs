@@ -14,6 +14,7 @@ mod combination;
 mod coordinate_rule;
 mod exact_mean;
 pub mod exact_sum;
+mod fair;
 mod fed_nova;
 pub mod finalizer;
 mod geometric_median;
@@ -29,10 +30,8 @@ mod multi_krum;
 mod neighbourhoods;
 mod norm_bound;
 mod passes;
-mod q_fed_avg;
 #[cfg(test)]
 mod robust_cases;
-mod term;
 mod trimmed_mean;
 mod uniform_mean;
 mod weighted_mean;
@@ -44,6 +43,7 @@ pub use centred_clipping::CentredClipping;
 pub use combination::Combination;
 pub use coordinate_rule::CoordinateRule;
 pub use exact_mean::{ExactMean, ZeroDivisorError};
+pub use fair::{QFedAvg, Term};
 pub use fed_nova::{step_factors, step_norm};
 use folkmoot_protocol::Fault;
 pub use geometric_median::GeometricMedian;
@@ -55,9 +55,7 @@ pub use mixing::{MIXING_UPDATES_MAX, Mixing};
 pub use multi_krum::MultiKrum;
 pub use neighbourhoods::Neighbourhoods;
 pub use norm_bound::NormBound;
-pub use q_fed_avg::QFedAvg;
 use serde::{Deserialize, Deserializer, Serialize};
-pub use term::Term;
 pub use trimmed_mean::TrimmedMean;
 
 /// The aggregator of a task.

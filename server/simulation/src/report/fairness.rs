@@ -1,6 +1,11 @@
 //! The plot of the distribution of a metric among the clients.
 
-use super::{Metric, axis::Scale, charts, figure::Figure, plot::Line};
+use super::{
+    Metric,
+    axis::Scale,
+    figure::Figure,
+    plot::{Line, Plot},
+};
 
 /// The number of bins of a histogram.
 const BINS: usize = 10;
@@ -31,7 +36,7 @@ pub(super) fn histogram(metric: &Metric, groups: &[Vec<f64>]) -> Option<Figure> 
     };
     let lines = groups.iter().enumerate().filter(|(_, group)| !group.is_empty()).map(line).collect();
     let title = format!("Clients by their own {}", metric.name);
-    let mut plot = charts::plot(&title, (&x_name, "share of the clients [%]"), lines)?;
+    let mut plot = Plot::of(&title, (&x_name, "share of the clients [%]"), lines)?;
     plot.x.scale = Scale::covering([low, high].into_iter(), false);
     plot.y.scale =
         Scale::covering(plot.lines.iter().flat_map(|line| &line.points).map(|point| point.1), true);

@@ -31,7 +31,7 @@ pub struct Summary {
     pub staleness_mean: Option<f64>,
     /// The maximum staleness, in versions.
     pub staleness_max: Option<u64>,
-    /// How evenly the last version that the clients measured serves them; `None` if they do not measure.
+    /// The spread among the clients of the last version that they measured; `None` if they do not measure.
     pub fairness: Option<Fairness>,
 }
 

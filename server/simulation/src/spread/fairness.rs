@@ -1,4 +1,4 @@
-/// How evenly a model serves its clients. Every client counts the same, however many examples it has.
+/// The spread of a metric among clients, which says how evenly a model serves them. Every client counts the same, however many examples it has.
 ///
 /// These are the figures of Li, Sanjabi, Beirami and Smith 2020, "Fair resource allocation in federated learning", table 1. The paper
 /// shows the variance instead of the deviation.

@@ -1,6 +1,6 @@
 //! Explains the aggregation: the rule, the compression, and the influence of one hostile client.
 
-use folkmoot_aggregation::AggregatorChoice;
+use folkmoot_aggregation::{AggregatorChoice, QFedAvg, Term};
 use folkmoot_coordinator::task::TaskDescription;
 
 use super::{
@@ -113,25 +113,10 @@ fn combined(description: &TaskDescription) -> Vec<String> {
              it if clients make very different numbers of steps."
                 .into(),
         ],
-        AggregatorChoice::QFedAvg(rule) => vec![
-            weighted(&weight_max),
-            format!(
-                "These weights are multiplied by the clients' mean training losses to the power {}, and the step becomes shorter where \
-                 the losses are steep (q-FedAvg{}). Choose it if the model should serve all clients about equally well, even if it serves \
-                 them less well on average.",
-                rule.q,
-                lipschitz(description).map_or_else(String::new, |lipschitz| format!(", L = {lipschitz:.4}"))
-            ),
-            reads(description),
-        ],
-        AggregatorChoice::Term(rule) => vec![
-            weighted(&weight_max),
-            format!(
-                "These weights are multiplied by e to the power of {} times the clients' mean training losses (TERM). Choose a tilt above 0 \
-                 if the model should serve its worst clients better, and one below 0 if some clients have wrong labels.",
-                rule.tilt
-            ),
-        ],
+        AggregatorChoice::QFedAvg(rule) => {
+            vec![weighted(&weight_max), q_fed_avg(description, &rule), reads(description)]
+        }
+        AggregatorChoice::Term(rule) => vec![weighted(&weight_max), term(&rule)],
         AggregatorChoice::CentredClipping(clipping) => vec![
             format!(
                 "From 0, the aggregate moves {} by the mean of its differences to the deltas, without weights. A difference with an \
@@ -162,10 +147,26 @@ fn reads(description: &TaskDescription) -> String {
     )
 }
 
-/// Returns the constant L of `q_fed_avg`.
-fn lipschitz(description: &TaskDescription) -> Option<f64> {
-    let AggregatorChoice::QFedAvg(rule) = description.aggregator else { return None };
-    rule.lipschitz_with(description.local_training(std::iter::empty()).learning_rate)
+/// Returns a sentence about the weights of `q_fed_avg`.
+fn q_fed_avg(description: &TaskDescription, rule: &QFedAvg) -> String {
+    let learning_rate = description.local_training(std::iter::empty()).learning_rate;
+    let lipschitz = rule.lipschitz_with(learning_rate).map(|lipschitz| format!(", L = {lipschitz:.4}"));
+    format!(
+        "These weights are multiplied by the clients' mean training losses to the power {}, and the step becomes shorter where \
+         the losses are steep (q-FedAvg{}). Choose it if the model should serve all clients about equally well, even if it serves \
+         them less well on average.",
+        rule.q,
+        lipschitz.unwrap_or_default()
+    )
+}
+
+/// Returns a sentence about the weights of `term`.
+fn term(rule: &Term) -> String {
+    format!(
+        "These weights are multiplied by e to the power of {} times the clients' mean training losses (TERM). Choose a tilt above 0 \
+         if the model should serve its worst clients better, and one below 0 if some clients have wrong labels.",
+        rule.tilt
+    )
 }
 
 fn weighted(weight_max: &str) -> String {

@@ -1,6 +1,13 @@
 use super::{Comparison, SeedRun, Variant, VariantSummary, curve::Curve};
 use crate::record::RoundRow;
-use crate::report::{axis::Scale, base::Base, charts, fairness, figure::Figure, plot::Line, thin::thin};
+use crate::report::{
+    axis::Scale,
+    base::Base,
+    fairness,
+    figure::Figure,
+    plot::{Line, Plot},
+    thin::thin,
+};
 
 /// The vertical axis reaches beyond the curves by at most this share of their range. With few seeds, the band of a value
 /// that changes fast would press the curves flat.
@@ -54,7 +61,7 @@ fn trade_off(comparison: &Comparison) -> Option<Figure> {
     let lines = comparison.summaries().into_iter().enumerate().filter_map(point).collect();
     let title = "The worst clients against the mean";
     let axes = (&*format!("mean over the clients: {name}"), &*format!("worst tenth: {name}"));
-    let mut plot = charts::plot(title, axes, lines)?;
+    let mut plot = Plot::of(title, axes, lines)?;
     plot.x.scale =
         Scale::covering(plot.lines.iter().flat_map(|line| &line.points).map(|point| point.0), false);
     if metric.is_share {
@@ -90,7 +97,7 @@ fn figure(
         colour,
         is_faint: false,
     });
-    let mut plot = charts::plot(title, (&x_name, y_name), lines.collect())?;
+    let mut plot = Plot::of(title, (&x_name, y_name), lines.collect())?;
     plot.bands = curves.iter().enumerate().filter_map(|(colour, curve)| curve.band(colour)).collect();
     plot.y.scale = scale(&curves);
     Some(Figure { plot, names: Vec::new(), note: None })

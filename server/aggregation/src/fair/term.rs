@@ -1,7 +1,7 @@
 use folkmoot_protocol::Fault;
 use serde::{Deserialize, Serialize};
 
-use super::{Combination, LocalTraining, Measured, aggregator::Aggregator, local_training::expect_several};
+use crate::{Combination, LocalTraining, Measured, aggregator::Aggregator, local_training::expect_several};
 
 /// The largest absolute value of the tilt.
 const TILT_MAX: f64 = 1e6;
@@ -122,8 +122,12 @@ mod tests {
             Term { tilt }.validate(cohort_min, 9, &mut faults);
             faults.into_iter().map(|fault| fault.field).collect::<Vec<_>>()
         };
-        [-1e6, -1.0, 0.0, 10.0, 1e6].map(|tilt| assert_eq!(fields(tilt, 2), [""; 0]));
-        [f64::NAN, f64::INFINITY, -2e6].map(|tilt| assert_eq!(fields(tilt, 2), ["aggregator.tilt"]));
+        for tilt in [-1e6, -1.0, 0.0, 10.0, 1e6] {
+            assert_eq!(fields(tilt, 2), [""; 0]);
+        }
+        for tilt in [f64::NAN, f64::INFINITY, -2e6] {
+            assert_eq!(fields(tilt, 2), ["aggregator.tilt"]);
+        }
         assert_eq!(fields(1.0, 1), ["aggregator.kind"]);
     }
 }

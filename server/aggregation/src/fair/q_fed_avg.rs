@@ -1,7 +1,7 @@
 use folkmoot_protocol::Fault;
 use serde::{Deserialize, Serialize};
 
-use super::{
+use crate::{
     Combination, LocalTraining, Measured, Measurement, aggregator::Aggregator, local_training::expect_several,
 };
 
@@ -171,10 +171,15 @@ mod tests {
             QFedAvg { q, lipschitz }.validate(cohort_min, 9, &mut faults);
             faults.into_iter().map(|fault| fault.field).collect::<Vec<_>>()
         };
-        [0.0, 0.1, 100.0].map(|q| assert_eq!(fields(q, None, 2), [""; 0]));
-        [-0.1, 101.0, f64::NAN].map(|q| assert_eq!(fields(q, Some(1.0), 2), ["aggregator.q"]));
-        [0.0, -1.0, f64::INFINITY, f64::NAN]
-            .map(|lipschitz| assert_eq!(fields(1.0, Some(lipschitz), 2), ["aggregator.lipschitz"]));
+        for q in [0.0, 0.1, 100.0] {
+            assert_eq!(fields(q, None, 2), [""; 0]);
+        }
+        for q in [-0.1, 101.0, f64::NAN] {
+            assert_eq!(fields(q, Some(1.0), 2), ["aggregator.q"]);
+        }
+        for lipschitz in [0.0, -1.0, f64::INFINITY, f64::NAN] {
+            assert_eq!(fields(1.0, Some(lipschitz), 2), ["aggregator.lipschitz"]);
+        }
         assert_eq!(fields(1.0, None, 1), ["aggregator.kind"]);
     }
 }
