@@ -94,7 +94,7 @@ impl Comparison {
 }
 
 /// The explanation of the figures of the clients.
-const CLIENTS: &str = "<p class=\"note\">Each client measures the last versions on its own held-out examples, and every client \
+const CLIENTS: &str = "<p class=\"note\">Each client measures versions on its own held-out examples. The last one counts, and every client \
                        counts the same. A tenth is rounded up to whole clients. A plot has one point or line for each variant; \
                        the histogram counts the clients of all seeds together.</p>\n";
 
