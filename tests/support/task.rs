@@ -171,7 +171,7 @@ async fn store_task(
         schema: schema.clone(),
         work: Work::Training,
         device_rules: Vec::new(),
-        training: description.local_training(),
+        training: description.client_training(),
         codec: Codec::None,
         protection: description.plan_protection(),
         grid,

@@ -1,6 +1,6 @@
 use folkmoot_protocol::Fault;
 
-use super::{Combination, Measured, Measurement, Residuals};
+use super::{Combination, LocalTraining, Measured, Measurement, Residuals};
 
 /// One way to combine updates. Each variant of [`super::AggregatorChoice`] implements it.
 pub(super) trait Aggregator {
@@ -22,6 +22,17 @@ pub(super) trait Aggregator {
     /// Returns the rule that combines the updates; see [`super::AggregatorChoice::combination`]. If the rule is refined,
     /// this is its start.
     fn combination(&self, weights: &[u64], attenuations: &[f64], measured: &Measured) -> Combination;
+
+    /// Returns the factors of the updates for the losses of their clients. They multiply the attenuations. `None` if the rule
+    /// does not use losses, or no update has a weight.
+    fn loss_factors(
+        &self,
+        _weights: &[u64],
+        _training: &LocalTraining,
+        _measured: &Measured,
+    ) -> Option<Vec<f64>> {
+        None
+    }
 
     /// Returns the next combination of an iterative rule, from the distances of all updates to the result of the last.
     fn refine(&self, residuals: &Residuals) -> Combination {

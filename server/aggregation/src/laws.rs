@@ -31,6 +31,10 @@ fn choices() -> Vec<AggregatorChoice> {
         json!({ "kind": "centred_clipping", "norm_max": 4.0 }),
         json!({ "kind": "centred_clipping", "norm_max": 1.5, "iterations": 5 }),
         json!({ "kind": "fed_nova" }),
+        json!({ "kind": "q_fed_avg", "lipschitz": 0.01 }),
+        json!({ "kind": "q_fed_avg", "q": 0.0, "lipschitz": 10.0 }),
+        json!({ "kind": "term" }),
+        json!({ "kind": "term", "tilt": -3.0 }),
     ]
     .map(choice)
     .to_vec()
@@ -61,8 +65,10 @@ fn aggregate_mixed(
     let tiles = tiles(cuts, length);
     let weights: Vec<u64> = (1..=updates.len() as u64).collect();
     let attenuations: Vec<f64> = weights.iter().map(|weight| 1.0 / (*weight as f64).sqrt()).collect();
+    let losses = weights.iter().map(|weight| 0.5 + (*weight as f64).sin().abs()).collect();
+    let training = LocalTraining { losses, learning_rate: Some(0.1) };
     let mut passes = 0;
-    let combination = choice.measured_combination(mixing, &weights, &attenuations, |measured| {
+    let combination = choice.measured_combination(mixing, &weights, &attenuations, &training, |measured| {
         passes += 1;
         tiles.iter().for_each(|(from, to)| measured.add_tile(&tile(updates, *from, *to)));
         Ok::<_, Infallible>(())
@@ -72,6 +78,16 @@ fn aggregate_mixed(
     let mut out = vec![f64::NAN; length];
     tiles.iter().for_each(|(from, to)| combination.combine(&tile(updates, *from, *to), &mut out[*from..*to]));
     out
+}
+
+/// Returns the factors of a rule that uses losses, for updates with the weights 1, 2 …
+fn loss_factors(rule: serde_json::Value, losses: &[f64], updates: &[Vec<f32>]) -> Vec<f64> {
+    let choice = choice(rule);
+    let weights: Vec<u64> = (1..=updates.len() as u64).collect();
+    let mut measured = Measured::new(choice.measurement(), updates.len());
+    measured.add_tile(&tile(updates, 0, LENGTH));
+    let training = LocalTraining { losses: losses.to_vec(), learning_rate: Some(0.1) };
+    choice.aggregator().loss_factors(&weights, &training, &measured).expect("the updates have weights")
 }
 
 fn updates(count: impl Into<prop::collection::SizeRange>) -> impl Strategy<Value = Vec<Vec<f32>>> {
@@ -196,6 +212,57 @@ proptest! {
         let moved: f64 = with(&one).iter().zip(with(&other)).map(|(one, other)| (one - other).powi(2)).sum();
         let clients = (honest.len() + 1) as f64;
         prop_assert!(moved.sqrt() <= clipping.influence() / clients * (1.0 + 1e-9), "{}", moved.sqrt());
+    }
+
+    #[test]
+    fn without_a_tilt_and_with_equal_losses_fair_rules_are_the_weighted_mean(updates in updates(1..8), loss in 0.0f64..50.0) {
+        let mean = aggregate(AggregatorChoice::WeightedMean, &updates, &[]);
+        for neutral in [json!({ "kind": "q_fed_avg", "q": 0.0 }), json!({ "kind": "term", "tilt": 0.0 })] {
+            prop_assert_eq!(bits(&aggregate(choice(neutral), &updates, &[])), bits(&mean));
+        }
+        let factors = loss_factors(json!({ "kind": "term", "tilt": 7.0 }), &vec![loss; updates.len()], &updates);
+        prop_assert!(factors.iter().all(|factor| (factor - 1.0).abs() < 1e-12), "{:?}", factors);
+    }
+
+    #[test]
+    fn a_client_with_a_larger_loss_counts_more_unless_the_tilt_is_negative(
+        updates in updates(2..8),
+        losses in prop::collection::vec(0.01f64..20.0, 8),
+        (q, tilt, more) in (0.01f64..10.0, 0.01f64..3.0, 1.01f64..5.0),
+    ) {
+        let mut raised = losses.clone();
+        raised[0] *= more;
+        for (rule, grows) in [
+            (json!({ "kind": "q_fed_avg", "q": q }), true),
+            (json!({ "kind": "term", "tilt": tilt }), true),
+            (json!({ "kind": "term", "tilt": -tilt }), false),
+        ] {
+            // The factor of the first update, relative to that of the second.
+            let share = |losses: &[f64]| {
+                let factors = loss_factors(rule.clone(), &losses[..updates.len()], &updates);
+                factors[0].ln() - factors[1].ln()
+            };
+            let grown = share(&raised) - share(&losses);
+            prop_assert!(if grows { grown > 0.0 } else { grown < 0.0 }, "{} {}", rule, grown);
+        }
+    }
+
+    /// The tilt moves weight from one update to another. q-FedAvg also shortens the step, and never makes it longer.
+    #[test]
+    fn fair_rules_take_no_longer_steps_than_a_mean(
+        updates in updates(1..8),
+        losses in prop::collection::vec(0.0f64..1e30, 8),
+        (q, tilt) in (0.0f64..100.0, -100.0f64..100.0),
+    ) {
+        let losses = &losses[..updates.len()];
+        let mean = |factors: Vec<f64>| {
+            let weights = (1..=updates.len()).map(|weight| weight as f64);
+            weights.clone().zip(&factors).map(|(weight, factor)| weight * factor).sum::<f64>() / weights.sum::<f64>()
+        };
+        let tilted = mean(loss_factors(json!({ "kind": "term", "tilt": tilt }), losses, &updates));
+        prop_assert!((tilted - 1.0).abs() < 1e-12, "{}", tilted);
+        let shortened = mean(loss_factors(json!({ "kind": "q_fed_avg", "q": q }), losses, &updates));
+        prop_assert!((0.0..=1.0 + 1e-12).contains(&shortened), "{}", shortened);
     }
 
     #[test]

@@ -14,12 +14,14 @@ mod combination;
 mod coordinate_rule;
 mod exact_mean;
 pub mod exact_sum;
+mod fair;
 mod fed_nova;
 pub mod finalizer;
 mod geometric_median;
 mod krum;
 #[cfg(test)]
 mod laws;
+mod local_training;
 mod measurement;
 mod median;
 mod metrics;
@@ -41,10 +43,12 @@ pub use centred_clipping::CentredClipping;
 pub use combination::Combination;
 pub use coordinate_rule::CoordinateRule;
 pub use exact_mean::{ExactMean, ZeroDivisorError};
+pub use fair::{QFedAvg, Term};
 pub use fed_nova::{step_factors, step_norm};
 use folkmoot_protocol::Fault;
 pub use geometric_median::GeometricMedian;
 pub use krum::{KRUM_UPDATES_MAX, Krum};
+pub use local_training::LocalTraining;
 pub use measurement::{BLOCK, Distances, Extent, Measured, Measurement, Norms, Residuals, Spread};
 pub use metrics::{EvaluationSum, sum_metrics};
 pub use mixing::{MIXING_UPDATES_MAX, Mixing};
@@ -88,6 +92,10 @@ pub enum AggregatorChoice {
     /// FedNova: a weighted mean of updates that are divided by the number of the client's local steps.
     #[serde(deserialize_with = "no_field")]
     FedNova,
+    /// q-FedAvg: a mean in which clients with a larger loss count more, with a shorter step where the losses are steep.
+    QFedAvg(QFedAvg),
+    /// TERM: a mean in which clients with a larger loss count exponentially more, or less.
+    Term(Term),
 }
 
 impl Default for AggregatorChoice {
@@ -162,6 +170,8 @@ impl AggregatorChoice {
             AggregatorChoice::Bulyan(aggregator) => aggregator,
             AggregatorChoice::CentredClipping(aggregator) => aggregator,
             AggregatorChoice::FedNova => &fed_nova::FedNova,
+            AggregatorChoice::QFedAvg(aggregator) => aggregator,
+            AggregatorChoice::Term(aggregator) => aggregator,
         }
     }
 }

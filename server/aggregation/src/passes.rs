@@ -2,7 +2,7 @@
 
 use folkmoot_protocol::Fault;
 
-use super::{AggregatorChoice, Combination, Measured, Measurement, Mixing, Residuals};
+use super::{AggregatorChoice, Combination, LocalTraining, Measured, Measurement, Mixing, Residuals};
 
 /// The maximum number of iterations of a rule. Each one reads all updates of the round.
 const ITERATIONS_MAX: u32 = 32;
@@ -19,7 +19,7 @@ impl AggregatorChoice {
     ///
     /// `measure` adds all tiles to the measurement that it gets, in the order of the parameters. It is called
     /// [`AggregatorChoice::passes`] times. `weights` and `attenuations` are those of
-    /// [`AggregatorChoice::combination`].
+    /// [`AggregatorChoice::combination`], and `training` has a loss for each update.
     ///
     /// # Errors
     /// Returns the first error of `measure`.
@@ -28,6 +28,7 @@ impl AggregatorChoice {
         mixing: Option<&Mixing>,
         weights: &[u64],
         attenuations: &[f64],
+        training: &LocalTraining,
         mut measure: impl FnMut(&mut Measured) -> Result<(), E>,
     ) -> Result<Combination, E> {
         let (aggregator, updates) = (self.aggregator(), weights.len());
@@ -47,7 +48,13 @@ impl AggregatorChoice {
             Measurement::None => Measured::None,
             measurement => pass(Measured::new(measurement, updates))?,
         };
-        let mut combination = aggregator.combination(weights, attenuations, &measured);
+        let mut combination = match aggregator.loss_factors(weights, training, &measured) {
+            Some(factors) => {
+                let both = factors.iter().zip(attenuations).map(|(factor, attenuation)| factor * attenuation);
+                aggregator.combination(weights, &both.collect::<Vec<f64>>(), &measured)
+            }
+            None => aggregator.combination(weights, attenuations, &measured),
+        };
         for _ in 0..aggregator.refinements() {
             let measured = pass(Measured::Residuals(Residuals::new(combination, updates)))?;
             combination = aggregator.refine(measured.residuals());
@@ -73,7 +80,8 @@ impl AggregatorChoice {
         rows: &[&[f32]],
     ) -> Vec<f64> {
         let attenuations = vec![1.0; rows.len()];
-        let combination = self.measured_combination(mixing, weights, &attenuations, |measured| {
+        let training = LocalTraining::default();
+        let combination = self.measured_combination(mixing, weights, &attenuations, &training, |measured| {
             measured.add_tile(rows);
             Ok::<_, std::convert::Infallible>(())
         });

@@ -1,5 +1,6 @@
 //! Tests of aggregators and finalizers over whole tasks in a virtual world, with and without hostile clients.
 
+use folkmoot_simulation::{record::RoundRow, spread::Fairness};
 use serde_json::{Value, json};
 
 use crate::simulate::{grid, run, task, world};
@@ -57,6 +58,50 @@ async fn normalised_updates_and_extrapolated_steps_learn() {
     let exp = json!({ "aggregator": { "kind": "uniform_mean" }, "finalizer": { "kind": "fed_exp" } });
     let exp = accuracy(exp, json!({ "kind": "dirichlet", "alpha": 0.5 })).await;
     assert!(nova > 0.75 && exp > 0.75, "{nova}, {exp}");
+}
+
+/// Clients with different classes have different losses. Fair rules learn, and without fairness they are the weighted mean.
+#[tokio::test]
+async fn fair_rules_learn_and_differ_from_the_mean_where_losses_differ() {
+    let metrics = async |aggregator: Value| {
+        let changes = json!({ "aggregator": aggregator, "stop": { "rounds": 12 } });
+        let settings = world(&json!({ "partition": { "kind": "dirichlet", "alpha": 0.3 } }));
+        let outcome = run(task(&changes), settings, 2).await;
+        outcome.rounds.iter().filter_map(|row| row.held_out_metric).collect::<Vec<f64>>()
+    };
+    let mean = metrics(json!({ "kind": "weighted_mean" })).await;
+    for neutral in
+        [json!({ "kind": "q_fed_avg", "q": 0.0, "lipschitz": 2.0 }), json!({ "kind": "term", "tilt": 0.0 })]
+    {
+        assert!(is_alike(&metrics(neutral.clone()).await, &mean), "{neutral}");
+    }
+    for fair in [json!({ "kind": "q_fed_avg", "lipschitz": 0.1 }), json!({ "kind": "term" })] {
+        let found = metrics(fair.clone()).await;
+        let (first, last) = (found[0], found[found.len() - 1]);
+        assert!(found != mean && last > first && last > 0.5, "{fair}: {found:?}, and {mean:?} with the mean");
+    }
+}
+
+/// Clients that hold out examples measure how evenly a version serves them.
+#[tokio::test]
+async fn the_worst_tenth_of_the_clients_is_recorded() {
+    let partition = json!({ "kind": "dirichlet", "alpha": 0.3 });
+    let settings = world(&json!({ "partition": partition, "held_out_of_clients": true }));
+    let outcome = run(task(&json!({ "stop": { "rounds": 3 } })), settings, 2).await;
+    for row in outcome.rounds.iter().filter(|row| row.version.is_some()) {
+        let found = row.fairness().expect("the clients measured the version");
+        let is_sorted = found.worst_tenth < found.mean && found.mean < found.best_tenth;
+        assert!(is_sorted && found.deviation > 0.0, "{found:?}");
+    }
+    let last = outcome.rounds.iter().rev().find_map(RoundRow::fairness);
+    assert_eq!(Fairness::of(&outcome.client_metrics, true), last);
+    let central = run(task(&json!({ "stop": { "rounds": 1 } })), world(&json!({})), 2).await;
+    assert!(central.client_metrics.is_empty() && central.rounds[0].fairness().is_none());
+}
+
+/// Returns whether two series differ by less than the sums of means that are exact and means that are rounded differ.
+fn is_alike(one: &[f64], other: &[f64]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| (one - other).abs() < 0.02)
 }
 
 /// FedNova divides updates by the steps that clients report. If all make as many steps, it is the weighted mean.

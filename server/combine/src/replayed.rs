@@ -7,13 +7,15 @@ use crate::Rows;
 /// for them, the log is read more than once.
 pub(super) fn means(
     mut rows: Rows<'_>,
-    TaskDescription { aggregator, mixing, finalizer, .. }: &TaskDescription,
+    description: &TaskDescription,
     weights: &[u64],
     attenuations: &[f64],
     mut visit: impl FnMut(&[f64]),
 ) -> Result<(), RoundLogError> {
+    let TaskDescription { aggregator, mixing, finalizer, .. } = description;
+    let training = description.local_training(rows.updates.iter().map(|update| &update.metrics));
     let combination =
-        aggregator.measured_combination(mixing.as_ref(), weights, attenuations, |measured| {
+        aggregator.measured_combination(mixing.as_ref(), weights, attenuations, &training, |measured| {
             rows.for_each_tile(|_, tile| measured.add_tile(tile))
         })?;
     let combination =

@@ -26,7 +26,7 @@ pub struct Bases {
 /// The values of several updates. They are read range by range and corrected for staleness.
 pub struct Rows<'a> {
     log: &'a RoundLog,
-    updates: &'a [AcceptedUpdate],
+    pub(super) updates: &'a [AcceptedUpdate],
     bases: &'a Bases,
     parameter_count: usize,
     values: Vec<f32>,

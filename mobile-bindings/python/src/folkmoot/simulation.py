@@ -52,6 +52,10 @@ class SimulatedRound(TypedDict):
     train_accuracy: float | None
     held_out_loss: float | None
     held_out_metric: float | None
+    client_metric_mean: float | None
+    client_metric_deviation: float | None
+    client_metric_worst_tenth: float | None
+    client_metric_best_tenth: float | None
 
 
 @dataclass(frozen=True)

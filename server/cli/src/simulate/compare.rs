@@ -112,6 +112,7 @@ async fn run_one(
     let run = FinishedRun {
         key: key.clone(),
         clients: outcome.clients,
+        client_metrics: outcome.client_metrics.clone(),
         state: state(&outcome),
         is_paused: matches!(outcome.state, TaskState::Paused { .. }),
         rounds: outcome.rounds,

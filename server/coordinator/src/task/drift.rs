@@ -7,7 +7,7 @@ use super::{Fault, TaskDescription};
 
 impl TaskDescription {
     /// Returns the local training of clients: the plan, with the proximal term that the finalizer needs.
-    pub fn local_training(&self) -> TrainingPlan {
+    pub fn client_training(&self) -> TrainingPlan {
         match self.finalizer.drift_correction() {
             Some(DriftCorrection::FedDyn { alpha }) => {
                 TrainingPlan { proximal_term: alpha, ..self.plan.clone() }
@@ -36,9 +36,12 @@ impl TaskDescription {
     fn mean_steps(&self, reports: impl Iterator<Item = (u64, u64)>) -> f64 {
         let is_weighted = matches!(
             self.aggregator,
-            AggregatorChoice::WeightedMean | AggregatorChoice::BoundedMean(_) | AggregatorChoice::NormBound(_)
+            AggregatorChoice::WeightedMean
+                | AggregatorChoice::BoundedMean(_)
+                | AggregatorChoice::NormBound(_)
         );
-        let counted = reports.map(|(weight, steps)| (if is_weighted { weight } else { 1 } as f64, steps as f64));
+        let counted =
+            reports.map(|(weight, steps)| (if is_weighted { weight } else { 1 } as f64, steps as f64));
         let (total, sum) =
             counted.fold((0.0, 0.0), |(total, sum), (weight, steps)| (total + weight, sum + weight * steps));
         if total > 0.0 { sum / total } else { 0.0 }
@@ -74,9 +77,12 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
         "remove [compression] and [[compression_choices]]; [downstream] is allowed",
     );
     refuse(
-        matches!(description.aggregator, AggregatorChoice::FedNova),
+        matches!(
+            description.aggregator,
+            AggregatorChoice::FedNova | AggregatorChoice::QFedAvg(_) | AggregatorChoice::Term(_)
+        ),
         "aggregator.kind",
-        "needs a mean of the clients' changes, but fed_nova divides them by their steps",
+        "needs a mean of the clients' changes, but this rule multiplies each by a factor of its own",
         "choose aggregator.kind = \"uniform_mean\"",
     );
     refuse(
@@ -198,14 +204,16 @@ mod tests {
         let local =
             json!({ "privacy": { "kind": "local", "epsilon": 30.0, "delta": 1e-6, "clipping_norm": 1.0 } });
         let codec = json!({ "compression": { "codec": "eden:2" } });
-        let nova = json!({ "aggregator": { "kind": "fed_nova" } });
+        let scaled = ["fed_nova", "q_fed_avg", "term"].map(|kind| json!({ "aggregator": { "kind": kind } }));
         let rollback = json!({ "evaluation": { "central": true, "rollback_margin": 0.1 } });
         for kind in ["scaffold", "fed_dyn"] {
             for (others, field) in [
                 (&buffered, "finalizer.kind"),
                 (&local, "finalizer.kind"),
                 (&codec, "compression"),
-                (&nova, "aggregator.kind"),
+                (&scaled[0], "aggregator.kind"),
+                (&scaled[1], "aggregator.kind"),
+                (&scaled[2], "aggregator.kind"),
                 (&rollback, "evaluation.rollback_margin"),
             ] {
                 assert_eq!(fields(kind, json!({}), others.clone()), [field], "{kind}");
@@ -253,16 +261,19 @@ mod tests {
             task("scaffold", json!({}), aggregator).local_rate_sum([(1, 2), (3, 6)].into_iter())
         };
         // The rate is 1/8. The means are 4 and (1·2 + 3·6) / 4.
-        assert_eq!(["uniform_mean", "median", "weighted_mean", "bounded_mean"].map(sum), [0.5, 0.5, 0.625, 0.625]);
+        assert_eq!(
+            ["uniform_mean", "median", "weighted_mean", "bounded_mean"].map(sum),
+            [0.5, 0.5, 0.625, 0.625]
+        );
     }
 
     #[test]
     fn clients_train_with_the_finalizers_regularizer() {
         let scaffold = task("scaffold", json!({}), json!({}));
-        assert_eq!(scaffold.local_training(), scaffold.plan);
+        assert_eq!(scaffold.client_training(), scaffold.plan);
         let others = json!({ "finalizer": { "kind": "fed_dyn", "clients": 50, "alpha": 0.25 } });
         let fed_dyn = task("fed_dyn", json!({}), others);
         let rate_sum = fed_dyn.local_rate_sum([(1, 2)].into_iter());
-        assert_eq!((rate_sum, fed_dyn.local_training().proximal_term), (0.0, 0.25));
+        assert_eq!((rate_sum, fed_dyn.client_training().proximal_term), (0.0, 0.25));
     }
 }

@@ -1,7 +1,7 @@
-//! The local work of clients, for rules that divide updates by it.
+//! The local work and the losses of clients, for rules that use them.
 
-use folkmoot_aggregation::{AggregatorChoice, step_factors, step_norm};
-use folkmoot_protocol::{LearningRateSchedule, LocalOptimizer};
+use folkmoot_aggregation::{AggregatorChoice, LocalTraining, step_factors, step_norm};
+use folkmoot_protocol::{LearningRateSchedule, LocalOptimizer, update::UpdateMetrics};
 
 use super::{Fault, TaskDescription};
 
@@ -16,6 +16,42 @@ impl TaskDescription {
                 step_factors(&weights, &norms)
             }
             _ => vec![1.0; weights.len()],
+        }
+    }
+
+    /// Returns the part of the local training that `q_fed_avg` and `term` use. `metrics` has those of each update.
+    pub fn local_training<'a>(&self, metrics: impl Iterator<Item = &'a UpdateMetrics>) -> LocalTraining {
+        let learning_rate = match self.plan.optimizer {
+            LocalOptimizer::Sgd { learning_rate, momentum: 0.0, .. } => Some(learning_rate.into()),
+            _ => None,
+        };
+        // Only private tasks, which cannot use these rules, accept updates without a loss.
+        let losses = metrics.map(|metrics| metrics.mean_loss().unwrap_or(0.0)).collect();
+        LocalTraining { losses, learning_rate }
+    }
+
+    /// Records a fault if `q_fed_avg` and `term` cannot know the clients' losses, or the length of a local step.
+    pub(super) fn validate_losses(&self, faults: &mut Vec<Fault>) {
+        let lipschitz = match self.aggregator {
+            AggregatorChoice::QFedAvg(rule) => {
+                rule.lipschitz_with(self.local_training([].into_iter()).learning_rate)
+            }
+            AggregatorChoice::Term(_) => Some(1.0),
+            _ => return,
+        };
+        if lipschitz.is_none() {
+            faults.push(Fault::new(
+                "aggregator.lipschitz",
+                "its default is 1 / the learning rate of plain SGD, but this plan.optimizer has momentum or is another one",
+                "set it, for example to 1 / plan.optimizer's learning rate, or choose sgd without momentum",
+            ));
+        }
+        if self.plan.example_privacy.is_some() || self.privacy.local().is_some() {
+            faults.push(Fault::new(
+                "aggregator.kind",
+                "this rule needs each client's loss, which private tasks do not report",
+                "choose aggregator.kind = \"uniform_mean\"",
+            ));
         }
     }
 
@@ -93,6 +129,42 @@ mod tests {
         assert_eq!(fields(warm_up, open()), ["plan.learning_rate_schedule"]);
         let local = json!({ "kind": "local", "epsilon": 30.0, "delta": 1e-6, "clipping_norm": 1.0 });
         assert_eq!(fields(json!({}), local), ["aggregator.kind"]);
+    }
+
+    #[test]
+    fn rules_with_losses_need_them_and_the_length_of_a_step() {
+        let faults = |aggregator: Value, changes: Value| {
+            let scheduling = json!({ "kind": "synchronous", "report_goal": 100 });
+            let mut whole = json!({ "aggregator": aggregator, "scheduling": scheduling });
+            for (key, value) in changes.as_object().expect("changes are an object") {
+                whole[key] = value.clone();
+            }
+            described(whole).validate().into_iter().map(|fault| fault.field).collect::<Vec<_>>()
+        };
+        let adam = json!({ "plan": {
+            "loss": "softmax_cross_entropy", "optimizer": { "adam": { "learning_rate": 0.001 } }, "epochs": 1, "batch_size": 16,
+        } });
+        let fair = || json!({ "kind": "q_fed_avg" });
+        let term = || json!({ "kind": "term", "tilt": -2.0 });
+        assert_eq!(faults(fair(), adam.clone()), ["aggregator.lipschitz"]);
+        assert_eq!(faults(json!({ "kind": "q_fed_avg", "lipschitz": 100.0 }), adam.clone()), [""; 0]);
+        assert_eq!(faults(term(), adam), [""; 0]);
+        let local = json!({ "kind": "local", "epsilon": 30.0, "delta": 1e-6, "clipping_norm": 1.0 });
+        let central = json!({ "kind": "central", "epsilon": 8.0, "delta": 1e-6 });
+        let masks = json!({ "secure_aggregation": { "corrupt_share": 0.1 } });
+        for rule in [fair(), term()] {
+            assert_eq!(faults(rule.clone(), json!({})), [""; 0], "{rule}");
+            for (key, value, fields) in [
+                ("privacy", &local, ["aggregator.kind"]),
+                ("privacy", &central, ["aggregator.kind"]),
+                ("protection", &masks, ["aggregator.kind"]),
+                ("mixing", &json!({ "byzantine_share": 0.1 }), ["mixing"]),
+                ("finalizer", &json!({ "kind": "fed_exp" }), ["finalizer.kind"]),
+                ("scheduling", &json!({ "kind": "asynchronous", "concurrency": 20 }), ["aggregator.kind"]),
+            ] {
+                assert_eq!(faults(rule.clone(), json!({ key: value })), fields, "{rule} {key}");
+            }
+        }
     }
 
     #[test]

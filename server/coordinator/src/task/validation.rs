@@ -62,6 +62,7 @@ impl TaskDescription {
             downstream.validate(&mut faults);
         }
         self.validate_local_work(&mut faults);
+        self.validate_losses(&mut faults);
         drift::validate(self, &mut faults);
         combination::validate(self, &mut faults);
         faults

@@ -272,7 +272,7 @@ async fn keep_plan(
         schema: beginning.schema.clone(),
         work,
         device_rules: description.eligibility.device_rules.clone(),
-        training: description.local_training(),
+        training: description.client_training(),
         codec: Codec::None,
         protection: description.plan_protection(),
         grid: description.grid,

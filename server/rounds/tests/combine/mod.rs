@@ -1,7 +1,7 @@
 //! Tests of the next version's weights under rules that read updates from the round log, with numbers from numpy.
 
 use bytes::Bytes;
-use folkmoot_aggregation::{AggregatorChoice, Mixing, finalizer::Commit};
+use folkmoot_aggregation::{AggregatorChoice, LocalTraining, Mixing, finalizer::Commit};
 use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_protocol::{
     AssignmentId, RoundId, Timestamp, UpdateDigest,
@@ -67,7 +67,8 @@ fn description(aggregator: Value) -> TaskDescription {
     serde_json::from_value(description).unwrap()
 }
 
-/// Writes an update to the round log, as an upload does. The client made `number` steps.
+/// Writes an update to the round log, as an upload does. The client made `number` steps, and its mean loss is
+/// `number` / 4.
 fn arrive(ingest: &Ingest, round: RoundId, number: u8, values: &[f32]) -> AcceptedUpdate {
     let id = AssignmentId::from_random_bytes([number; 16]);
     let header = UpdateHeader {
@@ -75,7 +76,12 @@ fn arrive(ingest: &Ingest, round: RoundId, number: u8, values: &[f32]) -> Accept
         schema_digest: [0; 32],
         base_version: 0,
         weight: 40,
-        metrics: UpdateMetrics { step_count: number.into(), ..UpdateMetrics::default() },
+        metrics: UpdateMetrics {
+            example_count: 4,
+            loss_sum: number.into(),
+            step_count: number.into(),
+            ..UpdateMetrics::default()
+        },
         element_count: values.len() as u64,
         is_compressed: false,
     };
@@ -170,6 +176,49 @@ fn a_version_under_fed_nova_is_numpys() {
     }
 }
 
+/// With equal weights and F = 0.25, 0.5 …, the aggregates are these in numpy, with the plan's learning rate as 1 / L:
+///
+/// ```python
+/// dw = -10 * x; w = np.exp(2 * F)
+/// w @ x / w.sum(); -(F ** 2 @ dw) / (2 * F * (dw ** 2).sum(1) + 10 * F ** 2).sum()
+/// ```
+#[test]
+fn versions_under_fair_rules_are_numpys() {
+    let term = [
+        vec![-0.4454542430295511, 0.9622427601883546, -3.5764504196847167, 2.19223917367263],
+        vec![-0.36708400845563977, -5.920249030343965, -15.796767510248786],
+        vec![
+            0.21701348698711623,
+            -0.03922181977990719,
+            1.0092512549137482,
+            1.4860080066929635,
+            -0.2774805615527272,
+        ],
+    ];
+    let fair = [
+        vec![-0.00034261697495208647, 0.0006979741120569044, -0.00261493225580876, 0.0015667925034343673],
+        vec![0.00015193486278034966, -0.0001308662525205028, -0.0008832403242637417],
+        vec![
+            0.00461951028734166,
+            -0.0006276707597509085,
+            0.023603876901628146,
+            0.03226578048850029,
+            -0.006426395488977844,
+        ],
+    ];
+    for (rule, expected) in
+        [(json!({ "kind": "term", "tilt": 2.0 }), term), (json!({ "kind": "q_fed_avg", "q": 2.0 }), fair)]
+    {
+        for (case, expected) in cases().into_iter().zip(expected) {
+            let made = version(description(rule.clone()), &case.vectors);
+            for (found, expected) in weights(&made).iter().zip(expected) {
+                let distance = (f64::from(*found) - expected).abs();
+                assert!(distance <= 1e-5 * expected.abs(), "{} {rule}: {found} is not {expected}", case.name);
+            }
+        }
+    }
+}
+
 /// With equal weights, η is `max(1, (x ** 2).sum(1).mean() / (2 * ((x.mean(0) ** 2).sum() + 1e-3)))` in numpy.
 #[test]
 fn a_version_under_fed_exp_goes_further_than_the_mean() {
@@ -193,11 +242,16 @@ fn tiles_and_passes_do_not_show() {
         .collect();
     let bulyan = json!({ "kind": "bulyan", "byzantine_share": 0.2 });
     let clipping = json!({ "kind": "centred_clipping", "norm_max": 100.0 });
-    for aggregator in [bulyan, clipping, json!({ "kind": "geometric_median" })] {
+    let fair = json!({ "kind": "q_fed_avg", "lipschitz": 1e-3 });
+    for aggregator in [bulyan, clipping, fair, json!({ "kind": "geometric_median" })] {
         let made = version(description(aggregator.clone()), &updates);
         let choice: AggregatorChoice = serde_json::from_value(aggregator.clone()).unwrap();
         let rows: Vec<&[f32]> = updates.iter().map(Vec::as_slice).collect();
-        let combination = choice.measured_combination(None, &[40; 9], &[1.0; 9], |measured| {
+        let training = LocalTraining {
+            losses: (1..=9).map(|loss| f64::from(loss) / 4.0).collect(),
+            learning_rate: Some(0.1),
+        };
+        let combination = choice.measured_combination(None, &[40; 9], &[1.0; 9], &training, |measured| {
             measured.add_tile(&rows);
             Ok::<_, std::convert::Infallible>(())
         });

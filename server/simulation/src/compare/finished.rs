@@ -13,6 +13,9 @@ pub struct FinishedRun {
     pub key: String,
     /// The number of clients in the world.
     pub clients: usize,
+    /// The metric of each client in the last version that was measured; empty if the clients do not measure.
+    #[serde(default)]
+    pub client_metrics: Vec<f64>,
     /// The state of the task at the end, for people.
     pub state: String,
     /// True if the coordinator has paused the task because it failed too often.
@@ -37,7 +40,12 @@ impl FinishedRun {
 
     /// Returns the run for the report.
     pub fn into_seed_run(self) -> SeedRun {
-        SeedRun { clients: self.clients, is_paused: self.is_paused, rounds: self.rounds }
+        SeedRun {
+            clients: self.clients,
+            client_metrics: self.client_metrics,
+            is_paused: self.is_paused,
+            rounds: self.rounds,
+        }
     }
 }
 
@@ -57,6 +65,7 @@ mod tests {
         let run = FinishedRun {
             key: "a".into(),
             clients: 30,
+            client_metrics: vec![0.1 + 0.2, 1.0 / 3.0],
             state: "completed".into(),
             is_paused: false,
             rounds: vec![row.clone()],

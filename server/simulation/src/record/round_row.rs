@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Cell, Column, ColumnKind, Row};
+use crate::spread::Fairness;
 
 /// The outcome of a round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,6 +57,35 @@ pub struct RoundRow {
     pub held_out_loss: Option<f64>,
     /// The committed version's metric over the held-out examples; `None` if the version was not evaluated.
     pub held_out_metric: Option<f64>,
+    /// The mean of the clients' own values of that metric, if each measures the version on its held-out examples. Every client
+    /// counts the same.
+    pub client_metric_mean: Option<f64>,
+    /// The standard deviation of the clients' own values.
+    pub client_metric_deviation: Option<f64>,
+    /// The mean over the tenth of the clients with the worst values.
+    pub client_metric_worst_tenth: Option<f64>,
+    /// The mean over the tenth of the clients with the best values.
+    pub client_metric_best_tenth: Option<f64>,
+}
+
+impl RoundRow {
+    /// Returns how evenly the version serves the clients; `None` if the clients did not measure it.
+    pub fn fairness(&self) -> Option<Fairness> {
+        Some(Fairness {
+            mean: self.client_metric_mean?,
+            deviation: self.client_metric_deviation?,
+            worst_tenth: self.client_metric_worst_tenth?,
+            best_tenth: self.client_metric_best_tenth?,
+        })
+    }
+
+    /// Records how evenly the version serves the clients.
+    pub fn set_fairness(&mut self, fairness: Option<Fairness>) {
+        self.client_metric_mean = fairness.map(|one| one.mean);
+        self.client_metric_deviation = fairness.map(|one| one.deviation);
+        self.client_metric_worst_tenth = fairness.map(|one| one.worst_tenth);
+        self.client_metric_best_tenth = fairness.map(|one| one.best_tenth);
+    }
 }
 
 impl RoundOutcome {
@@ -90,6 +120,10 @@ impl Row for RoundRow {
         Column::sometimes("train_accuracy", ColumnKind::Number),
         Column::sometimes("held_out_loss", ColumnKind::Number),
         Column::sometimes("held_out_metric", ColumnKind::Number),
+        Column::sometimes("client_metric_mean", ColumnKind::Number),
+        Column::sometimes("client_metric_deviation", ColumnKind::Number),
+        Column::sometimes("client_metric_worst_tenth", ColumnKind::Number),
+        Column::sometimes("client_metric_best_tenth", ColumnKind::Number),
     ];
 
     fn cells(&self) -> Vec<Cell> {
@@ -114,6 +148,10 @@ impl Row for RoundRow {
             self.train_accuracy.into(),
             self.held_out_loss.into(),
             self.held_out_metric.into(),
+            self.client_metric_mean.into(),
+            self.client_metric_deviation.into(),
+            self.client_metric_worst_tenth.into(),
+            self.client_metric_best_tenth.into(),
         ]
     }
 }

@@ -28,6 +28,8 @@ fn round_rows() -> Vec<RoundRow> {
             clipping_norm: Some(0.5),
             train_loss: Some(0.1),
             held_out_metric: Some(0.875),
+            client_metric_mean: Some(0.75),
+            client_metric_worst_tenth: Some(0.125),
             ..RoundRow::default()
         },
         RoundRow {

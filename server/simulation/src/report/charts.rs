@@ -4,8 +4,9 @@ use super::{
     Metric, Report, Run,
     axis::Scale,
     base::Base,
+    fairness,
     figure::Figure,
-    plot::{Axis, Line, Plot},
+    plot::{Line, Plot},
     quantity::Unit,
     thin::thin,
 };
@@ -50,10 +51,16 @@ pub(super) fn sections(report: &Report) -> Vec<Section> {
             "Training",
             vec![loss(report, "Training loss", &|row| row.train_loss), duration(report), staleness(report)],
         ),
+        by_run("Clients", vec![clients(report)]),
         by_run("Traffic", vec![traffic(report)]),
         Section { title: "Cohorts", figures: cohorts, is_by_run: false },
     ];
     sections.into_iter().filter(|section| !section.figures.is_empty()).collect()
+}
+
+fn clients(report: &Report) -> Option<Figure> {
+    let groups: Vec<Vec<f64>> = report.runs.iter().map(|run| run.client_metrics.clone()).collect();
+    fairness::histogram(&report.metric, &groups)
 }
 
 fn metric(report: &Report, base: Base) -> Option<Figure> {
@@ -130,7 +137,8 @@ fn traffic(report: &Report) -> Option<Figure> {
         }
         _ => (sums(|row| row.bytes_down.saturating_add(row.bytes_up)), Vec::new()),
     };
-    let plot = plot("Bytes sent so far", (Base::Rounds.words(), &format!("traffic [{}]", unit.name)), lines)?;
+    let plot =
+        Plot::of("Bytes sent so far", (Base::Rounds.words(), &format!("traffic [{}]", unit.name)), lines)?;
     let mut figure = Figure { plot, names, note: None };
     begin_at_zero(&mut figure.plot);
     Some(figure)
@@ -147,7 +155,7 @@ fn cohort(run: &Run, is_named: bool) -> Option<Figure> {
         Line { points: thin(points), colour, is_faint: false }
     });
     let title = if is_named { format!("Cohorts of {}", run.name) } else { "Cohort of each round".into() };
-    let mut plot = plot(&title, (Base::Rounds.words(), "clients"), lines.collect())?;
+    let mut plot = Plot::of(&title, (Base::Rounds.words(), "clients"), lines.collect())?;
     begin_at_zero(&mut plot);
     let names = columns.iter().zip(colours).map(|((name, _), colour)| (colour, (*name).to_owned())).collect();
     Some(Figure { plot, names, note: None })
@@ -158,7 +166,7 @@ fn over(report: &Report, base: Base, title: String, y_name: String, value: Value
     let most = report.runs.iter().flat_map(|run| base.values(&run.rounds)).fold(0.0, f64::max);
     let (x_name, size) = base.axis(most);
     let lines = lines(report, base, size, value);
-    Some(Figure { plot: plot(&title, (&x_name, &y_name), lines)?, names: Vec::new(), note: None })
+    Some(Figure { plot: Plot::of(&title, (&x_name, &y_name), lines)?, names: Vec::new(), note: None })
 }
 
 fn lines(report: &Report, base: Base, size: f64, value: Value<'_>) -> Vec<Line> {
@@ -168,22 +176,6 @@ fn lines(report: &Report, base: Base, size: f64, value: Value<'_>) -> Vec<Line> 
         Line { points: thin(points), colour, is_faint: false }
     };
     report.runs.iter().enumerate().map(line).collect()
-}
-
-/// Creates a plot from lines; returns `None` if there are no points.
-pub(super) fn plot(title: &str, (x_name, y_name): (&str, &str), lines: Vec<Line>) -> Option<Plot> {
-    let points = || lines.iter().flat_map(|line| &line.points);
-    points().next()?;
-    let last = points().map(|point| point.0).fold(0.0, f64::max);
-    let x = Scale::covering(points().map(|point| point.0), true).ended_at(last);
-    let y = Scale::covering(points().map(|point| point.1), false);
-    Some(Plot {
-        title: title.to_owned(),
-        x: Axis { name: x_name.to_owned(), scale: x },
-        y: Axis { name: y_name.to_owned(), scale: y },
-        bands: Vec::new(),
-        lines,
-    })
 }
 
 fn begin_at_zero(plot: &mut Plot) {

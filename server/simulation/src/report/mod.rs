@@ -9,6 +9,7 @@ mod charts;
 mod colours;
 mod comparison;
 mod error;
+mod fairness;
 mod figure;
 mod html;
 mod legend;

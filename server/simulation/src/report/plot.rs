@@ -64,6 +64,22 @@ pub(super) struct Band {
 }
 
 impl Plot {
+    /// Creates a plot from lines; returns `None` if there are no points.
+    pub(super) fn of(title: &str, (x_name, y_name): (&str, &str), lines: Vec<Line>) -> Option<Self> {
+        let points = || lines.iter().flat_map(|line| &line.points);
+        points().next()?;
+        let last = points().map(|point| point.0).fold(0.0, f64::max);
+        let x = Scale::covering(points().map(|point| point.0), true).ended_at(last);
+        let y = Scale::covering(points().map(|point| point.1), false);
+        Some(Self {
+            title: title.to_owned(),
+            x: Axis { name: x_name.to_owned(), scale: x },
+            y: Axis { name: y_name.to_owned(), scale: y },
+            bands: Vec::new(),
+            lines,
+        })
+    }
+
     /// Renders the plot as SVG.
     pub(super) fn svg(&self) -> Result<String, ReportError> {
         let mut svg = String::new();

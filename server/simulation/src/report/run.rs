@@ -24,6 +24,8 @@ pub struct Run {
     pub settings: Vec<(String, String)>,
     /// The run's rounds, in order.
     pub rounds: Vec<RoundRow>,
+    /// The metric of each client in the last version that was measured; empty if the clients do not measure.
+    pub client_metrics: Vec<f64>,
 }
 
 /// The meaning of [`RoundRow::held_out_metric`].

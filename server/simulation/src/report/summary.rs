@@ -1,5 +1,8 @@
 use super::Metric;
-use crate::record::{RoundOutcome, RoundRow};
+use crate::{
+    record::{RoundOutcome, RoundRow},
+    spread::Fairness,
+};
 
 /// The result of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,6 +31,8 @@ pub struct Summary {
     pub staleness_mean: Option<f64>,
     /// The maximum staleness, in versions.
     pub staleness_max: Option<u64>,
+    /// The spread among the clients of the last version that they measured; `None` if they do not measure.
+    pub fairness: Option<Fairness>,
 }
 
 /// The moment at which a target was reached.
@@ -62,6 +67,7 @@ impl Summary {
                 reported += row.reported as f64;
             }
             summary.staleness_max = summary.staleness_max.max(row.staleness_max);
+            summary.fairness = row.fairness().or(summary.fairness);
             let Some(value) = row.held_out_metric.filter(|value| !value.is_nan()) else { continue };
             summary.last_metric = Some(value);
             if summary.best_metric.is_none_or(|best| metric.is_better(value, best)) {
@@ -130,6 +136,7 @@ mod tests {
             // The mean over the accepted updates: (0·0 + 2·1 + 4·2 + 6·3) / 12.
             staleness_mean: Some(28.0 / 12.0),
             staleness_max: Some(6),
+            fairness: None,
         };
         assert_eq!(summary, expected);
     }

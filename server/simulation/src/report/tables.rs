@@ -44,6 +44,10 @@ pub(super) fn summary(report: &Report) -> String {
         row("Sent from the clients", &|summary| Some(bytes(summary.bytes_up))),
         row("Trainings by clients", &|summary| Some(number(summary.client_rounds))),
         row("Drawn clients that dropped out", &|summary| Some(percent(summary.dropped_share?))),
+        row("Mean over the clients", &|summary| Some(show(metric, summary.fairness?.mean))),
+        row("Worst tenth of the clients", &|summary| Some(show(metric, summary.fairness?.worst_tenth))),
+        row("Best tenth of the clients", &|summary| Some(show(metric, summary.fairness?.best_tenth))),
+        row("Deviation among the clients", &|summary| Some(points(metric, summary.fairness?.deviation))),
         row("Mean staleness", &|summary| Some(number(summary.staleness_mean?))),
         row("Maximum staleness", &|summary| Some(number(summary.staleness_max? as f64))),
     ];
@@ -83,6 +87,11 @@ pub(super) fn settings<'a>(
 /// Formats a value of the metric.
 pub(super) fn show(metric: &Metric, value: f64) -> String {
     if metric.is_share { percent(value) } else { number(value) }
+}
+
+/// Formats a difference of two values of the metric.
+fn points(metric: &Metric, value: f64) -> String {
+    if metric.is_share { format!("{} points", number((1e4 * value).round() / 100.0)) } else { number(value) }
 }
 
 /// Formats a share in percent.

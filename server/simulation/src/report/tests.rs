@@ -31,7 +31,12 @@ fn run(name: &str, rounds: u64, best: f64, speed: f64) -> Run {
         ("clients".to_owned(), "1000".to_owned()),
         ("partition".to_owned(), "dirichlet, alpha 0.3".to_owned()),
     ];
-    Run { name: name.to_owned(), settings, rounds: (1..=rounds).map(row).collect() }
+    Run {
+        name: name.to_owned(),
+        settings,
+        rounds: (1..=rounds).map(row).collect(),
+        client_metrics: Vec::new(),
+    }
 }
 
 fn report(runs: Vec<Run>) -> Report {
@@ -98,6 +103,26 @@ fn a_report_of_several_runs_is_whole() {
         assert!(html.contains(text), "{text}");
     }
     assert_eq!(html, three().html().unwrap(), "the same runs are the same bytes");
+}
+
+/// The figures of the clients are there if they measured the versions.
+#[test]
+fn clients_that_measure_are_shown_with_their_worst_tenth() {
+    let mut measured = run("measured", 30, 0.9, 0.1);
+    measured.client_metrics = vec![0.2, 0.9, 0.95, 0.99];
+    let last = measured.rounds.last_mut().unwrap();
+    last.set_fairness(crate::spread::Fairness::of(&measured.client_metrics, true));
+    let html = report(vec![measured]).html().unwrap();
+    assert_eq!(fault(&html), None);
+    for text in [
+        "Clients by their own accuracy</figcaption>",
+        "<th scope=\"row\">Mean over the clients</th><td>76 %</td>",
+        "<th scope=\"row\">Worst tenth of the clients</th><td>20 %</td>",
+        "<th scope=\"row\">Best tenth of the clients</th><td>99 %</td>",
+    ] {
+        assert!(html.contains(text), "{text}\n{html}");
+    }
+    assert!(!three().html().unwrap().contains("tenth of the clients"));
 }
 
 #[test]

@@ -60,6 +60,7 @@ impl World {
                 if let Some(measured) = self.measure_on_clients(&made).await? {
                     row.held_out_loss = measured.loss;
                     row.held_out_metric = measured.metric;
+                    row.set_fairness(measured.fairness);
                 }
             }
             Phase::Abandoned { reason, .. } => {

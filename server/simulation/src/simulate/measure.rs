@@ -8,6 +8,7 @@ use folkmoot_protocol::{Metric, Work};
 use folkmoot_storage::{ModelVersionRecord, TaskRepository};
 
 use super::{SimulateError, client::VirtualClient, own_metric::OwnMetric, world::World};
+use crate::spread::Fairness;
 
 /// The maximum number of clients that measure a version: the first ones.
 const CLIENTS_MAX: usize = 100;
@@ -16,10 +17,13 @@ const CLIENTS_MAX: usize = 100;
 pub(super) struct Measured {
     pub loss: Option<f64>,
     pub metric: Option<f64>,
+    /// The spread of the metric among the clients.
+    pub fairness: Option<Fairness>,
 }
 
 impl World {
-    /// Measures a version on the clients, each with the personal tensors that it has now. Every example counts the same.
+    /// Measures a version on the clients, each with the personal tensors that it has now. Every example counts the same, except
+    /// in the fairness.
     /// Returns `None` if the version is not to be measured.
     ///
     /// # Errors
@@ -32,20 +36,27 @@ impl World {
         let is_due = version.number.is_multiple_of(own.every_versions);
         let measured = if is_due { Some(self.measure(version, &mut own).await) } else { None };
         let metric = own.metric;
+        let of = |metrics: &Metrics| match metric {
+            Metric::Accuracy => metrics.accuracy(),
+            _ => metrics.mean_loss(),
+        };
+        let values = |clients: &[Metrics]| clients.iter().filter_map(of).collect::<Vec<f64>>();
+        if let Some(Ok(clients)) = &measured {
+            own.last = values(clients).into_iter().filter(|value| value.is_finite()).collect();
+        }
         self.own_metric = Some(own);
-        let Some(metrics) = measured.transpose()? else { return Ok(None) };
-        let loss = metrics.mean_loss();
-        Ok(Some(Measured {
-            loss,
-            metric: if metric == Metric::Accuracy { metrics.accuracy() } else { loss },
-        }))
+        let Some(clients) = measured.transpose()? else { return Ok(None) };
+        let mut metrics = Metrics::default();
+        clients.iter().for_each(|client| metrics += *client);
+        let fairness = Fairness::of(&values(&clients), metric.is_higher_better());
+        Ok(Some(Measured { loss: metrics.mean_loss(), metric: of(&metrics), fairness }))
     }
 
     async fn measure(
         &mut self,
         version: &ModelVersionRecord,
         own: &mut OwnMetric,
-    ) -> Result<Metrics, SimulateError> {
+    ) -> Result<Vec<Metrics>, SimulateError> {
         let failed = |error: &dyn std::fmt::Display| SimulateError::Client(error.to_string());
         let task = self.storage.task_of_any_organisation(self.task).await?;
         let task = task.ok_or_else(|| failed(&"the task is not in the storage"))?;
@@ -53,13 +64,13 @@ impl World {
         let shared = self.weights_of(&lesson, version.weights).await?;
         let evaluator =
             own.evaluator.get_or_insert_with(|| Evaluator::new(&lesson.model, lesson.plan.training.loss));
-        let mut metrics = Metrics::default();
+        let mut clients = Vec::new();
         for index in 0..self.clients.len().min(CLIENTS_MAX) {
             let weights = lesson.with_personal(shared.clone(), newest(&self.clients[index]));
             let examples = self.crowd.examples(index, Work::Evaluation)?;
-            metrics += evaluator.evaluate(&weights, &examples).map_err(|error| failed(&error))?;
+            clients.push(evaluator.evaluate(&weights, &examples).map_err(|error| failed(&error))?);
         }
-        Ok(metrics)
+        Ok(clients)
     }
 }
 

@@ -13,6 +13,9 @@ pub struct Outcome {
     pub weights: Vec<f32>,
     /// The number of clients in the world.
     pub clients: usize,
+    /// The metric of each client on its own held-out examples, in the last version that was measured. It is empty if the clients do
+    /// not measure. Values that are not finite are left out.
+    pub client_metrics: Vec<f64>,
     /// The state of the task at the end.
     pub state: TaskState,
     /// The number of virtual seconds that passed.

@@ -342,6 +342,7 @@ impl World {
             version: version.number,
             weights,
             clients: self.clients.len(),
+            client_metrics: self.own_metric.take().map(|own| own.last).unwrap_or_default(),
             state: task.state,
             virtual_seconds: self.now as f64 / 1000.0,
             events: self.totals.events,

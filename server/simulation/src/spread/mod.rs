@@ -1,7 +1,9 @@
-//! The mean over several seeds, and its confidence interval.
+//! The mean over several seeds with its confidence interval, and the spread among the clients of one run.
 
+mod fairness;
 pub mod students_t;
 
+pub use fairness::Fairness;
 use serde::Serialize;
 
 use self::students_t::half_width;

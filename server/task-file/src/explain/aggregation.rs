@@ -1,6 +1,6 @@
 //! Explains the aggregation: the rule, the compression, and the influence of one hostile client.
 
-use folkmoot_aggregation::AggregatorChoice;
+use folkmoot_aggregation::{AggregatorChoice, QFedAvg, Term};
 use folkmoot_coordinator::task::TaskDescription;
 
 use super::{
@@ -113,6 +113,10 @@ fn combined(description: &TaskDescription) -> Vec<String> {
              it if clients make very different numbers of steps."
                 .into(),
         ],
+        AggregatorChoice::QFedAvg(rule) => {
+            vec![weighted(&weight_max), q_fed_avg(description, &rule), reads(description)]
+        }
+        AggregatorChoice::Term(rule) => vec![weighted(&weight_max), term(&rule)],
         AggregatorChoice::CentredClipping(clipping) => vec![
             format!(
                 "From 0, the aggregate moves {} by the mean of its differences to the deltas, without weights. A difference with an \
@@ -140,6 +144,28 @@ fn reads(description: &TaskDescription) -> String {
     format!(
         "At a commit, the coordinator reads all updates {}; a mean of stored updates needs one pass.",
         times(passes)
+    )
+}
+
+/// Returns a sentence about the weights of `q_fed_avg`.
+fn q_fed_avg(description: &TaskDescription, rule: &QFedAvg) -> String {
+    let learning_rate = description.local_training(std::iter::empty()).learning_rate;
+    let lipschitz = rule.lipschitz_with(learning_rate).map(|lipschitz| format!(", L = {lipschitz:.4}"));
+    format!(
+        "These weights are multiplied by the clients' mean training losses to the power {}, and the step becomes shorter where \
+         the losses are steep (q-FedAvg{}). Choose it if the model should serve all clients about equally well, even if it serves \
+         them less well on average.",
+        rule.q,
+        lipschitz.unwrap_or_default()
+    )
+}
+
+/// Returns a sentence about the weights of `term`.
+fn term(rule: &Term) -> String {
+    format!(
+        "These weights are multiplied by e to the power of {} times the clients' mean training losses (TERM). Choose a tilt above 0 \
+         if the model should serve its worst clients better, and one below 0 if some clients have wrong labels.",
+        rule.tilt
     )
 }
 
@@ -176,6 +202,10 @@ pub(super) fn one_client(description: &TaskDescription) -> String {
         AggregatorChoice::FedNova => format!(
             "Clients report their own example and step counts and may send elements up to ± {value_max}, which count more if a \
              client claims few steps. Use this aggregator only if you trust all clients."
+        ),
+        AggregatorChoice::QFedAvg(_) | AggregatorChoice::Term(_) => format!(
+            "Clients report their own losses and example counts and may send elements up to ± {value_max}. A client that lies about its \
+             loss can outweigh all others. Use this aggregator only if you trust all clients."
         ),
         AggregatorChoice::WeightedMean => format!(
             "Clients report their own example counts and may send elements up to ± {value_max}. Use this aggregator only \

@@ -199,6 +199,8 @@ fn what_one_client_can_do_is_told_under_every_rule() {
             "Single parameters have no bound: the aggregator compares whole updates",
         ),
         (rule("kind = \"fed_nova\""), "report their own example and step counts"),
+        (rule("kind = \"q_fed_avg\""), "A client that lies about its loss can outweigh all others."),
+        (rule("kind = \"term\"\ntilt = -1.0"), "A client that lies about its loss can outweigh all others."),
         (
             rule("kind = \"bulyan\"\nbyzantine_share = 0.1"),
             "as close to the median of the selected updates as an honest one",
@@ -245,6 +247,17 @@ fn a_robust_rule_tells_its_use_and_its_cost() {
         (
             "kind = \"centred_clipping\"\nnorm_max = 2.5",
             ["Choose it if you know the norm of honest deltas", "reads all updates 4 times"],
+        ),
+        (
+            "kind = \"q_fed_avg\"\nq = 2.0",
+            [
+                "losses to the power 2, and the step",
+                "(q-FedAvg, L = 10.0000). Choose it if the model should serve all",
+            ],
+        ),
+        (
+            "kind = \"term\"\ntilt = -1.5",
+            ["e to the power of -1.5 times the clients' mean training losses", "Choose a tilt above 0"],
         ),
         (
             "kind = \"geometric_median\"\n[mixing]\nbyzantine_share = 0.2",

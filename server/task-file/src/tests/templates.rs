@@ -20,7 +20,7 @@ fn a_template_of_every_kind_has_no_fault() {
     for evaluation in [EvaluationKind::Central, EvaluationKind::Federated] {
         choices.push(TemplateChoices { evaluation: Some(evaluation), ..Default::default() });
     }
-    assert_eq!(choices.len(), 1 + 8 + 12 + 6 + 7 + 2);
+    assert_eq!(choices.len(), 1 + 8 + 14 + 6 + 7 + 2);
     for choices in choices {
         let text = template(&choices).unwrap_or_else(|error| panic!("{choices:?}: {error}"));
         let description = described(&text);
@@ -63,7 +63,7 @@ fn every_pair_gives_a_right_template_or_says_why_not() {
     }
     refused.sort();
     refused.dedup();
-    // A pair is rejected if it has no cohort to select, too few updates for a robust aggregator, or too many for
+    // A pair is rejected if it has no cohort to select, too few updates for a rule that compares clients, or too many for
     // Krum or Bulyan.
     assert_eq!(
         refused,

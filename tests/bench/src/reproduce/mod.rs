@@ -147,6 +147,7 @@ fn reports(finding: &Finding) -> Result<Vec<(String, String)>, Failure> {
     for series in &finding.series {
         let Series { arm, trials } = series;
         let run = Run {
+            client_metrics: Vec::new(),
             name: arm.name.clone(),
             settings: arm.settings(),
             rounds: trials.first().map(|trial| trial.rounds.clone()).unwrap_or_default(),

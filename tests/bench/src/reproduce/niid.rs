@@ -27,7 +27,8 @@ const SCAFFOLD: usize = 2;
 const FED_NOVA: usize = 3;
 
 /// The ways to divide the digits.
-const DATA: [&str; 6] = ["IID", "Dirichlet(0.5)", "1 label", "2 labels", "3 labels", "quantity Dirichlet(0.5)"];
+const DATA: [&str; 6] =
+    ["IID", "Dirichlet(0.5)", "1 label", "2 labels", "3 labels", "quantity Dirichlet(0.5)"];
 const DIRICHLET: usize = 1;
 const TWO_LABELS: usize = 3;
 
@@ -96,7 +97,8 @@ fn claims(series: &[Series]) -> Vec<Claim> {
             "{}: {} differs from FedAvg by {mnist:+.2} points on MNIST and {cifar:+.2} on CIFAR-10",
             DATA[data], METHODS[method]
         );
-        let estimate = Estimate::difference(&accuracy(series, data, method), &accuracy(series, data, FED_AVG));
+        let estimate =
+            Estimate::difference(&accuracy(series, data, method), &accuracy(series, data, FED_AVG));
         let says = Says::Within(f64::min(mnist, cifar) / 100.0, f64::max(mnist, cifar) / 100.0);
         claims.push(Claim::new(text, Unit::POINTS, says, estimate));
     }

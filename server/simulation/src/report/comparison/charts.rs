@@ -1,6 +1,13 @@
-use super::{Comparison, SeedRun, Variant, curve::Curve};
+use super::{Comparison, SeedRun, Variant, VariantSummary, curve::Curve};
 use crate::record::RoundRow;
-use crate::report::{axis::Scale, base::Base, charts, figure::Figure, plot::Line, thin::thin};
+use crate::report::{
+    axis::Scale,
+    base::Base,
+    fairness,
+    figure::Figure,
+    plot::{Line, Plot},
+    thin::thin,
+};
 
 /// The vertical axis reaches beyond the curves by at most this share of their range. With few seeds, the band of a value
 /// that changes fast would press the curves flat.
@@ -32,6 +39,43 @@ pub(super) fn figures(comparison: &Comparison) -> Vec<Figure> {
     figures.into_iter().flatten().collect()
 }
 
+/// Returns the trade-off between the mean and the worst clients, and the distribution among the clients; nothing if the clients
+/// do not measure.
+pub(super) fn clients(comparison: &Comparison) -> Vec<Figure> {
+    let group = |variant: &Variant| -> Vec<f64> {
+        variant.runs.iter().flat_map(|run| &run.client_metrics).copied().collect()
+    };
+    let groups: Vec<Vec<f64>> = comparison.variants.iter().map(group).collect();
+    [trade_off(comparison), fairness::histogram(&comparison.metric, &groups)].into_iter().flatten().collect()
+}
+
+/// Plots one point for each variant: the mean over the clients, and the mean over the worst tenth of them.
+fn trade_off(comparison: &Comparison) -> Option<Figure> {
+    let metric = &comparison.metric;
+    let (name, factor) = metric.axis();
+    let point = |(colour, summary): (usize, VariantSummary)| {
+        let place = (factor * summary.client_mean.mean?, factor * summary.worst_tenth.mean?);
+        let points = thin([place].into_iter());
+        (!points.is_empty()).then_some(Line { points, colour, is_faint: false })
+    };
+    let lines = comparison.summaries().into_iter().enumerate().filter_map(point).collect();
+    let title = "The worst clients against the mean";
+    let axes = (&*format!("mean over the clients: {name}"), &*format!("worst tenth: {name}"));
+    let mut plot = Plot::of(title, axes, lines)?;
+    plot.x.scale =
+        Scale::covering(plot.lines.iter().flat_map(|line| &line.points).map(|point| point.0), false);
+    if metric.is_share {
+        plot.x.scale = plot.x.scale.within(0.0, 100.0);
+        plot.y.scale = plot.y.scale.within(0.0, 100.0);
+    }
+    let (across, up) = if metric.is_larger_better { ("right", "up") } else { ("left", "down") };
+    let note = format!(
+        "A variant is better on average if it is further {across}, and better for the worst clients if it is further {up}. A variant is \
+         a good choice (Pareto optimal) if no other one is better in both."
+    );
+    Some(Figure { plot, names: Vec::new(), note: Some(note) })
+}
+
 fn figure(
     comparison: &Comparison,
     base: Base,
@@ -53,7 +97,7 @@ fn figure(
         colour,
         is_faint: false,
     });
-    let mut plot = charts::plot(title, (&x_name, y_name), lines.collect())?;
+    let mut plot = Plot::of(title, (&x_name, y_name), lines.collect())?;
     plot.bands = curves.iter().enumerate().filter_map(|(colour, curve)| curve.band(colour)).collect();
     plot.y.scale = scale(&curves);
     Some(Figure { plot, names: Vec::new(), note: None })

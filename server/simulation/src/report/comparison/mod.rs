@@ -52,6 +52,8 @@ pub struct Variant {
 pub struct SeedRun {
     /// The number of clients in the world.
     pub clients: usize,
+    /// The metric of each client in the last version that was measured; empty if the clients do not measure.
+    pub client_metrics: Vec<f64>,
     /// True if the coordinator has paused the task because it failed too often.
     pub is_paused: bool,
     /// The rounds, in order.

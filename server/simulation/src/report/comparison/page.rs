@@ -26,11 +26,15 @@ impl Comparison {
         let mut page = Page::new(&self.title, Some(&self.subtitle()));
         let explanation = format!("<p class=\"note\">{}</p>\n", self.explanation());
         page.section("Quality of the model", &(table(&self.quality(), &shown) + &explanation));
+        let clients = charts::clients(self);
+        if !clients.is_empty() {
+            let body = table(&among_clients(), &shown) + CLIENTS + &self.legend() + &figures(&clients)?;
+            page.section("Fairness to the clients", &body);
+        }
         page.section("Cost", &table(&cost(), &shown));
         let plots = charts::figures(self);
         if !plots.is_empty() {
-            let names = self.variants.iter().map(|variant| variant.name.as_str()).enumerate();
-            page.section("Curves", &(legend(names) + &figures(&plots)? + CURVES));
+            page.section("Curves", &(self.legend() + &figures(&plots)? + CURVES));
         }
         let settings = self.variants.iter().map(|one| (one.name.as_str(), one.settings.as_slice()));
         let settings = tables::settings(settings, false);
@@ -38,6 +42,10 @@ impl Comparison {
             page.section("Settings that differ", &settings);
         }
         Ok(page.end())
+    }
+
+    fn legend(&self) -> String {
+        legend(self.variants.iter().map(|variant| variant.name.as_str()).enumerate())
     }
 
     fn subtitle(&self) -> String {
@@ -85,10 +93,25 @@ impl Comparison {
     }
 }
 
+/// The explanation of the figures of the clients.
+const CLIENTS: &str = "<p class=\"note\">Each client measures versions on its own held-out examples. The last one counts, and every client \
+                       counts the same. A tenth is rounded up to whole clients. A plot has one point or line for each variant; \
+                       the histogram counts the clients of all seeds together.</p>\n";
+
 /// The explanation of the curves.
 const CURVES: &str = "<p class=\"note\">A curve is the mean over the seeds, and its band is the 95 % t interval of the \
                       mean. Between two measured versions, values are interpolated linearly. A curve ends where the \
                       first of its seeds ends.</p>\n";
+
+fn among_clients() -> Vec<Column> {
+    let columns: [(&str, Cell); 4] = [
+        ("Mean over the clients", |shown| &shown.client_mean),
+        ("Worst tenth of the clients", |shown| &shown.worst_tenth),
+        ("Best tenth of the clients", |shown| &shown.best_tenth),
+        ("Deviation among the clients", |shown| &shown.client_deviation),
+    ];
+    columns.map(|(name, cell)| (name.to_owned(), cell)).to_vec()
+}
 
 fn cost() -> Vec<Column> {
     let columns: [(&str, Cell); 7] = [

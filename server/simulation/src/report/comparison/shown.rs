@@ -15,6 +15,14 @@ pub struct Shown {
     pub difference: String,
     /// The best value of the metric.
     pub best_metric: String,
+    /// The mean of the clients' own values of the metric.
+    pub client_mean: String,
+    /// The mean over the tenth of the clients with the worst values.
+    pub worst_tenth: String,
+    /// The mean over the tenth of the clients with the best values.
+    pub best_tenth: String,
+    /// The standard deviation of the clients' own values.
+    pub client_deviation: String,
     /// The round in which the target was reached.
     pub rounds_to_target: String,
     /// The virtual time until the target was reached.
@@ -70,6 +78,10 @@ impl Comparison {
             final_metric: metric(&summary.final_metric),
             difference: or_nothing(difference),
             best_metric: metric(&summary.best_metric),
+            client_mean: metric(&summary.client_mean),
+            worst_tenth: metric(&summary.worst_tenth),
+            best_tenth: metric(&summary.best_tenth),
+            client_deviation: or_nothing(summary.client_deviation.show(size, points)),
             rounds_to_target: count(&summary.rounds_to_target),
             time_to_target: time(&summary.seconds_to_target),
             traffic_to_target: bytes(&summary.bytes_to_target),

@@ -1,7 +1,10 @@
 use serde::Serialize;
 
 use super::{Measure, SeedRun, Variant};
-use crate::report::{Metric, Summary};
+use crate::{
+    report::{Metric, Summary},
+    spread::Fairness,
+};
 
 /// The result of a variant over its seeds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -14,6 +17,14 @@ pub struct VariantSummary {
     pub best_metric: Measure,
     /// The final value minus the baseline's final value with the same seed; `None` for the baseline.
     pub difference: Option<Measure>,
+    /// The mean of the clients' own values of the metric, in the last version that they measured. Every client counts the same.
+    pub client_mean: Measure,
+    /// The mean over the tenth of the clients with the worst values.
+    pub worst_tenth: Measure,
+    /// The mean over the tenth of the clients with the best values.
+    pub best_tenth: Measure,
+    /// The standard deviation of the clients' own values.
+    pub client_deviation: Measure,
     /// The round in which the target was reached.
     pub rounds_to_target: Measure,
     /// The number of virtual seconds until the target was reached.
@@ -51,6 +62,7 @@ impl VariantSummary {
         let per_client = |bytes: &dyn Fn(&Summary) -> f64| {
             Measure::of(runs.iter().map(|(run, summary)| Some(bytes(summary) / (run.clients.max(1) as f64))))
         };
+        let among = |value: fn(Fairness) -> f64| measure(&|summary| summary.fairness.map(value));
         let final_metric = measure(&|summary| summary.last_metric);
         let difference = baseline.map(|baseline| {
             let others = baseline.runs.iter().map(|run| summarise(run).last_metric);
@@ -61,6 +73,10 @@ impl VariantSummary {
             difference,
             final_metric,
             best_metric: measure(&|summary| summary.best_metric),
+            client_mean: among(|fairness| fairness.mean),
+            worst_tenth: among(|fairness| fairness.worst_tenth),
+            best_tenth: among(|fairness| fairness.best_tenth),
+            client_deviation: among(|fairness| fairness.deviation),
             rounds_to_target: measure(&|summary| Some(summary.reached?.round_number as f64)),
             seconds_to_target: measure(&|summary| Some(summary.reached?.virtual_seconds)),
             bytes_to_target: measure(&|summary| Some(summary.reached?.bytes)),

@@ -1,5 +1,5 @@
 use super::*;
-use crate::report::ReportError;
+use crate::{report::ReportError, spread::Fairness};
 
 /// Returns a run that measures these values of the metric, one in each round of 10 seconds and 300 bytes. The task ends
 /// after the last one.
@@ -17,7 +17,8 @@ fn run(values: &[f64]) -> SeedRun {
         held_out_loss: Some(1.0 - *value),
         ..RoundRow::default()
     };
-    SeedRun { clients: 20, is_paused: false, rounds: values.iter().zip(1..).map(row).collect() }
+    let rounds = values.iter().zip(1..).map(row).collect();
+    SeedRun { clients: 20, rounds, ..SeedRun::default() }
 }
 
 fn variant(name: &str, runs: &[&[f64]]) -> Variant {
@@ -120,6 +121,37 @@ fn the_page_has_curves_with_bands_and_a_row_for_each_variant() {
     }
     assert_eq!(html.matches("<polygon ").count(), 8, "a band for each variant in each of four plots");
     assert_eq!(html, two().html().unwrap(), "the same runs are the same bytes");
+}
+
+/// Two seeds of each variant, whose clients measured the last version.
+#[test]
+fn the_worst_clients_of_a_variant_are_compared_with_its_mean() {
+    let mut comparison = comparison(vec![
+        variant("weighted_mean", &[&[0.5, 0.8], &[0.6, 0.8]]),
+        variant("q_fed_avg", &[&[0.5, 0.7], &[0.6, 0.7]]),
+    ]);
+    assert!(!comparison.html().unwrap().contains("Fairness"), "nobody has measured");
+    for (variant, values) in comparison.variants.iter_mut().zip([[0.2, 1.0, 1.0], [0.6, 0.7, 0.8]]) {
+        for (run, more) in variant.runs.iter_mut().zip([0.0, 0.01]) {
+            run.client_metrics = values.map(|value| value - more).to_vec();
+            let fairness = Fairness::of(&run.client_metrics, true);
+            run.rounds.last_mut().unwrap().set_fairness(fairness);
+        }
+    }
+    let [mean, fair] = comparison.summaries().try_into().unwrap();
+    assert!(is_near(mean.worst_tenth.mean, 0.195) && is_near(fair.worst_tenth.mean, 0.595));
+    assert!(is_near(fair.client_mean.mean, 0.695) && is_near(fair.best_tenth.mean, 0.795));
+    assert_eq!(mean.client_deviation.values.len(), 2);
+    let html = comparison.html().unwrap();
+    for text in [
+        "<h2>Fairness to the clients</h2>",
+        "<figcaption>The worst clients against the mean</figcaption>",
+        "<figcaption>Clients by their own accuracy</figcaption>",
+        "further right, and better for the worst clients if it is further up",
+        "<th scope=\"col\">Worst tenth of the clients</th>",
+    ] {
+        assert!(html.contains(text), "{text}\n{html}");
+    }
 }
 
 #[test]
