@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::simulate::{MODEL, run, task, world};
 
 /// The local learning rate.
-const RATE: f64 = 0.2;
+const RATE: f64 = 0.05;
 /// The number of local steps.
 const STEPS: usize = 3;
 /// The number of clients that the task counts with. Two of them take part, so half of them.
@@ -136,7 +136,7 @@ async fn control_variates_are_the_papers_through_the_coordinator() {
         let off = pairs().map(|(found, expected)| (found - expected).abs()).fold(0.0, f64::max);
         let moved =
             found.iter().zip(&plain).map(|(one, other)| f64::from((one - other).abs())).fold(0.0, f64::max);
-        assert!(off < 2e-5 && moved > 0.01, "{finalizer}: off by {off}, moved by {moved}");
+        assert!(off < 5e-6 && moved > 0.01, "{finalizer}: off by {off}, moved by {moved}");
     }
 }
 

@@ -216,7 +216,7 @@ mod tests {
                 (&scaled[2], "aggregator.kind"),
                 (&rollback, "evaluation.rollback_margin"),
             ] {
-                assert_eq!(fields(kind, json!({}), others.clone()), [field], "{kind}");
+                assert_eq!(fields(kind, json!({}), others.clone()), [field], "{kind}: {others}");
             }
             assert_eq!(fields(kind, json!({ "proximal_term": 0.1 }), json!({})), ["plan.proximal_term"]);
         }

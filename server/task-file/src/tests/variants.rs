@@ -98,7 +98,7 @@ fn a_number_after_the_colon_is_the_required_setting() {
 #[test]
 fn the_number_of_clients_is_that_of_the_world() {
     let finalizer = |variant: Variant| {
-        let mut task: toml::Table = TASK.parse().unwrap();
+        let mut task: Table = TASK.parse().unwrap();
         variant.apply(&mut task);
         serde_json::to_value(&task["finalizer"]).unwrap()
     };
