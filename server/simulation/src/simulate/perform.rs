@@ -154,7 +154,7 @@ impl World {
     ) -> Result<(), SimulateError> {
         let lesson = self.lesson(assignment.plan.digest, assignment.model.digest).await?;
         let shared = self.weights_for(&assignment, &lesson).await?;
-        let weights = lesson.with_personal(shared, &self.clients[index].personal)?;
+        let weights = lesson.with_personal(shared.clone(), &self.clients[index].personal)?;
         self.totals.client_rounds += 1;
         self.recorder.started(lesson.plan.work);
         let seed = assignment.assignment_id.seed();
@@ -173,6 +173,7 @@ impl World {
         let training = Training {
             lesson,
             weights,
+            shared,
             client: index,
             assignment_id: assignment.assignment_id,
             base_version: assignment.base_version,

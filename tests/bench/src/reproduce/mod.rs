@@ -12,6 +12,7 @@ mod adaptive;
 mod arm;
 mod buffered;
 mod claim;
+mod colluding;
 mod compressed;
 mod document;
 mod estimate;
@@ -79,6 +80,8 @@ enum Experiment {
     StaleSynchronous,
     /// Robust aggregation under attack (Blanchard et al. 2017, Yin et al. 2018)
     Robust,
+    /// Robust aggregation against clients that collude (Baruch et al. 2019, Shejwalkar and Houmansadr 2021)
+    Colluding,
     /// A part of the model for each client (Arivazhagan et al. 2019)
     Personal,
     /// Accuracy against epsilon (McMahan et al. 2018, Andrew et al. 2021)
@@ -103,6 +106,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Experiment::Buffered => buffered::run(&lab),
         Experiment::StaleSynchronous => stale_synchronous::run(&lab),
         Experiment::Robust => robust::run(&lab),
+        Experiment::Colluding => colluding::run(&lab),
         Experiment::Personal => personal::run(&lab),
         Experiment::Private => private::run(&lab),
         Experiment::Compressed => compressed::run(&lab),
