@@ -191,7 +191,6 @@ fn an_attack_is_on_data_or_on_updates() {
         ("kind = 'label_flip'\nfrom = 1\nto = 0", true),
         ("kind = 'label_rotate'\nclasses = 3", true),
         ("kind = 'scale'\nfactor = 2.0", false),
-        ("kind = 'free_rider'", false),
     ] {
         let (attack, mut delta) = (attack(text), vec![1.0]);
         attack.distort(&mut delta, 1);

@@ -17,6 +17,7 @@ fn description(clients: u64, plan: &Value, changes: &Value) -> TaskDescription {
         "name": "attacked", "population": "attacked", "plan": plan,
         "scheduling": { "kind": "synchronous", "report_goal": clients, "over_selection_factor": 1.0 },
         "aggregator": { "kind": "uniform_mean" },
+        "stop": { "rounds": 1 },
         "grid": { "fraction_bits": 24, "value_max": 64.0, "weight_max": 10_000 },
     });
     for (key, value) in changes.as_object().expect("changes are an object") {
@@ -91,13 +92,12 @@ async fn an_attack_moves_the_mean_as_computed_by_hand() {
             (|a, b| f64::midpoint(a, b) - 2.0 * (a - b).abs() / 2f64.sqrt()) as fn(f64, f64) -> f64,
         ),
         (json!({ "kind": "inner_product", "epsilon": 3.0 }), |a, b| -3.0 * f64::midpoint(a, b)),
-        // The furthest update is |a − b| / 2 from the mean, in the norm of all parameters together. That is also the norm
-        // of the standard deviations divided by √2.
+        // Both updates are ‖a − b‖ / 2 from the mean, and the standard deviations have the norm ‖a − b‖ / √2. So γ = 1 / √2.
         (json!({ "kind": "min_sum" }), |a, b| f64::midpoint(a, b) - (a - b).abs() / 2.0),
     ] {
         let world = regression(&json!({ "clients": [1, 4], "attack": attack }));
         let (start, deltas) = trained(&onnx, &world);
-        let description = description(6, &full_batches(), &json!({ "stop": { "rounds": 1 } }));
+        let description = description(6, &full_batches(), &json!({}));
         let outcome = run(description, &onnx, &world, DataSource::Made, 2).await.expect("it runs");
         let mut moved: f64 = 0.0;
         for (index, (found, start)) in outcome.weights.iter().zip(&start).enumerate() {
@@ -111,8 +111,7 @@ async fn an_attack_moves_the_mean_as_computed_by_hand() {
     }
 }
 
-/// Neither threads nor faults nor late clients change the updates on which the hostile clients agree. In a flow, clients
-/// train on more versions than are cached.
+/// Neither threads nor faults nor late clients change the updates on which the hostile clients agree.
 #[tokio::test]
 async fn an_attack_is_the_same_on_any_number_of_threads() {
     let onnx = mlp(&[5, 4, 1], 3);
@@ -121,18 +120,16 @@ async fn an_attack_is_the_same_on_any_number_of_threads() {
         "epochs": 2, "batch_size": 4,
     });
     for scheduling in [
-        json!({ "kind": "synchronous", "report_goal": 4, "reporting_deadline_seconds": 60 }),
-        json!({ "kind": "buffered", "buffer_goal": 2, "concurrency": 6 }),
+        json!({ "kind": "synchronous", "report_goal": 5, "reporting_deadline_seconds": 60 }),
+        json!({ "kind": "buffered", "buffer_goal": 3, "concurrency": 6 }),
     ] {
-        let mut world = regression(&json!({ "share": 0.5, "attack": { "kind": "fang" } }));
+        let mut world = regression(&json!({ "share": 0.34, "attack": { "kind": "fang" } }));
         world["devices"] = json!({ "dropout": { "vanish_probability": 0.05, "abort_probability": 0.1 } });
         world["faults"] = json!({ "request_loss": 0.05, "answer_loss": 0.05 });
         let run = async |seed: u64, threads| {
             let mut world = world.clone();
             world["seed"] = json!(seed);
-            let changes = json!({
-                "scheduling": scheduling, "aggregator": { "kind": "median" }, "stop": { "rounds": 12 },
-            });
+            let changes = json!({ "scheduling": scheduling, "stop": { "rounds": 12 } });
             let description = description(6, &plan, &changes);
             let outcome = run(description, &onnx, &world, DataSource::Made, threads).await.expect("it runs");
             let bits: Vec<u32> = outcome.weights.iter().map(|weight| weight.to_bits()).collect();
@@ -183,13 +180,47 @@ async fn an_attack_on_personal_layers_leaves_them_to_their_clients() {
 async fn an_attack_of_one_client_that_compares_updates_is_refused() {
     let onnx = mlp(&[5, 4, 1], 3);
     let world = regression(&json!({ "clients": [1], "attack": { "kind": "alie" } }));
-    let description = description(6, &full_batches(), &json!({ "stop": { "rounds": 1 } }));
+    let description = description(6, &full_batches(), &json!({}));
     let refused = run(description, &onnx, &world, DataSource::Made, 1).await.unwrap_err();
     assert_eq!(
         refused.to_string(),
         "the attack needs 2 hostile clients with examples, because it compares their updates, and there are 1; raise \
          adversary.share or clients"
     );
+}
+
+/// Threads share the updates of a version. Only the newest versions are cached.
+#[test]
+fn updates_of_an_attack_are_cached_for_a_few_versions() {
+    let world: WorldSettings =
+        serde_json::from_value(regression(&json!({ "share": 0.5, "attack": { "kind": "alie" } })))
+            .expect("they are settings");
+    let crowd = Crowd::deal(&world, DataSource::Made, false).expect("the examples can be divided");
+    let task = description(6, &full_batches(), &json!({}));
+    let collusion = Collusion::of(&crowd, task.scheduling.policy()).expect("the clients collude");
+    let plan = BlobDigest::of(b"a plan");
+    let first = collusion.shared((plan, 0));
+    assert!(Arc::ptr_eq(&first, &collusion.shared((plan, 0))));
+    assert!(!Arc::ptr_eq(&first, &collusion.shared((BlobDigest::of(b"another plan"), 0))));
+    for version in 1..10 {
+        collusion.shared((plan, version));
+    }
+    assert!(!Arc::ptr_eq(&first, &collusion.shared((plan, 0))));
+    assert_eq!(collusion.agreed.lock().map(|agreed| agreed.len()).ok(), Some(VERSIONS_MAX));
+}
+
+#[test]
+fn honest_clients_do_not_collude() {
+    for adversary in [
+        Value::Null,
+        json!({ "attack": { "kind": "alie" } }),
+        json!({ "share": 0.5, "attack": { "kind": "sign_flip" } }),
+    ] {
+        let world: WorldSettings = serde_json::from_value(regression(&adversary)).expect("they are settings");
+        let crowd = Crowd::deal(&world, DataSource::Made, false).expect("the examples can be divided");
+        let task = description(6, &full_batches(), &json!({}));
+        assert!(Collusion::of(&crowd, task.scheduling.policy()).is_none());
+    }
 }
 
 #[test]
