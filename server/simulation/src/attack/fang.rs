@@ -2,8 +2,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Agreed, Known};
 
-/// Uploads values beyond nearly all honest ones, on the side from which the parameter was going to move away: between 3 and
-/// 4 standard deviations from the mean, drawn separately for each client and parameter (Fang et al. 2020, "Local model
+/// Uploads values beyond nearly all honest ones, against the direction in which the mean would move the parameter: between 3
+/// and 4 standard deviations from the mean, drawn separately for each client and parameter (Fang et al. 2020, "Local model
 /// poisoning attacks to Byzantine-robust federated learning", section 3: against the trimmed mean and the median, with
 /// partial knowledge).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

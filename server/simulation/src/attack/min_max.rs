@@ -2,8 +2,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Agreed, Known, Perturbation, known::Residual, perturbation::squared_norm};
 
-/// Uploads mean + γ·perturbation with the largest γ with which no known update is further from the upload than the two known
-/// updates that are furthest apart (Shejwalkar and Houmansadr 2021, "Manipulating the Byzantine: optimizing model poisoning
+/// Uploads mean + γ·perturbation. γ is as large as it can be while no known update is further from the upload than the two
+/// known updates that are furthest apart (Shejwalkar and Houmansadr 2021, "Manipulating the Byzantine: optimizing model poisoning
 /// attacks and defenses for federated learning": the attack Min-Max).
 ///
 /// The paper searches γ by halving steps. Here it is the root of a quadratic equation.

@@ -2,8 +2,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Agreed, Known, Perturbation, perturbation::squared_norm};
 
-/// Uploads mean + γ·perturbation with the largest γ with which the sum of the squared distances from the upload to the known
-/// updates is not above that from any known update to the others (Shejwalkar and Houmansadr 2021, "Manipulating the
+/// Uploads mean + γ·perturbation. γ is as large as it can be while the squared distances from the upload to all known updates
+/// sum up to no more than those of some known update to the others (Shejwalkar and Houmansadr 2021, "Manipulating the
 /// Byzantine: optimizing model poisoning attacks and defenses for federated learning": the attack Min-Sum).
 ///
 /// The paper searches γ by halving steps. Here the sum of squared distances from a point x to k updates is

@@ -64,11 +64,11 @@ pub enum Attack {
     Alie(Alie),
     /// Update, in collusion: the mean of honest deltas, turned and scaled.
     InnerProduct(InnerProduct),
-    /// Update, in collusion: the mean of honest deltas, moved as far as no distance gives it away.
+    /// Update, in collusion: the mean of honest deltas, moved as far as the largest distance between them allows.
     MinMax(MinMax),
-    /// Update, in collusion: the mean of honest deltas, moved as far as no sum of distances gives it away.
+    /// Update, in collusion: the mean of honest deltas, moved as far as their sums of squared distances allow.
     MinSum(MinSum),
-    /// Update, in collusion: values beyond the honest ones, on the side away from which the model moves.
+    /// Update, in collusion: values beyond the honest ones, against the direction of the mean.
     Fang(Fang),
 }
 
