@@ -11,8 +11,8 @@ use crate::{
 
 /// The number of clients that the task counts with. Two of them take part.
 const CLIENTS: u64 = 4;
-/// The number of local steps, and their learning rate.
-const STEPS: (u32, f64) = (5, 0.25);
+/// The number of local steps that the updates report, and their learning rate.
+const STEPS: (u32, f64) = (10, 0.125);
 
 async fn fetch(member: &Member, artifact: Artifact) -> Vec<f64> {
     let answer = member.client.send(&member.client.get(&format!("/v1/blobs/{}", artifact.digest))).await;

@@ -201,8 +201,8 @@ mod tests {
     #[test]
     fn sums_that_would_not_be_those_of_the_clients_are_refused() {
         let buffered = json!({ "scheduling": { "kind": "buffered", "buffer_goal": 5, "concurrency": 20 } });
-        let local =
-            json!({ "privacy": { "kind": "local", "epsilon": 30.0, "delta": 1e-6, "clipping_norm": 1.0 } });
+        let privacy = json!({ "kind": "local", "epsilon": 30.0, "delta": 1e-6, "clipping_norm": 1.0 });
+        let local = json!({ "privacy": privacy, "aggregator": { "kind": "uniform_mean" } });
         let codec = json!({ "compression": { "codec": "eden:2" } });
         let scaled = ["fed_nova", "q_fed_avg", "term"].map(|kind| json!({ "aggregator": { "kind": kind } }));
         let rollback = json!({ "evaluation": { "central": true, "rollback_margin": 0.1 } });

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::Attack;
+use super::{Attack, AttackError};
 use crate::{
     InvalidSettingsError,
     chance::{Stream, shuffle},
@@ -43,5 +43,16 @@ impl Adversary {
         let count = (self.share.clamp(0.0, 1.0) * clients as f64).round() as usize;
         let listed = self.clients.iter().map(|client| *client as usize).filter(|client| *client < clients);
         order.into_iter().take(count).chain(listed).collect()
+    }
+
+    /// Checks that so many hostile clients can carry out the attack. If there are none, there is no attack.
+    ///
+    /// # Errors
+    /// [`AttackError::TooFewHostile`] if the clients collude and are too few for it.
+    pub fn check_count(&self, hostile: usize) -> Result<(), AttackError> {
+        match self.attack.known_min().filter(|needed| (1..*needed).contains(&hostile)) {
+            Some(needed) => Err(AttackError::TooFewHostile { needed, found: hostile }),
+            None => Ok(()),
+        }
     }
 }

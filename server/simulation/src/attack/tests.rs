@@ -70,6 +70,121 @@ fn updates_are_turned_scaled_and_drowned() {
     assert!((variance / 9.0 - 1.0).abs() < 0.071, "{variance}");
 }
 
+/// Returns what hostile clients know in a round of 30 clients, 6 of them hostile.
+///
+/// The expected numbers of the tests below come from Python, with `mean` and `stdev` of `statistics` for each parameter, its
+/// `NormalDist().inv_cdf` for z, and 200 bisections of the inequalities of the papers for γ.
+fn known() -> Known {
+    let updates =
+        [[1.0, -2.0, 0.5, 0.0], [2.0, -1.0, 0.25, 0.5], [0.5, -4.0, 0.75, -1.0], [1.5, 1.0, 0.0, 0.25]];
+    let updates = updates.iter().map(|update| update.to_vec()).collect();
+    Known::of(updates, Cohort { clients: 30, hostile: 6 })
+}
+
+/// Returns whether all colluding clients upload these values.
+fn agrees(text: &str, expected: [f64; 4]) -> bool {
+    let agreed = attack(text).agree(&known()).unwrap();
+    assert_eq!(agreed.update(1), agreed.update(2), "all upload the same");
+    agreed.update(1).iter().zip(expected).all(|(found, expected)| (f64::from(*found) - expected).abs() < 1e-6)
+}
+
+#[test]
+fn colluding_clients_shift_the_mean_by_standard_deviations() {
+    assert!(agrees("kind = 'alie'\nz = 1.5", [0.281754163, -4.622498999, -0.109122918, -1.048733365]));
+    assert!(agrees("kind = 'alie'", [1.114169056, -1.938041634, 0.307084528, -0.200854336]));
+    assert!(agrees("kind = 'inner_product'", [-0.625, 0.75, -0.1875, 0.03125]));
+    assert!(agrees("kind = 'inner_product'\nepsilon = 4.0", [-5.0, 6.0, -1.5, 0.25]));
+}
+
+#[test]
+fn the_largest_z_is_the_quantile_of_a_majority() {
+    let z = |clients, hostile| alie::largest_z(Cohort { clients, hostile });
+    // The example of the paper: of 50 clients 24 are hostile, and need 2 of 26.
+    assert!((z(50, 24) - 1.426076872).abs() < 1e-6);
+    assert!((z(30, 6) - 0.210428394).abs() < 1e-6);
+    assert!((z(25, 5) - 0.253347103).abs() < 1e-6);
+    assert_eq!((z(3, 1), z(1, 1), z(2, 2), z(0, 0)), (0.0, 0.0, 0.0, 0.0));
+    // With a majority, one honest client further out is asked for: the quantile at 9/10.
+    assert!((z(30, 20) - 1.281551566).abs() < 1e-6);
+}
+
+#[test]
+fn colluding_clients_go_as_far_as_no_distance_gives_them_away() {
+    for (perturbation, min_max, min_sum) in [
+        (
+            "standard_deviation",
+            [0.451471243, -4.075177863, -0.024264378, -0.875863377],
+            [0.464313704, -4.033762171, -0.017843148, -0.862782335],
+        ),
+        (
+            "unit_vector",
+            [-0.784944478, 0.941933374, -0.235483344, 0.039247224],
+            [-0.508581414, 0.610297696, -0.152574424, 0.025429071],
+        ),
+        (
+            "sign",
+            [-0.363329356, 0.113329356, -1.238329356, 1.550829356],
+            [-0.149288324, -0.100711676, -1.024288324, 1.336788324],
+        ),
+    ] {
+        assert!(agrees(&format!("kind = 'min_max'\nperturbation = '{perturbation}'"), min_max));
+        assert!(agrees(&format!("kind = 'min_sum'\nperturbation = '{perturbation}'"), min_sum));
+    }
+    assert_eq!(attack("kind = 'min_max'"), attack("kind = 'min_max'\nperturbation = 'standard_deviation'"));
+}
+
+#[test]
+fn equal_updates_leave_no_room() {
+    let known = Known::of(vec![vec![0.5, -1.0], vec![0.5, -1.0]], Cohort { clients: 4, hostile: 2 });
+    for kind in ["alie", "min_max", "min_sum", "fang"] {
+        for perturbation in ["standard_deviation", "unit_vector", "sign"] {
+            let more = if kind.starts_with("min") {
+                format!("\nperturbation = '{perturbation}'")
+            } else {
+                String::new()
+            };
+            let agreed = attack(&format!("kind = '{kind}'{more}")).agree(&known).unwrap();
+            assert_eq!(agreed.update(1), [0.5, -1.0], "{kind} {perturbation}");
+        }
+    }
+}
+
+#[test]
+fn a_directed_deviation_is_drawn_beyond_three_standard_deviations() {
+    let agreed = attack("kind = 'fang'").agree(&known()).unwrap();
+    let ranges = [
+        (-1.331988897, -0.686491673),
+        (4.744997998, 6.826663998),
+        (-0.915994449, -0.593245837),
+        (1.909966730, 2.567455640),
+    ];
+    for seed in 0..100 {
+        for (value, (low, high)) in agreed.update(seed).into_iter().zip(ranges) {
+            assert!((low - 1e-6..=high + 1e-6).contains(&f64::from(value)), "{value}");
+        }
+    }
+    assert_ne!(agreed.update(1), agreed.update(2), "each client draws its own");
+    assert_eq!(agreed.update(1), agreed.update(1));
+}
+
+#[test]
+fn a_free_riders_noise_is_as_long_as_an_honest_update() {
+    let ridden = |text: &str, seed| {
+        let mut delta: Vec<f32> =
+            (0..1000).map(|index| if index < 2 { [3.0, -4.0][index] } else { 0.0 }).collect();
+        attack(text).distort(&mut delta, seed);
+        delta
+    };
+    let norm = |delta: Vec<f32>| delta.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
+    assert!((norm(ridden("kind = 'free_rider'", 1)) - 5.0).abs() < 1e-5);
+    assert!((norm(ridden("kind = 'free_rider'\nnorm_factor = 0.5", 1)) - 2.5).abs() < 1e-5);
+    assert_eq!(norm(ridden("kind = 'free_rider'\nnorm_factor = 0.0", 1)), 0.0);
+    let (noise, other) = (ridden("kind = 'free_rider'", 1), ridden("kind = 'free_rider'", 2));
+    assert_ne!(noise, other);
+    let largest = noise.iter().fold(0.0f32, |largest, value| largest.max(value.abs()));
+    assert!(largest < 1.0, "the noise is spread over all parameters: {largest}");
+}
+
 #[test]
 fn an_attack_is_on_data_or_on_updates() {
     for (text, is_on_data) in [
@@ -98,6 +213,25 @@ fn the_hostile_are_as_many_as_asked_for() {
 }
 
 #[test]
+fn colluding_clients_must_be_enough() {
+    let adversary = |kind: &str| -> Adversary {
+        toml::from_str(&format!("share = 0.2\nattack = {{ kind = '{kind}' }}")).unwrap()
+    };
+    for kind in ["alie", "min_max", "min_sum", "fang"] {
+        assert_eq!(adversary(kind).check_count(1), Err(AttackError::TooFewHostile { needed: 2, found: 1 }));
+        assert_eq!((adversary(kind).check_count(0), adversary(kind).check_count(2)), (Ok(()), Ok(())));
+        let mut delta = vec![1.0];
+        adversary(kind).attack.distort(&mut delta, 1);
+        assert_eq!(delta, [1.0], "a colluding client does not change its own update");
+    }
+    assert_eq!(
+        (adversary("inner_product").check_count(1), adversary("sign_flip").check_count(1)),
+        (Ok(()), Ok(()))
+    );
+    assert_eq!(adversary("sign_flip").attack.agree(&known()), None);
+}
+
+#[test]
 fn what_makes_no_sense_is_refused() {
     let targets = Examples::new(vec![1.0], vec![1], Labels::Targets(vec![1.0], 1)).unwrap();
     let flip = attack("kind = 'label_flip'\nfrom = 1\nto = 0");
@@ -108,6 +242,10 @@ fn what_makes_no_sense_is_refused() {
     for (text, field) in [
         ("share = 2.0\nattack = { kind = 'sign_flip' }", "adversary.share"),
         ("attack = { kind = 'scale', factor = 0.0 }", "adversary.attack.factor"),
+        ("attack = { kind = 'alie', z = -1.0 }", "adversary.attack.z"),
+        ("attack = { kind = 'inner_product', epsilon = 0.0 }", "adversary.attack.epsilon"),
+        ("attack = { kind = 'fang', from = 5.0 }", "adversary.attack.to"),
+        ("attack = { kind = 'free_rider', norm_factor = -1.0 }", "adversary.attack.norm_factor"),
         ("attack = { kind = 'label_rotate', by = 6, classes = 3 }", "adversary.attack.by"),
         (
             "attack = { kind = 'gaussian_noise', standard_deviation = nan }",

@@ -54,6 +54,7 @@ mod purpose {
     pub const HELD_OUT: u64 = 1;
     pub const PARTITION: u64 = 2;
     pub const ADVERSARY: u64 = 3;
+    pub const KNOWN: u64 = 4;
 }
 
 impl Crowd {
@@ -62,7 +63,7 @@ impl Crowd {
     ///
     /// # Errors
     /// If the examples cannot be generated, held out or divided, or there are none, or there are held-out examples that
-    /// nobody would measure on.
+    /// nobody would measure on, or too few hostile clients for their attack.
     pub fn deal(
         settings: &WorldSettings,
         source: DataSource,
@@ -104,14 +105,16 @@ impl Crowd {
         let mut rng = Stream::new(settings.seed, &[purpose::PARTITION]);
         let clients = natural_clients(settings, groups.as_deref()).unwrap_or(settings.clients);
         let parts = settings.partition.deal(&population, clients, &mut rng)?;
-        let hostile = settings.adversary.as_ref().map(|adversary| {
+        let mut hostile = BTreeSet::new();
+        if let Some(adversary) = &settings.adversary {
             let mut seed = Stream::new(settings.seed, &[purpose::ADVERSARY]);
-            adversary.hostile(parts.len(), rand::Rng::next_u64(&mut seed))
-        });
+            hostile = adversary.hostile(parts.len(), rand::Rng::next_u64(&mut seed));
+            adversary.check_count(with_examples(&hostile, &parts).count())?;
+        }
         Ok(Self {
             examples: Arc::new(examples),
             parts,
-            hostile: hostile.unwrap_or_default(),
+            hostile,
             adversary: settings.adversary.clone(),
             canaries,
             seed: settings.seed,
@@ -171,6 +174,25 @@ impl Crowd {
         let adversary = self.adversary.as_ref().filter(|_| self.hostile.contains(&client))?;
         Some(&adversary.attack)
     }
+
+    /// Returns the hostile clients that have examples, in the order of their numbers, and their attack; `None` if there are
+    /// none.
+    pub(super) fn hostile(&self) -> Option<(Vec<usize>, &Attack)> {
+        let hostile: Vec<usize> = with_examples(&self.hostile, &self.parts).collect();
+        let adversary = self.adversary.as_ref().filter(|_| !hostile.is_empty())?;
+        Some((hostile, &adversary.attack))
+    }
+
+    /// Returns the seed of the training from which colluding clients know a client's honest update of a version.
+    pub(super) fn known_seed(&self, client: usize, version: u64) -> u64 {
+        let mut rng = Stream::new(self.seed, &[purpose::KNOWN, version, client as u64]);
+        rand::Rng::next_u64(&mut rng)
+    }
+}
+
+/// Returns those of the clients that have examples.
+fn with_examples(clients: &BTreeSet<usize>, parts: &[Part]) -> impl Iterator<Item = usize> {
+    clients.iter().copied().filter(|client| !parts[*client].indices.is_empty())
 }
 
 type Split = (Examples, Option<Vec<u32>>, Option<Examples>);

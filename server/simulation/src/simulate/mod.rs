@@ -7,6 +7,7 @@
 
 mod canaries;
 mod client;
+mod collusion;
 mod data;
 mod drive;
 mod ended;

@@ -157,13 +157,13 @@ impl World {
         let lesson = self.lesson(assignment.plan.digest, assignment.model.digest).await?;
         let shared = self.weights_for(&assignment, &lesson).await?;
         let own = &self.clients[index].own;
-        let weights = lesson.with_personal(shared, own);
-        let shared = match assignment.control_variate {
+        let weights = lesson.with_personal(shared.clone(), own);
+        let control = match assignment.control_variate {
             Some(artifact) => Some(self.control_variate(artifact.digest).await?),
             None => None,
         };
         let own = &self.clients[index].own;
-        let correction = lesson.plan.drift_correction.and_then(|drift| own.correction(drift, shared));
+        let correction = lesson.plan.drift_correction.and_then(|drift| own.correction(drift, control));
         self.totals.client_rounds += 1;
         self.recorder.started(lesson.plan.work);
         let seed = assignment.assignment_id.seed();
@@ -182,6 +182,7 @@ impl World {
         let training = Training {
             lesson,
             weights,
+            shared,
             client: index,
             assignment_id: assignment.assignment_id,
             base_version: assignment.base_version,

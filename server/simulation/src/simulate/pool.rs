@@ -8,7 +8,7 @@ use std::{
 };
 
 use folkmoot_client::{SystemChance, parts::OwnTensors};
-use folkmoot_engine::{EvaluateError, Evaluator, Metrics, Trainer};
+use folkmoot_engine::{EvaluateError, Evaluator, Metrics, TrainError, Trainer};
 use folkmoot_protocol::{
     BlobDigest, UpdateDigest, Work,
     messages::AbortReason,
@@ -20,8 +20,9 @@ use rand_chacha::ChaCha20Rng;
 
 use super::{
     Canaries, Crowd,
+    collusion::Collusion,
     kept::Kept,
-    training::{Trained, TrainedUpdate, Training},
+    training::{Lesson, Trained, TrainedUpdate, Training},
 };
 
 /// A slot for the result of a training.
@@ -57,6 +58,7 @@ pub struct Pool {
 
 struct Shared {
     crowd: Arc<Crowd>,
+    collusion: Option<Collusion>,
     kept: Option<Kept>,
     waiting: Mutex<Waiting>,
     changed: Condvar,
@@ -71,8 +73,14 @@ struct Waiting {
 
 impl Pool {
     /// Starts `threads` threads, at least one. With `kept`, updates that were saved there are read instead of trained.
-    pub fn start(crowd: Arc<Crowd>, threads: usize, kept: Option<Kept>) -> Self {
-        let shared = Arc::new(Shared { crowd, kept, waiting: Mutex::default(), changed: Condvar::new() });
+    pub fn start(
+        crowd: Arc<Crowd>,
+        collusion: Option<Collusion>,
+        threads: usize,
+        kept: Option<Kept>,
+    ) -> Self {
+        let (waiting, changed) = (Mutex::default(), Condvar::new());
+        let shared = Arc::new(Shared { crowd, collusion, kept, waiting, changed });
         let thread = |_| {
             let shared = shared.clone();
             std::thread::spawn(move || shared.run())
@@ -128,7 +136,7 @@ impl Shared {
                 continue;
             }
             let work = std::panic::AssertUnwindSafe(|| {
-                let trained = bench.work(&self.crowd, &training);
+                let trained = bench.work(&self.crowd, self.collusion.as_ref(), &training);
                 if let (Some(kept), Ok(update)) = (kept, &trained) {
                     kept.keep(&training, update);
                 }
@@ -152,7 +160,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn work(&mut self, crowd: &Crowd, training: &Training) -> Trained {
+    fn work(&mut self, crowd: &Crowd, collusion: Option<&Collusion>, training: &Training) -> Trained {
         if let Some(canaries) = crowd.canaries() {
             return Self::canary(canaries, training);
         }
@@ -168,17 +176,17 @@ impl Bench {
                 (Vec::new(), Vec::new(), evaluated.0)
             }
             Work::Training => {
-                let trainer = self.trainer(training, &examples).map_err(|error| failed(&error))?;
-                let recipe = training.recipe.as_deref();
-                trainer.record_outer_products(&wanted_products(&lesson.plan, recipe, training.clipping_norm));
-                loop {
-                    let progress = trainer.progress();
-                    let left = training.steps_max.saturating_sub(progress.step);
-                    if progress.finished || left == 0 {
-                        break;
-                    }
-                    trainer.advance(left).map_err(|error| failed(&error))?;
+                let seed = training.assignment_id.seed();
+                let wanted =
+                    wanted_products(&lesson.plan, training.recipe.as_deref(), training.clipping_norm);
+                let trainer = self.trainer(lesson, &training.weights, &examples, seed);
+                let trainer = trainer.map_err(|error| failed(&error))?;
+                if let Some(correction) = &training.correction {
+                    let whole = lesson.part.spread(correction).map_err(|error| failed(&error))?;
+                    trainer.set_gradient_correction(whole).map_err(|error| failed(&error))?;
                 }
+                trainer.record_outer_products(&wanted);
+                trainer.advance(training.steps_max).map_err(|error| failed(&error))?;
                 let outcome = trainer.outcome();
                 own = OwnTensors::after(&lesson.part, &lesson.plan, training.correction.as_deref(), &outcome)
                     .map_err(|error| failed(&error))?;
@@ -188,6 +196,10 @@ impl Bench {
         if let Some(attack) = crowd.attack(training.client).filter(|attack| !attack.is_on_data()) {
             attack.distort(&mut delta, training.assignment_id.seed());
             products.clear();
+            if let Some(collusion) = collusion.filter(|_| lesson.plan.work == Work::Training) {
+                let known = |client| self.honest(crowd, client, training);
+                delta = collusion.update(training, known).map_err(|error| failed(&error))?;
+            }
         }
         let grid = lesson.plan.grid;
         let header = UpdateHeader {
@@ -269,18 +281,31 @@ impl Bench {
         Ok(TrainedUpdate { memory: None, own: OwnTensors::default(), digest, norm, bytes })
     }
 
+    /// Trains as an honest client would in a training of another hostile client, and returns the update. The result depends
+    /// on the version and the client only.
+    fn honest(&mut self, crowd: &Crowd, client: usize, training: &Training) -> Result<Vec<f32>, String> {
+        let Training { lesson, shared, base_version, .. } = training;
+        let examples = crowd.examples(client, Work::Training).map_err(|error| error.to_string())?;
+        let seed = crowd.known_seed(client, *base_version);
+        let trainer = self.trainer(lesson, shared, &examples, seed).map_err(|error| error.to_string())?;
+        trainer.record_outer_products(&[]);
+        trainer.advance(u64::MAX).map_err(|error| error.to_string())?;
+        Ok(trainer.outcome().delta)
+    }
+
+    /// Returns a trainer at its first step.
     fn trainer(
         &mut self,
-        training: &Training,
+        lesson: &Lesson,
+        weights: &[f32],
         examples: &folkmoot_engine::Examples,
-    ) -> Result<&mut Trainer, folkmoot_engine::TrainError> {
-        let Training { lesson, weights, .. } = training;
-        let seed = training.assignment_id.seed();
-        let trainer = match self.trainers.entry(lesson.digest) {
+        seed: u64,
+    ) -> Result<&mut Trainer, TrainError> {
+        match self.trainers.entry(lesson.digest) {
             std::collections::hash_map::Entry::Occupied(entry) => {
                 let trainer = entry.into_mut();
                 trainer.restart(weights, examples, seed)?;
-                trainer
+                Ok(trainer)
             }
             std::collections::hash_map::Entry::Vacant(entry) => {
                 let plan = lesson.plan.training.clone();
@@ -289,12 +314,8 @@ impl Bench {
                 if let (true, Ok(chance)) = (is_private, SystemChance::new()) {
                     trainer.set_secret_chance(Box::new(chance));
                 }
-                trainer
+                Ok(trainer)
             }
-        };
-        if let Some(correction) = &training.correction {
-            trainer.set_gradient_correction(lesson.part.spread(correction)?)?;
         }
-        Ok(trainer)
     }
 }

@@ -25,6 +25,8 @@ pub struct Training {
     pub lesson: Arc<Lesson>,
     /// All weights of the model, with the client's own personal tensors.
     pub weights: Arc<Vec<f32>>,
+    /// All weights of the model, with the personal tensors of the model's file.
+    pub shared: Arc<Vec<f32>>,
     pub client: usize,
     pub assignment_id: AssignmentId,
     pub base_version: u64,

@@ -19,6 +19,7 @@ use rand::Rng;
 use super::{
     Crowd, DataSource, Outcome, Progress, SimulateError, WorldSettings,
     client::VirtualClient,
+    collusion::Collusion,
     events::{Event, Queue},
     kept::Kept,
     own_metric::OwnMetric,
@@ -153,6 +154,7 @@ impl World {
         if description.evaluation.is_none() && crowd.held_out.is_some() {
             description.evaluation = Some(central_evaluation(metric, evaluate_every));
         }
+        let policy = description.scheduling.policy();
         let seed = settings.seed;
         let device = |client: usize| match &trace {
             Some(trace) => Device::traced(&settings.devices, trace, client, seed),
@@ -170,7 +172,7 @@ impl World {
             sabotage: simulation.sabotage,
             recorder: Recorder::new(description.evaluation.as_ref()),
             own_metric,
-            pool: Pool::start(crowd.clone(), threads, kept),
+            pool: Pool::start(crowd.clone(), Collusion::of(&crowd, policy), threads, kept),
             chance: Stream::new(seed, &[purpose::FAULTS]),
             now: 0,
             queue: Queue::default(),

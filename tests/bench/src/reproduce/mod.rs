@@ -12,6 +12,7 @@ mod adaptive;
 mod arm;
 mod buffered;
 mod claim;
+mod colluding;
 mod compressed;
 mod document;
 mod estimate;
@@ -82,6 +83,8 @@ enum Experiment {
     StaleSynchronous,
     /// Robust aggregation under attack (Blanchard et al. 2017, Yin et al. 2018)
     Robust,
+    /// Robust aggregation against clients that collude (Baruch et al. 2019, Shejwalkar and Houmansadr 2021)
+    Colluding,
     /// A part of the model for each client (Arivazhagan et al. 2019)
     Personal,
     /// Control variates against the drift of clients (Karimireddy et al. 2020)
@@ -112,6 +115,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Experiment::Buffered => buffered::run(&lab),
         Experiment::StaleSynchronous => stale_synchronous::run(&lab),
         Experiment::Robust => robust::run(&lab),
+        Experiment::Colluding => colluding::run(&lab),
         Experiment::Personal => personal::run(&lab),
         Experiment::Scaffold => scaffold::run(&lab),
         Experiment::FedNova => fed_nova::run(&lab),
