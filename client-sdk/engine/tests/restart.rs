@@ -70,6 +70,7 @@ fn every_optimizer_begins_anew() {
         r#"{"sgd":{"learning_rate":0.1,"momentum":0.9,"nesterov":true}}"#,
         r#"{"adam":{"learning_rate":0.01}}"#,
         r#"{"rmsprop":{"learning_rate":0.01,"momentum":0.5}}"#,
+        r#"{"lion":{"learning_rate":0.001}}"#,
     ];
     for json in optimizers {
         let plan = TrainingPlan { optimizer: serde_json::from_str(json).unwrap(), batch_size: 8, ..plan(2) };

@@ -100,6 +100,7 @@ fn every_optimizer_resumes_bit_exactly() {
         r#"{"adagrad":{"learning_rate":0.01}}"#,
         r#"{"rmsprop":{"learning_rate":0.01}}"#,
         r#"{"rmsprop":{"learning_rate":0.01,"momentum":0.5}}"#,
+        r#"{"lion":{"learning_rate":0.001}}"#,
     ];
     let start = model.initial_weights();
     for json in optimizers {

@@ -72,7 +72,7 @@ pub(crate) fn slots(optimizer: LocalOptimizer) -> usize {
     match optimizer {
         LocalOptimizer::Sgd { momentum, .. } => usize::from(momentum != 0.0),
         LocalOptimizer::Adam { .. } | LocalOptimizer::AdamW { .. } => 2,
-        LocalOptimizer::Adagrad { .. } => 1,
+        LocalOptimizer::Adagrad { .. } | LocalOptimizer::Lion { .. } => 1,
         LocalOptimizer::RmsProp { momentum, .. } => 1 + usize::from(momentum != 0.0),
     }
 }
@@ -187,6 +187,16 @@ fn optimizer_source(optimizer: LocalOptimizer) -> String {
                 ("WEIGHT_DECAY", weight_decay),
             ];
             declared(&numbers) + include_str!("../../shader/optimizer/rms_prop.wgsl")
+        }
+        LocalOptimizer::Lion { beta1, beta2, weight_decay, .. } => {
+            let numbers = [
+                ("BETA1", beta1),
+                ("BETA2", beta2),
+                ("NEW_DIRECTION", 1.0 - beta1),
+                ("NEW_MEAN", 1.0 - beta2),
+                ("WEIGHT_DECAY", weight_decay),
+            ];
+            declared(&numbers) + include_str!("../../shader/optimizer/lion.wgsl")
         }
     }
 }

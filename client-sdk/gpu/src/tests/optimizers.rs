@@ -12,6 +12,7 @@ pub fn optimizers() -> Vec<LocalOptimizer> {
         r#"{"adagrad":{"learning_rate":0.1,"weight_decay":0.01}}"#,
         r#"{"rmsprop":{"learning_rate":0.1,"weight_decay":0.01}}"#,
         r#"{"rmsprop":{"learning_rate":0.1,"momentum":0.5}}"#,
+        r#"{"lion":{"learning_rate":0.001,"weight_decay":0.01}}"#,
     ];
     plans.iter().map(|plan| serde_json::from_str(plan).expect("it is a plan's")).collect()
 }

@@ -116,6 +116,26 @@ pub enum LocalOptimizer {
         #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0)))]
         weight_decay: f32,
     },
+    /// w ← w − r·(sign(β₁m + (1 − β₁)g) + weight_decay·w); m ← β₂m + (1 − β₂)g (Chen et al. 2023, "Symbolic discovery of
+    /// optimization algorithms", algorithm 2). It needs half of Adam's state. Its steps have the same length for all weights: choose
+    /// a learning rate of a third to a tenth of that of Adam.
+    Lion {
+        /// The step size, above 0.
+        #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [0.0001])))]
+        learning_rate: f32,
+        /// The share of the running mean in the direction of a step, 0 to below 1.
+        #[serde(default = "beta1")]
+        #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "exclusiveMaximum" = 1)))]
+        beta1: f32,
+        /// The decay of the gradients' running mean, 0 to below 1.
+        #[serde(default = "lion_beta2")]
+        #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "exclusiveMaximum" = 1)))]
+        beta2: f32,
+        /// The decoupled weight decay, 0 (none) or more.
+        #[serde(default)]
+        #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0)))]
+        weight_decay: f32,
+    },
 }
 
 impl LocalOptimizer {
@@ -131,7 +151,8 @@ impl LocalOptimizer {
             | Self::Adam { learning_rate, .. }
             | Self::AdamW { learning_rate, .. }
             | Self::Adagrad { learning_rate, .. }
-            | Self::RmsProp { learning_rate, .. } => learning_rate,
+            | Self::RmsProp { learning_rate, .. }
+            | Self::Lion { learning_rate, .. } => learning_rate,
         }
     }
 
@@ -171,6 +192,12 @@ impl LocalOptimizer {
                 faults.expect_share("optimizer.rmsprop.momentum", momentum);
                 faults.expect_not_negative("optimizer.rmsprop.weight_decay", weight_decay);
             }
+            Self::Lion { learning_rate, beta1, beta2, weight_decay } => {
+                faults.expect_positive("optimizer.lion.learning_rate", learning_rate);
+                faults.expect_share("optimizer.lion.beta1", beta1);
+                faults.expect_share("optimizer.lion.beta2", beta2);
+                faults.expect_not_negative("optimizer.lion.weight_decay", weight_decay);
+            }
         }
     }
 }
@@ -203,6 +230,10 @@ fn rms_prop_decay() -> f32 {
     0.99
 }
 
+fn lion_beta2() -> f32 {
+    0.99
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -225,7 +256,9 @@ mod tests {
         let rmsprop =
             LocalOptimizer::RmsProp { learning_rate, decay: 0.99, epsilon, momentum: 0.0, weight_decay };
         assert_eq!(read(r#"{"rmsprop":{"learning_rate":0.5}}"#), rmsprop);
-        for optimizer in [adam, adamw, adagrad, rmsprop] {
+        let lion = LocalOptimizer::Lion { learning_rate, beta1, beta2: 0.99, weight_decay };
+        assert_eq!(read(r#"{"lion":{"learning_rate":0.5}}"#), lion, "the paper's default");
+        for optimizer in [adam, adamw, adagrad, rmsprop, lion] {
             assert_eq!(optimizer.learning_rate(), 0.5);
             assert_eq!(read(&serde_json::to_string(&optimizer).unwrap()), optimizer);
         }

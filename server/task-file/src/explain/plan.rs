@@ -138,6 +138,13 @@ fn optimizer(optimizer: &LocalOptimizer) -> String {
                 "It uses RMSProp with a learning rate of {learning_rate}{momentum} and a decay of {forgetting}{decay}"
             )
         }
+        LocalOptimizer::Lion { learning_rate, beta1, beta2, weight_decay } => {
+            let decay = decay(weight_decay);
+            format!(
+                "It uses Lion, whose steps have the same length for all weights, with a learning rate of {learning_rate} and decays \
+                 of {beta1} and {beta2}{decay}"
+            )
+        }
     }
 }
 

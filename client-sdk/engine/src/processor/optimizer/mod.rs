@@ -3,6 +3,7 @@
 mod adagrad;
 mod adam;
 mod adamw;
+mod lion;
 mod rms_prop;
 mod sgd;
 
@@ -54,6 +55,9 @@ pub(crate) fn optimizer(plan: LocalOptimizer) -> Box<dyn Optimizer> {
         }
         LocalOptimizer::RmsProp { decay, epsilon, momentum, weight_decay, .. } => {
             Box::new(rms_prop::RmsProp { decay, epsilon, momentum, weight_decay })
+        }
+        LocalOptimizer::Lion { beta1, beta2, weight_decay, .. } => {
+            Box::new(lion::Lion { beta1, beta2, weight_decay })
         }
     }
 }
