@@ -18,7 +18,14 @@ const LAYERS: [&[&str]; 16] = [
     /* policies  */ &["folkmoot-work"],
     /* files     */ &["folkmoot-noise", "folkmoot-round-log"],
     /* parts     */
-    &["folkmoot-client", "folkmoot-edge", "folkmoot-sign-in", "folkmoot-storage", "folkmoot-task-file", "folkmoot-world"],
+    &[
+        "folkmoot-client",
+        "folkmoot-edge",
+        "folkmoot-sign-in",
+        "folkmoot-storage",
+        "folkmoot-task-file",
+        "folkmoot-world",
+    ],
     /* surface   */ &["folkmoot-api", "folkmoot-crowd", "folkmoot-unmasking"],
     /* updates   */ &["folkmoot-combine"],
     /* drivers   */ &["folkmoot-rounds", "folkmoot-committee"],
