@@ -27,10 +27,9 @@ impl Comparison {
         let explanation = format!("<p class=\"note\">{}</p>\n", self.explanation());
         page.section("Quality of the model", &(table(&self.quality(), &shown) + &explanation));
         page.section("Cost", &table(&cost(), &shown));
-        let plots = charts::figures(self);
-        if !plots.is_empty() {
-            let names = self.variants.iter().map(|variant| variant.name.as_str()).enumerate();
-            page.section("Curves", &(legend(names) + &figures(&plots)? + CURVES));
+        let curves = self.curves()?;
+        if !curves.is_empty() {
+            page.section("Curves", &curves);
         }
         let settings = self.variants.iter().map(|one| (one.name.as_str(), one.settings.as_slice()));
         let settings = tables::settings(settings, false);
@@ -38,6 +37,19 @@ impl Comparison {
             page.section("Settings that differ", &settings);
         }
         Ok(page.end())
+    }
+
+    /// Renders the curves of all variants as HTML; empty if nothing was measured.
+    ///
+    /// # Errors
+    /// [`ReportError`] if a plot cannot be drawn.
+    pub(in crate::report) fn curves(&self) -> Result<String, ReportError> {
+        let plots = charts::figures(self);
+        if plots.is_empty() {
+            return Ok(String::new());
+        }
+        let names = self.variants.iter().map(|variant| variant.name.as_str()).enumerate();
+        Ok(legend(names) + &figures(&plots)? + CURVES)
     }
 
     fn subtitle(&self) -> String {
