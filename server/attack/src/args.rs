@@ -26,6 +26,9 @@ pub struct Args {
     /// The examples for evaluating versions under poisoning. By default, a share of the data is held out.
     #[arg(long, value_name = "PATH")]
     pub held_out: Option<PathBuf>,
+    /// Pass images to the model as one flat row of numbers.
+    #[arg(long)]
+    pub flat: bool,
     /// The column with the label.
     #[arg(long, value_name = "NAME")]
     pub label_column: Option<String>,
@@ -36,9 +39,6 @@ pub struct Args {
     /// schema, if it has one.
     #[arg(long, value_name = "FILE", conflicts_with = "label_column")]
     pub schema: Option<PathBuf>,
-    /// Pass images to the model as one flat row of numbers.
-    #[arg(long)]
-    pub flat: bool,
     /// The file that describes the world of simulated runs, as for `folkmoot simulate`. If it has an adversary, that
     /// attack's settings replace those of its kind.
     #[arg(long, value_name = "WORLD.toml")]
@@ -201,20 +201,15 @@ impl Args {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
+    use clap::{Args as _, Command, FromArgMatches};
 
     use super::*;
-
-    #[derive(Parser)]
-    struct Command {
-        #[command(flatten)]
-        args: Args,
-    }
 
     fn parse(flags: &str) -> Result<Args, String> {
         let words = ["attack", "task.toml", "--model", "m.onnx", "--data", "d.csv"];
         let words = words.into_iter().chain(flags.split_whitespace());
-        Command::try_parse_from(words).map(|command| command.args).map_err(|error| error.to_string())
+        let matches = Args::augment_args(Command::new("attack")).try_get_matches_from(words);
+        matches.and_then(|matches| Args::from_arg_matches(&matches)).map_err(|error| error.to_string())
     }
 
     #[test]

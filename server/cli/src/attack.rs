@@ -8,9 +8,11 @@ use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_data::{Dataset, ReadOptions};
 use folkmoot_engine::{ImportLimits, Model};
 use folkmoot_settings::toml_file;
-use folkmoot_simulation::{device::Trace, simulate::WorldSettings};
+use folkmoot_simulation::simulate::WorldSettings;
 
-use super::{CliError, data::read_schema, output::OutputArgs, replace, task::check::read_for};
+use super::{
+    CliError, data::read_schema, output::OutputArgs, replace, simulate::read_trace, task::check::read_for,
+};
 
 /// Attacks a task, writes the report and prints a summary.
 ///
@@ -80,11 +82,6 @@ fn read_data(args: &Args, path: &Path, task: &TaskDescription) -> Result<Dataset
     let read =
         options.or_schema(task.table_schema(), path).and_then(|options| folkmoot_data::read(path, &options));
     read.map_err(|error| CliError::new(error.to_string()))
-}
-
-fn read_trace(path: &Path) -> Result<Trace, CliError> {
-    let file = std::fs::File::open(path).map_err(CliError::read(path))?;
-    Trace::read(&path.display().to_string(), file).map_err(|error| CliError::new(error.to_string()))
 }
 
 impl From<CannotAttack> for CliError {

@@ -50,14 +50,14 @@ impl<'a> Client<'a> {
 struct SeededChance(ChaCha20Rng);
 
 impl SecretChance for SeededChance {
-    fn word(&mut self) -> u64 {
-        self.0.next_u64()
-    }
-
     fn add_noise(&mut self, sums: &mut [i64], scale: u64) {
         let noise = DiscreteGaussian::new(scale).expect("the engine asks for scales from 1 to 2^28");
         for sum in sums {
             *sum = sum.saturating_add(noise.sample(&mut self.0));
         }
+    }
+
+    fn word(&mut self) -> u64 {
+        self.0.next_u64()
     }
 }

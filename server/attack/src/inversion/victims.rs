@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use folkmoot_engine::{Model, TrainError, TrainingPlan};
 use folkmoot_simulation::chance::{Stream, below, shuffle, uniform};
 use folkmoot_update::{clip_norm, noise::add_noise};
@@ -82,12 +84,12 @@ impl<'a> Scene<'a> {
     pub fn attack(&self, victim: usize, view: usize) -> Result<Seen, CannotAttack> {
         let view = &self.views[view];
         let update = self.observed(victim, view)?;
-        let truths = self.truths(victim);
+        let labels: Vec<u32> = self.held[victim].iter().map(|index| self.class(*index)).collect();
         let guess = self.known.weaknesses.bias.as_ref().map(|bias| bias.guess(&update));
-        let attempt = |example: Vec<f32>, loss: f64| self.attempt(victim, example, loss);
+        let attempt = |example: Vec<f32>, loss: f64| self.attempt(victim, view, example, loss);
         let mut client = self.client();
         let shape = self.inputs.training.examples.feature_shape();
-        let label = guess.filter(|guess| (*guess as usize) < self.known.classes).unwrap_or(truths[0].1);
+        let label = guess.filter(|guess| (*guess as usize) < self.known.classes).unwrap_or(labels[0]);
         let mut loss = |example: &[f32]| -> Result<f64, CannotAttack> {
             match client.update(&one(example.to_vec(), shape, label)?) {
                 Ok(candidate) => Ok(distance(&update, &candidate)),
@@ -115,7 +117,7 @@ impl<'a> Scene<'a> {
             }
             false => None,
         };
-        let label_is_right = guess.map(|guess| truths.iter().any(|(_, label)| *label == guess));
+        let label_is_right = guess.map(|guess| labels.contains(&guess));
         Ok(Seen { view: view.kind, label: guess, label_is_right, analytic, searched })
     }
 
@@ -164,10 +166,7 @@ impl<'a> Scene<'a> {
             ViewKind::Sum => {
                 let mut client = self.client();
                 let mut sum: Vec<f64> = client.update(&own)?.into_iter().map(f64::from).collect();
-                let mut others = Stream::new(self.settings.seed, &[purpose::VICTIMS, victim as u64]);
-                for _ in 1..view.clients.unwrap_or(1) {
-                    let held: Vec<usize> =
-                        (0..own.len()).map(|_| below(&mut others, examples.len())).collect();
+                for held in self.others(victim, view) {
                     let update = client.update(&examples.subset(&held)?)?;
                     sum.iter_mut().zip(update).for_each(|(sum, value)| *sum += f64::from(value));
                 }
@@ -181,20 +180,32 @@ impl<'a> Scene<'a> {
         Client::new(&self.known.model, self.known.plan.clone(), self.settings.seed)
     }
 
-    /// Returns the features and the label of each of a victim's examples.
-    fn truths(&self, victim: usize) -> Vec<(&[f32], u32)> {
-        let width = self.known.domain.width();
-        let features = self.inputs.training.examples.features();
-        let classes = self.inputs.classes().unwrap_or_default();
-        let truth = |index: &usize| (&features[index * width..(index + 1) * width], classes[*index]);
-        self.held[victim].iter().map(truth).collect()
+    /// Draws the examples of the other clients of a sum; none in other views.
+    fn others(&self, victim: usize, view: &View) -> Vec<Vec<usize>> {
+        let (count, each) = (self.inputs.training.examples.len(), self.held[victim].len());
+        let mut rng = Stream::new(self.settings.seed, &[purpose::VICTIMS, victim as u64]);
+        let others = 1..view.clients.unwrap_or(1);
+        others.map(|_| (0..each).map(|_| below(&mut rng, count)).collect()).collect()
     }
 
-    fn attempt(&self, victim: usize, example: Vec<f32>, loss: f64) -> Attempt {
-        let truths = self.truths(victim);
-        let errors = truths.iter().map(|(truth, _)| self.known.domain.squared_error(truth, &example));
-        let squared_error = errors.fold(f64::INFINITY, f64::min);
-        let guess = self.guess_error(victim);
+    /// Returns the features of an example.
+    fn features(&self, index: usize) -> &[f32] {
+        let width = self.known.domain.width();
+        &self.inputs.training.examples.features()[index * width..(index + 1) * width]
+    }
+
+    /// Returns the class of an example.
+    fn class(&self, index: usize) -> u32 {
+        self.inputs.classes().and_then(|classes| classes.get(index)).copied().unwrap_or_default()
+    }
+
+    /// Measures a reconstruction: its distance to the nearest of the examples that have gone into the update. In a sum these
+    /// are the examples of all clients, because a reconstruction of anyone's example is a success.
+    fn attempt(&self, victim: usize, view: &View, example: Vec<f32>, loss: f64) -> Attempt {
+        let held = self.others(victim, view).concat();
+        let held: Vec<usize> = self.held[victim].iter().copied().chain(held).collect();
+        let squared_error = self.nearest(&held, &example);
+        let guess = self.guess_error(victim, &held);
         Attempt {
             squared_error,
             relative_error: if guess > 0.0 { squared_error / guess } else { 1.0 },
@@ -204,29 +215,32 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Returns the mean squared error of a random guess: another example of the data.
-    fn guess_error(&self, victim: usize) -> f64 {
-        let (width, examples) = (self.known.domain.width(), &self.inputs.training.examples);
-        let truths = self.truths(victim);
-        let mut rng = Stream::new(self.settings.seed, &[purpose::GUESSES, victim as u64]);
-        let error = |_: usize| {
-            let guess = below(&mut rng, examples.len());
-            let guess = &examples.features()[guess * width..(guess + 1) * width];
-            let errors = truths.iter().map(|(truth, _)| self.known.domain.squared_error(truth, guess));
-            errors.fold(f64::INFINITY, f64::min)
-        };
-        (0..GUESSES).map(error).sum::<f64>() / GUESSES as f64
+    /// Returns the squared error to the nearest of these examples.
+    fn nearest(&self, held: &[usize], example: &[f32]) -> f64 {
+        let errors = held.iter().map(|index| self.known.domain.squared_error(self.features(*index), example));
+        errors.fold(f64::INFINITY, f64::min)
+    }
+
+    /// Returns the mean squared error of a random guess: an example of the data that has not gone into the update.
+    fn guess_error(&self, victim: usize, held: &[usize]) -> f64 {
+        let count = self.inputs.training.examples.len();
+        let inside: BTreeSet<usize> = held.iter().copied().collect();
+        let mut guesses: Vec<usize> = (0..count).filter(|index| !inside.contains(index)).collect();
+        shuffle(&mut guesses, &mut Stream::new(self.settings.seed, &[purpose::GUESSES, victim as u64]));
+        guesses.truncate(GUESSES);
+        let errors = guesses.iter().map(|guess| self.nearest(held, self.features(*guess)));
+        errors.sum::<f64>() / (guesses.len().max(1) as f64)
     }
 
     /// Collects the results of all victims and views, in order.
     pub fn outcome(&self, seen: Vec<Seen>, remarks: Vec<String>) -> Inversion {
         let victim = |(number, seen): (usize, &[Seen])| {
-            let truths = self.truths(number);
+            let held = &self.held[number];
             Victim {
-                examples: self.held[number].clone(),
-                labels: truths.iter().map(|(_, label)| *label).collect(),
-                originals: truths.iter().map(|(features, _)| features.to_vec()).collect(),
-                guess_squared_error: self.guess_error(number),
+                examples: held.clone(),
+                labels: held.iter().map(|index| self.class(*index)).collect(),
+                originals: held.iter().map(|index| self.features(*index).to_vec()).collect(),
+                guess_squared_error: self.guess_error(number, held),
                 seen: seen.to_vec(),
             }
         };

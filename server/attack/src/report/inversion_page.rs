@@ -48,7 +48,8 @@ impl Report {
         body.table("What the coordinator sees", &headings, &rows);
         body.note(
             "An error is the mean squared error, as a share of that of a random guess: another example of the data. 0 % is \
-             exact, and 100 % or more tells nothing. PSNR is the peak signal-to-noise ratio in dB.",
+             exact, and 100 % or more tells nothing. PSNR is the peak signal-to-noise ratio in dB. In a sum, a reconstruction and \
+             a guess are compared with the nearest example of all clients, and the label with that of the victim.",
         );
         for view in &inversion.views {
             body.note(&format!("{}: {}", view.kind.name(), view.description));
