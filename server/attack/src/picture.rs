@@ -54,7 +54,7 @@ impl Picture {
 
 /// A named example in a drawing.
 pub struct Shown<'a> {
-    /// The name above the example, in lines. It must not have characters that HTML reserves.
+    /// The name above the example, in lines.
     pub name: Vec<String>,
     pub example: &'a [f32],
 }
@@ -67,10 +67,10 @@ pub fn draw(picture: Option<Picture>, shown: &[Shown<'_>], ranges: (&[f32], &[f3
     for (place, shown) in shown.iter().enumerate() {
         let left = GAP + place as f64 * (SIDE + GAP);
         for (line, text) in shown.name.iter().enumerate() {
-            let y = 11.0 + 12.0 * line as f64;
+            let (y, text) = (11.0 + 12.0 * line as f64, text.replace('&', "&amp;").replace('<', "&lt;"));
             let _ = write!(
                 svg,
-                "<text x=\"{left}\" y=\"{y}\" font-size=\"10\" fill=\"currentColor\">{text}</text>"
+                "<text x=\"{left}\" y=\"{y}\" font-size=\"9\" fill=\"currentColor\">{text}</text>"
             );
         }
         match picture {
@@ -147,11 +147,12 @@ mod tests {
     #[test]
     fn a_drawing_has_a_rectangle_for_each_pixel_or_bar() {
         let example = [0.0, 8.0, 16.0, 4.0];
-        let shown = [Shown { name: vec!["original".into()], example: &example }];
+        let shown = [Shown { name: vec!["original".into(), "< 0.1 %".into()], example: &example }];
         let ranges = ([0.0; 4], [16.0; 4]);
         let picture = Picture::of(&[4], Some(PictureChoice::Size(2, 2))).unwrap();
         let svg = draw(picture, &shown, (&ranges.0, &ranges.1), "a digit");
         assert_eq!(svg.matches("<rect").count(), 4);
+        assert!(svg.contains(">&lt; 0.1 %<"), "{svg}");
         for grey in ["rgb(0,0,0)", "rgb(128,128,128)", "rgb(255,255,255)", "rgb(64,64,64)"] {
             assert!(svg.contains(grey), "{grey}: {svg}");
         }

@@ -49,8 +49,14 @@ pub struct Statement {
     pub remedy: String,
 }
 
+/// The least share above 0 that is shown as a number.
+const SHARE_MIN: f64 = 5e-4;
+
 /// Formats a share in percent.
 fn percent(share: f64) -> String {
+    if share > 0.0 && share < SHARE_MIN {
+        return "< 0.1 %".to_owned();
+    }
     format!("{:.1} %", 100.0 * share)
 }
 

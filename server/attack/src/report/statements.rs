@@ -32,7 +32,8 @@ fn of_inversion(task: &TaskDescription, inversion: &Inversion) -> Statement {
     let summary = |kind: ViewKind| inversion.summaries.iter().find(|summary| summary.view == kind);
     let error = |kind: ViewKind| summary(kind).and_then(ViewSummary::best_error);
     let labels = summary(ViewKind::Plain).and_then(|summary| summary.labels_right);
-    let labels = labels.map(|share| format!(", and the label for {} of the victims", percent(share)));
+    let labels =
+        labels.map(|share| format!(", and the label is right for {} of the victims", percent(share)));
     let labels = labels.unwrap_or_default();
     let meaning = match error(ViewKind::Plain) {
         Some(error) if error <= GIVEN_AWAY => format!(
@@ -98,9 +99,9 @@ fn of_membership(task: &TaskDescription, membership: &Membership) -> Statement {
         let (one, other) = (&variant.loss_threshold, &variant.likelihood_ratio);
         one.true_positives_at_1_percent.max(other.true_positives_at_1_percent)
     });
-    let as_is = if private.is_some() { "with its privacy" } else { "of this task" };
+    let as_is = if private.is_some() { "with the task's privacy" } else { "of this task" };
     let meaning = format!(
-        "Given a member and another example, the better attack tells from the model {as_is} which is which in {} of the cases, \
+        "Given a member and another example, the better attack tells from a model {as_is} which is which in {} of the cases, \
          where 50 % is chance, and it recognises {} of the members at 1 % false alarms.",
         percent(found),
         percent(low)
@@ -166,7 +167,7 @@ fn of_poisoning(task: &TaskDescription, poisoning: &Poisoning) -> Statement {
     let is_mean = task.aggregator.is_streaming();
     let remedy = match (is_harmed, is_mean) {
         (true, true) => {
-            "The task's aggregator is a mean, which a single client can move; try aggregator.kind = \"median\", \
+            "The task's aggregator is a mean, which enough hostile clients can move; try aggregator.kind = \"median\", \
                          \"trimmed_mean\" or \"multi_krum\", and limit clients with token_share_max."
         }
         (true, false) => {

@@ -24,14 +24,15 @@ impl Report {
             text += "  Errors are shares of that of a random guess.\n\n";
         }
         if let Some(membership) = &self.membership {
-            text += "membership                            area   found at 1 %   at 0.1 % false alarms\n";
+            text +=
+                "membership                                    area   found at 1 %   at 0.1 % false alarms\n";
             for variant in &membership.variants {
                 let attacks =
                     [("loss", &variant.loss_threshold), ("likelihood ratio", &variant.likelihood_ratio)];
                 for (name, roc) in attacks {
                     let _ = writeln!(
                         text,
-                        "  {:<34} {:>6.3} {:>14} {:>10}",
+                        "  {:<42} {:>6.3} {:>14} {:>10}",
                         format!("{name}, {}", variant.name),
                         roc.auc,
                         percent(roc.true_positives_at_1_percent),

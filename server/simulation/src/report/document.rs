@@ -95,10 +95,10 @@ impl Body {
         Ok(())
     }
 
-    /// Adds drawings side by side: the title and the SVG of each. The SVG is not escaped, so it must not contain text that
+    /// Adds wide drawings below each other: the title and the SVG of each. The SVG is not escaped, so it must not contain text that
     /// the caller has not escaped.
     pub fn drawings(&mut self, drawings: &[(String, String)]) {
-        self.0 += "<div class=\"figures\">\n";
+        self.0 += "<div class=\"figures wide\">\n";
         for (title, svg) in drawings {
             let title = Escaped(title);
             let _ = write!(self.0, "<figure>\n<figcaption>{title}</figcaption>\n{svg}</figure>\n");
