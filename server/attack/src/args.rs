@@ -1,13 +1,13 @@
 //! The flags of `folkmoot attack`.
 
-use std::{path::PathBuf, str::FromStr};
+use std::path::PathBuf;
 
 use super::{
     CannotAttack, Inputs,
     inversion::InversionSettings,
     limits::{ITERATIONS_MAX, RESTARTS_MAX, SEEDS_MAX, VICTIMS_MAX},
     membership::MembershipSettings,
-    picture::Picture,
+    picture::{Picture, PictureChoice},
     poisoning::PoisoningSettings,
 };
 
@@ -96,30 +96,6 @@ pub struct Args {
     /// Print JSON instead of text.
     #[arg(long)]
     pub json: bool,
-}
-
-/// A choice of how examples are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PictureChoice {
-    /// As bars.
-    None,
-    /// As a picture of this width and height.
-    Size(usize, usize),
-}
-
-impl FromStr for PictureChoice {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text == "none" {
-            return Ok(Self::None);
-        }
-        let sides = text
-            .split_once('x')
-            .and_then(|(width, height)| Some((width.parse().ok()?, height.parse().ok()?)));
-        let (width, height) = sides.ok_or_else(|| "a size such as 8x8 or `none` is expected".to_owned())?;
-        Ok(Self::Size(width, height))
-    }
 }
 
 /// The settings of all attacks; `None` for those that are not wanted.

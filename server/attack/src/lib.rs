@@ -18,10 +18,10 @@ mod screen;
 #[cfg(test)]
 mod tests;
 
-pub use args::{Args, PictureChoice, Settings};
+pub use args::{Args, Settings};
 pub use error::CannotAttack;
 pub use inputs::Inputs;
-pub use picture::Picture;
+pub use picture::{Picture, PictureChoice};
 pub use progress::{Progress, Silent};
 pub use report::{Report, Statement};
 pub use run::attack;

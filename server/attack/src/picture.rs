@@ -1,6 +1,6 @@
-use std::fmt::Write as _;
+use std::{fmt::Write as _, str::FromStr};
 
-use crate::{CannotAttack, args::PictureChoice};
+use crate::CannotAttack;
 
 /// The smallest length of a flat row that is taken for a square picture.
 const SQUARE_MIN: usize = 64;
@@ -12,6 +12,30 @@ const GAP: f64 = 14.0;
 const HEAD: f64 = 30.0;
 /// The maximum number of bars.
 const BARS_MAX: usize = 64;
+
+/// A choice of how examples are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PictureChoice {
+    /// As bars.
+    None,
+    /// As a picture of this width and height.
+    Size(usize, usize),
+}
+
+impl FromStr for PictureChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "none" {
+            return Ok(Self::None);
+        }
+        let sides = text
+            .split_once('x')
+            .and_then(|(width, height)| Some((width.parse().ok()?, height.parse().ok()?)));
+        let (width, height) = sides.ok_or_else(|| "a size such as 8x8 or `none` is expected".to_owned())?;
+        Ok(Self::Size(width, height))
+    }
+}
 
 /// The form of a picture whose pixels are features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -99,9 +99,13 @@ async fn all_attacks_report_on_the_digits() {
     assert!(poisoning.attacks[0].success.is_none() && poisoning.attacks[3].success.is_some());
     assert_eq!(report.statements.len(), 3);
     let html = report.html().unwrap();
-    for part in
-        ["Inversion of updates", "Members found", "sign_flip", "rgb(255,255,255)", "percentage points"]
-    {
+    for part in [
+        "Inversion of updates",
+        "Members found",
+        "sign_flip",
+        "rgb(255,255,255)",
+        "the difference in held-out accuracy",
+    ] {
         assert!(html.contains(part), "{part}");
     }
     assert!(report.text().contains("plain update"));

@@ -43,9 +43,9 @@ pub struct Report {
 pub struct Statement {
     /// The attack.
     pub attack: &'static str,
-    /// What the result means.
+    /// The meaning of the result.
     pub meaning: String,
-    /// What to switch on, or what is on already.
+    /// The settings to switch on, or those that are on already.
     pub remedy: String,
 }
 

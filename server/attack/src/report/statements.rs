@@ -71,6 +71,11 @@ fn of_inversion(task: &TaskDescription, inversion: &Inversion) -> Statement {
              much.",
             shown(ViewKind::Noise)
         ),
+        (false, _) if task.plan.example_privacy.is_some() => format!(
+            "In this task clients add noise to the gradients of their examples{}: keep it, and switch on \
+             protection.secure_aggregation too if one update must not stand alone.",
+            shown(ViewKind::Noise)
+        ),
         (false, PrivacyChoice::Central(_)) => format!(
             "The central privacy of this task protects what is released, not what the coordinator receives; switch on \
              protection.secure_aggregation{} or another privacy.kind{}.",
@@ -137,24 +142,27 @@ fn of_poisoning(task: &TaskDescription, poisoning: &Poisoning) -> Statement {
     let success = |outcome: &PoisoningOutcome| outcome.success.as_ref().and_then(|success| success.mean);
     let best = poisoning.attacks.iter().filter_map(|outcome| Some((outcome, success(outcome)?)));
     let best = best.max_by(|one, other| one.1.total_cmp(&other.1));
-    let show = |value: f64| match poisoning.comparison.metric.is_share {
-        true => format!("{:.1} percentage points", 100.0 * value),
-        false => format!("{value:.4}"),
+    // The baseline comes first, so the places are the same.
+    let shown = |outcome: &PoisoningOutcome| {
+        let place = poisoning.attacks.iter().position(|other| std::ptr::eq(other, outcome));
+        let shown = place.and_then(|place| poisoning.comparison.shown().into_iter().nth(place));
+        let difference = outcome.summary.difference.as_ref();
+        let half_width = difference.and_then(|difference| difference.half_width).unwrap_or_default();
+        let mean = difference.and_then(|difference| difference.mean).unwrap_or_default();
+        let chance = if mean.abs() <= half_width { ", which may be chance" } else { "" };
+        shown.map(|shown| shown.difference + chance).unwrap_or_default()
     };
     let harm = match (&unmeasured, &worst) {
         (Some(outcome), _) => format!(
             "with {} not every run released a version that could be measured",
             outcome.summary.variant
         ),
-        (None, Some((outcome, loss))) => {
-            let change = if is_larger_better { "falls" } else { "rises" };
-            format!(
-                "{} costs most: the {} {change} by {}",
-                outcome.summary.variant,
-                poisoning.metric,
-                show(*loss)
-            )
-        }
+        (None, Some((outcome, _))) => format!(
+            "{} costs most: the difference in held-out {} is {}",
+            outcome.summary.variant,
+            poisoning.metric,
+            shown(outcome)
+        ),
         (None, None) => "no attack was compared".to_owned(),
     };
     let reached = best.map_or(String::new(), |(outcome, success)| {
