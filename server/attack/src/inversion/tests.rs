@@ -9,7 +9,7 @@ use super::{
     domain::Domain,
     layout::{Tensor, tensors},
     probes::{Weaknesses, one, probe},
-    search::{descend, distance},
+    search::{descend, distance, gradient},
 };
 use crate::CannotAttack;
 
@@ -73,4 +73,56 @@ fn a_search_finds_an_example_whose_update_has_the_same_direction() {
     let found = descend(&mut loss, vec![0.0; 5], &domain(), 120).unwrap();
     let error = domain().squared_error(&example, &found.example);
     assert!(found.loss < 0.01 && error < 0.02, "{found:?}, error {error}");
+}
+
+/// Returns the gradient of 1 − cosine for a linear softmax model with three features and two classes, by calculus.
+///
+/// With e = p − y, an update is −e⊗x for the weights and −e for the biases, times the learning rate, which the cosine does not
+/// see. The derivative of pₖ with respect to xⱼ is pₖ·(wₖⱼ − Σₘ pₘwₘⱼ).
+fn by_calculus(observed: &[f64], weights: &[f64], x: &[f64], label: usize) -> Vec<f64> {
+    let scores: Vec<f64> = weights[..6].chunks(3).map(|row| dot(row, x)).collect();
+    let sum: f64 = scores.iter().map(|score| score.exp()).sum();
+    let p: Vec<f64> = scores.iter().map(|score| score.exp() / sum).collect();
+    let e: Vec<f64> = (0..2).map(|class| p[class] - f64::from(u8::from(class == label))).collect();
+    let update: Vec<f64> =
+        e.iter().flat_map(|e| x.iter().map(move |x| -e * x)).chain(e.iter().map(|e| -e)).collect();
+    let (norm, other) = (dot(&update, &update).sqrt(), dot(observed, observed).sqrt());
+    let slope = |feature: usize| {
+        let column = [weights[feature], weights[3 + feature]];
+        let mean = dot(&p, &column);
+        let slopes: Vec<f64> = (0..2).map(|class| p[class] * (column[class] - mean)).collect();
+        let of_weight = |class: usize, input: usize| {
+            let own = if input == feature { e[class] } else { 0.0 };
+            -(slopes[class] * x[input] + own)
+        };
+        let of_weights = (0..6).map(|place| of_weight(place / 3, place % 3));
+        let change: Vec<f64> = of_weights.chain(slopes.iter().map(|slope| -slope)).collect();
+        dot(observed, &update) * dot(&update, &change) / (other * norm.powi(3))
+            - dot(observed, &change) / (other * norm)
+    };
+    (0..3).map(slope).collect()
+}
+
+fn dot(one: &[f64], other: &[f64]) -> f64 {
+    one.iter().zip(other).map(|(one, other)| one * other).sum()
+}
+
+#[test]
+fn central_differences_are_the_gradient_of_a_linear_model_by_calculus() {
+    let model = Model::from_onnx(&mlp(&[3, 2], 4), &ImportLimits::default()).unwrap();
+    let mut client = Client::new(&model, plan(LocalOptimizer::sgd(0.5), 1), 1);
+    let wide = |values: &[f32]| values.iter().map(|value| f64::from(*value)).collect::<Vec<f64>>();
+    let observed = client.update(&one(vec![0.4, -0.6, 0.2], &[3], 1).unwrap()).unwrap();
+    let mut loss = |candidate: &[f32]| -> Result<f64, CannotAttack> {
+        Ok(distance(&observed, &client.update(&one(candidate.to_vec(), &[3], 1)?)?))
+    };
+    let domain = Domain { low: vec![-1.0; 3], high: vec![1.0; 3] };
+    for at in [[0.1f32, 0.5, -0.3], [-0.7, 0.2, 0.6]] {
+        let found = gradient(&mut loss, &mut at.to_vec(), &domain).unwrap();
+        let expected = by_calculus(&wide(&observed), &wide(&model.initial_weights()), &wide(&at), 1);
+        for (found, expected) in found.iter().zip(expected) {
+            // The range is 2 long, and gradients are in units of the range.
+            assert!((found - 2.0 * expected).abs() < 2e-3, "{found} is not {}", 2.0 * expected);
+        }
+    }
 }

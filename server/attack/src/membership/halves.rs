@@ -5,18 +5,18 @@ use crate::purpose;
 /// Draws the members of each model: `result[model][example]`. Each example is in half of the models, rounded down or up at
 /// random, so that every model has about half of the examples and no example is in all models or in none.
 pub fn draw(models: usize, examples: usize, seed: u64) -> Vec<Vec<bool>> {
-    let mut is_member = vec![vec![false; examples]; models];
     let mut rng = Stream::new(seed, &[purpose::HALVES]);
     let mut order: Vec<usize> = (0..models).collect();
-    for example in 0..examples {
+    let of_example = |example: usize| {
         shuffle(&mut order, &mut rng);
         // With an odd number of models, every second example is in one more model.
         let count = (models + example % 2) / 2;
-        for model in &order[..count] {
-            is_member[*model][example] = true;
-        }
-    }
-    is_member
+        let mut is_in = vec![false; models];
+        order[..count].iter().for_each(|model| is_in[*model] = true);
+        is_in
+    };
+    let drawn: Vec<Vec<bool>> = (0..examples).map(of_example).collect();
+    (0..models).map(|model| drawn.iter().map(|is_in| is_in[model]).collect()).collect()
 }
 
 #[cfg(test)]

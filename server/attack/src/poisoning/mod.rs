@@ -8,11 +8,12 @@ mod success;
 
 use std::collections::BTreeSet;
 
+use folkmoot_coordinator::task::TaskState;
 use folkmoot_engine::Examples;
 use folkmoot_simulation::{
     attack::{Adversary, Attack},
     report::{Comparison, Measure, Metric, SeedRun, Variant, VariantSummary},
-    simulate::{Crowd, Outcome, WorldSettings, held_out_metric, simulate},
+    simulate::{Crowd, Outcome, SimulateError, WorldSettings, held_out_metric, simulate},
 };
 pub use kinds::Fit;
 use serde::Serialize;
@@ -44,6 +45,8 @@ pub struct Poisoning {
     pub metric: String,
     /// The run without an attack, and those with each attack.
     pub attacks: Vec<PoisoningOutcome>,
+    /// The attacks that do not fit the world, with the reason.
+    pub left_out: Vec<String>,
     /// The runs, for plots.
     #[serde(skip)]
     pub comparison: Comparison,
@@ -113,25 +116,41 @@ pub async fn poison(
         return Err(CannotAttack::Personal { attack: "the measurement of poisoning" });
     }
     let attacks = attacks(inputs, settings)?;
-    let mut all = Vec::new();
+    let (mut all, mut left_out) = (Vec::new(), Vec::new());
     let named = attacks.into_iter().map(|(name, attack)| (name, Some(attack)));
     let count = named.len() + 1;
     for (place, (name, attack)) in std::iter::once((BASELINE.to_owned(), None)).chain(named).enumerate() {
         let mut runs = Runs { name, attack, runs: Vec::new(), weights: Vec::new() };
-        for seed in &settings.seeds {
-            let label = format!("poisoning {} of {count}: {}, seed {seed}", place + 1, runs.name);
-            let outcome =
-                Box::pin(run(inputs, settings, runs.attack.as_ref(), *seed, &label, progress)).await?;
-            runs.weights.push(outcome.weights);
-            let is_paused = matches!(
-                outcome.state,
-                folkmoot_coordinator::task::TaskState::Paused { reason: Some(_), .. }
-            );
-            runs.runs.push(SeedRun { clients: outcome.clients, is_paused, rounds: outcome.rounds });
+        match Box::pin(run_seeds(inputs, settings, &mut runs, (place + 1, count), progress)).await {
+            Ok(()) => all.push(runs),
+            // An attack of the list that does not fit the world is left out.
+            Err(CannotAttack::Simulate { source: SimulateError::Attack(error), .. })
+                if settings.kinds.is_empty() =>
+            {
+                left_out.push(format!("{}: {error}", runs.name));
+            }
+            Err(error) => return Err(error),
         }
-        all.push(runs);
     }
-    collect(inputs, settings, &all)
+    collect(inputs, settings, &all, left_out)
+}
+
+/// Runs an attack with each seed. `place` is its number and the number of all attacks.
+async fn run_seeds(
+    inputs: &Inputs,
+    settings: &PoisoningSettings,
+    runs: &mut Runs,
+    (place, count): (usize, usize),
+    progress: &dyn Progress,
+) -> Result<(), CannotAttack> {
+    for seed in &settings.seeds {
+        let label = format!("poisoning {place} of {count}: {}, seed {seed}", runs.name);
+        let outcome = Box::pin(run(inputs, settings, runs.attack.as_ref(), *seed, &label, progress)).await?;
+        runs.weights.push(outcome.weights);
+        let is_paused = matches!(outcome.state, TaskState::Paused { reason: Some(_), .. });
+        runs.runs.push(SeedRun { clients: outcome.clients, is_paused, rounds: outcome.rounds });
+    }
+    Ok(())
 }
 
 async fn run(
@@ -163,7 +182,12 @@ fn held_out(inputs: &Inputs, seed: u64) -> Result<Examples, CannotAttack> {
     crowd.held_out.ok_or(CannotAttack::NoHeldOut)
 }
 
-fn collect(inputs: &Inputs, settings: &PoisoningSettings, all: &[Runs]) -> Result<Poisoning, CannotAttack> {
+fn collect(
+    inputs: &Inputs,
+    settings: &PoisoningSettings,
+    all: &[Runs],
+    left_out: Vec<String>,
+) -> Result<Poisoning, CannotAttack> {
     let metric = held_out_metric(&inputs.description);
     let comparison = Comparison {
         title: inputs.description.name.clone(),
@@ -191,6 +215,7 @@ fn collect(inputs: &Inputs, settings: &PoisoningSettings, all: &[Runs]) -> Resul
         seeds: settings.seeds.clone(),
         metric: comparison.metric.name.clone(),
         attacks,
+        left_out,
         comparison,
     })
 }

@@ -36,6 +36,9 @@ pub(super) fn body(poisoning: &Poisoning) -> Result<Body, CannotAttack> {
         percent(poisoning.share),
         poisoning.seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
     ));
+    for reason in &poisoning.left_out {
+        body.note(&format!("Left out: {reason}."));
+    }
     body.comparison(&poisoning.comparison)?;
     let settings = poisoning.attacks.iter().filter_map(|outcome| {
         let attack = outcome.attack.as_ref()?;

@@ -61,6 +61,9 @@ impl Report {
                     or_dash(success)
                 );
             }
+            for reason in &poisoning.left_out {
+                let _ = writeln!(text, "  left out: {reason}");
+            }
             text += "\n";
         }
         for statement in &self.statements {
