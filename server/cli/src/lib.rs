@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![allow(rustdoc::bare_urls, reason = "doc comments of options are help texts for a terminal")]
 
+mod attack;
 mod audit;
 mod backup;
 mod class_tables;
@@ -64,6 +65,8 @@ enum Command {
     Load(folkmoot_load::Args),
     /// Run a task with virtual clients on this machine, and write results and a report.
     Simulate(simulate::Args),
+    /// Attack a task before clients have it, and report what the attacks have found.
+    Attack(folkmoot_attack::Args),
     /// Sign in with your organisation's identity provider.
     Login(sign_in::login::Args),
     /// End the session of `folkmoot login`.
@@ -147,6 +150,7 @@ impl Cli {
             Command::Demo(args) => Box::pin(async { Ok(folkmoot_demo::run(args).await?) }),
             Command::Load(args) => Box::pin(load::run(args)),
             Command::Simulate(args) => Box::pin(simulate::run(args)),
+            Command::Attack(args) => Box::pin(attack::run(args)),
             Command::Login(args) => Box::pin(sign_in::login::run(args)),
             Command::Logout(args) => Box::pin(sign_in::logout::run(args)),
             Command::Whoami(args) => Box::pin(sign_in::whoami::run(args)),

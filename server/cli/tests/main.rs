@@ -3,6 +3,7 @@
 //! All tests are one binary, because linking one takes longer than running most of them.
 
 mod asking;
+mod attack;
 #[cfg(unix)]
 mod backup;
 mod beside_console;

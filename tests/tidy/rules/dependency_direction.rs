@@ -32,7 +32,7 @@ const LAYERS: [&[&str]; 16] = [
     /* process   */ &["folkmoot-telemetry", "folkmoot-terminal"],
     /* hosts     */
     &["folkmoot-service", "folkmoot-simulation", "folkmoot-bindgen", "folkmoot-mobile", "folkmoot-wasm"],
-    /* set-ups   */ &["folkmoot-settings", "folkmoot-demo", "folkmoot-load"],
+    /* set-ups   */ &["folkmoot-settings", "folkmoot-demo", "folkmoot-load", "folkmoot-attack"],
     /* command   */ &["folkmoot-cli"],
 ];
 

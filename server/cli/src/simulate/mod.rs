@@ -152,7 +152,11 @@ fn read_data(args: &Args, path: &Path, schema: Option<&TableSchema>) -> Result<D
     read.map_err(|error| CliError::new(error.to_string()))
 }
 
-fn read_trace(path: &Path) -> Result<Trace, CliError> {
+/// Reads the trace of the devices.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn read_trace(path: &Path) -> Result<Trace, CliError> {
     let file = fs::File::open(path).map_err(CliError::read(path))?;
     Trace::read(&path.display().to_string(), file).map_err(|error| CliError::new(error.to_string()))
 }

@@ -26,6 +26,15 @@ pub const COMMANDS: &[Recorded] = &[
         ],
     ),
     (
+        "attack",
+        &[
+            "task.toml --model model.onnx --data missing.csv --json",
+            "task.toml --model model.onnx --data data.csv --picture 3x3",
+            "task.toml --model model.onnx --data data.csv --hostile-share 1",
+            "task.toml --model model.onnx --data data.csv --attacks inversion",
+        ],
+    ),
+    (
         "eval",
         &["model.onnx --data data.csv", "model.onnx --data data.csv --json", "model.onnx --data missing.csv"],
     ),

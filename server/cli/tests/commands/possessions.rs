@@ -27,6 +27,7 @@ const OVER_A_FILE: &[&str] = &[
     "data encode visits.csv --schema visits.json --out FILE",
     "simulate task.toml --model model.onnx --data data.csv --output FILE",
     "simulate task.toml --model model.onnx --data data.csv --compare fed_adam --output FILE",
+    "attack task.toml --model model.onnx --data data.csv --attacks inversion --output FILE",
     "demo --clients 2 --out FILE",
 ];
 

@@ -8,6 +8,7 @@ mod base;
 mod charts;
 mod colours;
 mod comparison;
+mod document;
 mod error;
 mod fairness;
 mod figure;
@@ -22,6 +23,7 @@ mod tables;
 mod thin;
 
 pub use comparison::{Comparison, Measure, SeedRun, Shown, Variant, VariantSummary};
+pub use document::{Body, Curves, Document};
 pub use error::ReportError;
 pub use run::{Metric, Report, Run};
 pub use summary::{Reached, Summary};

@@ -16,7 +16,7 @@ pub struct Measure {
 
 impl Measure {
     /// Computes the mean and its interval.
-    pub(super) fn of(values: impl Iterator<Item = Option<f64>>) -> Self {
+    pub fn of(values: impl Iterator<Item = Option<f64>>) -> Self {
         let values: Vec<Option<f64>> = values.collect();
         let whole: Option<Vec<f64>> = values.iter().copied().collect();
         let spread = whole.and_then(|values| Spread::of(&values));
@@ -29,13 +29,13 @@ impl Measure {
     /// Both variants of a seed see the same world, so the interval of the differences is that of paired samples
     /// ("Student" 1908, "The probable error of a mean", section 9). It is usually narrower than the intervals of the two
     /// means suggest.
-    pub(super) fn minus(&self, other: &Self) -> Self {
+    pub fn minus(&self, other: &Self) -> Self {
         let pairs = self.values.iter().zip(&other.values);
         Self::of(pairs.map(|(one, other)| Some((*one)? - (*other)?)))
     }
 
     /// Formats the mean and the half-width, in units of `size`. If some seeds have no value, says how many have one.
-    pub(super) fn show(&self, size: f64, unit: &str) -> Option<String> {
+    pub fn show(&self, size: f64, unit: &str) -> Option<String> {
         let found = self.values.iter().flatten().count();
         match self.mean {
             Some(mean) => {

@@ -32,9 +32,9 @@ impl Comparison {
             page.section("Fairness to the clients", &body);
         }
         page.section("Cost", &table(&cost(), &shown));
-        let plots = charts::figures(self);
-        if !plots.is_empty() {
-            page.section("Curves", &(self.legend() + &figures(&plots)? + CURVES));
+        let curves = self.curves()?;
+        if !curves.is_empty() {
+            page.section("Curves", &curves);
         }
         let settings = self.variants.iter().map(|one| (one.name.as_str(), one.settings.as_slice()));
         let settings = tables::settings(settings, false);
@@ -46,6 +46,18 @@ impl Comparison {
 
     fn legend(&self) -> String {
         legend(self.variants.iter().map(|variant| variant.name.as_str()).enumerate())
+    }
+
+    /// Renders the curves of all variants as HTML; empty if nothing was measured.
+    ///
+    /// # Errors
+    /// [`ReportError`] if a plot cannot be drawn.
+    pub(in crate::report) fn curves(&self) -> Result<String, ReportError> {
+        let plots = charts::figures(self);
+        if plots.is_empty() {
+            return Ok(String::new());
+        }
+        Ok(self.legend() + &figures(&plots)? + CURVES)
     }
 
     fn subtitle(&self) -> String {

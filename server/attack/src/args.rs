@@ -1,0 +1,209 @@
+//! The flags of `folkmoot attack`.
+
+use std::path::PathBuf;
+
+use super::{
+    CannotAttack, Inputs,
+    inversion::InversionSettings,
+    limits::{ITERATIONS_MAX, RESTARTS_MAX, SEEDS_MAX, VICTIMS_MAX},
+    membership::MembershipSettings,
+    picture::{Picture, PictureChoice},
+    poisoning::PoisoningSettings,
+};
+
+/// Attack a task before clients have it, and report what the attacks have found.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// The task file.
+    #[arg(value_name = "TASK.toml")]
+    pub task: PathBuf,
+    /// The model to train.
+    #[arg(long, value_name = "FILE.onnx")]
+    pub model: PathBuf,
+    /// The examples of the clients: a file or folder in any format of `folkmoot client`.
+    #[arg(long, value_name = "PATH")]
+    pub data: PathBuf,
+    /// The examples for evaluating versions under poisoning. By default, a share of the data is held out.
+    #[arg(long, value_name = "PATH")]
+    pub held_out: Option<PathBuf>,
+    /// Pass images to the model as one flat row of numbers.
+    #[arg(long)]
+    pub flat: bool,
+    /// The column with the label.
+    #[arg(long, value_name = "NAME")]
+    pub label_column: Option<String>,
+    /// The column with the owner of each example, for the natural partition.
+    #[arg(long, value_name = "NAME")]
+    pub group_column: Option<String>,
+    /// The schema of a .csv file, from `folkmoot data schema`, or a model that carries one. The default is the task's
+    /// schema, if it has one.
+    #[arg(long, value_name = "FILE", conflicts_with = "label_column")]
+    pub schema: Option<PathBuf>,
+    /// The file that describes the world of simulated runs, as for `folkmoot simulate`. If it has an adversary, that
+    /// attack's settings replace those of its kind.
+    #[arg(long, value_name = "WORLD.toml")]
+    pub world: Option<PathBuf>,
+    /// The number of virtual clients.
+    #[arg(long, value_name = "N")]
+    pub clients: Option<usize>,
+    /// The first seed. The default is that of the world.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// The attacks, separated by commas: inversion, membership, poisoning, or kinds of poisoning such as sign_flip or
+    /// backdoor. By default, all that fit the task.
+    #[arg(long, value_name = "ATTACKS", value_delimiter = ',')]
+    pub attacks: Vec<String>,
+    /// The number of seeds with which each poisoning runs.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=SEEDS_MAX))]
+    pub seeds: u64,
+    /// The number of clients whose updates are inverted.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=VICTIMS_MAX))]
+    pub victims: u64,
+    /// The number of examples of each victim. One is the worst case.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub victim_examples: u64,
+    /// The number of steps of the search for an example; 0 for no search. Each step computes two updates for each feature.
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(0..=ITERATIONS_MAX))]
+    pub iterations: u64,
+    /// The number of starts of the search. The best result counts.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=RESTARTS_MAX))]
+    pub restarts: u64,
+    /// The number of updates in a sum under secure aggregation. The default is the fewest that a round of the task combines.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub cohort: Option<u64>,
+    /// The clipping norm of the noisy update. The default is that of the task, or the median norm.
+    #[arg(long, value_name = "NORM")]
+    pub clipping_norm: Option<f64>,
+    /// The noise multiplier of the noisy update. The default is that of the task, or 1.
+    #[arg(long, value_name = "NUMBER")]
+    pub noise_multiplier: Option<f64>,
+    /// The number of shadow models of the membership attack.
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    pub shadows: usize,
+    /// The share of hostile clients under poisoning: above 0, below 1.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.2)]
+    pub hostile_share: f64,
+    /// Show examples as pictures of this size, for example 8x8, or `none` for bars. By default, images are pictures, and so
+    /// are flat rows whose length is a square of 64 or more.
+    #[arg(long, value_name = "SIZE")]
+    pub picture: Option<PictureChoice>,
+    /// The number of threads that compute. The result does not depend on this number.
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// Write the report to this folder, as report.html and report.json.
+    #[arg(long, value_name = "FOLDER")]
+    pub output: Option<PathBuf>,
+    /// Print JSON instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The settings of all attacks; `None` for those that are not wanted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// The settings of the inversion of updates.
+    pub inversion: Option<InversionSettings>,
+    /// The settings of the attack on membership.
+    pub membership: Option<MembershipSettings>,
+    /// The settings of poisoning.
+    pub poisoning: Option<PoisoningSettings>,
+    /// The form of the pictures; `None` to show bars.
+    pub picture: Option<Picture>,
+    /// Whether the operator has chosen the attacks. If not, attacks that do not fit the task are left out.
+    pub is_chosen: bool,
+}
+
+impl Args {
+    /// Returns the number of threads. The default is one for each core.
+    pub fn threads(&self) -> usize {
+        self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1)
+    }
+
+    /// Returns the settings of the attacks on these inputs.
+    ///
+    /// # Errors
+    /// If a number is out of range, or the pictures do not match the features.
+    pub fn settings(&self, inputs: &Inputs) -> Result<Settings, CannotAttack> {
+        let range = |field, value: f64, fine: bool, allowed| match fine {
+            true => Ok(()),
+            false => Err(CannotAttack::Range { field, value, allowed }),
+        };
+        let share = self.hostile_share;
+        range("--hostile-share", share, share > 0.0 && share < 1.0, "above 0 and below 1")?;
+        if let Some(norm) = self.clipping_norm {
+            let most = f64::from(inputs.description.grid.value_max);
+            range("--clipping-norm", norm, norm > 0.0 && norm <= most, "above 0 and at most grid.value_max")?;
+        }
+        if let Some(multiplier) = self.noise_multiplier {
+            let fine = (0.01..=1e6).contains(&multiplier);
+            range("--noise-multiplier", multiplier, fine, "0.01 to 1e6")?;
+        }
+        let picture = Picture::of(inputs.training.examples.feature_shape(), self.picture)?;
+        let seed = inputs.world.seed;
+        let last = seed.checked_add(self.seeds - 1);
+        let last = last.ok_or(CannotAttack::Range {
+            field: "--seed",
+            value: seed as f64,
+            allowed: "smaller, so that all seeds are numbers of 64 bits",
+        })?;
+        let has = |name: &str| self.attacks.is_empty() || self.attacks.iter().any(|attack| attack == name);
+        let families = ["inversion", "membership", "poisoning"];
+        let kinds: Vec<String> =
+            self.attacks.iter().filter(|attack| !families.contains(&attack.as_str())).cloned().collect();
+        let has_all_kinds = has("poisoning");
+        Ok(Settings {
+            inversion: has("inversion").then(|| InversionSettings {
+                seed,
+                victims: self.victims as usize,
+                examples: self.victim_examples as usize,
+                iterations: self.iterations,
+                restarts: self.restarts,
+                cohort: self.cohort,
+                clipping_norm: self.clipping_norm,
+                noise_multiplier: self.noise_multiplier,
+                is_picture: picture.is_some(),
+            }),
+            membership: has("membership").then_some(MembershipSettings { seed, shadows: self.shadows }),
+            poisoning: (has_all_kinds || !kinds.is_empty()).then(|| PoisoningSettings {
+                kinds: if has_all_kinds { Vec::new() } else { kinds },
+                seeds: (seed..=last).collect(),
+                share,
+            }),
+            picture,
+            is_chosen: !self.attacks.is_empty(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args as _, Command, FromArgMatches};
+
+    use super::*;
+
+    fn parse(flags: &str) -> Result<Args, String> {
+        let words = ["attack", "task.toml", "--model", "m.onnx", "--data", "d.csv"];
+        let words = words.into_iter().chain(flags.split_whitespace());
+        let matches = Args::augment_args(Command::new("attack")).try_get_matches_from(words);
+        matches.and_then(|matches| Args::from_arg_matches(&matches)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn every_number_has_a_limit() {
+        for (flags, word) in [
+            ("--seeds 0", "1..=100"),
+            ("--victims 65", "1..=64"),
+            ("--iterations 100001", "0..=100000"),
+            ("--restarts 0", "1..=100"),
+            ("--cohort 0", "1..=100000"),
+            ("--picture 8", "8x8"),
+        ] {
+            let error = parse(flags).unwrap_err();
+            assert!(error.contains(word), "{flags}: {error}");
+        }
+        let args = parse("--attacks inversion,backdoor --picture 4x2").unwrap();
+        assert_eq!(args.attacks, ["inversion", "backdoor"]);
+        assert_eq!(args.picture, Some(PictureChoice::Size(4, 2)));
+        assert_eq!((args.victims, args.shadows, args.seeds), (4, 8, 3));
+    }
+}
