@@ -27,6 +27,8 @@ async fn the_control_variate_follows_from_the_updates_and_survives_a_kill() {
     let mut spec = TaskSpec::synthetic(&[8, 6, 3], 2, 1000)
         .with_part("finalizer", json!({ "kind": "scaffold", "clients": CLIENTS }))
         .with_part("aggregator", json!({ "kind": "uniform_mean" }));
+    // The updates report up to 100 examples.
+    spec.plan["batch_size"] = 100.into();
     spec.plan["optimizer"] = json!({ "sgd": { "learning_rate": rate } });
     (spec.plan["epochs"], spec.plan["steps_max"]) = (steps.into(), steps.into());
     let mut deployment = Deployment::start(COORDINATOR, &spec, |_| {}).await;

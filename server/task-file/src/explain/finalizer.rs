@@ -1,6 +1,6 @@
 //! Explains how the finalizer turns the aggregate into a change of the model.
 
-use folkmoot_aggregation::finalizer::{CommitSchedule, FinalizerChoice};
+use folkmoot_aggregation::finalizer::{CommitSchedule, FedDyn, FinalizerChoice, Scaffold};
 
 use super::{plan, quantity::count};
 
@@ -41,38 +41,8 @@ pub(super) fn finalizer(choice: &FinalizerChoice) -> Vec<String> {
             said.extend(schedule(&fed_exp.schedule));
             said
         }
-        FinalizerChoice::Scaffold(scaffold) => {
-            let mut said = vec![
-                match scaffold.server_learning_rate {
-                    1.0 => "The aggregate is added to the model, and clients correct each gradient by the difference of two control \
-                            variates: that of all clients and their own (SCAFFOLD)."
-                        .into(),
-                    rate => format!(
-                        "The aggregate is multiplied by {rate} and added to the model, and clients correct each gradient by the \
-                         difference of two control variates: that of all clients and their own (SCAFFOLD)."
-                    ),
-                },
-                format!(
-                    "Choose it if the data of {} differ much and each of them trains many times. It costs a second download of \
-                     the model's size, and as much storage on each client.",
-                    count(scaffold.clients, "client")
-                ),
-            ];
-            said.extend(schedule(&scaffold.schedule));
-            said
-        }
-        FinalizerChoice::FedDyn(fed_dyn) => vec![
-            format!(
-                "The aggregate and the sum of all former ones are added to the model, and clients train with a regularizer of {} that \
-                 changes from round to round (FedDyn).",
-                fed_dyn.alpha
-            ),
-            format!(
-                "Choose it if the data of {} differ much and each of them trains many times. It costs storage of the model's \
-                 size on each client, but no traffic.",
-                count(fed_dyn.clients, "client")
-            ),
-        ],
+        FinalizerChoice::Scaffold(one) => scaffold(one),
+        FinalizerChoice::FedDyn(one) => fed_dyn(one),
         FinalizerChoice::FedAdagrad(adagrad) => adaptive(
             format!(
                 "FedAdagrad steps by {} times the aggregate, divided by the root of the sum of all squares so far",
@@ -99,6 +69,41 @@ pub(super) fn finalizer(choice: &FinalizerChoice) -> Vec<String> {
             &yogi.schedule,
         ),
     }
+}
+
+fn scaffold(scaffold: &Scaffold) -> Vec<String> {
+    let added = match scaffold.server_learning_rate {
+        1.0 => "The aggregate is added".to_owned(),
+        rate => format!("The aggregate is multiplied by {rate} and added"),
+    };
+    let mut said = vec![
+        format!(
+            "{added} to the model, and clients correct each gradient by the difference of two control variates: that of all clients \
+             and their own (SCAFFOLD)."
+        ),
+        format!(
+            "Choose it if the data of {} differ much and each of them trains many times. It costs a second download of the \
+             model's size, and as much storage on each client.",
+            count(scaffold.clients, "client")
+        ),
+    ];
+    said.extend(schedule(&scaffold.schedule));
+    said
+}
+
+fn fed_dyn(fed_dyn: &FedDyn) -> Vec<String> {
+    vec![
+        format!(
+            "The aggregate and the sum of all former ones are added to the model, and clients train with a regularizer of {} that \
+             changes from round to round (FedDyn).",
+            fed_dyn.alpha
+        ),
+        format!(
+            "Choose it if the data of {} differ much and each of them trains many times. It costs storage of the model's size on \
+             each client, but no traffic.",
+            count(fed_dyn.clients, "client")
+        ),
+    ]
 }
 
 fn adaptive(step: String, tau: f64, rates: &CommitSchedule) -> Vec<String> {

@@ -286,6 +286,17 @@ fn a_step_that_grows_tells_its_use_and_its_cost() {
 }
 
 #[test]
+fn corrections_of_drift_tell_their_use_and_their_cost() {
+    let costs = [("scaffold", "a second download of the model's size"), ("fed_dyn", "but no traffic")];
+    for (kind, cost) in costs {
+        let text = explained(&format!("{TASK}\n[finalizer]\nkind = \"{kind}\"\nclients = 50\n"));
+        for sentence in ["Choose it if the data of 50 clients differ much", cost] {
+            assert!(text.contains(sentence), "{sentence}\n\n{text}");
+        }
+    }
+}
+
+#[test]
 fn masks_and_who_could_remove_them_are_told() {
     let task = format!("{TASK}\n[aggregator]\nkind = \"uniform_mean\"\n");
     let among_clients = explained(&format!("{task}\n[protection.secure_aggregation]\ncorrupt_share = 0.2\n"));

@@ -125,6 +125,7 @@ fn numbers_outside_of_their_range_are_refused_and_its_ends_are_not() {
                 "report_goal",
                 "chosen",
                 "bound_max",
+                "rollback_margin",
                 "rounds",
                 "byzantine_share",
                 "weight_max",

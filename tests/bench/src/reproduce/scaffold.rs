@@ -22,7 +22,7 @@ const STEPS_PER_EPOCH: u32 = 5;
 const BATCH: u32 = 3;
 const EPOCHS: [u32; 3] = [1, 5, 20];
 const SIMILARITIES: [f64; 3] = [0.0, 0.1, 1.0];
-const RATES: [f64; 3] = [0.003, 0.01, 0.03];
+const RATES: [f64; 3] = [0.01, 0.03, 0.1];
 const TARGET: f64 = 0.85;
 const METHODS: [&str; 4] = ["SGD", "FedAvg", "FedProx (mu = 1)", "SCAFFOLD"];
 const SGD: usize = 0;
@@ -60,7 +60,8 @@ pub fn run(lab: &Lab) -> Result<Finding, Failure> {
 }
 
 fn group(similarity: f64, epochs: u32) -> String {
-    format!("{:.0} % similar, {epochs} epochs", similarity * 100.0)
+    let plural = if epochs == 1 { "" } else { "s" };
+    format!("{:.0} % similar, {epochs} epoch{plural}", similarity * 100.0)
 }
 
 fn task(method: usize, epochs: u32, rate: f64, rounds_max: usize) -> Value {

@@ -10,9 +10,9 @@ pub(super) struct Lion {
     pub(super) weight_decay: f32,
 }
 
-/// Returns −1, 0 or 1. The sign of a NaN is the NaN.
+/// Returns −1, 0 or 1. A value that is not finite is returned itself, so that it shows in the weight.
 fn sign(value: f32) -> f32 {
-    if value == 0.0 { 0.0 } else { value.signum() }
+    if value == 0.0 || !value.is_finite() { value } else { value.signum() }
 }
 
 impl Optimizer for Lion {
@@ -60,5 +60,6 @@ mod tests {
     fn what_is_not_a_number_does_not_look_like_a_step() {
         let lion = Lion { beta1: 0.9, beta2: 0.99, weight_decay: 0.0 };
         assert!(two_steps(&lion, 2.0, [f32::NAN, 1.0])[0].is_nan());
+        assert!(two_steps(&lion, 2.0, [f32::INFINITY, 1.0])[0].is_infinite());
     }
 }

@@ -83,7 +83,7 @@ fn no_line_of_the_log_has_the_debug_text_of_a_value() {
 /// Returns the sources of the server, without their tests.
 fn sources() -> Vec<(PathBuf, String)> {
     let package = std::env::var("CARGO_MANIFEST_DIR").expect("cargo says where the package is");
-    let mut folders = ["src", "../rounds/src", "../edge/src", "../telemetry/src"]
+    let mut folders = ["src", "../rounds/src", "../combine/src", "../edge/src", "../telemetry/src"]
         .map(|folder| Path::new(&package).join(folder))
         .to_vec();
     let mut sources = Vec::new();
