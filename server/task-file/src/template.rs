@@ -86,7 +86,7 @@ pub fn template(choices: &TemplateChoices) -> Result<String, TaskFileError> {
             if choices.aggregator.is_none()
                 && error.faults.iter().any(|fault| fault.field == "finalizer.kind") =>
         {
-            // A finalizer that extrapolates needs a plain mean, which the default aggregator is not.
+            // A finalizer may need a plain mean, which the default aggregator is not.
             template(&TemplateChoices { aggregator: Some("weighted_mean".into()), ..choices.clone() })
         }
         Err(error) => Err(error),

@@ -14,6 +14,9 @@ use super::{
 /// The sections whose kinds are names of variants.
 const SECTIONS: [&str; 4] = ["finalizer", "aggregator", "scheduling", "selection"];
 
+/// The finalizers that need a plain mean of all updates, which the default aggregator is not.
+const OF_PLAIN_MEANS: [&str; 3] = ["fed_exp", "scaffold", "fed_dyn"];
+
 /// The name of the variant with a proximal term.
 const FED_PROX: &str = "fed_prox";
 /// The coefficient mu of `fed_prox` if the name is without a number: one of the four values that Li et al. 2020 choose
@@ -97,10 +100,16 @@ impl Variant {
         Ok(Self::Kind { section, table })
     }
 
-    /// Changes a task file. A section is replaced as a whole, even if it already has this kind.
+    /// Changes a task file. A section is replaced as a whole, even if it already has this kind. If the task has no
+    /// aggregator, a finalizer that needs a plain mean brings `weighted_mean`.
     pub fn apply(&self, task: &mut Table) {
         match self {
             Self::Kind { section, table } => {
+                let kind = table.get("kind").and_then(Value::as_str).unwrap_or_default();
+                if OF_PLAIN_MEANS.contains(&kind) && !task.contains_key("aggregator") {
+                    let mean = Table::from_iter([("kind".to_owned(), Value::from("weighted_mean"))]);
+                    task.insert("aggregator".to_owned(), Value::Table(mean));
+                }
                 task.insert((*section).to_owned(), Value::Table(table.clone()));
             }
             Self::Proximal { mu } => {

@@ -34,12 +34,7 @@ impl TaskDescription {
 
     /// Returns the mean number of steps, in which an update counts as much as in the aggregate.
     fn mean_steps(&self, reports: impl Iterator<Item = (u64, u64)>) -> f64 {
-        let is_weighted = matches!(
-            self.aggregator,
-            AggregatorChoice::WeightedMean
-                | AggregatorChoice::BoundedMean(_)
-                | AggregatorChoice::NormBound(_)
-        );
+        let is_weighted = self.aggregator == AggregatorChoice::WeightedMean;
         let counted =
             reports.map(|(weight, steps)| (if is_weighted { weight } else { 1 } as f64, steps as f64));
         let (total, sum) =
@@ -77,13 +72,10 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
         "remove [compression] and [[compression_choices]]; [downstream] is allowed",
     );
     refuse(
-        matches!(
-            description.aggregator,
-            AggregatorChoice::FedNova | AggregatorChoice::QFedAvg(_) | AggregatorChoice::Term(_)
-        ),
-        "aggregator.kind",
-        "needs a mean of the clients' changes, but this rule multiplies each by a factor of its own",
-        "choose aggregator.kind = \"uniform_mean\"",
+        !matches!(description.aggregator, AggregatorChoice::WeightedMean | AggregatorChoice::UniformMean),
+        "finalizer.kind",
+        "sums up the clients' changes, but this aggregator.kind shortens, scales or drops some",
+        "choose aggregator.kind = \"weighted_mean\" or \"uniform_mean\"",
     );
     refuse(
         description.evaluation.as_ref().is_some_and(|one| one.rollback_margin.is_some()),
@@ -178,6 +170,7 @@ mod tests {
         };
         merge(&mut whole, plan);
         let mut changes = json!({ "plan": whole, "finalizer": { "kind": kind, "clients": 50 } });
+        changes["aggregator"] = json!({ "kind": "weighted_mean" });
         merge(&mut changes, others);
         described(changes)
     }
@@ -204,19 +197,20 @@ mod tests {
         let privacy = json!({ "kind": "local", "epsilon": 30.0, "delta": 1e-6, "clipping_norm": 1.0 });
         let local = json!({ "privacy": privacy, "aggregator": { "kind": "uniform_mean" } });
         let codec = json!({ "compression": { "codec": "eden:2" } });
-        let scaled = ["fed_nova", "q_fed_avg", "term"].map(|kind| json!({ "aggregator": { "kind": kind } }));
+        let rules = ["bounded_mean", "fed_nova", "q_fed_avg", "term", "median"];
+        let rules = rules.map(|kind| json!({ "aggregator": { "kind": kind } }));
         let rollback = json!({ "evaluation": { "central": true, "rollback_margin": 0.1 } });
         for kind in ["scaffold", "fed_dyn"] {
             for (others, field) in [
                 (&buffered, "finalizer.kind"),
                 (&local, "finalizer.kind"),
                 (&codec, "compression"),
-                (&scaled[0], "aggregator.kind"),
-                (&scaled[1], "aggregator.kind"),
-                (&scaled[2], "aggregator.kind"),
                 (&rollback, "evaluation.rollback_margin"),
             ] {
                 assert_eq!(fields(kind, json!({}), others.clone()), [field], "{kind}: {others}");
+            }
+            for rule in &rules {
+                assert_eq!(fields(kind, json!({}), rule.clone()), ["finalizer.kind"], "{kind}: {rule}");
             }
             assert_eq!(fields(kind, json!({ "proximal_term": 0.1 }), json!({})), ["plan.proximal_term"]);
         }
@@ -261,10 +255,7 @@ mod tests {
             task("scaffold", json!({}), aggregator).local_rate_sum([(1, 2), (3, 6)].into_iter())
         };
         // The rate is 1/8. The means are 4 and (1·2 + 3·6) / 4.
-        assert_eq!(
-            ["uniform_mean", "median", "weighted_mean", "bounded_mean"].map(sum),
-            [0.5, 0.5, 0.625, 0.625]
-        );
+        assert_eq!(["uniform_mean", "weighted_mean"].map(sum), [0.5, 0.625]);
     }
 
     #[test]

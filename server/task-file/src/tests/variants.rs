@@ -96,6 +96,21 @@ fn a_number_after_the_colon_is_the_required_setting() {
 }
 
 #[test]
+fn a_finalizer_of_plain_means_brings_one_unless_the_task_has_a_rule() {
+    let rule = |task: &str, name: &str| {
+        let mut task: Table = task.parse().unwrap();
+        Variant::with_clients(name, 40).unwrap().apply(&mut task);
+        task.get("aggregator").map(|rule| rule["kind"].as_str().unwrap().to_owned())
+    };
+    for name in ["fed_exp", "scaffold", "fed_dyn"] {
+        assert_eq!(rule(TASK, name).as_deref(), Some("weighted_mean"), "{name}");
+        let with_rule = format!("{TASK}\n[aggregator]\nkind = \"uniform_mean\"\n");
+        assert_eq!(rule(&with_rule, name).as_deref(), Some("uniform_mean"), "{name}");
+    }
+    assert_eq!(rule(TASK, "fed_adam"), None);
+}
+
+#[test]
 fn the_number_of_clients_is_that_of_the_world() {
     let finalizer = |variant: Variant| {
         let mut task: Table = TASK.parse().unwrap();
