@@ -8,7 +8,7 @@ use super::{
     limits::{ITERATIONS_MAX, RESTARTS_MAX, SEEDS_MAX, VICTIMS_MAX},
     membership::MembershipSettings,
     picture::{Picture, PictureChoice},
-    poisoning::PoisoningSettings,
+    poisoning::{PoisoningSettings, attacks},
 };
 
 /// Attack a task before clients have it, and report what the attacks have found.
@@ -109,7 +109,7 @@ pub struct Settings {
     pub poisoning: Option<PoisoningSettings>,
     /// The form of the pictures; `None` to show bars.
     pub picture: Option<Picture>,
-    /// Whether the operator has chosen the attacks. If not, attacks that do not fit the task are left out.
+    /// True if the operator has chosen the attacks. Otherwise, attacks that do not fit the task are left out.
     pub is_chosen: bool,
 }
 
@@ -150,7 +150,13 @@ impl Args {
         let families = ["inversion", "membership", "poisoning"];
         let kinds: Vec<String> =
             self.attacks.iter().filter(|attack| !families.contains(&attack.as_str())).cloned().collect();
+        let seeds: Vec<u64> = (seed..=last).collect();
+        let chosen = PoisoningSettings { kinds, seeds, share };
         let has_all_kinds = has("poisoning");
+        if has_all_kinds {
+            // A misspelt name must not pass beside the name of all kinds.
+            attacks(inputs, &chosen)?;
+        }
         Ok(Settings {
             inversion: has("inversion").then(|| InversionSettings {
                 seed,
@@ -164,11 +170,10 @@ impl Args {
                 is_picture: picture.is_some(),
             }),
             membership: has("membership").then_some(MembershipSettings { seed, shadows: self.shadows }),
-            poisoning: (has_all_kinds || !kinds.is_empty()).then(|| PoisoningSettings {
-                kinds: if has_all_kinds { Vec::new() } else { kinds },
-                seeds: (seed..=last).collect(),
-                share,
-            }),
+            poisoning: match has_all_kinds {
+                true => Some(PoisoningSettings { kinds: Vec::new(), ..chosen }),
+                false => Some(chosen).filter(|chosen| !chosen.kinds.is_empty()),
+            },
             picture,
             is_chosen: !self.attacks.is_empty(),
         })

@@ -7,6 +7,8 @@ use folkmoot_simulation::{
     simulate::{DataSource, Simulation, WorldSettings},
 };
 
+use crate::CannotAttack;
+
 /// The task to attack, with its model, its data and its world.
 pub struct Inputs {
     /// The task, checked against the model.
@@ -39,6 +41,15 @@ impl Inputs {
     /// Returns the number of features of an example.
     pub(crate) fn width(&self) -> usize {
         self.training.examples.feature_shape().iter().product()
+    }
+
+    /// Returns the model with the output that the plan trains.
+    ///
+    /// # Errors
+    /// If the model has no such output.
+    pub(crate) fn trained_model(&self) -> Result<Model, CannotAttack> {
+        let model = self.model.for_plan(&self.description.plan);
+        model.map_err(|error| CannotAttack::Model(error.to_string()))
     }
 
     /// Returns the source of all examples.

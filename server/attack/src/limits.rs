@@ -5,7 +5,7 @@
 pub const FEATURES_MAX: usize = 1_024;
 /// The minimum number of examples.
 pub const EXAMPLES_MIN: usize = 20;
-/// The minimum number of shadow models. With fewer, some example would be in all of them or in none.
+/// The minimum number of shadow models. With fewer, an example is in hardly any of them.
 pub const SHADOWS_MIN: usize = 4;
 /// The maximum number of shadow models.
 pub const SHADOWS_MAX: usize = 256;

@@ -3,15 +3,16 @@
 use std::path::Path;
 
 use folkmoot_attack::{Args, CannotAttack, Inputs, Report, Screen, attack};
-use folkmoot_client::read_model_file;
-use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_data::{Dataset, ReadOptions};
-use folkmoot_engine::{ImportLimits, Model};
-use folkmoot_settings::toml_file;
 use folkmoot_simulation::simulate::WorldSettings;
 
 use super::{
-    CliError, data::read_schema, output::OutputArgs, replace, simulate::read_trace, task::check::read_for,
+    CliError,
+    data::read_schema,
+    output::OutputArgs,
+    replace,
+    simulate::{read_data, read_model, read_trace, read_world},
+    task::check::read_for,
 };
 
 /// Attacks a task, writes the report and prints a summary.
@@ -39,21 +40,28 @@ pub async fn run(args: Args) -> Result<(), CliError> {
 }
 
 fn inputs(args: &Args) -> Result<Inputs, CliError> {
-    let onnx = read_model_file(&args.model)?.onnx;
-    let limits = ImportLimits { model_bytes_max: onnx.len(), ..ImportLimits::default() };
-    let model = Model::from_onnx(&onnx, &limits)
-        .map_err(|error| CliError::new(format!("{}: {error}", args.model.display())))?;
+    let (onnx, model) = read_model(&args.model)?;
     let description = read_for(&args.task, Some(&model))??;
     let world = world(args)?;
     let trace = world.devices.trace.as_deref().map(|path| read_trace(Path::new(path))).transpose()?;
-    let training = read_data(args, &args.data, &description)?;
-    let held_out = args.held_out.as_deref().map(|path| read_data(args, path, &description)).transpose()?;
+    let read = |path: &Path| -> Result<Dataset, CliError> {
+        let options = ReadOptions {
+            label_column: args.label_column.clone(),
+            group_column: args.group_column.clone(),
+            schema: read_schema(args.schema.as_deref())?,
+            flat: args.flat,
+            ..ReadOptions::default()
+        };
+        read_data(options, path, description.table_schema())
+    };
+    let training = read(&args.data)?;
+    let held_out = args.held_out.as_deref().map(read).transpose()?;
     Ok(Inputs {
+        training,
+        held_out: held_out.map(|dataset| dataset.examples),
         description,
         model,
         onnx: onnx.into(),
-        training,
-        held_out: held_out.map(|dataset| dataset.examples),
         world,
         trace,
         threads: args.threads(),
@@ -61,27 +69,11 @@ fn inputs(args: &Args) -> Result<Inputs, CliError> {
 }
 
 fn world(args: &Args) -> Result<WorldSettings, CliError> {
-    let mut world: WorldSettings = match &args.world {
-        Some(path) => toml_file::parse(path, &std::fs::read_to_string(path).map_err(CliError::read(path))?)?,
-        None => WorldSettings::default(),
-    };
+    let mut world = read_world(args.world.as_deref())?;
     world.clients = args.clients.unwrap_or(world.clients);
     world.seed = args.seed.unwrap_or(world.seed);
     world.validate().map_err(|error| CliError::new(error.to_string()))?;
     Ok(world)
-}
-
-fn read_data(args: &Args, path: &Path, task: &TaskDescription) -> Result<Dataset, CliError> {
-    let options = ReadOptions {
-        label_column: args.label_column.clone(),
-        group_column: args.group_column.clone(),
-        schema: read_schema(args.schema.as_deref())?,
-        flat: args.flat,
-        ..ReadOptions::default()
-    };
-    let read =
-        options.or_schema(task.table_schema(), path).and_then(|options| folkmoot_data::read(path, &options));
-    read.map_err(|error| CliError::new(error.to_string()))
 }
 
 impl From<CannotAttack> for CliError {

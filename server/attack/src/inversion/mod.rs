@@ -18,7 +18,7 @@ mod victims;
 mod view;
 
 pub use domain::PSNR_MAX;
-use folkmoot_engine::{Model, TrainedPart, TrainingPlan};
+use folkmoot_engine::{TrainedPart, TrainingPlan};
 pub use outcome::{Attempt, Inversion, Seen, Victim, ViewSummary};
 pub use view::{View, ViewKind};
 
@@ -50,7 +50,7 @@ pub struct InversionSettings {
     pub clipping_norm: Option<f64>,
     /// The noise multiplier of the view with noise; `None` for that of the task.
     pub noise_multiplier: Option<f64>,
-    /// Whether the features are pixels of a picture.
+    /// True if the features are the pixels of a picture.
     pub is_picture: bool,
 }
 
@@ -69,7 +69,7 @@ pub fn invert(
         return Err(CannotAttack::Lookup);
     }
     let plan = TrainingPlan { example_privacy: None, ..inputs.description.plan.clone() };
-    let model = trained_model(&inputs.model, &plan)?;
+    let model = inputs.trained_model()?;
     let part = TrainedPart::of(&model, &plan).map_err(|error| CannotAttack::Model(error.to_string()))?;
     let outputs: usize = model.output_shape().iter().product();
     let most = found.iter().copied().max().unwrap_or_default();
@@ -94,14 +94,6 @@ pub fn invert(
         seen
     })?;
     Ok(scene.outcome(seen, remarks))
-}
-
-/// Returns the model with the output that the plan trains.
-pub(crate) fn trained_model(model: &Model, plan: &TrainingPlan) -> Result<Model, CannotAttack> {
-    match &plan.output {
-        Some(output) => model.with_output(output).map_err(|error| CannotAttack::Model(error.to_string())),
-        None => Ok(model.clone()),
-    }
 }
 
 /// Lists the attacks that do not apply, with the reason.

@@ -61,7 +61,7 @@ pub struct Seen {
     pub view: ViewKind,
     /// The guessed label.
     pub label: Option<u32>,
-    /// Whether an example of the victim has this label.
+    /// True if an example of the victim has this label.
     pub label_is_right: Option<bool>,
     /// The reconstruction from the first dense layer.
     pub analytic: Option<Attempt>,

@@ -29,7 +29,7 @@ pub struct Known {
     pub plan: TrainingPlan,
     pub domain: Domain,
     pub weaknesses: Weaknesses,
-    /// Whether examples are also searched by optimisation.
+    /// True if examples are also searched by optimisation.
     pub is_searched: bool,
     /// The number of classes.
     pub classes: usize,

@@ -2,14 +2,14 @@ use folkmoot_simulation::chance::{Stream, shuffle};
 
 use crate::purpose;
 
-/// Draws the members of each model: `result[model][example]`. Each example is in half of the models, rounded down or up at
-/// random, so that every model has about half of the examples and no example is in all models or in none.
+/// Draws the members of each model: `result[model][example]`. Each example is in half of the models, so that every model has
+/// about half of the examples and no example is in all models or in none.
 pub fn draw(models: usize, examples: usize, seed: u64) -> Vec<Vec<bool>> {
     let mut rng = Stream::new(seed, &[purpose::HALVES]);
     let mut order: Vec<usize> = (0..models).collect();
     let of_example = |example: usize| {
         shuffle(&mut order, &mut rng);
-        // With an odd number of models, every second example is in one more model.
+        // With an odd number of models, the half is rounded down for every other example.
         let count = (models + example % 2) / 2;
         let mut is_in = vec![false; models];
         order[..count].iter().for_each(|model| is_in[*model] = true);

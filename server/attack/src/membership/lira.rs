@@ -9,7 +9,7 @@
 pub struct Shadows {
     /// The confidence of an example under a model: `confidences[model][example]`.
     pub confidences: Vec<Vec<f64>>,
-    /// Whether a model was trained on an example: `is_member[model][example]`.
+    /// The members of each model: `is_member[model][example]` is true if the model was trained on the example.
     pub is_member: Vec<Vec<bool>>,
 }
 

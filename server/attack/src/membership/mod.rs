@@ -56,7 +56,7 @@ pub struct Membership {
 pub struct MembershipVariant {
     /// The name.
     pub name: String,
-    /// Whether the variant has the task's privacy.
+    /// True if the variant has the task's privacy.
     pub is_private: bool,
     /// The mean accuracy on the members of each model.
     pub member_accuracy: f64,
@@ -125,7 +125,7 @@ async fn variant(
     let models = settings.shadows + 1;
     let is_member = halves::draw(models, examples.len(), settings.seed);
     let (mut losses, mut accuracies) = (Vec::new(), (0.0, 0.0));
-    let model = trained_model(inputs)?;
+    let model = inputs.trained_model()?;
     for (number, members) in is_member.iter().enumerate() {
         let label = format!("membership {name}, model {} of {models}", number + 1);
         let weights = Box::pin(train(inputs, settings, task, (number, members), &label, progress)).await?;
@@ -185,11 +185,6 @@ async fn train(
     let outcome = Box::pin(simulate(simulation, &mut rounds)).await;
     let outcome = outcome.map_err(|source| CannotAttack::Simulate { label: label.to_owned(), source })?;
     Ok(outcome.weights)
-}
-
-/// Returns the model with the output that the task trains.
-fn trained_model(inputs: &Inputs) -> Result<Model, CannotAttack> {
-    crate::inversion::trained_model(&inputs.model, &inputs.description.plan)
 }
 
 /// Returns the loss of every example, and whether it was predicted right.

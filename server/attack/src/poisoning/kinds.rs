@@ -3,7 +3,7 @@
 use folkmoot_simulation::attack::Attack;
 use serde_json::{Value, json};
 
-/// The kinds that are tried without a choice, in this order. Kinds of which this build's simulation has none are left out.
+/// The kinds that are tried without a choice, in this order. Kinds that need classes are left out if the labels are none.
 ///
 /// To add a kind, add its name. Its settings are the defaults of `[adversary.attack]` in a world; where these lack a value,
 /// [`settings`] gives it.
@@ -95,9 +95,11 @@ mod tests {
     #[test]
     fn every_kind_of_the_simulation_has_settings() {
         let names: Vec<String> = all(&fit()).into_iter().map(|(name, _)| name).collect();
-        for kind in ["sign_flip", "scale", "gaussian_noise", "label_flip", "label_rotate", "backdoor"] {
-            assert!(names.iter().any(|name| name == kind), "{kind}: {names:?}");
-        }
+        assert_eq!(names, KINDS);
+        // The message lists all kinds of the simulation.
+        let error = named("none", &fit()).unwrap_err();
+        assert!(KINDS.iter().all(|kind| error.contains(&format!("`{kind}`"))), "{error}");
+        assert_eq!(error.matches('`').count(), 2 * (KINDS.len() + 1), "{error}");
         for (name, attack) in all(&fit()) {
             assert_eq!(serde_json::to_value(&attack).unwrap()["kind"], name);
         }

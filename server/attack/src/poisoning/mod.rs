@@ -12,7 +12,7 @@ use folkmoot_coordinator::task::TaskState;
 use folkmoot_engine::Examples;
 use folkmoot_simulation::{
     attack::{Adversary, Attack},
-    report::{Comparison, Measure, Metric, SeedRun, Variant, VariantSummary},
+    report::{Comparison, Measure, SeedRun, Variant, VariantSummary},
     simulate::{Crowd, Outcome, SimulateError, WorldSettings, held_out_metric, simulate},
 };
 pub use kinds::Fit;
@@ -116,6 +116,8 @@ pub async fn poison(
         return Err(CannotAttack::Personal { attack: "the measurement of poisoning" });
     }
     let attacks = attacks(inputs, settings)?;
+    let held_out = settings.seeds.iter().map(|seed| held_out(inputs, *seed));
+    let held_out: Vec<Examples> = held_out.collect::<Result<_, _>>()?;
     let (mut all, mut left_out) = (Vec::new(), Vec::new());
     let named = attacks.into_iter().map(|(name, attack)| (name, Some(attack)));
     let count = named.len() + 1;
@@ -132,7 +134,7 @@ pub async fn poison(
             Err(error) => return Err(error),
         }
     }
-    collect(inputs, settings, &all, left_out)
+    collect(inputs, settings, &held_out, &all, left_out)
 }
 
 /// Runs an attack with each seed. `place` is its number and the number of all attacks.
@@ -147,7 +149,7 @@ async fn run_seeds(
         let label = format!("poisoning {place} of {count}: {}, seed {seed}", runs.name);
         let outcome = Box::pin(run(inputs, settings, runs.attack.as_ref(), *seed, &label, progress)).await?;
         runs.weights.push(outcome.weights);
-        let is_paused = matches!(outcome.state, TaskState::Paused { reason: Some(_), .. });
+        let is_paused = matches!(outcome.state, TaskState::Paused { .. });
         runs.runs.push(SeedRun {
             clients: outcome.clients,
             client_metrics: outcome.client_metrics,
@@ -190,17 +192,13 @@ fn held_out(inputs: &Inputs, seed: u64) -> Result<Examples, CannotAttack> {
 fn collect(
     inputs: &Inputs,
     settings: &PoisoningSettings,
+    held_out: &[Examples],
     all: &[Runs],
     left_out: Vec<String>,
 ) -> Result<Poisoning, CannotAttack> {
-    let metric = held_out_metric(&inputs.description);
     let comparison = Comparison {
         title: inputs.description.name.clone(),
-        metric: Metric {
-            name: metric.name().into(),
-            is_share: metric == folkmoot_protocol::Metric::Accuracy,
-            is_larger_better: metric.is_higher_better(),
-        },
+        metric: held_out_metric(&inputs.description).into(),
         target: inputs.description.stop.target,
         seeds: settings.seeds.clone(),
         variants: all
@@ -211,8 +209,9 @@ fn collect(
     };
     let mut attacks = Vec::new();
     for (runs, summary) in all.iter().zip(comparison.summaries()) {
-        let success = success_of(inputs, settings, runs, &runs.weights)?;
-        let success_without = success_of(inputs, settings, runs, &all[0].weights)?;
+        let goals = goals(settings, held_out, runs)?;
+        let success = success_of(inputs, goals.as_deref(), &runs.weights)?;
+        let success_without = success_of(inputs, goals.as_deref(), &all[0].weights)?;
         attacks.push(PoisoningOutcome { attack: runs.attack.clone(), summary, success, success_without });
     }
     Ok(Poisoning {
@@ -225,21 +224,30 @@ fn collect(
     })
 }
 
-/// Measures the success of an attack on the versions of each seed; `None` if the attack has no goals.
+/// Returns the goals of an attack with each seed, as far as there are any; `None` for an attack that only does harm.
+fn goals(
+    settings: &PoisoningSettings,
+    held_out: &[Examples],
+    runs: &Runs,
+) -> Result<Option<Vec<Option<Examples>>>, CannotAttack> {
+    let Some(attack) = runs.attack.as_ref().filter(|attack| attack.is_on_data()) else { return Ok(None) };
+    let goals =
+        settings.seeds.iter().zip(held_out).map(|(seed, examples)| success::goals(attack, examples, *seed));
+    goals.collect::<Result<_, _>>().map(Some)
+}
+
+/// Measures the share of the goals that the versions of each seed fulfil.
 fn success_of(
     inputs: &Inputs,
-    settings: &PoisoningSettings,
-    runs: &Runs,
+    goals: Option<&[Option<Examples>]>,
     weights: &[Vec<f32>],
 ) -> Result<Option<Measure>, CannotAttack> {
-    let Some(attack) = runs.attack.as_ref().filter(|attack| attack.is_on_data()) else { return Ok(None) };
-    let plan = &inputs.description.plan;
-    let model = crate::inversion::trained_model(&inputs.model, plan)?;
+    let Some(goals) = goals else { return Ok(None) };
+    let (model, loss) = (inputs.trained_model()?, inputs.description.plan.loss);
     let mut values = Vec::new();
-    for (seed, weights) in settings.seeds.iter().zip(weights) {
-        let goals = success::goals(attack, &held_out(inputs, *seed)?, *seed)?;
-        let success = goals.map(|goals| success::success(&model, plan.loss, weights, &goals)).transpose()?;
-        values.push(success);
+    for (goals, weights) in goals.iter().zip(weights) {
+        let success = goals.as_ref().map(|goals| success::success(&model, loss, weights, goals));
+        values.push(success.transpose()?);
     }
     Ok(Some(Measure::of(values.into_iter())))
 }

@@ -2,6 +2,8 @@
 
 use folkmoot_coordinator::{privacy::PrivacyChoice, task::TaskDescription};
 
+use folkmoot_simulation::report::Measure;
+
 use super::{Report, Statement, percent};
 use crate::{
     inversion::{Inversion, ViewKind, ViewSummary},
@@ -17,7 +19,7 @@ const RESEMBLING: f64 = 0.5;
 const ABOVE_CHANCE: f64 = 0.55;
 /// The loss of a share metric that matters.
 const HARM: f64 = 0.02;
-/// The success of a backdoor or a wrong label that matters.
+/// The success that a backdoor or wrong labels must add to matter.
 const SUCCESS: f64 = 0.2;
 
 /// Returns a statement for each attack that was made.
@@ -106,8 +108,8 @@ fn of_membership(task: &TaskDescription, membership: &Membership) -> Statement {
     });
     let as_is = if private.is_some() { "with the task's privacy" } else { "of this task" };
     let meaning = format!(
-        "Given a member and another example, the better attack tells from a model {as_is} which is which in {} of the cases, \
-         where 50 % is chance, and it recognises {} of the members at 1 % false alarms.",
+        "Shown one member and one other example, the better attack picks the member from a model {as_is} in {} of the pairs; 50 % \
+         is chance. At 1 % false alarms, it finds {} of the members.",
         percent(found),
         percent(low)
     );
@@ -122,12 +124,24 @@ fn of_membership(task: &TaskDescription, membership: &Membership) -> Statement {
                 .to_owned()
         }
         None => format!(
-            "That is close to chance and no promise; to get one, switch on privacy.kind = \"{}\", and repeat this test whenever \
+            "That is close to chance, but it is no guarantee. For a guarantee, set privacy.kind = \"{}\". Repeat this test whenever \
              you train for longer.",
             if task.protection.is_masked() { "distributed" } else { "central" }
         ),
     };
     Statement { attack: "membership", meaning, remedy }
+}
+
+/// The share of an attack's goals that versions fulfil.
+struct Success {
+    with: f64,
+    without: f64,
+}
+
+impl Success {
+    fn gain(&self) -> f64 {
+        self.with - self.without
+    }
 }
 
 fn of_poisoning(task: &TaskDescription, poisoning: &Poisoning) -> Statement {
@@ -139,9 +153,12 @@ fn of_poisoning(task: &TaskDescription, poisoning: &Poisoning) -> Statement {
     let unmeasured = poisoning.attacks.iter().find(|outcome| outcome.summary.final_metric.mean.is_none());
     let worst = poisoning.attacks.iter().filter_map(|outcome| Some((outcome, loss(outcome)?)));
     let worst = worst.max_by(|one, other| one.1.total_cmp(&other.1));
-    let success = |outcome: &PoisoningOutcome| outcome.success.as_ref().and_then(|success| success.mean);
+    let mean = |measure: &Option<Measure>| measure.as_ref()?.mean;
+    let success = |outcome: &PoisoningOutcome| {
+        Some(Success { with: mean(&outcome.success)?, without: mean(&outcome.success_without)? })
+    };
     let best = poisoning.attacks.iter().filter_map(|outcome| Some((outcome, success(outcome)?)));
-    let best = best.max_by(|one, other| one.1.total_cmp(&other.1));
+    let best = best.max_by(|one, other| one.1.gain().total_cmp(&other.1.gain()));
     // The baseline comes first, so the places are the same.
     let shown = |outcome: &PoisoningOutcome| {
         let place = poisoning.attacks.iter().position(|other| std::ptr::eq(other, outcome));
@@ -165,13 +182,18 @@ fn of_poisoning(task: &TaskDescription, poisoning: &Poisoning) -> Statement {
         ),
         (None, None) => "no attack was compared".to_owned(),
     };
-    let reached = best.map_or(String::new(), |(outcome, success)| {
-        format!(", and {} makes the model obey in {} of the cases", outcome.summary.variant, percent(success))
+    let reached = best.as_ref().map_or(String::new(), |(outcome, success)| {
+        format!(
+            ", and {} makes the model obey in {} of the cases ({} without the attack)",
+            outcome.summary.variant,
+            percent(success.with),
+            percent(success.without)
+        )
     });
     let meaning = format!("If {} of the clients are hostile, {harm}{reached}.", percent(poisoning.share));
     let is_harmed = unmeasured.is_some()
         || worst.is_some_and(|(_, loss)| loss > HARM)
-        || best.is_some_and(|(_, success)| success > SUCCESS);
+        || best.is_some_and(|(_, success)| success.gain() > SUCCESS);
     let is_mean = task.aggregator.is_streaming();
     let remedy = match (is_harmed, is_mean) {
         (true, true) => {

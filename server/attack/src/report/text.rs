@@ -7,7 +7,8 @@ impl Report {
     pub fn text(&self) -> String {
         let mut text = String::new();
         if let Some(inversion) = &self.inversion {
-            text += "inversion of updates      label   dense layer        search\n";
+            let [label, dense, search] = ["label", "dense layer", "search"];
+            let _ = writeln!(text, "{:<24} {label:>8} {dense:>18} {search:>18}", "inversion of updates");
             for summary in &inversion.summaries {
                 let error = |error: Option<f64>, psnr: Option<f64>| {
                     or_dash(error.zip(psnr).map(|(error, psnr)| format!("{} ({psnr:.0} dB)", percent(error))))
@@ -24,15 +25,15 @@ impl Report {
             text += "  Errors are shares of that of a random guess.\n\n";
         }
         if let Some(membership) = &self.membership {
-            text +=
-                "membership                                    area   found at 1 %   at 0.1 % false alarms\n";
+            let [area, one, tenth] = ["area", "found at 1 %", "0.1 % false alarms"];
+            let _ = writeln!(text, "{:<44} {area:>6} {one:>14} {tenth:>19}", "membership");
             for variant in &membership.variants {
                 let attacks =
                     [("loss", &variant.loss_threshold), ("likelihood ratio", &variant.likelihood_ratio)];
                 for (name, roc) in attacks {
                     let _ = writeln!(
                         text,
-                        "  {:<42} {:>6.3} {:>14} {:>10}",
+                        "  {:<42} {:>6.3} {:>14} {:>19}",
                         format!("{name}, {}", variant.name),
                         roc.auc,
                         percent(roc.true_positives_at_1_percent),
@@ -45,7 +46,7 @@ impl Report {
         if let Some(poisoning) = &self.poisoning {
             let _ = writeln!(
                 text,
-                "poisoning by {:<22} {:<20} {:<24} success",
+                "poisoning by {:<21} {:<20} {:<24} success",
                 percent(poisoning.share),
                 poisoning.metric,
                 "difference"

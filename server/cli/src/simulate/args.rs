@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use folkmoot_simulation::{
     compare::{SEEDS, SEEDS_MAX},
@@ -93,13 +93,7 @@ impl Args {
     /// # Errors
     /// If the file cannot be read, or a setting is invalid.
     pub fn settings(&self) -> Result<WorldSettings, CliError> {
-        let mut settings: WorldSettings = match &self.world {
-            Some(path) => {
-                let text = std::fs::read_to_string(path).map_err(CliError::read(path))?;
-                toml_file::parse(path, &text)?
-            }
-            None => WorldSettings::default(),
-        };
+        let mut settings = read_world(self.world.as_deref())?;
         settings.clients = self.clients.unwrap_or(settings.clients);
         settings.seed = self.seed.unwrap_or(settings.seed);
         settings.hours_max = self.hours.unwrap_or(settings.hours_max);
@@ -133,4 +127,14 @@ impl Args {
 
 fn format(text: &str) -> Result<Format, String> {
     Format::from_extension(text).ok_or_else(|| "it must be csv, jsonl or parquet".to_owned())
+}
+
+/// Reads the file that describes a world. Without a file, everything has its default.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn read_world(path: Option<&Path>) -> Result<WorldSettings, CliError> {
+    let Some(path) = path else { return Ok(WorldSettings::default()) };
+    let text = std::fs::read_to_string(path).map_err(CliError::read(path))?;
+    Ok(toml_file::parse(path, &text)?)
 }

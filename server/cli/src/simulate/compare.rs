@@ -30,7 +30,7 @@ struct Line<'a> {
 /// The inputs that all runs of a comparison share.
 struct Shared {
     key: [u8; 32],
-    /// Whether versions are measured on the clients.
+    /// True if versions are measured on the clients.
     on_clients: bool,
 }
 

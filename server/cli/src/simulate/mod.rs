@@ -9,7 +9,7 @@ mod variants;
 
 use std::{fs, path::Path};
 
-pub use args::Args;
+pub use args::{Args, read_world};
 use bytes::Bytes;
 use folkmoot_client::read_model_file;
 use folkmoot_coordinator::task::{TaskDescription, TaskState};
@@ -98,10 +98,7 @@ async fn simulate_one(
 impl Inputs {
     fn read(args: &Args) -> Result<Self, CliError> {
         let settings = args.settings()?;
-        let onnx = read_model_file(&args.model)?.onnx;
-        let limits = ImportLimits { model_bytes_max: onnx.len(), ..ImportLimits::default() };
-        let model = Model::from_onnx(&onnx, &limits)
-            .map_err(|error| CliError::new(format!("{}: {error}", args.model.display())))?;
+        let (onnx, model) = read_model(&args.model)?;
         let description = read_for(&args.task, Some(&model))??;
         let source = data(args, &settings, description.table_schema())?;
         let trace = settings.devices.trace.as_deref().map(|path| read_trace(Path::new(path))).transpose()?;
@@ -134,20 +131,41 @@ fn data(args: &Args, settings: &WorldSettings, schema: Option<&TableSchema>) -> 
             )),
         };
     };
-    let training = read_data(args, path, schema)?;
-    let held_out = args.held_out.as_deref().map(|path| read_data(args, path, schema)).transpose()?;
+    let options = || -> Result<ReadOptions, CliError> {
+        Ok(ReadOptions {
+            label_column: args.label_column.clone(),
+            group_column: args.group_column.clone(),
+            schema: read_schema(args.schema.as_deref())?,
+            flat: args.flat,
+            ..ReadOptions::default()
+        })
+    };
+    let training = read_data(options()?, path, schema)?;
+    let held_out = args.held_out.as_deref().map(|path| read_data(options()?, path, schema)).transpose()?;
     Ok(DataSource::Given { training, held_out: held_out.map(|dataset| dataset.examples) })
 }
 
-/// Reads examples, and encodes a table by `--schema`, or else by the task's schema.
-fn read_data(args: &Args, path: &Path, schema: Option<&TableSchema>) -> Result<Dataset, CliError> {
-    let options = ReadOptions {
-        label_column: args.label_column.clone(),
-        group_column: args.group_column.clone(),
-        schema: read_schema(args.schema.as_deref())?,
-        flat: args.flat,
-        ..ReadOptions::default()
-    };
+/// Reads a model file. Returns its bytes, too.
+///
+/// # Errors
+/// If the file is no model that can be trained.
+pub fn read_model(path: &Path) -> Result<(Vec<u8>, Model), CliError> {
+    let onnx = read_model_file(path)?.onnx;
+    let limits = ImportLimits { model_bytes_max: onnx.len(), ..ImportLimits::default() };
+    let model = Model::from_onnx(&onnx, &limits)
+        .map_err(|error| CliError::new(format!("{}: {error}", path.display())))?;
+    Ok((onnx, model))
+}
+
+/// Reads examples, and encodes a table by the options' schema, or else by the task's.
+///
+/// # Errors
+/// If the examples cannot be read.
+pub fn read_data(
+    options: ReadOptions,
+    path: &Path,
+    schema: Option<&TableSchema>,
+) -> Result<Dataset, CliError> {
     let read = options.or_schema(schema, path).and_then(|options| folkmoot_data::read(path, &options));
     read.map_err(|error| CliError::new(error.to_string()))
 }

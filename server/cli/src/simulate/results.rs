@@ -112,12 +112,7 @@ fn report(description: &TaskDescription, settings: &WorldSettings, outcome: &Out
 
 /// Returns the metric that the held-out examples measure.
 pub fn metric(description: &TaskDescription) -> Metric {
-    let metric = held_out_metric(description);
-    Metric {
-        name: metric.name().into(),
-        is_share: metric == folkmoot_protocol::Metric::Accuracy,
-        is_larger_better: metric.is_higher_better(),
-    }
+    held_out_metric(description).into()
 }
 
 /// Object-safe conversion to JSON.

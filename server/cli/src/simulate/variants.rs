@@ -55,7 +55,7 @@ pub fn read(args: &Args, inputs: &Inputs) -> Result<(Vec<NamedTask>, usize), Cli
 fn change(variant: &str, mut task: Table, clients: usize) -> Result<(String, Table), CliError> {
     let path = Path::new(variant);
     if path.extension().is_none_or(|extension| extension != "toml") {
-        let named = Variant::with_clients(variant, clients)
+        let named = Variant::named(variant, clients)
             .map_err(|error| CliError::with_remedy(error.message, error.remedy))?;
         named.apply(&mut task);
         return Ok((variant.to_owned(), task));

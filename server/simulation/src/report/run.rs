@@ -39,6 +39,16 @@ pub struct Metric {
     pub is_larger_better: bool,
 }
 
+impl From<folkmoot_protocol::Metric> for Metric {
+    fn from(metric: folkmoot_protocol::Metric) -> Self {
+        Self {
+            name: metric.name().into(),
+            is_share: metric == folkmoot_protocol::Metric::Accuracy,
+            is_larger_better: metric.is_higher_better(),
+        }
+    }
+}
+
 impl Default for Metric {
     /// Returns the accuracy, which is a share; larger values are better.
     fn default() -> Self {
