@@ -62,24 +62,11 @@ impl Variant {
     /// policy, or `fed_prox`. Upper case, `_` and `-` do not matter, so that `FedAdam` is `fed_adam`.
     ///
     /// A kind with a single required setting takes its value after a colon, for example `krum:0.2`, and so does
-    /// `fed_prox`.
+    /// `fed_prox`. Without one, a required setting `clients` is the number of clients in the simulation, `clients`.
     ///
     /// # Errors
     /// [`VariantError`] if no variant has this name, or if it needs other settings.
-    pub fn named(text: &str) -> Result<Self, VariantError> {
-        Self::found(text, None)
-    }
-
-    /// Like [`Variant::named`], for a task with this many clients: it is the value of a required setting `clients` if the name
-    /// has none.
-    ///
-    /// # Errors
-    /// Those of [`Variant::named`].
-    pub fn with_clients(text: &str, clients: usize) -> Result<Self, VariantError> {
-        Self::found(text, i64::try_from(clients).ok().map(Value::Integer))
-    }
-
-    fn found(text: &str, clients: Option<Value>) -> Result<Self, VariantError> {
+    pub fn named(text: &str, clients: usize) -> Result<Self, VariantError> {
         let (name, value) = text.split_once(':').map_or((text, None), |(name, value)| (name, Some(value)));
         let value = value.map(|value| number(text, value)).transpose()?;
         if plain(name) == plain(FED_PROX) {
@@ -89,7 +76,9 @@ impl Variant {
         let (section, kind) = found.ok_or_else(|| unknown(name))?;
         let mut table = Table::from_iter([("kind".to_owned(), Value::from(kind.name.as_str()))]);
         let required: Vec<&Key> = kind.table.keys.iter().filter(|key| key.is_required).collect();
-        let value = value.or(clients.filter(|_| required.iter().any(|key| key.name == "clients")));
+        let is_counted = required.iter().any(|key| key.name == "clients");
+        let clients = i64::try_from(clients).ok().filter(|_| is_counted);
+        let value = value.or(clients.map(Value::Integer));
         match (required.as_slice(), value) {
             ([], None) => {}
             ([only], Some(value)) => {

@@ -48,10 +48,9 @@ impl Aggregator for Term {
     ) -> Option<Vec<f64>> {
         // Dividing all exponentials by the largest one changes nothing else, and none of them can overflow. Updates without a
         // weight are left out, so that the sum of the others is above 0.
-        let counted = || weights.iter().zip(&training.losses).filter(|(weight, _)| **weight > 0);
-        let extreme = if self.tilt > 0.0 { f64::max } else { f64::min };
-        let (_, first) = counted().next()?;
-        let extreme = counted().fold(*first, |extreme_loss, (_, loss)| extreme(extreme_loss, *loss));
+        let counted = weights.iter().zip(&training.losses).filter(|(weight, _)| **weight > 0);
+        let further = if self.tilt > 0.0 { f64::max } else { f64::min };
+        let extreme = counted.map(|(_, loss)| *loss).reduce(further)?;
         let tilted: Vec<f64> =
             training.losses.iter().map(|loss| libm::exp((self.tilt * (loss - extreme)).min(0.0))).collect();
         let sum: f64 = weights.iter().map(|weight| *weight as f64).sum();

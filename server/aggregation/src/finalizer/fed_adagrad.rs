@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn three_steps_by_the_algorithm() {
         let finalizer = FedAdagrad { tau: 0.01, ..FedAdagrad::default() };
-        expect_steps(&finalizer, 0.0, ADAGRAD_STEPS);
-        expect_steps(&FedAdagrad { beta1: 0.9, ..finalizer }, 0.0, ADAGRAD_MOMENTUM_STEPS);
+        expect_steps(&finalizer, Commit::default(), ADAGRAD_STEPS);
+        expect_steps(&FedAdagrad { beta1: 0.9, ..finalizer }, Commit::default(), ADAGRAD_MOMENTUM_STEPS);
     }
 }

@@ -96,6 +96,6 @@ mod tests {
     /// From a Python script: m = b1*m + (1-b1)*d; v = b2*v + (1-b2)*d*d; w += r*m/(sqrt(v)+tau), v from tau*tau.
     #[test]
     fn three_steps_by_the_algorithm() {
-        expect_steps(&FedAdam { tau: 0.01, ..FedAdam::default() }, 0.0, ADAM_STEPS);
+        expect_steps(&FedAdam { tau: 0.01, ..FedAdam::default() }, Commit::default(), ADAM_STEPS);
     }
 }

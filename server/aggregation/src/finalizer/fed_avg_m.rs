@@ -129,13 +129,13 @@ mod tests {
     #[test]
     fn three_steps_with_momentum() {
         let finalizer = FedAvgM { server_learning_rate: 0.5, ..FedAvgM::default() };
-        expect_steps(&finalizer, 0.0, MOMENTUM_STEPS);
+        expect_steps(&finalizer, Commit::default(), MOMENTUM_STEPS);
     }
 
     #[test]
     fn three_steps_with_nesterov() {
         let finalizer = FedAvgM { server_learning_rate: 0.5, nesterov: true, ..FedAvgM::default() };
-        expect_steps(&finalizer, 0.0, NESTEROV_STEPS);
+        expect_steps(&finalizer, Commit::default(), NESTEROV_STEPS);
     }
 
     #[test]
@@ -144,7 +144,7 @@ mod tests {
         let mut faults = Vec::new();
         finalizer.validate(&mut faults);
         assert_eq!(faults, []);
-        expect_steps(&finalizer, 0.0, NEGATIVE_STEPS);
+        expect_steps(&finalizer, Commit::default(), NEGATIVE_STEPS);
     }
 
     /// Returns the largest remaining distance from the minimum of w²/2 after 200 commits with gradients of mean
@@ -180,11 +180,12 @@ mod tests {
     #[test]
     fn staleness_lowers_the_momentum_only_where_it_is_asked_for() {
         let plain = FedAvgM { server_learning_rate: 0.5, ..FedAvgM::default() };
-        expect_steps(&plain, 1.5, MOMENTUM_STEPS);
+        let stale = Commit { mean_staleness: 1.5, ..Commit::default() };
+        expect_steps(&plain, stale, MOMENTUM_STEPS);
         let corrected = FedAvgM { momentum_correction: true, ..plain };
-        expect_steps(&corrected, 0.0, MOMENTUM_STEPS);
+        expect_steps(&corrected, Commit::default(), MOMENTUM_STEPS);
         // The implicit momentum of a staleness of 1.5 is 0.6. Subtracted from 0.9, it leaves 0.3.
-        expect_steps(&corrected, 1.5, CORRECTED_STEPS);
+        expect_steps(&corrected, stale, CORRECTED_STEPS);
         // The implicit momentum of a staleness of 19 is 0.95, which exceeds 0.9.
         assert!((corrected.explicit_momentum(19.0) + 0.05).abs() < 1e-12);
         // If β is 0, the correction makes it negative, down to -0.9. A β below -0.9 stays unchanged.

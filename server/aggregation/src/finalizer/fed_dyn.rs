@@ -1,4 +1,4 @@
-use folkmoot_protocol::{DriftCorrection, Fault, saturating::to_float32};
+use folkmoot_protocol::{Fault, saturating::to_float32};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -35,10 +35,6 @@ impl FedDyn {
         expect_clients(self.clients, faults);
         expect_positive("alpha", self.alpha.into(), faults);
     }
-
-    pub(super) fn drift_correction(&self) -> DriftCorrection {
-        DriftCorrection::FedDyn { alpha: self.alpha }
-    }
 }
 
 impl Finalizer for FedDyn {
@@ -62,7 +58,10 @@ impl Finalizer for FedDyn {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::laws::expect_steps_of, *};
+    use super::{
+        super::laws::{Step, expect_steps},
+        *,
+    };
 
     /// The numbers come from these lines, with numpy 2.4.6, in which 3 of 4 clients take part and α = 0.1:
     ///
@@ -74,8 +73,11 @@ mod tests {
     #[test]
     fn three_steps() {
         let commit = Commit { updates: 3, ..Commit::default() };
-        let weights = [[1.875, -0.9375, 0.25], [3.125, -0.25, 0.25175], [4.3125, -0.171875, 0.2525]];
-        let step = [[0.375, -0.1875, 0.0], [0.75, 0.1875, 0.00075], [0.9375, 0.140625, 0.00075]];
-        expect_steps_of(&FedDyn { clients: 4, alpha: 0.1 }, commit, &weights, &step);
+        let steps = [
+            Step { weights: [1.875, -0.9375, 0.25], state: &[[0.375, -0.1875, 0.0]] },
+            Step { weights: [3.125, -0.25, 0.25175], state: &[[0.75, 0.1875, 0.00075]] },
+            Step { weights: [4.3125, -0.171875, 0.2525], state: &[[0.9375, 0.140625, 0.00075]] },
+        ];
+        expect_steps(&FedDyn { clients: 4, alpha: 0.1 }, commit, steps);
     }
 }

@@ -103,7 +103,7 @@ mod tests {
     /// tau*tau.
     #[test]
     fn three_steps_by_the_algorithm() {
-        expect_steps(&FedYogi { tau: 0.01, ..FedYogi::default() }, 0.0, YOGI_STEPS);
+        expect_steps(&FedYogi { tau: 0.01, ..FedYogi::default() }, Commit::default(), YOGI_STEPS);
     }
 
     #[test]

@@ -16,43 +16,18 @@ const WEIGHTS: [f32; 3] = [1.0, -0.5, 0.25];
 /// The mean deltas of three commits: a constant one, one that changes sign, and one that is small and mostly 0.
 const DELTAS: [[f64; 3]; 3] = [[0.5, -0.25, 0.0], [0.5, 0.5, 0.001], [0.25, -0.0625, 0.0]];
 
-/// Compares three commits with the script's numbers, to a relative precision of 1e-6.
-pub fn expect_steps(finalizer: &dyn Finalizer, mean_staleness: f64, steps: [Step<3>; 3]) {
+/// Compares three commits, numbered from 1, with the script's numbers, to a relative precision of 1e-6.
+pub fn expect_steps(finalizer: &dyn Finalizer, commit: Commit, steps: [Step<3>; 3]) {
     let mut weights = WEIGHTS;
     let mut state = begin(finalizer, 3);
     for ((index, step), delta) in steps.iter().enumerate().zip(&DELTAS) {
         let mut slots: Vec<&mut [f32]> = state.iter_mut().map(Vec::as_mut_slice).collect();
-        finalizer.advance(
-            &Commit { number: index as u64 + 1, mean_staleness, ..Commit::default() },
-            &mut weights,
-            delta,
-            &mut slots,
-        );
+        let commit = Commit { number: index as u64 + 1, ..commit };
+        finalizer.advance(&commit, &mut weights, delta, &mut slots);
         let name = format!("step {}", index + 1);
         expect_close(&weights, &step.weights, &name);
         assert_eq!(state.len(), step.state.len(), "{name}");
         state.iter().zip(step.state).for_each(|(slot, expected)| expect_close(slot, expected, &name));
-    }
-}
-
-/// Compares three commits of a finalizer with one slot of state with a script's numbers, to a relative precision of 1e-6.
-pub fn expect_steps_of(
-    finalizer: &dyn Finalizer,
-    commit: Commit,
-    weights: &[[f64; 3]; 3],
-    state: &[[f64; 3]; 3],
-) {
-    let (mut found, mut slot) = (WEIGHTS, [finalizer.initial_state(0); 3]);
-    for (index, delta) in DELTAS.iter().enumerate() {
-        finalizer.advance(
-            &Commit { number: index as u64 + 1, ..commit },
-            &mut found,
-            delta,
-            &mut [&mut slot],
-        );
-        let name = format!("step {}", index + 1);
-        expect_close(&found, &weights[index], &name);
-        expect_close(&slot, &state[index], &name);
     }
 }
 

@@ -94,8 +94,8 @@ impl FinalizerChoice {
     /// Returns the correction of local gradients that belongs to the step; `None` if there is none.
     pub fn drift_correction(&self) -> Option<DriftCorrection> {
         match self {
-            FinalizerChoice::Scaffold(scaffold) => Some(scaffold.drift_correction()),
-            FinalizerChoice::FedDyn(fed_dyn) => Some(fed_dyn.drift_correction()),
+            FinalizerChoice::Scaffold(_) => Some(DriftCorrection::Scaffold),
+            FinalizerChoice::FedDyn(fed_dyn) => Some(DriftCorrection::FedDyn { alpha: fed_dyn.alpha }),
             _ => None,
         }
     }

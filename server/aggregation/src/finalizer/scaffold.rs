@@ -1,4 +1,4 @@
-use folkmoot_protocol::{DriftCorrection, Fault, saturating::to_float32};
+use folkmoot_protocol::{Fault, saturating::to_float32};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -43,10 +43,6 @@ impl Scaffold {
         expect_positive("server_learning_rate", self.server_learning_rate, faults);
         self.schedule.validate(faults);
     }
-
-    pub(super) fn drift_correction(&self) -> DriftCorrection {
-        DriftCorrection::Scaffold
-    }
 }
 
 impl Finalizer for Scaffold {
@@ -71,7 +67,10 @@ impl Finalizer for Scaffold {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::laws::expect_steps_of, *};
+    use super::{
+        super::laws::{Step, expect_steps},
+        *,
+    };
 
     /// The numbers come from these lines, with numpy 2.4.6, in which 3 of 4 clients take part and K·r = 0.5:
     ///
@@ -85,8 +84,11 @@ mod tests {
         let scaffold =
             Scaffold { clients: 4, server_learning_rate: 0.5, schedule: CommitSchedule::default() };
         let commit = Commit { updates: 3, local_rate_sum: 0.5, ..Commit::default() };
-        let weights = [[1.25, -0.625, 0.25], [1.5, -0.375, 0.2505], [1.625, -0.40625, 0.2505]];
-        let control = [[-0.75, 0.375, 0.0], [-0.9375, -0.65625, -0.0015], [-0.609375, -0.0703125, -0.000375]];
-        expect_steps_of(&scaffold, commit, &weights, &control);
+        let steps = [
+            Step { weights: [1.25, -0.625, 0.25], state: &[[-0.75, 0.375, 0.0]] },
+            Step { weights: [1.5, -0.375, 0.2505], state: &[[-0.9375, -0.65625, -0.0015]] },
+            Step { weights: [1.625, -0.40625, 0.2505], state: &[[-0.609375, -0.0703125, -0.000375]] },
+        ];
+        expect_steps(&scaffold, commit, steps);
     }
 }

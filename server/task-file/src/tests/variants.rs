@@ -25,12 +25,12 @@ fn with(sections: &str, over: &str) -> TaskDescription {
 
 fn named(name: &str) -> TaskDescription {
     let mut task = table(&format!("{TASK}\n[finalizer]\nkind = \"fed_adam\"\ntau = 0.5\n"));
-    Variant::named(name).unwrap().apply(&mut task);
+    Variant::named(name, 40).unwrap().apply(&mut task);
     described(&toml::to_string(&task).unwrap())
 }
 
 fn refused(name: &str) -> VariantError {
-    Variant::named(name).unwrap_err()
+    Variant::named(name, 40).unwrap_err()
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_number_after_the_colon_is_the_required_setting() {
 fn a_finalizer_of_plain_means_brings_one_unless_the_task_has_a_rule() {
     let rule = |task: &str, name: &str| {
         let mut task: Table = task.parse().unwrap();
-        Variant::with_clients(name, 40).unwrap().apply(&mut task);
+        Variant::named(name, 40).unwrap().apply(&mut task);
         task.get("aggregator").map(|rule| rule["kind"].as_str().unwrap().to_owned())
     };
     for name in ["fed_exp", "scaffold", "fed_dyn"] {
@@ -119,11 +119,9 @@ fn the_number_of_clients_is_that_of_the_world() {
     };
     for kind in ["scaffold", "fed_dyn"] {
         let expected = |clients: u64| serde_json::json!({ "kind": kind, "clients": clients });
-        assert_eq!(finalizer(Variant::with_clients(kind, 40).unwrap()), expected(40));
-        assert_eq!(finalizer(Variant::with_clients(&format!("{kind}:7"), 40).unwrap()), expected(7));
-        assert!(refused(kind).message.contains("`clients`"));
+        assert_eq!(finalizer(Variant::named(kind, 40).unwrap()), expected(40));
+        assert_eq!(finalizer(Variant::named(&format!("{kind}:7"), 40).unwrap()), expected(7));
     }
-    assert_eq!(Variant::with_clients("median", 40), Variant::named("median"));
 }
 
 #[test]
