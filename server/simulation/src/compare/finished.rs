@@ -14,7 +14,6 @@ pub struct FinishedRun {
     /// The number of clients in the world.
     pub clients: usize,
     /// The metric of each client in the last version that was measured; empty if the clients do not measure.
-    #[serde(default)]
     pub client_metrics: Vec<f64>,
     /// The state of the task at the end, for people.
     pub state: String,

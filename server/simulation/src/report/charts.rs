@@ -96,7 +96,7 @@ fn duration(report: &Report) -> Option<Figure> {
     let mut figure = over(report, Base::Rounds, "Virtual time of a round".into(), name, &|row| {
         Some(row.duration_seconds / unit.size)
     })?;
-    begin_at_zero(&mut figure.plot);
+    figure.plot.begin_at_zero();
     Some(figure)
 }
 
@@ -110,7 +110,7 @@ fn staleness(report: &Report) -> Option<Figure> {
     let faint = most.into_iter().map(|line| Line { is_faint: true, ..line });
     figure.plot.lines = faint.chain(figure.plot.lines).collect();
     figure.note = Some("Strong lines are means, faint lines are maxima.".into());
-    begin_at_zero(&mut figure.plot);
+    figure.plot.begin_at_zero();
     Some(figure)
 }
 
@@ -140,7 +140,7 @@ fn traffic(report: &Report) -> Option<Figure> {
     let plot =
         Plot::of("Bytes sent so far", (Base::Rounds.words(), &format!("traffic [{}]", unit.name)), lines)?;
     let mut figure = Figure { plot, names, note: None };
-    begin_at_zero(&mut figure.plot);
+    figure.plot.begin_at_zero();
     Some(figure)
 }
 
@@ -156,7 +156,7 @@ fn cohort(run: &Run, is_named: bool) -> Option<Figure> {
     });
     let title = if is_named { format!("Cohorts of {}", run.name) } else { "Cohort of each round".into() };
     let mut plot = Plot::of(&title, (Base::Rounds.words(), "clients"), lines.collect())?;
-    begin_at_zero(&mut plot);
+    plot.begin_at_zero();
     let names = columns.iter().zip(colours).map(|((name, _), colour)| (colour, (*name).to_owned())).collect();
     Some(Figure { plot, names, note: None })
 }
@@ -176,9 +176,4 @@ fn lines(report: &Report, base: Base, size: f64, value: Value<'_>) -> Vec<Line> 
         Line { points: thin(points), colour, is_faint: false }
     };
     report.runs.iter().enumerate().map(line).collect()
-}
-
-fn begin_at_zero(plot: &mut Plot) {
-    let values = plot.lines.iter().flat_map(|line| &line.points).map(|point| point.1);
-    plot.y.scale = Scale::covering(values, true);
 }

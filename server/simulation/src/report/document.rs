@@ -66,6 +66,7 @@ impl Body {
 
     fn paragraph(&mut self, class: &str, text: &str) {
         let _ = write!(self.0, "<p{class}>");
+        // `Escaped` cuts long texts off, so each sentence is escaped on its own.
         for sentence in text.split_inclusive(". ") {
             let _ = write!(self.0, "{}", Escaped(sentence));
         }

@@ -5,12 +5,11 @@ use super::{
     axis::Scale,
     figure::Figure,
     plot::{Line, Plot},
+    thin::NUMBER_MAX,
 };
 
 /// The number of bins of a histogram.
 const BINS: usize = 10;
-/// The largest number that a plot can show.
-const NUMBER_MAX: f64 = 1e100;
 
 /// Plots a histogram for each group of clients, with its own colour: the share of the clients in each of ten equal bins. A
 /// share's bins reach from 0 to 100 %, and those of another metric from the smallest to the largest value. `None` without
@@ -38,8 +37,7 @@ pub(super) fn histogram(metric: &Metric, groups: &[Vec<f64>]) -> Option<Figure> 
     let title = format!("Clients by their own {}", metric.name);
     let mut plot = Plot::of(&title, (&x_name, "share of the clients [%]"), lines)?;
     plot.x.scale = Scale::covering([low, high].into_iter(), false);
-    plot.y.scale =
-        Scale::covering(plot.lines.iter().flat_map(|line| &line.points).map(|point| point.1), true);
+    plot.begin_at_zero();
     let note = "Each point is the share of the clients whose value is in one of ten bins of equal width.";
     Some(Figure { plot, names: Vec::new(), note: Some(note.into()) })
 }

@@ -64,6 +64,12 @@ pub(super) struct Band {
 }
 
 impl Plot {
+    /// Lets the vertical axis begin at 0 and cover all points.
+    pub(super) fn begin_at_zero(&mut self) {
+        let values = self.lines.iter().flat_map(|line| &line.points).map(|point| point.1);
+        self.y.scale = Scale::covering(values, true);
+    }
+
     /// Creates a plot from lines; returns `None` if there are no points.
     pub(super) fn of(title: &str, (x_name, y_name): (&str, &str), lines: Vec<Line>) -> Option<Self> {
         let points = || lines.iter().flat_map(|line| &line.points);

@@ -1,7 +1,7 @@
 /// The maximum number of points of a line, more than a reader can distinguish.
 const POINTS_MAX: usize = 600;
 /// The largest number that a plot can show. Sums of larger numbers overflow.
-const NUMBER_MAX: f64 = 1e100;
+pub(super) const NUMBER_MAX: f64 = 1e100;
 
 /// Reduces the number of points of a long line, but keeps its peaks.
 ///

@@ -22,9 +22,8 @@ pub(super) struct Measured {
 }
 
 impl World {
-    /// Measures a version on the clients, each with the personal tensors that it has now. Every example counts the same, except
-    /// in the fairness.
-    /// Returns `None` if the version is not to be measured.
+    /// Measures a version on the clients, each with the personal tensors that it has now. Every example counts the same in
+    /// the loss and the metric, and every client in the fairness. Returns `None` if the version is not to be measured.
     ///
     /// # Errors
     /// If the version cannot be read, or the examples do not fit the model.
@@ -40,15 +39,16 @@ impl World {
             Metric::Accuracy => metrics.accuracy(),
             _ => metrics.mean_loss(),
         };
-        let values = |clients: &[Metrics]| clients.iter().filter_map(of).collect::<Vec<f64>>();
+        let mut fairness = None;
         if let Some(Ok(clients)) = &measured {
-            own.last = values(clients).into_iter().filter(|value| value.is_finite()).collect();
+            let values: Vec<f64> = clients.iter().filter_map(of).collect();
+            fairness = Fairness::of(&values, metric.is_higher_better());
+            own.last = values.into_iter().filter(|value| value.is_finite()).collect();
         }
         self.own_metric = Some(own);
         let Some(clients) = measured.transpose()? else { return Ok(None) };
         let mut metrics = Metrics::default();
         clients.iter().for_each(|client| metrics += *client);
-        let fairness = Fairness::of(&values(&clients), metric.is_higher_better());
         Ok(Some(Measured { loss: metrics.mean_loss(), metric: of(&metrics), fairness }))
     }
 

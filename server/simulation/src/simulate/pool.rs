@@ -281,8 +281,8 @@ impl Bench {
         Ok(TrainedUpdate { memory: None, own: OwnTensors::default(), digest, norm, bytes })
     }
 
-    /// Trains as an honest client would in a training of another hostile client, and returns the update. The result depends
-    /// on the version and the client only.
+    /// Trains a hostile client honestly on the version of a training, and returns the update. It uses neither the client's personal
+    /// tensors nor its gradient correction, so that the result depends on the version and the client only.
     fn honest(&mut self, crowd: &Crowd, client: usize, training: &Training) -> Result<Vec<f32>, String> {
         let Training { lesson, shared, base_version, .. } = training;
         let examples = crowd.examples(client, Work::Training).map_err(|error| error.to_string())?;

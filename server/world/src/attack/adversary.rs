@@ -45,7 +45,7 @@ impl Adversary {
         order.into_iter().take(count).chain(listed).collect()
     }
 
-    /// Checks that so many hostile clients can carry out the attack. If there are none, there is no attack.
+    /// Checks that `hostile` clients are enough for the attack. Zero is always enough, because nobody attacks then.
     ///
     /// # Errors
     /// [`AttackError::TooFewHostile`] if the clients collude and are too few for it.

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::{Agreed, Known};
+use super::{Agreed, Known, perturbation::sign};
 
 /// Uploads values beyond nearly all honest ones, against the direction in which the mean would move the parameter: between 3
 /// and 4 standard deviations from the mean, drawn separately for each client and parameter (Fang et al. 2020, "Local model
@@ -31,7 +31,7 @@ impl Fang {
     pub(super) fn agree(self, known: &Known) -> Agreed {
         let at = |count: f64| {
             let values = known.mean.iter().zip(&known.deviation);
-            values.map(|(mean, deviation)| (mean - mean.signum() * count * deviation) as f32).collect()
+            values.map(|(mean, deviation)| (mean - sign(*mean) * count * deviation) as f32).collect()
         };
         Agreed::Between(at(self.from), at(self.to))
     }

@@ -133,7 +133,14 @@ impl Attack {
             Attack::LabelFlip(flip) => relabelled(examples, |class| flip.class(class)),
             Attack::LabelRotate(rotate) => relabelled(examples, |class| rotate.class(class)),
             Attack::Backdoor(backdoor) => backdoor.poison(examples, seed),
-            _ => Ok(examples.clone()),
+            Attack::SignFlip(_) | Attack::Scale(_) | Attack::GaussianNoise(_) | Attack::FreeRider(_) => {
+                Ok(examples.clone())
+            }
+            Attack::Alie(_)
+            | Attack::InnerProduct(_)
+            | Attack::MinMax(_)
+            | Attack::MinSum(_)
+            | Attack::Fang(_) => Ok(examples.clone()),
         }
     }
 
@@ -145,7 +152,12 @@ impl Attack {
             Attack::Scale(scale) => scale.distort(delta),
             Attack::GaussianNoise(noise) => noise.distort(delta, seed),
             Attack::FreeRider(rider) => rider.distort(delta, seed),
-            _ => {}
+            Attack::LabelFlip(_) | Attack::LabelRotate(_) | Attack::Backdoor(_) => {}
+            Attack::Alie(_)
+            | Attack::InnerProduct(_)
+            | Attack::MinMax(_)
+            | Attack::MinSum(_)
+            | Attack::Fang(_) => {}
         }
     }
 
@@ -158,7 +170,8 @@ impl Attack {
             Attack::MinMax(min_max) => Some(min_max.agree(known)),
             Attack::MinSum(min_sum) => Some(min_sum.agree(known)),
             Attack::Fang(fang) => Some(fang.agree(known)),
-            _ => None,
+            Attack::LabelFlip(_) | Attack::LabelRotate(_) | Attack::Backdoor(_) => None,
+            Attack::SignFlip(_) | Attack::Scale(_) | Attack::GaussianNoise(_) | Attack::FreeRider(_) => None,
         }
     }
 

@@ -25,11 +25,14 @@ impl Perturbation {
                 let norm = squared_norm(&known.mean).sqrt();
                 known.mean.iter().map(|value| if norm > 0.0 { -value / norm } else { 0.0 }).collect()
             }
-            Perturbation::Sign => {
-                known.mean.iter().map(|value| if *value == 0.0 { 0.0 } else { -value.signum() }).collect()
-            }
+            Perturbation::Sign => known.mean.iter().map(|value| -sign(*value)).collect(),
         }
     }
+}
+
+/// Returns −1, 0 or 1.
+pub(super) fn sign(value: f64) -> f64 {
+    if value == 0.0 { 0.0 } else { value.signum() }
 }
 
 /// Returns the squared L2 norm.

@@ -100,6 +100,25 @@ fn shards_leave_few_classes_at_a_client_in_even_sizes() {
 }
 
 #[test]
+fn a_random_share_makes_shards_alike() {
+    let text = |share: f64| format!("kind = 'shards'\nshards_per_client = 1\niid_share = {share:?}");
+    let classes = |part: &Part| part.indices.iter().map(|index| index % 10).collect::<BTreeSet<_>>().len();
+    for share in [0.0, 0.1, 1.0] {
+        let parts = deal(&text(share), 2000, 20, 1).unwrap();
+        let all: BTreeSet<usize> = parts.iter().flat_map(|part| part.indices.clone()).collect();
+        assert_eq!(all.len(), 2000, "every example is dealt once");
+        assert!(parts.iter().all(|part| part.indices.len().abs_diff(100) <= 1), "{share}");
+        // Ten random examples have several classes, and a shard has one.
+        assert!(parts.iter().all(|part| (classes(part) > 1) == (share > 0.0)), "{share}");
+    }
+    assert!(skew(&deal(&text(1.0), 2000, 20, 1).unwrap()) < 0.25);
+    let plain = deal("kind = 'shards'\nshards_per_client = 1", 2000, 20, 1);
+    assert_eq!(deal(&text(0.0), 2000, 20, 1), plain);
+    let refused = deal(&text(1.5), 2000, 20, 1).unwrap_err().to_string();
+    assert!(refused.contains("partition.iid_share"), "{refused}");
+}
+
+#[test]
 fn a_power_law_gives_the_sizes_of_the_law() {
     // The harmonic shares 1, 1/2, 1/3 and 1/4 add up to 25/12. Of 2500 examples they give 1200, 600, 400 and 300.
     let parts = deal("kind = 'quantity_skew'\nsizes.power_law.exponent = 1", 2500, 4, 3).unwrap();

@@ -9,8 +9,8 @@ use super::{
     estimate::Estimate,
     finding::{Finding, Table},
     lab::Lab,
-    plot::{Panel, Plot},
-    series::{Over, Series, Shows},
+    plot::Plot,
+    series::{Series, Shows, panel},
 };
 use crate::Failure;
 
@@ -102,13 +102,7 @@ fn finding(series: Vec<Series>, rounds: usize) -> Finding {
         let accuracy = one.late(Shows::Accuracy).percent();
         table.rows.push(vec![one.arm.group.clone(), one.arm.name.clone(), accuracy]);
     }
-    let panel = |place: usize| Panel {
-        title: series[place * METHODS.len()].arm.group.clone(),
-        lines: series[place * METHODS.len()..][..METHODS.len()]
-            .iter()
-            .map(|one| one.line(Over::Rounds, Shows::Accuracy))
-            .collect(),
-    };
+    let panels = series.chunks(METHODS.len()).map(|group| panel(group, Shows::Accuracy)).collect();
     Finding {
         name: "fed-nova",
         title: "FedNova: updates divided by local work",
@@ -124,13 +118,7 @@ fn finding(series: Vec<Series>, rounds: usize) -> Finding {
         claims: claims(&series),
         tables: vec![table],
         notes: Vec::new(),
-        plot: Plot {
-            x: "round",
-            y: "accuracy",
-            is_share: true,
-            panels: (0..2 * MOMENTA.len()).map(panel).collect(),
-            ..Plot::default()
-        },
+        plot: Plot { x: "round", y: "accuracy", is_share: true, panels, ..Plot::default() },
         series,
     }
 }

@@ -8,8 +8,8 @@ use super::{
     estimate::{Estimate, Sample},
     finding::{Finding, Table},
     lab::Lab,
-    plot::{Panel, Plot},
-    series::{Over, Series, Shows},
+    plot::Plot,
+    series::{Series, Shows, panel},
 };
 use crate::Failure;
 
@@ -94,13 +94,7 @@ fn finding(series: Vec<Series>, rounds: usize) -> Finding {
             one.late(Shows::Accuracy).percent(),
         ]);
     }
-    let panel = |partition: usize| Panel {
-        title: PARTITIONS[partition].to_owned(),
-        lines: series[partition * METHODS.len()..][..METHODS.len()]
-            .iter()
-            .map(|one| one.line(Over::Rounds, Shows::Accuracy))
-            .collect(),
-    };
+    let panels = series.chunks(METHODS.len()).map(|group| panel(group, Shows::Accuracy)).collect();
     Finding {
         name: "personal",
         title: "FedPer: a part of the model for each client",
@@ -120,7 +114,7 @@ fn finding(series: Vec<Series>, rounds: usize) -> Finding {
             x: "round",
             y: "accuracy on own held-out data",
             is_share: true,
-            panels: (0..PARTITIONS.len()).map(panel).collect(),
+            panels,
             ..Plot::default()
         },
         series,

@@ -10,8 +10,8 @@ use super::{
     estimate::{Estimate, Sample},
     finding::{Finding, Table},
     lab::Lab,
-    plot::{Panel, Plot},
-    series::{Over, Series, Shows, Trial},
+    plot::Plot,
+    series::{Series, Shows, Trial, panel},
 };
 use crate::Failure;
 
@@ -138,13 +138,6 @@ fn finding(series: Vec<Series>, rounds: usize) -> Finding {
             format!("{}{mean:.0}", if is_cut { "more than " } else { "" }),
         ]);
     }
-    let panel = |similarity: usize, epochs: usize| Panel {
-        title: group(SIMILARITIES[similarity], EPOCHS[epochs]),
-        lines: series[(similarity * EPOCHS.len() + epochs) * METHODS.len()..][..METHODS.len()]
-            .iter()
-            .map(|one| one.line(Over::Rounds, Shows::Accuracy))
-            .collect(),
-    };
     Finding {
         name: "scaffold",
         title: "SCAFFOLD: control variates against drift",
@@ -163,7 +156,12 @@ fn finding(series: Vec<Series>, rounds: usize) -> Finding {
             x: "round",
             y: "accuracy",
             is_share: true,
-            panels: (0..SIMILARITIES.len()).map(|similarity| panel(similarity, 2)).collect(),
+            panels: series
+                .chunks(METHODS.len())
+                .skip(EPOCHS.len() - 1)
+                .step_by(EPOCHS.len())
+                .map(|group| panel(group, Shows::Accuracy))
+                .collect(),
             ..Plot::default()
         },
         series,

@@ -1,6 +1,11 @@
 use folkmoot_simulation::record::RoundRow;
 
-use super::{arm::Arm, estimate::Sample, plot::Line, spread::Spread};
+use super::{
+    arm::Arm,
+    estimate::Sample,
+    plot::{Line, Panel},
+    spread::Spread,
+};
 
 /// The number of points of a plotted curve.
 const POINTS: usize = 80;
@@ -141,6 +146,12 @@ impl Series {
         });
         Line { name: self.arm.name.clone(), points: points.collect() }
     }
+}
+
+/// Returns the panel of a group of arms, over rounds.
+pub fn panel(group: &[Series], shows: Shows) -> Panel {
+    let lines = group.iter().map(|one| one.line(Over::Rounds, shows)).collect();
+    Panel { title: group[0].arm.group.clone(), lines }
 }
 
 #[cfg(test)]

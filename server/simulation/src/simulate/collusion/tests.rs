@@ -174,6 +174,10 @@ async fn an_attack_on_personal_layers_leaves_them_to_their_clients() {
     let description = description(6, &plan, &json!({ "stop": { "rounds": 4 } }));
     let outcome = run(description, &onnx, &world, DataSource::Made, 2).await.expect("it runs");
     assert_eq!(outcome.version, 4);
+    let file = Model::from_onnx(&onnx, &ImportLimits::default()).expect("it is a model").initial_weights();
+    // The first layer has 5·4 weights and 4 biases.
+    assert_eq!(outcome.weights[24..], file[24..], "personal layers are not sent");
+    assert_ne!(outcome.weights[..24], file[..24]);
 }
 
 #[tokio::test]
