@@ -2,7 +2,7 @@
 //!
 //! The task is simulated several times, each time on a random half of the examples. Each model is the target once, and the
 //! others are its shadow models. Two attacks guess the members of the target: from the loss alone (Yeom et al. 2018, "Privacy
-//! risk in machine learning: analyzing the connection to overfitting"), and by a likelihood ratio ([`lira`]).
+//! risk in machine learning: analyzing the connection to overfitting"), and by a likelihood ratio (LiRA).
 
 mod halves;
 mod lira;
