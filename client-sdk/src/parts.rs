@@ -9,5 +9,5 @@ pub use folkmoot_work::{
 
 pub use crate::training::{
     Chunk, Evaluation, FinishedWork, Inputs, Made, OwnTensors, Step, Training, make, make_masked,
-    parse_parts, parse_plan, parse_weights, schema_of, trained_part, with_output, with_personal,
+    parse_parts, parse_plan, parse_weights, schema_of, trained_part, with_output, with_own, with_personal,
 };

@@ -81,6 +81,14 @@ impl AssignedWork {
         Ok(Self { assignment, inputs, examples, kind })
     }
 
+    /// Ends a training as soon as it has something to send. An evaluation is not affected.
+    #[wasm_bindgen(js_name = endEarly)]
+    pub fn end_early(&mut self) {
+        if let Kind::Training(training) = &mut self.kind {
+            training.end_early();
+        }
+    }
+
     /// Runs the next steps and returns the progress, as JSON.
     pub async fn advance(&mut self) -> Result<String, JsError> {
         let progress = match &mut self.kind {

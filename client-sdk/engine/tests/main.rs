@@ -17,6 +17,7 @@ mod memory;
 mod onnx_backend;
 mod outer_products;
 mod outputs;
+mod personal_training;
 mod plans;
 mod restart;
 mod resume;

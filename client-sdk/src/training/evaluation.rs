@@ -53,7 +53,7 @@ impl Evaluation {
         evaluator.limit_memory(plan.memory_bytes_max.unwrap_or(u64::MAX));
         Ok(Self {
             evaluator,
-            weights: inputs.starting_weights.clone(),
+            weights: inputs.own_or_starting_weights().to_vec(),
             examples: examples.clone(),
             batch: batch_size(&inputs.model, plan.loss),
             metrics: Metrics::default(),

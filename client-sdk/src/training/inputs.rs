@@ -6,7 +6,7 @@ use folkmoot_protocol::{
 
 use folkmoot_update::codec::decode_parts;
 
-use super::{OwnTensors, WorkError, with_personal};
+use super::{OwnTensors, WorkError, with_own, with_personal};
 use crate::Budget;
 #[cfg(not(target_family = "wasm"))]
 use {crate::storage::BlobCache, folkmoot_protocol::Timestamp};
@@ -22,6 +22,8 @@ pub struct Inputs {
     pub part: TrainedPart,
     /// The weights to start from: all weights of the model, flat. Personal tensors have this client's own values.
     pub starting_weights: Vec<f32>,
+    /// All weights of the client's own model, flat. `None` if it has none, or none yet.
+    pub own_weights: Option<Vec<f32>>,
     /// The constant that is added to each gradient: one number for each element of the plan's schema. `None` if all are 0.
     pub correction: Option<Vec<f32>>,
     /// Whether an evaluation sums every metric, and not only the loss and the correct predictions.
@@ -79,10 +81,21 @@ impl Inputs {
         let mut starting_weights = read_weights(assignment.weights, &assignment.weights_parts, &part, &read)?;
         let own = own.map(|stored| OwnTensors::decode(&part, stored)).unwrap_or_default();
         with_personal(&part, &own, &mut starting_weights);
+        let own_weights = (!own.model.is_empty()).then(|| {
+            let mut whole = starting_weights.clone();
+            with_own(&part, &own, &mut whole);
+            whole
+        });
         let shared =
             assignment.control_variate.map(|artifact| part_values(&read(artifact)?, &part)).transpose()?;
         let correction = plan.drift_correction.and_then(|drift| own.correction(drift, shared));
-        Ok(Self { plan, model, part, starting_weights, correction, metric_sums: assignment.metric_sums })
+        let metric_sums = assignment.metric_sums;
+        Ok(Self { plan, model, part, starting_weights, own_weights, correction, metric_sums })
+    }
+
+    /// Returns the weights with which this client predicts.
+    pub fn own_or_starting_weights(&self) -> &[f32] {
+        self.own_weights.as_ref().unwrap_or(&self.starting_weights)
     }
 
     /// Returns the bytes to keep for the client's next training of the task: its [`OwnTensors`]. Returns `None` after an

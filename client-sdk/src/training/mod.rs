@@ -22,6 +22,7 @@ mod news;
 #[cfg(not(target_family = "wasm"))]
 mod own_loop;
 mod own_tensors;
+mod phases;
 mod plan;
 #[cfg(not(target_family = "wasm"))]
 mod prepare;
@@ -58,7 +59,7 @@ pub use make::{Made, make, make_masked};
 pub use model_store::{ModelStore, NewestModel};
 #[cfg(not(target_family = "wasm"))]
 pub(crate) use news::WorkNews;
-pub use own_tensors::{OwnTensors, with_personal};
+pub use own_tensors::{OwnTensors, with_own, with_personal};
 pub use plan::schema_of;
 #[cfg(not(target_family = "wasm"))]
 pub(crate) use prepare::{prepare, prepare_masked};

@@ -11,7 +11,7 @@ use folkmoot_protocol::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Inputs, OwnTensors, WorkError, inputs::read_weights, parse_plan, trained_part, with_output, with_personal,
+    Inputs, OwnTensors, WorkError, inputs::read_weights, parse_plan, trained_part, with_output, with_own,
 };
 use crate::{
     Host,
@@ -58,7 +58,8 @@ pub struct NewestModel {
     pub version: u64,
     /// The model.
     pub model: Model,
-    /// All weights, flat, in the order of the model's parameters. Personal tensors have this client's own values.
+    /// All weights, flat, in the order of the model's parameters. Personal tensors have this client's own values, and so has the
+    /// whole model if it has one of its own.
     pub weights: Vec<f32>,
 }
 
@@ -126,7 +127,7 @@ impl ModelStore {
                 task_id: record.task_id,
                 version: record.base_version,
                 model: inputs.model.clone(),
-                weights: inputs.starting_weights.clone(),
+                weights: inputs.own_or_starting_weights().to_vec(),
             })
         });
         *known = Known { record: Some(record), loaded };
@@ -163,7 +164,7 @@ impl ModelStore {
             return Ok(None);
         };
         if let Some(stored) = self.work.own_tensors().load(record.task_id)? {
-            with_personal(&part, &OwnTensors::decode(&part, &stored), &mut weights);
+            with_own(&part, &OwnTensors::decode(&part, &stored), &mut weights);
         }
         Ok(Some(NewestModel { task_id: record.task_id, version: record.base_version, model, weights }))
     }

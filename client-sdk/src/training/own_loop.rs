@@ -35,6 +35,10 @@ pub(super) fn train_with(
         let detail = "the plan's drift_correction needs the engine: the client cannot correct the gradients in an app's own training loop";
         return Err(WorkError::new(AbortReason::PlanUnsupported, detail));
     }
+    if inputs.plan.training.personal_training.is_some() {
+        let detail = "plan.personal_training needs the engine: the client cannot train two phases in an app's own training loop";
+        return Err(WorkError::new(AbortReason::PlanUnsupported, detail));
+    }
     tracing::info!("training starts in the app's own loop");
     let work = trainer_work(local, inputs);
     // Pauses inside the loop count too, because only the loop knows when it was working.

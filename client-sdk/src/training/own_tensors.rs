@@ -1,4 +1,4 @@
-//! Tensors that a client keeps between two trainings of a task: its personal ones, and its control variate.
+//! Tensors that a client keeps between two trainings of a task: its personal ones, its own model, and its control variate.
 
 use folkmoot_engine::{FitError, TrainedPart, TrainingOutcome};
 use folkmoot_protocol::{DriftCorrection, Plan, TensorSchema};
@@ -7,6 +7,8 @@ use folkmoot_protocol::{DriftCorrection, Plan, TensorSchema};
 const PERSONAL: [u8; 8] = *b"FMPERS\x00\x01";
 /// The first bytes of a file with personal tensors, of which there may be none, and a control variate.
 const WITH_CONTROL: [u8; 8] = *b"FMPERS\x00\x02";
+/// The first bytes of a file with a model of the client's own, and a control variate, which may be missing.
+const WITH_MODEL: [u8; 8] = *b"FMPERS\x00\x03";
 /// The length of a schema's digest.
 const DIGEST_BYTES: usize = 32;
 
@@ -15,6 +17,8 @@ const DIGEST_BYTES: usize = 32;
 pub struct OwnTensors {
     /// The personal tensors; empty if there are none.
     pub personal: Vec<f32>,
+    /// The client's own model (Ditto), in the order of the plan's schema; empty if there is none. It excludes personal tensors.
+    pub model: Vec<f32>,
     /// The control variate, in the order of the plan's schema; empty if it is 0, and if the plan corrects no drift.
     pub control: Vec<f32>,
 }
@@ -32,18 +36,24 @@ impl OwnTensors {
         outcome: &TrainingOutcome,
     ) -> Result<Self, FitError> {
         let personal = part.pick_personal(&outcome.weights)?;
-        let Some(drift) = plan.drift_correction else { return Ok(Self { personal, control: Vec::new() }) };
+        let model = match outcome.own_weights.is_empty() {
+            true => Vec::new(),
+            false => part.pick(&outcome.own_weights)?,
+        };
+        let Some(drift) = plan.drift_correction else {
+            return Ok(Self { personal, model, control: Vec::new() });
+        };
         let scale = drift.scale(&plan.training, outcome.metrics.step_count);
         let before = correction.unwrap_or_default().iter().copied().chain(std::iter::repeat(0.0));
         let changes = outcome.delta.iter().zip(before);
         let control =
             changes.map(|(change, before)| (-f64::from(before) - scale * f64::from(*change)) as f32);
-        Ok(Self { personal, control: control.collect() })
+        Ok(Self { personal, model, control: control.collect() })
     }
 
     /// Returns whether there is nothing to keep.
     pub fn is_empty(&self) -> bool {
-        self.personal.is_empty() && self.control.is_empty()
+        self.personal.is_empty() && self.model.is_empty() && self.control.is_empty()
     }
 
     /// Returns the constant that is added to each gradient of a training: one number for each element of the plan's schema, or
@@ -67,11 +77,12 @@ impl OwnTensors {
         if self.is_empty() {
             return None;
         }
-        let (form, schema) = match self.control.is_empty() {
-            true => (PERSONAL, part.personal_schema()),
-            false => (WITH_CONTROL, both(part)),
+        let (form, schema) = match (self.model.is_empty(), self.control.is_empty()) {
+            (false, _) => (WITH_MODEL, part.schema()),
+            (true, false) => (WITH_CONTROL, both(part)),
+            (true, true) => (PERSONAL, part.personal_schema()),
         };
-        let values = self.personal.iter().chain(&self.control);
+        let values = self.personal.iter().chain(&self.model).chain(&self.control);
         let mut bytes = Vec::with_capacity(form.len() + DIGEST_BYTES + 4 * values.clone().count());
         bytes.extend(form);
         bytes.extend(schema.digest());
@@ -81,20 +92,28 @@ impl OwnTensors {
 
     /// Reads stored bytes. If they are damaged, or of another model, nothing is kept: the next training is then like the first.
     pub fn decode(part: &TrainedPart, stored: &[u8]) -> Self {
-        let personal_schema = part.personal_schema();
         let read = || {
-            let (rest, schema) = match stored.strip_prefix(&PERSONAL) {
-                Some(rest) => (rest, personal_schema.clone()),
-                None => (stored.strip_prefix(&WITH_CONTROL)?, both(part)),
+            let (form, rest) = stored.split_first_chunk()?;
+            let personal_schema = part.personal_schema();
+            let (schema, of_first) = match *form {
+                PERSONAL => (personal_schema.clone(), personal_schema),
+                WITH_CONTROL => (both(part), personal_schema),
+                WITH_MODEL => (part.schema(), part.schema()),
+                _ => return None,
             };
             let (values, odd) = rest.strip_prefix(schema.digest().as_slice())?.as_chunks::<4>();
-            let mut personal: Vec<f32> = values.iter().map(|value| f32::from_le_bytes(*value)).collect();
-            let is_whole = odd.is_empty() && personal.len() as u64 == schema.parameter_count();
-            if !is_whole || !personal.iter().all(|value| value.is_finite()) {
+            let mut first: Vec<f32> = values.iter().map(|value| f32::from_le_bytes(*value)).collect();
+            let (count, whole) = (first.len(), schema.parameter_count() as usize);
+            // A model may be followed by a control variate, which is as long.
+            let is_whole = odd.is_empty() && (count == whole || *form == WITH_MODEL && count == 2 * whole);
+            if !is_whole || !first.iter().all(|value| value.is_finite()) {
                 return None;
             }
-            let control = personal.split_off(personal_schema.parameter_count() as usize);
-            Some(Self { personal, control })
+            let control = first.split_off(of_first.parameter_count() as usize);
+            Some(match *form {
+                WITH_MODEL => Self { personal: Vec::new(), model: first, control },
+                _ => Self { personal: first, model: Vec::new(), control },
+            })
         };
         read().unwrap_or_else(|| {
             #[cfg(not(target_family = "wasm"))]
@@ -109,6 +128,13 @@ impl OwnTensors {
 pub fn with_personal(part: &TrainedPart, own: &OwnTensors, whole: &mut [f32]) {
     // A number that differs leaves the weights as they are.
     let _ = part.put_personal(&own.personal, whole);
+}
+
+/// Replaces all of a model's weights by those with which the client predicts: those of its own model, or else the personal
+/// tensors. If there are none, nothing is replaced.
+pub fn with_own(part: &TrainedPart, own: &OwnTensors, whole: &mut [f32]) {
+    with_personal(part, own, whole);
+    let _ = part.put(&own.model, whole);
 }
 
 fn both(part: &TrainedPart) -> TensorSchema {
@@ -138,7 +164,7 @@ mod tests {
 
     fn head() -> (TrainedPart, OwnTensors) {
         let part = part(&plan(&["layer_2.*"], None));
-        (part, OwnTensors { personal: (0..8u8).map(f32::from).collect(), control: Vec::new() })
+        (part, OwnTensors { personal: (0..8u8).map(f32::from).collect(), ..OwnTensors::default() })
     }
 
     /// Returns the outcome of a training of four steps.
@@ -158,13 +184,20 @@ mod tests {
         assert_eq!(whole[9..], own.personal);
         let both = OwnTensors { control: vec![2.5; 9], ..own };
         assert_eq!(OwnTensors::decode(&part, &both.encode(&part).unwrap()), both);
+        for control in [Vec::new(), vec![2.5; 9]] {
+            let model = OwnTensors { model: vec![1.5; 9], control, ..OwnTensors::default() };
+            assert_eq!(OwnTensors::decode(&part, &model.encode(&part).unwrap()), model);
+            with_own(&part, &model, &mut whole);
+            assert_eq!((&whole[..9], &whole[9..]), (&[1.5; 9][..], &again.personal[..]));
+        }
     }
 
     #[test]
     fn what_is_damaged_or_of_another_model_is_ignored() {
         let (head, own) = head();
         let body = part(&plan(&["layer_1.*"], None));
-        for own in [own.clone(), OwnTensors { control: vec![2.5; 9], ..own }] {
+        let model = OwnTensors { model: vec![2.5; 9], ..OwnTensors::default() };
+        for own in [own.clone(), OwnTensors { control: vec![2.5; 9], ..own }, model] {
             let stored = own.encode(&head).unwrap();
             let not_finite = [&stored[..stored.len() - 4], &f32::NAN.to_le_bytes()].concat();
             let damaged = [b"", &stored[1..], &stored[..stored.len() - 1], &stored[..9], &not_finite];

@@ -2,20 +2,24 @@
 
 use std::time::Duration;
 
-use folkmoot_engine::{Examples, FitError, Precision, Progress, TrainError, Trainer, TrainingOutcome};
-use folkmoot_protocol::{
-    AssignmentId,
-    messages::{AbortReason, Assignment},
-};
+use folkmoot_engine::{Examples, Precision, Progress, Trainer, TrainingOutcome};
+use folkmoot_protocol::messages::Assignment;
 use folkmoot_update::codec::wanted_products;
 
 use super::{
-    Chunk, Inputs, SystemChance, WorkError, checkpoint::StoredTraining, misfit, time_limit::TimeLimit,
+    Chunk, Inputs, WorkError,
+    checkpoint::StoredTraining,
+    phases::{Phases, failed},
+    time_limit::TimeLimit,
 };
 
 /// The training of an assignment. The caller provides the time and stores the checkpoints.
 pub struct Training {
+    /// The trainer of the phase in progress.
     trainer: Trainer,
+    phases: Phases,
+    /// The number of steps of the personal training, once it is over.
+    steps_before: u64,
     chunk: Chunk,
     limit: TimeLimit,
     precision: Precision,
@@ -24,9 +28,9 @@ pub struct Training {
 /// The state of a training after a chunk of steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// The engine's progress.
+    /// The engine's progress. A personal training and what follows it count together.
     pub progress: Progress,
-    /// True if the training is done: all of the plan's steps, or at least one step and the time is up.
+    /// True if the training is done: all of the plan's steps, or at least one step of what travels and the time is up.
     pub is_over: bool,
 }
 
@@ -45,26 +49,14 @@ impl Training {
         examples: &Examples,
         checkpoint: Option<&[u8]>,
     ) -> Result<Self, WorkError> {
-        let resumed = checkpoint.and_then(|stored| resume(inputs, examples, StoredTraining::decode(stored)));
-        let (mut trainer, trained) = match resumed {
-            Some(resumed) => resumed,
-            None => (fresh(inputs, assignment.assignment_id, examples)?, Duration::ZERO),
-        };
-        if let Some(correction) = &inputs.correction {
-            let whole = inputs.part.spread(correction);
-            let set = whole.and_then(|whole| trainer.set_gradient_correction(whole));
-            set.map_err(|error| WorkError::new(AbortReason::TrainingFailed, error))?;
-        }
         let recipe = assignment.recipe.as_deref();
-        trainer.record_outer_products(&wanted_products(&inputs.plan, recipe, assignment.clipping_norm));
+        let products = wanted_products(&inputs.plan, recipe, assignment.clipping_norm);
+        let mut phases = Phases::new(inputs, assignment.assignment_id, examples, products)?;
+        let (trainer, trained) = phases.begin(inputs.own_weights.as_deref(), checkpoint)?;
         let plan = &inputs.plan.training;
-        if plan.example_privacy.is_some() {
-            let chance = SystemChance::new()
-                .map_err(|error| WorkError::new(AbortReason::TrainingFailed, no_chance(&error)))?;
-            trainer.set_secret_chance(Box::new(chance));
-        }
+        let steps_before = if phases.is_personal() { 0 } else { phases.personal_steps() };
         let limit = TimeLimit::new(plan, trained, Duration::ZERO);
-        Ok(Self { trainer, chunk: Chunk::default(), limit, precision: plan.precision })
+        Ok(Self { trainer, phases, steps_before, chunk: Chunk::default(), limit, precision: plan.precision })
     }
 
     /// Starts to count the time. Call it once the training is on its device. `now` may come from any stopwatch, but all
@@ -76,6 +68,11 @@ impl Training {
     /// Sets the duration of a chunk of steps, within which a stop or a pause is noticed.
     pub fn set_chunk(&mut self, chunk: Chunk) {
         self.chunk = chunk;
+    }
+
+    /// Ends the training as soon as something can be sent: after the next step of what travels.
+    pub fn end_early(&mut self) {
+        self.limit = self.limit.reached();
     }
 
     /// Runs the next chunk of steps. If the device fails, some steps may be lost, and training continues on the CPU.
@@ -91,12 +88,47 @@ impl Training {
             false => self.chunk.restart(),
         };
         let progress = advanced.map_err(failed)?;
-        Ok(Step { progress, is_over: progress.finished || progress.step > 0 && self.limit.is_over(now) })
+        let is_time_up = self.limit.is_over(now);
+        if !self.phases.is_personal() {
+            let is_over = progress.finished || progress.step > 0 && is_time_up;
+            return Ok(Step { progress: self.progress(), is_over });
+        }
+        if progress.finished || is_time_up {
+            self.begin_second().await?;
+        }
+        Ok(Step { progress: self.progress(), is_over: false })
+    }
+
+    /// Ends the personal training, and begins that of what travels on the same device.
+    async fn begin_second(&mut self) -> Result<(), WorkError> {
+        #[cfg(feature = "gpu")]
+        self.trainer.settle_async().await;
+        self.steps_before = self.trainer.progress().step;
+        let next = self.phases.second(self.trainer.weights().to_vec())?;
+        #[cfg_attr(not(feature = "gpu"), allow(unused_variables, reason = "only a device is handed over"))]
+        let before = std::mem::replace(&mut self.trainer, next);
+        self.chunk = self.chunk.restart();
+        #[cfg(feature = "gpu")]
+        if let Some(gpu) = before.gpu()
+            && let Err(error) = self.trainer.use_gpu(gpu)
+        {
+            if self.precision == Precision::Mixed {
+                return Err(failed(error));
+            }
+            tracing::warn!(%error, "the training continues on the CPU");
+        }
+        Ok(())
     }
 
     /// Returns the progress so far.
     pub fn progress(&self) -> Progress {
-        self.trainer.progress()
+        let progress = self.trainer.progress();
+        let step = self.steps_before + progress.step;
+        let steps_total = match self.phases.is_personal() {
+            true => self.phases.personal_steps() + self.phases.shared_steps(),
+            false => self.steps_before + progress.steps_total,
+        };
+        Progress { step, steps_total, finished: progress.finished && !self.phases.is_personal(), ..progress }
     }
 
     /// Returns the trainer, so that the caller can move it to a device before the first step.
@@ -112,12 +144,13 @@ impl Training {
     /// Returns a checkpoint to store, from which the training can be resumed.
     pub fn checkpoint(&mut self, now: Duration) -> Vec<u8> {
         let checkpoint = self.trainer.checkpoint();
-        StoredTraining { trained: self.limit.spent(now), checkpoint: &checkpoint }.encode()
+        let personal = self.phases.personal().map(<[f32]>::to_vec);
+        StoredTraining { trained: self.limit.spent(now), personal, checkpoint: &checkpoint }.encode()
     }
 
     /// Ends the training and returns its result.
     pub fn finish(self) -> TrainingOutcome {
-        self.trainer.finish()
+        self.phases.complete(self.trainer.finish())
     }
 
     #[cfg(feature = "gpu")]
@@ -129,53 +162,4 @@ impl Training {
     fn is_on_device(&self) -> bool {
         false
     }
-}
-
-fn resume(inputs: &Inputs, examples: &Examples, stored: StoredTraining<'_>) -> Option<(Trainer, Duration)> {
-    let (model, weights, plan) = (&inputs.model, &inputs.starting_weights, inputs.plan.training.clone());
-    match Trainer::resume(model, weights, plan, examples, stored.checkpoint) {
-        Ok(trainer) => Some((trainer, stored.trained)),
-        Err(error) => {
-            tracing::warn!(%error, "the checkpoint cannot be used; training starts over");
-            None
-        }
-    }
-}
-
-fn fresh(inputs: &Inputs, id: AssignmentId, examples: &Examples) -> Result<Trainer, WorkError> {
-    let seed = id.seed();
-    let plan = inputs.plan.training.clone();
-    let trainer = Trainer::new(&inputs.model, &inputs.starting_weights, plan, examples, seed);
-    trainer.map_err(|error| match error {
-        TrainError::Plan(_)
-        | TrainError::Memory { .. }
-        | TrainError::Fit(FitError::Pattern { .. } | FitError::MixedExamples | FitError::NothingToTrain) => {
-            WorkError::new(AbortReason::PlanUnsupported, error)
-        }
-        _ => failed(error),
-    })
-}
-
-fn no_chance(error: &std::io::Error) -> String {
-    format!("the operating system provided no random bytes, which the plan's example privacy needs: {error}")
-}
-
-fn failed(error: TrainError) -> WorkError {
-    if is_about_precision(&error) {
-        return WorkError::new(AbortReason::PlanUnsupported, error);
-    }
-    if let TrainError::Fit(error) = &error {
-        return misfit(error);
-    }
-    WorkError::new(AbortReason::TrainingFailed, error)
-}
-
-/// Returns whether the error comes from the device. Such an error ends only plans with mixed precision, because all
-/// other plans continue on the CPU.
-fn is_about_precision(error: &TrainError) -> bool {
-    #[cfg(feature = "gpu")]
-    if matches!(error, TrainError::Gpu(_)) {
-        return true;
-    }
-    matches!(error, TrainError::NoHalfPrecision)
 }

@@ -28,6 +28,11 @@ impl TimeLimit {
         Self { begun, ..self }
     }
 
+    /// Returns a copy whose time is up.
+    pub fn reached(self) -> Self {
+        Self { limit: Some(Duration::ZERO), ..self }
+    }
+
     /// Returns the time trained so far.
     pub fn spent(self, now: Duration) -> Duration {
         self.before.saturating_add(now.saturating_sub(self.begun))
@@ -57,6 +62,7 @@ mod tests {
         let limit = limit(Some(2.5), Duration::ZERO);
         assert!(!limit.is_over(BEGUN + Duration::from_millis(2499)));
         assert!(limit.is_over(BEGUN + Duration::from_millis(2500)));
+        assert!(limit.reached().is_over(BEGUN));
         assert!(!limit.is_over(Duration::ZERO), "a stopwatch that went back has measured nothing");
     }
 

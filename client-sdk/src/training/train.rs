@@ -37,6 +37,10 @@ pub(super) fn train(
         if training.stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
+        let is_asked = training.asked.load(Ordering::Relaxed);
+        if is_asked {
+            steps.end_early();
+        }
         let stopwatch = || training.host.elapsed().saturating_sub(rested);
         let advanced = training.care.counted(stopwatch, || block_on(steps.advance(&stopwatch)));
         if let Some(cpu) = training.devices.came_back(&placement, steps.trainer()) {
@@ -44,8 +48,6 @@ pub(super) fn train(
             placement = cpu;
         }
         let Step { progress, is_over } = advanced?;
-        let is_asked = progress.step > 0 && training.asked.load(Ordering::Relaxed);
-        let is_over = is_over || is_asked;
         let now = training.host.now();
         if is_over || now.milliseconds_since(told_at) >= PROGRESS_MILLISECONDS {
             on_news(WorkNews::Progress(progress));

@@ -1,13 +1,15 @@
 //! SCAFFOLD and FedDyn through the coordinator, in a virtual world.
 
 use folkmoot_coordinator::task::TaskDescription;
-use folkmoot_data::{ReadOptions, read};
-use folkmoot_engine::{Examples, ImportLimits, Model, Trainer, TrainingPlan};
+use folkmoot_engine::{ImportLimits, Model};
 use folkmoot_protocol::Work;
-use folkmoot_simulation::simulate::{Crowd, DataSource, WorldSettings};
+use folkmoot_simulation::simulate::{Crowd, WorldSettings};
 use serde_json::{Value, json};
 
-use crate::simulate::{MODEL, run, task, world};
+use crate::{
+    objective::{Objective, digits, plan},
+    simulate::{MODEL, run, task, world},
+};
 
 /// The local learning rate.
 const RATE: f64 = 0.05;
@@ -15,23 +17,6 @@ const RATE: f64 = 0.05;
 const STEPS: usize = 3;
 /// The number of clients that the task counts with. Two of them take part, so half of them.
 const CLIENTS: u64 = 4;
-
-fn digits() -> DataSource {
-    let digits = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/digits/digits.csv");
-    let training = read(digits.as_ref(), &ReadOptions::default()).expect("the digits are there");
-    DataSource::Given { training, held_out: None }
-}
-
-/// Returns a plan of full batches, so that the order of the examples has no effect.
-fn plan(rate: f64, steps: usize) -> Value {
-    json!({
-        "loss": "softmax_cross_entropy",
-        "optimizer": { "sgd": { "learning_rate": rate } },
-        "epochs": steps,
-        "steps_max": steps,
-        "batch_size": 10_000,
-    })
-}
 
 fn description(finalizer: Value, rounds: u64) -> TaskDescription {
     task(&json!({
@@ -43,34 +28,13 @@ fn description(finalizer: Value, rounds: u64) -> TaskDescription {
     }))
 }
 
-/// The loss of a client's examples as a function of all weights.
-struct Objective<'a> {
-    model: &'a Model,
-    examples: &'a Examples,
-}
-
-impl Objective<'_> {
-    /// Returns the gradient: the negative change in one step of rate 1.
-    fn gradient(&self, weights: &[f64]) -> Vec<f64> {
-        let start: Vec<f32> = weights.iter().map(|weight| *weight as f32).collect();
-        let plan: TrainingPlan = serde_json::from_value(plan(1.0, 1)).expect("it is a plan");
-        let mut trainer = Trainer::new(self.model, &start, plan, self.examples, 1).expect("the examples fit");
-        trainer.step().expect("it does not diverge");
-        trainer.finish().delta.iter().map(|change| -f64::from(*change)).collect()
+/// Returns the weights after the local steps, each against the gradient plus `extra` of the weights.
+fn train(client: &Objective<'_>, start: &[f64], extra: impl Fn(&[f64], usize) -> f64) -> Vec<f64> {
+    let mut weights = start.to_vec();
+    for _ in 0..STEPS {
+        client.step(&mut weights, RATE, &extra);
     }
-
-    /// Returns the weights after the local steps, each against the gradient plus `extra` of the weights.
-    fn train(&self, start: &[f64], extra: impl Fn(&[f64], usize) -> f64) -> Vec<f64> {
-        let mut weights = start.to_vec();
-        for _ in 0..STEPS {
-            let gradient = self.gradient(&weights);
-            let extras: Vec<f64> = (0..weights.len()).map(|index| extra(&weights, index)).collect();
-            for ((weight, gradient), extra) in weights.iter_mut().zip(gradient).zip(extras) {
-                *weight -= RATE * (gradient + extra);
-            }
-        }
-        weights
-    }
+    weights
 }
 
 /// SCAFFOLD as Karimireddy et al. 2020 write it, algorithm 1 with option II and the server's rate 1. Returns the model.
@@ -81,7 +45,7 @@ fn scaffold(clients: &[Objective<'_>], start: &[f64], rounds: u64) -> Vec<f64> {
     for _ in 0..rounds {
         let (mut next, mut control) = (model.clone(), shared.clone());
         for (client, own) in clients.iter().zip(&mut own) {
-            let local = client.train(&model, |_, index| shared[index] - own[index]);
+            let local = train(client, &model, |_, index| shared[index] - own[index]);
             for index in 0..model.len() {
                 let new = own[index] - shared[index] + scale * (model[index] - local[index]);
                 next[index] += (local[index] - model[index]) / clients.len() as f64;
@@ -102,8 +66,9 @@ fn fed_dyn(alpha: f64, clients: &[Objective<'_>], start: &[f64], rounds: u64) ->
     for _ in 0..rounds {
         let mut mean = vec![0.0; model.len()];
         for (client, gradient) in clients.iter().zip(&mut gradients) {
-            let local = client
-                .train(&model, |weights, index| alpha * (weights[index] - model[index]) - gradient[index]);
+            let local = train(client, &model, |weights, index| {
+                alpha * (weights[index] - model[index]) - gradient[index]
+            });
             for index in 0..model.len() {
                 let change = local[index] - model[index];
                 gradient[index] -= alpha * change;

@@ -22,8 +22,10 @@ mod engine;
 #[cfg(target_os = "linux")]
 mod full_disk;
 #[cfg(unix)]
+mod objective;
 mod operator;
 mod personal;
+mod personal_training;
 mod private;
 mod rules;
 mod sampled;

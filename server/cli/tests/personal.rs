@@ -1,19 +1,15 @@
 //! Personal tensors through the coordinator, in a virtual world.
 
 use folkmoot_coordinator::task::TaskDescription;
-use folkmoot_data::{ReadOptions, read};
 use folkmoot_engine::{Examples, ImportLimits, Model, TrainedPart, Trainer, evaluate};
 use folkmoot_protocol::Work;
-use folkmoot_simulation::simulate::{Crowd, DataSource, Simulation, WorldSettings, simulate};
+use folkmoot_simulation::simulate::{Crowd, Simulation, WorldSettings, simulate};
 use serde_json::{Value, json};
 
-use crate::simulate::{MODEL, run, task, world};
-
-fn digits() -> DataSource {
-    let digits = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/digits/digits.csv");
-    let training = read(digits.as_ref(), &ReadOptions::default()).expect("the digits are there");
-    DataSource::Given { training, held_out: None }
-}
+use crate::{
+    objective::digits,
+    simulate::{MODEL, run, task, world},
+};
 
 /// Returns a plan of full batches, so that the order of the examples has no effect.
 fn plan(personal: &[&str]) -> Value {

@@ -104,15 +104,17 @@ async function advanceToEnd(
   for (;;) {
     signal.throwIfAborted();
     const begun = performance.now();
+    if (asked.aborted) {
+      task.endEarly();
+    }
     const progress = JSON.parse(await task.advance()) as Progress;
     host.devices.tellFault(task, id);
     const now = performance.now();
-    const isOver = progress.is_over || (asked.aborted && progress.kind === 'training' && progress.step > 0);
-    if (isOver || now - toldAt >= PROGRESS_MILLISECONDS) {
+    if (progress.is_over || now - toldAt >= PROGRESS_MILLISECONDS) {
       host.emit(told(progress, id));
       toldAt = now;
     }
-    if (isOver) {
+    if (progress.is_over) {
       return progress.kind;
     }
     if (now - storedAt >= CHECKPOINT_MILLISECONDS) {

@@ -10,7 +10,7 @@ pub(crate) mod testing;
 
 pub(crate) use error::StepError;
 pub(crate) use graph::{StepForm, step_graph};
-pub(crate) use parameters::{Parameters, Role};
+pub(crate) use parameters::{Parameters, Phase, Role};
 pub(crate) use secret_chance::NOISE_SCALE_MAX;
 pub use secret_chance::SecretChance;
 pub(crate) use source::StepSource;

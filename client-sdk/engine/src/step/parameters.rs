@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use folkmoot_onnx::ParameterKind;
-use folkmoot_protocol::{RunningStatistics, TrainingPlan};
+use folkmoot_protocol::{PersonalTraining, RunningStatistics, TrainingPlan};
 
 use crate::fit::{FitError, matching};
 use crate::model::Model;
@@ -19,12 +19,23 @@ pub(crate) enum Role {
     Frozen,
 }
 
+/// A part of a training. Only plans with a personal training have the first one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Trains what only this client keeps.
+    Personal,
+    /// Trains what travels.
+    Shared,
+}
+
 /// The role and the range of every parameter.
 #[derive(Debug, Clone)]
 pub(crate) struct Parameters {
     pub(crate) roles: Vec<Role>,
     /// For each parameter whether each client keeps its own.
     personal: Vec<bool>,
+    /// For each parameter whether training can change it in the shared model.
+    travelling: Vec<bool>,
     /// The range of each parameter in a flat vector of weights.
     pub(crate) ranges: Vec<Range<usize>>,
 }
@@ -49,22 +60,31 @@ impl Parameters {
             ParameterKind::Statistic => Role::Statistic,
         });
         let mut roles: Vec<Role> = roles.collect();
-        for [scale, bias, mean, variance] in model.normalizations() {
-            let is_frozen = |index: usize| roles[index] == Role::Frozen;
-            let affine: Vec<usize> = [scale, bias].into_iter().flatten().collect();
-            let is_still = !affine.is_empty() && affine.iter().all(|index| is_frozen(*index));
-            let statistics = [mean, variance].into_iter().flatten();
-            if is_still || statistics.clone().any(is_frozen) {
-                statistics.for_each(|index| roles[index] = Role::Frozen);
-            }
-        }
+        freeze_statistics(model, &mut roles);
         for ((spec, role), is_personal) in model.parameters().iter().zip(&roles).zip(&mut personal) {
             if *is_personal && *role == Role::Frozen {
                 return Err(FitError::PersonalFrozen { name: spec.name.clone() });
             }
             *is_personal |= *role == Role::Statistic && plan.statistics == RunningStatistics::KeepLocal;
         }
-        Ok(Self { roles, personal, ranges: model.parameter_ranges() })
+        let travelling = roles.iter().zip(&personal);
+        let travelling =
+            travelling.map(|(role, is_personal)| *role != Role::Frozen && !is_personal).collect();
+        Ok(Self { roles, personal, travelling, ranges: model.parameter_ranges() })
+    }
+
+    /// Freezes what this phase of the plan's training does not train. In a plan with FedRep, each phase trains what the other one
+    /// freezes; in all others, each phase trains everything.
+    pub(crate) fn in_phase(mut self, model: &Model, plan: &TrainingPlan, phase: Phase) -> Self {
+        if let Some(PersonalTraining::FedRep { .. }) = plan.personal_training {
+            for (role, is_personal) in self.roles.iter_mut().zip(&self.personal) {
+                if *role == Role::Trained && *is_personal == (phase == Phase::Shared) {
+                    *role = Role::Frozen;
+                }
+            }
+            freeze_statistics(model, &mut self.roles);
+        }
+        self
     }
 
     /// Returns for each parameter whether it never changes.
@@ -74,11 +94,24 @@ impl Parameters {
 
     /// Returns for each parameter whether training can change it in the shared model.
     pub(crate) fn travelling(&self) -> impl Iterator<Item = bool> {
-        self.roles.iter().zip(&self.personal).map(|(role, is_personal)| *role != Role::Frozen && !is_personal)
+        self.travelling.iter().copied()
     }
 
     /// Returns for each parameter whether each client keeps its own.
     pub(crate) fn personal(&self) -> &[bool] {
         &self.personal
+    }
+}
+
+/// Freezes the running statistics of a batch normalisation if one of them is frozen, or if its scale and bias are.
+fn freeze_statistics(model: &Model, roles: &mut [Role]) {
+    for [scale, bias, mean, variance] in model.normalizations() {
+        let is_frozen = |index: usize| roles[index] == Role::Frozen;
+        let affine: Vec<usize> = [scale, bias].into_iter().flatten().collect();
+        let is_still = !affine.is_empty() && affine.iter().all(|index| is_frozen(*index));
+        let statistics = [mean, variance].into_iter().flatten();
+        if is_still || statistics.clone().any(is_frozen) {
+            statistics.for_each(|index| roles[index] = Role::Frozen);
+        }
     }
 }

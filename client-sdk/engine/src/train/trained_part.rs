@@ -119,6 +119,17 @@ impl TrainedPart {
         Ok(whole)
     }
 
+    /// Replaces the part in a vector of all of the model's weights.
+    ///
+    /// # Errors
+    /// Returns [`FitError::WeightCount`] if the length of `part` is not the part's number of parameters.
+    ///
+    /// # Panics
+    /// If `whole` is shorter than the model's weights.
+    pub fn put(&self, part: &[f32], whole: &mut [f32]) -> Result<(), FitError> {
+        self.tensors.put(part, whole)
+    }
+
     /// Returns the schema of the personal tensors, which each client keeps for itself. Without any, it has no tensors.
     pub fn personal_schema(&self) -> TensorSchema {
         self.personal.schema(&self.model)

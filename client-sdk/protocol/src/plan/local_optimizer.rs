@@ -270,4 +270,16 @@ mod tests {
         assert_eq!(json, r#"{"sgd":{"learning_rate":0.5,"momentum":0.0,"weight_decay":0.0}}"#);
         assert!(read(&json.replace("0.5", "0.5,\"nesterov\":true")) != read(&json));
     }
+
+    #[test]
+    fn nesterov_needs_momentum() {
+        let fields = |momentum| -> Vec<&str> {
+            let mut faults = Faults::default();
+            LocalOptimizer::Sgd { learning_rate: 0.5, momentum, nesterov: true, weight_decay: 0.0 }
+                .list_faults(&mut faults);
+            faults.0.iter().map(|fault| fault.field).collect()
+        };
+        assert_eq!(fields(0.5), [""; 0]);
+        assert_eq!(fields(0.0), ["optimizer.sgd.momentum"]);
+    }
 }

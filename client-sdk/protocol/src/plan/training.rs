@@ -1,10 +1,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, Precision,
-    RunningStatistics,
+    ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, PersonalTraining,
+    Precision, RunningStatistics,
     fault::{Faults, PlanError},
     learning_rate_schedule::list_warmup_faults,
+    personal_training::Beside,
 };
 use crate::{
     NamePattern,
@@ -106,6 +107,11 @@ pub struct TrainingPlan {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = 64), extend("default" = [], "examples" = [["head.*"]])))]
     pub personal: Vec<NamePattern>,
+    /// A training of what only the client keeps, before the training of what travels. Without one, personal tensors are
+    /// trained together with the others (FedPer).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "ditto": { "lambda": 0.1, "epochs": 1 } }])))]
+    pub personal_training: Option<PersonalTraining>,
     /// The treatment of the running statistics of batch normalisation.
     #[serde(default, skip_serializing_if = "is_default")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = "aggregate")))]
@@ -142,6 +148,7 @@ impl TrainingPlan {
             frozen: Vec::new(),
             trained: Vec::new(),
             personal: Vec::new(),
+            personal_training: None,
             statistics: RunningStatistics::Aggregate,
             precision: Precision::Single,
             memory_bytes_max: None,
@@ -198,8 +205,21 @@ impl TrainingPlan {
                 }
             }
         }
+        if let Some(personal) = self.personal_training {
+            let beside = Beside {
+                is_divided: !self.personal.is_empty(),
+                keeps_statistics: self.statistics == RunningStatistics::KeepLocal,
+                is_private: self.example_privacy.is_some(),
+            };
+            personal.list_faults(&beside, &mut faults);
+        }
         faults.expect_at_least_one("memory_bytes_max", self.memory_bytes_max.unwrap_or(u64::MAX));
         faults.0
+    }
+
+    /// Returns whether each client predicts with weights of its own: personal tensors, or a whole model.
+    pub fn is_personal(&self) -> bool {
+        !self.personal.is_empty() || self.personal_training.is_some()
     }
 
     fn list_accumulation_faults(&self, faults: &mut Faults) {
@@ -259,7 +279,7 @@ mod tests {
         assert_eq!(plan, expected);
         assert_eq!(plan.validate(), Ok(()));
         let json = serde_json::to_string(&plan).unwrap();
-        for off in ["output", "warmup", "frozen", "time_limit", "accumulation", "privacy"] {
+        for off in ["output", "warmup", "frozen", "personal", "time_limit", "accumulation", "privacy"] {
             assert!(!json.contains(off), "what is off is not written: {json}");
         }
         assert_eq!(serde_json::from_str::<TrainingPlan>(&json).unwrap(), plan);
@@ -366,18 +386,5 @@ mod tests {
         assert!(fields(|plan| (plan.warmup_from, plan.warmup_steps) = (Some(0.0), 2)).is_empty());
         assert_eq!(fields(|plan| (plan.warmup_from, plan.warmup_steps) = (Some(1.5), 2)), ["warmup_from"]);
         assert_eq!(fields(|plan| plan.warmup_from = Some(0.5)), ["warmup_from"]);
-    }
-
-    #[test]
-    fn nesterov_needs_momentum() {
-        let optimizer = |momentum| LocalOptimizer::Sgd {
-            learning_rate: 0.5,
-            momentum,
-            nesterov: true,
-            weight_decay: 0.0,
-        };
-        let plan = |momentum| TrainingPlan::new(Loss::Hinge, optimizer(momentum));
-        assert_eq!(plan(0.5).validate(), Ok(()));
-        assert_eq!(plan(0.0).validate().unwrap_err().field, "optimizer.sgd.momentum");
     }
 }

@@ -92,7 +92,8 @@ fn a_killed_training_goes_on_with_its_correction() {
         let correction = own(&scene, &first).unwrap().correction(drift, shared);
         let mut killed = trainer(&scene, correction.as_deref(), 2);
         let checkpoint = killed.checkpoint();
-        let stored = StoredTraining { trained: Duration::ZERO, checkpoint: &checkpoint }.encode();
+        let stored =
+            StoredTraining { trained: Duration::ZERO, personal: None, checkpoint: &checkpoint }.encode();
         scene.local.work.save_checkpoint(whole.assignment.assignment_id, &stored).unwrap();
         let (resumed, _) = scene.train();
         assert_eq!(resumed.outcome, whole.outcome, "{drift:?}");

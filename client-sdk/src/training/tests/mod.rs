@@ -8,5 +8,6 @@ mod local_trainer;
 mod memory;
 mod outer_products;
 mod personal;
+mod phases;
 mod scene;
 mod time_limit;

@@ -120,7 +120,7 @@ impl Scene {
         trainer.set_secret_chance(Box::new(SystemChance::new().unwrap()));
         trainer.advance(steps).unwrap();
         let checkpoint = trainer.checkpoint();
-        let bytes = StoredTraining { trained, checkpoint: &checkpoint }.encode();
+        let bytes = StoredTraining { trained, personal: None, checkpoint: &checkpoint }.encode();
         self.local.work.save_checkpoint(self.local.assignment.assignment_id, &bytes).unwrap();
     }
 }

@@ -84,7 +84,7 @@ pub async fn infer(
 ) -> Result<Membership, CannotAttack> {
     let attack = "the attack on membership";
     inputs.classes().ok_or(CannotAttack::NoClasses { attack })?;
-    if !inputs.description.plan.personal.is_empty() {
+    if inputs.description.plan.is_personal() {
         return Err(CannotAttack::Personal { attack });
     }
     if !(SHADOWS_MIN..=SHADOWS_MAX).contains(&settings.shadows) {

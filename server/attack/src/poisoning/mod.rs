@@ -112,7 +112,7 @@ pub async fn poison(
     settings: &PoisoningSettings,
     progress: &dyn Progress,
 ) -> Result<Poisoning, CannotAttack> {
-    if !inputs.description.plan.personal.is_empty() {
+    if inputs.description.plan.is_personal() {
         return Err(CannotAttack::Personal { attack: "the measurement of poisoning" });
     }
     let attacks = attacks(inputs, settings)?;

@@ -1,4 +1,4 @@
-//! Measures versions on the held-out examples of each client, with the client's own personal tensors.
+//! Measures versions on the held-out examples of each client, with the weights with which the client predicts.
 //!
 //! No coordinator could measure this, because clients report only from time to time. So the simulation does it itself.
 
@@ -22,7 +22,7 @@ pub(super) struct Measured {
 }
 
 impl World {
-    /// Measures a version on the clients, each with the personal tensors that it has now. Every example counts the same in
+    /// Measures a version on the clients, each with its own tensors or its own model as it is now. Every example counts the same in
     /// the loss and the metric, and every client in the fairness. Returns `None` if the version is not to be measured.
     ///
     /// # Errors
@@ -66,7 +66,7 @@ impl World {
             own.evaluator.get_or_insert_with(|| Evaluator::new(&lesson.model, lesson.plan.training.loss));
         let mut clients = Vec::new();
         for index in 0..self.clients.len().min(CLIENTS_MAX) {
-            let weights = lesson.with_personal(shared.clone(), newest(&self.clients[index]));
+            let weights = lesson.with_own(shared.clone(), newest(&self.clients[index]));
             let examples = self.crowd.examples(index, Work::Evaluation)?;
             clients.push(evaluator.evaluate(&weights, &examples).map_err(|error| failed(&error))?);
         }

@@ -156,8 +156,7 @@ impl World {
     ) -> Result<(), SimulateError> {
         let lesson = self.lesson(assignment.plan.digest, assignment.model.digest).await?;
         let shared = self.weights_for(&assignment, &lesson).await?;
-        let own = &self.clients[index].own;
-        let weights = lesson.with_personal(shared.clone(), own);
+        let (weights, own_weights) = lesson.starting_weights(&shared, &self.clients[index].own);
         let control = match assignment.control_variate {
             Some(artifact) => Some(self.control_variate(artifact.digest).await?),
             None => None,
@@ -182,6 +181,7 @@ impl World {
         let training = Training {
             lesson,
             weights,
+            own_weights,
             shared,
             client: index,
             assignment_id: assignment.assignment_id,
@@ -356,7 +356,17 @@ impl Amount {
             // A pass without gradients takes about a third of the time of a pass with gradients.
             return Self { examples: held.div_ceil(3), steps: 1 };
         }
-        let TrainingPlan { epochs, steps_max, batch_size, accumulation_steps, .. } = plan.training;
+        let personal = plan.training.personal_training.map(|personal| personal.epochs());
+        let phases = [Some(plan.training.epochs), personal].into_iter().flatten();
+        let phases = phases.map(|epochs| Self::of_phase(&plan.training, epochs, held));
+        phases.fold(Self { examples: 0, steps: 0 }, |sum, phase| Self {
+            examples: sum.examples + phase.examples,
+            steps: sum.steps + phase.steps,
+        })
+    }
+
+    fn of_phase(plan: &TrainingPlan, epochs: u32, held: u64) -> Self {
+        let TrainingPlan { steps_max, batch_size, accumulation_steps, .. } = *plan;
         let of_step = u64::from(batch_size) * u64::from(accumulation_steps);
         let whole = u64::from(epochs) * held.div_ceil(of_step.max(1));
         let steps = steps_max.map_or(whole, |most| whole.min(u64::from(most)));

@@ -2,13 +2,15 @@
 //! result when the client's virtual training time is over.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{HashMap, VecDeque, hash_map::Entry},
     sync::{Arc, Condvar, Mutex, PoisonError},
     thread::JoinHandle,
 };
 
 use folkmoot_client::{SystemChance, parts::OwnTensors};
-use folkmoot_engine::{EvaluateError, Evaluator, Metrics, TrainError, Trainer};
+use folkmoot_engine::{
+    EvaluateError, Evaluator, Metrics, PersonalTraining, TrainError, Trainer, TrainingOutcome,
+};
 use folkmoot_protocol::{
     BlobDigest, UpdateDigest, Work,
     messages::AbortReason,
@@ -156,6 +158,8 @@ fn norm_of(delta: &[f32]) -> f64 {
 #[derive(Default)]
 struct Bench {
     trainers: HashMap<BlobDigest, Trainer>,
+    /// The trainers of what only clients keep.
+    personal_trainers: HashMap<BlobDigest, Trainer>,
     evaluators: HashMap<BlobDigest, Evaluator>,
 }
 
@@ -176,18 +180,7 @@ impl Bench {
                 (Vec::new(), Vec::new(), evaluated.0)
             }
             Work::Training => {
-                let seed = training.assignment_id.seed();
-                let wanted =
-                    wanted_products(&lesson.plan, training.recipe.as_deref(), training.clipping_norm);
-                let trainer = self.trainer(lesson, &training.weights, &examples, seed);
-                let trainer = trainer.map_err(|error| failed(&error))?;
-                if let Some(correction) = &training.correction {
-                    let whole = lesson.part.spread(correction).map_err(|error| failed(&error))?;
-                    trainer.set_gradient_correction(whole).map_err(|error| failed(&error))?;
-                }
-                trainer.record_outer_products(&wanted);
-                trainer.advance(training.steps_max).map_err(|error| failed(&error))?;
-                let outcome = trainer.outcome();
+                let outcome = self.train(training, &examples)?;
                 own = OwnTensors::after(&lesson.part, &lesson.plan, training.correction.as_deref(), &outcome)
                     .map_err(|error| failed(&error))?;
                 (outcome.delta, outcome.products, outcome.metrics)
@@ -293,6 +286,65 @@ impl Bench {
         Ok(trainer.outcome().delta)
     }
 
+    /// Trains both phases.
+    fn train(
+        &mut self,
+        training: &Training,
+        examples: &folkmoot_engine::Examples,
+    ) -> Result<TrainingOutcome, (AbortReason, String)> {
+        let failed = |error: &dyn std::fmt::Display| (AbortReason::TrainingFailed, error.to_string());
+        let (lesson, seed) = (&training.lesson, training.assignment_id.seed());
+        let (personal, steps_done) =
+            self.train_personal(training, examples, seed).map_err(|error| failed(&error))?;
+        let is_of_a_model =
+            lesson.plan.training.personal_training.is_some_and(PersonalTraining::is_of_a_model);
+        let start = personal.as_ref().filter(|_| !is_of_a_model).unwrap_or(&training.weights);
+        let trainer = self.trainer(lesson, start, examples, seed).map_err(|error| failed(&error))?;
+        if let Some(correction) = &training.correction {
+            let whole = lesson.part.spread(correction).map_err(|error| failed(&error))?;
+            trainer.set_gradient_correction(whole).map_err(|error| failed(&error))?;
+        }
+        let wanted = wanted_products(&lesson.plan, training.recipe.as_deref(), training.clipping_norm);
+        trainer.record_outer_products(&wanted);
+        let steps = training.steps_max.saturating_sub(steps_done).max(1);
+        trainer.advance(steps).map_err(|error| failed(&error))?;
+        let own_weights = personal.filter(|_| is_of_a_model).unwrap_or_default();
+        Ok(TrainingOutcome { own_weights, ..trainer.outcome() })
+    }
+
+    /// Trains what only the client keeps, if the plan trains that apart. Returns all weights after it, and the number of its
+    /// steps.
+    fn train_personal(
+        &mut self,
+        training: &Training,
+        examples: &folkmoot_engine::Examples,
+        seed: u64,
+    ) -> Result<(Option<Vec<f32>>, u64), TrainError> {
+        let Training { lesson, weights, own_weights, steps_max, .. } = training;
+        let plan = &lesson.plan.training;
+        if plan.personal_training.is_none() {
+            return Ok((None, 0));
+        }
+        let own = own_weights.as_ref().map(|own| own.as_slice());
+        let trainer = match self.personal_trainers.entry(lesson.digest) {
+            Entry::Occupied(entry) => {
+                let trainer = entry.into_mut();
+                trainer.restart_personal(weights, own, examples, seed)?;
+                trainer
+            }
+            Entry::Vacant(entry) => entry.insert(Trainer::new_personal(
+                &lesson.model,
+                weights,
+                own,
+                plan.clone(),
+                examples,
+                seed,
+            )?),
+        };
+        let steps = trainer.advance(*steps_max)?.step;
+        Ok((Some(trainer.weights().to_vec()), steps))
+    }
+
     /// Returns a trainer at its first step.
     fn trainer(
         &mut self,
@@ -302,12 +354,12 @@ impl Bench {
         seed: u64,
     ) -> Result<&mut Trainer, TrainError> {
         match self.trainers.entry(lesson.digest) {
-            std::collections::hash_map::Entry::Occupied(entry) => {
+            Entry::Occupied(entry) => {
                 let trainer = entry.into_mut();
                 trainer.restart(weights, examples, seed)?;
                 Ok(trainer)
             }
-            std::collections::hash_map::Entry::Vacant(entry) => {
+            Entry::Vacant(entry) => {
                 let plan = lesson.plan.training.clone();
                 let is_private = plan.example_privacy.is_some();
                 let trainer = entry.insert(Trainer::new(&lesson.model, weights, plan, examples, seed)?);

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use folkmoot_client::parts::{OwnTensors, with_personal};
+use folkmoot_client::parts::{OwnTensors, with_own, with_personal};
 use folkmoot_engine::{Model, TrainedPart};
-use folkmoot_protocol::{AssignmentId, BlobDigest, Plan, Recipe, UpdateDigest, messages::AbortReason};
+use folkmoot_protocol::{AssignmentId, BlobDigest, Plan, Recipe, UpdateDigest, Work, messages::AbortReason};
 use folkmoot_update::codec::{Memory, PendingMemory};
 
 /// A plan and its model. Each plan is read only once.
@@ -25,6 +25,8 @@ pub struct Training {
     pub lesson: Arc<Lesson>,
     /// All weights of the model, with the client's own personal tensors.
     pub weights: Arc<Vec<f32>>,
+    /// All weights of the client's own model; `None` if it has none, or none yet.
+    pub own_weights: Option<Arc<Vec<f32>>>,
     /// All weights of the model, with the personal tensors of the model's file.
     pub shared: Arc<Vec<f32>>,
     pub client: usize,
@@ -48,13 +50,31 @@ pub struct Training {
 pub type Trained = Result<TrainedUpdate, (AbortReason, String)>;
 
 impl Lesson {
-    /// Returns all weights of the model with a client's own personal tensors. Without any, the weights stay as they are.
-    pub fn with_personal(&self, mut weights: Arc<Vec<f32>>, own: &OwnTensors) -> Arc<Vec<f32>> {
+    /// Returns the weights with which a client predicts. Without any of its own, the weights stay as they are.
+    pub fn with_own(&self, mut weights: Arc<Vec<f32>>, own: &OwnTensors) -> Arc<Vec<f32>> {
+        if !own.personal.is_empty() || !own.model.is_empty() {
+            let whole: &mut Vec<f32> = Arc::make_mut(&mut weights);
+            with_own(&self.part, own, whole);
+        }
+        weights
+    }
+
+    /// Returns the weights from which a client starts, given those of the version, and those of its own model if it trains one.
+    pub fn starting_weights(
+        &self,
+        shared: &Arc<Vec<f32>>,
+        own: &OwnTensors,
+    ) -> (Arc<Vec<f32>>, Option<Arc<Vec<f32>>>) {
+        if self.plan.work == Work::Evaluation {
+            return (self.with_own(shared.clone(), own), None);
+        }
+        let own_weights = (!own.model.is_empty()).then(|| self.with_own(shared.clone(), own));
+        let mut weights = shared.clone();
         if !own.personal.is_empty() {
             let whole: &mut Vec<f32> = Arc::make_mut(&mut weights);
             with_personal(&self.part, own, whole);
         }
-        weights
+        (weights, own_weights)
     }
 }
 
@@ -62,7 +82,8 @@ impl Training {
     /// Returns whether the client keeps something from this training for its next one.
     pub fn leaves_something(&self) -> bool {
         let Lesson { part, plan, .. } = &*self.lesson;
-        self.memory.is_some() || !part.personal_schema().tensors.is_empty() || plan.drift_correction.is_some()
+        let is_personal = !part.personal_schema().tensors.is_empty() || plan.training.is_personal();
+        self.memory.is_some() || is_personal || plan.drift_correction.is_some()
     }
 }
 

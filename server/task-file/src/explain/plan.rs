@@ -1,8 +1,8 @@
 //! Explains the training on a client.
 
 use folkmoot_protocol::{
-    ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, NamePattern, Precision,
-    RunningStatistics, TrainingPlan,
+    ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, NamePattern,
+    PersonalTraining, Precision, RunningStatistics, TrainingPlan,
 };
 
 use super::quantity::{bytes, count, grouped, times};
@@ -64,6 +64,7 @@ pub(super) fn training(plan: &TrainingPlan) -> Vec<String> {
             listed(&plan.personal)
         ));
     }
+    said.extend(plan.personal_training.map(personal_training));
     said.extend(match plan.statistics {
         RunningStatistics::Aggregate => None,
         RunningStatistics::KeepLocal => {
@@ -80,6 +81,23 @@ pub(super) fn training(plan: &TrainingPlan) -> Vec<String> {
         said.push(format!("Clients refuse a step that needs more than {} of memory.", bytes(most)));
     }
     said
+}
+
+fn personal_training(one: PersonalTraining) -> String {
+    match one {
+        PersonalTraining::FedRep { epochs } => format!(
+            "A client first trains its personal tensors {} with the others fixed, and then the others with the personal ones \
+             fixed (FedRep). Use this if clients share what a good representation is, and differ in what follows from it. It \
+             costs the time of these passes.",
+            times(epochs.into())
+        ),
+        PersonalTraining::Ditto { lambda, epochs } => format!(
+            "A client first trains a model of its own {}, which a term of {lambda} keeps near the version, and predicts with it \
+             (Ditto). Use this if clients differ, and the shared model must stay whole for new ones. It costs the time of these \
+             passes, and the storage of one more model on the device.",
+            times(epochs.into())
+        ),
+    }
 }
 
 fn listed(patterns: &[NamePattern]) -> String {

@@ -64,7 +64,8 @@ impl Trainer {
     fn trial(&self) -> Result<Self, TrainError> {
         let plan = folkmoot_protocol::TrainingPlan { epochs: u32::MAX, steps_max: None, ..self.plan.clone() };
         let model = &self.processor.source().model;
-        let mut trial = Self::new(model, &self.host.starting_weights, plan, &self.examples, self.seed)?;
+        let mut trial =
+            Self::of(self.phase, model, &self.host.starting_weights, plan, &self.examples, self.seed)?;
         trial.set_threads(self.processor.threads())?;
         trial.host.correction.clone_from(&self.host.correction);
         Ok(trial)

@@ -8,9 +8,11 @@ mod no_gpu;
 #[cfg(feature = "gpu")]
 mod on_gpu;
 mod on_processor;
+mod personal;
 mod private;
 mod recording;
 mod restart;
+mod resume;
 
 use std::borrow::Cow;
 
@@ -23,7 +25,6 @@ use folkmoot_protocol::{OuterProducts, TrainingPlan, update::sums::MetricSums};
 use on_gpu::OnGpu;
 
 use super::batches::BatchOrder;
-use super::checkpoint::{self, Checkpoint};
 use super::learning_rate::learning_rate;
 use super::{TrainError, TrainedPart, TrainingMemory};
 use crate::examples::Examples;
@@ -31,7 +32,7 @@ use crate::fit::{FitError, check_weights, fitted};
 use crate::metrics::Metrics;
 use crate::model::Model;
 use crate::processor::Processor;
-use crate::step::{Parameters, StepSource};
+use crate::step::{Parameters, Phase, StepSource};
 
 /// The progress of training after a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,6 +54,9 @@ pub struct TrainingOutcome {
     pub delta: Vec<f32>,
     /// The local weights of the whole model, flat in schema order.
     pub weights: Vec<f32>,
+    /// The weights of the client's own model, flat in schema order. Empty unless the plan trains one (Ditto); a [`Trainer`]
+    /// leaves it to its caller, who runs the phases.
+    pub own_weights: Vec<f32>,
     /// For each tensor of the part, the outer products whose sum is its delta, up to rounding, if they were recorded.
     /// Empty without [`Trainer::record_outer_products`].
     pub products: Vec<Option<OuterProducts>>,
@@ -66,7 +70,14 @@ pub struct TrainingOutcome {
 impl TrainingOutcome {
     /// Creates an outcome without a model delta, as an evaluation has it.
     pub fn of_metrics(metrics: Metrics) -> Self {
-        Self { delta: Vec::new(), weights: Vec::new(), products: Vec::new(), metrics, sums: None }
+        Self {
+            delta: Vec::new(),
+            weights: Vec::new(),
+            own_weights: Vec::new(),
+            products: Vec::new(),
+            metrics,
+            sums: None,
+        }
     }
 }
 
@@ -80,6 +91,7 @@ impl TrainingOutcome {
 /// several batches and never stops between them.
 pub struct Trainer {
     plan: TrainingPlan,
+    phase: Phase,
     examples: Examples,
     seed: u64,
     processor: Processor,
@@ -102,12 +114,23 @@ const LEFT_OUT_MAX: u32 = 64;
 
 impl Trainer {
     /// Prepares training from `starting_weights`, flat in schema order. `seed` determines the order of the examples and
-    /// dropout.
+    /// dropout. If the plan has a personal training, this one is what follows [`Trainer::new_personal`].
     ///
     /// # Errors
     /// Returns a [`TrainError`] if the plan is invalid, weights or examples do not match the model, or a step needs
     /// more memory than the plan allows.
     pub fn new(
+        model: &Model,
+        starting_weights: &[f32],
+        plan: TrainingPlan,
+        examples: &Examples,
+        seed: u64,
+    ) -> Result<Self, TrainError> {
+        Self::of(Phase::Shared, model, starting_weights, plan, examples, seed)
+    }
+
+    fn of(
+        phase: Phase,
         model: &Model,
         starting_weights: &[f32],
         plan: TrainingPlan,
@@ -120,9 +143,10 @@ impl Trainer {
         if examples.is_empty() {
             return Err(TrainError::NoExamples);
         }
+        let parameters = Parameters::new(&model, &plan)?.in_phase(&model, &plan, phase);
         let batches = BatchOrder::new(&plan, examples.len(), seed);
         let source = StepSource {
-            parameters: Parameters::new(&model, &plan)?,
+            parameters,
             model,
             loss: plan.loss,
             layout,
@@ -146,36 +170,13 @@ impl Trainer {
             loss: 0.0,
             left_out: 0,
             plan,
+            phase,
             #[cfg(feature = "gpu")]
             gpu: None,
             #[cfg(feature = "gpu")]
             gpu_fault: None,
         };
         trainer.check_memory()?;
-        Ok(trainer)
-    }
-
-    /// Resumes training from a [`Trainer::checkpoint`]. All other arguments must be those of the interrupted training.
-    /// Afterwards, set the gradient correction and the secret random number generator again.
-    ///
-    /// # Errors
-    /// Returns [`TrainError::Checkpoint`] if the bytes are damaged or from another training run, and the errors of
-    /// [`Trainer::new`].
-    pub fn resume(
-        model: &Model,
-        starting_weights: &[f32],
-        plan: TrainingPlan,
-        examples: &Examples,
-        checkpoint: &[u8],
-    ) -> Result<Self, TrainError> {
-        let checkpoint = Checkpoint::decode(checkpoint)?;
-        let mut trainer = Self::new(model, starting_weights, plan, examples, checkpoint.seed)?;
-        let HostState { weights, optimizer_state, .. } = &trainer.host;
-        checkpoint.check(trainer.fingerprint(), weights.len(), optimizer_state.len())?;
-        trainer.host.weights = checkpoint.weights;
-        trainer.host.optimizer_state = checkpoint.state;
-        trainer.metrics = checkpoint.metrics;
-        trainer.loss = checkpoint.loss;
         Ok(trainer)
     }
 
@@ -203,6 +204,11 @@ impl Trainer {
         self.bring_back();
         self.host.correction = Some(correction);
         Ok(())
+    }
+
+    /// Returns the number of steps of a valid plan on this many examples.
+    pub fn steps_of(plan: &TrainingPlan, example_count: usize) -> u64 {
+        BatchOrder::new(plan, example_count, 0).steps_total()
     }
 
     /// Returns the progress of training.
@@ -243,34 +249,24 @@ impl Trainer {
         &self.host.weights
     }
 
-    /// Returns the state of training as bytes: weights, optimizer state, step, sums and seed, but neither the examples
-    /// nor the starting weights. It does not depend on the device.
-    pub fn checkpoint(&mut self) -> Vec<u8> {
-        self.settle();
-        let (metrics, loss) = self.settled();
-        Checkpoint {
-            fingerprint: self.fingerprint(),
-            seed: self.seed,
-            metrics,
-            loss,
-            weights: self.host.weights.clone(),
-            state: self.host.optimizer_state.clone(),
-        }
-        .encode()
-    }
-
     /// Ends training, possibly early, and returns the outcome of the steps so far.
     pub fn finish(mut self) -> TrainingOutcome {
         self.settle();
         let (delta, products, metrics) = (self.delta(), self.recorded_products(), self.metrics_to_tell());
-        TrainingOutcome { delta, products, metrics, weights: self.host.weights, sums: None }
+        TrainingOutcome {
+            delta,
+            products,
+            weights: self.host.weights,
+            ..TrainingOutcome::of_metrics(metrics)
+        }
     }
 
     /// Returns the outcome as if training ended now. Keeps the trainer, to continue or to [`Trainer::restart`].
     pub fn outcome(&mut self) -> TrainingOutcome {
         self.settle();
         let (delta, products, metrics) = (self.delta(), self.recorded_products(), self.metrics_to_tell());
-        TrainingOutcome { delta, products, weights: self.host.weights.clone(), metrics, sums: None }
+        let weights = self.host.weights.clone();
+        TrainingOutcome { delta, products, weights, ..TrainingOutcome::of_metrics(metrics) }
     }
 
     fn metrics_to_tell(&self) -> Metrics {
@@ -322,10 +318,6 @@ impl Trainer {
             true => Ok(()),
             false => Err(TrainError::Diverged { step: self.metrics.step_count }),
         }
-    }
-
-    fn fingerprint(&self) -> u64 {
-        checkpoint::fingerprint(&self.plan, &self.host.starting_weights, self.examples.len())
     }
 }
 

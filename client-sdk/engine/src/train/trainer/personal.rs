@@ -1,0 +1,89 @@
+//! The training of what only one client keeps, which comes before the training of what travels.
+
+use folkmoot_protocol::{PersonalTraining, TrainingPlan};
+
+use super::Trainer;
+use crate::examples::Examples;
+use crate::fit::check_weights;
+use crate::model::Model;
+use crate::step::Phase;
+use crate::train::TrainError;
+use crate::train::checkpoint::Checkpoint;
+
+impl Trainer {
+    /// Prepares the plan's personal training. All vectors are flat in schema order.
+    ///
+    /// With FedRep, the trained weights are the starting weights for [`Trainer::new`]. With Ditto, they are the client's own
+    /// model; training begins with its weights `own_weights`, or with `starting_weights` if it has none yet, and is drawn to
+    /// `starting_weights`.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Trainer::new`].
+    pub fn new_personal(
+        model: &Model,
+        starting_weights: &[f32],
+        own_weights: Option<&[f32]>,
+        plan: TrainingPlan,
+        examples: &Examples,
+        seed: u64,
+    ) -> Result<Self, TrainError> {
+        let plan = personal_plan(plan);
+        let mut trainer = Self::of(Phase::Personal, model, starting_weights, plan, examples, seed)?;
+        if let Some(own) = own_weights {
+            check_weights(model, own)?;
+            trainer.host.weights.copy_from_slice(own);
+        }
+        Ok(trainer)
+    }
+
+    /// Resumes a personal training from a [`Trainer::checkpoint`]. All other arguments must be those of
+    /// [`Trainer::new_personal`], except the client's own weights, which are in the checkpoint.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Trainer::resume`].
+    pub fn resume_personal(
+        model: &Model,
+        starting_weights: &[f32],
+        plan: TrainingPlan,
+        examples: &Examples,
+        checkpoint: &[u8],
+    ) -> Result<Self, TrainError> {
+        let checkpoint = Checkpoint::decode(checkpoint)?;
+        let (plan, seed) = (personal_plan(plan), checkpoint.seed);
+        let mut trainer = Self::of(Phase::Personal, model, starting_weights, plan, examples, seed)?;
+        trainer.continue_from(checkpoint)?;
+        Ok(trainer)
+    }
+
+    /// [`Trainer::restart`] for a trainer of [`Trainer::new_personal`].
+    ///
+    /// # Errors
+    /// Returns the errors of [`Trainer::restart`].
+    pub fn restart_personal(
+        &mut self,
+        starting_weights: &[f32],
+        own_weights: Option<&[f32]>,
+        examples: &Examples,
+        seed: u64,
+    ) -> Result<(), TrainError> {
+        if let Some(own) = own_weights {
+            check_weights(&self.processor.source().model, own)?;
+        }
+        self.restart(starting_weights, examples, seed)?;
+        if let Some(own) = own_weights {
+            self.host.weights.copy_from_slice(own);
+        }
+        Ok(())
+    }
+}
+
+/// Returns the plan with the duration and the proximal term of its personal training.
+fn personal_plan(plan: TrainingPlan) -> TrainingPlan {
+    match plan.personal_training {
+        None => plan,
+        Some(PersonalTraining::FedRep { epochs }) => TrainingPlan { epochs, proximal_term: 0.0, ..plan },
+        Some(PersonalTraining::Ditto { lambda, epochs }) => {
+            TrainingPlan { epochs, proximal_term: lambda, ..plan }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Stores the state of training, and resumes it.
+
+use folkmoot_graph::step::HostState;
+use folkmoot_protocol::TrainingPlan;
+
+use super::Trainer;
+use crate::examples::Examples;
+use crate::model::Model;
+use crate::train::TrainError;
+use crate::train::checkpoint::{self, Checkpoint};
+
+impl Trainer {
+    /// Resumes training from a [`Trainer::checkpoint`]. All other arguments must be those of the interrupted training.
+    /// Afterwards, set the gradient correction and the secret random number generator again.
+    ///
+    /// # Errors
+    /// Returns [`TrainError::Checkpoint`] if the bytes are damaged or from another training run, and the errors of
+    /// [`Trainer::new`].
+    pub fn resume(
+        model: &Model,
+        starting_weights: &[f32],
+        plan: TrainingPlan,
+        examples: &Examples,
+        checkpoint: &[u8],
+    ) -> Result<Self, TrainError> {
+        let checkpoint = Checkpoint::decode(checkpoint)?;
+        let mut trainer = Self::new(model, starting_weights, plan, examples, checkpoint.seed)?;
+        trainer.continue_from(checkpoint)?;
+        Ok(trainer)
+    }
+
+    pub(super) fn continue_from(&mut self, checkpoint: Checkpoint) -> Result<(), TrainError> {
+        let HostState { weights, optimizer_state, .. } = &self.host;
+        checkpoint.check(self.fingerprint(), weights.len(), optimizer_state.len())?;
+        self.host.weights = checkpoint.weights;
+        self.host.optimizer_state = checkpoint.state;
+        self.metrics = checkpoint.metrics;
+        self.loss = checkpoint.loss;
+        Ok(())
+    }
+
+    /// Returns the state of training as bytes: weights, optimizer state, step, sums and seed, but neither the examples
+    /// nor the starting weights. It does not depend on the device.
+    pub fn checkpoint(&mut self) -> Vec<u8> {
+        self.settle();
+        let (metrics, loss) = self.settled();
+        Checkpoint {
+            fingerprint: self.fingerprint(),
+            seed: self.seed,
+            metrics,
+            loss,
+            weights: self.host.weights.clone(),
+            state: self.host.optimizer_state.clone(),
+        }
+        .encode()
+    }
+
+    fn fingerprint(&self) -> u64 {
+        checkpoint::fingerprint(&self.plan, &self.host.starting_weights, self.examples.len())
+    }
+}

@@ -1,0 +1,101 @@
+//! A training of what only one client keeps, before the training of what travels.
+
+use crate::digits_example::{digits, model, plan};
+use folkmoot_engine::{
+    Examples, ImportLimits, Labels, LocalOptimizer, Loss, Model, PersonalTraining, TrainedPart, Trainer,
+    TrainingPlan, onnx,
+};
+
+fn fed_rep(epochs: u32) -> TrainingPlan {
+    let personal = vec!["layer_2.*".into()];
+    TrainingPlan { personal, personal_training: Some(PersonalTraining::FedRep { epochs }), ..plan(1) }
+}
+
+fn finish(mut trainer: Trainer) -> Trainer {
+    while !trainer.step().expect("this training does not diverge").finished {}
+    trainer
+}
+
+#[test]
+fn each_phase_of_fed_rep_trains_what_the_other_one_keeps_fixed() {
+    let (model, (examples, _)) = (model(), digits());
+    let (plan, start) = (fed_rep(2), model.initial_weights());
+    let part = TrainedPart::of(&model, &plan).expect("the pattern matches");
+    let of = |weights: &[f32]| {
+        (part.pick(weights).expect("it is whole"), part.pick_personal(weights).expect("it is whole"))
+    };
+    let first = Trainer::new_personal(&model, &start, None, plan.clone(), &examples, 7).expect("it fits");
+    assert_eq!(
+        first.progress().steps_total,
+        2 * Trainer::steps_of(&plan, examples.len()) / u64::from(plan.epochs)
+    );
+    let between = finish(first).weights().to_vec();
+    let ((shared, own), (shared_before, own_before)) = (of(&between), of(&start));
+    assert_eq!(shared, shared_before, "what travels is fixed");
+    assert_ne!(own, own_before);
+    let second = Trainer::new(&model, &between, plan.clone(), &examples, 7).expect("it fits");
+    let outcome = finish(second).finish();
+    let (shared_after, own_after) = of(&outcome.weights);
+    assert_eq!(own_after, own, "what is personal is fixed");
+    assert_ne!(shared_after, shared);
+    assert_eq!(outcome.delta.len(), part.parameter_count(), "an update has what travels");
+    // A head alone is what remains if everything else is frozen.
+    let frozen = TrainingPlan {
+        frozen: vec!["layer_1.*".into()],
+        epochs: 2,
+        personal: Vec::new(),
+        personal_training: None,
+        ..plan
+    };
+    let alone = Trainer::new(&model, &start, frozen, &examples, 7).expect("it fits");
+    assert_eq!(finish(alone).weights(), between);
+}
+
+#[test]
+fn a_personal_training_resumes_to_the_same_bits() {
+    let (model, (examples, _)) = (model(), digits());
+    let start = model.initial_weights();
+    let own: Vec<f32> = start.iter().map(|weight| weight + 0.01).collect();
+    let ditto = Some(PersonalTraining::Ditto { lambda: 0.5, epochs: 2 });
+    for (plan, own) in
+        [(fed_rep(2), None), (TrainingPlan { personal_training: ditto, ..plan(1) }, Some(own.as_slice()))]
+    {
+        let new = || Trainer::new_personal(&model, &start, own, plan.clone(), &examples, 7).expect("it fits");
+        let whole = finish(new()).weights().to_vec();
+        let mut stopped = new();
+        stopped.advance(3).expect("it does not diverge");
+        let checkpoint = stopped.checkpoint();
+        let resumed = Trainer::resume_personal(&model, &start, plan.clone(), &examples, &checkpoint);
+        assert_eq!(finish(resumed.expect("the checkpoint is of this training")).weights(), whole);
+        let mut again = new();
+        again.advance(1).expect("it does not diverge");
+        again.restart_personal(&start, own, &examples, 7).expect("it fits");
+        assert_eq!(finish(again).weights(), whole);
+        assert!(Trainer::resume(&model, &start, plan.clone(), &examples, &checkpoint).is_err());
+    }
+}
+
+/// With the model x·v and the targets 2·x, a step on the features 1 and 2 with the rate η is
+/// v ← v − η·(5·(v − 2) + λ·(v − w)), as in algorithm 1 of Li et al. 2021.
+#[test]
+fn a_model_of_ones_own_is_drawn_to_the_shared_one() {
+    let model = Model::from_onnx(&onnx::build::single_tensor(1), &ImportLimits::default());
+    let model = model.expect("built models import");
+    let examples = Examples::new(vec![1.0, 2.0], vec![1], Labels::Targets(vec![2.0, 4.0], 1));
+    let examples = examples.expect("the lengths fit");
+    let (rate, shared) = (0.125, 1.0);
+    let plan = TrainingPlan::new(Loss::MeanSquaredError, LocalOptimizer::sgd(rate));
+    for (lambda, own) in [(0.0, Some(3.0)), (2.0, Some(3.0)), (2.0, None)] {
+        let personal_training = Some(PersonalTraining::Ditto { lambda, epochs: 2 });
+        let plan = TrainingPlan { batch_size: 2, personal_training, ..plan.clone() };
+        let own_weights = own.map(|own| [own]);
+        let own_weights = own_weights.as_ref().map(<[f32; 1]>::as_slice);
+        let trainer = Trainer::new_personal(&model, &[shared], own_weights, plan, &examples, 0);
+        let mut trainer = finish(trainer.expect("it fits"));
+        let mut v = own.unwrap_or(shared);
+        for _ in 0..2 {
+            v -= rate * (5.0 * (v - 2.0) + lambda * (v - shared));
+        }
+        assert!((trainer.weights()[0] - v).abs() < 1e-6, "{lambda}: {} and {v}", trainer.weights()[0]);
+    }
+}
