@@ -104,10 +104,11 @@ test('personal layers stay in the page, survive a reload and are used to predict
   await page.close();
 });
 
-test('a control variate is fetched, kept across a reload, and deleted with consent', { timeout: 60_000 }, async () => {
+test('a control variate and a model of its own are kept across a reload, and deleted with consent', { timeout: 60_000 }, async () => {
   const { coordinator } = world;
   const page = await world.page({ count: 400 });
-  const settings = '[aggregator]\nkind = "uniform_mean"\n[finalizer]\nkind = "scaffold"\nclients = 2';
+  const ditto = '[plan.personal_training]\nditto = { lambda = 0.1, epochs = 20 }';
+  const settings = `[aggregator]\nkind = "uniform_mean"\n[finalizer]\nkind = "scaffold"\nclients = 2\n${ditto}`;
   const task = await coordinator.task({ plan: { epochs: 20, stepsMax: 20 }, rounds: 3, settings });
   await page.evaluate(() => client.start());
   const key = `${task.id}.personal`;
@@ -119,9 +120,9 @@ test('a control variate is fetched, kept across a reload, and deleted with conse
     const kept = await stored(page, 'memories', key);
     return kept.at > first.at ? kept : null;
   });
-  // The model has 4,810 values. A digest and the version of the form precede them.
+  // Both have 4,810 values. A digest and the version of the form precede them.
   const lengths = [first, last].map(({ bytes }) => Object.keys(bytes).length);
-  assert.deepEqual(lengths, [40 + 4 * 4810, 40 + 4 * 4810]);
+  assert.deepEqual(lengths, [40 + 8 * 4810, 40 + 8 * 4810]);
   const log = await page.evaluate(() => client.log());
   const fetched = log.filter(({ action }) => action === 'fetched').map(({ bytesReceived }) => bytesReceived);
   assert.ok(fetched.filter((bytes) => bytes > 19_000).length >= 4, `weights and control variates: ${fetched}`);

@@ -25,8 +25,8 @@ const CLIENTS: usize = 3;
 /// The number of rounds. After its last kill, a client needs this round or the next one. The last rounds run without
 /// kills.
 const ROUNDS: u64 = MOMENTS.len() as u64 + 3;
-/// The number of local steps. They take about a second on an idle machine.
-const STEPS: u32 = 12_000;
+/// The number of local steps of each phase. Both together take about a second on an idle machine.
+const STEPS: u32 = 6_000;
 /// The speed of the clients' clocks. At this speed, the clients store a checkpoint every twentieth of a second, so that
 /// even a short training on a fast machine has several checkpoints.
 const CLOCK_RATE: u64 = 100;
@@ -47,8 +47,9 @@ fn spec() -> TaskSpec {
     spec.plan = json!({
         "loss": "softmax_cross_entropy", "optimizer": { "sgd": { "learning_rate": 0.01 } },
         "epochs": STEPS, "steps_max": STEPS, "batch_size": 16,
+        "personal_training": { "ditto": { "lambda": 0.1, "epochs": STEPS } },
     });
-    // With SCAFFOLD, a training depends on what the one before has left on the client.
+    // With SCAFFOLD and Ditto, a training depends on what the one before has left on the client.
     let spec = spec
         .with_part("finalizer", json!({ "kind": "scaffold", "clients": CLIENTS }))
         .with_part("aggregator", json!({ "kind": "uniform_mean" }));
@@ -115,8 +116,8 @@ async fn a_killed_client_goes_on_and_sends_one_update() {
         digests.collect(client);
         client.log.assert_no_panic();
         let kept = client.config.state_directory.join("personal").join(deployment.task.id.to_string());
-        let kept = std::fs::read(kept).expect("the client keeps a control variate");
-        assert_eq!(kept.len(), 40 + 4 * deployment.task.parameter_count());
+        let kept = std::fs::read(kept).expect("the client keeps a model and a control variate");
+        assert_eq!(kept.len(), 40 + 2 * 4 * deployment.task.parameter_count());
     }
     assert_one_update_each(&deployment, &digests).await;
     deployment.assert_answers().await;

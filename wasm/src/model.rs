@@ -1,5 +1,5 @@
 use folkmoot_client::parts::{
-    OwnTensors, parse_parts, parse_plan, parse_weights, trained_part, with_output, with_personal,
+    OwnTensors, parse_parts, parse_plan, parse_weights, trained_part, with_output, with_own,
 };
 use folkmoot_engine::{ImportLimits, Model};
 use wasm_bindgen::{JsError, prelude::wasm_bindgen};
@@ -22,7 +22,7 @@ pub struct TrainedModel {
 #[wasm_bindgen]
 impl TrainedModel {
     /// Reads a plan, its ONNX model, and weights: little-endian float32 in the order of the plan's schema, or
-    /// concatenated parts of the given lengths. `personal` are the task's personal tensors, if there are any.
+    /// concatenated parts of the given lengths. `personal` are the client's own tensors of the task, if there are any.
     #[wasm_bindgen(constructor)]
     pub fn new(
         plan: &[u8],
@@ -42,7 +42,7 @@ impl TrainedModel {
         };
         let mut weights = weights.map_err(work_failed)?;
         if let Some(stored) = personal {
-            with_personal(&part, &OwnTensors::decode(&part, &stored), &mut weights);
+            with_own(&part, &OwnTensors::decode(&part, &stored), &mut weights);
         }
         Ok(Self { model, weights })
     }

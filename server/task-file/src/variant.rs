@@ -22,6 +22,11 @@ const FED_PROX: &str = "fed_prox";
 /// The coefficient mu of `fed_prox` if the name is without a number: one of the four values that Li et al. 2020 choose
 /// from, which are 0.001, 0.01, 0.1 and 1.
 const FED_PROX_MU: f64 = 0.01;
+/// The name of the variant with a model of its own for each client.
+const DITTO: &str = "ditto";
+/// The coefficient lambda of `ditto` if the name is without a number: the smallest of the values from which Li et al. 2021
+/// choose, which are 0.1, 1 and 2.
+const DITTO_LAMBDA: f64 = 0.1;
 
 /// A change of a task that has a name.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +42,11 @@ pub enum Variant {
     Proximal {
         /// The coefficient mu.
         mu: Value,
+    },
+    /// A model of its own for each client, which it trains for as many epochs as the shared one (Ditto, Li et al. 2021).
+    Ditto {
+        /// The coefficient lambda.
+        lambda: Value,
     },
 }
 
@@ -59,10 +69,10 @@ impl std::error::Error for VariantError {}
 
 impl Variant {
     /// Returns the variant with this name: the kind of a finalizer, an aggregator, a scheduling policy or a selection
-    /// policy, or `fed_prox`. Upper case, `_` and `-` do not matter, so that `FedAdam` is `fed_adam`.
+    /// policy, or `fed_prox`, or `ditto`. Upper case, `_` and `-` do not matter, so that `FedAdam` is `fed_adam`.
     ///
     /// A kind with a single required setting takes its value after a colon, for example `krum:0.2`, and so does
-    /// `fed_prox`. Without one, a required setting `clients` is the number of clients in the simulation, `clients`.
+    /// `fed_prox` and `ditto`. Without one, a required setting `clients` is the number of clients in the simulation, `clients`.
     ///
     /// # Errors
     /// [`VariantError`] if no variant has this name, or if it needs other settings.
@@ -71,6 +81,9 @@ impl Variant {
         let value = value.map(|value| number(text, value)).transpose()?;
         if plain(name) == plain(FED_PROX) {
             return Ok(Self::Proximal { mu: value.unwrap_or(Value::Float(FED_PROX_MU)) });
+        }
+        if plain(name) == plain(DITTO) {
+            return Ok(Self::Ditto { lambda: value.unwrap_or(Value::Float(DITTO_LAMBDA)) });
         }
         let found = all_kinds().find(|(_, kind)| plain(&kind.name) == plain(name));
         let (section, kind) = found.ok_or_else(|| unknown(name))?;
@@ -101,11 +114,23 @@ impl Variant {
                 }
                 task.insert((*section).to_owned(), Value::Table(table.clone()));
             }
-            Self::Proximal { mu } => {
-                let plan = Table::from_iter([("proximal_term".to_owned(), mu.clone())]);
-                overlay(task, &Table::from_iter([("plan".to_owned(), Value::Table(plan))]));
+            Self::Proximal { mu } => overlay(task, &nested(["plan", "proximal_term"], mu.clone())),
+            Self::Ditto { lambda } => {
+                let epochs = task.get("plan").and_then(|plan| plan.get("epochs")).cloned();
+                let epochs = ("epochs".to_owned(), epochs.unwrap_or(Value::Integer(1)));
+                let ditto = Table::from_iter([("lambda".to_owned(), lambda.clone()), epochs]);
+                overlay(task, &nested(["plan", "personal_training", "ditto"], Value::Table(ditto)));
             }
         }
+    }
+}
+
+/// Returns a table with one value below these keys.
+fn nested<const DEPTH: usize>(keys: [&str; DEPTH], value: Value) -> Table {
+    let below = |value, key: &str| Value::Table(Table::from_iter([(key.to_owned(), value)]));
+    match keys.into_iter().rev().fold(value, below) {
+        Value::Table(table) => table,
+        _ => Table::new(),
     }
 }
 
@@ -136,7 +161,7 @@ fn number(text: &str, value: &str) -> Result<Value, VariantError> {
 }
 
 fn unknown(name: &str) -> VariantError {
-    let names = || all_kinds().map(|(_, kind)| kind.name.as_str()).chain([FED_PROX]);
+    let names = || all_kinds().map(|(_, kind)| kind.name.as_str()).chain([FED_PROX, DITTO]);
     let remedy = match nearest(name, names()) {
         Some(meant) => format!("did you mean `{}`? A file must end in .toml", meant.word),
         None => format!("choose one of {}, or give a .toml file with the settings", listed(names())),

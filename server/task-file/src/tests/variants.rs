@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use folkmoot_aggregation::{AggregatorChoice, finalizer::FinalizerChoice};
 use folkmoot_coordinator::task::TaskDescription;
-use folkmoot_protocol::LocalOptimizer;
+use folkmoot_protocol::{LocalOptimizer, PersonalTraining};
 use toml::Table;
 
 use super::{
@@ -92,7 +92,12 @@ fn a_number_after_the_colon_is_the_required_setting() {
     assert_eq!(value("norm_bound:2")["norm_max"], 2.0);
     assert_eq!(named("fedprox").plan.proximal_term, 0.01);
     assert_eq!(named("FedProx:1").plan.proximal_term, 1.0);
-    assert_eq!(named("fed_prox:0.1").plan.epochs, described(TASK).plan.epochs, "the rest of the plan stays");
+    let epochs = described(TASK).plan.epochs;
+    assert_eq!(named("fed_prox:0.1").plan.epochs, epochs, "the rest of the plan stays");
+    for (name, lambda) in [("Ditto", 0.1), ("ditto:1", 1.0)] {
+        let own = PersonalTraining::Ditto { lambda, epochs };
+        assert_eq!(named(name).plan.personal_training, Some(own));
+    }
 }
 
 #[test]
