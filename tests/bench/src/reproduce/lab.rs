@@ -72,6 +72,16 @@ impl Lab {
         Ok(Self { seeds, is_quick, threads, digits })
     }
 
+    /// Returns all digits.
+    pub fn digits(&self) -> &Dataset {
+        &self.digits
+    }
+
+    /// Returns the number of threads.
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
     /// Reads the model file of the digits' perceptron, 64-64-10.
     ///
     /// # Errors

@@ -20,6 +20,7 @@ mod fed_avg;
 mod fed_nova;
 mod fed_prox;
 mod finding;
+mod inversion;
 mod lab;
 mod marks;
 mod niid;
@@ -85,7 +86,7 @@ enum Experiment {
     Robust,
     /// Robust aggregation against clients that collude (Baruch et al. 2019, Shejwalkar and Houmansadr 2021)
     Colluding,
-    /// A part of the model for each client (Arivazhagan et al. 2019)
+    /// A part of the model, or a model, for each client (Arivazhagan et al. 2019, Collins et al. 2021, Li et al. 2021)
     Personal,
     /// Control variates against the drift of clients (Karimireddy et al. 2020)
     Scaffold,
@@ -93,6 +94,8 @@ enum Experiment {
     FedNova,
     /// Four methods, six kinds of data (Li et al. 2022)
     Niid,
+    /// Examples reconstructed from updates, with and without noise and sums (Zhu et al. 2019, Geiping et al. 2020)
+    Inversion,
     /// Accuracy against epsilon (McMahan et al. 2018, Andrew et al. 2021)
     Private,
     /// Accuracy against the bytes that clients send, by every codec
@@ -120,6 +123,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Experiment::Scaffold => scaffold::run(&lab),
         Experiment::FedNova => fed_nova::run(&lab),
         Experiment::Niid => niid::run(&lab),
+        Experiment::Inversion => inversion::run(&lab),
         Experiment::Private => private::run(&lab),
         Experiment::Compressed => compressed::run(&lab),
     }?;

@@ -90,7 +90,11 @@ impl Frame<'_> {
         }
         for tick in x.ticks() {
             let at = left + x.share(tick) * (right - left);
-            let shown = if self.plot.x_is_doubling { x.show(tick.exp2(), 1.0) } else { x.show(tick, 1.0) };
+            let shown = match self.plot.x_is_doubling {
+                true if tick < 0.0 => format!("1/{}", (-tick).exp2().round()),
+                true => x.show(tick.exp2(), 1.0),
+                false => x.show(tick, 1.0),
+            };
             text(svg, (at, bottom + 16.0), "middle", &format!(">{shown}"));
         }
         let _ = writeln!(
