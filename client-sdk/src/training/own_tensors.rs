@@ -40,10 +40,9 @@ impl OwnTensors {
             true => Vec::new(),
             false => part.pick(&outcome.own_weights)?,
         };
-        let Some(drift) = plan.drift_correction else {
-            return Ok(Self { personal, model, control: Vec::new() });
-        };
-        let scale = drift.scale(&plan.training, outcome.metrics.step_count);
+        let steps = outcome.metrics.step_count;
+        let scale = plan.drift_correction.and_then(|drift| drift.scale(&plan.training, steps));
+        let Some(scale) = scale else { return Ok(Self { personal, model, control: Vec::new() }) };
         let before = correction.unwrap_or_default().iter().copied().chain(std::iter::repeat(0.0));
         let changes = outcome.delta.iter().zip(before);
         let control =
@@ -67,6 +66,11 @@ impl OwnTensors {
             }
             DriftCorrection::FedDyn { .. } => {
                 (!self.control.is_empty()).then(|| self.control.iter().map(|own| -own).collect())
+            }
+            DriftCorrection::FedCm { alpha } => {
+                let mut correction = shared?;
+                correction.iter_mut().for_each(|shared| *shared *= (1.0 - alpha) / alpha);
+                Some(correction)
             }
         }
     }
@@ -252,5 +256,16 @@ mod tests {
         assert_eq!(correction, [1.0; 17]);
         let next = OwnTensors::after(&part, &plan, Some(&correction), &outcome(vec![-1.0; 17])).unwrap();
         assert_eq!(next.control, [-0.5; 17]);
+    }
+
+    /// The step is learning rate · (gradient + correction), and the learning rate contains alpha.
+    #[test]
+    fn fed_cm_mixes_the_gradient_with_the_shared_direction_and_keeps_nothing() {
+        let drift = DriftCorrection::FedCm { alpha: 0.25 };
+        let plan = plan(&[], Some(drift));
+        assert_eq!(OwnTensors::default().correction(drift, None), None);
+        assert_eq!(OwnTensors::default().correction(drift, Some(vec![0.5; 17])), Some(vec![1.5; 17]));
+        let own = OwnTensors::after(&part(&plan), &plan, Some(&[1.5; 17]), &outcome(vec![2.0; 17])).unwrap();
+        assert!(own.is_empty());
     }
 }

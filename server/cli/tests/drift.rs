@@ -1,4 +1,4 @@
-//! SCAFFOLD and FedDyn through the coordinator, in a virtual world.
+//! SCAFFOLD, FedDyn and FedCM through the coordinator, in a virtual world.
 
 use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_engine::{ImportLimits, Model};
@@ -81,6 +81,29 @@ fn fed_dyn(alpha: f64, clients: &[Objective<'_>], start: &[f64], rounds: u64) ->
     model
 }
 
+/// FedCM as Xu et al. 2021 write it, algorithm 1. Returns the model.
+fn fed_cm(alpha: f64, clients: &[Objective<'_>], start: &[f64], rounds: u64) -> Vec<f64> {
+    let (mut model, mut direction) = (start.to_vec(), vec![0.0; start.len()]);
+    for _ in 0..rounds {
+        let mut change = vec![0.0; model.len()];
+        for client in clients {
+            let mut local = model.clone();
+            for _ in 0..STEPS {
+                let gradient = client.gradient(&local);
+                for index in 0..local.len() {
+                    local[index] -= RATE * (alpha * gradient[index] + (1.0 - alpha) * direction[index]);
+                }
+            }
+            for index in 0..model.len() {
+                change[index] += (local[index] - model[index]) / clients.len() as f64;
+            }
+        }
+        direction = change.iter().map(|change| -change / (RATE * STEPS as f64)).collect();
+        model.iter_mut().zip(change).for_each(|(weight, change)| *weight += change);
+    }
+    model
+}
+
 #[tokio::test]
 async fn control_variates_are_the_papers_through_the_coordinator() {
     let settings: WorldSettings =
@@ -94,6 +117,7 @@ async fn control_variates_are_the_papers_through_the_coordinator() {
     let cases = [
         (json!({ "kind": "scaffold", "clients": CLIENTS }), scaffold(&clients, &start, 4)),
         (json!({ "kind": "fed_dyn", "clients": CLIENTS, "alpha": 0.5 }), fed_dyn(0.5, &clients, &start, 4)),
+        (json!({ "kind": "fed_cm", "alpha": 0.5 }), fed_cm(0.5, &clients, &start, 4)),
     ];
     for (finalizer, expected) in cases {
         let found = run(description(finalizer.clone(), 4), settings.clone(), 2).await.weights;

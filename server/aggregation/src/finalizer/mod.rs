@@ -7,6 +7,7 @@ mod fed_adagrad;
 mod fed_adam;
 mod fed_avg;
 mod fed_avg_m;
+mod fed_cm;
 mod fed_dyn;
 mod fed_exp;
 mod fed_yogi;
@@ -20,6 +21,7 @@ pub use fed_adagrad::FedAdagrad;
 pub use fed_adam::FedAdam;
 pub use fed_avg::FedAvg;
 pub use fed_avg_m::FedAvgM;
+pub use fed_cm::FedCm;
 pub use fed_dyn::FedDyn;
 pub use fed_exp::FedExp;
 pub use fed_yogi::FedYogi;
@@ -68,6 +70,8 @@ pub enum FinalizerChoice {
     Scaffold(Scaffold),
     /// FedDyn: dynamic regularization against the drift of clients.
     FedDyn(FedDyn),
+    /// FedCM: federated averaging with the last version's direction as the clients' momentum.
+    FedCm(FedCm),
 }
 
 impl Default for FinalizerChoice {
@@ -88,6 +92,7 @@ impl FinalizerChoice {
             FinalizerChoice::FedExp(finalizer) => finalizer,
             FinalizerChoice::Scaffold(finalizer) => finalizer,
             FinalizerChoice::FedDyn(finalizer) => finalizer,
+            FinalizerChoice::FedCm(finalizer) => finalizer,
         }
     }
 
@@ -96,6 +101,7 @@ impl FinalizerChoice {
         match self {
             FinalizerChoice::Scaffold(_) => Some(DriftCorrection::Scaffold),
             FinalizerChoice::FedDyn(fed_dyn) => Some(DriftCorrection::FedDyn { alpha: fed_dyn.alpha }),
+            FinalizerChoice::FedCm(fed_cm) => Some(DriftCorrection::FedCm { alpha: fed_cm.alpha }),
             _ => None,
         }
     }
@@ -142,6 +148,7 @@ impl FinalizerChoice {
             FinalizerChoice::FedExp(finalizer) => finalizer.validate(faults),
             FinalizerChoice::Scaffold(finalizer) => finalizer.validate(faults),
             FinalizerChoice::FedDyn(finalizer) => finalizer.validate(faults),
+            FinalizerChoice::FedCm(finalizer) => finalizer.validate(faults),
         }
     }
 }

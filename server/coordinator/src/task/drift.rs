@@ -1,30 +1,38 @@
 //! Corrections of local gradients against the drift of clients whose data differ.
 
-use folkmoot_aggregation::{AggregatorChoice, finalizer::FinalizerChoice};
+use folkmoot_aggregation::AggregatorChoice;
 use folkmoot_protocol::{DriftCorrection, LearningRateSchedule, LocalOptimizer, Precision, TrainingPlan};
 
 use super::{Fault, TaskDescription};
 
 impl TaskDescription {
-    /// Returns the local training of clients: the plan, with the proximal term that the finalizer needs.
+    /// Returns the local training of clients: the plan, with the proximal term or the learning rate that the finalizer needs.
     pub fn client_training(&self) -> TrainingPlan {
+        let plan = self.plan.clone();
         match self.finalizer.drift_correction() {
-            Some(DriftCorrection::FedDyn { alpha }) => {
-                TrainingPlan { proximal_term: alpha, ..self.plan.clone() }
+            Some(DriftCorrection::FedDyn { alpha }) => TrainingPlan { proximal_term: alpha, ..plan },
+            Some(DriftCorrection::FedCm { alpha }) => {
+                let LocalOptimizer::Sgd { learning_rate, momentum, nesterov, weight_decay } = plan.optimizer
+                else {
+                    return plan;
+                };
+                let learning_rate = alpha * learning_rate;
+                let optimizer = LocalOptimizer::Sgd { learning_rate, momentum, nesterov, weight_decay };
+                TrainingPlan { optimizer, ..plan }
             }
-            _ => self.plan.clone(),
+            Some(DriftCorrection::Scaffold) | None => plan,
         }
     }
 
     /// Returns the mean over clients of the local learning rate, summed over the steps of a client's training. `reports` has the
     /// weight and the number of local steps of each update; under masks, all clients make the same number. Returns 0 unless
-    /// the finalizer is `scaffold`.
+    /// the finalizer is `scaffold` or `fed_cm`.
     pub fn local_rate_sum(&self, reports: impl Iterator<Item = (u64, u64)>) -> f64 {
-        let (FinalizerChoice::Scaffold(_), LocalOptimizer::Sgd { learning_rate, .. }) =
-            (&self.finalizer, self.plan.optimizer)
-        else {
+        let is_needed = self.finalizer.drift_correction().is_some_and(DriftCorrection::is_shared);
+        let LocalOptimizer::Sgd { learning_rate, .. } = self.plan.optimizer else { return 0.0 };
+        if !is_needed {
             return 0.0;
-        };
+        }
         let steps = match self.plan.steps_max.filter(|_| self.protection.is_masked()) {
             Some(steps) => steps.into(),
             None => self.mean_steps(reports),
@@ -43,7 +51,7 @@ impl TaskDescription {
     }
 }
 
-/// Records faults if the sum that the coordinator keeps could differ from the control variates of the clients.
+/// Records faults if the correction of the clients could not be the one of the algorithm.
 pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     let Some(drift) = description.finalizer.drift_correction() else { return };
     let (kind, plan) = (name(drift), &description.plan);
@@ -60,10 +68,42 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
         "choose scheduling.kind = \"synchronous\", or finalizer.kind = \"fed_avg\"",
     );
     refuse(
-        !description.privacy.is_none() || plan.example_privacy.is_some(),
+        plan.proximal_term != 0.0,
+        "plan.proximal_term",
+        match drift {
+            DriftCorrection::FedDyn { .. } => "sets the proximal term to finalizer.alpha itself",
+            DriftCorrection::Scaffold | DriftCorrection::FedCm { .. } => {
+                "estimates the gradient of the loss, to which a proximal term would be added"
+            }
+        },
+        "set proximal_term = 0.0",
+    );
+    match drift {
+        DriftCorrection::Scaffold | DriftCorrection::FedDyn { .. } => {
+            validate_kept(description, &mut refuse);
+        }
+        DriftCorrection::FedCm { .. } => refuse(
+            matches!(description.aggregator, AggregatorChoice::FedNova),
+            "aggregator.kind",
+            "divides the aggregate by the number of local steps, which this rule has done already",
+            "choose another aggregator.kind, such as \"weighted_mean\"",
+        ),
+    }
+    if drift.is_shared() {
+        validate_steps(plan, &mut refuse);
+        if description.protection.is_masked() {
+            validate_masked_steps(plan, policy.asks(), &mut refuse);
+        }
+    }
+}
+
+/// Checks that the sum that the coordinator keeps is that of the control variates that clients keep.
+fn validate_kept(description: &TaskDescription, refuse: &mut dyn FnMut(bool, &str, &str, &str)) {
+    refuse(
+        !description.privacy.is_none() || description.plan.example_privacy.is_some(),
         "finalizer.kind",
         "keeps a control variate of all clients, in which clipping and noise would add up from round to round",
-        "choose finalizer.kind = \"fed_avg\", or remove [privacy] and plan.example_privacy",
+        "choose finalizer.kind = \"fed_avg\" or \"fed_cm\", or remove [privacy] and plan.example_privacy",
     );
     refuse(
         description.compression.is_some() || !description.compression_choices.is_empty(),
@@ -83,23 +123,6 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
         "cannot go back to an earlier version, because clients have already changed their control variates",
         "remove rollback_margin",
     );
-    refuse(
-        plan.proximal_term != 0.0,
-        "plan.proximal_term",
-        match drift {
-            DriftCorrection::Scaffold => {
-                "estimates the gradient of the loss, to which a proximal term would be added"
-            }
-            DriftCorrection::FedDyn { .. } => "sets the proximal term to finalizer.alpha itself",
-        },
-        "set proximal_term = 0.0",
-    );
-    if drift == DriftCorrection::Scaffold {
-        validate_steps(plan, &mut refuse);
-        if description.protection.is_masked() {
-            validate_masked_steps(plan, policy.asks(), &mut refuse);
-        }
-    }
 }
 
 /// Checks that a client's update tells its mean gradient.
@@ -146,11 +169,13 @@ fn name(drift: DriftCorrection) -> &'static str {
     match drift {
         DriftCorrection::Scaffold => "scaffold",
         DriftCorrection::FedDyn { .. } => "fed_dyn",
+        DriftCorrection::FedCm { .. } => "fed_cm",
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use folkmoot_protocol::LocalOptimizer;
     use serde_json::{Value, json};
 
     use crate::task::{TaskDescription, samples::described};
@@ -217,6 +242,33 @@ mod tests {
     }
 
     #[test]
+    fn a_direction_of_all_clients_goes_with_what_control_variates_do_not() {
+        let fields = |plan: Value, others: Value| {
+            let mut changes = json!({ "finalizer": { "kind": "fed_cm" } });
+            for (key, value) in others.as_object().expect("an object") {
+                changes[key] = value.clone();
+            }
+            task("fed_cm", plan, changes).validate().into_iter().map(|fault| fault.field).collect::<Vec<_>>()
+        };
+        let privacy = json!({ "kind": "local", "epsilon": 30.0, "delta": 1e-6, "clipping_norm": 1.0 });
+        for others in [
+            json!({ "privacy": privacy, "aggregator": { "kind": "uniform_mean" } }),
+            json!({ "compression": { "codec": "eden:2" } }),
+            json!({ "aggregator": { "kind": "bounded_mean" } }),
+            json!({ "aggregator": { "kind": "median" } }),
+            json!({ "evaluation": { "central": true, "rollback_margin": 0.1 } }),
+        ] {
+            assert_eq!(fields(json!({}), others.clone()), [""; 0], "{others}");
+        }
+        let buffered = json!({ "scheduling": { "kind": "buffered", "buffer_goal": 5, "concurrency": 20 } });
+        assert_eq!(fields(json!({}), buffered), ["finalizer.kind"]);
+        assert_eq!(fields(json!({}), json!({ "aggregator": { "kind": "fed_nova" } })), ["aggregator.kind"]);
+        let adam = json!({ "optimizer": { "adam": { "learning_rate": 0.001 } } });
+        assert_eq!(fields(adam, json!({})), ["plan.optimizer"]);
+        assert_eq!(fields(json!({ "proximal_term": 0.1 }), json!({})), ["plan.proximal_term"]);
+    }
+
+    #[test]
     fn scaffold_needs_updates_that_tell_the_gradient() {
         let adam = json!({ "adam": { "learning_rate": 0.001 } });
         let momentum = json!({ "sgd": { "learning_rate": 0.1, "momentum": 0.9 } });
@@ -266,5 +318,8 @@ mod tests {
         let fed_dyn = task("fed_dyn", json!({}), others);
         let rate_sum = fed_dyn.local_rate_sum([(1, 2)].into_iter());
         assert_eq!((rate_sum, fed_dyn.client_training().proximal_term), (0.0, 0.25));
+        let fed_cm = task("fed_cm", json!({}), json!({ "finalizer": { "kind": "fed_cm", "alpha": 0.5 } }));
+        let rate_sum = fed_cm.local_rate_sum([(1, 2)].into_iter());
+        assert_eq!((rate_sum, fed_cm.client_training().optimizer), (0.25, LocalOptimizer::sgd(0.0625)));
     }
 }

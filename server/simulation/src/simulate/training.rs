@@ -83,7 +83,9 @@ impl Training {
     pub fn leaves_something(&self) -> bool {
         let Lesson { part, plan, .. } = &*self.lesson;
         let is_personal = !part.personal_schema().tensors.is_empty() || plan.training.is_personal();
-        self.memory.is_some() || is_personal || plan.drift_correction.is_some()
+        let keeps_variate =
+            plan.drift_correction.is_some_and(|drift| drift.scale(&plan.training, 1).is_some());
+        self.memory.is_some() || is_personal || keeps_variate
     }
 }
 

@@ -1,6 +1,6 @@
 //! Explains how the finalizer turns the aggregate into a change of the model.
 
-use folkmoot_aggregation::finalizer::{CommitSchedule, FedDyn, FinalizerChoice, Scaffold};
+use folkmoot_aggregation::finalizer::{CommitSchedule, FedCm, FedDyn, FinalizerChoice, Scaffold};
 
 use super::{plan, quantity::count};
 
@@ -43,6 +43,7 @@ pub(super) fn finalizer(choice: &FinalizerChoice) -> Vec<String> {
         }
         FinalizerChoice::Scaffold(one) => scaffold(one),
         FinalizerChoice::FedDyn(one) => fed_dyn(one),
+        FinalizerChoice::FedCm(one) => fed_cm(one),
         FinalizerChoice::FedAdagrad(adagrad) => adaptive(
             format!(
                 "FedAdagrad steps by {} times the aggregate, divided by the root of the sum of all squares so far",
@@ -71,11 +72,31 @@ pub(super) fn finalizer(choice: &FinalizerChoice) -> Vec<String> {
     }
 }
 
-fn scaffold(scaffold: &Scaffold) -> Vec<String> {
-    let added = match scaffold.server_learning_rate {
+fn added(server_learning_rate: f64) -> String {
+    match server_learning_rate {
         1.0 => "The aggregate is added".to_owned(),
         rate => format!("The aggregate is multiplied by {rate} and added"),
-    };
+    }
+}
+
+fn fed_cm(fed_cm: &FedCm) -> Vec<String> {
+    let mut said = vec![
+        format!(
+            "{} to the model, and each step of a client follows its own gradient with the weight {}, and otherwise the direction \
+             of the last version (FedCM).",
+            added(fed_cm.server_learning_rate),
+            fed_cm.alpha
+        ),
+        "Choose it if the clients' data differ much and few of many clients take part in a round, so that none could keep a control \
+         variate. It costs a second download of the model's size, and nothing on the client."
+            .to_owned(),
+    ];
+    said.extend(schedule(&fed_cm.schedule));
+    said
+}
+
+fn scaffold(scaffold: &Scaffold) -> Vec<String> {
+    let added = added(scaffold.server_learning_rate);
     let mut said = vec![
         format!(
             "{added} to the model, and clients correct each gradient by the difference of two control variates: that of all clients \

@@ -299,6 +299,30 @@ fn corrections_of_drift_tell_their_use_and_their_cost() {
 }
 
 #[test]
+fn a_direction_of_all_clients_tells_its_use_and_its_cost() {
+    let text = explained(&format!("{TASK}\n[finalizer]\nkind = \"fed_cm\"\n"));
+    for sentence in
+        ["Choose it if the clients' data differ much and few of many", "and nothing on the client"]
+    {
+        assert!(text.contains(sentence), "{sentence}\n\n{text}");
+    }
+}
+
+#[test]
+fn what_is_kept_and_trained_first_tells_its_use_and_its_cost() {
+    let explained = |personal: &str| explained(&TASK.replace("[plan]\n", &format!("[plan]\n{personal}\n")));
+    let ditto = explained("personal_training = { ditto = { lambda = 0.5, epochs = 2 } }");
+    let fed_rep = "personal = [\"head.*\"]\npersonal_training = { fed_rep = { epochs = 2 } }";
+    for (text, sentence) in [
+        (&ditto, "a model of its own 2 times, which a term of 0.5 keeps near the version"),
+        (&ditto, "the storage of one more model on the device"),
+        (&explained(fed_rep), "A client first trains its personal tensors 2 times with the others fixed"),
+    ] {
+        assert!(text.contains(sentence), "{sentence}\n\n{text}");
+    }
+}
+
+#[test]
 fn masks_and_who_could_remove_them_are_told() {
     let task = format!("{TASK}\n[aggregator]\nkind = \"uniform_mean\"\n");
     let among_clients = explained(&format!("{task}\n[protection.secure_aggregation]\ncorrupt_share = 0.2\n"));
