@@ -80,6 +80,13 @@ def test_a_simulation(monkeypatch, capsys):
     assert lines[10].split()[1] == "10"
 
 
+def test_a_comparison(monkeypatch, capsys):
+    monkeypatch.setenv("FOLKMOOT_PROGRAM", PROGRAM)
+    exec(program("folkmoot.compare"), {"folkmoot": folkmoot})
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.rsplit(" ", 1)[0] for line in lines] == ["digits", "uniform mean", "two epochs"]
+
+
 def test_a_key_in_the_systems_store(coordinator, tmp_path, monkeypatch):
     keyring = pytest.importorskip("keyring", reason="the package keyring is not installed")
     kept = {}

@@ -13,6 +13,7 @@ with folkmoot.Client(
 
 from .care import DeviceConditions, DevicePolicy, Limits, LogEntry, ProtectionLevel, Thermal
 from .client import Client
+from .comparison import Compared, compare
 from .errors import (
     AlreadyRunningError,
     BadExampleError,
@@ -41,6 +42,7 @@ __all__ = [
     "BadExampleError",
     "BadOptionError",
     "Client",
+    "Compared",
     "DeviceConditions",
     "DevicePolicy",
     "Disposition",
@@ -67,5 +69,6 @@ __all__ = [
     "Trainer",
     "UnreachableError",
     "Work",
+    "compare",
     "simulate",
 ]

@@ -109,28 +109,56 @@ def simulate(
     with tempfile.TemporaryDirectory(prefix="folkmoot-simulation-") as name:
         scratch = Path(name)
         folder = Path(output) if output is not None else scratch / "output"
-        options: dict[str, object] = {
-            "model": os.fspath(model),
-            "data": _data(data, scratch / "data.npz"),
-            "held-out": _data(held_out, scratch / "held-out.npz"),
-            "world": None if world is None else _file(world, scratch / "world.toml"),
-            "clients": clients,
-            "partition": partition,
-            "seed": seed,
-            "hours": hours,
-            "threads": threads,
-            "evaluate-every": evaluate_every,
-            "label-column": label_column,
-            "group-column": group_column,
-            "output": folder,
-            "results": "jsonl",
-        }
         arguments = [found, "simulate", _file(task, scratch / "task.toml"), "--json"]
-        arguments += [f"--{option}={value}" for option, value in options.items() if value is not None]
-        arguments += [f"--{flag}" for flag, is_set in {"flat": flat, "resume": resume}.items() if is_set]
+        arguments += _options(
+            scratch,
+            model=model,
+            data=data,
+            held_out=held_out,
+            world=world,
+            clients=clients,
+            partition=partition,
+            seed=seed,
+            hours=hours,
+            threads=threads,
+            evaluate_every=evaluate_every,
+            label_column=label_column,
+            group_column=group_column,
+            flat=flat,
+            resume=resume,
+            output=folder,
+            results="jsonl",
+        )
         rows = _Rows(folder / "rounds.jsonl", progress)
-        summary = _run(arguments, scratch, rows)
+        summary: dict[str, Any] = json.loads(_run(arguments, scratch, rows.read, rows.close))
+    # The report is in a temporary folder that is deleted.
+    summary.pop("output", None)
     return Simulated(rows.all, summary, None if output is None else folder)
+
+
+def _options(
+    scratch: Path,
+    *,
+    data: Source | tuple[ArrayLike, ArrayLike] | None,
+    held_out: Source | tuple[ArrayLike, ArrayLike] | None,
+    world: Source | Mapping[str, Any] | None,
+    **others: object,
+) -> list[str]:
+    """Returns the program's arguments. What is no file yet becomes one in `scratch`."""
+    options = {
+        "data": _data(data, scratch / "data.npz"),
+        "held_out": _data(held_out, scratch / "held-out.npz"),
+        "world": None if world is None else _file(world, scratch / "world.toml"),
+        **others,
+    }
+    arguments = []
+    for name, value in options.items():
+        flag = "--" + name.replace("_", "-")
+        if value is True:
+            arguments.append(flag)
+        elif value is not None and value is not False:
+            arguments.append(f"{flag}={value}")
+    return arguments
 
 
 class _Rows:
@@ -164,8 +192,14 @@ class _Rows:
             self._file.close()
 
 
-def _run(arguments: list[str], scratch: Path, rows: _Rows) -> dict[str, Any]:
-    """Runs the program to its end and returns its output. An exception in between stops the program."""
+def _run(
+    arguments: list[str],
+    scratch: Path,
+    read: Callable[[], None] = lambda: None,
+    close: Callable[[], None] = lambda: None,
+) -> str:
+    """Runs the program to its end and returns its output. Calls `read` now and then, and at last `close`. An exception in
+    between stops the program."""
     # Files instead of pipes, because nobody would read a pipe while this waits for rounds.
     with (scratch / "said").open("w+b") as said, (scratch / "complained").open("w+b") as complained:
         try:
@@ -174,12 +208,12 @@ def _run(arguments: list[str], scratch: Path, rows: _Rows) -> dict[str, Any]:
             raise BadOptionError(f"{arguments[0]} cannot be run: {error.strerror}; {_ADVICE}") from None
         try:
             while process.poll() is None:
-                rows.read()
+                read()
                 time.sleep(POLL_SECONDS)
-            rows.read()
+            read()
         finally:
             _end(process)
-            rows.close()
+            close()
         said.seek(0)
         complained.seek(0)
         if process.returncode != 0:
@@ -187,10 +221,7 @@ def _run(arguments: list[str], scratch: Path, rows: _Rows) -> dict[str, Any]:
             raise SimulationError(
                 words.removeprefix("error: ") or f"the program ended with exit code {process.returncode}"
             )
-        summary: dict[str, Any] = json.loads(said.read())
-        # The report is in a temporary folder that is deleted.
-        summary.pop("output", None)
-        return summary
+        return said.read().decode("utf-8")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
