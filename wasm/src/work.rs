@@ -7,7 +7,7 @@ use folkmoot_client::parts::{
 };
 use folkmoot_engine::{self as engine, Examples, Metrics, TrainingOutcome};
 use folkmoot_protocol::{
-    BlobDigest, Work,
+    BlobDigest, DriftCorrection, Work,
     messages::{AbortReason, Artifact, Assignment},
 };
 use serde::Serialize;
@@ -39,7 +39,7 @@ enum Kind {
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 enum Progress {
-    Training { step: u64, steps_total: u64, loss: f64, is_over: bool },
+    Training { step: u64, steps_total: u64, loss: f64, is_over: bool, may_end: bool },
     Evaluation { metrics: Metrics, examples_total: usize, is_over: bool },
 }
 
@@ -93,9 +93,10 @@ impl AssignedWork {
     pub async fn advance(&mut self) -> Result<String, JsError> {
         let progress = match &mut self.kind {
             Kind::Training(training) => {
-                let Step { progress, is_over } = training.advance(&elapsed).await.map_err(work_failed)?;
+                let Step { progress, is_over, may_end } =
+                    training.advance(&elapsed).await.map_err(work_failed)?;
                 let engine::Progress { step, steps_total, loss, .. } = progress;
-                Progress::Training { step, steps_total, loss, is_over }
+                Progress::Training { step, steps_total, loss, is_over, may_end }
             }
             Kind::Evaluation(evaluation) => {
                 let is_over = evaluation.advance(&elapsed).map_err(work_failed)?;
@@ -252,10 +253,10 @@ impl Update {
 
 impl Update {
     fn new(made: Made, finished: FinishedWork) -> Self {
-        let (personal, control) = if finished.plan.drift_correction.is_some() {
-            (None, finished.own)
-        } else {
-            (finished.own, None)
+        let drift = finished.plan.drift_correction;
+        let (personal, control) = match drift.is_some_and(DriftCorrection::keeps_control_variate) {
+            true => (None, finished.own),
+            false => (finished.own, None),
         };
         Self { digest: made.digest.to_string(), bytes: made.bytes, memory: made.memory, personal, control }
     }

@@ -3,7 +3,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use folkmoot_protocol::{AssignmentId, Plan, TaskId, Timestamp};
+use folkmoot_protocol::{AssignmentId, DriftCorrection, Plan, TaskId, Timestamp};
 use folkmoot_secure_aggregation::Journal;
 
 use super::{
@@ -29,7 +29,10 @@ pub(crate) enum Keep {
 impl Keep {
     /// Returns the condition for a plan.
     pub fn of(plan: &Plan) -> Self {
-        if plan.drift_correction.is_some() { Self::Accepted } else { Self::Sent }
+        match plan.drift_correction.is_some_and(DriftCorrection::keeps_control_variate) {
+            true => Self::Accepted,
+            false => Self::Sent,
+        }
     }
 
     /// Returns the last part of the name of a file whose update is not sent yet.

@@ -1,6 +1,6 @@
 //! A stored training: the time trained so far, the result of a personal training, then the engine's checkpoint.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 /// A stored training. Format, in little endian: milliseconds `u64`, the number of the personal training's weights `u64`,
 /// which is 0 if there are none, these weights `f32`, then the engine's bytes.
@@ -9,7 +9,7 @@ pub(super) struct StoredTraining<'a> {
     /// The time trained so far, without the time between restarts.
     pub trained: Duration,
     /// All weights after the personal training. `None` if it is not over, and if the plan has none.
-    pub personal: Option<Vec<f32>>,
+    pub personal: Option<Cow<'a, [f32]>>,
     /// The engine's checkpoint. The engine detects missing or changed bytes.
     pub checkpoint: &'a [u8],
 }
@@ -35,7 +35,7 @@ impl<'a> StoredTraining<'a> {
             let length = usize::try_from(u64::from_le_bytes(*count)).ok()?.checked_mul(4)?;
             let (weights, checkpoint) = rest.split_at_checked(length)?;
             let weights = weights.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
-            let personal = (length > 0).then(|| weights.collect());
+            let personal = (length > 0).then(|| weights.collect::<Vec<_>>().into());
             let trained = Duration::from_millis(u64::from_le_bytes(*milliseconds));
             Some(Self { trained, personal, checkpoint })
         };
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn decoding_undoes_encoding() {
-        for personal in [None, Some(vec![1.5, -2.0])] {
+        for personal in [None, Some(Cow::Owned(vec![1.5, -2.0]))] {
             let trained = Duration::from_millis(1234);
             let stored = StoredTraining { trained, personal, checkpoint: b"FMCP and more" };
             let bytes = stored.encode();

@@ -1,6 +1,6 @@
 //! The phases of a training: what only this client keeps, if the plan trains that apart, and then what travels.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use folkmoot_engine::{
     Examples, FitError, Model, PersonalTraining, TrainError, Trainer, TrainingOutcome, TrainingPlan,
@@ -15,75 +15,91 @@ pub(super) struct Phases {
     plan: TrainingPlan,
     examples: Examples,
     seed: u64,
+    /// For each travelling tensor, whether its outer products are recorded.
+    products: Vec<bool>,
+    /// The values that the training of what travels needs after a personal one. `None` if the plan has none.
+    later: Option<Later>,
+}
+
+/// The values that wait for the end of a personal training, and its result.
+struct Later {
     /// The weights of the version, with this client's personal tensors.
     weights: Vec<f32>,
     /// The constant that is added to each gradient of what travels, for the whole model.
     correction: Option<Vec<f32>>,
-    /// For each travelling tensor, whether its outer products are recorded.
-    products: Vec<bool>,
-    /// The result of the personal training: all weights. `None` before its end, and if the plan has none.
+    /// The result of the personal training: all weights. `None` before its end.
     personal: Option<Vec<f32>>,
 }
 
 impl Phases {
-    /// # Errors
-    /// [`WorkError`] if the correction does not fit.
-    pub fn new(
-        inputs: &Inputs,
-        id: AssignmentId,
-        examples: &Examples,
-        products: Vec<bool>,
-    ) -> Result<Self, WorkError> {
-        let whole = inputs.correction.as_ref().map(|correction| inputs.part.spread(correction));
-        let correction =
-            whole.transpose().map_err(|error| WorkError::new(AbortReason::TrainingFailed, error))?;
-        Ok(Self {
-            model: inputs.model.clone(),
-            plan: inputs.plan.training.clone(),
-            examples: examples.clone(),
-            seed: id.seed(),
-            weights: inputs.starting_weights.clone(),
-            correction,
-            products,
-            personal: None,
-        })
-    }
-
-    /// Returns a trainer from the checkpoint, if there is a usable one, and the time trained before it. Otherwise returns the
-    /// trainer of the first phase. A personal training of the client's own model starts with `own_weights`.
+    /// Returns the phases, and a trainer from the checkpoint, if there is a usable one, with the time trained before it.
+    /// Otherwise returns the trainer of the first phase.
     ///
     /// # Errors
     /// [`WorkError`] if the plan cannot be carried out, or the examples do not fit the model.
     pub fn begin(
-        &mut self,
-        own_weights: Option<&[f32]>,
+        inputs: &Inputs,
+        id: AssignmentId,
+        examples: &Examples,
+        products: Vec<bool>,
         checkpoint: Option<&[u8]>,
-    ) -> Result<(Trainer, Duration), WorkError> {
+    ) -> Result<(Self, Trainer, Duration), WorkError> {
+        let plan = inputs.plan.training.clone();
+        let whole = inputs.correction.as_ref().map(|correction| inputs.part.spread(correction));
+        let mut correction =
+            whole.transpose().map_err(|error| WorkError::new(AbortReason::TrainingFailed, error))?;
+        let later = plan.personal_training.is_some().then(|| Later {
+            weights: inputs.starting_weights.clone(),
+            correction: correction.take(),
+            personal: None,
+        });
+        let mut phases = Self {
+            model: inputs.model.clone(),
+            plan,
+            examples: examples.clone(),
+            seed: id.seed(),
+            products,
+            later,
+        };
         let stored = checkpoint.map(StoredTraining::decode);
-        if let Some((trainer, trained)) = stored.and_then(|stored| self.resume(stored)) {
-            return Ok((self.equipped(trainer)?, trained));
+        if let Some((trainer, trained)) = stored.and_then(|stored| phases.resume(inputs, stored)) {
+            let correction = correction.or_else(|| phases.later.as_ref()?.correction.clone());
+            let trainer = phases.equipped(trainer, correction)?;
+            return Ok((phases, trainer, trained));
         }
-        if !self.is_personal() {
-            return Ok((self.shared()?, Duration::ZERO));
-        }
-        let (plan, examples) = (self.plan.clone(), &self.examples);
-        let trainer =
-            Trainer::new_personal(&self.model, &self.weights, own_weights, plan, examples, self.seed);
-        Ok((self.equipped(trainer.map_err(refused)?)?, Duration::ZERO))
+        let (model, start, plan) = (&phases.model, &inputs.starting_weights, phases.plan.clone());
+        let trainer = match phases.is_personal() {
+            true => {
+                let own = inputs.own_weights.as_deref();
+                Trainer::new_personal(model, start, own, plan, examples, phases.seed)
+            }
+            false => Trainer::new(model, start, plan, examples, phases.seed),
+        };
+        let trainer = phases.equipped(trainer.map_err(refused)?, correction)?;
+        Ok((phases, trainer, Duration::ZERO))
     }
 
-    fn resume(&mut self, stored: StoredTraining<'_>) -> Option<(Trainer, Duration)> {
-        let (plan, checkpoint) = (self.plan.clone(), stored.checkpoint);
-        self.personal = stored.personal.filter(|_| self.plan.personal_training.is_some());
-        let trainer = match self.is_personal() {
-            true => Trainer::resume_personal(&self.model, &self.weights, plan, &self.examples, checkpoint),
-            false => Trainer::resume(&self.model, self.shared_start(), plan, &self.examples, checkpoint),
+    fn resume(&mut self, inputs: &Inputs, stored: StoredTraining<'_>) -> Option<(Trainer, Duration)> {
+        let (plan, checkpoint, start) = (self.plan.clone(), stored.checkpoint, &inputs.starting_weights);
+        let is_sound = |personal: &[f32]| {
+            personal.len() == start.len() && personal.iter().all(|weight| weight.is_finite())
+        };
+        let personal = stored.personal.map(Cow::into_owned).filter(|personal| is_sound(personal));
+        let is_personal = self.later.is_some() && personal.is_none();
+        let start = personal.as_ref().filter(|_| self.continues()).unwrap_or(start);
+        let trainer = match is_personal {
+            true => Trainer::resume_personal(&self.model, start, plan, &self.examples, checkpoint),
+            false => Trainer::resume(&self.model, start, plan, &self.examples, checkpoint),
         };
         match trainer {
-            Ok(trainer) => Some((trainer, stored.trained)),
+            Ok(trainer) => {
+                if let Some(later) = &mut self.later {
+                    later.personal = personal;
+                }
+                Some((trainer, stored.trained))
+            }
             Err(error) => {
                 tracing::warn!(%error, "the checkpoint cannot be used; training starts over");
-                self.personal = None;
                 None
             }
         }
@@ -93,19 +109,31 @@ impl Phases {
     ///
     /// # Errors
     /// As [`Self::begin`].
-    pub fn second(&mut self, personal: Vec<f32>) -> Result<Trainer, WorkError> {
-        self.personal = Some(personal);
-        self.shared()
+    pub fn begin_shared(&mut self, personal: Vec<f32>) -> Result<Trainer, WorkError> {
+        let continues = self.continues();
+        let Some(later) = &mut self.later else {
+            return Err(WorkError::new(AbortReason::TrainingFailed, "the plan has no personal training"));
+        };
+        let start = if continues { &personal } else { &later.weights };
+        let trainer = Trainer::new(&self.model, start, self.plan.clone(), &self.examples, self.seed);
+        let correction = later.correction.take();
+        later.personal = Some(personal);
+        self.equipped(trainer.map_err(refused)?, correction)
     }
 
-    /// Returns whether the personal training is still to come or in progress.
+    /// Returns whether the training of what travels starts with the result of the personal one, of which it changes nothing.
+    fn continues(&self) -> bool {
+        self.plan.personal_training.is_some_and(|personal| !personal.is_whole_model())
+    }
+
+    /// Returns whether the personal training is in progress.
     pub fn is_personal(&self) -> bool {
-        self.plan.personal_training.is_some() && self.personal.is_none()
+        self.later.as_ref().is_some_and(|later| later.personal.is_none())
     }
 
     /// Returns the result of the personal training.
     pub fn personal(&self) -> Option<&[f32]> {
-        self.personal.as_deref()
+        self.later.as_ref()?.personal.as_deref()
     }
 
     /// Returns the number of steps of a whole personal training.
@@ -123,33 +151,19 @@ impl Phases {
 
     /// Adds the client's own model to the outcome of what travels.
     pub fn complete(self, mut outcome: TrainingOutcome) -> TrainingOutcome {
-        if self.plan.personal_training.is_some_and(PersonalTraining::is_of_a_model) {
-            outcome.own_weights = self.personal.unwrap_or_default();
+        if self.plan.personal_training.is_some_and(PersonalTraining::is_whole_model) {
+            outcome.own_weights = self.later.and_then(|later| later.personal).unwrap_or_default();
         }
         outcome
     }
 
-    fn shared(&self) -> Result<Trainer, WorkError> {
-        let plan = self.plan.clone();
-        let trainer = Trainer::new(&self.model, self.shared_start(), plan, &self.examples, self.seed);
-        self.equipped(trainer.map_err(refused)?)
-    }
-
-    /// Returns the weights from which the training of what travels starts.
-    fn shared_start(&self) -> &[f32] {
-        match (&self.personal, self.plan.personal_training) {
-            (Some(personal), Some(PersonalTraining::FedRep { .. })) => personal,
-            _ => &self.weights,
-        }
-    }
-
     /// Adds what the phase in progress needs besides its plan.
-    fn equipped(&self, mut trainer: Trainer) -> Result<Trainer, WorkError> {
+    fn equipped(&self, mut trainer: Trainer, correction: Option<Vec<f32>>) -> Result<Trainer, WorkError> {
         if self.is_personal() {
             return Ok(trainer);
         }
-        if let Some(correction) = &self.correction {
-            let set = trainer.set_gradient_correction(correction.clone());
+        if let Some(correction) = correction {
+            let set = trainer.set_gradient_correction(correction);
             set.map_err(|error| WorkError::new(AbortReason::TrainingFailed, error))?;
         }
         trainer.record_outer_products(&self.products);

@@ -1,6 +1,6 @@
 //! A training in steps. A thread or a browser's worker runs it chunk by chunk.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use folkmoot_engine::{Examples, Precision, Progress, Trainer, TrainingOutcome};
 use folkmoot_protocol::messages::Assignment;
@@ -32,6 +32,8 @@ pub struct Step {
     pub progress: Progress,
     /// True if the training is done: all of the plan's steps, or at least one step of what travels and the time is up.
     pub is_over: bool,
+    /// True if there is at least one step of what travels, so that the training can end here.
+    pub may_end: bool,
 }
 
 impl Training {
@@ -51,8 +53,8 @@ impl Training {
     ) -> Result<Self, WorkError> {
         let recipe = assignment.recipe.as_deref();
         let products = wanted_products(&inputs.plan, recipe, assignment.clipping_norm);
-        let mut phases = Phases::new(inputs, assignment.assignment_id, examples, products)?;
-        let (trainer, trained) = phases.begin(inputs.own_weights.as_deref(), checkpoint)?;
+        let (phases, trainer, trained) =
+            Phases::begin(inputs, assignment.assignment_id, examples, products, checkpoint)?;
         let plan = &inputs.plan.training;
         let steps_before = if phases.is_personal() { 0 } else { phases.personal_steps() };
         let limit = TimeLimit::new(plan, trained, Duration::ZERO);
@@ -90,28 +92,30 @@ impl Training {
         let progress = advanced.map_err(failed)?;
         let is_time_up = self.limit.is_over(now);
         if !self.phases.is_personal() {
-            let is_over = progress.finished || progress.step > 0 && is_time_up;
-            return Ok(Step { progress: self.progress(), is_over });
+            let may_end = progress.step > 0;
+            let is_over = progress.finished || may_end && is_time_up;
+            return Ok(Step { progress: self.progress(), is_over, may_end });
         }
         if progress.finished || is_time_up {
-            self.begin_second().await?;
+            self.begin_shared().await?;
         }
-        Ok(Step { progress: self.progress(), is_over: false })
+        Ok(Step { progress: self.progress(), is_over: false, may_end: false })
     }
 
     /// Ends the personal training, and begins that of what travels on the same device.
-    async fn begin_second(&mut self) -> Result<(), WorkError> {
+    async fn begin_shared(&mut self) -> Result<(), WorkError> {
         #[cfg(feature = "gpu")]
         self.trainer.settle_async().await;
         self.steps_before = self.trainer.progress().step;
-        let next = self.phases.second(self.trainer.weights().to_vec())?;
-        #[cfg_attr(not(feature = "gpu"), allow(unused_variables, reason = "only a device is handed over"))]
-        let before = std::mem::replace(&mut self.trainer, next);
+        let next = self.phases.begin_shared(self.trainer.weights().to_vec())?;
+        #[cfg_attr(
+            not(feature = "gpu"),
+            allow(unused_mut, unused_variables, reason = "no device is handed over")
+        )]
+        let mut before = std::mem::replace(&mut self.trainer, next);
         self.chunk = self.chunk.restart();
         #[cfg(feature = "gpu")]
-        if let Some(gpu) = before.gpu()
-            && let Err(error) = self.trainer.use_gpu(gpu)
-        {
+        if let Err(error) = self.trainer.take_gpu_of(&mut before) {
             if self.precision == Precision::Mixed {
                 return Err(failed(error));
             }
@@ -144,7 +148,7 @@ impl Training {
     /// Returns a checkpoint to store, from which the training can be resumed.
     pub fn checkpoint(&mut self, now: Duration) -> Vec<u8> {
         let checkpoint = self.trainer.checkpoint();
-        let personal = self.phases.personal().map(<[f32]>::to_vec);
+        let personal = self.phases.personal().map(Cow::Borrowed);
         StoredTraining { trained: self.limit.spent(now), personal, checkpoint: &checkpoint }.encode()
     }
 

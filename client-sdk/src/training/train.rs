@@ -37,8 +37,7 @@ pub(super) fn train(
         if training.stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        let is_asked = training.asked.load(Ordering::Relaxed);
-        if is_asked {
+        if training.asked.load(Ordering::Relaxed) {
             steps.end_early();
         }
         let stopwatch = || training.host.elapsed().saturating_sub(rested);
@@ -47,7 +46,9 @@ pub(super) fn train(
             on_news(WorkNews::Placed(cpu.clone()));
             placement = cpu;
         }
-        let Step { progress, is_over } = advanced?;
+        let Step { progress, is_over, may_end } = advanced?;
+        let is_asked = training.asked.load(Ordering::Relaxed);
+        let is_over = is_over || is_asked && may_end;
         let now = training.host.now();
         if is_over || now.milliseconds_since(told_at) >= PROGRESS_MILLISECONDS {
             on_news(WorkNews::Progress(progress));

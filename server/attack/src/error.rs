@@ -34,10 +34,11 @@ pub enum CannotAttack {
          little at a time; choose other attacks with --attacks, for example membership"
     )]
     Lookup,
-    /// A part of the model stays on the clients.
+    /// Clients have tensors or models of their own.
     #[error(
-        "the task has personal tensors (plan.personal), so that no whole model is released, which {attack} would need; \
-         choose other attacks with --attacks, for example inversion"
+        "clients of the task predict with tensors or models of their own (plan.personal, plan.personal_training), and {attack} \
+         attacks a model that is the same for all; remove these keys from a copy of the task, or choose other attacks with \
+         --attacks, for example inversion"
     )]
     Personal {
         /// The attack, for people.

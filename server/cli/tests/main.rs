@@ -21,8 +21,8 @@ mod drift;
 mod engine;
 #[cfg(target_os = "linux")]
 mod full_disk;
-#[cfg(unix)]
 mod objective;
+#[cfg(unix)]
 mod operator;
 mod personal;
 mod personal_training;

@@ -8,6 +8,7 @@ use super::{
     TaskFileError, check, sample,
     shape::{self, Form, Key, Kind, Table, Word},
     toml_text,
+    variant::OF_PLAIN_MEANS,
 };
 
 mod text;
@@ -68,6 +69,10 @@ pub fn kinds(section: &str) -> Vec<&'static str> {
 /// # Errors
 /// [`TaskFileError`] lists why the choices cannot be combined.
 pub fn template(choices: &TemplateChoices) -> Result<String, TaskFileError> {
+    let finalizer = choices.finalizer.as_deref().unwrap_or_default();
+    if choices.aggregator.is_none() && OF_PLAIN_MEANS.contains(&finalizer) {
+        return template(&TemplateChoices { aggregator: Some("weighted_mean".into()), ..choices.clone() });
+    }
     let mut writer = Writer { choices, set: vec![("stop.rounds", json!(100))], lines: Vec::new() };
     if choices.evaluation == Some(EvaluationKind::Central) {
         writer.set.push(("evaluation.central", json!(true)));
@@ -81,13 +86,6 @@ pub fn template(choices: &TemplateChoices) -> Result<String, TaskFileError> {
             writer.set.push(("scheduling.staleness.weight", json!({ "kind": "constant" })));
             let text = writer.write();
             check::read(path, &text).map(|_| text)
-        }
-        Err(error)
-            if choices.aggregator.is_none()
-                && error.faults.iter().any(|fault| fault.field == "finalizer.kind") =>
-        {
-            // A finalizer may need a plain mean, which the default aggregator is not.
-            template(&TemplateChoices { aggregator: Some("weighted_mean".into()), ..choices.clone() })
         }
         Err(error) => Err(error),
     }

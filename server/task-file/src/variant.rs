@@ -14,8 +14,8 @@ use super::{
 /// The sections whose kinds are names of variants.
 const SECTIONS: [&str; 4] = ["finalizer", "aggregator", "scheduling", "selection"];
 
-/// The finalizers that need a plain mean of all updates, which the default aggregator is not.
-const OF_PLAIN_MEANS: [&str; 3] = ["fed_exp", "scaffold", "fed_dyn"];
+/// The finalizers that need a plain mean of all updates, which the default aggregator is not, or go with it more easily.
+pub(super) const OF_PLAIN_MEANS: [&str; 4] = ["fed_exp", "scaffold", "fed_dyn", "fed_cm"];
 
 /// The name of the variant with a proximal term.
 const FED_PROX: &str = "fed_prox";
@@ -127,11 +127,10 @@ impl Variant {
 
 /// Returns a table with one value below these keys.
 fn nested<const DEPTH: usize>(keys: [&str; DEPTH], value: Value) -> Table {
-    let below = |value, key: &str| Value::Table(Table::from_iter([(key.to_owned(), value)]));
-    match keys.into_iter().rev().fold(value, below) {
-        Value::Table(table) => table,
-        _ => Table::new(),
-    }
+    let mut tables = keys.into_iter().rev();
+    let last = tables.next().map(|key| (key.to_owned(), value));
+    tables
+        .fold(Table::from_iter(last), |below, key| Table::from_iter([(key.to_owned(), Value::Table(below))]))
 }
 
 /// Lists the kinds of all sections, each with its section.

@@ -41,6 +41,8 @@ interface Progress {
   metrics: { example_count: number; loss_sum: number; correct_count: number };
   examples_total: number;
   is_over: boolean;
+  /** True if a training that is asked for can end here. */
+  may_end?: boolean;
 }
 
 /** The result of finished work. */
@@ -51,7 +53,7 @@ interface Done {
 
 /**
  * Runs the work to its end and returns it, ready to build an update. `signal` cancels it. `asked` ends a training after
- * the current step. The update then contains the weights so far.
+ * the current step, if that is one of the tensors that travel. The update then contains the weights so far.
  */
 export async function work(host: WorkHost, assignment: Assignment, signal: AbortSignal, asked: AbortSignal): Promise<Done> {
   const { task, reader } = await begin(host, assignment);
@@ -110,11 +112,12 @@ async function advanceToEnd(
     const progress = JSON.parse(await task.advance()) as Progress;
     host.devices.tellFault(task, id);
     const now = performance.now();
-    if (progress.is_over || now - toldAt >= PROGRESS_MILLISECONDS) {
+    const isOver = progress.is_over || (asked.aborted && progress.may_end === true);
+    if (isOver || now - toldAt >= PROGRESS_MILLISECONDS) {
       host.emit(told(progress, id));
       toldAt = now;
     }
-    if (progress.is_over) {
+    if (isOver) {
       return progress.kind;
     }
     if (now - storedAt >= CHECKPOINT_MILLISECONDS) {

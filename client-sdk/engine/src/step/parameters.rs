@@ -78,7 +78,12 @@ impl Parameters {
     pub(crate) fn in_phase(mut self, model: &Model, plan: &TrainingPlan, phase: Phase) -> Self {
         if let Some(PersonalTraining::FedRep { .. }) = plan.personal_training {
             for (role, is_personal) in self.roles.iter_mut().zip(&self.personal) {
-                if *role == Role::Trained && *is_personal == (phase == Phase::Shared) {
+                let is_fixed = match (phase, &role) {
+                    (Phase::Personal, _) => !is_personal,
+                    (Phase::Shared, Role::Trained) => *is_personal,
+                    (Phase::Shared, _) => false,
+                };
+                if is_fixed {
                     *role = Role::Frozen;
                 }
             }

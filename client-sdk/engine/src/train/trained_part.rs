@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use folkmoot_onnx::ParameterSpec;
+use folkmoot_onnx::{ParameterKind, ParameterSpec};
 use folkmoot_protocol::{TensorSchema, TensorSpec, TrainingPlan};
 
 use crate::fit::FitError;
@@ -128,6 +128,12 @@ impl TrainedPart {
     /// If `whole` is shorter than the model's weights.
     pub fn put(&self, part: &[f32], whole: &mut [f32]) -> Result<(), FitError> {
         self.tensors.put(part, whole)
+    }
+
+    /// Returns whether a personal tensor is trained by its gradient, and not only a running statistic.
+    pub fn trains_personal(&self) -> bool {
+        let kinds = self.personal.0.iter().map(|(position, _)| self.model.parameters()[*position].kind);
+        kinds.into_iter().any(|kind| kind != ParameterKind::Statistic)
     }
 
     /// Returns the schema of the personal tensors, which each client keeps for itself. Without any, it has no tensors.

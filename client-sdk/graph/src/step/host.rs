@@ -7,7 +7,7 @@ pub struct HostState {
     pub weights: Vec<f32>,
     /// The weights at the start of training.
     pub starting_weights: Vec<f32>,
-    /// A correction added to every gradient: SCAFFOLD's c − cᵢ (Karimireddy et al. 2020, algorithm 1).
+    /// A correction added to every gradient, such as SCAFFOLD's c − cᵢ (Karimireddy et al. 2020, algorithm 1).
     pub correction: Option<Vec<f32>>,
     /// The optimizer's slots, one trained tensor after another; with mixed precision, the loss scale at the end.
     pub optimizer_state: Vec<f32>,

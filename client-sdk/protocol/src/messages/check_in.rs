@@ -74,7 +74,7 @@ pub struct Assignment {
     /// none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub weights_parts: Vec<Artifact>,
-    /// The control variate of the base version, for plans that correct drift by SCAFFOLD: float32, little-endian, in the
+    /// The control variate of the base version, for plans that correct drift by SCAFFOLD or FedCM: float32, little-endian, in the
     /// order of the plan's schema. Absent if it is 0, and for other plans.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_variate: Option<Artifact>,

@@ -45,8 +45,13 @@ impl DriftCorrection {
         }
     }
 
-    /// Returns whether clients fetch a control variate with the version.
-    pub fn is_shared(self) -> bool {
+    /// Returns whether clients download a control variate with the version.
+    pub fn downloads_control_variate(self) -> bool {
         !matches!(self, Self::FedDyn { .. })
+    }
+
+    /// Returns whether clients keep a control variate of their own.
+    pub fn keeps_control_variate(self) -> bool {
+        !matches!(self, Self::FedCm { .. })
     }
 }

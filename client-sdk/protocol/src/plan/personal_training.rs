@@ -40,12 +40,12 @@ impl PersonalTraining {
     }
 
     /// Returns whether each client has a whole model of its own.
-    pub fn is_of_a_model(self) -> bool {
+    pub fn is_whole_model(self) -> bool {
         matches!(self, Self::Ditto { .. })
     }
 
     /// Lists numbers that are out of range, and settings of the plan that contradict this one.
-    pub(super) fn list_faults(self, beside: &Beside, faults: &mut Faults) {
+    pub(super) fn list_faults(self, context: &PlanContext, faults: &mut Faults) {
         let (field, epochs) = match self {
             Self::FedRep { epochs } => ("personal_training.fed_rep.epochs", epochs),
             Self::Ditto { lambda, epochs } => {
@@ -54,23 +54,23 @@ impl PersonalTraining {
             }
         };
         faults.expect_at_least_one(field, epochs.into());
-        let is_whole = self.is_of_a_model();
+        let is_whole = self.is_whole_model();
         for (is_wrong, allowed) in [
-            (!is_whole && !beside.is_divided, "absent unless personal lists the tensors to train first"),
-            (is_whole && beside.is_divided, "absent with personal, because the client's own model is whole"),
-            (is_whole && beside.keeps_statistics, "absent with statistics = keep_local"),
+            (!is_whole && !context.is_divided, "absent unless personal lists the tensors to train first"),
+            (is_whole && context.is_divided, "absent with personal, because the client's own model is whole"),
+            (is_whole && context.keeps_statistics, "absent with statistics = keep_local"),
             // The accountant counts the steps of `epochs` alone.
-            (beside.is_private, "absent with example_privacy, which allows no further steps"),
+            (context.is_private, "absent with example_privacy, which allows no further steps"),
         ] {
             if is_wrong {
-                faults.add(field, epochs.into(), allowed);
+                faults.add("personal_training", epochs.into(), allowed);
             }
         }
     }
 }
 
 /// The settings of a plan that a personal training must fit.
-pub(super) struct Beside {
+pub(super) struct PlanContext {
     /// True if some tensors are personal.
     pub is_divided: bool,
     /// True if clients keep their own running statistics.
@@ -83,10 +83,10 @@ pub(super) struct Beside {
 mod tests {
     use super::*;
 
-    fn fields(one: PersonalTraining, beside: [bool; 3]) -> Vec<&'static str> {
-        let [is_divided, keeps_statistics, is_private] = beside;
+    fn fields(one: PersonalTraining, context: [bool; 3]) -> Vec<&'static str> {
+        let [is_divided, keeps_statistics, is_private] = context;
         let mut faults = Faults::default();
-        one.list_faults(&Beside { is_divided, keeps_statistics, is_private }, &mut faults);
+        one.list_faults(&PlanContext { is_divided, keeps_statistics, is_private }, &mut faults);
         faults.0.iter().map(|fault| fault.field).collect()
     }
 
@@ -98,12 +98,12 @@ mod tests {
         let [of_head, of_model] = ["personal_training.fed_rep.epochs", "personal_training.ditto.epochs"];
         assert_eq!(fields(fed_rep(2), divided), [""; 0]);
         assert_eq!(fields(fed_rep(0), divided), [of_head]);
-        assert_eq!(fields(fed_rep(2), nothing), [of_head]);
+        assert_eq!(fields(fed_rep(2), nothing), ["personal_training"]);
         assert_eq!(fields(fed_rep(2), [true, true, false]), [""; 0]);
         assert_eq!(fields(ditto(0.0, 1), nothing), [""; 0]);
         assert_eq!(fields(ditto(-1.0, 0), nothing), ["personal_training.ditto.lambda", of_model]);
         for wrong in [divided, [false, true, false], [false, false, true]] {
-            assert_eq!(fields(ditto(1.0, 1), wrong), [of_model], "{wrong:?}");
+            assert_eq!(fields(ditto(1.0, 1), wrong), ["personal_training"], "{wrong:?}");
         }
     }
 

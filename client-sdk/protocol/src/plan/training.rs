@@ -5,7 +5,7 @@ use super::{
     Precision, RunningStatistics,
     fault::{Faults, PlanError},
     learning_rate_schedule::list_warmup_faults,
-    personal_training::Beside,
+    personal_training::PlanContext,
 };
 use crate::{
     NamePattern,
@@ -107,8 +107,9 @@ pub struct TrainingPlan {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = 64), extend("default" = [], "examples" = [["head.*"]])))]
     pub personal: Vec<NamePattern>,
-    /// A training of what only the client keeps, before the training of what travels. Without one, personal tensors are
-    /// trained together with the others (FedPer).
+    /// A training of what only the client keeps, before the training of the tensors that travel. `steps_max` applies to each
+    /// of the two, and `time_limit_seconds` to both together. Without one, personal tensors are trained together with the
+    /// others (FedPer).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "ditto": { "lambda": 0.1, "epochs": 1 } }])))]
     pub personal_training: Option<PersonalTraining>,
@@ -206,12 +207,12 @@ impl TrainingPlan {
             }
         }
         if let Some(personal) = self.personal_training {
-            let beside = Beside {
+            let context = PlanContext {
                 is_divided: !self.personal.is_empty(),
                 keeps_statistics: self.statistics == RunningStatistics::KeepLocal,
                 is_private: self.example_privacy.is_some(),
             };
-            personal.list_faults(&beside, &mut faults);
+            personal.list_faults(&context, &mut faults);
         }
         faults.expect_at_least_one("memory_bytes_max", self.memory_bytes_max.unwrap_or(u64::MAX));
         faults.0

@@ -81,15 +81,16 @@ fn the_gradients_of_scaffold_are_corrected_by_the_difference_of_two_variates() {
 
 #[test]
 fn a_killed_training_goes_on_with_its_correction() {
-    for drift in [DriftCorrection::Scaffold, DriftCorrection::FedDyn { alpha: 0.5 }] {
+    let fed_cm = DriftCorrection::FedCm { alpha: 0.5 };
+    for drift in [DriftCorrection::Scaffold, DriftCorrection::FedDyn { alpha: 0.5 }, fed_cm] {
         let mut scene = scene(drift);
         let first = train(&mut scene, 1);
         scene.local.work.keep_own(first.assignment.assignment_id, true).unwrap();
         scene.share_control_variate(&SHARED);
         begin(&mut scene, 2);
         let (whole, _) = scene.train();
-        let shared = (drift == DriftCorrection::Scaffold).then(|| SHARED.to_vec());
-        let correction = own(&scene, &first).unwrap().correction(drift, shared);
+        let shared = drift.downloads_control_variate().then(|| SHARED.to_vec());
+        let correction = own(&scene, &first).unwrap_or_default().correction(drift, shared);
         let mut killed = trainer(&scene, correction.as_deref(), 2);
         let checkpoint = killed.checkpoint();
         let stored =

@@ -2,11 +2,13 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
-use folkmoot_engine::{PersonalTraining, TrainedPart, Trainer};
+use folkmoot_engine::{PersonalTraining, TrainedPart, Trainer, block_on};
 use folkmoot_protocol::{AssignmentId, messages::Assignment};
 
 use super::scene::{Scene, examples};
-use crate::training::{FinishedWork, OwnTensors, checkpoint::StoredTraining, prepare};
+use crate::training::{
+    FinishedWork, Inputs, LocalWork, OwnTensors, Training, checkpoint::StoredTraining, prepare,
+};
 
 const DITTO: PersonalTraining = PersonalTraining::Ditto { lambda: 0.5, epochs: 3 };
 const FED_REP: PersonalTraining = PersonalTraining::FedRep { epochs: 3 };
@@ -21,7 +23,7 @@ fn scene_within(personal: PersonalTraining, time_limit_seconds: Option<f32>) -> 
         plan.training.epochs = 2;
         plan.training.time_limit_seconds = time_limit_seconds;
         plan.training.personal_training = Some(personal);
-        if !personal.is_of_a_model() {
+        if !personal.is_whole_model() {
             plan.training.personal = vec!["*bias*".into()];
         }
     })
@@ -107,11 +109,41 @@ fn a_killed_training_goes_on_in_either_phase() {
             killed.advance(4).unwrap();
             let checkpoint = killed.checkpoint();
             let trained = Duration::ZERO;
+            let personal = personal.map(Into::into);
             let stored = StoredTraining { trained, personal, checkpoint: &checkpoint }.encode();
             scene.local.work.save_checkpoint(whole.assignment.assignment_id, &stored).unwrap();
             let (resumed, progress) = scene.train();
             assert_eq!(resumed.outcome, whole.outcome, "{kind:?}");
             assert_eq!((resumed.own, progress.step), (whole.own.clone(), 25), "{kind:?}");
+        }
+    }
+}
+
+/// Stops a training after some steps, and returns the progress and the bytes that it stores.
+fn stopped(inputs: &Inputs, assignment: &Assignment, steps: u64) -> (u64, Vec<u8>) {
+    let mut training = Training::begin(inputs, assignment, &examples(10), None).unwrap();
+    while training.progress().step < steps {
+        block_on(training.advance(&|| Duration::ZERO)).unwrap();
+    }
+    (training.progress().step, training.checkpoint(Duration::ZERO))
+}
+
+#[test]
+fn a_training_goes_on_from_its_own_bytes_and_repeats_no_step() {
+    for kind in [DITTO, FED_REP] {
+        let mut scene = scene(kind);
+        begin(&mut scene, 2);
+        let (whole, _) = scene.train();
+        let LocalWork { assignment, blobs, budget, host, .. } = &scene.local;
+        let inputs = Inputs::load(assignment, None, blobs, budget, host.now()).unwrap();
+        for steps in [4, 17] {
+            let (step, bytes) = stopped(&inputs, assignment, steps);
+            let mut resumed = Training::begin(&inputs, assignment, &examples(10), Some(&bytes)).unwrap();
+            assert_eq!(resumed.progress().step, step, "{kind:?}");
+            while !resumed.progress().finished {
+                block_on(resumed.advance(&|| Duration::ZERO)).unwrap();
+            }
+            assert_eq!(resumed.finish(), whole.outcome, "{kind:?}");
         }
     }
 }
@@ -124,14 +156,14 @@ fn a_checkpoint_of_the_wrong_phase_is_not_used() {
     let mut killed = personal(&scene, None);
     killed.advance(4).unwrap();
     let (trained, checkpoint) = (Duration::ZERO, killed.checkpoint());
-    let personal = Some(vec![9.0; 6]);
+    let personal = Some(vec![9.0; 6].into());
     let stored = StoredTraining { trained, personal, checkpoint: &checkpoint }.encode();
     scene.local.work.save_checkpoint(whole.assignment.assignment_id, &stored).unwrap();
     assert_eq!(scene.train().0.outcome, whole.outcome);
 }
 
 #[test]
-fn whoever_ends_early_takes_a_step_of_what_travels() {
+fn an_early_end_comes_after_a_step_of_the_shared_tensors() {
     for kind in [DITTO, FED_REP] {
         let scene = scene_within(kind, Some(0.001));
         assert_eq!(scene.train().0.outcome.metrics.step_count, 1, "{kind:?}");

@@ -83,12 +83,15 @@ fn the_time_before_a_restart_counts() {
 }
 
 #[test]
-fn a_checkpoint_without_its_time_is_begun_again() {
+fn a_checkpoint_of_an_earlier_version_is_begun_again() {
     let scene = Scene::new(3, None);
     scene.leave_checkpoint(2, Duration::ZERO);
     let id = scene.local.assignment.assignment_id;
     let bytes = scene.local.work.load_checkpoint(id).unwrap().unwrap();
-    // As stored by an earlier version: only the engine's bytes.
-    scene.local.work.save_checkpoint(id, &bytes[8..]).unwrap();
-    assert_eq!(scene.train().0.outcome.metrics.step_count, 15);
+    // As stored by earlier versions: the time and the engine's bytes, or only these.
+    let engine = &bytes[16..];
+    for stored in [[&bytes[..8], engine].concat(), engine.to_vec()] {
+        scene.local.work.save_checkpoint(id, &stored).unwrap();
+        assert_eq!(scene.train().0.outcome.metrics.step_count, 15);
+    }
 }

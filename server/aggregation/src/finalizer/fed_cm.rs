@@ -17,9 +17,9 @@ use super::{
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FedCm {
-    /// The weight of a client's own gradient in its steps, above 0 and at most 1. With 1, this is federated averaging.
+    /// The weight of a client's own gradient in its steps, from 0.001 to 1. With 1, this is federated averaging.
     #[serde(default = "alpha")]
-    #[cfg_attr(feature = "schema", schemars(range(max = 1), extend("exclusiveMinimum" = 0)))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.001, max = 1)))]
     pub alpha: f32,
     /// The server's learning rate η, above 0.
     #[serde(default = "one")]
@@ -31,6 +31,9 @@ pub struct FedCm {
     pub schedule: CommitSchedule,
 }
 
+/// Below this, clients hardly follow their own gradients.
+const ALPHA_MIN: f32 = 0.001;
+
 fn alpha() -> f32 {
     0.1
 }
@@ -41,8 +44,13 @@ fn one() -> f64 {
 
 impl FedCm {
     pub(super) fn validate(&self, faults: &mut Vec<Fault>) {
-        if !(self.alpha > 0.0 && self.alpha <= 1.0) {
-            refuse("alpha", self.alpha.into(), "it must be above 0, and at most 1", faults);
+        if !(ALPHA_MIN..=1.0).contains(&self.alpha) {
+            refuse(
+                "alpha",
+                self.alpha.into(),
+                "it must lie between 0.001 and 1; use 0.1 for most tasks",
+                faults,
+            );
         }
         expect_positive("server_learning_rate", self.server_learning_rate, faults);
         self.schedule.validate(faults);
@@ -88,13 +96,13 @@ mod tests {
     }
 
     #[test]
-    fn alpha_is_a_share_above_0() {
+    fn alpha_is_a_share_that_is_not_too_small() {
         let faults = |alpha| {
             let mut faults = Vec::new();
             let fed_cm = FedCm { alpha, server_learning_rate: 1.0, schedule: CommitSchedule::default() };
             fed_cm.validate(&mut faults);
             faults.len()
         };
-        assert_eq!([0.1, 1.0, 0.0, 1.5, f32::NAN].map(faults), [0, 0, 1, 1, 1]);
+        assert_eq!([0.1, 1.0, ALPHA_MIN, 1e-40, 1.5, f32::NAN].map(faults), [0, 0, 0, 1, 1, 1]);
     }
 }

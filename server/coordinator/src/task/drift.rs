@@ -25,15 +25,13 @@ impl TaskDescription {
     }
 
     /// Returns the mean over clients of the local learning rate, summed over the steps of a client's training. `reports` has the
-    /// weight and the number of local steps of each update; under masks, all clients make the same number. Returns 0 unless
+    /// weight and the number of local steps of each update, unless all clients must make the same number. Returns 0 unless
     /// the finalizer is `scaffold` or `fed_cm`.
     pub fn local_rate_sum(&self, reports: impl Iterator<Item = (u64, u64)>) -> f64 {
-        let is_needed = self.finalizer.drift_correction().is_some_and(DriftCorrection::is_shared);
+        let drift = self.finalizer.drift_correction();
         let LocalOptimizer::Sgd { learning_rate, .. } = self.plan.optimizer else { return 0.0 };
-        if !is_needed {
-            return 0.0;
-        }
-        let steps = match self.plan.steps_max.filter(|_| self.protection.is_masked()) {
+        let Some(drift) = drift.filter(|drift| drift.downloads_control_variate()) else { return 0.0 };
+        let steps = match self.plan.steps_max.filter(|_| reports_do_not_count(self, drift)) {
             Some(steps) => steps.into(),
             None => self.mean_steps(reports),
         };
@@ -82,19 +80,38 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
         DriftCorrection::Scaffold | DriftCorrection::FedDyn { .. } => {
             validate_kept(description, &mut refuse);
         }
-        DriftCorrection::FedCm { .. } => refuse(
-            matches!(description.aggregator, AggregatorChoice::FedNova),
-            "aggregator.kind",
-            "divides the aggregate by the number of local steps, which this rule has done already",
-            "choose another aggregator.kind, such as \"weighted_mean\"",
-        ),
-    }
-    if drift.is_shared() {
-        validate_steps(plan, &mut refuse);
-        if description.protection.is_masked() {
-            validate_masked_steps(plan, policy.asks(), &mut refuse);
+        DriftCorrection::FedCm { .. } => {
+            refuse(
+                matches!(description.aggregator, AggregatorChoice::FedNova),
+                "aggregator.kind",
+                "divides the aggregate by the number of local steps, which this rule has done already",
+                "choose another aggregator.kind, such as \"weighted_mean\"",
+            );
+            let field = if plan.personal.is_empty() { "plan.personal_training" } else { "plan.personal" };
+            refuse(
+                plan.is_personal(),
+                field,
+                "lowers the local learning rate, also for what only the client keeps, which no direction of others completes",
+                "remove it, or choose finalizer.kind = \"fed_avg\"",
+            );
         }
     }
+    if drift.downloads_control_variate() {
+        validate_steps(plan, &mut refuse);
+        if reports_do_not_count(description, drift) {
+            validate_equal_steps(plan, policy.asks(), &mut refuse);
+        }
+    }
+}
+
+/// Returns whether the number of local steps must be that of the plan, because those that clients report are unknown, not
+/// protected by the noise, or not combined as the updates are.
+fn reports_do_not_count(description: &TaskDescription, drift: DriftCorrection) -> bool {
+    let is_private = !description.privacy.is_none() || description.plan.example_privacy.is_some();
+    let is_plain_mean =
+        matches!(description.aggregator, AggregatorChoice::WeightedMean | AggregatorChoice::UniformMean);
+    let is_fed_cm = matches!(drift, DriftCorrection::FedCm { .. });
+    description.protection.is_masked() || is_fed_cm && (is_private || !is_plain_mean)
 }
 
 /// Checks that the sum that the coordinator keeps is that of the control variates that clients keep.
@@ -148,19 +165,20 @@ fn validate_steps(plan: &TrainingPlan, refuse: &mut dyn FnMut(bool, &str, &str, 
     );
 }
 
-/// Checks that the coordinator knows the number of local steps of clients that do not report it.
-fn validate_masked_steps(plan: &TrainingPlan, asks: bool, refuse: &mut dyn FnMut(bool, &str, &str, &str)) {
+/// Checks that the coordinator knows the number of local steps without reports.
+fn validate_equal_steps(plan: &TrainingPlan, asks: bool, refuse: &mut dyn FnMut(bool, &str, &str, &str)) {
     refuse(
         plan.steps_max.is_none_or(|steps| steps > plan.epochs),
         "plan.steps_max",
-        "divides updates by the number of local steps, which masked clients do not report, so it must be the same on each",
+        "divides updates by the number of local steps, which must be the same on each client with masks, and for fed_cm also with \
+         privacy and with other rules than a plain mean",
         "set plan.steps_max to the number of steps, and plan.epochs at least as high, so that a client with a single batch \
-         makes as many",
+         makes as many; for fed_cm without masks and privacy, aggregator.kind = \"weighted_mean\" is enough",
     );
     refuse(
         plan.time_limit_seconds.is_some() || asks,
         if asks { "scheduling.kind" } else { "plan.time_limit_seconds" },
-        "needs the same number of local steps on each masked client, so no training may end early",
+        "needs the same number of local steps on each client, so no training may end early",
         if asks { "choose scheduling.kind = \"synchronous\"" } else { "remove time_limit_seconds" },
     );
 }
@@ -263,6 +281,28 @@ mod tests {
         let buffered = json!({ "scheduling": { "kind": "buffered", "buffer_goal": 5, "concurrency": 20 } });
         assert_eq!(fields(json!({}), buffered), ["finalizer.kind"]);
         assert_eq!(fields(json!({}), json!({ "aggregator": { "kind": "fed_nova" } })), ["aggregator.kind"]);
+        assert_eq!(fields(json!({ "personal": ["head.*"] }), json!({})), ["plan.personal"]);
+        let ditto = json!({ "personal_training": { "ditto": { "lambda": 0.1, "epochs": 1 } } });
+        assert_eq!(fields(ditto, json!({})), ["plan.personal_training"]);
+        // Only a plain mean without privacy knows how many steps its clients have made.
+        let any_steps = || json!({ "steps_max": null });
+        assert_eq!(fields(any_steps(), json!({})), [""; 0]);
+        for others in [
+            json!({ "aggregator": { "kind": "bounded_mean" } }),
+            json!({ "privacy": privacy, "aggregator": { "kind": "uniform_mean" } }),
+        ] {
+            assert_eq!(fields(any_steps(), others.clone()), ["plan.steps_max"], "{others}");
+            let withheld = task("fed_cm", json!({}), {
+                let mut changes = json!({ "finalizer": { "kind": "fed_cm" } });
+                others
+                    .as_object()
+                    .expect("an object")
+                    .iter()
+                    .for_each(|(key, value)| changes[key] = value.clone());
+                changes
+            });
+            assert_eq!(withheld.local_rate_sum([(1, 0), (1, u64::MAX)].into_iter()), 2.5);
+        }
         let adam = json!({ "optimizer": { "adam": { "learning_rate": 0.001 } } });
         assert_eq!(fields(adam, json!({})), ["plan.optimizer"]);
         assert_eq!(fields(json!({ "proximal_term": 0.1 }), json!({})), ["plan.proximal_term"]);

@@ -201,7 +201,8 @@ async fn assignment_message(
 
 /// Returns the control variate of a version, which is the state of a finalizer that corrects drift by a shared one.
 pub(super) fn control_variate(task: &TaskRecord, version: &ModelVersionRecord) -> Option<Artifact> {
-    let is_sent = task.description.finalizer.drift_correction().is_some_and(DriftCorrection::is_shared);
+    let drift = task.description.finalizer.drift_correction();
+    let is_sent = drift.is_some_and(DriftCorrection::downloads_control_variate);
     let digest = version.making.finalizer_state.filter(|_| is_sent)?;
     // There is one float32 for each weight.
     Some(Artifact { digest, bytes: version.weights_bytes })

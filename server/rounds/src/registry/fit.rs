@@ -1,7 +1,7 @@
 use folkmoot_coordinator::task::{Fault, TaskDescription};
 use folkmoot_engine::{FitError, Model, ParameterKind, TrainedPart, sum_shapes};
 use folkmoot_protocol::{
-    GradientClipping, Loss, Metric,
+    GradientClipping, Loss, Metric, PersonalTraining,
     update::sums::{CLASSES_MAX, OUTPUTS_MAX, SumShape},
 };
 
@@ -43,6 +43,12 @@ pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
                 let remedy = "change the patterns so that at least one tensor matches none of them";
                 let field = if plan.personal.is_empty() { "plan.frozen" } else { "plan.personal" };
                 faults.push(Fault::new(field, "no tensor is trained and shared", remedy));
+            }
+            if matches!(plan.personal_training, Some(PersonalTraining::FedRep { .. }))
+                && !part.trains_personal()
+            {
+                let remedy = "let a pattern match a weight or a bias, or remove plan.personal_training";
+                faults.push(Fault::new("plan.personal", "only running statistics are personal", remedy));
             }
         }
     }

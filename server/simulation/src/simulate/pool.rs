@@ -297,7 +297,7 @@ impl Bench {
         let (personal, steps_done) =
             self.train_personal(training, examples, seed).map_err(|error| failed(&error))?;
         let is_of_a_model =
-            lesson.plan.training.personal_training.is_some_and(PersonalTraining::is_of_a_model);
+            lesson.plan.training.personal_training.is_some_and(PersonalTraining::is_whole_model);
         let start = personal.as_ref().filter(|_| !is_of_a_model).unwrap_or(&training.weights);
         let trainer = self.trainer(lesson, start, examples, seed).map_err(|error| failed(&error))?;
         if let Some(correction) = &training.correction {

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use folkmoot_client::parts::{OwnTensors, with_own, with_personal};
 use folkmoot_engine::{Model, TrainedPart};
-use folkmoot_protocol::{AssignmentId, BlobDigest, Plan, Recipe, UpdateDigest, Work, messages::AbortReason};
+use folkmoot_protocol::{
+    AssignmentId, BlobDigest, DriftCorrection, Plan, Recipe, UpdateDigest, Work, messages::AbortReason,
+};
 use folkmoot_update::codec::{Memory, PendingMemory};
 
 /// A plan and its model. Each plan is read only once.
@@ -83,8 +85,7 @@ impl Training {
     pub fn leaves_something(&self) -> bool {
         let Lesson { part, plan, .. } = &*self.lesson;
         let is_personal = !part.personal_schema().tensors.is_empty() || plan.training.is_personal();
-        let keeps_variate =
-            plan.drift_correction.is_some_and(|drift| drift.scale(&plan.training, 1).is_some());
+        let keeps_variate = plan.drift_correction.is_some_and(DriftCorrection::keeps_control_variate);
         self.memory.is_some() || is_personal || keeps_variate
     }
 }

@@ -300,7 +300,8 @@ fn corrections_of_drift_tell_their_use_and_their_cost() {
 
 #[test]
 fn a_direction_of_all_clients_tells_its_use_and_its_cost() {
-    let text = explained(&format!("{TASK}\n[finalizer]\nkind = \"fed_cm\"\n"));
+    let rule = "[aggregator]\nkind = \"uniform_mean\"";
+    let text = explained(&format!("{TASK}\n{rule}\n\n[finalizer]\nkind = \"fed_cm\"\n"));
     for sentence in
         ["Choose it if the clients' data differ much and few of many", "and nothing on the client"]
     {

@@ -192,7 +192,7 @@ fn finding(seeds: &[Seed], victims: usize) -> Finding {
                  learning?\".",
         setting: format!(
             "Here: the digits and the perceptron 64-64-10, before its first round. Each of {victims} victims has one example, and \
-             sends the update of one step. Noise is clipped to the median norm of the updates, with the multiplier in the \
+             sends the update of one step. Updates with noise are clipped to their median norm, and the multiplier is in the \
              table. Errors are mean squared errors to the nearest example in the update, divided by those of a random digit."
         ),
         target: None,
@@ -200,7 +200,7 @@ fn finding(seeds: &[Seed], victims: usize) -> Finding {
         tables: vec![table],
         notes: vec![
             "The search minimises the cosine distance of updates, as in Geiping et al., with gradients by central differences. \
-             An attacker with automatic differentiation can take more steps, so its errors are an upper bound of what leaks."
+             An attacker with automatic differentiation can take more steps, so it errs less: at least as much leaks as is shown here."
                 .to_owned(),
         ],
         plot: Plot {

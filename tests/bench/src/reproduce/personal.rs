@@ -136,8 +136,8 @@ fn finding(series: Vec<Series>, rounds: usize) -> Finding {
             "Here: the 1,797 digits and a perceptron 64-64-10, {CLIENTS} clients, {COHORT} drawn a round, {rounds} rounds, \
              E = {EPOCHS}, B = 10, rate {RATE}. A fifth of each client's examples is held out, and every version is \
              measured on those of all clients, each with its own tensors or its own model. A client that was not drawn yet has \
-             the tensors of the model's file, or no model of its own. What FedRep and Ditto train first has E epochs of its \
-             own."
+             the tensors of the model's file, or no model of its own. The first trainings of FedRep and Ditto have E epochs of \
+             their own."
         ),
         target: None,
         claims: claims(&series),

@@ -191,7 +191,7 @@ impl Trainer {
         self.check_memory()
     }
 
-    /// Adds a correction to every gradient: SCAFFOLD's c − cᵢ, flat in schema order (Karimireddy et al. 2020, algorithm
+    /// Adds a correction to every gradient, such as SCAFFOLD's c − cᵢ, flat in schema order (Karimireddy et al. 2020, algorithm
     /// 1).
     ///
     /// It is added after clipping, and only to the gradients of trained weights. If training runs on a GPU, this

@@ -45,6 +45,22 @@ impl Trainer {
         Ok(())
     }
 
+    /// Continues on the GPU of another training, which moves back to the CPU first, so that its GPU memory is free. If the
+    /// other one had failed there, this one stays on the CPU and has the same [`Trainer::gpu_fault`].
+    ///
+    /// # Errors
+    /// As [`Trainer::use_gpu`].
+    pub fn take_gpu_of(&mut self, other: &mut Self) -> Result<(), TrainError> {
+        self.gpu_fault.clone_from(&other.gpu_fault);
+        let Some(gpu) = other.gpu().cloned() else { return Ok(()) };
+        other.bring_back();
+        let used = self.use_gpu(&gpu);
+        if let Err(TrainError::Gpu(fault)) = &used {
+            self.gpu_fault = Some(fault.clone());
+        }
+        used
+    }
+
     /// Returns the maximum GPU memory that training would need, in bytes, without allocating it.
     ///
     /// # Errors

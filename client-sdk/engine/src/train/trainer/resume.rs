@@ -6,6 +6,7 @@ use folkmoot_protocol::TrainingPlan;
 use super::Trainer;
 use crate::examples::Examples;
 use crate::model::Model;
+use crate::step::Phase;
 use crate::train::TrainError;
 use crate::train::checkpoint::{self, Checkpoint};
 
@@ -56,6 +57,11 @@ impl Trainer {
     }
 
     fn fingerprint(&self) -> u64 {
-        checkpoint::fingerprint(&self.plan, &self.host.starting_weights, self.examples.len())
+        let fingerprint =
+            checkpoint::fingerprint(&self.plan, &self.host.starting_weights, self.examples.len());
+        match self.phase {
+            Phase::Shared => fingerprint,
+            Phase::Personal => !fingerprint,
+        }
     }
 }
