@@ -30,6 +30,8 @@ fn choices() -> Vec<AggregatorChoice> {
         json!({ "kind": "bulyan", "byzantine_share": 0.1 }),
         json!({ "kind": "centred_clipping", "norm_max": 4.0 }),
         json!({ "kind": "centred_clipping", "norm_max": 1.5, "iterations": 5 }),
+        json!({ "kind": "sign_guard" }),
+        json!({ "kind": "sign_guard", "norm_ratio_max": 1.05, "coordinate_share": 1.0 }),
         json!({ "kind": "fed_nova" }),
         json!({ "kind": "q_fed_avg", "lipschitz": 0.01 }),
         json!({ "kind": "q_fed_avg", "q": 0.0, "lipschitz": 10.0 }),
@@ -68,11 +70,12 @@ fn aggregate_mixed(
     let losses = weights.iter().map(|weight| 0.5 + (*weight as f64).sin().abs()).collect();
     let training = LocalTraining { losses, learning_rate: Some(0.1) };
     let mut passes = 0;
-    let combination = choice.measured_combination(mixing, &weights, &attenuations, &training, |measured| {
-        passes += 1;
-        tiles.iter().for_each(|(from, to)| measured.add_tile(&tile(updates, *from, *to)));
-        Ok::<_, Infallible>(())
-    });
+    let combination =
+        choice.measured_combination(mixing, 1, &weights, &attenuations, &training, |measured| {
+            passes += 1;
+            tiles.iter().for_each(|(from, to)| measured.add_tile(&tile(updates, *from, *to)));
+            Ok::<_, Infallible>(())
+        });
     let combination = combination.expect("measuring cannot fail");
     assert_eq!(passes, choice.passes(mixing));
     let mut out = vec![f64::NAN; length];
@@ -84,7 +87,7 @@ fn aggregate_mixed(
 fn loss_factors(rule: serde_json::Value, losses: &[f64], updates: &[Vec<f32>]) -> Vec<f64> {
     let choice = choice(rule);
     let weights: Vec<u64> = (1..=updates.len() as u64).collect();
-    let mut measured = Measured::new(choice.measurement(), updates.len());
+    let mut measured = Measured::new(choice.measurement(), updates.len(), 0);
     measured.add_tile(&tile(updates, 0, LENGTH));
     let training = LocalTraining { losses: losses.to_vec(), learning_rate: Some(0.1) };
     choice.aggregator().loss_factors(&weights, &training, &measured).expect("the updates have weights")

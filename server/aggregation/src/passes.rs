@@ -19,13 +19,15 @@ impl AggregatorChoice {
     ///
     /// `measure` adds all tiles to the measurement that it gets, in the order of the parameters. It is called
     /// [`AggregatorChoice::passes`] times. `weights` and `attenuations` are those of
-    /// [`AggregatorChoice::combination`], and `training` has a loss for each update.
+    /// [`AggregatorChoice::combination`], and `training` has a loss for each update. `seed` decides all random choices. Clients
+    /// should not know it before they send their updates.
     ///
     /// # Errors
     /// Returns the first error of `measure`.
     pub fn measured_combination<E>(
         &self,
         mixing: Option<&Mixing>,
+        seed: u64,
         weights: &[u64],
         attenuations: &[f64],
         training: &LocalTraining,
@@ -33,7 +35,7 @@ impl AggregatorChoice {
     ) -> Result<Combination, E> {
         let (aggregator, updates) = (self.aggregator(), weights.len());
         let neighbourhoods = mixing.map(|mixing| {
-            let mut measured = Measured::new(Measurement::Distances, updates);
+            let mut measured = Measured::new(Measurement::Distances, updates, seed);
             measure(&mut measured).map(|()| mixing.neighbourhoods(measured.distances()))
         });
         let neighbourhoods = neighbourhoods.transpose()?;
@@ -46,7 +48,7 @@ impl AggregatorChoice {
         };
         let measured = match aggregator.measurement() {
             Measurement::None => Measured::None,
-            measurement => pass(Measured::new(measurement, updates))?,
+            measurement => pass(Measured::new(measurement, updates, seed))?,
         };
         let mut combination = match aggregator.loss_factors(weights, training, &measured) {
             Some(factors) => {
@@ -81,10 +83,11 @@ impl AggregatorChoice {
     ) -> Vec<f64> {
         let attenuations = vec![1.0; rows.len()];
         let training = LocalTraining::default();
-        let combination = self.measured_combination(mixing, weights, &attenuations, &training, |measured| {
-            measured.add_tile(rows);
-            Ok::<_, std::convert::Infallible>(())
-        });
+        let combination =
+            self.measured_combination(mixing, 1, weights, &attenuations, &training, |measured| {
+                measured.add_tile(rows);
+                Ok::<_, std::convert::Infallible>(())
+            });
         let mut out = vec![f64::NAN; rows.first().map_or(0, |row| row.len())];
         combination.expect("measuring cannot fail").combine(rows, &mut out);
         out

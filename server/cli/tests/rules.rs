@@ -3,7 +3,7 @@
 use folkmoot_simulation::{record::RoundRow, spread::Fairness};
 use serde_json::{Value, json};
 
-use crate::simulate::{grid, run, task, world};
+use crate::simulate::{bits, grid, run, task, world};
 
 /// About a third of the clients are hostile. The mean fails, and robust aggregators still learn.
 #[tokio::test]
@@ -27,6 +27,8 @@ async fn robust_rules_hold_where_the_mean_sinks() {
     let clipping = accuracy(json!({ "kind": "centred_clipping", "norm_max": 0.5 })).await;
     let mixed = with(json!({ "kind": "median" }), json!({ "byzantine_share": 0.35 })).await;
     assert!(geometric > 0.75 && clipping > 0.7 && mixed > 0.75, "{geometric}, {clipping}, {mixed}");
+    let signs = accuracy(json!({ "kind": "sign_guard" })).await;
+    assert!(signs > 0.75, "{signs}");
 }
 
 /// A fifth of the clients are hostile, which Bulyan tolerates.
@@ -44,6 +46,14 @@ async fn bulyan_holds_where_the_mean_sinks() {
     let mean = accuracy(json!({ "kind": "weighted_mean" })).await;
     let bulyan = accuracy(json!({ "kind": "bulyan", "byzantine_share": 0.2 })).await;
     assert!(mean < 0.4 && bulyan > 0.75, "{mean}, {bulyan}");
+}
+
+/// Rules with random choices draw them from the round and its updates, so a run can be repeated on any number of threads.
+#[tokio::test]
+async fn rules_with_random_choices_give_the_same_bytes_again() {
+    let sign_guard = || json!({ "aggregator": { "kind": "sign_guard" }, "stop": { "rounds": 3 } });
+    let [one, several] = [1, 3].map(|threads| run(task(&sign_guard()), world(&json!({})), threads));
+    assert_eq!(bits(&one.await.weights), bits(&several.await.weights));
 }
 
 /// Clients of different sizes make different numbers of steps; clients with different classes disagree.

@@ -4,6 +4,7 @@ mod distances;
 mod extent;
 mod norms;
 mod residuals;
+mod signs;
 mod spread;
 mod squares;
 
@@ -11,13 +12,14 @@ pub use distances::Distances;
 pub use extent::Extent;
 pub use norms::Norms;
 pub use residuals::Residuals;
+pub use signs::Signs;
 pub use spread::Spread;
 pub use squares::BLOCK;
 
 use crate::Neighbourhoods;
 
 /// The measurement over all updates that an aggregator needs before it combines them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Measurement {
     /// No measurement.
     None,
@@ -27,6 +29,11 @@ pub enum Measurement {
     Extents,
     /// The distances between all pairs of updates.
     Distances,
+    /// The norm of every update, and the signs of its values in a random sample of the coordinates.
+    Signs {
+        /// The share of the coordinates in the sample.
+        share: f64,
+    },
 }
 
 /// The result of a [`Measurement`].
@@ -40,6 +47,8 @@ pub enum Measured {
     Extents(Vec<Extent>),
     /// The distances between all pairs of updates.
     Distances(Distances),
+    /// The norms, and the signs in a random sample of the coordinates.
+    Signs(Signs),
     /// The distances of all updates to the result of a combination, for rules that iterate.
     Residuals(Residuals),
     /// A measurement of mixed updates.
@@ -47,13 +56,14 @@ pub enum Measured {
 }
 
 impl Measured {
-    /// Returns an empty measurement of n updates.
-    pub fn new(measurement: Measurement, updates: usize) -> Self {
+    /// Returns an empty measurement of n updates. `seed` decides the random sample of a measurement that has one.
+    pub fn new(measurement: Measurement, updates: usize, seed: u64) -> Self {
         match measurement {
             Measurement::None => Measured::None,
             Measurement::Extents => Measured::Extents(vec![Extent::default(); updates]),
             Measurement::Norms => Measured::Norms(Norms::new(updates)),
             Measurement::Distances => Measured::Distances(Distances::new(updates)),
+            Measurement::Signs { share } => Measured::Signs(Signs::new(updates, share, seed)),
         }
     }
 
@@ -64,6 +74,7 @@ impl Measured {
             Measured::Norms(norms) => norms.add_tile(rows),
             Measured::Extents(extents) => extent::add_tile(extents, rows),
             Measured::Distances(distances) => distances.add_tile(rows),
+            Measured::Signs(signs) => signs.add_tile(rows),
             Measured::Residuals(residuals) => residuals.add_tile(rows),
             Measured::Mixed(neighbourhoods, measured) => {
                 neighbourhoods.mix(rows, |mixed| measured.add_tile(mixed));
@@ -92,6 +103,14 @@ impl Measured {
         match self {
             Measured::Distances(distances) => distances,
             _ => unreachable!("the distances were not measured, although the aggregator asks for them"),
+        }
+    }
+
+    /// Returns the signs. Panics if they were not measured.
+    pub(super) fn signs(&self) -> &Signs {
+        match self {
+            Measured::Signs(signs) => signs,
+            _ => unreachable!("the signs were not measured, although the aggregator asks for them"),
         }
     }
 

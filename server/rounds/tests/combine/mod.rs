@@ -176,6 +176,30 @@ fn a_version_under_fed_nova_is_numpys() {
     }
 }
 
+/// With all coordinates in the sample, the aggregate does not depend on the seed. It is `(factors[:, None] * x).sum(0) / kept.sum()`
+/// with the Python lines of `server/aggregation/src/sign_guard/tests.rs`, and the lower median as `m`.
+#[test]
+fn a_version_under_sign_guard_is_that_of_scikit_learn() {
+    let expected = [
+        vec![0.49705119359191885, -0.5579109466940496, 2.4098727954785155, -1.5743572477835412],
+        vec![-0.7861595248795016, 0.7013370602685642, 0.5264590999673294],
+        vec![
+            0.19309324025451785,
+            0.14576137482106613,
+            1.0020016425830043,
+            1.1326719145638335,
+            -0.07213030417182145,
+        ],
+    ];
+    for (case, expected) in cases().into_iter().zip(expected) {
+        let made =
+            version(description(json!({ "kind": "sign_guard", "coordinate_share": 1.0 })), &case.vectors);
+        for (found, expected) in weights(&made).iter().zip(expected) {
+            assert!((f64::from(*found) - expected).abs() <= 1e-5, "{}: {found} is not {expected}", case.name);
+        }
+    }
+}
+
 /// With equal weights and F = 0.25, 0.5 …, the aggregates are these in numpy, with the plan's learning rate as 1 / L:
 ///
 /// ```python
@@ -243,7 +267,13 @@ fn tiles_and_passes_do_not_show() {
     let bulyan = json!({ "kind": "bulyan", "byzantine_share": 0.2 });
     let clipping = json!({ "kind": "centred_clipping", "norm_max": 100.0 });
     let fair = json!({ "kind": "q_fed_avg", "lipschitz": 1e-3 });
-    for aggregator in [bulyan, clipping, fair, json!({ "kind": "geometric_median" })] {
+    for aggregator in [
+        bulyan,
+        clipping,
+        fair,
+        json!({ "kind": "sign_guard", "coordinate_share": 1.0 }),
+        json!({ "kind": "geometric_median" }),
+    ] {
         let made = version(description(aggregator.clone()), &updates);
         let choice: AggregatorChoice = serde_json::from_value(aggregator.clone()).unwrap();
         let rows: Vec<&[f32]> = updates.iter().map(Vec::as_slice).collect();
@@ -251,7 +281,7 @@ fn tiles_and_passes_do_not_show() {
             losses: (1..=9).map(|loss| f64::from(loss) / 4.0).collect(),
             learning_rate: Some(0.1),
         };
-        let combination = choice.measured_combination(None, &[40; 9], &[1.0; 9], &training, |measured| {
+        let combination = choice.measured_combination(None, 0, &[40; 9], &[1.0; 9], &training, |measured| {
             measured.add_tile(&rows);
             Ok::<_, std::convert::Infallible>(())
         });

@@ -1,6 +1,6 @@
 //! Explains the aggregation: the rule, the compression, and the influence of one hostile client.
 
-use folkmoot_aggregation::{AggregatorChoice, QFedAvg, Term};
+use folkmoot_aggregation::{AggregatorChoice, CentredClipping, QFedAvg, SignGuard, Term};
 use folkmoot_coordinator::task::TaskDescription;
 
 use super::{
@@ -117,15 +117,12 @@ fn combined(description: &TaskDescription) -> Vec<String> {
             vec![weighted(&weight_max), q_fed_avg(description, &rule), reads(description)]
         }
         AggregatorChoice::Term(rule) => vec![weighted(&weight_max), term(&rule)],
-        AggregatorChoice::CentredClipping(clipping) => vec![
-            format!(
-                "From 0, the aggregate moves {} by the mean of its differences to the deltas, without weights. A difference with an \
-                 L2 norm above {} is scaled down to that norm. Choose it if you know the norm of honest deltas, and if these \
-                 differ too much from client to client for a median.",
-                times(clipping.iterations.into()),
-                clipping.norm_max
-            ),
-            reads(description),
+        AggregatorChoice::CentredClipping(clipping) => {
+            vec![centred_clipping(&clipping), reads(description)]
+        }
+        AggregatorChoice::SignGuard(rule) => vec![
+            sign_guard(&rule),
+            format!("{} It also compares the signs of all pairs of updates.", reads(description)),
         ],
         AggregatorChoice::Bulyan(bulyan) => vec![
             format!(
@@ -144,6 +141,30 @@ fn reads(description: &TaskDescription) -> String {
     format!(
         "At a commit, the coordinator reads all updates {}; a mean of stored updates needs one pass.",
         times(passes)
+    )
+}
+
+/// Returns sentences about `centred_clipping`.
+fn centred_clipping(clipping: &CentredClipping) -> String {
+    format!(
+        "From 0, the aggregate moves {} by the mean of its differences to the deltas, without weights. A difference with an \
+         L2 norm above {} is scaled down to that norm. Choose it if you know the norm of honest deltas, and if these \
+         differ too much from client to client for a median.",
+        times(clipping.iterations.into()),
+        clipping.norm_max
+    )
+}
+
+/// Returns sentences about the filters of `sign_guard`.
+fn sign_guard(rule: &SignGuard) -> String {
+    format!(
+        "The aggregate is the mean of the deltas, without weights, that pass two filters (SignGuard): their L2 norm is {} to {} times \
+         the round's median norm, and their shares of positive, zero and negative values, in {} of the coordinates, are those of \
+         most deltas. Longer deltas are scaled down to the median norm. Choose it if hostile deltas resemble honest ones in \
+         size, but not in their signs.",
+        rule.norm_ratio_min,
+        rule.norm_ratio_max,
+        percent(rule.coordinate_share)
     )
 }
 
@@ -232,6 +253,11 @@ pub(super) fn one_client(description: &TaskDescription) -> String {
         AggregatorChoice::Bulyan(_) => {
             "In each parameter, a hostile update counts only if it is as close to the median of the selected updates as an honest \
              one is."
+                .into()
+        }
+        AggregatorChoice::SignGuard(_) => {
+            "Single parameters have no bound: a delta that passes both filters may have all of its length, up to the round's median \
+             norm, in one parameter."
                 .into()
         }
         AggregatorChoice::CentredClipping(clipping) => {

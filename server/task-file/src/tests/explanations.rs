@@ -249,6 +249,13 @@ fn a_robust_rule_tells_its_use_and_its_cost() {
             ["Choose it if you know the norm of honest deltas", "reads all updates 4 times"],
         ),
         (
+            "kind = \"sign_guard\"\nnorm_ratio_max = 2.5",
+            [
+                "their L2 norm is 0.1 to 2.5 times the round's median norm, and their shares of positive, zero and negative values, in 10 %",
+                "reads all updates 2 times; a mean of stored updates needs one pass. It also compares the signs",
+            ],
+        ),
+        (
             "kind = \"q_fed_avg\"\nq = 2.0",
             [
                 "losses to the power 2, and the step",
