@@ -6,6 +6,7 @@
 )]
 
 mod aggregator;
+mod averages;
 mod bounded_mean;
 mod bulyan;
 mod byzantine_share;
@@ -25,10 +26,9 @@ mod local_training;
 mod measurement;
 mod median;
 mod metrics;
-mod mixing;
-mod neighbourhoods;
 mod norm_bound;
 mod passes;
+mod preparation;
 mod random;
 #[cfg(test)]
 mod robust_cases;
@@ -38,6 +38,7 @@ mod uniform_mean;
 mod weighted_mean;
 
 use aggregator::Aggregator;
+pub use averages::Averages;
 pub use bounded_mean::BoundedMean;
 pub use bulyan::{BULYAN_UPDATES_MAX, Bulyan};
 pub use centred_clipping::CentredClipping;
@@ -52,9 +53,8 @@ pub use krum::{KRUM_UPDATES_MAX, Krum, MultiKrum};
 pub use local_training::LocalTraining;
 pub use measurement::{BLOCK, Distances, Extent, Measured, Measurement, Norms, Residuals, Signs, Spread};
 pub use metrics::{EvaluationSum, sum_metrics};
-pub use mixing::{MIXING_UPDATES_MAX, Mixing};
-pub use neighbourhoods::Neighbourhoods;
 pub use norm_bound::NormBound;
+pub use preparation::{Bucketing, MIXING_UPDATES_MAX, Mixing, Preparation};
 use serde::{Deserialize, Deserializer, Serialize};
 pub use sign_guard::{SIGN_GUARD_UPDATES_MAX, SignGuard};
 pub use trimmed_mean::TrimmedMean;

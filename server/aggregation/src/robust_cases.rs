@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::{
     AggregatorChoice, Bulyan, CentredClipping, Distances, GeometricMedian, Krum, Mixing, MultiKrum,
-    NormBound, TrimmedMean, bulyan, krum,
+    NormBound, Preparation, TrimmedMean, bulyan, krum,
 };
 
 /// The vectors have four decimals. Multiplied by 10,000 they are integers, which float32 represents exactly.
@@ -154,8 +154,8 @@ fn the_median_of_mixed_updates_is_numpys() {
     for case in cases() {
         let updates = case.updates();
         let rows: Vec<&[f32]> = updates.iter().map(Vec::as_slice).collect();
-        let mixing = Mixing { byzantine_share: case.share() };
-        let values = AggregatorChoice::Median.combine_mixed(Some(&mixing), &vec![1; case.n], &rows);
+        let mixing = Preparation::Mixing(Mixing { byzantine_share: case.share() });
+        let values = AggregatorChoice::Median.combine_prepared(mixing, 1, &vec![1; case.n], &rows);
         for (value, expected) in values.iter().zip(&case.expected.mixed_coordinate_median) {
             // Mixed updates are rounded to float32.
             assert!((value / UNIT - expected).abs() <= 1e-6, "{}: {value} is not {expected}", case.name);

@@ -48,12 +48,36 @@ async fn bulyan_holds_where_the_mean_sinks() {
     assert!(mean < 0.4 && bulyan > 0.75, "{mean}, {bulyan}");
 }
 
+/// A tenth of the clients are hostile, so they spoil at most a fifth of the buckets of two updates.
+#[tokio::test]
+async fn buckets_of_updates_hold_where_the_mean_sinks() {
+    let adversary = json!({ "share": 0.1, "attack": { "kind": "sign_flip", "factor": 24.0 } });
+    let accuracy = async |aggregator: Value, bucketing: Value| {
+        let scheduling = json!({ "kind": "synchronous", "report_goal": 30, "over_selection_factor": 1.0 });
+        let partition = json!({ "kind": "dirichlet", "alpha": 0.3 });
+        let changes = json!({ "aggregator": aggregator, "bucketing": bucketing, "scheduling": scheduling, "grid": grid() });
+        let settings = world(&json!({ "adversary": adversary, "partition": partition }));
+        run(task(&changes), settings, 2).await.last_metric().unwrap_or_default()
+    };
+    let mean = accuracy(json!({ "kind": "weighted_mean" }), Value::Null).await;
+    let buckets = json!({ "bucket_size": 2 });
+    let median = accuracy(json!({ "kind": "median" }), buckets.clone()).await;
+    let krum = accuracy(json!({ "kind": "multi_krum", "byzantine_share": 0.15 }), buckets).await;
+    assert!(mean < 0.4 && median > 0.6 && krum > 0.6, "{mean}, {median}, {krum}");
+}
+
 /// Rules with random choices draw them from the round and its updates, so a run can be repeated on any number of threads.
 #[tokio::test]
 async fn rules_with_random_choices_give_the_same_bytes_again() {
-    let sign_guard = || json!({ "aggregator": { "kind": "sign_guard" }, "stop": { "rounds": 3 } });
-    let [one, several] = [1, 3].map(|threads| run(task(&sign_guard()), world(&json!({})), threads));
-    assert_eq!(bits(&one.await.weights), bits(&several.await.weights));
+    let stop = json!({ "rounds": 3 });
+    let clipping = json!({ "kind": "centred_clipping", "norm_max": 0.5 });
+    for changes in [
+        json!({ "aggregator": { "kind": "sign_guard" }, "stop": stop }),
+        json!({ "aggregator": clipping, "bucketing": { "bucket_size": 2 }, "stop": stop }),
+    ] {
+        let [one, several] = [1, 3].map(|threads| run(task(&changes), world(&json!({})), threads));
+        assert_eq!(bits(&one.await.weights), bits(&several.await.weights), "{changes}");
+    }
 }
 
 /// Clients of different sizes make different numbers of steps; clients with different classes disagree.

@@ -15,11 +15,11 @@ pub(super) fn means(
     attenuations: &[f64],
     mut visit: impl FnMut(&[f64]),
 ) -> Result<(), RoundLogError> {
-    let TaskDescription { aggregator, mixing, finalizer, .. } = description;
+    let TaskDescription { aggregator, finalizer, .. } = description;
     let seed = seed(round_id, rows.updates);
     let training = description.local_training(rows.updates.iter().map(|update| &update.metrics));
     let combination = aggregator.measured_combination(
-        mixing.as_ref(),
+        description.preparation(),
         seed,
         weights,
         attenuations,

@@ -16,7 +16,7 @@ pub use signs::Signs;
 pub use spread::Spread;
 pub use squares::BLOCK;
 
-use crate::Neighbourhoods;
+use crate::Averages;
 
 /// The measurement over all updates that an aggregator needs before it combines them.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,8 +51,8 @@ pub enum Measured {
     Signs(Signs),
     /// The distances of all updates to the result of a combination, for rules that iterate.
     Residuals(Residuals),
-    /// A measurement of mixed updates.
-    Mixed(Neighbourhoods, Box<Measured>),
+    /// A measurement of averages of updates.
+    Averaged(Averages, Box<Measured>),
 }
 
 impl Measured {
@@ -76,16 +76,16 @@ impl Measured {
             Measured::Distances(distances) => distances.add_tile(rows),
             Measured::Signs(signs) => signs.add_tile(rows),
             Measured::Residuals(residuals) => residuals.add_tile(rows),
-            Measured::Mixed(neighbourhoods, measured) => {
-                neighbourhoods.mix(rows, |mixed| measured.add_tile(mixed));
+            Measured::Averaged(averages, measured) => {
+                averages.average(rows, |averaged| measured.add_tile(averaged));
             }
         }
     }
 
-    /// Returns the measurement itself if it is of mixed updates.
-    pub(super) fn unmixed(self) -> Self {
+    /// Returns the measurement of the averages, if it is one of averaged updates.
+    pub(super) fn unaveraged(self) -> Self {
         match self {
-            Measured::Mixed(_, measured) => *measured,
+            Measured::Averaged(_, measured) => *measured,
             measured => measured,
         }
     }

@@ -1,7 +1,9 @@
 //! Tests of the next version's weights under rules that read updates from the round log, with numbers from numpy.
 
 use bytes::Bytes;
-use folkmoot_aggregation::{AggregatorChoice, LocalTraining, Mixing, finalizer::Commit};
+use folkmoot_aggregation::{
+    AggregatorChoice, Bucketing, LocalTraining, Mixing, Preparation, finalizer::Commit,
+};
 use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_protocol::{
     AssignmentId, RoundId, Timestamp, UpdateDigest,
@@ -200,6 +202,41 @@ fn a_version_under_sign_guard_is_that_of_scikit_learn() {
     }
 }
 
+/// Computes the buckets again: the seed from the round and the digests, the permutation by a generator that steps, and the medians.
+#[test]
+fn a_version_under_bucketing_has_the_medians_of_the_buckets() {
+    for case in cases() {
+        let bucketing = Some(Bucketing { bucket_size: 2 });
+        let made =
+            version(TaskDescription { bucketing, ..description(json!({ "kind": "median" })) }, &case.vectors);
+        let ingest = Ingest::new(RoundLog::in_memory());
+        let round = RoundId::from_random_bytes([9; 16]);
+        let mut bytes = round.as_bytes().to_vec();
+        for (number, values) in (1..).zip(&case.vectors) {
+            bytes.extend(arrive(&ingest, round, number, values).digest.as_bytes());
+        }
+        let digest = UpdateDigest::of(&bytes);
+        let mut state = u64::from_le_bytes(digest.as_bytes()[..8].try_into().unwrap());
+        let mut step = || {
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            mixed ^ (mixed >> 31)
+        };
+        let mut drawn: Vec<(u64, &Vec<f32>)> = case.vectors.iter().map(|vector| (step(), vector)).collect();
+        drawn.sort_by_key(|(number, _)| *number);
+        for (index, found) in weights(&made).into_iter().enumerate() {
+            let mean = |bucket: &[(u64, &Vec<f32>)]| {
+                bucket.iter().map(|(_, vector)| f64::from(vector[index])).sum::<f64>() / bucket.len() as f64
+            };
+            let mut means: Vec<f64> = drawn.chunks(2).map(mean).collect();
+            means.sort_by(f64::total_cmp);
+            let median = (means[(means.len() - 1) / 2] + means[means.len() / 2]) / 2.0;
+            assert!((f64::from(found) - median).abs() <= 1e-5, "{}: {found} is not {median}", case.name);
+        }
+    }
+}
+
 /// With equal weights and F = 0.25, 0.5 …, the aggregates are these in numpy, with the plan's learning rate as 1 / L:
 ///
 /// ```python
@@ -281,10 +318,11 @@ fn tiles_and_passes_do_not_show() {
             losses: (1..=9).map(|loss| f64::from(loss) / 4.0).collect(),
             learning_rate: Some(0.1),
         };
-        let combination = choice.measured_combination(None, 0, &[40; 9], &[1.0; 9], &training, |measured| {
-            measured.add_tile(&rows);
-            Ok::<_, std::convert::Infallible>(())
-        });
+        let combination =
+            choice.measured_combination(Preparation::None, 0, &[40; 9], &[1.0; 9], &training, |measured| {
+                measured.add_tile(&rows);
+                Ok::<_, std::convert::Infallible>(())
+            });
         let mut whole = vec![0.0; count];
         combination.unwrap().combine(&rows, &mut whole);
         let whole: Vec<f32> = whole.into_iter().map(|value| value as f32).collect();

@@ -11,7 +11,7 @@ use super::{
 /// Returns sentences about the aggregator, the compression and the limits of an update.
 pub(super) fn aggregation(description: &TaskDescription) -> Vec<String> {
     let grid = &description.grid;
-    let mut said = mixed(description);
+    let mut said = prepared(description);
     said.extend(combined(description));
     said.push(one_client(description));
     said.push(match description.sums_on_arrival() {
@@ -44,8 +44,19 @@ pub(super) fn aggregation(description: &TaskDescription) -> Vec<String> {
     said
 }
 
-/// Returns sentences about the mixing of the deltas, if there is any.
-fn mixed(description: &TaskDescription) -> Vec<String> {
+/// Returns sentences about the mixing or bucketing of the deltas, if there is any.
+fn prepared(description: &TaskDescription) -> Vec<String> {
+    if let Some(bucketing) = &description.bucketing {
+        return vec![
+            format!(
+                "The deltas are first put into random buckets of up to {} deltas, and the rule combines the means of the buckets. \
+                 Choose bucketing if the clients' data differ so much that the robust rule would take honest deltas for hostile ones.",
+                bucketing.bucket_size
+            ),
+            "It costs no pass, but one hostile delta spoils its bucket, so the rule must leave out more."
+                .into(),
+        ];
+    }
     let Some(mixing) = &description.mixing else { return Vec::new() };
     vec![
         format!(
@@ -137,7 +148,7 @@ fn combined(description: &TaskDescription) -> Vec<String> {
 
 /// Returns a sentence about the cost of a rule that measures all updates before it combines them.
 fn reads(description: &TaskDescription) -> String {
-    let passes = u64::from(description.aggregator.passes(description.mixing.as_ref())) + 1;
+    let passes = u64::from(description.aggregator.passes(description.preparation())) + 1;
     format!(
         "At a commit, the coordinator reads all updates {}; a mean of stored updates needs one pass.",
         times(passes)
@@ -199,6 +210,7 @@ fn weighted(weight_max: &str) -> String {
 /// Returns a sentence that says how far one hostile client of a round can move the aggregate.
 pub(super) fn one_client(description: &TaskDescription) -> String {
     let value_max = description.grid.value_max;
+    let bucket_size = description.bucketing.map_or(1.0, |bucketing| f64::from(bucketing.bucket_size));
     match description.aggregator {
         _ if description.privacy.central().is_some() => {
             "One client can move the aggregate by at most the clipping norm, divided by the report goal.".into()
@@ -240,12 +252,7 @@ pub(super) fn one_client(description: &TaskDescription) -> String {
         AggregatorChoice::UniformMean => {
             format!("One client of n can move every parameter by up to {value_max} / n.")
         }
-        AggregatorChoice::TrimmedMean(trimmed) if trimmed.trim_share <= 0.0 => format!(
-            "One client of n can move every parameter by up to {value_max} / n. To prevent this, set trim_share above 0."
-        ),
-        AggregatorChoice::Median | AggregatorChoice::TrimmedMean(_) => {
-            "A hostile client can move a parameter no further than an honest client can.".into()
-        }
+        AggregatorChoice::Median | AggregatorChoice::TrimmedMean(_) => one_client_per_coordinate(description),
         AggregatorChoice::Krum(_) | AggregatorChoice::MultiKrum(_) => {
             "Single parameters have no bound: the aggregator may choose an update that differs in only one parameter."
                 .into()
@@ -261,12 +268,29 @@ pub(super) fn one_client(description: &TaskDescription) -> String {
                 .into()
         }
         AggregatorChoice::CentredClipping(clipping) => {
-            format!("One client of n can move the aggregate by up to {} / n, in the L2 norm.", clipping.influence())
+            let most = clipping.influence() * bucket_size;
+            format!("One client of n can move the aggregate by up to {most} / n, in the L2 norm.")
         }
         AggregatorChoice::GeometricMedian(_) => {
             "Single parameters have no bound: the aggregator compares whole updates, and one that differs in only one \
              parameter keeps most of its weight."
                 .into()
         }
+    }
+}
+
+/// Does the same for the median and the trimmed mean of each coordinate.
+fn one_client_per_coordinate(description: &TaskDescription) -> String {
+    let bucket_size = description.bucketing.map(|bucketing| f64::from(bucketing.bucket_size));
+    match description.aggregator {
+        AggregatorChoice::TrimmedMean(trimmed) if trimmed.trim_share <= 0.0 => format!(
+            "One client of n can move every parameter by up to {} / n. To prevent this, set trim_share above 0.",
+            f64::from(description.grid.value_max) * bucket_size.unwrap_or(1.0)
+        ),
+        _ if bucket_size.is_some() => {
+            "A hostile client decides the mean of its bucket, which moves a parameter no further than the mean of an honest bucket can."
+                .into()
+        }
+        _ => "A hostile client can move a parameter no further than an honest client can.".into(),
     }
 }

@@ -179,6 +179,7 @@ fn what_one_client_can_do_is_told_under_every_rule() {
     let private = rule("kind = \"uniform_mean\"")
         .replace("report_goal = 8", "report_goal = 200")
         .replace("[stop]", "[privacy]\nkind = \"central\"\nepsilon = 8.0\ndelta = 1e-5\n\n[stop]");
+    let bucketed = |text: &str| rule(text).replace("report_goal = 8", "report_goal = 40");
     for (task, sentence) in [
         (TASK.to_owned(), "One client has at most the influence of 3 typical clients of its round"),
         (rule("kind = \"weighted_mean\""), "Use this aggregator only if you trust all clients"),
@@ -212,6 +213,11 @@ fn what_one_client_can_do_is_told_under_every_rule() {
         (
             rule("kind = \"median\"\n[mixing]\nbyzantine_share = 0.2"),
             "Single parameters have no bound: mixing compares whole updates",
+        ),
+        (bucketed("kind = \"median\"\n[bucketing]"), "no further than the mean of an honest bucket can"),
+        (
+            bucketed("kind = \"centred_clipping\"\nnorm_max = 2.5\n[bucketing]\nbucket_size = 3"),
+            "can move the aggregate by up to 45 / n, in the L2 norm",
         ),
         (
             asynchronous,
@@ -267,6 +273,13 @@ fn a_robust_rule_tells_its_use_and_its_cost() {
             ["e to the power of -1.5 times the clients' mean training losses", "Choose a tilt above 0"],
         ),
         (
+            "kind = \"geometric_median\"\n[bucketing]",
+            [
+                "random buckets of up to 2 deltas",
+                "one hostile delta spoils its bucket, so the rule must leave out more",
+            ],
+        ),
+        (
             "kind = \"geometric_median\"\n[mixing]\nbyzantine_share = 0.2",
             [
                 "the deltas that are closest to it, all but 20 %. Choose mixing if",
@@ -274,7 +287,9 @@ fn a_robust_rule_tells_its_use_and_its_cost() {
             ],
         ),
     ] {
-        let text = explained(&TASK.replace("[stop]", &format!("[aggregator]\n{rule}\n\n[stop]")));
+        let task = TASK.replace("[stop]", &format!("[aggregator]\n{rule}\n\n[stop]"));
+        // Buckets need more updates.
+        let text = explained(&task.replace("report_goal = 8", "report_goal = 40"));
         for sentence in sentences {
             assert!(text.contains(sentence), "{sentence}\n\n{text}");
         }

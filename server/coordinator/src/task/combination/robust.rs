@@ -9,23 +9,29 @@ use crate::scheduling::StalenessWeight;
 pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     robust_needs_several(description, faults);
     robust_has_no_weights(description, faults);
-    mixing_needs_a_robust_rule(description, faults);
+    preparation_needs_a_robust_rule(description, faults);
     signs_are_of_one_codec(description, faults);
 }
 
 /// A robust rule needs several updates: the median of one update is that update.
 fn robust_needs_several(description: &TaskDescription, faults: &mut Vec<Fault>) {
-    let fewest = description.scheduling.policy().updates().0;
+    let updates = description.scheduling.policy().updates().0;
+    let fewest = description.preparation().prepared(updates);
     if !is_robust(&description.aggregator) || fewest >= ROBUST_UPDATES_MIN {
         return;
     }
-    faults.push(Fault::new(
-        "aggregator.kind",
+    let message = if fewest == updates {
         format!(
-            "a robust rule needs at least {ROBUST_UPDATES_MIN} updates, but scheduling allows commits of {fewest}"
-        ),
-        "raise scheduling.minimum_cohort or scheduling.buffer_goal, or choose aggregator.kind = \"weighted_mean\"",
-    ));
+            "a robust rule needs at least {ROBUST_UPDATES_MIN} updates, but scheduling allows commits of {updates}"
+        )
+    } else {
+        format!(
+            "a robust rule needs at least {ROBUST_UPDATES_MIN} buckets, but scheduling allows commits of {updates} updates, which are \
+             {fewest} buckets"
+        )
+    };
+    let remedy = "raise scheduling.minimum_cohort or scheduling.buffer_goal, or choose aggregator.kind = \"weighted_mean\"";
+    faults.push(Fault::new("aggregator.kind", message, remedy));
 }
 
 /// The minimum number of updates that has an honest majority if one update is hostile.
@@ -63,22 +69,29 @@ fn judges_single_updates(aggregator: &AggregatorChoice) -> bool {
     matches!(aggregator, AggregatorChoice::SignGuard { .. })
 }
 
-/// Mixing helps rules that leave updates out. It changes a mean, which then counts some updates more than others.
-fn mixing_needs_a_robust_rule(description: &TaskDescription, faults: &mut Vec<Fault>) {
-    let message = if description.mixing.is_none() {
-        return;
-    } else if !is_robust(&description.aggregator) {
+/// Mixing and bucketing help rules that leave updates out. They change a mean, which then counts some updates more than others.
+fn preparation_needs_a_robust_rule(description: &TaskDescription, faults: &mut Vec<Fault>) {
+    let field = match (&description.mixing, &description.bucketing) {
+        (None, None) => return,
+        (Some(_), None) => "mixing",
+        (None, Some(_)) => "bucketing",
+        (Some(_), Some(_)) => {
+            let message = "it averages updates that [mixing] has already averaged";
+            faults.push(Fault::new("bucketing", message, "remove [bucketing] or [mixing]"));
+            return;
+        }
+    };
+    let message = if !is_robust(&description.aggregator) {
         "it prepares updates for a robust rule, but this aggregator.kind is a mean of all updates"
     } else if judges_single_updates(&description.aggregator) {
         "it averages updates, but this aggregator.kind judges single updates"
     } else {
         return;
     };
-    faults.push(Fault::new(
-            "mixing",
-            message,
-            "choose a robust aggregator.kind, such as \"trimmed_mean\" or \"geometric_median\", or remove [mixing]",
-        ));
+    let remedy = format!(
+        "choose a robust aggregator.kind, such as \"trimmed_mean\" or \"geometric_median\", or remove [{field}]"
+    );
+    faults.push(Fault::new(field, message, remedy));
 }
 
 /// A codec changes the signs of an update, and the number of its zeros. The largest cluster would be the one of a codec.
@@ -142,19 +155,40 @@ mod tests {
     }
 
     #[test]
-    fn mixing_goes_with_robust_rules_alone() {
+    fn mixing_and_bucketing_go_with_rules_that_leave_updates_out() {
         let scheduling = json!({ "kind": "synchronous", "report_goal": 100 });
-        let with = |aggregator: &Value| {
-            let mixing = json!({ "byzantine_share": 0.1 });
-            fields(json!({ "scheduling": scheduling, "aggregator": aggregator, "mixing": mixing }))
-        };
-        let (single, others): (Vec<Value>, Vec<Value>) =
-            robust_rules().into_iter().partition(|rule| rule["kind"] == "sign_guard");
-        others.iter().for_each(|rule| assert_eq!(with(rule), [""; 0], "{rule}"));
-        single.iter().for_each(|rule| assert_eq!(with(rule), ["mixing"], "{rule}"));
-        for kind in ["weighted_mean", "uniform_mean", "bounded_mean"] {
-            assert_eq!(with(&json!({ "kind": kind })), ["mixing"], "{kind}");
+        let (mixing, bucketing) = (json!({ "byzantine_share": 0.1 }), json!({ "bucket_size": 2 }));
+        for (key, value) in [("mixing", &mixing), ("bucketing", &bucketing)] {
+            let with = |aggregator: &Value| {
+                fields(json!({ "scheduling": scheduling, "aggregator": aggregator, key: value }))
+            };
+            let (single, others): (Vec<Value>, Vec<Value>) =
+                robust_rules().into_iter().partition(|rule| rule["kind"] == "sign_guard");
+            others.iter().for_each(|rule| assert_eq!(with(rule), [""; 0], "{rule}"));
+            single.iter().for_each(|rule| assert_eq!(with(rule), [key], "{rule}"));
+            for kind in ["weighted_mean", "uniform_mean", "bounded_mean"] {
+                assert_eq!(with(&json!({ "kind": kind })), [key], "{kind}");
+            }
         }
+        let both = json!({
+            "scheduling": scheduling, "aggregator": { "kind": "median" }, "mixing": mixing, "bucketing": bucketing,
+        });
+        assert_eq!(fields(both), ["bucketing"]);
+    }
+
+    #[test]
+    fn buckets_count_as_updates() {
+        let with = |size: u32, minimum: u64| {
+            let scheduling = json!({ "kind": "synchronous", "report_goal": 20, "minimum_cohort": minimum });
+            let bucketing = json!({ "bucket_size": size });
+            let rule = json!({ "kind": "median" });
+            described(json!({ "scheduling": scheduling, "aggregator": rule, "bucketing": bucketing }))
+                .validate()
+        };
+        assert_eq!([with(2, 5), with(9, 19)], [vec![], vec![]]);
+        let [fault] = with(4, 8).try_into().expect("there is one fault");
+        assert!(fault.message.contains("commits of 8 updates, which are 2 buckets"), "{fault}");
+        assert_eq!(with(1, 8)[0].field, "bucketing.bucket_size");
     }
 
     #[test]
