@@ -32,6 +32,8 @@ fn choices() -> Vec<AggregatorChoice> {
         json!({ "kind": "centred_clipping", "norm_max": 1.5, "iterations": 5 }),
         json!({ "kind": "sign_guard" }),
         json!({ "kind": "sign_guard", "norm_ratio_max": 1.05, "coordinate_share": 1.0 }),
+        json!({ "kind": "fools_gold", "norm_max": 4.0 }),
+        json!({ "kind": "fools_gold", "norm_max": 40.0, "confidence": 0.1 }),
         json!({ "kind": "fed_nova" }),
         json!({ "kind": "q_fed_avg", "lipschitz": 0.01 }),
         json!({ "kind": "q_fed_avg", "q": 0.0, "lipschitz": 10.0 }),

@@ -18,6 +18,7 @@ pub mod exact_sum;
 mod fair;
 mod fed_nova;
 pub mod finalizer;
+mod fools_gold;
 mod geometric_median;
 mod krum;
 #[cfg(test)]
@@ -48,10 +49,13 @@ pub use exact_mean::{ExactMean, ZeroDivisorError};
 pub use fair::{QFedAvg, Term};
 pub use fed_nova::{step_factors, step_norm};
 use folkmoot_protocol::Fault;
+pub use fools_gold::{FOOLS_GOLD_UPDATES_MAX, FoolsGold};
 pub use geometric_median::GeometricMedian;
 pub use krum::{KRUM_UPDATES_MAX, Krum, MultiKrum};
 pub use local_training::LocalTraining;
-pub use measurement::{BLOCK, Distances, Extent, Measured, Measurement, Norms, Residuals, Signs, Spread};
+pub use measurement::{
+    BLOCK, Distances, Extent, Measured, Measurement, Norms, Residuals, Signs, Similarities, Spread,
+};
 pub use metrics::{EvaluationSum, sum_metrics};
 pub use norm_bound::NormBound;
 pub use preparation::{Bucketing, MIXING_UPDATES_MAX, Mixing, Preparation};
@@ -92,6 +96,8 @@ pub enum AggregatorChoice {
     CentredClipping(CentredClipping),
     /// SignGuard: the mean of the updates with a usual norm and usual signs, scaled down to the median norm.
     SignGuard(SignGuard),
+    /// FoolsGold without memory: a mean in which updates that resemble another update of the round count less.
+    FoolsGold(FoolsGold),
     /// FedNova: a weighted mean of updates that are divided by the number of the client's local steps.
     #[serde(deserialize_with = "no_field")]
     FedNova,
@@ -148,8 +154,8 @@ impl AggregatorChoice {
         self.aggregator().combination(weights, attenuations, measured)
     }
 
-    /// Returns the number of updates, out of `updates`, that contribute to the result. Krum, Multi-Krum, Bulyan and
-    /// SignGuard leave some updates out; for SignGuard, which may leave out all but one, this is 1. A median counts all updates, although each coordinate comes from one or two of them.
+    /// Returns the number of updates, out of `updates`, that contribute to the result. Krum, Multi-Krum, Bulyan,
+    /// SignGuard and FoolsGold leave some updates out. SignGuard and FoolsGold may leave out all but one, so this is 1. A median counts all updates, although each coordinate comes from one or two of them.
     pub fn combined(&self, updates: u64) -> u64 {
         self.aggregator().combined(updates)
     }
@@ -173,6 +179,7 @@ impl AggregatorChoice {
             AggregatorChoice::Bulyan(aggregator) => aggregator,
             AggregatorChoice::CentredClipping(aggregator) => aggregator,
             AggregatorChoice::SignGuard(aggregator) => aggregator,
+            AggregatorChoice::FoolsGold(aggregator) => aggregator,
             AggregatorChoice::FedNova => &fed_nova::FedNova,
             AggregatorChoice::QFedAvg(aggregator) => aggregator,
             AggregatorChoice::Term(aggregator) => aggregator,

@@ -66,6 +66,22 @@ async fn buckets_of_updates_hold_where_the_mean_sinks() {
     assert!(mean < 0.4 && median > 0.6 && krum > 0.6, "{mean}, {median}, {krum}");
 }
 
+/// Four of ten clients send copies of one update. FoolsGold gives them no weight, as long as honest clients differ.
+#[tokio::test]
+async fn copies_of_one_update_count_for_nothing_under_fools_gold() {
+    let adversary = json!({ "share": 0.4, "attack": { "kind": "inner_product", "epsilon": 4.0 } });
+    let accuracy = async |aggregator: Value| {
+        let scheduling = json!({ "kind": "synchronous", "report_goal": 30, "over_selection_factor": 1.0 });
+        let partition = json!({ "kind": "dirichlet", "alpha": 0.3 });
+        let changes = json!({ "aggregator": aggregator, "scheduling": scheduling, "grid": grid() });
+        let settings = world(&json!({ "adversary": adversary, "partition": partition }));
+        run(task(&changes), settings, 2).await.last_metric().unwrap_or_default()
+    };
+    let mean = accuracy(json!({ "kind": "weighted_mean" })).await;
+    let fools_gold = accuracy(json!({ "kind": "fools_gold", "norm_max": 2.0 })).await;
+    assert!(mean < 0.4 && fools_gold > 0.6, "{mean}, {fools_gold}");
+}
+
 /// Rules with random choices draw them from the round and its updates, so a run can be repeated on any number of threads.
 #[tokio::test]
 async fn rules_with_random_choices_give_the_same_bytes_again() {

@@ -5,6 +5,7 @@ mod extent;
 mod norms;
 mod residuals;
 mod signs;
+mod similarities;
 mod spread;
 mod squares;
 
@@ -13,6 +14,7 @@ pub use extent::Extent;
 pub use norms::Norms;
 pub use residuals::Residuals;
 pub use signs::Signs;
+pub use similarities::Similarities;
 pub use spread::Spread;
 pub use squares::BLOCK;
 
@@ -29,6 +31,8 @@ pub enum Measurement {
     Extents,
     /// The distances between all pairs of updates.
     Distances,
+    /// The norm of every update, and the cosine similarities of all pairs.
+    Similarities,
     /// The norm of every update, and the signs of its values in a random sample of the coordinates.
     Signs {
         /// The share of the coordinates in the sample.
@@ -47,6 +51,8 @@ pub enum Measured {
     Extents(Vec<Extent>),
     /// The distances between all pairs of updates.
     Distances(Distances),
+    /// The norms, and the cosine similarities of all pairs.
+    Similarities(Similarities),
     /// The norms, and the signs in a random sample of the coordinates.
     Signs(Signs),
     /// The distances of all updates to the result of a combination, for rules that iterate.
@@ -63,6 +69,7 @@ impl Measured {
             Measurement::Extents => Measured::Extents(vec![Extent::default(); updates]),
             Measurement::Norms => Measured::Norms(Norms::new(updates)),
             Measurement::Distances => Measured::Distances(Distances::new(updates)),
+            Measurement::Similarities => Measured::Similarities(Similarities::new(updates)),
             Measurement::Signs { share } => Measured::Signs(Signs::new(updates, share, seed)),
         }
     }
@@ -74,6 +81,7 @@ impl Measured {
             Measured::Norms(norms) => norms.add_tile(rows),
             Measured::Extents(extents) => extent::add_tile(extents, rows),
             Measured::Distances(distances) => distances.add_tile(rows),
+            Measured::Similarities(similarities) => similarities.add_tile(rows),
             Measured::Signs(signs) => signs.add_tile(rows),
             Measured::Residuals(residuals) => residuals.add_tile(rows),
             Measured::Averaged(averages, measured) => {
@@ -103,6 +111,14 @@ impl Measured {
         match self {
             Measured::Distances(distances) => distances,
             _ => unreachable!("the distances were not measured, although the aggregator asks for them"),
+        }
+    }
+
+    /// Returns the similarities. Panics if they were not measured.
+    pub(super) fn similarities(&self) -> &Similarities {
+        match self {
+            Measured::Similarities(similarities) => similarities,
+            _ => unreachable!("the similarities were not measured, although the aggregator asks for them"),
         }
     }
 

@@ -66,6 +66,7 @@ mod tests {
         assert_eq!(with(json!({ "kind": "multi_krum", "byzantine_share": 0.2, "chosen": 3 })), 3);
         assert_eq!(with(json!({ "kind": "bulyan", "byzantine_share": 0.1 })), 8);
         assert_eq!(with(json!({ "kind": "sign_guard" })), 1);
+        assert_eq!(with(json!({ "kind": "fools_gold", "norm_max": 1.0 })), 1);
         assert_eq!(with(json!({ "kind": "median" })), 10);
         let bucketed = |aggregator: Value| {
             let mut parts = synchronous(json!(10));

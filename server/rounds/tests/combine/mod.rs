@@ -155,6 +155,8 @@ fn a_version_under_a_robust_rule_is_numpys() {
         expect_aggregate(&case, &bulyan, "/bulyan/vector");
         let clipping = json!({ "kind": "centred_clipping", "norm_max": 1.0, "iterations": 3 });
         expect_aggregate(&case, &clipping, "/centered_clipping_from_zero/vector");
+        let fools_gold = json!({ "kind": "fools_gold", "norm_max": 1e9 });
+        expect_aggregate(&case, &fools_gold, "/foolsgold_weighted_average");
         let mixing = Some(Mixing { byzantine_share: case.share() });
         let mixed = TaskDescription { mixing, ..description(json!({ "kind": "median" })) };
         expect_version(&case, mixed, "/mixed_coordinate_median");
@@ -309,6 +311,7 @@ fn tiles_and_passes_do_not_show() {
         clipping,
         fair,
         json!({ "kind": "sign_guard", "coordinate_share": 1.0 }),
+        json!({ "kind": "fools_gold", "norm_max": 1.0, "confidence": 0.1 }),
         json!({ "kind": "geometric_median" }),
     ] {
         let made = version(description(aggregator.clone()), &updates);

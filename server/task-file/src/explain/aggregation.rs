@@ -1,6 +1,6 @@
 //! Explains the aggregation: the rule, the compression, and the influence of one hostile client.
 
-use folkmoot_aggregation::{AggregatorChoice, CentredClipping, QFedAvg, SignGuard, Term};
+use folkmoot_aggregation::{AggregatorChoice, CentredClipping, FoolsGold, QFedAvg, SignGuard, Term};
 use folkmoot_coordinator::task::TaskDescription;
 
 use super::{
@@ -131,6 +131,10 @@ fn combined(description: &TaskDescription) -> Vec<String> {
         AggregatorChoice::CentredClipping(clipping) => {
             vec![centred_clipping(&clipping), reads(description)]
         }
+        AggregatorChoice::FoolsGold(rule) => vec![
+            fools_gold(&rule),
+            format!("{} It also compares the directions of all pairs of updates.", reads(description)),
+        ],
         AggregatorChoice::SignGuard(rule) => vec![
             sign_guard(&rule),
             format!("{} It also compares the signs of all pairs of updates.", reads(description)),
@@ -176,6 +180,16 @@ fn sign_guard(rule: &SignGuard) -> String {
         rule.norm_ratio_min,
         rule.norm_ratio_max,
         percent(rule.coordinate_share)
+    )
+}
+
+/// Returns sentences about the weights of `fools_gold`.
+fn fools_gold(rule: &FoolsGold) -> String {
+    format!(
+        "The aggregate is a mean of the deltas. A delta with nearly the direction of another delta of the round counts less, or not at \
+         all (FoolsGold, without memory of earlier rounds). Before, a delta with an L2 norm above {} is scaled down to that norm. \
+         Choose it if one attacker may control many clients, and if the data of honest clients differ.",
+        rule.norm_max
     )
 }
 
@@ -267,6 +281,11 @@ pub(super) fn one_client(description: &TaskDescription) -> String {
              norm, in one parameter."
                 .into()
         }
+        AggregatorChoice::FoolsGold(rule) => format!(
+            "One client can move the aggregate by up to {}, in the L2 norm, if the other deltas resemble each other: this rule limits \
+             groups of clients, not single ones.",
+            rule.norm_max
+        ),
         AggregatorChoice::CentredClipping(clipping) => {
             let most = clipping.influence() * bucket_size;
             format!("One client of n can move the aggregate by up to {most} / n, in the L2 norm.")

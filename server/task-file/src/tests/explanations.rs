@@ -214,6 +214,10 @@ fn what_one_client_can_do_is_told_under_every_rule() {
             rule("kind = \"median\"\n[mixing]\nbyzantine_share = 0.2"),
             "Single parameters have no bound: mixing compares whole updates",
         ),
+        (
+            rule("kind = \"fools_gold\"\nnorm_max = 2.5"),
+            "by up to 2.5, in the L2 norm, if the other deltas resemble",
+        ),
         (bucketed("kind = \"median\"\n[bucketing]"), "no further than the mean of an honest bucket can"),
         (
             bucketed("kind = \"centred_clipping\"\nnorm_max = 2.5\n[bucketing]\nbucket_size = 3"),
@@ -253,6 +257,13 @@ fn a_robust_rule_tells_its_use_and_its_cost() {
         (
             "kind = \"centred_clipping\"\nnorm_max = 2.5",
             ["Choose it if you know the norm of honest deltas", "reads all updates 4 times"],
+        ),
+        (
+            "kind = \"fools_gold\"\nnorm_max = 2.5",
+            [
+                "(FoolsGold, without memory of earlier rounds). Before, a delta with an L2 norm above 2.5",
+                "compares the directions of all pairs",
+            ],
         ),
         (
             "kind = \"sign_guard\"\nnorm_ratio_max = 2.5",

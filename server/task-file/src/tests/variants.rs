@@ -91,6 +91,7 @@ fn a_number_after_the_colon_is_the_required_setting() {
     let value = |name| serde_json::to_value(named(name).aggregator).unwrap();
     assert_eq!(value("krum:0.2")["byzantine_share"], 0.2);
     assert_eq!(value("norm_bound:2")["norm_max"], 2.0);
+    assert_eq!(value("FoolsGold:2")["norm_max"], 2.0);
     assert_eq!(named("fedprox").plan.proximal_term, 0.01);
     assert_eq!(named("FedProx:1").plan.proximal_term, 1.0);
     assert_eq!(named("fed_prox:0.1").plan.epochs, described(TASK).plan.epochs, "the rest of the plan stays");

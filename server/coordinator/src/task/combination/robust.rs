@@ -48,6 +48,7 @@ fn is_robust(aggregator: &AggregatorChoice) -> bool {
             | AggregatorChoice::Bulyan { .. }
             | AggregatorChoice::CentredClipping { .. }
             | AggregatorChoice::SignGuard { .. }
+            | AggregatorChoice::FoolsGold { .. }
     )
 }
 
@@ -66,7 +67,7 @@ fn robust_has_no_weights(description: &TaskDescription, faults: &mut Vec<Fault>)
 
 /// Returns whether a rule judges single updates, so that it must get them as they are.
 fn judges_single_updates(aggregator: &AggregatorChoice) -> bool {
-    matches!(aggregator, AggregatorChoice::SignGuard { .. })
+    matches!(aggregator, AggregatorChoice::SignGuard { .. } | AggregatorChoice::FoolsGold { .. })
 }
 
 /// Mixing and bucketing help rules that leave updates out. They change a mean, which then counts some updates more than others.
@@ -128,6 +129,7 @@ mod tests {
             json!({ "kind": "bulyan", "byzantine_share": 0.1 }),
             json!({ "kind": "centred_clipping", "norm_max": 1.0 }),
             json!({ "kind": "sign_guard" }),
+            json!({ "kind": "fools_gold", "norm_max": 1.0 }),
         ]
     }
 
@@ -162,8 +164,9 @@ mod tests {
             let with = |aggregator: &Value| {
                 fields(json!({ "scheduling": scheduling, "aggregator": aggregator, key: value }))
             };
-            let (single, others): (Vec<Value>, Vec<Value>) =
-                robust_rules().into_iter().partition(|rule| rule["kind"] == "sign_guard");
+            let (single, others): (Vec<Value>, Vec<Value>) = robust_rules()
+                .into_iter()
+                .partition(|rule| ["sign_guard", "fools_gold"].map(Value::from).contains(&rule["kind"]));
             others.iter().for_each(|rule| assert_eq!(with(rule), [""; 0], "{rule}"));
             single.iter().for_each(|rule| assert_eq!(with(rule), [key], "{rule}"));
             for kind in ["weighted_mean", "uniform_mean", "bounded_mean"] {
