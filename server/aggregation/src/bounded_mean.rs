@@ -82,7 +82,7 @@ fn within(size: f64, largest: f64) -> f64 {
 
 /// Returns the lower median: for an even count, the smaller of the two middle values. Up to half of the values, however
 /// large, cannot raise it above the largest of the others.
-fn lower_median(values: impl Iterator<Item = f64>) -> f64 {
+pub(super) fn lower_median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0.0)
@@ -94,7 +94,7 @@ mod tests {
 
     fn combined(rows: &[&[f32]], weights: &[u64]) -> (Combination, Vec<f64>) {
         let aggregator = BoundedMean { influence_max: 4.0 };
-        let mut measured = Measured::new(aggregator.measurement(), rows.len());
+        let mut measured = Measured::new(aggregator.measurement(), rows.len(), 0);
         measured.add_tile(rows);
         let combination = aggregator.combination(weights, &vec![1.0; rows.len()], &measured);
         let mut out = vec![0.0; rows[0].len()];

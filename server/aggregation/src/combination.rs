@@ -1,4 +1,4 @@
-use super::{CoordinateRule, Neighbourhoods};
+use super::{Averages, CoordinateRule};
 
 /// The rule that combines n updates into one aggregate.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,8 +19,8 @@ pub enum Combination {
         /// The rule.
         rule: CoordinateRule,
     },
-    /// A rule that combines mixed updates.
-    Mixed(Neighbourhoods, Box<Combination>),
+    /// A rule that combines averages of updates.
+    Averaged(Averages, Box<Combination>),
 }
 
 impl Combination {
@@ -47,8 +47,8 @@ impl Combination {
                 let chosen: Vec<&[f32]> = chosen.iter().map(|index| rows[*index]).collect();
                 return rule.combine(&chosen, out);
             }
-            Combination::Mixed(neighbourhoods, combination) => {
-                return neighbourhoods.mix(rows, |mixed| combination.combine(mixed, out));
+            Combination::Averaged(averages, combination) => {
+                return averages.average(rows, |averaged| combination.combine(averaged, out));
             }
         };
         out.fill(0.0);

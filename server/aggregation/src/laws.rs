@@ -30,6 +30,10 @@ fn choices() -> Vec<AggregatorChoice> {
         json!({ "kind": "bulyan", "byzantine_share": 0.1 }),
         json!({ "kind": "centred_clipping", "norm_max": 4.0 }),
         json!({ "kind": "centred_clipping", "norm_max": 1.5, "iterations": 5 }),
+        json!({ "kind": "sign_guard" }),
+        json!({ "kind": "sign_guard", "norm_ratio_max": 1.05, "coordinate_share": 1.0 }),
+        json!({ "kind": "fools_gold", "norm_max": 4.0 }),
+        json!({ "kind": "fools_gold", "norm_max": 40.0, "confidence": 0.1 }),
         json!({ "kind": "fed_nova" }),
         json!({ "kind": "q_fed_avg", "lipschitz": 0.01 }),
         json!({ "kind": "q_fed_avg", "q": 0.0, "lipschitz": 10.0 }),
@@ -52,11 +56,11 @@ fn tiles(cuts: &[usize], length: usize) -> Vec<(usize, usize)> {
 
 /// Aggregates as a driver does, in tiles that end at the cuts.
 fn aggregate(choice: AggregatorChoice, updates: &[Vec<f32>], cuts: &[usize]) -> Vec<f64> {
-    aggregate_mixed(None, choice, updates, cuts)
+    aggregate_prepared(Preparation::None, choice, updates, cuts)
 }
 
-fn aggregate_mixed(
-    mixing: Option<&Mixing>,
+fn aggregate_prepared(
+    preparation: Preparation,
     choice: AggregatorChoice,
     updates: &[Vec<f32>],
     cuts: &[usize],
@@ -68,13 +72,14 @@ fn aggregate_mixed(
     let losses = weights.iter().map(|weight| 0.5 + (*weight as f64).sin().abs()).collect();
     let training = LocalTraining { losses, learning_rate: Some(0.1) };
     let mut passes = 0;
-    let combination = choice.measured_combination(mixing, &weights, &attenuations, &training, |measured| {
-        passes += 1;
-        tiles.iter().for_each(|(from, to)| measured.add_tile(&tile(updates, *from, *to)));
-        Ok::<_, Infallible>(())
-    });
+    let combination =
+        choice.measured_combination(preparation, 1, &weights, &attenuations, &training, |measured| {
+            passes += 1;
+            tiles.iter().for_each(|(from, to)| measured.add_tile(&tile(updates, *from, *to)));
+            Ok::<_, Infallible>(())
+        });
     let combination = combination.expect("measuring cannot fail");
-    assert_eq!(passes, choice.passes(mixing));
+    assert_eq!(passes, choice.passes(preparation));
     let mut out = vec![f64::NAN; length];
     tiles.iter().for_each(|(from, to)| combination.combine(&tile(updates, *from, *to), &mut out[*from..*to]));
     out
@@ -84,7 +89,7 @@ fn aggregate_mixed(
 fn loss_factors(rule: serde_json::Value, losses: &[f64], updates: &[Vec<f32>]) -> Vec<f64> {
     let choice = choice(rule);
     let weights: Vec<u64> = (1..=updates.len() as u64).collect();
-    let mut measured = Measured::new(choice.measurement(), updates.len());
+    let mut measured = Measured::new(choice.measurement(), updates.len(), 0);
     measured.add_tile(&tile(updates, 0, LENGTH));
     let training = LocalTraining { losses: losses.to_vec(), learning_rate: Some(0.1) };
     choice.aggregator().loss_factors(&weights, &training, &measured).expect("the updates have weights")
@@ -113,7 +118,7 @@ proptest! {
     fn other_tiles_show_in_the_last_bits_of_what_is_measured_alone(updates in updates(6), cut in 0usize..=LENGTH) {
         for choice in choices() {
             let (whole, cut) = (aggregate(choice, &updates, &[]), aggregate(choice, &updates, &[cut]));
-            if choice.passes(None) == 0 {
+            if choice.passes(Preparation::None) == 0 {
                 prop_assert_eq!(bits(&whole), bits(&cut));
             }
             prop_assert!(whole.iter().zip(&cut).all(|(one, other)| (one - other).abs() < 1e-12));
@@ -142,7 +147,7 @@ proptest! {
         let mut others = updates.clone();
         others.rotate_left(rotation % updates.len());
         others.reverse();
-        for choice in choices().into_iter().filter(|choice| choice.passes(None) == 0) {
+        for choice in choices().into_iter().filter(|choice| choice.passes(Preparation::None) == 0) {
             let combination = choice.combination(&[1; 12], &[1.0; 12], &Measured::None);
             if let Combination::PerCoordinate(_) = combination {
                 prop_assert_eq!(bits(&aggregate(choice, &updates, &[])), bits(&aggregate(choice, &others, &[])));
@@ -266,21 +271,35 @@ proptest! {
     }
 
     #[test]
-    fn tiles_of_whole_blocks_never_show_in_mixed_updates(updates in updates(1..9), cut in 0usize..=2) {
-        let mixing = Mixing { byzantine_share: 0.3 };
-        for choice in choices() {
-            let mixed = |cuts: &[usize]| bits(&aggregate_mixed(Some(&mixing), choice, &updates, cuts));
-            prop_assert_eq!(mixed(&[cut * BLOCK]), mixed(&[]));
+    fn tiles_of_whole_blocks_never_show_in_prepared_updates(updates in updates(1..9), cut in 0usize..=2, size in 2u32..5) {
+        let mixing = Preparation::Mixing(Mixing { byzantine_share: 0.3 });
+        for preparation in [mixing, Preparation::Bucketing(Bucketing { bucket_size: size })] {
+            for choice in choices() {
+                let prepared = |cuts: &[usize]| bits(&aggregate_prepared(preparation, choice, &updates, cuts));
+                prop_assert_eq!(prepared(&[cut * BLOCK]), prepared(&[]));
+            }
+        }
+    }
+
+    /// With n ≥ 2·2 + 1 updates, at most one of at least three buckets of two has the hostile update.
+    #[test]
+    fn prepared_medians_leave_out_one_update_far_away(honest in updates(4..10), distance in 1e2f32..1e6) {
+        let mut all = honest.clone();
+        all.push(vec![distance; LENGTH]);
+        let mixing = Preparation::Mixing(Mixing { byzantine_share: 1.5 / all.len() as f64 });
+        for preparation in [mixing, Preparation::Bucketing(Bucketing::default())] {
+            for value in aggregate_prepared(preparation, AggregatorChoice::Median, &all, &[]) {
+                prop_assert!(value.abs() <= 1.0, "{}", value);
+            }
         }
     }
 
     #[test]
-    fn mixing_leaves_out_one_update_far_away(honest in updates(4..10), distance in 1e2f32..1e6) {
-        let mut all = honest.clone();
-        all.push(vec![distance; LENGTH]);
-        let mixing = Mixing { byzantine_share: 1.5 / all.len() as f64 };
-        for value in aggregate_mixed(Some(&mixing), AggregatorChoice::Median, &all, &[]) {
-            prop_assert!(value.abs() <= 1.0, "{}", value);
+    fn buckets_of_all_updates_have_one_mean(updates in updates(1..9)) {
+        let preparation = Preparation::Bucketing(Bucketing { bucket_size: 9 });
+        for (index, value) in aggregate_prepared(preparation, AggregatorChoice::Median, &updates, &[]).iter().enumerate() {
+            let mean = updates.iter().map(|update| f64::from(update[index])).sum::<f64>() / updates.len() as f64;
+            prop_assert!((value - mean).abs() < 1e-7, "{} {}", value, mean);
         }
     }
 

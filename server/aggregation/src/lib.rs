@@ -6,6 +6,7 @@
 )]
 
 mod aggregator;
+mod averages;
 mod bounded_mean;
 mod bulyan;
 mod byzantine_share;
@@ -17,6 +18,7 @@ pub mod exact_sum;
 mod fair;
 mod fed_nova;
 pub mod finalizer;
+mod fools_gold;
 mod geometric_median;
 mod krum;
 #[cfg(test)]
@@ -25,18 +27,19 @@ mod local_training;
 mod measurement;
 mod median;
 mod metrics;
-mod mixing;
-mod multi_krum;
-mod neighbourhoods;
 mod norm_bound;
 mod passes;
+mod preparation;
+mod random;
 #[cfg(test)]
 mod robust_cases;
+mod sign_guard;
 mod trimmed_mean;
 mod uniform_mean;
 mod weighted_mean;
 
 use aggregator::Aggregator;
+pub use averages::Averages;
 pub use bounded_mean::BoundedMean;
 pub use bulyan::{BULYAN_UPDATES_MAX, Bulyan};
 pub use centred_clipping::CentredClipping;
@@ -46,16 +49,18 @@ pub use exact_mean::{ExactMean, ZeroDivisorError};
 pub use fair::{QFedAvg, Term};
 pub use fed_nova::{step_factors, step_norm};
 use folkmoot_protocol::Fault;
+pub use fools_gold::{FOOLS_GOLD_UPDATES_MAX, FoolsGold};
 pub use geometric_median::GeometricMedian;
-pub use krum::{KRUM_UPDATES_MAX, Krum};
+pub use krum::{KRUM_UPDATES_MAX, Krum, MultiKrum};
 pub use local_training::LocalTraining;
-pub use measurement::{BLOCK, Distances, Extent, Measured, Measurement, Norms, Residuals, Spread};
+pub use measurement::{
+    BLOCK, Distances, Extent, Measured, Measurement, Norms, Residuals, Signs, Similarities, Spread,
+};
 pub use metrics::{EvaluationSum, sum_metrics};
-pub use mixing::{MIXING_UPDATES_MAX, Mixing};
-pub use multi_krum::MultiKrum;
-pub use neighbourhoods::Neighbourhoods;
 pub use norm_bound::NormBound;
+pub use preparation::{Bucketing, MIXING_UPDATES_MAX, Mixing, Preparation};
 use serde::{Deserialize, Deserializer, Serialize};
+pub use sign_guard::{SIGN_GUARD_UPDATES_MAX, SignGuard};
 pub use trimmed_mean::TrimmedMean;
 
 /// The aggregator of a task.
@@ -89,6 +94,10 @@ pub enum AggregatorChoice {
     Bulyan(Bulyan),
     /// A mean of differences to a common centre that are scaled down to a maximum norm, several times.
     CentredClipping(CentredClipping),
+    /// SignGuard: the mean of the updates with a usual norm and usual signs, scaled down to the median norm.
+    SignGuard(SignGuard),
+    /// FoolsGold without memory: a mean in which updates that resemble another update of the round count less.
+    FoolsGold(FoolsGold),
     /// FedNova: a weighted mean of updates that are divided by the number of the client's local steps.
     #[serde(deserialize_with = "no_field")]
     FedNova,
@@ -145,8 +154,8 @@ impl AggregatorChoice {
         self.aggregator().combination(weights, attenuations, measured)
     }
 
-    /// Returns the number of updates, out of `updates`, that contribute to the result. Krum, Multi-Krum and Bulyan leave
-    /// some updates out. A median counts all updates, although each coordinate comes from one or two of them.
+    /// Returns the number of updates, out of `updates`, that contribute to the result. Krum, Multi-Krum, Bulyan,
+    /// SignGuard and FoolsGold leave some updates out. SignGuard and FoolsGold may leave out all but one, so this is 1. A median counts all updates, although each coordinate comes from one or two of them.
     pub fn combined(&self, updates: u64) -> u64 {
         self.aggregator().combined(updates)
     }
@@ -169,6 +178,8 @@ impl AggregatorChoice {
             AggregatorChoice::GeometricMedian(aggregator) => aggregator,
             AggregatorChoice::Bulyan(aggregator) => aggregator,
             AggregatorChoice::CentredClipping(aggregator) => aggregator,
+            AggregatorChoice::SignGuard(aggregator) => aggregator,
+            AggregatorChoice::FoolsGold(aggregator) => aggregator,
             AggregatorChoice::FedNova => &fed_nova::FedNova,
             AggregatorChoice::QFedAvg(aggregator) => aggregator,
             AggregatorChoice::Term(aggregator) => aggregator,

@@ -49,7 +49,7 @@ mod tests {
     fn long_updates_are_shortened_and_short_ones_are_not() {
         let rows: [&[f32]; 3] = [&[3.0, 4.0], &[0.6, -0.8], &[0.0, 0.0]];
         let aggregator = NormBound { norm_max: 2.5 };
-        let mut measured = Measured::new(aggregator.measurement(), 3);
+        let mut measured = Measured::new(aggregator.measurement(), 3, 0);
         measured.add_tile(&rows);
         let combination = aggregator.combination(&[4, 3, 1], &[0.5, 1.0, 1.0], &measured);
         assert_eq!(combination, Combination::Mean { factors: vec![1.0, 3.0, 1.0], divisor: 8.0 });

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 
 use super::{
-    AggregatorChoice, Bulyan, CentredClipping, Distances, GeometricMedian, Krum, Mixing, MultiKrum,
-    NormBound, TrimmedMean, bulyan, krum,
+    AggregatorChoice, Bulyan, CentredClipping, Distances, FoolsGold, GeometricMedian, Krum, Mixing,
+    MultiKrum, NormBound, Preparation, TrimmedMean, bulyan, krum,
 };
 
 /// The vectors have four decimals. Multiplied by 10,000 they are integers, which float32 represents exactly.
@@ -40,6 +40,7 @@ struct Expected {
     norm_bound: ExpectedNormBound,
     centered_clipping_from_zero: ExpectedClipping,
     mixed_coordinate_median: Vec<f64>,
+    foolsgold_weighted_average: Vec<f64>,
     geometric_median_4_iterations: Vec<f64>,
     geometric_median_converged: Vec<f64>,
 }
@@ -140,6 +141,9 @@ fn every_aggregator_gives_numpys_values() {
         let clipping = &expected.centered_clipping_from_zero;
         let choice = CentredClipping { norm_max: clipping.tau * UNIT, iterations: clipping.iterations };
         case.expect(AggregatorChoice::CentredClipping(choice), &weights, &clipping.vector);
+        // No update is as long as the bound.
+        let fools_gold = AggregatorChoice::FoolsGold(FoolsGold { norm_max: 1e9 * UNIT, confidence: 1.0 });
+        case.expect(fools_gold, &weights, &expected.foolsgold_weighted_average);
         // ν is 1e-6 in the file's units.
         let geometric = GeometricMedian { smoothing: 1e-6 * UNIT, ..GeometricMedian::default() };
         let four = AggregatorChoice::GeometricMedian(geometric);
@@ -154,8 +158,8 @@ fn the_median_of_mixed_updates_is_numpys() {
     for case in cases() {
         let updates = case.updates();
         let rows: Vec<&[f32]> = updates.iter().map(Vec::as_slice).collect();
-        let mixing = Mixing { byzantine_share: case.share() };
-        let values = AggregatorChoice::Median.combine_mixed(Some(&mixing), &vec![1; case.n], &rows);
+        let mixing = Preparation::Mixing(Mixing { byzantine_share: case.share() });
+        let values = AggregatorChoice::Median.combine_prepared(mixing, 1, &vec![1; case.n], &rows);
         for (value, expected) in values.iter().zip(&case.expected.mixed_coordinate_median) {
             // Mixed updates are rounded to float32.
             assert!((value / UNIT - expected).abs() <= 1e-6, "{}: {value} is not {expected}", case.name);

@@ -3,7 +3,7 @@
 use folkmoot_simulation::{record::RoundRow, spread::Fairness};
 use serde_json::{Value, json};
 
-use crate::simulate::{grid, run, task, world};
+use crate::simulate::{bits, grid, run, task, world};
 
 /// About a third of the clients are hostile. The mean fails, and robust aggregators still learn.
 #[tokio::test]
@@ -27,6 +27,8 @@ async fn robust_rules_hold_where_the_mean_sinks() {
     let clipping = accuracy(json!({ "kind": "centred_clipping", "norm_max": 0.5 })).await;
     let mixed = with(json!({ "kind": "median" }), json!({ "byzantine_share": 0.35 })).await;
     assert!(geometric > 0.75 && clipping > 0.7 && mixed > 0.75, "{geometric}, {clipping}, {mixed}");
+    let signs = accuracy(json!({ "kind": "sign_guard" })).await;
+    assert!(signs > 0.75, "{signs}");
 }
 
 /// A fifth of the clients are hostile, which Bulyan tolerates.
@@ -44,6 +46,55 @@ async fn bulyan_holds_where_the_mean_sinks() {
     let mean = accuracy(json!({ "kind": "weighted_mean" })).await;
     let bulyan = accuracy(json!({ "kind": "bulyan", "byzantine_share": 0.2 })).await;
     assert!(mean < 0.4 && bulyan > 0.75, "{mean}, {bulyan}");
+}
+
+/// A tenth of the clients are hostile, so they spoil at most a fifth of the buckets of two updates.
+#[tokio::test]
+async fn buckets_of_updates_hold_where_the_mean_sinks() {
+    let adversary = json!({ "share": 0.1, "attack": { "kind": "sign_flip", "factor": 24.0 } });
+    let accuracy = async |aggregator: Value, bucketing: Value| {
+        let scheduling = json!({ "kind": "synchronous", "report_goal": 30, "over_selection_factor": 1.0 });
+        let partition = json!({ "kind": "dirichlet", "alpha": 0.3 });
+        let changes = json!({ "aggregator": aggregator, "bucketing": bucketing, "scheduling": scheduling, "grid": grid() });
+        let settings = world(&json!({ "adversary": adversary, "partition": partition }));
+        run(task(&changes), settings, 2).await.last_metric().unwrap_or_default()
+    };
+    let mean = accuracy(json!({ "kind": "weighted_mean" }), Value::Null).await;
+    let buckets = json!({ "bucket_size": 2 });
+    let median = accuracy(json!({ "kind": "median" }), buckets.clone()).await;
+    let krum = accuracy(json!({ "kind": "multi_krum", "byzantine_share": 0.15 }), buckets).await;
+    assert!(mean < 0.4 && median > 0.6 && krum > 0.6, "{mean}, {median}, {krum}");
+}
+
+/// Four of ten clients send copies of one update. FoolsGold gives them no weight, as long as honest clients differ.
+#[tokio::test]
+async fn copies_of_one_update_count_for_nothing_under_fools_gold() {
+    let adversary = json!({ "share": 0.4, "attack": { "kind": "inner_product", "epsilon": 4.0 } });
+    let accuracy = async |aggregator: Value| {
+        let scheduling = json!({ "kind": "synchronous", "report_goal": 30, "over_selection_factor": 1.0 });
+        let partition = json!({ "kind": "dirichlet", "alpha": 0.3 });
+        let changes = json!({ "aggregator": aggregator, "scheduling": scheduling, "grid": grid() });
+        let settings = world(&json!({ "adversary": adversary, "partition": partition }));
+        run(task(&changes), settings, 2).await.last_metric().unwrap_or_default()
+    };
+    let mean = accuracy(json!({ "kind": "weighted_mean" })).await;
+    let fools_gold = accuracy(json!({ "kind": "fools_gold", "norm_max": 2.0 })).await;
+    assert!(mean < 0.4 && fools_gold > 0.6, "{mean}, {fools_gold}");
+}
+
+/// Rules with random choices draw them from the round and its updates, so a run can be repeated on any number of threads.
+#[tokio::test]
+async fn rules_with_random_choices_give_the_same_bytes_again() {
+    let clipping = json!({ "kind": "centred_clipping", "norm_max": 0.5 });
+    for mut changes in [
+        json!({ "aggregator": { "kind": "sign_guard" } }),
+        json!({ "aggregator": clipping, "bucketing": { "bucket_size": 2 } }),
+    ] {
+        changes["scheduling"] = json!({ "kind": "synchronous", "report_goal": 12 });
+        changes["stop"] = json!({ "rounds": 3 });
+        let [one, several] = [1, 3].map(|threads| run(task(&changes), world(&json!({})), threads));
+        assert_eq!(bits(&one.await.weights), bits(&several.await.weights), "{changes}");
+    }
 }
 
 /// Clients of different sizes make different numbers of steps; clients with different classes disagree.

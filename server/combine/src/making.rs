@@ -114,7 +114,9 @@ impl Making {
             }
         } else {
             let rows = Rows::new(ingest.log(), &self.accepted, &self.bases, parameter_count);
-            replayed::means(rows, &self.description, &weights, &self.attenuations, |tile| next.take(tile))?;
+            replayed::means(rows, &self.description, self.round_id, &weights, &self.attenuations, |tile| {
+                next.take(tile);
+            })?;
         }
         let mut made = Made { noise_state, metrics, ..next.made() };
         if let Some(private) = &self.private {

@@ -1,5 +1,7 @@
 use folkmoot_coordinator::task::TaskDescription;
+use folkmoot_protocol::RoundId;
 use folkmoot_round_log::RoundLogError;
+use folkmoot_storage::AcceptedUpdate;
 
 use crate::Rows;
 
@@ -8,16 +10,22 @@ use crate::Rows;
 pub(super) fn means(
     mut rows: Rows<'_>,
     description: &TaskDescription,
+    round_id: RoundId,
     weights: &[u64],
     attenuations: &[f64],
     mut visit: impl FnMut(&[f64]),
 ) -> Result<(), RoundLogError> {
-    let TaskDescription { aggregator, mixing, finalizer, .. } = description;
+    let TaskDescription { aggregator, finalizer, .. } = description;
+    let seed = seed(round_id, rows.updates);
     let training = description.local_training(rows.updates.iter().map(|update| &update.metrics));
-    let combination =
-        aggregator.measured_combination(mixing.as_ref(), weights, attenuations, &training, |measured| {
-            rows.for_each_tile(|_, tile| measured.add_tile(tile))
-        })?;
+    let combination = aggregator.measured_combination(
+        description.preparation(),
+        seed,
+        weights,
+        attenuations,
+        &training,
+        |measured| rows.for_each_tile(|_, tile| measured.add_tile(tile)),
+    )?;
     let combination =
         finalizer.extrapolated(combination, |spread| rows.for_each_tile(|_, tile| spread.add_tile(tile)))?;
     let mut means = Vec::new();
@@ -27,4 +35,17 @@ pub(super) fn means(
         combination.combine(tile, &mut means);
         visit(&means);
     })
+}
+
+/// Returns the seed of the random choices of a rule. It depends on the round and on the digests of all updates. So a version that
+/// is computed again is the same, and no client knows the seed before it sends its update.
+fn seed(round_id: RoundId, updates: &[AcceptedUpdate]) -> u64 {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(round_id.as_bytes());
+    updates.iter().for_each(|update| {
+        hasher.update(update.digest.as_bytes());
+    });
+    let mut first = [0; 8];
+    hasher.finalize_xof().fill(&mut first);
+    u64::from_le_bytes(first)
 }

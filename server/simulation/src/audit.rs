@@ -242,6 +242,7 @@ fn audited(plan: &AuditPlan, clients: u64) -> Result<(TaskDescription, Terms), C
         scheduling: SchedulingChoice::Synchronous(synchronous),
         aggregator: AggregatorChoice::UniformMean,
         mixing: None,
+        bucketing: None,
         finalizer: FinalizerChoice::default(),
         selection: SelectionChoice::Uniform,
         eligibility: Eligibility::default(),

@@ -16,7 +16,7 @@ mod text;
 pub(super) use text::{meta, prose, sentence};
 
 /// The sections in the order of the file. Keys outside of tables come first.
-const SECTIONS: [&str; 13] = [
+const SECTIONS: [&str; 14] = [
     "plan",
     "data",
     "eligibility",
@@ -24,6 +24,7 @@ const SECTIONS: [&str; 13] = [
     "scheduling",
     "aggregator",
     "mixing",
+    "bucketing",
     "finalizer",
     "privacy",
     "evaluation",
@@ -110,7 +111,7 @@ impl Writer<'_> {
         }
         for key in SECTIONS.iter().filter_map(|name| task.key(name)) {
             let is_on = match key.name.as_str() {
-                "data" | "mixing" => false,
+                "data" | "mixing" | "bucketing" => false,
                 "evaluation" => self.choices.evaluation.is_some(),
                 _ => true,
             };

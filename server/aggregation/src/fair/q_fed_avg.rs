@@ -110,7 +110,7 @@ mod tests {
     const ROWS: [&[f32]; 3] = [&[0.2, -0.4], &[0.5, 1.0], &[-2.0, 3.0]];
 
     fn aggregate(rule: QFedAvg, losses: [f64; 3], learning_rate: Option<f64>) -> [f64; 2] {
-        let mut measured = Measured::new(rule.measurement(), 3);
+        let mut measured = Measured::new(rule.measurement(), 3, 0);
         measured.add_tile(&ROWS);
         let training = LocalTraining { losses: losses.to_vec(), learning_rate };
         let factors = rule.loss_factors(&WEIGHTS, &training, &measured).expect("the updates have weights");
@@ -160,7 +160,7 @@ mod tests {
             }
         }
         let training = LocalTraining { losses: vec![1.0], learning_rate: None };
-        let measured = Measured::new(Measurement::Norms, 1);
+        let measured = Measured::new(Measurement::Norms, 1, 0);
         assert_eq!(rule(1.0).loss_factors(&[0], &training, &measured), None);
     }
 

@@ -1,4 +1,4 @@
-use folkmoot_aggregation::{AggregatorChoice, Mixing, finalizer::FinalizerChoice};
+use folkmoot_aggregation::{AggregatorChoice, Bucketing, Mixing, Preparation, finalizer::FinalizerChoice};
 use folkmoot_protocol::{PopulationName, Recipe, TableSchema, Timestamp, TrainingPlan, ValueGrid};
 use serde::{Deserialize, Serialize};
 
@@ -82,6 +82,9 @@ pub struct TaskDescription {
     /// Mixes each update with its nearest neighbours before a robust rule combines them. Without it, updates are not mixed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mixing: Option<Mixing>,
+    /// Averages random buckets of updates before a robust rule combines them. Without it, the rule gets single updates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bucketing: Option<Bucketing>,
     /// The server optimizer that changes the model by the aggregate.
     #[serde(default)]
     pub finalizer: FinalizerChoice,
@@ -133,10 +136,20 @@ impl TaskDescription {
             grid: ValueGrid::default(),
             aggregator: AggregatorChoice::default(),
             mixing: None,
+            bucketing: None,
             finalizer: FinalizerChoice::default(),
             evaluation: None,
             traffic: Traffic::default(),
             stop,
+        }
+    }
+
+    /// Returns the preparation of the updates before the aggregator combines them.
+    pub fn preparation(&self) -> Preparation {
+        match (self.mixing, self.bucketing) {
+            (None, None) => Preparation::None,
+            (Some(mixing), _) => Preparation::Mixing(mixing),
+            (None, Some(bucketing)) => Preparation::Bucketing(bucketing),
         }
     }
 

@@ -21,7 +21,7 @@ impl TaskDescription {
             Some(sampled) => sampled.updates().0,
             None => self.scheduling.policy().updates().0,
         };
-        self.aggregator.combined(fewest)
+        self.preparation().combined(&self.aggregator, fewest)
     }
 
     /// Returns the place where noise is added to hide a client's update. Evaluation sums get no noise.
@@ -65,7 +65,18 @@ mod tests {
         assert_eq!(with(json!({ "kind": "multi_krum", "byzantine_share": 0.2 })), 8);
         assert_eq!(with(json!({ "kind": "multi_krum", "byzantine_share": 0.2, "chosen": 3 })), 3);
         assert_eq!(with(json!({ "kind": "bulyan", "byzantine_share": 0.1 })), 8);
+        assert_eq!(with(json!({ "kind": "sign_guard" })), 1);
+        assert_eq!(with(json!({ "kind": "fools_gold", "norm_max": 1.0 })), 1);
         assert_eq!(with(json!({ "kind": "median" })), 10);
+        let bucketed = |aggregator: Value| {
+            let mut parts = synchronous(json!(10));
+            parts["aggregator"] = aggregator;
+            parts["bucketing"] = json!({ "bucket_size": 3 });
+            training(parts)
+        };
+        assert_eq!(bucketed(json!({ "kind": "median" })), 10);
+        // Of four buckets, Krum chooses one, which may be the last one with a single update.
+        assert_eq!(bucketed(json!({ "kind": "krum", "byzantine_share": 0.0 })), 1);
         let asynchronous = json!({ "kind": "asynchronous", "concurrency": 9 });
         assert_eq!(training(json!({ "scheduling": asynchronous })), 1);
     }

@@ -29,10 +29,7 @@ impl TaskDescription {
         let policy = self.scheduling.policy();
         policy.validate(&mut faults);
         let (fewest, most) = policy.updates();
-        self.aggregator.validate(fewest, most, &mut faults);
-        if let Some(mixing) = &self.mixing {
-            mixing.validate(most, &mut faults);
-        }
+        self.preparation().validate(&self.aggregator, fewest, most, &mut faults);
         self.finalizer.validate(&mut faults);
         self.validate_grid(&mut faults);
         self.validate_protection(&mut faults);

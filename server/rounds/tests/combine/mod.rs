@@ -1,7 +1,9 @@
 //! Tests of the next version's weights under rules that read updates from the round log, with numbers from numpy.
 
 use bytes::Bytes;
-use folkmoot_aggregation::{AggregatorChoice, LocalTraining, Mixing, finalizer::Commit};
+use folkmoot_aggregation::{
+    AggregatorChoice, Bucketing, LocalTraining, Mixing, Preparation, finalizer::Commit,
+};
 use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_protocol::{
     AssignmentId, RoundId, Timestamp, UpdateDigest,
@@ -153,6 +155,8 @@ fn a_version_under_a_robust_rule_is_numpys() {
         expect_aggregate(&case, &bulyan, "/bulyan/vector");
         let clipping = json!({ "kind": "centred_clipping", "norm_max": 1.0, "iterations": 3 });
         expect_aggregate(&case, &clipping, "/centered_clipping_from_zero/vector");
+        let fools_gold = json!({ "kind": "fools_gold", "norm_max": 1e9 });
+        expect_aggregate(&case, &fools_gold, "/foolsgold_weighted_average");
         let mixing = Some(Mixing { byzantine_share: case.share() });
         let mixed = TaskDescription { mixing, ..description(json!({ "kind": "median" })) };
         expect_version(&case, mixed, "/mixed_coordinate_median");
@@ -172,6 +176,65 @@ fn a_version_under_fed_nova_is_numpys() {
         let made = version(description(json!({ "kind": "fed_nova" })), &case.vectors);
         for (found, expected) in weights(&made).iter().zip(expected) {
             assert!((f64::from(*found) - expected).abs() <= 1e-5, "{}: {found} is not {expected}", case.name);
+        }
+    }
+}
+
+/// With all coordinates in the sample, the aggregate does not depend on the seed. It is `(factors[:, None] * x).sum(0) / kept.sum()`
+/// with the Python lines of `server/aggregation/src/sign_guard/tests.rs`, and the lower median as `m`.
+#[test]
+fn a_version_under_sign_guard_is_that_of_scikit_learn() {
+    let expected = [
+        vec![0.49705119359191885, -0.5579109466940496, 2.4098727954785155, -1.5743572477835412],
+        vec![-0.7861595248795016, 0.7013370602685642, 0.5264590999673294],
+        vec![
+            0.19309324025451785,
+            0.14576137482106613,
+            1.0020016425830043,
+            1.1326719145638335,
+            -0.07213030417182145,
+        ],
+    ];
+    for (case, expected) in cases().into_iter().zip(expected) {
+        let made =
+            version(description(json!({ "kind": "sign_guard", "coordinate_share": 1.0 })), &case.vectors);
+        for (found, expected) in weights(&made).iter().zip(expected) {
+            assert!((f64::from(*found) - expected).abs() <= 1e-5, "{}: {found} is not {expected}", case.name);
+        }
+    }
+}
+
+/// Computes the buckets again: the seed from the round and the digests, the permutation by a generator that steps, and the medians.
+#[test]
+fn a_version_under_bucketing_has_the_medians_of_the_buckets() {
+    for case in cases() {
+        let bucketing = Some(Bucketing { bucket_size: 2 });
+        let made =
+            version(TaskDescription { bucketing, ..description(json!({ "kind": "median" })) }, &case.vectors);
+        let ingest = Ingest::new(RoundLog::in_memory());
+        let round = RoundId::from_random_bytes([9; 16]);
+        let mut bytes = round.as_bytes().to_vec();
+        for (number, values) in (1..).zip(&case.vectors) {
+            bytes.extend(arrive(&ingest, round, number, values).digest.as_bytes());
+        }
+        let digest = UpdateDigest::of(&bytes);
+        let mut state = u64::from_le_bytes(digest.as_bytes()[..8].try_into().unwrap());
+        let mut step = || {
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            mixed ^ (mixed >> 31)
+        };
+        let mut drawn: Vec<(u64, &Vec<f32>)> = case.vectors.iter().map(|vector| (step(), vector)).collect();
+        drawn.sort_by_key(|(number, _)| *number);
+        for (index, found) in weights(&made).into_iter().enumerate() {
+            let mean = |bucket: &[(u64, &Vec<f32>)]| {
+                bucket.iter().map(|(_, vector)| f64::from(vector[index])).sum::<f64>() / bucket.len() as f64
+            };
+            let mut means: Vec<f64> = drawn.chunks(2).map(mean).collect();
+            means.sort_by(f64::total_cmp);
+            let median = (means[(means.len() - 1) / 2] + means[means.len() / 2]) / 2.0;
+            assert!((f64::from(found) - median).abs() <= 1e-5, "{}: {found} is not {median}", case.name);
         }
     }
 }
@@ -243,7 +306,14 @@ fn tiles_and_passes_do_not_show() {
     let bulyan = json!({ "kind": "bulyan", "byzantine_share": 0.2 });
     let clipping = json!({ "kind": "centred_clipping", "norm_max": 100.0 });
     let fair = json!({ "kind": "q_fed_avg", "lipschitz": 1e-3 });
-    for aggregator in [bulyan, clipping, fair, json!({ "kind": "geometric_median" })] {
+    for aggregator in [
+        bulyan,
+        clipping,
+        fair,
+        json!({ "kind": "sign_guard", "coordinate_share": 1.0 }),
+        json!({ "kind": "fools_gold", "norm_max": 1.0, "confidence": 0.1 }),
+        json!({ "kind": "geometric_median" }),
+    ] {
         let made = version(description(aggregator.clone()), &updates);
         let choice: AggregatorChoice = serde_json::from_value(aggregator.clone()).unwrap();
         let rows: Vec<&[f32]> = updates.iter().map(Vec::as_slice).collect();
@@ -251,10 +321,11 @@ fn tiles_and_passes_do_not_show() {
             losses: (1..=9).map(|loss| f64::from(loss) / 4.0).collect(),
             learning_rate: Some(0.1),
         };
-        let combination = choice.measured_combination(None, &[40; 9], &[1.0; 9], &training, |measured| {
-            measured.add_tile(&rows);
-            Ok::<_, std::convert::Infallible>(())
-        });
+        let combination =
+            choice.measured_combination(Preparation::None, 0, &[40; 9], &[1.0; 9], &training, |measured| {
+                measured.add_tile(&rows);
+                Ok::<_, std::convert::Infallible>(())
+            });
         let mut whole = vec![0.0; count];
         combination.unwrap().combine(&rows, &mut whole);
         let whole: Vec<f32> = whole.into_iter().map(|value| value as f32).collect();

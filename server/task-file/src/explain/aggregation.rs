@@ -1,6 +1,6 @@
 //! Explains the aggregation: the rule, the compression, and the influence of one hostile client.
 
-use folkmoot_aggregation::{AggregatorChoice, QFedAvg, Term};
+use folkmoot_aggregation::{AggregatorChoice, CentredClipping, FoolsGold, QFedAvg, SignGuard, Term};
 use folkmoot_coordinator::task::TaskDescription;
 
 use super::{
@@ -11,7 +11,7 @@ use super::{
 /// Returns sentences about the aggregator, the compression and the limits of an update.
 pub(super) fn aggregation(description: &TaskDescription) -> Vec<String> {
     let grid = &description.grid;
-    let mut said = mixed(description);
+    let mut said = prepared(description);
     said.extend(combined(description));
     said.push(one_client(description));
     said.push(match description.sums_on_arrival() {
@@ -44,8 +44,19 @@ pub(super) fn aggregation(description: &TaskDescription) -> Vec<String> {
     said
 }
 
-/// Returns sentences about the mixing of the deltas, if there is any.
-fn mixed(description: &TaskDescription) -> Vec<String> {
+/// Returns sentences about the mixing or bucketing of the deltas, if there is any.
+fn prepared(description: &TaskDescription) -> Vec<String> {
+    if let Some(bucketing) = &description.bucketing {
+        return vec![
+            format!(
+                "The deltas are first put into random buckets of up to {} deltas, and the rule combines the means of the buckets. \
+                 Choose bucketing if the clients' data differ so much that the robust rule would take honest deltas for hostile ones.",
+                bucketing.bucket_size
+            ),
+            "It costs no pass, but one hostile delta spoils its bucket, so the rule must leave out more."
+                .into(),
+        ];
+    }
     let Some(mixing) = &description.mixing else { return Vec::new() };
     vec![
         format!(
@@ -117,15 +128,16 @@ fn combined(description: &TaskDescription) -> Vec<String> {
             vec![weighted(&weight_max), q_fed_avg(description, &rule), reads(description)]
         }
         AggregatorChoice::Term(rule) => vec![weighted(&weight_max), term(&rule)],
-        AggregatorChoice::CentredClipping(clipping) => vec![
-            format!(
-                "From 0, the aggregate moves {} by the mean of its differences to the deltas, without weights. A difference with an \
-                 L2 norm above {} is scaled down to that norm. Choose it if you know the norm of honest deltas, and if these \
-                 differ too much from client to client for a median.",
-                times(clipping.iterations.into()),
-                clipping.norm_max
-            ),
-            reads(description),
+        AggregatorChoice::CentredClipping(clipping) => {
+            vec![centred_clipping(&clipping), reads(description)]
+        }
+        AggregatorChoice::FoolsGold(rule) => vec![
+            fools_gold(&rule),
+            format!("{} It also compares the directions of all pairs of updates.", reads(description)),
+        ],
+        AggregatorChoice::SignGuard(rule) => vec![
+            sign_guard(&rule),
+            format!("{} It also compares the signs of all pairs of updates.", reads(description)),
         ],
         AggregatorChoice::Bulyan(bulyan) => vec![
             format!(
@@ -140,10 +152,44 @@ fn combined(description: &TaskDescription) -> Vec<String> {
 
 /// Returns a sentence about the cost of a rule that measures all updates before it combines them.
 fn reads(description: &TaskDescription) -> String {
-    let passes = u64::from(description.aggregator.passes(description.mixing.as_ref())) + 1;
+    let passes = u64::from(description.aggregator.passes(description.preparation())) + 1;
     format!(
         "At a commit, the coordinator reads all updates {}; a mean of stored updates needs one pass.",
         times(passes)
+    )
+}
+
+/// Returns sentences about `centred_clipping`.
+fn centred_clipping(clipping: &CentredClipping) -> String {
+    format!(
+        "From 0, the aggregate moves {} by the mean of its differences to the deltas, without weights. A difference with an \
+         L2 norm above {} is scaled down to that norm. Choose it if you know the norm of honest deltas, and if these \
+         differ too much from client to client for a median.",
+        times(clipping.iterations.into()),
+        clipping.norm_max
+    )
+}
+
+/// Returns sentences about the filters of `sign_guard`.
+fn sign_guard(rule: &SignGuard) -> String {
+    format!(
+        "The aggregate is the mean of the deltas, without weights, that pass two filters (SignGuard): their L2 norm is {} to {} times \
+         the round's median norm, and their shares of positive, zero and negative values, in {} of the coordinates, are those of \
+         most deltas. Longer deltas are scaled down to the median norm. Choose it if hostile deltas resemble honest ones in \
+         size, but not in their signs.",
+        rule.norm_ratio_min,
+        rule.norm_ratio_max,
+        percent(rule.coordinate_share)
+    )
+}
+
+/// Returns sentences about the weights of `fools_gold`.
+fn fools_gold(rule: &FoolsGold) -> String {
+    format!(
+        "The aggregate is a mean of the deltas. A delta with nearly the direction of another delta of the round counts less, or not at \
+         all (FoolsGold, without memory of earlier rounds). Before, a delta with an L2 norm above {} is scaled down to that norm. \
+         Choose it if one attacker may control many clients, and if the data of honest clients differ.",
+        rule.norm_max
     )
 }
 
@@ -178,6 +224,7 @@ fn weighted(weight_max: &str) -> String {
 /// Returns a sentence that says how far one hostile client of a round can move the aggregate.
 pub(super) fn one_client(description: &TaskDescription) -> String {
     let value_max = description.grid.value_max;
+    let bucket_size = description.bucketing.map_or(1.0, |bucketing| f64::from(bucketing.bucket_size));
     match description.aggregator {
         _ if description.privacy.central().is_some() => {
             "One client can move the aggregate by at most the clipping norm, divided by the report goal.".into()
@@ -219,12 +266,7 @@ pub(super) fn one_client(description: &TaskDescription) -> String {
         AggregatorChoice::UniformMean => {
             format!("One client of n can move every parameter by up to {value_max} / n.")
         }
-        AggregatorChoice::TrimmedMean(trimmed) if trimmed.trim_share <= 0.0 => format!(
-            "One client of n can move every parameter by up to {value_max} / n. To prevent this, set trim_share above 0."
-        ),
-        AggregatorChoice::Median | AggregatorChoice::TrimmedMean(_) => {
-            "A hostile client can move a parameter no further than an honest client can.".into()
-        }
+        AggregatorChoice::Median | AggregatorChoice::TrimmedMean(_) => one_client_per_coordinate(description),
         AggregatorChoice::Krum(_) | AggregatorChoice::MultiKrum(_) => {
             "Single parameters have no bound: the aggregator may choose an update that differs in only one parameter."
                 .into()
@@ -234,13 +276,40 @@ pub(super) fn one_client(description: &TaskDescription) -> String {
              one is."
                 .into()
         }
+        AggregatorChoice::SignGuard(_) => {
+            "Single parameters have no bound: a delta that passes both filters may have all of its length, up to the round's median \
+             norm, in one parameter."
+                .into()
+        }
+        AggregatorChoice::FoolsGold(rule) => format!(
+            "One client can move the aggregate by up to {}, in the L2 norm, if the other deltas resemble each other: this rule limits \
+             groups of clients, not single ones.",
+            rule.norm_max
+        ),
         AggregatorChoice::CentredClipping(clipping) => {
-            format!("One client of n can move the aggregate by up to {} / n, in the L2 norm.", clipping.influence())
+            let most = clipping.influence() * bucket_size;
+            format!("One client of n can move the aggregate by up to {most} / n, in the L2 norm.")
         }
         AggregatorChoice::GeometricMedian(_) => {
             "Single parameters have no bound: the aggregator compares whole updates, and one that differs in only one \
              parameter keeps most of its weight."
                 .into()
         }
+    }
+}
+
+/// Does the same for the median and the trimmed mean of each coordinate.
+fn one_client_per_coordinate(description: &TaskDescription) -> String {
+    let bucket_size = description.bucketing.map(|bucketing| f64::from(bucketing.bucket_size));
+    match description.aggregator {
+        AggregatorChoice::TrimmedMean(trimmed) if trimmed.trim_share <= 0.0 => format!(
+            "One client of n can move every parameter by up to {} / n. To prevent this, set trim_share above 0.",
+            f64::from(description.grid.value_max) * bucket_size.unwrap_or(1.0)
+        ),
+        _ if bucket_size.is_some() => {
+            "A hostile client decides the mean of its bucket, which moves a parameter no further than the mean of an honest bucket can."
+                .into()
+        }
+        _ => "A hostile client can move a parameter no further than an honest client can.".into(),
     }
 }

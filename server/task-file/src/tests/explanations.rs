@@ -179,6 +179,7 @@ fn what_one_client_can_do_is_told_under_every_rule() {
     let private = rule("kind = \"uniform_mean\"")
         .replace("report_goal = 8", "report_goal = 200")
         .replace("[stop]", "[privacy]\nkind = \"central\"\nepsilon = 8.0\ndelta = 1e-5\n\n[stop]");
+    let bucketed = |text: &str| rule(text).replace("report_goal = 8", "report_goal = 40");
     for (task, sentence) in [
         (TASK.to_owned(), "One client has at most the influence of 3 typical clients of its round"),
         (rule("kind = \"weighted_mean\""), "Use this aggregator only if you trust all clients"),
@@ -212,6 +213,15 @@ fn what_one_client_can_do_is_told_under_every_rule() {
         (
             rule("kind = \"median\"\n[mixing]\nbyzantine_share = 0.2"),
             "Single parameters have no bound: mixing compares whole updates",
+        ),
+        (
+            rule("kind = \"fools_gold\"\nnorm_max = 2.5"),
+            "by up to 2.5, in the L2 norm, if the other deltas resemble",
+        ),
+        (bucketed("kind = \"median\"\n[bucketing]"), "no further than the mean of an honest bucket can"),
+        (
+            bucketed("kind = \"centred_clipping\"\nnorm_max = 2.5\n[bucketing]\nbucket_size = 3"),
+            "can move the aggregate by up to 45 / n, in the L2 norm",
         ),
         (
             asynchronous,
@@ -249,6 +259,20 @@ fn a_robust_rule_tells_its_use_and_its_cost() {
             ["Choose it if you know the norm of honest deltas", "reads all updates 4 times"],
         ),
         (
+            "kind = \"fools_gold\"\nnorm_max = 2.5",
+            [
+                "(FoolsGold, without memory of earlier rounds). Before, a delta with an L2 norm above 2.5",
+                "compares the directions of all pairs",
+            ],
+        ),
+        (
+            "kind = \"sign_guard\"\nnorm_ratio_max = 2.5",
+            [
+                "their L2 norm is 0.1 to 2.5 times the round's median norm, and their shares of positive, zero and negative values, in 10 %",
+                "reads all updates 2 times; a mean of stored updates needs one pass. It also compares the signs",
+            ],
+        ),
+        (
             "kind = \"q_fed_avg\"\nq = 2.0",
             [
                 "losses to the power 2, and the step",
@@ -260,6 +284,13 @@ fn a_robust_rule_tells_its_use_and_its_cost() {
             ["e to the power of -1.5 times the clients' mean training losses", "Choose a tilt above 0"],
         ),
         (
+            "kind = \"geometric_median\"\n[bucketing]",
+            [
+                "random buckets of up to 2 deltas",
+                "one hostile delta spoils its bucket, so the rule must leave out more",
+            ],
+        ),
+        (
             "kind = \"geometric_median\"\n[mixing]\nbyzantine_share = 0.2",
             [
                 "the deltas that are closest to it, all but 20 %. Choose mixing if",
@@ -267,7 +298,9 @@ fn a_robust_rule_tells_its_use_and_its_cost() {
             ],
         ),
     ] {
-        let text = explained(&TASK.replace("[stop]", &format!("[aggregator]\n{rule}\n\n[stop]")));
+        let task = TASK.replace("[stop]", &format!("[aggregator]\n{rule}\n\n[stop]"));
+        // Buckets need more updates.
+        let text = explained(&task.replace("report_goal = 8", "report_goal = 40"));
         for sentence in sentences {
             assert!(text.contains(sentence), "{sentence}\n\n{text}");
         }

@@ -127,6 +127,7 @@ fn numbers_outside_of_their_range_are_refused_and_its_ends_are_not() {
                 "bound_max",
                 "rollback_margin",
                 "rounds",
+                "bucket_size",
                 "byzantine_share",
                 "weight_max",
                 "tiers",

@@ -81,6 +81,7 @@ fn a_kind_of_any_section_is_a_name_and_replaces_its_section() {
         described(&format!("{TASK}\n[finalizer]\nkind = \"fed_adam\"\ntau = 0.5\n")).finalizer
     );
     assert_eq!(named("q_fed_avg").aggregator, AggregatorChoice::QFedAvg(Default::default()));
+    assert_eq!(named("SignGuard").aggregator, AggregatorChoice::SignGuard(Default::default()));
     assert_eq!(named("TERM").aggregator, AggregatorChoice::Term(Default::default()));
     assert_eq!(serde_json::to_value(named("oort").selection).unwrap()["kind"], "oort");
 }
@@ -90,6 +91,7 @@ fn a_number_after_the_colon_is_the_required_setting() {
     let value = |name| serde_json::to_value(named(name).aggregator).unwrap();
     assert_eq!(value("krum:0.2")["byzantine_share"], 0.2);
     assert_eq!(value("norm_bound:2")["norm_max"], 2.0);
+    assert_eq!(value("FoolsGold:2")["norm_max"], 2.0);
     assert_eq!(named("fedprox").plan.proximal_term, 0.01);
     assert_eq!(named("FedProx:1").plan.proximal_term, 1.0);
     let epochs = described(TASK).plan.epochs;

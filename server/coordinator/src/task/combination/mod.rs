@@ -1,23 +1,19 @@
 //! Checks for choices that contradict each other.
 
 mod privacy;
+mod robust;
 mod secure;
 
 use folkmoot_aggregation::{AggregatorChoice, finalizer::FinalizerChoice};
 
 use super::{Fault, TaskDescription};
-use crate::{
-    scheduling::{Correction, StalenessWeight},
-    selection::SelectionChoice,
-};
+use crate::{scheduling::Correction, selection::SelectionChoice};
 
 /// Lists the contradictions between choices, one rule per line.
 pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     cohorts_need_rounds(description, faults);
     coins_are_not_bounded(description, faults);
-    robust_needs_several(description, faults);
-    robust_has_no_weights(description, faults);
-    mixing_needs_a_robust_rule(description, faults);
+    robust::validate(description, faults);
     mixing_is_averaging(description, faults);
     extrapolation_is_of_means_in_the_clear(description, faults);
     stopping_needs_measuring(description, faults);
@@ -111,61 +107,6 @@ fn coins_are_not_bounded(description: &TaskDescription, faults: &mut Vec<Fault>)
             "selection.kind = \"poisson\" draws each client independently, but token_share_max would exclude some drawn \
              clients, so privacy would be charged for a different draw",
             "remove token_share_max, or choose selection.kind = \"uniform\" and privacy.amplification = \"none\"",
-        ));
-    }
-}
-
-/// A robust rule needs several updates: the median of one update is that update.
-fn robust_needs_several(description: &TaskDescription, faults: &mut Vec<Fault>) {
-    let fewest = description.scheduling.policy().updates().0;
-    if !is_robust(&description.aggregator) || fewest >= ROBUST_UPDATES_MIN {
-        return;
-    }
-    faults.push(Fault::new(
-        "aggregator.kind",
-        format!(
-            "a robust rule needs at least {ROBUST_UPDATES_MIN} updates, but scheduling allows commits of {fewest}"
-        ),
-        "raise scheduling.minimum_cohort or scheduling.buffer_goal, or choose aggregator.kind = \"weighted_mean\"",
-    ));
-}
-
-/// The minimum number of updates that has an honest majority if one update is hostile.
-const ROBUST_UPDATES_MIN: u64 = 3;
-
-fn is_robust(aggregator: &AggregatorChoice) -> bool {
-    matches!(
-        aggregator,
-        AggregatorChoice::Median
-            | AggregatorChoice::TrimmedMean { .. }
-            | AggregatorChoice::Krum { .. }
-            | AggregatorChoice::MultiKrum { .. }
-            | AggregatorChoice::GeometricMedian { .. }
-            | AggregatorChoice::Bulyan { .. }
-            | AggregatorChoice::CentredClipping { .. }
-    )
-}
-
-/// Robust rules are order statistics, which cannot use weights.
-fn robust_has_no_weights(description: &TaskDescription, faults: &mut Vec<Fault>) {
-    let staleness = description.scheduling.policy().staleness();
-    let is_weighted = staleness.weight != StalenessWeight::Constant;
-    if is_robust(&description.aggregator) && is_weighted && description.scheduling.policy().flow().is_some() {
-        faults.push(Fault::new(
-            "scheduling.staleness.weight",
-            "aggregator.kind is a robust rule, which cannot give stale updates a lower weight",
-            "choose { kind = \"constant\" }, and limit the staleness of updates instead",
-        ));
-    }
-}
-
-/// Mixing helps rules that leave updates out. It changes a mean, which then counts some updates more than others.
-fn mixing_needs_a_robust_rule(description: &TaskDescription, faults: &mut Vec<Fault>) {
-    if description.mixing.is_some() && !is_robust(&description.aggregator) {
-        faults.push(Fault::new(
-            "mixing",
-            "it prepares updates for a robust rule, but this aggregator.kind is a mean of all updates",
-            "choose a robust aggregator.kind, such as \"trimmed_mean\" or \"geometric_median\", or remove [mixing]",
         ));
     }
 }
@@ -288,42 +229,6 @@ mod tests {
         assert!(found.contains(&"scheduling.kind".to_owned()), "{found:?}");
     }
 
-    /// Lists robust rules, which use no weights and compare single updates.
-    fn robust_rules() -> Vec<serde_json::Value> {
-        vec![
-            json!({ "kind": "median" }),
-            json!({ "kind": "trimmed_mean", "trim_share": 0.1 }),
-            json!({ "kind": "krum", "byzantine_share": 0.1 }),
-            json!({ "kind": "multi_krum", "byzantine_share": 0.1 }),
-            json!({ "kind": "geometric_median" }),
-            json!({ "kind": "bulyan", "byzantine_share": 0.1 }),
-            json!({ "kind": "centred_clipping", "norm_max": 1.0 }),
-        ]
-    }
-
-    #[test]
-    fn every_robust_rule_needs_several_updates_without_weights_masks_and_central_noise() {
-        for rule in robust_rules() {
-            let asynchronous = json!({ "kind": "asynchronous", "concurrency": 20 });
-            let found = fields(json!({ "aggregator": rule, "scheduling": asynchronous }));
-            assert!(
-                ["aggregator.kind", "scheduling.staleness.weight"]
-                    .iter()
-                    .all(|field| found.contains(&(*field).into())),
-                "{rule}: {found:?}"
-            );
-            let synchronous = json!({ "kind": "synchronous", "report_goal": 100 });
-            assert_eq!(fields(json!({ "aggregator": rule, "scheduling": synchronous })), [""; 0], "{rule}");
-            let privacy = json!({ "kind": "central", "epsilon": 8.0, "delta": 1e-6 });
-            let masks = json!({ "secure_aggregation": { "corrupt_share": 0.1 } });
-            for (field, value) in [("privacy", privacy), ("protection", masks)] {
-                let mut changes = json!({ "aggregator": rule, "scheduling": synchronous });
-                changes[field] = value;
-                assert_eq!(fields(changes), ["aggregator.kind"], "{rule} with {field}");
-            }
-        }
-    }
-
     #[test]
     fn fed_exp_needs_a_synchronous_mean_in_the_clear() {
         let scheduling = json!({ "kind": "synchronous", "report_goal": 100 });
@@ -344,19 +249,6 @@ mod tests {
         let buffered = json!({ "kind": "buffered", "buffer_goal": 5, "concurrency": 20 });
         for (key, value) in [("privacy", privacy), ("protection", masks), ("scheduling", buffered)] {
             assert_eq!(with("uniform_mean", key, value), ["finalizer.kind"], "{key}");
-        }
-    }
-
-    #[test]
-    fn mixing_goes_with_robust_rules_alone() {
-        let scheduling = json!({ "kind": "synchronous", "report_goal": 100 });
-        let with = |aggregator: &serde_json::Value| {
-            let mixing = json!({ "byzantine_share": 0.1 });
-            fields(json!({ "scheduling": scheduling, "aggregator": aggregator, "mixing": mixing }))
-        };
-        robust_rules().iter().for_each(|rule| assert_eq!(with(rule), [""; 0], "{rule}"));
-        for kind in ["weighted_mean", "uniform_mean", "bounded_mean"] {
-            assert_eq!(with(&json!({ "kind": kind })), ["mixing"], "{kind}");
         }
     }
 

@@ -1,7 +1,12 @@
+//! Krum and Multi-Krum.
+
+mod multi_krum;
+
 use folkmoot_protocol::Fault;
+pub use multi_krum::MultiKrum;
 use serde::{Deserialize, Serialize};
 
-use super::{
+use crate::{
     Combination, Distances, Measured, Measurement,
     aggregator::Aggregator,
     byzantine_share::{Tolerance, count_of},
@@ -11,7 +16,7 @@ use super::{
 pub const KRUM_UPDATES_MAX: u64 = 4096;
 
 /// Krum needs 2f + 3 updates.
-pub(super) const TOLERANCE: Tolerance = Tolerance {
+const TOLERANCE: Tolerance = Tolerance {
     rule: "Krum",
     per_hostile: 2,
     updates_max: KRUM_UPDATES_MAX,

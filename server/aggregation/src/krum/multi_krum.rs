@@ -1,12 +1,8 @@
 use folkmoot_protocol::{Fault, saturating::to_length};
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Combination, Measured, Measurement,
-    aggregator::Aggregator,
-    byzantine_share::count_of,
-    krum::{TOLERANCE, choose},
-};
+use super::{TOLERANCE, choose};
+use crate::{Combination, Measured, Measurement, aggregator::Aggregator, byzantine_share::count_of};
 
 /// Multi-Krum: the uniform mean of the m updates with the lowest [`super::Krum`] scores. Each update is scored
 /// once.

@@ -1,10 +1,9 @@
 use folkmoot_protocol::Fault;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Distances,
+use crate::{
+    Averages, Distances,
     byzantine_share::{count_of, expect_share},
-    neighbourhoods::Neighbourhoods,
 };
 
 /// The maximum number of updates in a round with mixing. Its work grows with the square of this number.
@@ -41,7 +40,7 @@ impl Mixing {
     }
 
     /// Returns the updates that are mixed into each update.
-    pub(super) fn neighbourhoods(&self, distances: &Distances) -> Neighbourhoods {
+    pub(crate) fn neighbourhoods(&self, distances: &Distances) -> Averages {
         let updates = distances.count();
         let size = updates - count_of(self.byzantine_share, updates);
         let neighbours = |one: usize| {
@@ -54,7 +53,7 @@ impl Mixing {
             others.sort_unstable();
             others
         };
-        Neighbourhoods::new((0..updates).map(neighbours))
+        Averages::new((0..updates).map(neighbours))
     }
 }
 
@@ -66,7 +65,7 @@ mod tests {
         let mut distances = Distances::new(rows.len());
         distances.add_tile(rows);
         let neighbourhoods = Mixing { byzantine_share }.neighbourhoods(&distances);
-        neighbourhoods.mix(rows, |mixed| mixed.iter().map(|row| row.to_vec()).collect())
+        neighbourhoods.average(rows, |mixed| mixed.iter().map(|row| row.to_vec()).collect())
     }
 
     #[test]
