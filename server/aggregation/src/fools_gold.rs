@@ -8,6 +8,8 @@ pub const FOOLS_GOLD_UPDATES_MAX: u64 = 4096;
 
 /// The largest trust before the logit, whose value at 1 is infinite.
 const TRUST_MAX: f64 = 0.99;
+/// A smaller trust is only a rounding error of the cosines.
+const TRUST_MIN: f64 = 1e-9;
 
 /// FoolsGold without memory: a mean in which updates that resemble another update of the round count less, or not at all.
 ///
@@ -29,7 +31,7 @@ const TRUST_MAX: f64 = 0.99;
 ///
 /// A lone attacker resembles nobody, so it has full weight: this rule does not replace a robust rule against single clients. If
 /// the data of honest clients are alike, so are their updates, and the rule gives weight to few of them. If all updates have the
-/// same direction, all count alike.
+/// same direction up to rounding, all count alike.
 ///
 /// The clients' own weights and staleness are ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -67,8 +69,9 @@ impl FoolsGold {
         };
         let trusts: Vec<f64> = (0..updates).map(trust).collect();
         let most = trusts.iter().copied().fold(0.0, f64::max);
-        if most == 0.0 {
-            return vec![1.0; updates];
+        if most < TRUST_MIN {
+            let is_finite = |one: usize| similarities.norms().squared(one).is_finite();
+            return (0..updates).map(|one| f64::from(is_finite(one))).collect();
         }
         let weight = |trust: f64| {
             let trust = (trust / most).min(TRUST_MAX);
@@ -175,6 +178,11 @@ mod tests {
     fn copies_count_for_nothing_and_copies_alone_count_alike() {
         assert_eq!(weights(1.0, &[&[1.0, 0.0], &[0.0, 1.0], &[0.0, 1.0], &[0.0, 7.0]]), [1.0, 0.0, 0.0, 0.0]);
         assert_eq!(weights(1.0, &[&[1.0, 2.0], &[1.0, 2.0]]), [1.0, 1.0]);
+        // The cosines of multiples are 1 up to rounding.
+        let direction = [1.1f32, 2.3, 3.7, -0.4];
+        let rows = [1.0f32, 3.0, 0.7, 1.3, 5.0].map(|factor| direction.map(|value| factor * value));
+        let rows = rows.each_ref().map(<[f32; 4]>::as_slice);
+        assert_eq!(weights(1.0, &rows), [1.0; 5]);
         assert_eq!(weights(1.0, &[&[1.0]]), [1.0]);
         assert_eq!(weights(1.0, &[]), [0.0; 0]);
         // An update without numbers has no weight.

@@ -154,10 +154,17 @@ impl AggregatorChoice {
         self.aggregator().combination(weights, attenuations, measured)
     }
 
-    /// Returns the number of updates, out of `updates`, that contribute to the result. Krum, Multi-Krum, Bulyan,
-    /// SignGuard and FoolsGold leave some updates out. SignGuard and FoolsGold may leave out all but one, so this is 1. A median counts all updates, although each coordinate comes from one or two of them.
+    /// Returns the number of updates, out of `updates`, that contribute to the result. Krum, Multi-Krum and Bulyan leave
+    /// some updates out. SignGuard and FoolsGold may leave out all but one, so this is 1; if SignGuard leaves out all, the
+    /// result is 0. A median counts all updates, although each coordinate comes from one or two of them.
     pub fn combined(&self, updates: u64) -> u64 {
         self.aggregator().combined(updates)
+    }
+
+    /// Returns whether the rule leaves some updates out.
+    pub fn selects(&self) -> bool {
+        use AggregatorChoice::{Bulyan, FoolsGold, Krum, MultiKrum, SignGuard};
+        matches!(self, Krum(_) | MultiKrum(_) | Bulyan(_) | SignGuard(_) | FoolsGold(_))
     }
 
     /// Lists the faults of the choice for cohorts of `cohort_min` to `cohort_max` updates.

@@ -77,6 +77,7 @@ impl Parameters {
     /// freezes; in all others, each phase trains everything.
     pub(crate) fn in_phase(mut self, model: &Model, plan: &TrainingPlan, phase: Phase) -> Self {
         if let Some(PersonalTraining::FedRep { .. }) = plan.personal_training {
+            let before = self.roles.clone();
             for (role, is_personal) in self.roles.iter_mut().zip(&self.personal) {
                 let is_fixed = match (phase, &role) {
                     (Phase::Personal, _) => !is_personal,
@@ -88,6 +89,15 @@ impl Parameters {
                 }
             }
             freeze_statistics(model, &mut self.roles);
+            // Shared statistics of a personal layer have no other phase in which they could change.
+            let travelling = self.travelling.iter().zip(before);
+            for (role, (_, before)) in
+                self.roles.iter_mut().zip(travelling).filter(|(_, (travels, before))| {
+                    **travels && phase == Phase::Shared && *before == Role::Statistic
+                })
+            {
+                *role = before;
+            }
         }
         self
     }

@@ -95,7 +95,7 @@ impl Bucketing {
         self.rule(rule).validate(self.buckets_of(cohort_min), self.buckets_of(cohort_max), &mut found);
         faults.extend(found.into_iter().map(|fault| {
             let message = format!("with buckets of {size} updates, {}", fault.message);
-            Fault::new(&fault.field, message, fault.remedy)
+            Fault::new(&fault.field, message, format!("{}; count buckets of {size} here", fault.remedy))
         }));
     }
 }
@@ -202,7 +202,8 @@ mod tests {
         // 20 buckets may have 8 hostile ones, for which Krum needs 19; but 10 may have 4, for which it needs 11.
         let few = faults(2, krum(0.2), 20);
         assert!(
-            few[0].contains("with buckets of 2 updates, it allows 4 hostile updates among 10"),
+            few[0].contains("with buckets of 2 updates, it allows 4 hostile updates among 10")
+                && few[0].ends_with("count buckets of 2 here"),
             "{few:?}"
         );
     }

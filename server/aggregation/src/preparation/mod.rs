@@ -30,12 +30,15 @@ impl Preparation {
         }
     }
 
-    /// Returns the least number of updates, out of `updates`, that contribute to the result of the rule.
+    /// Returns the least number of updates that contribute to the result of the rule, out of `updates` or more.
     pub fn combined(&self, rule: &AggregatorChoice, updates: u64) -> u64 {
-        let prepared = self.prepared(updates);
-        let combined = self.rule(rule).combined(prepared);
-        // The last bucket may have a single update.
-        if combined == prepared { updates } else { combined }
+        let combined = self.rule(rule).combined(self.prepared(updates));
+        match self {
+            Preparation::None | Preparation::Mixing(_) => combined,
+            Preparation::Bucketing(_) if !rule.selects() => updates,
+            // A larger cohort may drop buckets that this one keeps, and its last bucket may have a single update.
+            Preparation::Bucketing(_) => combined,
+        }
     }
 
     /// Lists the faults of the preparation and of the rule, for cohorts of `cohort_min` to `cohort_max` updates.
@@ -62,7 +65,7 @@ impl Preparation {
     }
 
     /// Returns the rule with its settings for prepared updates.
-    pub(super) fn rule(&self, rule: &AggregatorChoice) -> AggregatorChoice {
+    pub fn rule(&self, rule: &AggregatorChoice) -> AggregatorChoice {
         match self {
             Preparation::Bucketing(bucketing) => bucketing.rule(rule),
             Preparation::None | Preparation::Mixing(_) => *rule,

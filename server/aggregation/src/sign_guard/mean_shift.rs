@@ -9,13 +9,15 @@ const DIMENSIONS: usize = 3;
 const STEPS_MAX: usize = 300;
 /// A seed stops if its step is at most this share of the bandwidth.
 const STOP: f64 = 1e-3;
+/// The least bandwidth. It is far below the distance of two shares of signs, and above the rounding of the mean of equal points.
+const BANDWIDTH_MIN: f64 = 1e-9;
 
 /// A point, or the centre of a cluster.
 pub(super) type Point = [f64; DIMENSIONS];
 
 /// Returns for each point whether it belongs to the largest cluster. Among clusters of equal size, the densest counts.
 pub(super) fn largest_cluster(points: &[Point]) -> Vec<bool> {
-    let bandwidth = bandwidth(points);
+    let bandwidth = bandwidth(points).max(BANDWIDTH_MIN);
     let centres = centres(points, bandwidth);
     // The nearest centre, if it is within the bandwidth; among equally close ones, the first.
     let cluster_of = |point: &Point| {

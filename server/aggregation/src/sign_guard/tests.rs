@@ -99,6 +99,10 @@ fn few_points_have_a_cluster() {
     assert_eq!(largest_cluster(&[]), [] as [bool; 0]);
     assert_eq!(largest_cluster(&[[0.5, 0.0, 0.5]]), [true]);
     assert_eq!(largest_cluster(&[[0.5, 0.0, 0.5]; 3]), [true; 3]);
+    // The mean of equal points differs from them by rounding.
+    assert_eq!(largest_cluster(&[[0.3, 0.0, 0.7]; 10]), [true; 10]);
+    let halves = [[0.3, 0.0, 0.7], [0.7, 0.0, 0.3]].map(|point| [point; 5]);
+    assert_eq!(largest_cluster(&halves.concat()).into_iter().filter(|is_in| *is_in).count(), 5);
     // The bandwidth is the mean of 0.1, 0.1 and 0.7.
     assert_eq!(largest_cluster(&[[0.0, 0.0, 0.0], [0.1, 0.0, 0.0], [0.8, 0.0, 0.0]]), [true, true, false]);
 }

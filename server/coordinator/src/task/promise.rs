@@ -77,6 +77,8 @@ mod tests {
         assert_eq!(bucketed(json!({ "kind": "median" })), 10);
         // Of four buckets, Krum chooses one, which may be the last one with a single update.
         assert_eq!(bucketed(json!({ "kind": "krum", "byzantine_share": 0.0 })), 1);
+        // A larger cohort drops buckets that this one keeps.
+        assert_eq!(bucketed(json!({ "kind": "multi_krum", "byzantine_share": 0.05 })), 4);
         let asynchronous = json!({ "kind": "asynchronous", "concurrency": 9 });
         assert_eq!(training(json!({ "scheduling": asynchronous })), 1);
     }

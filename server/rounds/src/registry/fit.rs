@@ -1,3 +1,4 @@
+use folkmoot_aggregation::AggregatorChoice;
 use folkmoot_coordinator::task::{Fault, TaskDescription};
 use folkmoot_engine::{FitError, Model, ParameterKind, TrainedPart, sum_shapes};
 use folkmoot_protocol::{
@@ -6,6 +7,9 @@ use folkmoot_protocol::{
 };
 
 use super::table_fit;
+
+/// The least number of signs that SignGuard compares, unless it compares all.
+const SIGNS_MIN: f64 = 100.0;
 
 /// Lists the conflicts between a description and its model.
 pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
@@ -44,6 +48,7 @@ pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
                 let field = if plan.personal.is_empty() { "plan.frozen" } else { "plan.personal" };
                 faults.push(Fault::new(field, "no tensor is trained and shared", remedy));
             }
+            faults.extend(sample_fault(description.aggregator, part.parameter_count()));
             if matches!(plan.personal_training, Some(PersonalTraining::FedRep { .. }))
                 && !part.trains_personal()
             {
@@ -58,6 +63,20 @@ pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
         faults.push(Fault::new("plan.gradient_clipping.per_example_norm", message, remedy));
     }
     faults
+}
+
+/// Checks that SignGuard compares enough signs. A few would not tell an attack from chance.
+fn sample_fault(aggregator: AggregatorChoice, parameters: usize) -> Option<Fault> {
+    let AggregatorChoice::SignGuard(rule) = aggregator else { return None };
+    let expected = rule.coordinate_share * parameters as f64;
+    let is_enough = rule.coordinate_share >= 1.0 || expected >= SIGNS_MIN;
+    (!is_enough).then(|| {
+        let message = format!(
+            "it is {}, so about {expected:.0} signs of the {parameters} parameters are compared, which tells little",
+            rule.coordinate_share
+        );
+        Fault::new("aggregator.coordinate_share", message, "set it to 1, or choose another rule")
+    })
 }
 
 /// Checks that the output has enough values for the loss. With a single class every answer is right, and a single

@@ -72,7 +72,8 @@ fn prepared(description: &TaskDescription) -> Vec<String> {
 /// Returns sentences about the rule that combines the deltas.
 fn combined(description: &TaskDescription) -> Vec<String> {
     let weight_max = grouped(description.grid.weight_max);
-    match description.aggregator {
+    let words = Words::of(description);
+    match description.preparation().rule(&description.aggregator) {
         AggregatorChoice::WeightedMean => vec![weighted(&weight_max)],
         AggregatorChoice::BoundedMean(bounded) => vec![
             weighted(&weight_max),
@@ -86,7 +87,10 @@ fn combined(description: &TaskDescription) -> Vec<String> {
         }
         AggregatorChoice::Median => vec![
             "The aggregate is the median of each coordinate, without weights.".into(),
-            "If fewer than half of the updates are hostile, the median stays within the range of the honest ones.".into(),
+            format!(
+                "If fewer than half of the {} are hostile, the median stays within the range of the honest ones.",
+                words.updates
+            ),
         ],
         AggregatorChoice::TrimmedMean(trimmed) if trimmed.trim_share > 0.0 => vec![format!(
             "The aggregate is the mean of each coordinate, without weights. The smallest and the largest {} of the values \
@@ -97,14 +101,17 @@ fn combined(description: &TaskDescription) -> Vec<String> {
             "The aggregate is the mean of each coordinate, without weights. No values are discarded.".into(),
         ],
         AggregatorChoice::Krum(krum) => vec![format!(
-            "The aggregate is the delta that is closest to its neighbours, assuming that up to {} of the updates are hostile.",
-            percent(krum.byzantine_share)
+            "The aggregate is the {} that is closest to its neighbours, assuming that up to {} of the {} are hostile.",
+            words.delta,
+            percent(krum.byzantine_share),
+            words.updates
         )],
         AggregatorChoice::MultiKrum(krum) => vec![format!(
             "The aggregate is the mean of the {} that are closest to their neighbours, assuming that up to {} of the \
-             updates are hostile.",
-            krum.chosen.map_or_else(|| "deltas".into(), |chosen| format!("{chosen} deltas")),
-            percent(krum.byzantine_share)
+             {} are hostile.",
+            krum.chosen.map_or_else(|| words.deltas.into(), |chosen| format!("{chosen} {}", words.deltas)),
+            percent(krum.byzantine_share),
+            words.updates
         )],
         AggregatorChoice::NormBound(bound) => vec![
             format!("A delta with an L2 norm above {} is scaled down to that norm.", bound.norm_max),
@@ -112,9 +119,11 @@ fn combined(description: &TaskDescription) -> Vec<String> {
         ],
         AggregatorChoice::GeometricMedian(median) => vec![
             format!(
-                "The aggregate is the geometric median of the deltas, without weights, after {} from the median of each \
-                 coordinate. Choose it if up to almost half of the clients may be hostile and the others are similar as a whole.",
-                count(median.iterations.into(), "Weiszfeld iteration")
+                "The aggregate is the geometric median of the {}, without weights, after {} from the median of each \
+                 coordinate. Choose it if up to almost half of the {} may be hostile and the others are similar as a whole.",
+                words.deltas,
+                count(median.iterations.into(), "Weiszfeld iteration"),
+                words.clients
             ),
             reads(description),
         ],
@@ -137,16 +146,37 @@ fn combined(description: &TaskDescription) -> Vec<String> {
         ],
         AggregatorChoice::SignGuard(rule) => vec![
             sign_guard(&rule),
-            format!("{} It also compares the signs of all pairs of updates.", reads(description)),
+            format!("{} It also clusters the updates by their shares of signs.", reads(description)),
         ],
         AggregatorChoice::Bulyan(bulyan) => vec![
             format!(
-                "Krum selects updates one after another, and the aggregate is the mean of the selected values near the median of \
-                 each coordinate. Choose it if up to {} of the updates may be hostile, and may hide in single parameters.",
-                percent(bulyan.byzantine_share)
+                "Krum selects {} one after another, and the aggregate is the mean of the selected values near the median of \
+                 each coordinate. Choose it if up to {} of the {} may be hostile, and may hide in single parameters.",
+                words.updates,
+                percent(bulyan.byzantine_share),
+                words.updates
             ),
             format!("{} It also compares all pairs of updates, and averages few of the values.", reads(description)),
         ],
+    }
+}
+
+/// The words for the inputs of a rule, which are deltas or means of buckets. A bucket is hostile if one of its updates is.
+struct Words {
+    delta: &'static str,
+    deltas: &'static str,
+    updates: &'static str,
+    clients: &'static str,
+}
+
+impl Words {
+    fn of(description: &TaskDescription) -> Self {
+        match description.bucketing {
+            Some(_) => {
+                Self { delta: "bucket mean", deltas: "bucket means", updates: "buckets", clients: "buckets" }
+            }
+            None => Self { delta: "delta", deltas: "deltas", updates: "updates", clients: "clients" },
+        }
     }
 }
 

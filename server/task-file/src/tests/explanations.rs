@@ -285,8 +285,12 @@ fn a_robust_rule_tells_its_use_and_its_cost() {
         ),
         (
             "kind = \"geometric_median\"\n[bucketing]",
+            ["random buckets of up to 2 deltas", "if up to almost half of the buckets may be hostile"],
+        ),
+        (
+            "kind = \"trimmed_mean\"\ntrim_share = 0.1\n[bucketing]\nbucket_size = 3",
             [
-                "random buckets of up to 2 deltas",
+                "The smallest and the largest 30 % of the values are discarded",
                 "one hostile delta spoils its bucket, so the rule must leave out more",
             ],
         ),
