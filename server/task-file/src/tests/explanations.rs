@@ -269,7 +269,7 @@ fn a_robust_rule_tells_its_use_and_its_cost() {
             "kind = \"sign_guard\"\nnorm_ratio_max = 2.5",
             [
                 "their L2 norm is 0.1 to 2.5 times the round's median norm, and their shares of positive, zero and negative values, in 10 %",
-                "reads all updates 2 times; a mean of stored updates needs one pass. It also compares the signs",
+                "reads all updates 2 times; a mean of stored updates needs one pass. It also clusters the updates",
             ],
         ),
         (
