@@ -205,7 +205,7 @@ fn sign_guard(rule: &SignGuard) -> String {
     format!(
         "The aggregate is the mean of the deltas, without weights, that pass two filters (SignGuard): their L2 norm is {} to {} times \
          the round's median norm, and their shares of positive, zero and negative values, in {} of the coordinates, are those of \
-         most deltas. Longer deltas are scaled down to the median norm. Choose it if hostile deltas resemble honest ones in \
+         the largest group of deltas. Longer deltas are scaled down to the median norm. Choose it if hostile deltas resemble honest ones in \
          size, but not in their signs.",
         rule.norm_ratio_min,
         rule.norm_ratio_max,
