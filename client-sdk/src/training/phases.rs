@@ -112,7 +112,7 @@ impl Phases {
     pub fn begin_shared(&mut self, personal: Vec<f32>) -> Result<Trainer, WorkError> {
         let continues = self.continues();
         let Some(later) = &mut self.later else {
-            return Err(WorkError::new(AbortReason::TrainingFailed, "the plan has no personal training"));
+            return Err(WorkError::new(AbortReason::TrainingFailed, "there is one phase"));
         };
         let start = if continues { &personal } else { &later.weights };
         let trainer = Trainer::new(&self.model, start, self.plan.clone(), &self.examples, self.seed);

@@ -56,11 +56,11 @@ impl PersonalTraining {
         faults.expect_at_least_one(field, epochs.into());
         let is_whole = self.is_whole_model();
         for (is_wrong, allowed) in [
-            (!is_whole && !context.is_divided, "absent unless personal lists the tensors to train first"),
-            (is_whole && context.is_divided, "absent with personal, because the client's own model is whole"),
+            (!is_whole && !context.is_divided, "absent without personal"),
+            (is_whole && context.is_divided, "absent with personal"),
             (is_whole && context.keeps_statistics, "absent with statistics = keep_local"),
             // The accountant counts the steps of `epochs` alone.
-            (context.is_private, "absent with example_privacy, which allows no further steps"),
+            (context.is_private, "absent with example_privacy"),
         ] {
             if is_wrong {
                 faults.add("personal_training", epochs.into(), allowed);
