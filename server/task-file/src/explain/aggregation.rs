@@ -100,19 +100,12 @@ fn combined(description: &TaskDescription) -> Vec<String> {
         AggregatorChoice::TrimmedMean(_) => vec![
             "The aggregate is the mean of each coordinate, without weights. No values are discarded.".into(),
         ],
-        AggregatorChoice::Krum(krum) => vec![format!(
-            "The aggregate is the {} that is closest to its neighbours, assuming that up to {} of the {} are hostile.",
-            words.delta,
-            percent(krum.byzantine_share),
-            words.updates
-        )],
-        AggregatorChoice::MultiKrum(krum) => vec![format!(
-            "The aggregate is the mean of the {} that are closest to their neighbours, assuming that up to {} of the \
-             {} are hostile.",
-            krum.chosen.map_or_else(|| words.deltas.into(), |chosen| format!("{chosen} {}", words.deltas)),
-            percent(krum.byzantine_share),
-            words.updates
-        )],
+        AggregatorChoice::Krum(krum) => vec![closest(&words, None, krum.byzantine_share)],
+        AggregatorChoice::MultiKrum(krum) => {
+            let chosen =
+                krum.chosen.map_or_else(|| words.deltas.into(), |chosen| format!("{chosen} {}", words.deltas));
+            vec![closest(&words, Some(chosen), krum.byzantine_share)]
+        }
         AggregatorChoice::NormBound(bound) => vec![
             format!("A delta with an L2 norm above {} is scaled down to that norm.", bound.norm_max),
             weighted(&weight_max),
@@ -148,17 +141,34 @@ fn combined(description: &TaskDescription) -> Vec<String> {
             sign_guard(&rule),
             format!("{} It also clusters the updates by their shares of signs.", reads(description)),
         ],
-        AggregatorChoice::Bulyan(bulyan) => vec![
-            format!(
-                "Krum selects {} one after another, and the aggregate is the mean of the selected values near the median of \
-                 each coordinate. Choose it if up to {} of the {} may be hostile, and may hide in single parameters.",
-                words.updates,
-                percent(bulyan.byzantine_share),
-                words.updates
-            ),
+        AggregatorChoice::Bulyan(rule) => vec![
+            bulyan(&words, rule.byzantine_share),
             format!("{} It also compares all pairs of updates, and averages few of the values.", reads(description)),
         ],
     }
+}
+
+/// Returns a sentence about Krum, or about Multi-Krum and the number of its choices.
+fn closest(words: &Words, chosen: Option<String>, hostile: f64) -> String {
+    let (chosen, verb) = match chosen {
+        Some(chosen) => (format!("mean of the {chosen}"), "are"),
+        None => (words.delta.to_owned(), "is"),
+    };
+    format!(
+        "The aggregate is the {chosen} that {verb} closest to {} neighbours, assuming that up to {} of the {} are hostile.",
+        if verb == "is" { "its" } else { "their" },
+        percent(hostile),
+        words.updates
+    )
+}
+
+fn bulyan(words: &Words, hostile: f64) -> String {
+    format!(
+        "Krum selects {updates} one after another, and the aggregate is the mean of the selected values near the median of each \
+         coordinate. Choose it if up to {} of the {updates} may be hostile, and may hide in single parameters.",
+        percent(hostile),
+        updates = words.updates
+    )
 }
 
 /// The words for the inputs of a rule, which are deltas or means of buckets. A bucket is hostile if one of its updates is.
