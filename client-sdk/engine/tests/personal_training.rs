@@ -99,3 +99,49 @@ fn a_model_of_ones_own_is_drawn_to_the_shared_one() {
         assert!((trainer.weights()[0] - v).abs() < 1e-6, "{lambda}: {} and {v}", trainer.weights()[0]);
     }
 }
+
+/// Returns which parameters of the model with batch normalisation change, by name, in the two phases of FedRep.
+fn moved_of(personal: &[&str]) -> [Vec<String>; 2] {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/models/residual_cnn_batch_norm.onnx");
+    let bytes = std::fs::read(path).expect("the example is in the repository");
+    let model = Model::from_onnx(&bytes, &ImportLimits::default()).expect("the example is a valid model");
+    let (examples, start) = (digits().0, model.initial_weights());
+    let personal_training = Some(PersonalTraining::FedRep { epochs: 1 });
+    let personal = personal.iter().map(|pattern| (*pattern).into()).collect();
+    let plan = TrainingPlan { personal, personal_training, steps_max: Some(2), ..plan(1) };
+    let moved = |trainer: Trainer| {
+        let weights = finish(trainer).weights().to_vec();
+        let changed = |(spec, range): (&onnx::ParameterSpec, std::ops::Range<usize>)| {
+            (weights[range.clone()] != start[range]).then(|| spec.name.clone())
+        };
+        let mut end = 0;
+        let ranges = model.parameters().iter().map(|spec| {
+            end += spec.element_count();
+            (spec, end - spec.element_count()..end)
+        });
+        ranges.filter_map(changed).collect()
+    };
+    let first = Trainer::new_personal(&model, &start, None, plan.clone(), &examples, 7).expect("it fits");
+    let second = Trainer::new(&model, &start, plan, &examples, 7).expect("it fits");
+    [moved(first), moved(second)]
+}
+
+#[test]
+fn running_statistics_move_in_the_phase_of_their_owner() {
+    let stem =
+        |names: &[&str]| names.iter().map(|name| format!("stem.normalization.{name}")).collect::<Vec<_>>();
+    let (affine, statistics) = (stem(&["scale", "bias"]), stem(&["running_mean", "running_variance"]));
+    let in_stem = |names: &[String]| -> Vec<String> {
+        names.iter().filter(|name| name.starts_with("stem.normalization")).cloned().collect()
+    };
+    let both = [affine.clone(), statistics.clone()].concat();
+    // The statistics of a personal layer are shared, or personal as well.
+    for (personal, before, after) in [(affine.clone(), affine, statistics), (stem(&["*"]), both, Vec::new())]
+    {
+        let patterns: Vec<&str> = personal.iter().map(String::as_str).collect();
+        let [first, second] = moved_of(&patterns);
+        assert_eq!(first, before, "{patterns:?}");
+        assert_eq!(in_stem(&second), after, "{patterns:?}");
+        assert!(second.iter().any(|name| name.starts_with("block")), "{second:?}");
+    }
+}

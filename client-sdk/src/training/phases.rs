@@ -63,7 +63,8 @@ impl Phases {
         };
         let stored = checkpoint.map(StoredTraining::decode);
         if let Some((trainer, trained)) = stored.and_then(|stored| phases.resume(inputs, stored)) {
-            let correction = correction.or_else(|| phases.later.as_ref()?.correction.clone());
+            let waiting = phases.later.as_mut().filter(|later| later.personal.is_some());
+            let correction = correction.or_else(|| waiting?.correction.take());
             let trainer = phases.equipped(trainer, correction)?;
             return Ok((phases, trainer, trained));
         }

@@ -76,29 +76,29 @@ impl Parameters {
     /// Freezes what this phase of the plan's training does not train. In a plan with FedRep, each phase trains what the other one
     /// freezes; in all others, each phase trains everything.
     pub(crate) fn in_phase(mut self, model: &Model, plan: &TrainingPlan, phase: Phase) -> Self {
-        if let Some(PersonalTraining::FedRep { .. }) = plan.personal_training {
-            let before = self.roles.clone();
-            for (role, is_personal) in self.roles.iter_mut().zip(&self.personal) {
-                let is_fixed = match (phase, &role) {
-                    (Phase::Personal, _) => !is_personal,
-                    (Phase::Shared, Role::Trained) => *is_personal,
-                    (Phase::Shared, _) => false,
-                };
-                if is_fixed {
-                    *role = Role::Frozen;
-                }
-            }
-            freeze_statistics(model, &mut self.roles);
-            // Shared statistics of a personal layer have no other phase in which they could change.
-            let travelling = self.travelling.iter().zip(before);
-            for (role, (_, before)) in
-                self.roles.iter_mut().zip(travelling).filter(|(_, (travels, before))| {
-                    **travels && phase == Phase::Shared && *before == Role::Statistic
-                })
-            {
-                *role = before;
+        if !matches!(plan.personal_training, Some(PersonalTraining::FedRep { .. })) {
+            return self;
+        }
+        let mut roles = self.roles.clone();
+        for (role, is_personal) in roles.iter_mut().zip(&self.personal) {
+            let is_fixed = match phase {
+                Phase::Personal => !is_personal,
+                Phase::Shared => *is_personal && *role == Role::Trained,
+            };
+            if is_fixed {
+                *role = Role::Frozen;
             }
         }
+        freeze_statistics(model, &mut roles);
+        // Shared statistics of a personal layer have no other phase in which they could change.
+        if phase == Phase::Shared {
+            for (index, role) in roles.iter_mut().enumerate() {
+                if self.travelling[index] && self.roles[index] == Role::Statistic {
+                    *role = Role::Statistic;
+                }
+            }
+        }
+        self.roles = roles;
         self
     }
 

@@ -271,4 +271,17 @@ mod tests {
         // The labels of the operator's examples decide.
         assert_eq!(fault(softmax, 3, "roc_auc", true), None);
     }
+
+    #[test]
+    fn sign_guard_compares_enough_signs() {
+        let with = |share: f64, widths: &[usize]| {
+            fields_with("softmax_cross_entropy", widths, |description| {
+                let rule = json!({ "kind": "sign_guard", "coordinate_share": share });
+                description.aggregator = serde_json::from_value(rule).unwrap();
+            })
+        };
+        // The models have 15 and 1,010 parameters.
+        assert_eq!(with(0.1, &[4, 3]), ["aggregator.coordinate_share"]);
+        assert_eq!([with(1.0, &[4, 3]), with(0.1, &[100, 10])], [[""; 0]; 2]);
+    }
 }

@@ -296,9 +296,9 @@ impl Bench {
         let (lesson, seed) = (&training.lesson, training.assignment_id.seed());
         let (personal, steps_done) =
             self.train_personal(training, examples, seed).map_err(|error| failed(&error))?;
-        let is_of_a_model =
+        let is_whole_model =
             lesson.plan.training.personal_training.is_some_and(PersonalTraining::is_whole_model);
-        let start = personal.as_ref().filter(|_| !is_of_a_model).unwrap_or(&training.weights);
+        let start = personal.as_ref().filter(|_| !is_whole_model).unwrap_or(&training.weights);
         let trainer = self.trainer(lesson, start, examples, seed).map_err(|error| failed(&error))?;
         if let Some(correction) = &training.correction {
             let whole = lesson.part.spread(correction).map_err(|error| failed(&error))?;
@@ -308,7 +308,7 @@ impl Bench {
         trainer.record_outer_products(&wanted);
         let steps = training.steps_max.saturating_sub(steps_done).max(1);
         trainer.advance(steps).map_err(|error| failed(&error))?;
-        let own_weights = personal.filter(|_| is_of_a_model).unwrap_or_default();
+        let own_weights = personal.filter(|_| is_whole_model).unwrap_or_default();
         Ok(TrainingOutcome { own_weights, ..trainer.outcome() })
     }
 

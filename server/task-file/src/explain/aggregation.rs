@@ -150,13 +150,12 @@ fn combined(description: &TaskDescription) -> Vec<String> {
 
 /// Returns a sentence about Krum, or about Multi-Krum and the number of its choices.
 fn closest(words: &Words, chosen: Option<String>, hostile: f64) -> String {
-    let (chosen, verb) = match chosen {
-        Some(chosen) => (format!("mean of the {chosen}"), "are"),
-        None => (words.delta.to_owned(), "is"),
+    let chosen = match chosen {
+        Some(chosen) => format!("mean of the {chosen} that are closest to their"),
+        None => format!("{} that is closest to its", words.delta),
     };
     format!(
-        "The aggregate is the {chosen} that {verb} closest to {} neighbours, assuming that up to {} of the {} are hostile.",
-        if verb == "is" { "its" } else { "their" },
+        "The aggregate is the {chosen} neighbours, assuming that up to {} of the {} are hostile.",
         percent(hostile),
         words.updates
     )

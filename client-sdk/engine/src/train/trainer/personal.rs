@@ -8,7 +8,6 @@ use crate::fit::check_weights;
 use crate::model::Model;
 use crate::step::Phase;
 use crate::train::TrainError;
-use crate::train::checkpoint::Checkpoint;
 
 impl Trainer {
     /// Prepares the plan's personal training. All vectors are flat in schema order.
@@ -28,11 +27,9 @@ impl Trainer {
         seed: u64,
     ) -> Result<Self, TrainError> {
         let plan = personal_plan(plan);
+        own_weights.map_or(Ok(()), |own| check_weights(model, own))?;
         let mut trainer = Self::of(Phase::Personal, model, starting_weights, plan, examples, seed)?;
-        if let Some(own) = own_weights {
-            check_weights(model, own)?;
-            trainer.host.weights.copy_from_slice(own);
-        }
+        trainer.start_from(own_weights);
         Ok(trainer)
     }
 
@@ -48,11 +45,8 @@ impl Trainer {
         examples: &Examples,
         checkpoint: &[u8],
     ) -> Result<Self, TrainError> {
-        let checkpoint = Checkpoint::decode(checkpoint)?;
-        let (plan, seed) = (personal_plan(plan), checkpoint.seed);
-        let mut trainer = Self::of(Phase::Personal, model, starting_weights, plan, examples, seed)?;
-        trainer.continue_from(checkpoint)?;
-        Ok(trainer)
+        let plan = personal_plan(plan);
+        Self::resume_phase(Phase::Personal, model, starting_weights, plan, examples, checkpoint)
     }
 
     /// [`Trainer::restart`] for a trainer of [`Trainer::new_personal`].
@@ -66,14 +60,17 @@ impl Trainer {
         examples: &Examples,
         seed: u64,
     ) -> Result<(), TrainError> {
-        if let Some(own) = own_weights {
-            check_weights(&self.processor.source().model, own)?;
-        }
+        own_weights.map_or(Ok(()), |own| check_weights(&self.processor.source().model, own))?;
         self.restart(starting_weights, examples, seed)?;
+        self.start_from(own_weights);
+        Ok(())
+    }
+
+    /// Begins with these weights, which were checked, instead of the starting weights.
+    fn start_from(&mut self, own_weights: Option<&[f32]>) {
         if let Some(own) = own_weights {
             self.host.weights.copy_from_slice(own);
         }
-        Ok(())
     }
 }
 

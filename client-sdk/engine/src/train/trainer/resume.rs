@@ -24,20 +24,26 @@ impl Trainer {
         examples: &Examples,
         checkpoint: &[u8],
     ) -> Result<Self, TrainError> {
-        let checkpoint = Checkpoint::decode(checkpoint)?;
-        let mut trainer = Self::new(model, starting_weights, plan, examples, checkpoint.seed)?;
-        trainer.continue_from(checkpoint)?;
-        Ok(trainer)
+        Self::resume_phase(Phase::Shared, model, starting_weights, plan, examples, checkpoint)
     }
 
-    pub(super) fn continue_from(&mut self, checkpoint: Checkpoint) -> Result<(), TrainError> {
-        let HostState { weights, optimizer_state, .. } = &self.host;
-        checkpoint.check(self.fingerprint(), weights.len(), optimizer_state.len())?;
-        self.host.weights = checkpoint.weights;
-        self.host.optimizer_state = checkpoint.state;
-        self.metrics = checkpoint.metrics;
-        self.loss = checkpoint.loss;
-        Ok(())
+    pub(super) fn resume_phase(
+        phase: Phase,
+        model: &Model,
+        starting_weights: &[f32],
+        plan: TrainingPlan,
+        examples: &Examples,
+        checkpoint: &[u8],
+    ) -> Result<Self, TrainError> {
+        let checkpoint = Checkpoint::decode(checkpoint)?;
+        let mut trainer = Self::of(phase, model, starting_weights, plan, examples, checkpoint.seed)?;
+        let HostState { weights, optimizer_state, .. } = &trainer.host;
+        checkpoint.check(trainer.fingerprint(), weights.len(), optimizer_state.len())?;
+        trainer.host.weights = checkpoint.weights;
+        trainer.host.optimizer_state = checkpoint.state;
+        trainer.metrics = checkpoint.metrics;
+        trainer.loss = checkpoint.loss;
+        Ok(trainer)
     }
 
     /// Returns the state of training as bytes: weights, optimizer state, step, sums and seed, but neither the examples
