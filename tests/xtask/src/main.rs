@@ -20,6 +20,7 @@ mod schema;
 mod seed;
 mod stages;
 mod stamp;
+mod strategies;
 mod suite;
 mod vulkan;
 mod wasm;
@@ -62,6 +63,8 @@ enum Command {
     Python(wheel::Arguments),
     /// Builds with optimisation and repeats one published experiment in the simulator
     Reproduce(reproduce::Arguments),
+    /// Builds the WebAssembly components that tests run
+    Strategies,
     /// Searches for bytes that make a decoder panic or exceed its memory limit
     Fuzz(fuzz::Arguments),
 }
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
         Command::Console => console::run(),
         Command::Python(arguments) => wheel::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
+        Command::Strategies => strategies::run_command(),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
     };
     match outcome {
