@@ -55,13 +55,13 @@ fn tiles(cuts: &[usize], length: usize) -> Vec<(usize, usize)> {
 }
 
 /// Aggregates as a driver does, in tiles that end at the cuts.
-fn aggregate(choice: AggregatorChoice, updates: &[Vec<f32>], cuts: &[usize]) -> Vec<f64> {
+fn aggregate(choice: &AggregatorChoice, updates: &[Vec<f32>], cuts: &[usize]) -> Vec<f64> {
     aggregate_prepared(Preparation::None, choice, updates, cuts)
 }
 
 fn aggregate_prepared(
     preparation: Preparation,
-    choice: AggregatorChoice,
+    choice: &AggregatorChoice,
     updates: &[Vec<f32>],
     cuts: &[usize],
 ) -> Vec<f64> {
@@ -110,14 +110,14 @@ proptest! {
     fn tiles_of_whole_blocks_never_show(updates in updates(1..12), cut in 0usize..=2, other in 0usize..=2) {
         let cuts = [cut.min(other) * BLOCK, cut.max(other) * BLOCK];
         for choice in choices() {
-            prop_assert_eq!(bits(&aggregate(choice, &updates, &cuts)), bits(&aggregate(choice, &updates, &[])));
+            prop_assert_eq!(bits(&aggregate(&choice, &updates, &cuts)), bits(&aggregate(&choice, &updates, &[])));
         }
     }
 
     #[test]
     fn other_tiles_show_in_the_last_bits_of_what_is_measured_alone(updates in updates(6), cut in 0usize..=LENGTH) {
         for choice in choices() {
-            let (whole, cut) = (aggregate(choice, &updates, &[]), aggregate(choice, &updates, &[cut]));
+            let (whole, cut) = (aggregate(&choice, &updates, &[]), aggregate(&choice, &updates, &[cut]));
             if choice.passes(Preparation::None) == 0 {
                 prop_assert_eq!(bits(&whole), bits(&cut));
             }
@@ -150,7 +150,7 @@ proptest! {
         for choice in choices().into_iter().filter(|choice| choice.passes(Preparation::None) == 0) {
             let combination = choice.combination(&[1; 12], &[1.0; 12], &Measured::None);
             if let Combination::PerCoordinate(_) = combination {
-                prop_assert_eq!(bits(&aggregate(choice, &updates, &[])), bits(&aggregate(choice, &others, &[])));
+                prop_assert_eq!(bits(&aggregate(&choice, &updates, &[])), bits(&aggregate(&choice, &others, &[])));
             }
         }
     }
@@ -162,7 +162,7 @@ proptest! {
     ) {
         let mut all = honest.clone();
         all.push(hostile);
-        for (index, median) in aggregate(AggregatorChoice::Median, &all, &[]).into_iter().enumerate() {
+        for (index, median) in aggregate(&AggregatorChoice::Median, &all, &[]).into_iter().enumerate() {
             let values = || honest.iter().map(|update| f64::from(update[index]));
             prop_assert!(median >= values().fold(f64::INFINITY, f64::min));
             prop_assert!(median <= values().fold(f64::NEG_INFINITY, f64::max));
@@ -176,7 +176,7 @@ proptest! {
         all.insert(at, vec![distance; LENGTH]);
         let share = 1.5 / all.len() as f64;
         for kind in ["krum", "multi_krum"] {
-            let out = aggregate(choice(json!({ "kind": kind, "byzantine_share": share })), &all, &[]);
+            let out = aggregate(&choice(json!({ "kind": kind, "byzantine_share": share })), &all, &[]);
             prop_assert!(out.iter().all(|value| value.abs() <= 1.0));
         }
     }
@@ -191,7 +191,7 @@ proptest! {
     ) {
         let hostile = hostile.into_iter().map(|update| update.iter().map(|value| value * scale).collect());
         let all: Vec<Vec<f32>> = hostile.chain(honest.iter().cloned()).collect();
-        let out = aggregate(choice(json!({ "kind": "bulyan", "byzantine_share": 0.2 })), &all, &[]);
+        let out = aggregate(&choice(json!({ "kind": "bulyan", "byzantine_share": 0.2 })), &all, &[]);
         for (index, value) in out.into_iter().enumerate() {
             let values = || honest.iter().map(|update| f64::from(update[index]));
             let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
@@ -212,7 +212,7 @@ proptest! {
         let with = |update: &[f32]| {
             let scaled: Vec<f32> = update.iter().map(|value| value * scale).collect();
             let all: Vec<Vec<f32>> = honest.iter().cloned().chain([scaled]).collect();
-            aggregate(AggregatorChoice::CentredClipping(clipping), &all, &[])
+            aggregate(&AggregatorChoice::CentredClipping(clipping), &all, &[])
         };
         let moved: f64 = with(&one).iter().zip(with(&other)).map(|(one, other)| (one - other).powi(2)).sum();
         let clients = (honest.len() + 1) as f64;
@@ -221,9 +221,9 @@ proptest! {
 
     #[test]
     fn without_a_tilt_and_with_equal_losses_fair_rules_are_the_weighted_mean(updates in updates(1..8), loss in 0.0f64..50.0) {
-        let mean = aggregate(AggregatorChoice::WeightedMean, &updates, &[]);
+        let mean = aggregate(&AggregatorChoice::WeightedMean, &updates, &[]);
         for neutral in [json!({ "kind": "q_fed_avg", "q": 0.0 }), json!({ "kind": "term", "tilt": 0.0 })] {
-            prop_assert_eq!(bits(&aggregate(choice(neutral), &updates, &[])), bits(&mean));
+            prop_assert_eq!(bits(&aggregate(&choice(neutral), &updates, &[])), bits(&mean));
         }
         let factors = loss_factors(json!({ "kind": "term", "tilt": 7.0 }), &vec![loss; updates.len()], &updates);
         prop_assert!(factors.iter().all(|factor| (factor - 1.0).abs() < 1e-12), "{:?}", factors);
@@ -275,7 +275,7 @@ proptest! {
         let mixing = Preparation::Mixing(Mixing { byzantine_share: 0.3 });
         for preparation in [mixing, Preparation::Bucketing(Bucketing { bucket_size: size })] {
             for choice in choices() {
-                let prepared = |cuts: &[usize]| bits(&aggregate_prepared(preparation, choice, &updates, cuts));
+                let prepared = |cuts: &[usize]| bits(&aggregate_prepared(preparation, &choice, &updates, cuts));
                 prop_assert_eq!(prepared(&[cut * BLOCK]), prepared(&[]));
             }
         }
@@ -288,7 +288,7 @@ proptest! {
         all.push(vec![distance; LENGTH]);
         let mixing = Preparation::Mixing(Mixing { byzantine_share: 1.5 / all.len() as f64 });
         for preparation in [mixing, Preparation::Bucketing(Bucketing::default())] {
-            for value in aggregate_prepared(preparation, AggregatorChoice::Median, &all, &[]) {
+            for value in aggregate_prepared(preparation, &AggregatorChoice::Median, &all, &[]) {
                 prop_assert!(value.abs() <= 1.0, "{}", value);
             }
         }
@@ -297,7 +297,7 @@ proptest! {
     #[test]
     fn buckets_of_all_updates_have_one_mean(updates in updates(1..9)) {
         let preparation = Preparation::Bucketing(Bucketing { bucket_size: 9 });
-        for (index, value) in aggregate_prepared(preparation, AggregatorChoice::Median, &updates, &[]).iter().enumerate() {
+        for (index, value) in aggregate_prepared(preparation, &AggregatorChoice::Median, &updates, &[]).iter().enumerate() {
             let mean = updates.iter().map(|update| f64::from(update[index])).sum::<f64>() / updates.len() as f64;
             prop_assert!((value - mean).abs() < 1e-7, "{} {}", value, mean);
         }
@@ -313,7 +313,7 @@ proptest! {
         };
         let medians = (1..6).map(|iterations| json!({ "kind": "geometric_median", "iterations": iterations }));
         let sums: Vec<f64> = [json!({ "kind": "median" })].into_iter().chain(medians)
-            .map(|one| distances(aggregate(choice(one), &updates, &[])))
+            .map(|one| distances(aggregate(&choice(one), &updates, &[])))
             .collect();
         prop_assert!(sums.is_sorted_by(|before, after| *after <= before * (1.0 + 1e-12)), "{:?}", sums);
     }
@@ -324,7 +324,7 @@ proptest! {
     fn one_update_far_away_hardly_moves_the_geometric_median(honest in updates(4..10), distance in 1e2f32..1e6) {
         let mut all = honest.clone();
         all.push(vec![distance; LENGTH]);
-        for median in aggregate(choice(json!({ "kind": "geometric_median" })), &all, &[]) {
+        for median in aggregate(&choice(json!({ "kind": "geometric_median" })), &all, &[]) {
             prop_assert!(median.abs() <= 2.0, "{}", median);
         }
     }
@@ -334,12 +334,12 @@ proptest! {
 fn few_updates_and_strange_values_do_not_panic() {
     let strange = [f32::NAN, f32::INFINITY, -f32::INFINITY, 0.0, f32::MAX];
     for choice in choices() {
-        assert_eq!(aggregate(choice, &[], &[]), [] as [f64; 0]);
+        assert_eq!(aggregate(&choice, &[], &[]), [] as [f64; 0]);
         for count in 1..=4 {
             let alike = vec![vec![1.0f32; 3]; count];
-            let out = aggregate(choice, &alike, &[1]);
+            let out = aggregate(&choice, &alike, &[1]);
             assert!(out.iter().all(|value| *value > 0.5 && *value <= 1.0), "{choice:?} {count}: {out:?}");
-            let _ = aggregate(choice, &vec![strange.to_vec(); count], &[]);
+            let _ = aggregate(&choice, &vec![strange.to_vec(); count], &[]);
         }
     }
 }
@@ -367,7 +367,7 @@ fn the_factor_of_a_streaming_choice_is_known_from_the_update_alone() {
 fn what_is_written_is_read_again_and_a_strange_field_is_refused() {
     assert_eq!(AggregatorChoice::default(), choice(json!({ "kind": "bounded_mean", "influence_max": 3.0 })));
     for choice in choices() {
-        let json = serde_json::to_value(choice).unwrap();
+        let json = serde_json::to_value(&choice).unwrap();
         assert_eq!(serde_json::from_value::<AggregatorChoice>(json.clone()).unwrap(), choice);
         let mut strange = json;
         strange["shares"] = 0.1.into();
@@ -378,14 +378,14 @@ fn what_is_written_is_read_again_and_a_strange_field_is_refused() {
 
 #[test]
 fn good_choices_have_no_faults_and_bad_shares_have_one() {
-    let faults = |choice: AggregatorChoice| {
+    let faults = |choice: &AggregatorChoice| {
         let mut faults = Vec::new();
         choice.validate(5, 20, &mut faults);
         faults.into_iter().map(|fault| fault.field).collect::<Vec<_>>()
     };
-    choices().into_iter().for_each(|choice| assert!(faults(choice).is_empty(), "{choice:?}"));
+    choices().into_iter().for_each(|choice| assert!(faults(&choice).is_empty(), "{choice:?}"));
     for share in [-0.1, 0.5, 1.0] {
-        let bad = |kind: &str, field: &str| faults(choice(json!({ "kind": kind, field: share })));
+        let bad = |kind: &str, field: &str| faults(&choice(json!({ "kind": kind, field: share })));
         assert_eq!(bad("trimmed_mean", "trim_share"), ["aggregator.trim_share"]);
         assert_eq!(bad("krum", "byzantine_share"), ["aggregator.byzantine_share"]);
         assert_eq!(bad("multi_krum", "byzantine_share"), ["aggregator.byzantine_share"]);

@@ -12,6 +12,7 @@ mod bulyan;
 mod byzantine_share;
 mod centred_clipping;
 mod combination;
+mod component;
 mod coordinate_rule;
 mod exact_mean;
 pub mod exact_sum;
@@ -44,6 +45,7 @@ pub use bounded_mean::BoundedMean;
 pub use bulyan::{BULYAN_UPDATES_MAX, Bulyan};
 pub use centred_clipping::CentredClipping;
 pub use combination::Combination;
+pub use component::{COMPONENT_UPDATES_MAX, Component, ComponentSource, SETTINGS_BYTES_MAX};
 pub use coordinate_rule::CoordinateRule;
 pub use exact_mean::{ExactMean, ZeroDivisorError};
 pub use fair::{QFedAvg, Term};
@@ -64,7 +66,7 @@ pub use sign_guard::{SIGN_GUARD_UPDATES_MAX, SignGuard};
 pub use trimmed_mean::TrimmedMean;
 
 /// The aggregator of a task.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum AggregatorChoice {
@@ -105,6 +107,8 @@ pub enum AggregatorChoice {
     QFedAvg(QFedAvg),
     /// TERM: a mean in which clients with a larger loss count exponentially more, or less.
     Term(Term),
+    /// A rule of the task's own: a WebAssembly component.
+    Component(Box<Component>),
 }
 
 impl Default for AggregatorChoice {
@@ -155,7 +159,7 @@ impl AggregatorChoice {
     }
 
     /// Returns the number of updates, out of `updates`, that contribute to the result. Krum, Multi-Krum and Bulyan leave
-    /// some updates out. SignGuard and FoolsGold may leave out all but one, so this is 1; if SignGuard leaves out all, the
+    /// some updates out. SignGuard, FoolsGold and components may leave out all but one, so this is 1; if SignGuard leaves out all, the
     /// result is 0. A median counts all updates, although each coordinate comes from one or two of them.
     pub fn combined(&self, updates: u64) -> u64 {
         self.aggregator().combined(updates)
@@ -163,8 +167,16 @@ impl AggregatorChoice {
 
     /// Returns whether the rule leaves some updates out.
     pub fn selects(&self) -> bool {
-        use AggregatorChoice::{Bulyan, FoolsGold, Krum, MultiKrum, SignGuard};
-        matches!(self, Krum(_) | MultiKrum(_) | Bulyan(_) | SignGuard(_) | FoolsGold(_))
+        use AggregatorChoice::{Bulyan, Component, FoolsGold, Krum, MultiKrum, SignGuard};
+        matches!(self, Krum(_) | MultiKrum(_) | Bulyan(_) | SignGuard(_) | FoolsGold(_) | Component(_))
+    }
+
+    /// Returns the component, if the rule is the task's own.
+    pub fn component(&self) -> Option<&Component> {
+        match self {
+            AggregatorChoice::Component(component) => Some(component),
+            _ => None,
+        }
     }
 
     /// Lists the faults of the choice for cohorts of `cohort_min` to `cohort_max` updates.
@@ -190,6 +202,7 @@ impl AggregatorChoice {
             AggregatorChoice::FedNova => &fed_nova::FedNova,
             AggregatorChoice::QFedAvg(aggregator) => aggregator,
             AggregatorChoice::Term(aggregator) => aggregator,
+            AggregatorChoice::Component(component) => &**component,
         }
     }
 }

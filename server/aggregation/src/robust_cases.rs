@@ -107,7 +107,7 @@ impl Case {
     }
 
     fn expect(&self, choice: AggregatorChoice, weights: &[u64], expected: &[f64]) {
-        expect_close(&self.combine(choice, weights), expected, &format!("{}: {choice:?}", self.name));
+        expect_close(&self.combine(choice.clone(), weights), expected, &format!("{}: {choice:?}", self.name));
     }
 }
 

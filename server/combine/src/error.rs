@@ -1,5 +1,6 @@
 use folkmoot_noise::DrawError;
 use folkmoot_round_log::RoundLogError;
+use folkmoot_strategy::StrategyError;
 
 /// The reason why a round's updates could not be combined into a version. Nothing was released.
 #[derive(Debug, thiserror::Error)]
@@ -24,4 +25,7 @@ pub enum MakeError {
     /// The noise cannot be drawn or added.
     #[error(transparent)]
     Noise(#[from] DrawError),
+    /// The task's own component failed.
+    #[error(transparent)]
+    Strategy(#[from] StrategyError),
 }

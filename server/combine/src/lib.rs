@@ -10,8 +10,10 @@ pub mod in_place;
 pub mod ingest;
 mod making;
 mod masked;
+mod next;
 #[cfg(test)]
 mod one_hostile;
+mod own;
 mod private;
 pub mod refusal;
 mod replayed;
@@ -21,5 +23,6 @@ mod summed;
 pub use error::MakeError;
 pub use making::{Made, Making};
 pub use masked::Masked;
+pub use own::Own;
 pub use private::Private;
 pub use rows::{Bases, Rows};

@@ -6,16 +6,19 @@
 //! of the model.
 
 use bytes::Bytes;
-use folkmoot_aggregation::{
-    Combination, ExactMean, Measured, Measurement,
-    finalizer::{Commit, Finalizer},
-};
+use folkmoot_aggregation::{Combination, ExactMean, Measured, Measurement, finalizer::Commit};
 use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_noise::Noises;
 use folkmoot_protocol::{RoundId, update::UpdateMetrics};
 use folkmoot_storage::AcceptedUpdate;
+use folkmoot_strategy::{AggregationCommit, FinalizationCommit};
 
-use crate::{Bases, MakeError, Masked, Private, Rows, ingest::Ingest, replayed, rows::floats, summed};
+use crate::{
+    Bases, MakeError, Masked, Own, Private, Rows,
+    ingest::Ingest,
+    next::{Next, Step},
+    own, replayed, summed,
+};
 
 /// All inputs of the computation of the next version.
 pub struct Making {
@@ -31,7 +34,7 @@ pub struct Making {
     pub newest: Bytes,
     /// The versions from which the updates started.
     pub bases: Bases,
-    /// The finalizer's state that was stored with the newest version; `None` if none was stored.
+    /// [`Made::finalizer_state`] as it was stored with the newest version; `None` if none was stored.
     pub finalizer_state: Option<Bytes>,
     /// The version number and mean staleness of this commit, for the finalizer.
     pub commit: Commit,
@@ -39,13 +42,16 @@ pub struct Making {
     pub private: Option<Private>,
     /// The masks of the updates; `None` if they are not masked.
     pub masked: Option<Masked>,
+    /// The task's own components.
+    pub own: Own,
 }
 
 /// The next version, computed but not stored.
 pub struct Made {
     /// The weights: float32, little-endian.
     pub weights: Vec<u8>,
-    /// The finalizer's state for the next version; empty if it keeps none.
+    /// The finalizer's state for the next version, and after it the state of the component that combines updates. Empty if
+    /// neither keeps anything.
     pub finalizer_state: Vec<u8>,
     /// The L2 norm of the change to the model.
     pub change_norm: f64,
@@ -61,11 +67,11 @@ impl Making {
     /// Computes the next version. Except for the noise, the same input gives the same bytes.
     ///
     /// # Errors
-    /// Fails if the round log cannot be read, or the noise cannot be drawn.
+    /// Fails if the round log cannot be read, the noise cannot be drawn, or a component fails.
     pub fn make(&self, ingest: &Ingest, noises: &Noises) -> Result<Made, MakeError> {
         let parameter_count = self.newest.len() / size_of::<f32>();
-        let finalizer = self.description.finalizer.finalizer();
-        let mut next = Next::new(finalizer, &self.commit, &self.newest, self.finalizer_state.as_deref());
+        let mut next = Next::new(self.step(parameter_count)?, self);
+        let mut own_state = Vec::new();
         let mut noise_state = Vec::new();
         let weights: Vec<u64> = self.accepted.iter().map(|update| update.weight).collect();
         let aggregator = &self.description.aggregator;
@@ -112,77 +118,46 @@ impl Making {
                     summed::means(&sum, &mean, |tile| next.take(tile));
                 }
             }
+        } else if let Some(strategy) = &self.own.aggregator {
+            let rows = Rows::new(ingest.log(), &self.accepted, &self.bases, parameter_count);
+            let commit = self.aggregation_commit(parameter_count);
+            let before = std::mem::take(&mut next.own_state);
+            own_state = own::means(rows, strategy, &commit, &before, |tile| next.take(tile))?;
         } else {
             let rows = Rows::new(ingest.log(), &self.accepted, &self.bases, parameter_count);
             replayed::means(rows, &self.description, self.round_id, &weights, &self.attenuations, |tile| {
                 next.take(tile);
             })?;
         }
-        let mut made = Made { noise_state, metrics, ..next.made() };
+        let mut made = Made { noise_state, metrics, ..next.made(own_state)? };
         if let Some(private) = &self.private {
             let grid = &self.description.grid;
             made.clipping_norm = Some(private.next_norm(ingest, &self.accepted, grid, parameter_count)?);
         }
         Ok(made)
     }
-}
 
-/// The next version while it is computed, tile by tile. It holds the newest weights and the finalizer's state, and a
-/// new copy of each.
-struct Next<'a> {
-    finalizer: &'a dyn Finalizer,
-    commit: &'a Commit,
-    newest: &'a [u8],
-    parameter_count: usize,
-    done: usize,
-    weights: Vec<u8>,
-    state: Vec<Vec<f32>>,
-    change_squares: f64,
-}
-
-impl<'a> Next<'a> {
-    fn new(
-        finalizer: &'a dyn Finalizer,
-        commit: &'a Commit,
-        newest: &'a [u8],
-        stored: Option<&[u8]>,
-    ) -> Self {
-        let parameter_count = newest.len() / size_of::<f32>();
-        let slots = finalizer.state_count();
-        let whole = slots * parameter_count * size_of::<f32>();
-        let state = match stored.filter(|bytes| bytes.len() == whole && parameter_count > 0) {
-            Some(bytes) => {
-                bytes.chunks(parameter_count * size_of::<f32>()).map(|slot| floats(slot).collect()).collect()
-            }
-            None => (0..slots).map(|slot| vec![finalizer.initial_state(slot); parameter_count]).collect(),
+    /// Begins the step of the finalizer.
+    fn step(&self, parameter_count: usize) -> Result<Step<'_>, MakeError> {
+        let commit = FinalizationCommit {
+            version: self.commit.number,
+            parameters: parameter_count as u64,
+            updates: self.commit.updates,
+            mean_staleness: self.commit.mean_staleness,
         };
-        let weights = Vec::with_capacity(newest.len());
-        Self { finalizer, commit, newest, parameter_count, done: 0, weights, state, change_squares: 0.0 }
-    }
-
-    fn take(&mut self, mean_delta: &[f64]) {
-        let (begin, end) = (self.done, (self.done + mean_delta.len()).min(self.parameter_count));
-        let before: Vec<f32> =
-            floats(&self.newest[begin * size_of::<f32>()..end * size_of::<f32>()]).collect();
-        let mut weights = before.clone();
-        let mut state: Vec<&mut [f32]> = self.state.iter_mut().map(|slot| &mut slot[begin..end]).collect();
-        self.finalizer.advance(self.commit, &mut weights, mean_delta, &mut state);
-        for (weight, before) in weights.iter().zip(&before) {
-            self.weights.extend_from_slice(&weight.to_le_bytes());
-            self.change_squares += (f64::from(*weight) - f64::from(*before)).powi(2);
+        match (self.description.finalizer.finalizer(), &self.own.finalizer) {
+            (Ok(finalizer), _) => Ok(Step::BuiltIn(finalizer)),
+            (Err(_), Some(strategy)) => Ok(Step::Own(Box::new(strategy.finalize(&commit)?))),
+            (Err(_), None) => unreachable!("the caller has loaded the component"),
         }
-        self.done = end;
     }
 
-    fn made(self) -> Made {
-        let finalizer_state = self.state.iter().flatten().flat_map(|number| number.to_le_bytes()).collect();
-        Made {
-            weights: self.weights,
-            finalizer_state,
-            change_norm: self.change_squares.sqrt(),
-            clipping_norm: None,
-            noise_state: Vec::new(),
-            metrics: None,
+    fn aggregation_commit(&self, parameter_count: usize) -> AggregationCommit {
+        AggregationCommit {
+            version: self.commit.number,
+            parameters: parameter_count as u64,
+            seed: replayed::seed(self.round_id, &self.accepted),
+            updates: own::facts(&self.accepted, &self.attenuations, self.bases.newest),
         }
     }
 }

@@ -25,7 +25,7 @@ use rand_chacha::ChaCha20Rng;
 use serde_json::json;
 
 use crate::{
-    Bases, Making,
+    Bases, Making, Own,
     ingest::{Announced, ExpectedUpdate, Ingest, Upload},
     rows::floats,
 };
@@ -92,7 +92,7 @@ impl Arrived {
 
     fn send(&mut self, number: u8, weight: u64, values: &[f32]) {
         let id = AssignmentId::from_random_bytes([number; 16]);
-        let (grid, aggregator) = (self.description.grid, self.description.aggregator);
+        let (grid, aggregator) = (self.description.grid, self.description.aggregator.clone());
         let expected = ExpectedUpdate::summed(id, Self::round(), (COUNT, grid), aggregator);
         let header = UpdateHeader {
             assignment_id: id,
@@ -129,6 +129,7 @@ impl Arrived {
             commit: Commit { number: 1, ..Commit::default() },
             private: None,
             masked: None,
+            own: Own::default(),
         };
         let made = making.make(&self.ingest, &Noises::default()).expect("the log is in memory");
         floats(&made.weights).collect()
@@ -198,7 +199,8 @@ fn under_the_other_rules_one_client_moves_a_parameter_by_more() {
         [(json!({ "kind": "weighted_mean" }), 1_000.0), (json!({ "kind": "bounded_mean" }), 1.0), (krum, 5.0)]
     {
         let aggregator: AggregatorChoice = serde_json::from_value(aggregator).expect("it is a choice");
-        let influences = influences(TaskDescription { aggregator, ..wizards("median") }, 20);
+        let influences =
+            influences(TaskDescription { aggregator: aggregator.clone(), ..wizards("median") }, 20);
         assert!(exceeding(&influences) > 0, "{aggregator:?}");
         let ratio = |(hostile, honest): (&f64, &f64)| hostile / honest;
         let worst = influences.0.iter().zip(&influences.1).map(ratio).fold(0.0, f64::max);

@@ -39,7 +39,7 @@ pub(super) fn means(
 
 /// Returns the seed of the random choices of a rule. It depends on the round and on the digests of all updates. So a version that
 /// is computed again is the same, and no client knows the seed before it sends its update.
-fn seed(round_id: RoundId, updates: &[AcceptedUpdate]) -> u64 {
+pub(super) fn seed(round_id: RoundId, updates: &[AcceptedUpdate]) -> u64 {
     let mut hasher = blake3::Hasher::new();
     hasher.update(round_id.as_bytes());
     updates.iter().for_each(|update| {

@@ -9,6 +9,7 @@ use folkmoot_storage::{
     AssignmentRepository, AssignmentStatus, BlobStore, Catalog, RoundRecord, Storage, StorageError,
     TaskRecord, UpdateStore,
 };
+use folkmoot_strategy::Strategies;
 use folkmoot_unmasking::{Committee, CommitteeRounds, Exchange, NoCommittee, Transcripts, UnmaskError};
 use rand::Rng;
 use rand_chacha::ChaCha20Rng;
@@ -64,6 +65,8 @@ pub struct Coordinator {
     pub tenants: Tenants,
     /// The limits of the retry window for clients that were not selected.
     pub retry_limits: RetryLimits,
+    /// The compiled components of tasks.
+    pub strategies: Arc<Strategies>,
     /// A deliberate fault, set only in simulations.
     pub sabotage: Option<Sabotage>,
     chance: std::sync::Mutex<ChaCha20Rng>,
@@ -93,6 +96,7 @@ impl Coordinator {
             listeners: Waiters::default(),
             crowds: Crowds::default(),
             retry_limits: RetryLimits::default(),
+            strategies: Arc::default(),
             sabotage: None,
             chance: std::sync::Mutex::new(chance),
         }

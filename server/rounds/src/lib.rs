@@ -7,6 +7,7 @@
 
 pub mod charged;
 pub mod clock;
+pub mod components;
 pub mod coordinator;
 pub mod credential;
 pub mod device;

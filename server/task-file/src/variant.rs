@@ -133,14 +133,14 @@ fn nested<const DEPTH: usize>(keys: [&str; DEPTH], value: Value) -> Table {
         .fold(Table::from_iter(last), |below, key| Table::from_iter([(key.to_owned(), Value::Table(below))]))
 }
 
-/// Lists the kinds of all sections, each with its section.
+/// Lists the kinds of all sections that a name can be enough for, each with its section. A component needs its file.
 fn all_kinds() -> impl Iterator<Item = (&'static str, &'static Kind)> {
     SECTIONS.into_iter().flat_map(|section| {
         let kinds = match shape::task().key(section).map(|key| &key.form) {
             Some(Form::Kinds(kinds)) => kinds.as_slice(),
             _ => &[],
         };
-        kinds.iter().map(move |kind| (section, kind))
+        kinds.iter().filter(|kind| kind.name != "component").map(move |kind| (section, kind))
     })
 }
 

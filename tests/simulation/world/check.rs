@@ -186,7 +186,7 @@ impl World {
     /// Checks that a version equals the result of the server optimizer's definition for these means.
     async fn check_weights(&mut self, task: usize, base: u64, version: u64, means: &[f64]) -> Holds {
         let weights = floats(&self.weights(task, base).await?);
-        let expected = match self.tasks[task].description.finalizer {
+        let expected = match &self.tasks[task].description.finalizer {
             FinalizerChoice::FedAvg(finalizer) => averaged(&weights, means, finalizer.server_learning_rate),
             FinalizerChoice::FedAvgM(finalizer) => {
                 let velocities = match self.finalizer_state(task, base).await? {

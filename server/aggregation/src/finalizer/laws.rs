@@ -42,6 +42,10 @@ fn begin(finalizer: &dyn Finalizer, parameters: usize) -> Vec<Vec<f32>> {
     (0..finalizer.state_count()).map(|slot| vec![finalizer.initial_state(slot); parameters]).collect()
 }
 
+fn built_in(choice: &FinalizerChoice) -> &dyn Finalizer {
+    choice.finalizer().expect("it is not a component")
+}
+
 fn choice(json: serde_json::Value) -> FinalizerChoice {
     serde_json::from_value(json).unwrap()
 }
@@ -90,8 +94,8 @@ proptest! {
     ) {
         cuts.sort_unstable();
         for choice in choices() {
-            let whole = run(choice.finalizer(), &weights, &deltas, &[]);
-            prop_assert_eq!(run(choice.finalizer(), &weights, &deltas, &cuts), whole);
+            let whole = run(built_in(&choice), &weights, &deltas, &[]);
+            prop_assert_eq!(run(built_in(&choice), &weights, &deltas, &cuts), whole);
         }
     }
 
@@ -100,7 +104,7 @@ proptest! {
         let finalizer = choice(serde_json::json!({ "kind": "fed_avg", "server_learning_rate": rate }));
         let mut weights = [weight];
         let commit = Commit { number: 7, mean_staleness: 2.0, ..Commit::default() };
-        finalizer.finalizer().advance(&commit, &mut weights, &[delta], &mut []);
+        built_in(&finalizer).advance(&commit, &mut weights, &[delta], &mut []);
         prop_assert_eq!(weights[0].to_bits(), ((f64::from(weight) + rate * delta) as f32).to_bits());
     }
 }
@@ -111,7 +115,7 @@ fn the_defaults_are_valid_and_step_along_the_delta() {
         let mut faults = Vec::new();
         choice.validate(&mut faults);
         assert_eq!(faults, []);
-        let after = run(choice.finalizer(), &[0.0, 0.0], &[vec![0.1, -0.1]], &[]);
+        let after = run(built_in(&choice), &[0.0, 0.0], &[vec![0.1, -0.1]], &[]);
         let [up, down] = [after[0], after[1]].map(f32::from_bits);
         assert!(up > 0.0 && down == -up && up < 1.0, "{choice:?}: {up} {down}");
     }
@@ -120,7 +124,7 @@ fn the_defaults_are_valid_and_step_along_the_delta() {
 #[test]
 fn what_is_written_is_read_again_and_a_strange_field_is_refused() {
     for choice in choices() {
-        let json = serde_json::to_value(choice).unwrap();
+        let json = serde_json::to_value(&choice).unwrap();
         assert_eq!(serde_json::from_value::<FinalizerChoice>(json.clone()).unwrap(), choice);
         let mut strange = json;
         strange["beta3"] = 0.5.into();

@@ -30,7 +30,7 @@ pub use scaffold::Scaffold;
 pub use schedule::CommitSchedule;
 use serde::{Deserialize, Serialize};
 
-use crate::{Combination, Spread};
+use crate::{Combination, Component, Spread};
 
 /// A server optimizer. It computes the next weights and state from the weights, the mean delta and its state.
 ///
@@ -50,7 +50,7 @@ pub trait Finalizer {
 }
 
 /// The choice of a task's finalizer.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum FinalizerChoice {
@@ -72,6 +72,8 @@ pub enum FinalizerChoice {
     FedDyn(FedDyn),
     /// FedCM: federated averaging with the last version's direction as the clients' momentum.
     FedCm(FedCm),
+    /// A server optimizer of the task's own: a WebAssembly component.
+    Component(Box<Component>),
 }
 
 impl Default for FinalizerChoice {
@@ -81,9 +83,9 @@ impl Default for FinalizerChoice {
 }
 
 impl FinalizerChoice {
-    /// Returns the chosen finalizer with its settings.
-    pub fn finalizer(&self) -> &dyn Finalizer {
-        match self {
+    /// Returns the chosen finalizer with its settings, or the component if the finalizer is the task's own.
+    pub fn finalizer(&self) -> Result<&dyn Finalizer, &Component> {
+        Ok(match self {
             FinalizerChoice::FedAvg(finalizer) => finalizer,
             FinalizerChoice::FedAvgM(finalizer) => finalizer,
             FinalizerChoice::FedAdagrad(finalizer) => finalizer,
@@ -93,7 +95,8 @@ impl FinalizerChoice {
             FinalizerChoice::Scaffold(finalizer) => finalizer,
             FinalizerChoice::FedDyn(finalizer) => finalizer,
             FinalizerChoice::FedCm(finalizer) => finalizer,
-        }
+            FinalizerChoice::Component(component) => return Err(component),
+        })
     }
 
     /// Returns the correction of local gradients that belongs to the step; `None` if there is none.
@@ -149,6 +152,7 @@ impl FinalizerChoice {
             FinalizerChoice::Scaffold(finalizer) => finalizer.validate(faults),
             FinalizerChoice::FedDyn(finalizer) => finalizer.validate(faults),
             FinalizerChoice::FedCm(finalizer) => finalizer.validate(faults),
+            FinalizerChoice::Component(component) => component.validate_in("finalizer", faults),
         }
     }
 }

@@ -54,7 +54,7 @@ impl Bucketing {
 
     /// Returns the rule for buckets: one hostile update spoils one of them.
     pub(super) fn rule(&self, rule: &AggregatorChoice) -> AggregatorChoice {
-        let mut rule = *rule;
+        let mut rule = rule.clone();
         if let Some(share) = share_of(&mut rule) {
             *share.value *= f64::from(self.bucket_size);
         }
@@ -75,7 +75,7 @@ impl Bucketing {
             faults.push(Fault::new("bucketing.bucket_size", format!("it is {size}"), remedy));
             return;
         }
-        let mut plain = *rule;
+        let mut plain = rule.clone();
         if let Some(Share { field, value, limit }) = share_of(&mut plain) {
             let (share, counted) = (*value, *value * f64::from(size));
             if !(0.0..limit).contains(&share) {

@@ -68,7 +68,7 @@ impl Preparation {
     pub fn rule(&self, rule: &AggregatorChoice) -> AggregatorChoice {
         match self {
             Preparation::Bucketing(bucketing) => bucketing.rule(rule),
-            Preparation::None | Preparation::Mixing(_) => *rule,
+            Preparation::None | Preparation::Mixing(_) => rule.clone(),
         }
     }
 }

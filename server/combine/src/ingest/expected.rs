@@ -91,7 +91,7 @@ impl ExpectedUpdate {
             sum_shapes: Arc::default(),
             ring: task.description.ring(task.schema.parameter_count()).filter(|_| !is_evaluation),
             seal_bytes: task.description.committee_terms().map_or(0, |terms| seal_bytes(&terms) as u64),
-            summed_by: is_summed.then_some(task.description.aggregator),
+            summed_by: is_summed.then(|| task.description.aggregator.clone()),
         }
     }
 
@@ -154,13 +154,13 @@ impl ExpectedUpdate {
     }
 
     /// Returns the aggregator; `None` if updates are not summed on arrival.
-    pub fn summed_by(&self) -> Option<AggregatorChoice> {
-        self.summed_by
+    pub fn summed_by(&self) -> Option<&AggregatorChoice> {
+        self.summed_by.as_ref()
     }
 
     /// Returns the factor by which the values of an update with this weight are multiplied in the sum.
     pub fn factor(&self, weight: u64) -> f64 {
-        self.summed_by.map_or(1.0, |aggregator| aggregator.arrival_factor(weight))
+        self.summed_by.as_ref().map_or(1.0, |aggregator| aggregator.arrival_factor(weight))
     }
 
     /// Checks an update's header.

@@ -10,7 +10,7 @@ impl TaskDescription {
     /// each update. All factors are 1 unless the aggregator is `fed_nova`.
     pub fn work_factors(&self, reports: impl Iterator<Item = (u64, u64)>) -> Vec<f64> {
         let (weights, steps): (Vec<u64>, Vec<u64>) = reports.unzip();
-        match (self.aggregator, self.plan.optimizer) {
+        match (&self.aggregator, self.plan.optimizer) {
             (AggregatorChoice::FedNova, LocalOptimizer::Sgd { momentum, .. }) => {
                 let norms: Vec<f64> = steps.iter().map(|steps| step_norm(*steps, momentum.into())).collect();
                 step_factors(&weights, &norms)

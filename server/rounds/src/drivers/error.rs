@@ -5,7 +5,7 @@ use folkmoot_round_log::RoundLogError;
 use folkmoot_storage::{BlobStoreError, StorageError, UpdateStoreError};
 use folkmoot_unmasking::UnmaskError;
 
-use crate::{combine::MakeError, coordinator::ForgetError, downstream::PartsError};
+use crate::{combine::MakeError, components::LoadError, coordinator::ForgetError, downstream::PartsError};
 
 /// The reason why a step failed. The next step retries.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +25,9 @@ pub enum DriveError {
     /// No version could be produced.
     #[error(transparent)]
     Make(#[from] MakeError),
+    /// A component of the task cannot be loaded.
+    #[error(transparent)]
+    Component(#[from] LoadError),
     /// The masks of secure aggregation cannot be removed.
     #[error(transparent)]
     Unmask(#[from] UnmaskError),
@@ -74,7 +77,10 @@ impl DriveError {
             DriveError::Storage(StorageError::OutOfRange(_) | StorageError::Corrupt { .. })
             | DriveError::Invariant(_)
             | DriveError::Transition(_)
-            | DriveError::Make(MakeError::Noise(_) | MakeError::WeightSum { .. }) => true,
+            | DriveError::Component(LoadError::Strategy(_))
+            | DriveError::Make(MakeError::Noise(_) | MakeError::WeightSum { .. } | MakeError::Strategy(_)) => {
+                true
+            }
             DriveError::RoundLog(_) | DriveError::Make(MakeError::RoundLog(_)) => self.is_of_log(),
             DriveError::Unmask(error) => error.is_of_clients(),
             // An accepted update is lost or damaged.

@@ -48,7 +48,7 @@ pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
                 let field = if plan.personal.is_empty() { "plan.frozen" } else { "plan.personal" };
                 faults.push(Fault::new(field, "no tensor is trained and shared", remedy));
             }
-            faults.extend(sample_fault(description.aggregator, part.parameter_count()));
+            faults.extend(sample_fault(&description.aggregator, part.parameter_count()));
             if matches!(plan.personal_training, Some(PersonalTraining::FedRep { .. }))
                 && !part.trains_personal()
             {
@@ -66,7 +66,7 @@ pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
 }
 
 /// Checks that SignGuard compares enough signs. A few would not tell an attack from chance.
-fn sample_fault(aggregator: AggregatorChoice, parameters: usize) -> Option<Fault> {
+fn sample_fault(aggregator: &AggregatorChoice, parameters: usize) -> Option<Fault> {
     let AggregatorChoice::SignGuard(rule) = aggregator else { return None };
     let expected = rule.coordinate_share * parameters as f64;
     let is_enough = rule.coordinate_share >= 1.0 || expected >= SIGNS_MIN;

@@ -11,7 +11,7 @@ use folkmoot_protocol::{
 };
 use folkmoot_round_log::RoundLog;
 use folkmoot_rounds::{
-    combine::{Bases, Made, Making},
+    combine::{Bases, Made, Making, Own},
     ingest::Ingest,
     noise::Noises,
 };
@@ -122,6 +122,7 @@ fn version(description: TaskDescription, updates: &[Vec<f32>]) -> Made {
         commit: Commit { number: 1, ..Commit::default() },
         private: None,
         masked: None,
+        own: Own::default(),
     };
     making.make(&ingest, &Noises::default()).unwrap()
 }
@@ -135,7 +136,7 @@ fn expect_aggregate(case: &Case, aggregator: &Value, pointer: &str) {
 }
 
 fn expect_version(case: &Case, description: TaskDescription, pointer: &str) {
-    let aggregator = description.aggregator;
+    let aggregator = description.aggregator.clone();
     let made = version(description, &case.vectors);
     let found = weights(&made);
     let expected = case.expected(pointer);

@@ -145,6 +145,7 @@ fn combined(description: &TaskDescription) -> Vec<String> {
             bulyan(&words, rule.byzantine_share),
             format!("{} It also compares all pairs of updates, and averages few of the values.", reads(description)),
         ],
+        AggregatorChoice::Component(component) => super::component::aggregator(&component),
     }
 }
 
@@ -285,6 +286,10 @@ pub(super) fn one_client(description: &TaskDescription) -> String {
              parameter with the others."
                 .into()
         }
+        AggregatorChoice::Component(_) => format!(
+            "How far one client can move the aggregate depends on the component. Clients may send elements up to ± {value_max}, and \
+             report their own example counts and losses."
+        ),
         AggregatorChoice::FedNova => format!(
             "Clients report their own example and step counts and may send elements up to ± {value_max}, which count more if a \
              client claims few steps. Use this aggregator only if you trust all clients."

@@ -44,6 +44,7 @@ pub(super) fn finalizer(choice: &FinalizerChoice) -> Vec<String> {
         FinalizerChoice::Scaffold(one) => scaffold(one),
         FinalizerChoice::FedDyn(one) => fed_dyn(one),
         FinalizerChoice::FedCm(one) => fed_cm(one),
+        FinalizerChoice::Component(one) => super::component::finalizer(one),
         FinalizerChoice::FedAdagrad(adagrad) => adaptive(
             format!(
                 "FedAdagrad steps by {} times the aggregate, divided by the root of the sum of all squares so far",

@@ -1,6 +1,7 @@
 //! Explains a task in words.
 
 mod aggregation;
+mod component;
 mod finalizer;
 mod learns;
 mod measuring;

@@ -84,8 +84,8 @@ impl Arm {
         vec![
             ("plan".to_owned(), json(serde_json::to_value(&self.task.plan))),
             ("scheduling".to_owned(), json(serde_json::to_value(self.task.scheduling))),
-            ("aggregator".to_owned(), json(serde_json::to_value(self.task.aggregator))),
-            ("finalizer".to_owned(), json(serde_json::to_value(self.task.finalizer))),
+            ("aggregator".to_owned(), json(serde_json::to_value(&self.task.aggregator))),
+            ("finalizer".to_owned(), json(serde_json::to_value(&self.task.finalizer))),
             ("clients".to_owned(), self.world.clients.to_string()),
             ("partition".to_owned(), json(serde_json::to_value(&self.world.partition))),
         ]

@@ -82,7 +82,9 @@ fn preparation_needs_a_robust_rule(description: &TaskDescription, faults: &mut V
             return;
         }
     };
-    let message = if !is_robust(&description.aggregator) {
+    let message = if matches!(description.aggregator, AggregatorChoice::Component(_)) {
+        "it averages updates, but a component gets single updates"
+    } else if !is_robust(&description.aggregator) {
         "it prepares updates for a robust rule, but this aggregator.kind is a mean of all updates"
     } else if judges_single_updates(&description.aggregator) {
         "it averages updates, but this aggregator.kind judges single updates"

@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     combine::{self, Bases, Making, Masked},
+    components,
     coordinator::Coordinator,
     drivers::{DriveError, evaluate, open, secure, versions::version},
 };
@@ -199,6 +200,7 @@ async fn making(
         commit,
         private: private(coordinator, task, &base).await?,
         masked: masked(coordinator, task, record).await?,
+        own: components::own(coordinator, &task.description).await?,
     })
 }
 

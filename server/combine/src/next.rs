@@ -1,0 +1,109 @@
+use folkmoot_aggregation::finalizer::Finalizer;
+use folkmoot_strategy::Finalization;
+
+use crate::{Made, MakeError, Making, rows::floats};
+
+/// The step of a commit.
+pub(super) enum Step<'a> {
+    /// The step of a built-in finalizer.
+    BuiltIn(&'a dyn Finalizer),
+    /// The step of the task's own component.
+    Own(Box<Finalization>),
+}
+
+impl Step<'_> {
+    /// Returns the number of values that are kept for each parameter between commits.
+    fn slots(&self) -> usize {
+        match self {
+            Step::BuiltIn(finalizer) => finalizer.state_count(),
+            Step::Own(component) => component.slots(),
+        }
+    }
+
+    fn initial(&self, slot: usize) -> f32 {
+        match self {
+            Step::BuiltIn(finalizer) => finalizer.initial_state(slot),
+            Step::Own(_) => 0.0,
+        }
+    }
+}
+
+/// The next version while it is computed, tile by tile. It holds the newest weights and the finalizer's state, and a
+/// new copy of each.
+pub(super) struct Next<'a> {
+    step: Step<'a>,
+    making: &'a Making,
+    parameter_count: usize,
+    done: usize,
+    weights: Vec<u8>,
+    state: Vec<Vec<f32>>,
+    /// The state that the component which combines updates has kept with the newest version.
+    pub own_state: Vec<u8>,
+    change_squares: f64,
+}
+
+impl<'a> Next<'a> {
+    pub fn new(step: Step<'a>, making: &'a Making) -> Self {
+        let parameter_count = making.newest.len() / size_of::<f32>();
+        let slots = step.slots();
+        let slot_bytes = parameter_count * size_of::<f32>();
+        let stored = making.finalizer_state.as_deref().unwrap_or_default();
+        // Without a component that combines updates, nothing follows the finalizer's state.
+        let split = stored.split_at_checked(slots * slot_bytes);
+        let split = split.filter(|(_, rest)| rest.is_empty() || making.own.aggregator.is_some());
+        let (kept, own_state) = split.unwrap_or_default();
+        let state = match kept.is_empty() {
+            true => (0..slots).map(|slot| vec![step.initial(slot); parameter_count]).collect(),
+            false => kept.chunks(slot_bytes).map(|slot| floats(slot).collect()).collect(),
+        };
+        Self {
+            step,
+            making,
+            parameter_count,
+            done: 0,
+            weights: Vec::with_capacity(making.newest.len()),
+            state,
+            own_state: own_state.to_vec(),
+            change_squares: 0.0,
+        }
+    }
+
+    /// Advances the next tile by its mean delta.
+    pub fn take(&mut self, mean_delta: &[f64]) {
+        let (begin, end) = (self.done, (self.done + mean_delta.len()).min(self.parameter_count));
+        let newest = &self.making.newest[begin * size_of::<f32>()..end * size_of::<f32>()];
+        let before: Vec<f32> = floats(newest).collect();
+        let mut weights = before.clone();
+        let mut state: Vec<&mut [f32]> = self.state.iter_mut().map(|slot| &mut slot[begin..end]).collect();
+        match &mut self.step {
+            Step::BuiltIn(finalizer) => {
+                finalizer.advance(&self.making.commit, &mut weights, mean_delta, &mut state);
+            }
+            Step::Own(component) => component.advance(begin, &mut weights, mean_delta, &mut state),
+        }
+        for (weight, before) in weights.iter().zip(&before) {
+            self.weights.extend_from_slice(&weight.to_le_bytes());
+            self.change_squares += (f64::from(*weight) - f64::from(*before)).powi(2);
+        }
+        self.done = end;
+    }
+
+    /// Ends the step. `own_state` is what the component that combines updates keeps.
+    ///
+    /// # Errors
+    /// If the component that changes the model has failed.
+    pub fn made(self, own_state: Vec<u8>) -> Result<Made, MakeError> {
+        if let Step::Own(component) = self.step {
+            component.finish()?;
+        }
+        let kept = self.state.iter().flatten().flat_map(|number| number.to_le_bytes());
+        Ok(Made {
+            weights: self.weights,
+            finalizer_state: kept.chain(own_state).collect(),
+            change_norm: self.change_squares.sqrt(),
+            clipping_norm: None,
+            noise_state: Vec::new(),
+            metrics: None,
+        })
+    }
+}

@@ -1,0 +1,28 @@
+#![doc = include_str!("../README.md")]
+// Tests may use casts freely, because the cast values are visible nearby.
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
+
+#[cfg(not(feature = "wasmtime"))]
+#[path = "absent.rs"]
+mod wasm;
+#[cfg(feature = "wasmtime")]
+mod wasm;
+
+mod commit;
+mod error;
+mod role;
+mod strategies;
+mod strategy;
+
+pub use commit::{AggregationCommit, FinalizationCommit, UpdateFacts};
+pub use error::StrategyError;
+pub use role::Role;
+pub use strategies::Strategies;
+pub use strategy::Strategy;
+pub use wasm::{Aggregation, Compiled, Finalization};
+
+/// The maximum size of a component's file in bytes. A component with a Python interpreter has about 20 MiB.
+pub const COMPONENT_BYTES_MAX: usize = 64 << 20;

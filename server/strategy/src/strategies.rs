@@ -1,0 +1,46 @@
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use folkmoot_protocol::BlobDigest;
+
+use super::{Compiled, StrategyError};
+
+/// The maximum number of compiled components in memory. One needs about ten times the size of its file.
+const KEPT: usize = 16;
+
+/// Compiled components by digest. The one that was used least recently is dropped first.
+#[derive(Default)]
+pub struct Strategies {
+    kept: Mutex<VecDeque<(BlobDigest, Arc<Compiled>)>>,
+}
+
+impl Strategies {
+    /// Returns a component that was compiled before.
+    pub fn found(&self, digest: BlobDigest) -> Option<Arc<Compiled>> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = kept.iter().position(|(one, _)| *one == digest)?;
+        let found = kept.remove(at)?;
+        let compiled = found.1.clone();
+        kept.push_back(found);
+        Some(compiled)
+    }
+
+    /// Compiles the component in `bytes`, unless it was compiled before. Blocks for about a second for each MiB.
+    ///
+    /// # Errors
+    /// If the bytes are no component, or there are too many.
+    pub fn compiled(&self, digest: BlobDigest, bytes: &[u8]) -> Result<Arc<Compiled>, StrategyError> {
+        if let Some(found) = self.found(digest) {
+            return Ok(found);
+        }
+        let compiled = Arc::new(Compiled::new(bytes)?);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() == KEPT {
+            kept.pop_front();
+        }
+        kept.push_back((digest, compiled.clone()));
+        Ok(compiled)
+    }
+}

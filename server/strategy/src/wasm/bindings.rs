@@ -1,0 +1,17 @@
+//! The types of `wit/strategy.wit`, generated from it.
+
+pub mod aggregation {
+    wasmtime::component::bindgen!({
+        path: "wit",
+        world: "aggregation",
+        ownership: Borrowing { duplicate_if_necessary: true },
+    });
+}
+
+pub mod finalization {
+    wasmtime::component::bindgen!({
+        path: "wit",
+        world: "finalization",
+        ownership: Borrowing { duplicate_if_necessary: true },
+    });
+}

@@ -1,0 +1,11 @@
+//! The runtime: compiles components and calls them within limits.
+
+mod aggregation;
+mod bindings;
+mod compiled;
+mod finalization;
+mod run;
+
+pub use aggregation::Aggregation;
+pub use compiled::Compiled;
+pub use finalization::Finalization;

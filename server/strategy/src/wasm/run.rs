@@ -1,0 +1,128 @@
+use wasmtime::{Store, StoreLimits, StoreLimitsBuilder, Trap, component::Linker};
+
+use super::{bindings::aggregation::folkmoot::strategy::host, compiled::ENGINE};
+use crate::{Role, Strategy, StrategyError};
+
+/// The maximum number of lines that a component writes to the log in a commit.
+const LINES_MAX: u32 = 100;
+/// The maximum length of such a line, in characters.
+const LINE_CHARACTERS_MAX: usize = 1_000;
+/// The maximum number of characters of a component's words in an error.
+const WORDS_MAX: usize = 500;
+/// The maximum number of elements of a component's tables, which hold the addresses of functions.
+const TABLE_ELEMENTS_MAX: usize = 1 << 20;
+
+/// The part of the host that a component can reach: its limits and the log.
+pub(super) struct Host {
+    limits: StoreLimits,
+    lines: u32,
+}
+
+impl host::Host for Host {
+    fn log(&mut self, line: String) {
+        self.write(&line);
+    }
+}
+
+impl super::bindings::finalization::folkmoot::strategy::host::Host for Host {
+    fn log(&mut self, line: String) {
+        self.write(&line);
+    }
+}
+
+impl Host {
+    fn write(&mut self, line: &str) {
+        if self.lines < LINES_MAX {
+            self.lines += 1;
+            tracing::info!(target: "folkmoot_strategy", "{}", shortened(line, LINE_CHARACTERS_MAX));
+        }
+    }
+}
+
+/// The first error of a commit. After it, the component is not called any more.
+#[derive(Default)]
+pub(super) struct Run {
+    failed: Option<StrategyError>,
+}
+
+impl Run {
+    /// Calls a function, unless an earlier one has failed. Returns `None` if it fails.
+    pub fn call<T>(&mut self, function: impl FnOnce() -> Result<T, StrategyError>) -> Option<T> {
+        if self.failed.is_some() {
+            return None;
+        }
+        function().map_err(|error| self.failed = Some(error)).ok()
+    }
+
+    /// Returns the first error.
+    pub fn result(self) -> Result<(), StrategyError> {
+        self.failed.map_or(Ok(()), Err)
+    }
+}
+
+/// Returns a store with the limits of a task.
+pub(super) fn store(strategy: &Strategy) -> Result<Store<Host>, StrategyError> {
+    let bytes = usize::try_from(u64::from(strategy.memory_mib_max()) << 20).unwrap_or(usize::MAX);
+    let limits = StoreLimitsBuilder::new()
+        .memory_size(bytes)
+        .memories(16)
+        .table_elements(TABLE_ELEMENTS_MAX)
+        .tables(64)
+        .instances(256)
+        .trap_on_grow_failure(true)
+        .build();
+    let mut store = Store::new(&ENGINE, Host { limits, lines: 0 });
+    store.limiter(|host| &mut host.limits);
+    store.set_fuel(strategy.fuel_max()).map_err(|error| trapped(strategy, "begin", &error))?;
+    Ok(store)
+}
+
+/// Returns a linker with the host's functions. All other imports trap when they are called.
+pub(super) fn linker(
+    strategy: &Strategy,
+    role: Role,
+    add_host: impl FnOnce(&mut Linker<Host>) -> wasmtime::Result<()>,
+) -> Result<Linker<Host>, StrategyError> {
+    strategy.compiled().expect(role)?;
+    let mut linker = Linker::new(&ENGINE);
+    let added = add_host(&mut linker)
+        .and_then(|()| linker.define_unknown_imports_as_traps(strategy.compiled().component()));
+    added.map_err(|error| StrategyError::NotAComponent(error.root_cause().to_string()))?;
+    Ok(linker)
+}
+
+/// Translates the result of a function that can return an error.
+pub(super) fn returned<T>(
+    strategy: &Strategy,
+    function: &'static str,
+    result: wasmtime::Result<Result<T, String>>,
+) -> Result<T, StrategyError> {
+    match result {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(words)) => {
+            let message = shortened(&words, WORDS_MAX);
+            Err(match function {
+                "check" => StrategyError::Settings(message),
+                _ => StrategyError::Returned { function, message },
+            })
+        }
+        Err(error) => Err(trapped(strategy, function, &error)),
+    }
+}
+
+/// Translates an error of the runtime.
+pub(super) fn trapped(strategy: &Strategy, function: &'static str, error: &wasmtime::Error) -> StrategyError {
+    if error.downcast_ref::<Trap>() == Some(&Trap::OutOfFuel) {
+        return StrategyError::OutOfFuel { function, fuel_max: strategy.fuel_max() };
+    }
+    let detail = error.root_cause().to_string();
+    if detail.contains("growing memory") || detail.contains("memory minimum size") {
+        return StrategyError::OutOfMemory { function, memory_mib_max: strategy.memory_mib_max() };
+    }
+    StrategyError::Trapped { function, detail: shortened(&detail, WORDS_MAX) }
+}
+
+/// Returns the first characters of a component's words, on one line and without control characters.
+fn shortened(words: &str, characters: usize) -> String {
+    words.chars().map(|one| if one.is_control() { ' ' } else { one }).take(characters).collect()
+}
