@@ -15,6 +15,7 @@ mod budgets;
 mod cluster;
 mod cohort;
 mod commit_failures;
+mod components;
 mod compressed_updates;
 mod crash_client;
 mod crash_coordinator;

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use folkmoot_coordinator::task::{TaskDescription, TaskState};
 use folkmoot_engine::{ImportLimits, Model, TrainedPart, onnx::build::mlp};
 use folkmoot_protocol::{
-    Codec, OrganisationId, Plan, PopulationName, TaskId, TensorSchema, Timestamp, ValueGrid, Work,
-    update::UpdateMetrics,
+    BlobDigest, Codec, OrganisationId, Plan, PopulationName, TaskId, TensorSchema, Timestamp, ValueGrid,
+    Work, update::UpdateMetrics,
 };
 use folkmoot_rounds::{clock, credential::Credential};
 use folkmoot_service::host::DEFAULT_ORGANISATION;
@@ -33,6 +33,8 @@ pub struct TaskSpec {
     pub rounds: u64,
     /// Further keys of the description.
     pub parts: Value,
+    /// The components that the description names by their digests.
+    pub components: Vec<&'static [u8]>,
 }
 
 impl TaskSpec {
@@ -52,6 +54,7 @@ impl TaskSpec {
             server_learning_rate: 0.75,
             rounds,
             parts: json!({}),
+            components: Vec::new(),
         }
     }
 
@@ -67,6 +70,14 @@ impl TaskSpec {
     pub fn with_part(mut self, name: &str, part: Value) -> Self {
         self.parts[name] = part;
         self
+    }
+
+    /// Gives a part of the task to a component.
+    #[must_use]
+    pub fn with_component(mut self, part: &str, component: &'static [u8], settings: &str) -> Self {
+        self.components.push(component);
+        let digest = BlobDigest::of(component);
+        self.with_part(part, json!({ "kind": "component", "component": digest, "settings": settings }))
     }
 
     fn description(&self, population: &PopulationName) -> TaskDescription {
@@ -165,6 +176,9 @@ async fn store_task(
     let (model, model_bytes) = put(spec.onnx.clone()).await;
     let bytes = initial_weights.iter().flat_map(|value| value.to_le_bytes()).collect();
     let (weights, weights_bytes) = put(bytes).await;
+    for component in &spec.components {
+        put(component.to_vec()).await;
+    }
     let grid = description.grid;
     let plan = Plan {
         model,

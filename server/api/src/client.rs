@@ -18,6 +18,7 @@ use reqwest::{Method, Url};
 
 use crate::{
     audit::AuditPageView,
+    components::ComponentView,
     evaluation_data::EvaluationDataView,
     evaluations::{ClassEvaluationView, EvaluationView},
     models::{ModelPartsView, ModelView},
@@ -142,6 +143,14 @@ impl AdminClient {
     /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn create_evaluation_data(&self, examples: Vec<u8>) -> Result<EvaluationDataView, AdminError> {
         self.send_bytes("evaluation-data", examples).await
+    }
+
+    /// Uploads a component.
+    ///
+    /// # Errors
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
+    pub async fn create_component(&self, component: Vec<u8>) -> Result<ComponentView, AdminError> {
+        self.send_bytes("components", component).await
     }
 
     /// Lists tasks, newest first.

@@ -10,6 +10,7 @@ pub mod audit;
 mod binary;
 pub mod client;
 pub mod clients;
+pub mod components;
 pub mod endorsements;
 pub mod evaluation_data;
 pub mod evaluations;

@@ -8,6 +8,7 @@ mod attack;
 mod backup;
 mod beside_console;
 mod compare;
+mod components;
 // Other systems word their errors differently, for example for a missing file.
 #[cfg(unix)]
 mod commands;

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, path::PathBuf};
 use folkmoot_coordinator::task::{PauseReason, StopReason, TaskDescription, TaskState};
 use folkmoot_data::{ReadOptions, read};
 use folkmoot_simulation::simulate::{
-    DataSource, Outcome, Silent, Simulation, WorldSettings, simulate, simulate_on,
+    DataSource, Outcome, Silent, SimulateError, Simulation, WorldSettings, simulate, simulate_on,
 };
 use folkmoot_storage::{SqlOptions, SqlStorage};
 use serde_json::{Value, json};
@@ -43,6 +43,14 @@ pub fn world(changes: &Value) -> WorldSettings {
 
 pub async fn run(description: TaskDescription, settings: WorldSettings, threads: usize) -> Outcome {
     run_keeping(description, settings, threads, None).await
+}
+
+/// Returns the result of a simulation that may be refused.
+pub async fn simulated(
+    description: TaskDescription,
+    settings: WorldSettings,
+) -> Result<Outcome, SimulateError> {
+    Box::pin(simulate(simulation(description, settings, 1, None), &mut Silent)).await
 }
 
 async fn run_keeping(

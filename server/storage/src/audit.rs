@@ -204,10 +204,14 @@ impl Act {
             .with("model", task.model)
             .with("plan", task.plan)
             .with("state", task.state.name());
-        match task.evaluation_data {
+        let act = match task.evaluation_data {
             Some(data) => act.with("evaluation_data", data),
             None => act,
-        }
+        };
+        let description = &task.description;
+        let own = [description.aggregator.component(), description.finalizer.finalizer().err()];
+        let own: Vec<String> = own.into_iter().flatten().map(|one| one.component.to_string()).collect();
+        if own.is_empty() { act } else { act.with("components", own.join(", ")) }
     }
 
     pub(crate) fn endorsed(endorsement: &EndorsementRecord) -> Self {

@@ -8,7 +8,7 @@ use folkmoot_coordinator::task::{Fault, SchemaSource, TaskData, TaskDescription}
 use folkmoot_data::schema;
 use folkmoot_engine::{ImportLimits, Model, TrainedPart};
 use folkmoot_protocol::TrainingPlan;
-use folkmoot_rounds::registry::fit;
+use folkmoot_rounds::{components, registry::fit};
 use folkmoot_task_file::{
     self as task_file, TaskFileError,
     explain::{self, ModelSize},
@@ -94,6 +94,7 @@ pub fn read_text_for(
 ) -> Result<TaskDescription, TaskFileError> {
     let misfits = |description: &mut TaskDescription| {
         let mut faults: Vec<Fault> = read_schema(path, description).err().into_iter().collect();
+        faults.extend(components::find_files(&path.with_file_name(""), description));
         faults.extend(model.into_iter().flat_map(|model| fit::faults(description, model)));
         faults
     };

@@ -4,7 +4,7 @@ use folkmoot_api::{AdminClient, tasks::CreateTaskRequest};
 use folkmoot_coordinator::task::WarmStart;
 use folkmoot_data::{ReadOptions, schema::TableSchema};
 use folkmoot_protocol::BlobDigest;
-use folkmoot_rounds::registry::evaluation_data;
+use folkmoot_rounds::{components, registry::evaluation_data};
 
 use super::{check, show};
 use crate::{CliError, connection::ConnectionArgs, output::OutputArgs, task_called::TaskCalled};
@@ -41,13 +41,17 @@ pub struct Args {
 /// refuses the request.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let (model, onnx) = check::read_model(&args.model)?;
-    let description = check::read_for(&args.description, Some(&model))??;
+    let mut description = check::read_for(&args.description, Some(&model))??;
     let client = args.connection.connect()?;
     let model = client.create_model(onnx).await?;
     let evaluation_data = match &args.evaluation_data {
         Some(path) => Some(bring_examples(&client, path, description.table_schema()).await?),
         None => None,
     };
+    let components = components::read_files(&mut description);
+    for component in components.map_err(|error| CliError::new(error.to_string()))? {
+        client.create_component(component.into()).await?;
+    }
     let warm_start = match &args.warm_start {
         Some(text) => Some(warm_start(&client, text).await?),
         None => None,

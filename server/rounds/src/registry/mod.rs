@@ -2,6 +2,7 @@
 
 mod admission;
 mod beginning;
+mod component;
 mod endorsement;
 pub mod evaluation_data;
 /// Checks a task's description against its model.
@@ -14,6 +15,7 @@ mod task;
 mod tests;
 mod version;
 
+pub use component::{UploadedComponent, create_component};
 pub use endorsement::{endorse, endorsement_of};
 pub use model::create_model;
 pub use task::{create_task, task_faults};

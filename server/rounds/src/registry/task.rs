@@ -13,6 +13,7 @@ use folkmoot_unmasking::committee_faults;
 use super::{
     admission::{Prepared, admit, population_faults},
     beginning::{Beginning, WarmStartFrom, begin},
+    component::component_faults,
     evaluation_data, fit,
     quota::check_quotas,
 };
@@ -124,6 +125,7 @@ async fn check(
         privacy::Standing::of(coordinator, organisation_id, &request.description.population).await?;
     faults.extend(population_faults(&standing, &request.description)?);
     faults.extend(committee_faults(coordinator.committee.as_ref(), &request.description));
+    faults.extend(component_faults(coordinator, &request.description).await?);
     let Some(model) = coordinator.storage.model(organisation_id, request.model).await? else {
         let message = format!("there is no model {}", request.model);
         faults.push(Fault::new("model", message, "upload the ONNX file with POST /v1/admin/models first"));

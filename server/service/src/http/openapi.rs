@@ -52,6 +52,7 @@ use super::{App, admin};
         admin::models::parts::find_parts,
         admin::models::list::list_models,
         admin::models::graph::get_graph,
+        admin::components::create::create_component,
         admin::evaluation_data::create::create_evaluation_data,
         admin::evaluations::list::list_evaluations,
         admin::evaluations::list::class_evaluations,

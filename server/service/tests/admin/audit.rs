@@ -14,12 +14,13 @@ use super::{
 use folkmoot_service::http::endpoints;
 
 /// The endpoints that change something, each with the action in the audit log; `None` if there is nothing to record.
-const ACTS: [(&str, Option<&str>); 24] = [
+const ACTS: [(&str, Option<&str>); 25] = [
     ("POST /demo", Some("task.create")),
     ("POST /models", Some("model.create")),
     ("POST /models/parts", None),
-    // Examples are content without a row; the task that uses them names their digest.
+    // Examples and components are content without a row; the task that uses them names their digest.
     ("POST /evaluation-data", None),
+    ("POST /components", None),
     ("POST /tasks", Some("task.create")),
     ("POST /tasks/check", None),
     ("POST /tasks/{id}/activate", Some("task.set_state")),

@@ -1,6 +1,7 @@
 //! Tests of the administrative API over HTTPS, against a coordinator in this process.
 
 mod audit;
+mod components;
 mod console;
 mod disclosure;
 mod endorsements;

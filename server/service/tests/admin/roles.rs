@@ -27,6 +27,7 @@ fn every_endpoint_has_the_role_that_is_wanted() {
             ("GET /models", "viewer"),
             ("GET /models/{digest}/graph", "viewer"),
             ("POST /evaluation-data", "operator"),
+            ("POST /components", "operator"),
             ("POST /tasks", "operator"),
             ("POST /tasks/check", "operator"),
             ("GET /tasks", "viewer"),

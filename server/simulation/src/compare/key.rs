@@ -1,5 +1,5 @@
 use folkmoot_engine::Examples;
-use folkmoot_rounds::registry::evaluation_data;
+use folkmoot_rounds::{components, registry::evaluation_data};
 
 use crate::device::Trace;
 use crate::simulate::{DataSource, SimulateError, Simulation};
@@ -30,14 +30,16 @@ pub fn shared_key(
 /// same key have the same result. `shared` is what [`shared_key`] returns for any run of the comparison.
 ///
 /// # Errors
-/// If the task or the settings cannot be written as bytes.
+/// If the task or the settings cannot be written as bytes, or a component of the task cannot be read.
 pub fn run_key(shared: &[u8; 32], simulation: &Simulation) -> Result<String, SimulateError> {
     let Simulation { description, settings, evaluate_every, .. } = simulation;
     let unwritable = |error: serde_json::Error| SimulateError::Results(error.to_string());
+    let mut description = description.clone();
+    components::read_files(&mut description).map_err(|error| SimulateError::Data(error.to_string()))?;
     let mut hasher = blake3::Hasher::new();
     add(&mut hasher, env!("CARGO_PKG_VERSION").as_bytes());
     add(&mut hasher, shared);
-    add(&mut hasher, &serde_json::to_vec(description).map_err(unwritable)?);
+    add(&mut hasher, &serde_json::to_vec(&description).map_err(unwritable)?);
     add(&mut hasher, &serde_json::to_vec(settings).map_err(unwritable)?);
     add(&mut hasher, &evaluate_every.to_le_bytes());
     Ok(hasher.finalize().to_hex().to_string())

@@ -6,6 +6,7 @@ use folkmoot_coordinator::task::{Evaluation, TaskDescription};
 use folkmoot_protocol::{BlobDigest, ClientId, Loss, Metric, OrganisationId, TaskId, Timestamp};
 use folkmoot_round_log::RoundLog;
 use folkmoot_rounds::{
+    components,
     coordinator::Coordinator,
     noise::Sabotage,
     registry::{self, evaluation_data},
@@ -224,6 +225,10 @@ impl World {
             }
             None => None,
         };
+        let components = components::read_files(&mut self.description);
+        for component in components.map_err(|error| SimulateError::Data(error.to_string()))? {
+            registry::create_component(&coordinator, component).await?;
+        }
         let request = CreateTaskRequest {
             description: self.description.clone(),
             model: model.model,

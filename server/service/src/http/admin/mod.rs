@@ -4,6 +4,7 @@ pub mod access;
 pub mod api_keys;
 pub mod audit;
 pub mod clients;
+pub mod components;
 mod cookie;
 mod costly;
 pub mod demo;
@@ -85,6 +86,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(&post, "/models/parts", Operator, models::parts::find_parts),
         endpoint(&get, "/models", Viewer, models::list::list_models),
         endpoint(&get, "/models/{digest}/graph", Viewer, models::graph::get_graph),
+        endpoint(&post, "/components", Operator, components::create::create_component),
         endpoint(&post, "/evaluation-data", Operator, evaluation_data::create::create_evaluation_data),
         endpoint(&post, "/tasks", Operator, tasks::create::create_task),
         endpoint(&post, "/tasks/check", Operator, tasks::check::check_task),

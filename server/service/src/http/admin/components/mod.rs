@@ -1,0 +1,3 @@
+//! `/v1/admin/components`: strategies of an operator's own.
+
+pub(crate) mod create;
