@@ -19,7 +19,7 @@ const NAMES = [
   'round',
   'aborted',
   'dropped',
-  'backing_off',
+  'backingOff',
   'model',
   'paused',
   'resumed',

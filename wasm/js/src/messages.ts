@@ -43,3 +43,18 @@ export type ToPage =
 export type ClientEvent = {
   [Name in keyof ClientEvents]: { name: Name; value: ClientEvents[Name] };
 }[keyof ClientEvents];
+
+/** Converts a name of the engine, in snake_case, to one of this package. */
+export function camelCase(name: string): string {
+  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** Converts the names of all fields of a JSON value. Strings stay as they are. */
+export function camelCased(value: unknown): unknown {
+  if (Array.isArray(value)) {
+    return value.map(camelCased);
+  }
+  return typeof value === 'object' && value !== null
+    ? Object.fromEntries(Object.entries(value).map(([name, value]) => [camelCase(name), camelCased(value)]))
+    : value;
+}

@@ -270,7 +270,7 @@ export class Requests {
     if (stored === undefined || stored.digest !== value.digest) {
       throw new AnswerError('update_lost');
     }
-    emit({ name: 'uploading', value: { assignment_id: id, total: stored.bytes.byteLength } });
+    emit({ name: 'uploading', value: { assignmentId: id, total: stored.bytes.byteLength } });
     const update = { bytes: stored.bytes, offset: value.offset, digest: stored.digest };
     // The entry is written before sending, because a page that is closed in the meantime has sent some bytes.
     const bytesSent = stored.bytes.byteLength - value.offset;

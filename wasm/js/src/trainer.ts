@@ -322,7 +322,7 @@ export class Trainer {
     await day.save();
     const { sent, received } = traffic;
     await log.write({ action: 'enrolled', bytesSent: sent, bytesReceived: received, detail: population });
-    this.emit({ name: 'enrolled', value: { client_id, population } });
+    this.emit({ name: 'enrolled', value: { clientId: client_id, population } });
   }
 
   /** Waits for examples, without which the client has nothing to offer. */

@@ -164,31 +164,34 @@ export interface Prediction {
   shape: number[];
 }
 
-/** The events of a client: `client.on(name, listener)`. */
+/**
+ * The events of a client: `client.on(name, listener)`. Their fields are in camelCase. Codes, such as a `reason`, are those
+ * of the coordinator, in snake_case.
+ */
 export interface ClientEvents {
-  enrolled: { client_id: string; population: string };
+  enrolled: { clientId: string; population: string };
   /** The client waits until this time, in milliseconds since 1970. */
   waiting: { until: number };
   /** The client was selected for a round. */
-  assigned: { assignment_id: string; task_id: string; round_number: number; base_version: number };
+  assigned: { assignmentId: string; taskId: string; roundNumber: number; baseVersion: number };
   /** The device of the training: `cpu`, or an adapter's name. Sent again if the adapter fails. */
-  device: { assignment_id: string; device: string; fault?: string };
-  training: { assignment_id: string; step: number; steps_total: number; loss: number };
+  device: { assignmentId: string; device: string; fault?: string };
+  training: { assignmentId: string; step: number; stepsTotal: number; loss: number };
   evaluating: {
-    assignment_id: string;
-    metrics: { example_count: number; loss_sum: number; correct_count: number };
-    examples_total: number;
+    assignmentId: string;
+    metrics: { exampleCount: number; lossSum: number; correctCount: number };
+    examplesTotal: number;
   };
-  uploading: { assignment_id: string; total: number };
+  uploading: { assignmentId: string; total: number };
   /** The coordinator accepted the update for this round. */
   round: {
-    assignment_id: string;
-    round_number: number;
-    report: { training_milliseconds: number; download_bytes: number; upload_bytes: number };
+    assignmentId: string;
+    roundNumber: number;
+    report: { trainingMilliseconds: number; downloadBytes: number; uploadBytes: number };
   };
-  aborted: { assignment_id: string; reason: string; detail: string };
-  dropped: { assignment_id: string; detail: string };
-  backing_off: { until: number; failures: number; detail: string };
+  aborted: { assignmentId: string; reason: string; detail: string };
+  dropped: { assignmentId: string; detail: string };
+  backingOff: { until: number; failures: number; detail: string };
   /** A newer model for predictions has arrived. */
   model: Record<string, never>;
   paused: { reason: string };

@@ -10,6 +10,7 @@ import type { AssignedWork } from './gpu/folkmoot.js';
 import type { ClientEvent } from './messages.js';
 import type { Pace } from './pace.js';
 import type { Storage } from './storage.js';
+import type { ClientEvents } from './types.js';
 import { loadOwn } from './work_store.js';
 
 /** The duration of a chunk of steps. A pause is noticed within 100 ms. */
@@ -128,11 +129,15 @@ async function advanceToEnd(
   }
 }
 
-function told(progress: Progress, assignment_id: string): ClientEvent {
+function told(progress: Progress, assignmentId: string): ClientEvent {
   const { step, steps_total, loss, metrics, examples_total } = progress;
   return progress.kind === 'training'
-    ? { name: 'training', value: { assignment_id, step, steps_total, loss } }
-    : { name: 'evaluating', value: { assignment_id, metrics, examples_total } };
+    ? { name: 'training', value: { assignmentId, step, stepsTotal: steps_total, loss } }
+    : { name: 'evaluating', value: { assignmentId, metrics: metricsOf(metrics), examplesTotal: examples_total } };
+}
+
+function metricsOf(sums: Progress['metrics']): ClientEvents['evaluating']['metrics'] {
+  return { exampleCount: sums.example_count, lossSum: sums.loss_sum, correctCount: sums.correct_count };
 }
 
 /** Stores a checkpoint. If this fails, the only harm is that training after a reload repeats more steps. */
