@@ -137,7 +137,7 @@ const GROUPS: [Group; 3] = [
                 declarations: &[typescript("export interface ConnectOptions {")],
                 // The browser has one store for each origin, and its own certificates.
                 lacks: &["state_directory", "certificate", "blob_cache_bytes_max"],
-                own: &["ask_before", "examples", "name"],
+                own: &["ask_before", "examples", "name", "worker_url"],
             },
         ],
     },

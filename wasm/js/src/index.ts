@@ -1,7 +1,8 @@
 /** Federated learning in a browser tab. Everything except this thin page side runs in a worker. */
 
-import { Conditions } from './conditions.js';
 import type { Call, Calls, ClientEvent, ToPage, ToWorker, WorkerOptions } from './messages.js';
+import { Conditions } from './page/conditions.js';
+import { startWorker } from './page/start_worker.js';
 import {
   type AssignmentOffer,
   type ClientEvents,
@@ -56,15 +57,13 @@ export class Folkmoot {
   };
 
   private constructor(private readonly options: ConnectOptions) {
-    this.worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module', name: 'folkmoot' });
-    this.worker.onmessage = ({ data }: MessageEvent<ToPage>) => this.receive(data);
-    this.worker.onerror = (event) => {
-      const detail = `the worker failed: ${event.message || 'it could not be loaded'}`;
+    this.worker = startWorker(options.workerUrl, (code, detail) => {
       if (this.ended === null) {
-        this.end(new FolkmootError('internal', detail));
-        this.tell({ name: 'stopped', value: { reason: 'internal', detail } });
+        this.end(new FolkmootError(code, detail));
+        this.tell({ name: 'stopped', value: { reason: code, detail } });
       }
-    };
+    });
+    this.worker.onmessage = ({ data }: MessageEvent<ToPage>) => this.receive(data);
     this.conditions = new Conditions(options.policy ?? {}, (pause, cpuShare) => this.post({ kind: 'conditions', pause, cpuShare }));
   }
 
@@ -75,7 +74,7 @@ export class Folkmoot {
       throw new FolkmootError('unsupported_browser', detail);
     }
     const client = new Folkmoot(options);
-    const { askBefore, policy, ...others } = options;
+    const { askBefore, policy, workerUrl: _, ...others } = options;
     const giveUpAfterSeconds = policy?.giveUpAfterSeconds ?? GIVE_UP_AFTER_SECONDS;
     const sent: WorkerOptions = { ...others, asksBefore: askBefore !== undefined, giveUpAfterSeconds };
     try {

@@ -3,7 +3,7 @@
 import type { AssignmentOffer, ClientEvents, ConnectOptions, ErrorCode, Example } from './types.js';
 
 /** The options that can be sent to the worker. Functions stay in the page. */
-export type WorkerOptions = Omit<ConnectOptions, 'askBefore' | 'policy'> & {
+export type WorkerOptions = Omit<ConnectOptions, 'askBefore' | 'policy' | 'workerUrl'> & {
   asksBefore: boolean;
   giveUpAfterSeconds: number;
 };

@@ -36,6 +36,11 @@ export interface ConnectOptions {
   limits?: Limits;
   /** Seconds that a check-in waits for an assignment, at most 60. Default: 30. */
   waitSeconds?: number;
+  /**
+   * The address of `dist/worker.js` of this package, beside the other files of `dist`, on the page's own origin. Needed
+   * only with bundlers that do not find the worker themselves, such as esbuild.
+   */
+  workerUrl?: string | URL;
 }
 
 /** The form of an example and its label, and storage limits. */
@@ -205,6 +210,7 @@ export interface ClientEvents {
 /** Why something failed. The codes are stable. */
 export type ErrorCode =
   | 'unsupported_browser'
+  | 'load_failed'
   | 'bad_option'
   | 'bad_example'
   | 'consent_needed'

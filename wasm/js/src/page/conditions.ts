@@ -1,6 +1,6 @@
 /** Watches conditions of the device and the page that a worker cannot see. */
 
-import type { Policy } from './types.js';
+import type { Policy } from '../types.js';
 
 interface Battery extends EventTarget {
   charging: boolean;
