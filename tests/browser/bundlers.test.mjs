@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
-import { BUNDLERS, installedApp } from './support/bundled.mjs';
+import { BUNDLERS, faultsOfTypes, installedApp } from './support/bundled.mjs';
 import { examples } from './support/digits.mjs';
 import { until, worldOfTests } from './support/world.mjs';
 
@@ -32,6 +32,28 @@ test('the package has its licences, its types and every module', () => {
     files.filter((file) => !app.packed.includes(file)),
     [],
   );
+});
+
+test('options, events and trainers are typed, and their names are in camelCase', OPTIONS, async () => {
+  const script = `import { Folkmoot, type Trained, type Trainer } from '@folkmoot/browser';
+
+const trainer: Trainer = {
+  exampleCount: () => 10,
+  train: async ({ weights, plan, isAsked }): Promise<Trained> => {
+    weights['bias']?.values.fill(isAsked ? 0 : plan.training.epochs);
+    return { weights, exampleCount: 10, loss: 0.5 };
+  },
+};
+const coordinator = 'https://coordinator.example';
+const client = await Folkmoot.connect({ coordinator, trainer, askBefore: ({ roundNumber }) => roundNumber > 1 });
+client.on('round', ({ roundNumber, report }) => console.log(roundNumber.toFixed(), report.uploadBytes.toFixed()));
+client.on('backingOff', ({ until }) => console.log(until.toFixed()));
+// @ts-expect-error Without a trainer, the form of an example is needed.
+await Folkmoot.connect({ coordinator });
+// @ts-expect-error This is the coordinator's name.
+client.on('round', ({ round_number }) => console.log(round_number));
+`;
+  assert.deepEqual(await faultsOfTypes(app.folder, script), []);
 });
 
 for (const [name, serve] of Object.entries(BUNDLERS)) {

@@ -258,3 +258,16 @@ test('a coordinator cannot switch masks off, in any module', OPTIONS, async () =
     assert.match(refusal.work_failed.detail, expected, build);
   }
 });
+
+test('the weights of an app that trains in its own loop are masked, too', OPTIONS, async () => {
+  const { pages, native } = await clients({ trainer: 'addsNumbers' });
+  try {
+    const { id } = await task(masks());
+    await Promise.all(pages.map((page) => page.evaluate(() => client.start())));
+    await committed(id, 1);
+    const log = await pages[0].evaluate(() => client.log());
+    assert.ok(log.some(({ detail }) => detail === 'secure aggregation: opening'));
+  } finally {
+    await native.end();
+  }
+});

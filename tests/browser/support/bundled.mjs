@@ -49,6 +49,17 @@ export async function installedApp() {
   return { folder, packed: packed.files.map(({ path }) => path), remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
+/** Checks a TypeScript file of an app, and returns the compiler's faults. */
+export async function faultsOfTypes(folder, text) {
+  await writeFile(`${folder}/app.ts`, text);
+  const flags = ['--noEmit', '--strict', '--target', 'es2022', '--module', 'es2022', '--moduleResolution', 'bundler', 'app.ts'];
+  const checked = execute('node', [`${PACKAGE}/node_modules/typescript/bin/tsc`, ...flags], { cwd: folder });
+  return checked.then(
+    () => [],
+    ({ stdout }) => stdout.trim().split('\n'),
+  );
+}
+
 async function write(folder, files) {
   await mkdir(folder, { recursive: true });
   await Promise.all(Object.entries(files).map(([name, text]) => writeFile(`${folder}/${name}`, text)));

@@ -8,7 +8,7 @@ import { exchange, loadJournal } from './exchange.js';
 import type { AssignedWork, Update } from './gpu/folkmoot.js';
 import { sendLogged, type Written } from './log.js';
 import type { AssignedWork as MaskableWork } from './masks/folkmoot.js';
-import type { AssignmentOffer } from './types.js';
+import type { AssignmentOffer, Plan } from './types.js';
 import { work } from './work.js';
 import { forgetTask, loadMemory, putPending } from './work_store.js';
 
@@ -138,7 +138,7 @@ export class Requests {
       baseVersion: assignment.base_version,
       downloadBytes,
       uploadBytes: updateBytes,
-      plan: JSON.parse(new TextDecoder().decode(plan)) as unknown,
+      plan: JSON.parse(new TextDecoder().decode(plan)) as Plan,
     };
     const isAgreed = ask === null || (await ask(offer));
     if (!isAgreed || !(await day.allows(downloadBytes + updateBytes))) {

@@ -157,7 +157,7 @@ export class Runner {
   }
 
   private async offer(): Promise<string> {
-    return JSON.stringify({ example_count: await this.host.examples.count(), attributes: this.host.attributes });
+    return JSON.stringify({ example_count: await this.host.exampleCount(), attributes: this.host.attributes });
   }
 
   /** An answer that the session cannot parse does not come from a coordinator. It is treated as a network failure. */

@@ -1,16 +1,34 @@
+import type { Trainer } from './page/trainer.js';
+
 /**
- * The settings of a client. `coordinator` and `examples` are required, and `enrolmentToken` until the client is
- * enrolled. All other settings have defaults.
+ * The settings of a client. `coordinator` is required, `examples` unless there is a `trainer`, and `enrolmentToken` until
+ * the client is enrolled. All other settings have defaults.
  */
-export interface ConnectOptions {
+export type ConnectOptions = CommonOptions & (EngineOptions | TrainerOptions);
+
+/** Options for training in the engine. */
+export interface EngineOptions {
+  /** The form of an example. */
+  examples: ExampleFormat;
+  trainer?: undefined;
+}
+
+/** Options for training in the app's own loop. */
+export interface TrainerOptions {
+  /** The app's own training loop, used instead of the engine. */
+  trainer: Trainer;
+  /** The form of an example, for evaluations that the loop leaves to the engine. */
+  examples?: ExampleFormat;
+}
+
+/** The options of every client. */
+export interface CommonOptions {
   /** The coordinator's address: `https://host[:port]`, or `http://` for this machine only. */
   coordinator: string;
   /** The enrolment token from the operator. Needed until the client is enrolled. */
   enrolmentToken?: string;
   /** Distinguishes the clients of one origin. Default: `default`. */
   name?: string;
-  /** The form of an example. */
-  examples: ExampleFormat;
   /** Attributes that the coordinator uses to decide eligibility. */
   attributes?: Record<string, string>;
   /**
@@ -126,8 +144,25 @@ export interface AssignmentOffer {
   downloadBytes: number;
   /** The approximate size of the update in bytes, before entropy coding. */
   uploadBytes: number;
-  /** The plan, as sent by the coordinator. */
-  plan: unknown;
+  plan: Plan;
+}
+
+/**
+ * A plan, as sent by the coordinator. Its names are those of the coordinator's JSON, in snake_case. A plan has more than
+ * these fields.
+ */
+export interface Plan {
+  /** Default: `training`. */
+  work?: 'training' | 'evaluation';
+  training: {
+    loss: unknown;
+    optimizer: unknown;
+    epochs: number;
+    batch_size: number;
+    time_limit_seconds?: number | null;
+    [setting: string]: unknown;
+  };
+  [field: string]: unknown;
 }
 
 /** An entry of the transparency log. */
