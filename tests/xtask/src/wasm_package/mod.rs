@@ -125,7 +125,7 @@ pub fn run_if_changed() -> Result<(), Failure> {
 /// Turns a compiled module into the files that a page loads, and measures their size.
 fn package(build: Build, module: &Path, arguments: &Arguments) -> Result<Size, Failure> {
     let folder = root().join(PACKAGE).join("dist").join(build.name);
-    let failed = |error: std::io::Error| Failure(format!("{}: {error}", folder.display()));
+    let failed = |error: io::Error| Failure(format!("{}: {error}", folder.display()));
     fs::create_dir_all(&folder).map_err(failed)?;
     let mut bind = Command::new(tools::wasm_bindgen()?);
     bind.args(["--target", "web", "--out-name", "folkmoot", "--out-dir"]).arg(&folder).arg(module);
