@@ -116,19 +116,19 @@ async function showLog() {
 
 const say = (text) => ($('status').textContent = text);
 client.on('waiting', () => say('Waiting for a round'));
-client.on('assigned', ({ round_number }) => say(`Round ${round_number}: fetching the model`));
+client.on('assigned', ({ roundNumber }) => say(`Round ${roundNumber}: fetching the model`));
 client.on('device', ({ device }) => ($('device').textContent = device === 'cpu' ? 'CPU' : device));
-client.on('training', ({ step, steps_total, loss }) => {
+client.on('training', ({ step, stepsTotal, loss }) => {
   say('Training here');
   lastLoss = loss;
-  $('progress').value = step / steps_total;
+  $('progress').value = step / stepsTotal;
   $('loss').textContent = loss.toFixed(3);
 });
 client.on('uploading', ({ total }) => say(`Sending ${total.toLocaleString('en')} bytes`));
 client.on('paused', ({ reason }) => say(`Paused (${reason})`));
 client.on('resumed', () => say('Resumed'));
 client.on('standby', () => say('Another tab of this page is training'));
-client.on('backing_off', () => say('Cannot reach the coordinator; retrying soon'));
+client.on('backingOff', () => say('Cannot reach the coordinator; retrying soon'));
 client.on('stopped', ({ reason, detail }) => say(reason === 'requested' ? 'Stopped' : `Stopped: ${reason} ${detail}`));
 client.on('model', async () => {
   $('no-model').hidden = true;
@@ -141,9 +141,9 @@ client.on('model', async () => {
   draw($('chart'), rounds);
   await guess();
 });
-client.on('round', async ({ round_number }) => {
-  say(`Round ${round_number}: the update was accepted`);
-  rounds.push({ round: round_number, loss: lastLoss, accuracy: null });
+client.on('round', async ({ roundNumber }) => {
+  say(`Round ${roundNumber}: the update was accepted`);
+  rounds.push({ round: roundNumber, loss: lastLoss, accuracy: null });
   $('rounds').textContent = String(rounds.length);
   draw($('chart'), rounds);
   await showLog();

@@ -82,7 +82,7 @@ test('an app is asked for each assignment, and one that fails has not agreed', O
     await client.start();
   }, page.options);
   await world.coordinator.task({ rounds: 2 });
-  assert.equal((await page.evaluate(() => heard('round'))).round_number, 1);
+  assert.equal((await page.evaluate(() => heard('round'))).roundNumber, 1);
   assert.equal((await page.evaluate(() => heard('aborted'))).reason, 'declined');
   const asked = await page.evaluate(() => offers.slice(0, 2).map(({ roundNumber }) => roundNumber));
   assert.deepEqual(asked, [1, 2], 'the second round was asked for, too');

@@ -139,7 +139,7 @@ test('tabs that are reloaded in the middle of the exchange go on', OPTIONS, asyn
     await second.evaluate(() => client.start());
     for (const [index, page] of pages.entries()) {
       const round = await page.evaluate(() => heard('round'));
-      assert.equal(round.assignment_id, assigned[index].assignment_id, 'the assignment from before the reload');
+      assert.equal(round.assignmentId, assigned[index].assignmentId, 'the assignment from before the reload');
     }
     await committed(id, 1);
   } finally {
@@ -179,19 +179,19 @@ test('without the module for masks the tab waits, and takes the same assignment 
     await block(page, true);
     const { id } = await task(masks());
     await Promise.all(pages.map((page) => page.evaluate(() => client.start())));
-    assert.match((await page.evaluate(() => heard('backing_off'))).detail, NO_MODULE);
+    assert.match((await page.evaluate(() => heard('backingOff'))).detail, NO_MODULE);
     const answered = asked(page, 'keys');
     await block(page, false);
-    const { assignment_id } = await page.evaluate(() => heard('assigned'));
+    const { assignmentId } = await page.evaluate(() => heard('assigned'));
     await answered;
     // After a reload, the session is already in the middle of the exchange.
     await block(page, true);
     await reload(page);
     await page.evaluate(() => client.start());
-    assert.match((await page.evaluate(() => heard('backing_off'))).detail, NO_MODULE);
+    assert.match((await page.evaluate(() => heard('backingOff'))).detail, NO_MODULE);
     await block(page, false);
     const round = await page.evaluate(() => heard('round'));
-    assert.equal(round.assignment_id, assignment_id);
+    assert.equal(round.assignmentId, assignmentId);
     await other.evaluate(() => heard('round'));
     await committed(id, 1);
   } finally {
@@ -256,5 +256,18 @@ test('a coordinator cannot switch masks off, in any module', OPTIONS, async () =
     assert.equal(refusal.work_failed.reason, 'plan_unsupported', build);
     const expected = build === 'masks' ? /contradict/ : /unknown variant/;
     assert.match(refusal.work_failed.detail, expected, build);
+  }
+});
+
+test('the weights of an app that trains in its own loop are masked, too', OPTIONS, async () => {
+  const { pages, native } = await clients({ trainer: 'addsNumbers' });
+  try {
+    const { id } = await task(masks());
+    await Promise.all(pages.map((page) => page.evaluate(() => client.start())));
+    await committed(id, 1);
+    const log = await pages[0].evaluate(() => client.log());
+    assert.ok(log.some(({ detail }) => detail === 'secure aggregation: opening'));
+  } finally {
+    await native.end();
   }
 });

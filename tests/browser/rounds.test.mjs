@@ -22,8 +22,8 @@ test('a page and native clients make one round, and it commits', { timeout: 120_
     const task = await coordinator.task({ scheduling: { reportGoal: 3 }, rounds: 2 });
     await page.evaluate(() => client.start());
     const first = await page.evaluate(() => heard('round'));
-    assert.equal(first.round_number, 1);
-    assert.ok(first.report.upload_bytes > 0 && first.report.download_bytes > 0);
+    assert.equal(first.roundNumber, 1);
+    assert.ok(first.report.uploadBytes > 0 && first.report.downloadBytes > 0);
     await page.evaluate(() => heard('round', 1));
     const rounds = await until(async () => {
       const committed = await coordinator.rounds(task.id);
@@ -49,8 +49,8 @@ test('updates and versions travel compressed where the task says so', { timeout:
   for (const round of [0, 1]) {
     reports.push(await page.evaluate((round) => heard('round', round), round));
   }
-  assert.ok(reports[0].report.upload_bytes < 4000, `${reports[0].report.upload_bytes} bytes, float32 would be 19,352`);
-  const [first, second] = reports.map(({ report }) => report.download_bytes);
+  assert.ok(reports[0].report.uploadBytes < 4000, `${reports[0].report.uploadBytes} bytes, float32 would be 19,352`);
+  const [first, second] = reports.map(({ report }) => report.downloadBytes);
   assert.ok(second > 0 && second < 4000, `${second} bytes of what the first round changed, float32 would be 19,240`);
   assert.ok(first > second, `${first} bytes before, with plan and model`);
   await until(async () => ((await coordinator.rounds(task.id)).length === 2 ? true : null));
@@ -83,7 +83,7 @@ test('personal layers stay in the page, survive a reload and are used to predict
   await page.evaluate(() => client.start());
   const { report } = await page.evaluate(() => heard('round'));
   // The first layer has 4,160 values, both have 4,810.
-  assert.ok(report.upload_bytes > 16_640 && report.upload_bytes < 19_240, `${report.upload_bytes} bytes`);
+  assert.ok(report.uploadBytes > 16_640 && report.uploadBytes < 19_240, `${report.uploadBytes} bytes`);
   const key = `${task.id}.personal`;
   const first = await until(async () => (await stored(page, 'memories', key)) ?? null);
   await reload(page);

@@ -97,7 +97,7 @@ test('a lost network is waited for', OPTIONS, async () => {
   world.network.cut();
   await steps.go();
   try {
-    await page.evaluate(() => heard('backing_off'));
+    await page.evaluate(() => heard('backingOff'));
   } finally {
     world.network.mend();
   }
@@ -109,7 +109,7 @@ test('an answer that breaks after its headers is asked for again', OPTIONS, asyn
   const task = await world.coordinator.task({ rounds: 1 });
   world.network.breakAnswers(2);
   await page.evaluate(() => client.start());
-  const { detail } = await page.evaluate(() => heard('backing_off'));
+  const { detail } = await page.evaluate(() => heard('backingOff'));
   assert.match(detail, /cannot be reached/);
   await counted(page, task);
   assert.equal(world.network.answersToBreak, 0);
@@ -121,7 +121,7 @@ test('an upload that is cut goes on, and the log has what was to go and what arr
   world.network.cutUpdateAfter(8000);
   await page.evaluate(() => client.start());
   try {
-    await page.evaluate(() => heard('backing_off'));
+    await page.evaluate(() => heard('backingOff'));
   } finally {
     world.network.mend();
   }

@@ -7,6 +7,7 @@ mod examples;
 #[cfg(feature = "secure-aggregation")]
 mod exchange;
 mod model;
+mod own_loop;
 mod screen;
 mod session;
 mod signing;

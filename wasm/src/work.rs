@@ -3,7 +3,8 @@ use std::time::Duration;
 #[cfg(feature = "secure-aggregation")]
 use folkmoot_client::parts::make_masked;
 use folkmoot_client::parts::{
-    Budget, Chunk, Evaluation, FinishedWork, Inputs, Made, Step, Training, WorkError, make, parse_plan,
+    Budget, Chunk, Evaluation, FinishedWork, Inputs, Made, Step, Training, WorkError, allows_own_loop, make,
+    parse_plan,
 };
 use folkmoot_engine::{self as engine, Examples, Metrics, TrainingOutcome};
 use folkmoot_protocol::{
@@ -23,17 +24,22 @@ use crate::{
 #[wasm_bindgen]
 pub struct AssignedWork {
     assignment: Assignment,
-    inputs: Inputs,
-    examples: Examples,
-    kind: Kind,
+    pub(crate) inputs: Inputs,
+    /// The number of examples that the client holds.
+    pub(crate) held: usize,
+    pub(crate) kind: Kind,
 }
 
 #[allow(clippy::large_enum_variant, reason = "there is one of it")]
-enum Kind {
+pub(crate) enum Kind {
     Training(Training),
     Evaluation(Evaluation),
+    /// The page's own loop does the work.
+    Own,
     Finished(Option<TrainingOutcome>),
 }
+
+const NO_STEPS: &str = "the work has no more steps";
 
 /// The progress of the work.
 #[derive(Serialize)]
@@ -47,7 +53,7 @@ enum Progress {
 impl AssignedWork {
     /// Starts the work, from the checkpoint if there is a usable one. If the weights come in parts, `weights` contains
     /// them concatenated, and then the control variate. `own` is what the task's last update had as [`Update::personal`] or
-    /// [`Update::control`]. `budget` contains the app's
+    /// [`Update::control`]. Without `examples`, the page's own loop does the work. `budget` contains the app's
     /// limits, as JSON. A chunk of steps takes at most about `chunk_milliseconds`.
     #[allow(clippy::too_many_arguments, reason = "JavaScript hands over bytes and texts, each by itself")]
     pub fn begin(
@@ -56,7 +62,7 @@ impl AssignedWork {
         model: &[u8],
         weights: &[u8],
         own: Option<Vec<u8>>,
-        examples: &ExampleSet,
+        examples: Option<ExampleSet>,
         checkpoint: Option<Vec<u8>>,
         budget: &str,
         chunk_milliseconds: u32,
@@ -65,20 +71,27 @@ impl AssignedWork {
         let budget: Budget = serde_json::from_slice(budget.as_bytes()).map_err(thrown)?;
         let inputs = load(&assignment, plan, model, weights, own.as_deref(), &budget);
         let inputs = inputs.map_err(work_failed)?;
-        let examples = examples.examples().clone();
-        let kind = match inputs.plan.work {
-            Work::Training => {
-                let training = Training::begin(&inputs, &assignment, &examples, checkpoint.as_deref());
+        let examples = examples.as_ref().map(ExampleSet::examples);
+        let held = examples.map_or(0, Examples::len);
+        let kind = match (examples, inputs.plan.work) {
+            (None, work) => {
+                if work == Work::Training {
+                    allows_own_loop(&inputs.plan).map_err(work_failed)?;
+                }
+                Kind::Own
+            }
+            (Some(examples), Work::Training) => {
+                let training = Training::begin(&inputs, &assignment, examples, checkpoint.as_deref());
                 let mut training = training.map_err(work_failed)?;
                 training.set_chunk(Chunk::of(Duration::from_millis(chunk_milliseconds.into())));
                 training.start(elapsed());
                 Kind::Training(training)
             }
-            Work::Evaluation => {
-                Kind::Evaluation(Evaluation::begin(&inputs, &examples, &budget).map_err(work_failed)?)
+            (Some(examples), Work::Evaluation) => {
+                Kind::Evaluation(Evaluation::begin(&inputs, examples, &budget).map_err(work_failed)?)
             }
         };
-        Ok(Self { assignment, inputs, examples, kind })
+        Ok(Self { assignment, inputs, held, kind })
     }
 
     /// Ends a training as soon as it has something to send. An evaluation is not affected.
@@ -100,10 +113,10 @@ impl AssignedWork {
             }
             Kind::Evaluation(evaluation) => {
                 let is_over = evaluation.advance(&elapsed).map_err(work_failed)?;
-                let (metrics, examples_total) = (evaluation.metrics(), self.examples.len());
+                let (metrics, examples_total) = (evaluation.metrics(), self.held);
                 Progress::Evaluation { metrics, examples_total, is_over }
             }
-            Kind::Finished(_) => return Err(JsError::new("the work is already finished")),
+            Kind::Own | Kind::Finished(_) => return Err(JsError::new(NO_STEPS)),
         };
         serde_json::to_string(&progress).map_err(thrown)
     }
@@ -127,7 +140,7 @@ impl AssignedWork {
             #[cfg(not(feature = "gpu"))]
             Kind::Training(training) => training.finish(),
             Kind::Evaluation(evaluation) => evaluation.finish().map_err(work_failed)?,
-            Kind::Finished(_) => return Err(JsError::new("the work is already finished")),
+            Kind::Own | Kind::Finished(_) => return Err(JsError::new(NO_STEPS)),
         };
         self.kind = Kind::Finished(Some(outcome));
         Ok(())
@@ -153,7 +166,7 @@ impl AssignedWork {
             plan: self.inputs.plan.clone(),
             own: self.inputs.own_after(&outcome),
             outcome,
-            held_example_count: self.examples.len() as u64,
+            held_example_count: self.held as u64,
         })
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{
 use folkmoot_engine::{Metrics, Model, ParameterSpec};
 use folkmoot_protocol::{Plan, messages::Assignment};
 
-use super::Inputs;
+use super::{Inputs, Trained};
 use crate::{DeviceCare, Host};
 
 /// A training loop of the app's own. It runs on its own thread and may block.
@@ -31,15 +31,6 @@ pub trait LocalTrainer: Send + Sync {
         let _ = work;
         Ok(None)
     }
-}
-
-/// The result of a training.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Trained {
-    /// The new weights, flat, in the order and shapes of [`TrainerWork::tensors`].
-    pub weights: Vec<f32>,
-    /// Sums over the training. `example_count` is also the update's weight in the mean, up to the plan's limit.
-    pub metrics: Metrics,
 }
 
 /// Why the app's own loop failed. The text stays in the local log, because it may contain the user's data.

@@ -21,6 +21,7 @@ mod model_store;
 mod news;
 #[cfg(not(target_family = "wasm"))]
 mod own_loop;
+mod own_result;
 mod own_tensors;
 mod phases;
 mod plan;
@@ -51,7 +52,7 @@ pub use finished::FinishedWork;
 pub(crate) use inputs::load_plan;
 pub use inputs::{Inputs, parse_parts, parse_plan, parse_weights, trained_part, with_output};
 #[cfg(not(target_family = "wasm"))]
-pub use local_trainer::{LocalTrainer, StopSignal, Trained, TrainerError, TrainerWork};
+pub use local_trainer::{LocalTrainer, StopSignal, TrainerError, TrainerWork};
 #[cfg(not(target_family = "wasm"))]
 pub(crate) use local_work::LocalWork;
 pub use make::{Made, make, make_masked};
@@ -59,6 +60,7 @@ pub use make::{Made, make, make_masked};
 pub use model_store::{ModelStore, NewestModel};
 #[cfg(not(target_family = "wasm"))]
 pub(crate) use news::WorkNews;
+pub use own_result::{Trained, allows_own_loop, own_outcome};
 pub use own_tensors::{OwnTensors, with_own, with_personal};
 pub use plan::schema_of;
 #[cfg(not(target_family = "wasm"))]

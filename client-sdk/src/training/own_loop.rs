@@ -7,14 +7,13 @@ use std::sync::{Arc, atomic::Ordering};
 
 use folkmoot_engine::{Metrics, TrainingOutcome};
 use folkmoot_protocol::{
-    Work,
     messages::AbortReason,
     update::{MetricBounds, MetricFault},
 };
 
 use super::{
     Inputs, LocalTrainer, LocalWork, StopSignal, Trained, TrainerError, TrainerWork, WorkError,
-    plan::update_metrics,
+    allows_own_loop, own_outcome, plan::update_metrics,
 };
 
 /// Trains with the app's own loop. Returns `None` if it was stopped.
@@ -27,18 +26,7 @@ pub(super) fn train_with(
     local: &LocalWork,
     inputs: &Inputs,
 ) -> Result<Option<TrainingOutcome>, WorkError> {
-    if inputs.plan.training.example_privacy.is_some() {
-        let detail = "plan.example_privacy needs the engine: the client cannot guarantee the noise in an app's own training loop";
-        return Err(WorkError::new(AbortReason::PlanUnsupported, detail));
-    }
-    if inputs.plan.drift_correction.is_some() {
-        let detail = "the plan's drift_correction needs the engine: the client cannot correct the gradients in an app's own training loop";
-        return Err(WorkError::new(AbortReason::PlanUnsupported, detail));
-    }
-    if inputs.plan.training.personal_training.is_some() {
-        let detail = "plan.personal_training needs the engine: the client cannot train two phases in an app's own training loop";
-        return Err(WorkError::new(AbortReason::PlanUnsupported, detail));
-    }
+    allows_own_loop(&inputs.plan)?;
     tracing::info!("training starts in the app's own loop");
     let work = trainer_work(local, inputs);
     // Pauses inside the loop count too, because only the loop knows when it was working.
@@ -48,9 +36,7 @@ pub(super) fn train_with(
         return Ok(None);
     }
     check(&trained, inputs)?;
-    let Trained { weights, metrics } = trained;
-    let delta = delta(&weights, inputs)?;
-    Ok(Some(TrainingOutcome { delta, weights, ..TrainingOutcome::of_metrics(metrics) }))
+    own_outcome(trained, inputs).map(Some)
 }
 
 /// Evaluates with the app's own loop. Returns `None` if the loop leaves that to the engine.
@@ -65,8 +51,8 @@ pub(super) fn evaluate_with(
     let work = trainer_work(local, inputs);
     let Some(metrics) = trainer.evaluate(&work).map_err(|error| failed(&error))? else { return Ok(None) };
     let metrics = Metrics { step_count: 0, ..metrics };
-    check_metrics(&metrics, inputs, Work::Evaluation)?;
-    Ok(Some(TrainingOutcome::of_metrics(metrics)))
+    check_metrics(&metrics, inputs)?;
+    own_outcome(Trained { weights: Vec::new(), metrics }, inputs).map(Some)
 }
 
 fn trainer_work<'a>(local: &'a LocalWork, inputs: &'a Inputs) -> TrainerWork<'a> {
@@ -83,11 +69,11 @@ fn check(trained: &Trained, inputs: &Inputs) -> Result<(), WorkError> {
             format!("the app's own loop returned {found} weights, but the model has {parameter_count}");
         return Err(WorkError::new(AbortReason::TrainingFailed, detail));
     }
-    check_metrics(&trained.metrics, inputs, Work::Training)
+    check_metrics(&trained.metrics, inputs)
 }
 
 /// Refuses metrics that the coordinator would refuse.
-fn check_metrics(metrics: &Metrics, inputs: &Inputs, work: Work) -> Result<(), WorkError> {
+fn check_metrics(metrics: &Metrics, inputs: &Inputs) -> Result<(), WorkError> {
     let fault = if metrics.example_count == 0 {
         "reported example_count 0; it must be at least 1"
     } else if !metrics.loss_sum.is_finite() {
@@ -98,20 +84,13 @@ fn check_metrics(metrics: &Metrics, inputs: &Inputs, work: Work) -> Result<(), W
         "reported a negative loss; losses must be 0 or greater to be averaged with those of other clients"
     } else {
         let plan = &inputs.plan.training;
-        let allowed = MetricBounds::of(plan, work, false).check(&update_metrics(*metrics, plan));
+        let allowed = MetricBounds::of(plan, inputs.plan.work, false).check(&update_metrics(*metrics, plan));
         let told = |fault: MetricFault| {
             format!("the app's own loop reported metrics that the plan does not allow: {fault}")
         };
         return allowed.map_err(|fault| WorkError::new(AbortReason::TrainingFailed, told(fault)));
     };
     Err(WorkError::new(AbortReason::TrainingFailed, format!("the app's own loop {fault}")))
-}
-
-/// Returns local weights minus starting weights, for the trained tensors only. Changes to other tensors are ignored.
-fn delta(weights: &[f32], inputs: &Inputs) -> Result<Vec<f32>, WorkError> {
-    let pairs = weights.iter().zip(&inputs.starting_weights);
-    let whole: Vec<f32> = pairs.map(|(weight, start)| weight - start).collect();
-    inputs.part.pick(&whole).map_err(|error| WorkError::new(AbortReason::TrainingFailed, error))
 }
 
 fn failed(error: &TrainerError) -> WorkError {

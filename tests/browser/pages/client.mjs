@@ -2,6 +2,8 @@
 
 import { Folkmoot } from '/folkmoot/index.js';
 
+import '/trainers.mjs';
+
 globalThis.Folkmoot = Folkmoot;
 globalThis.told = [];
 
@@ -19,7 +21,7 @@ const NAMES = [
   'round',
   'aborted',
   'dropped',
-  'backing_off',
+  'backingOff',
   'model',
   'paused',
   'resumed',
@@ -36,14 +38,17 @@ globalThis.tell = (name, value) => {
   }
 };
 
-/** Connects, consents to training, adds `examples`, and records all events. */
-globalThis.open = async (options, examples) => {
-  globalThis.client = await Folkmoot.connect({ examples: { shape: [64] }, waitSeconds: 5, ...options });
+/** Connects, consents to training, adds `examples`, and records all events. With a `trainer`, the examples are its own. */
+globalThis.open = async ({ trainer: name, ...options }, examples) => {
+  const trained = name === undefined ? { examples: { shape: [64] } } : { trainer: trainers[name] };
+  globalThis.client = await Folkmoot.connect({ ...trained, waitSeconds: 5, ...options });
   for (const name of NAMES) {
     client.on(name, (value) => tell(name, value));
   }
   await client.consent.give('I take part');
-  if (examples.length > 0) {
+  if (name !== undefined) {
+    globalThis.digits = examples;
+  } else if (examples.length > 0) {
     await client.examples.add(examples);
   }
 };

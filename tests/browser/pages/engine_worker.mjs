@@ -31,7 +31,6 @@ async function begin(engine, name, device) {
   const { assignment, plan, model, weights, features, labels, shape } = await inputs(name);
   const examples = engine.ExampleSet.classes(new Float32Array(features.buffer), Uint32Array.from(shape), new Uint32Array(labels.buffer), 1);
   const work = engine.AssignedWork.begin(assignment, plan, model, weights, undefined, examples, undefined, '{}', 40);
-  examples.free();
   if (device !== null) {
     work.useDevice(device);
   }

@@ -39,11 +39,13 @@ function policy(coordinator) {
   ].join('; ');
 }
 
-/** Serves until `close` is called. `coordinator` is the only other origin to which pages may connect. */
-export async function serveSite(coordinator = '') {
+/**
+ * Serves folders until `close` is called. `coordinator` is the only other origin to which pages may connect.
+ */
+export async function serveSite(coordinator = '', folders = FOLDERS) {
   const server = createServer(async (request, response) => {
     const path = normalize(new URL(request.url, 'http://site').pathname);
-    const [prefix, folder] = FOLDERS.find(([prefix]) => path.startsWith(prefix));
+    const [prefix, folder] = folders.find(([prefix]) => path.startsWith(prefix));
     const file = folder + path.slice(prefix.length);
     try {
       const bytes = await readFile(file.endsWith('/') ? `${file}index.html` : file);

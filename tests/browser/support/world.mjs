@@ -8,8 +8,10 @@ import { cuttable } from './cuttable.mjs';
 import { examples } from './digits.mjs';
 import { serveSite } from './site.mjs';
 
-/** Opens the site, the coordinator and the browser. `close` closes them. */
-export async function openWorld() {
+/**
+ * Opens the site, the coordinator and the browser. `close` closes them. The coordinator allows the site's origin, or any.
+ */
+export async function openWorld({ anyOrigin = false } = {}) {
   // The site's policy contains the coordinator's address, and the coordinator's settings contain the site's origin. So
   // one of the two must start first.
   const opened = [];
@@ -31,7 +33,7 @@ export async function openWorld() {
   let site, coordinator, network, browser;
   try {
     site = await keep(serveSite('http://127.0.0.1:*'));
-    coordinator = await keep(startCoordinator(site.origin));
+    coordinator = await keep(startCoordinator(anyOrigin ? '*' : site.origin));
     network = await keep(cuttable(() => coordinator.url));
     browser = await keep(openBrowser());
   } catch (error) {
@@ -73,10 +75,10 @@ export async function openWorld() {
 }
 
 /** Creates the world for a file's tests. Each test gets a new population, and its pages are closed when it ends. */
-export function worldOfTests() {
+export function worldOfTests(options = {}) {
   const world = {};
   before(async () => {
-    Object.assign(world, await openWorld());
+    Object.assign(world, await openWorld(options));
   });
   beforeEach(() => world.coordinator.newPopulation());
   afterEach(async ({ passed }) => {

@@ -134,10 +134,13 @@ const GROUPS: [Group; 3] = [
                 own: &["ask_before", "secrets", "trainer"],
             },
             Language {
-                declarations: &[typescript("export interface ConnectOptions {")],
+                declarations: &[
+                    typescript("export interface CommonOptions {"),
+                    typescript("export interface TrainerOptions {"),
+                ],
                 // The browser has one store for each origin, and its own certificates.
                 lacks: &["state_directory", "certificate", "blob_cache_bytes_max"],
-                own: &["ask_before", "examples", "name"],
+                own: &["ask_before", "examples", "name", "trainer", "worker_url"],
             },
         ],
     },

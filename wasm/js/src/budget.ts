@@ -8,7 +8,12 @@ export interface Budget {
   json: string;
   /** The maximum number of bytes of model and weights. */
   modelBytesMax: number;
+  /** The maximum number of seconds of training in the app's own loop. */
+  trainingSecondsMax: number;
 }
+
+/** The engine's default for the seconds of training. */
+const TRAINING_SECONDS_MAX = 3600;
 
 /** Reads the app's limits. Throws an error if one is invalid. */
 export function budgetOf(engine: Engine, limits: Limits = {}): Budget {
@@ -22,7 +27,7 @@ export function budgetOf(engine: Engine, limits: Limits = {}): Budget {
     protection_min: limits.protectionMin,
   });
   try {
-    return { json, modelBytesMax: engine.checkBudget(json) };
+    return { json, modelBytesMax: engine.checkBudget(json), trainingSecondsMax: limits.trainingSecondsMax ?? TRAINING_SECONDS_MAX };
   } catch (error) {
     throw new FolkmootError('bad_option', `limits: ${error instanceof Error ? error.message : String(error)}`);
   }

@@ -113,9 +113,9 @@ export class Devices {
     return report.name === '' ? report.driver || 'WebGPU' : report.name;
   }
 
-  private tell(assignment_id: string, fault: string | undefined): void {
+  private tell(assignmentId: string, fault: string | undefined): void {
     const device = this.running ?? 'cpu';
-    this.emit({ name: 'device', value: { assignment_id, device, ...(fault === undefined ? {} : { fault }) } });
+    this.emit({ name: 'device', value: { assignmentId, device, ...(fault === undefined ? {} : { fault }) } });
   }
 
   private remembered(): Promise<Memory | undefined> {

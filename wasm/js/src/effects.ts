@@ -50,6 +50,8 @@ export interface RunnerHost extends WorkHost {
   waitSeconds: number;
   giveUpAfterSeconds: number;
   attributes: Record<string, string>;
+  /** Returns the number of examples available for training. */
+  exampleCount: () => Promise<number>;
   /** Throws an error if the user has withdrawn consent. */
   needConsent: () => Promise<void>;
   ask: ((assignment: AssignmentOffer) => Promise<boolean>) | null;

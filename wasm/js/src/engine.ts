@@ -4,13 +4,29 @@ import type { Answer, Assignment } from './effects.js';
 import type * as Gpu from './gpu/folkmoot.js';
 import type { BrowserSession } from './gpu/folkmoot.js';
 import type * as Masks from './masks/folkmoot.js';
+import { FolkmootError } from './types.js';
 
 export type Engine = typeof Gpu;
 export type MasksEngine = Engine & Pick<typeof Masks, 'Exchange'>;
 
+/**
+ * The files of each module. Bundlers find them by these expressions and copy them as they are. Were the scripts imported
+ * instead, a bundler would split the worker, which some do only with a setting.
+ */
+const FILES = {
+  cpu: { script: new URL('./cpu/folkmoot.js', import.meta.url), bytes: new URL('./cpu/folkmoot_bg.wasm', import.meta.url) },
+  gpu: { script: new URL('./gpu/folkmoot.js', import.meta.url), bytes: new URL('./gpu/folkmoot_bg.wasm', import.meta.url) },
+  complete: {
+    script: new URL('./complete/folkmoot.js', import.meta.url),
+    bytes: new URL('./complete/folkmoot_bg.wasm', import.meta.url),
+  },
+  masks: { script: new URL('./masks/folkmoot.js', import.meta.url), bytes: new URL('./masks/folkmoot_bg.wasm', import.meta.url) },
+};
+type Module = keyof typeof FILES;
+
 /** A larger module could not be loaded. The next attempt may succeed. */
 export class ModuleError extends Error {
-  constructor(folder: string, cause: unknown) {
+  constructor(folder: Module, cause: unknown) {
     super(`the module for this task could not be loaded (${String(cause)}); check that the site serves the folder \`${folder}\``);
   }
 }
@@ -18,7 +34,12 @@ export class ModuleError extends Error {
 /** Loads the module once. Loads the smaller one if WebGPU is not available or not requested. */
 export async function loadEngine(device: 'auto' | 'cpu' | 'webgpu'): Promise<Engine> {
   const wantsGpu = device !== 'cpu' && 'gpu' in navigator;
-  return started(wantsGpu ? import('./gpu/folkmoot.js') : import('./cpu/folkmoot.js'));
+  const name = wantsGpu ? 'gpu' : 'cpu';
+  return started(name).catch((error: unknown) => {
+    const { script, bytes } = FILES[name];
+    const detail = `${String(error)}; check that the site serves ${script} and, as application/wasm, ${bytes}`;
+    throw new FolkmootError('load_failed', `the module \`${name}\` could not be loaded: ${detail}`);
+  });
 }
 
 /** The module with the complete importer, once a model needed it. */
@@ -28,7 +49,7 @@ let masks: Promise<MasksEngine> | null = null;
 
 /** Loads the module with secure aggregation, once. Throws a {@link ModuleError} if that is impossible now. */
 export function loadMasks(): Promise<MasksEngine> {
-  masks ??= started<MasksEngine>(import('./masks/folkmoot.js')).catch((error: unknown) => {
+  masks ??= started<MasksEngine>('masks').catch((error: unknown) => {
     // The next assignment that needs the module tries again.
     masks = null;
     throw new ModuleError('masks', error);
@@ -37,7 +58,7 @@ export function loadMasks(): Promise<MasksEngine> {
 }
 
 function loadComplete(): Promise<Engine> {
-  complete ??= started(import('./complete/folkmoot.js')).catch((error: unknown) => {
+  complete ??= started('complete').catch((error: unknown) => {
     // The next model that needs the module tries again.
     complete = null;
     throw new ModuleError('complete', error);
@@ -86,8 +107,9 @@ export async function moveSession(session: BrowserSession, offer: string, waitSe
   return moved;
 }
 
-async function started<E extends Engine>(module: Promise<unknown>): Promise<E> {
-  const engine = (await module) as E;
-  await engine.default();
+async function started<E extends Engine>(name: Module): Promise<E> {
+  const { script, bytes } = FILES[name];
+  const engine = (await import(/* webpackIgnore: true */ /* @vite-ignore */ script.href)) as E;
+  await engine.default({ module_or_path: bytes });
   return engine;
 }

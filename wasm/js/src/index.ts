@@ -1,9 +1,10 @@
 /** Federated learning in a browser tab. Everything except this thin page side runs in a worker. */
 
-import { Conditions } from './conditions.js';
-import type { Call, Calls, ClientEvent, ToPage, ToWorker, WorkerOptions } from './messages.js';
+import type { Answers, Call, Calls, ClientEvent, Question, ToPage, ToWorker, WorkerOptions } from './messages.js';
+import { Conditions } from './page/conditions.js';
+import { checkTrainer, OwnLoop } from './page/own_loop.js';
+import { startWorker } from './page/start_worker.js';
 import {
-  type AssignmentOffer,
   type ClientEvents,
   type ConnectOptions,
   type Example,
@@ -13,6 +14,7 @@ import {
   type Prediction,
 } from './types.js';
 
+export type { Evaluated, Tensor, Trained, Trainer, TrainerWork } from './page/trainer.js';
 export * from './types.js';
 
 /** The number of examples per message to the worker. */
@@ -29,6 +31,7 @@ interface Waiting {
 export class Folkmoot {
   private readonly worker: Worker;
   private readonly conditions: Conditions;
+  private readonly loop: OwnLoop | null;
   private readonly waiting = new Map<number, Waiting>();
   private readonly listeners = new Map<string, Set<(value: never) => void>>();
   private calls = 0;
@@ -56,16 +59,16 @@ export class Folkmoot {
   };
 
   private constructor(private readonly options: ConnectOptions) {
-    this.worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module', name: 'folkmoot' });
-    this.worker.onmessage = ({ data }: MessageEvent<ToPage>) => this.receive(data);
-    this.worker.onerror = (event) => {
-      const detail = `the worker failed: ${event.message || 'it could not be loaded'}`;
+    this.worker = startWorker(options.workerUrl, (code, detail) => {
       if (this.ended === null) {
-        this.end(new FolkmootError('internal', detail));
-        this.tell({ name: 'stopped', value: { reason: 'internal', detail } });
+        this.end(new FolkmootError(code, detail));
+        this.tell({ name: 'stopped', value: { reason: code, detail } });
       }
-    };
+    });
+    this.worker.onmessage = ({ data }: MessageEvent<ToPage>) => this.receive(data);
     this.conditions = new Conditions(options.policy ?? {}, (pause, cpuShare) => this.post({ kind: 'conditions', pause, cpuShare }));
+    const { trainer } = options;
+    this.loop = trainer === undefined ? null : new OwnLoop(trainer, (signal) => this.conditions.untilAllowed(signal));
   }
 
   /** Opens a client: loads the worker and its database. Sends nothing until {@link Folkmoot.start} is called. */
@@ -74,10 +77,17 @@ export class Folkmoot {
       const detail = 'HTTPS, IndexedDB or Web Locks are missing; serve the page over HTTPS, and use a newer browser';
       throw new FolkmootError('unsupported_browser', detail);
     }
+    const { askBefore, policy, trainer, workerUrl: _, ...others } = options;
+    if (trainer !== undefined) {
+      checkTrainer(trainer);
+    }
     const client = new Folkmoot(options);
-    const { askBefore, policy, ...others } = options;
-    const giveUpAfterSeconds = policy?.giveUpAfterSeconds ?? GIVE_UP_AFTER_SECONDS;
-    const sent: WorkerOptions = { ...others, asksBefore: askBefore !== undefined, giveUpAfterSeconds };
+    const sent: WorkerOptions = {
+      ...others,
+      asksBefore: askBefore !== undefined,
+      giveUpAfterSeconds: policy?.giveUpAfterSeconds ?? GIVE_UP_AFTER_SECONDS,
+      trainer: trainer === undefined ? null : { evaluates: trainer.evaluate !== undefined },
+    };
     try {
       await client.call('connect', sent);
     } catch (error) {
@@ -157,8 +167,8 @@ export class Folkmoot {
     });
   }
 
-  private post(message: ToWorker): void {
-    this.worker.postMessage(message);
+  private post(message: ToWorker, transfer: Transferable[] = []): void {
+    this.worker.postMessage(message, transfer);
   }
 
   private receive(message: ToPage): void {
@@ -175,7 +185,10 @@ export class Folkmoot {
         this.tell(message.event);
         break;
       case 'ask':
-        void this.answerQuestion(message.id, message.assignment);
+        void this.answerQuestion(message.id, message.question);
+        break;
+      case 'tell_loop':
+        this.loop?.tell(message.id, message.word);
         break;
     }
   }
@@ -184,20 +197,32 @@ export class Folkmoot {
     this.listeners.get(event.name)?.forEach((listener) => listener(event.value as never));
   }
 
-  /** Asks the app. If its function throws, the answer is no. */
-  private async answerQuestion(id: number, assignment: AssignmentOffer): Promise<void> {
-    let agreed = false;
+  /** Asks the app. The text of an error stays on this device, because it may contain the user's data. */
+  private async answerQuestion(id: number, question: Question): Promise<void> {
     try {
-      agreed = (await this.options.askBefore?.(assignment)) === true;
+      const answer = await this.answerOf(id, question);
+      const weights = typeof answer === 'object' ? answer?.weights : undefined;
+      this.post({ kind: 'answered', id, answer }, weights === undefined ? [] : [weights.buffer]);
     } catch (error) {
-      console.warn('folkmoot: askBefore failed, so the assignment is declined', error);
+      this.post({ kind: 'failed', id, message: String(error) });
     }
-    this.post({ kind: 'asked', id, agreed });
+  }
+
+  private async answerOf(id: number, { name, about }: Question): Promise<Answers[Question['name']]> {
+    if (name === 'askBefore') {
+      // If the app's function fails, the worker treats that as a no.
+      return (await this.options.askBefore?.(about)) === true;
+    }
+    if (this.loop === null) {
+      throw new Error('the app has no training loop of its own');
+    }
+    return name === 'exampleCount' ? this.loop.exampleCount() : this.loop[name](id, about);
   }
 
   private end(reason: FolkmootError): void {
     this.ended ??= reason;
     this.conditions.end();
+    this.loop?.end();
     this.worker.terminate();
     this.waiting.forEach(({ reject }) => reject(reason));
     this.waiting.clear();

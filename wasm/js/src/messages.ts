@@ -1,11 +1,15 @@
 /** The messages between page and worker. */
 
-import type { AssignmentOffer, ClientEvents, ConnectOptions, ErrorCode, Example } from './types.js';
+import type { LoopInput, LoopResult } from './page/trainer.js';
+import type { AssignmentOffer, ClientEvents, CommonOptions, ErrorCode, Example, ExampleFormat } from './types.js';
 
 /** The options that can be sent to the worker. Functions stay in the page. */
-export type WorkerOptions = Omit<ConnectOptions, 'askBefore' | 'policy'> & {
+export type WorkerOptions = Omit<CommonOptions, 'askBefore' | 'policy' | 'workerUrl'> & {
   asksBefore: boolean;
+  examples?: ExampleFormat;
   giveUpAfterSeconds: number;
+  /** Whether the app has its own loop, and whether that evaluates. */
+  trainer: { evaluates: boolean } | null;
 };
 
 /** The page's calls, by name, with their arguments and results. */
@@ -30,7 +34,8 @@ export type Call = { [Name in keyof Calls]: { name: Name; arguments: Calls[Name]
 export type ToWorker =
   | { kind: 'call'; id: number; call: Call }
   | { kind: 'conditions'; pause: string | null; cpuShare: number }
-  | { kind: 'asked'; id: number; agreed: boolean }
+  | { kind: 'answered'; id: number; answer: unknown }
+  | { kind: 'failed'; id: number; message: string }
   | { kind: 'lose_device' };
 
 /** A message to the page. */
@@ -38,8 +43,42 @@ export type ToPage =
   | { kind: 'answer'; id: number; value: unknown }
   | { kind: 'failure'; id: number; code: ErrorCode; message: string }
   | { kind: 'event'; event: ClientEvent }
-  | { kind: 'ask'; id: number; assignment: AssignmentOffer };
+  | { kind: 'ask'; id: number; question: Question }
+  | { kind: 'tell_loop'; id: number; word: 'finish' | 'stop' };
+
+/** The worker's questions to the page, by name, with what they contain. */
+export interface Questions {
+  askBefore: AssignmentOffer;
+  exampleCount: null;
+  train: LoopInput;
+  evaluate: LoopInput;
+}
+
+/** The answers to the worker's questions. */
+export interface Answers {
+  askBefore: boolean;
+  exampleCount: number;
+  train: LoopResult | null;
+  evaluate: LoopResult | null;
+}
+
+export type Question = { [Name in keyof Questions]: { name: Name; about: Questions[Name] } }[keyof Questions];
 
 export type ClientEvent = {
   [Name in keyof ClientEvents]: { name: Name; value: ClientEvents[Name] };
 }[keyof ClientEvents];
+
+/** Converts a name of the engine, in snake_case, to one of this package. */
+export function camelCase(name: string): string {
+  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** Converts the names of all fields of a JSON value. Strings stay as they are. */
+export function camelCased(value: unknown): unknown {
+  if (Array.isArray(value)) {
+    return value.map(camelCased);
+  }
+  return typeof value === 'object' && value !== null
+    ? Object.fromEntries(Object.entries(value).map(([name, value]) => [camelCase(name), camelCased(value)]))
+    : value;
+}

@@ -8,7 +8,7 @@ import { exchange, loadJournal } from './exchange.js';
 import type { AssignedWork, Update } from './gpu/folkmoot.js';
 import { sendLogged, type Written } from './log.js';
 import type { AssignedWork as MaskableWork } from './masks/folkmoot.js';
-import type { AssignmentOffer } from './types.js';
+import type { AssignmentOffer, Plan } from './types.js';
 import { work } from './work.js';
 import { forgetTask, loadMemory, putPending } from './work_store.js';
 
@@ -138,7 +138,7 @@ export class Requests {
       baseVersion: assignment.base_version,
       downloadBytes,
       uploadBytes: updateBytes,
-      plan: JSON.parse(new TextDecoder().decode(plan)) as unknown,
+      plan: JSON.parse(new TextDecoder().decode(plan)) as Plan,
     };
     const isAgreed = ask === null || (await ask(offer));
     if (!isAgreed || !(await day.allows(downloadBytes + updateBytes))) {
@@ -270,7 +270,7 @@ export class Requests {
     if (stored === undefined || stored.digest !== value.digest) {
       throw new AnswerError('update_lost');
     }
-    emit({ name: 'uploading', value: { assignment_id: id, total: stored.bytes.byteLength } });
+    emit({ name: 'uploading', value: { assignmentId: id, total: stored.bytes.byteLength } });
     const update = { bytes: stored.bytes, offset: value.offset, digest: stored.digest };
     // The entry is written before sending, because a page that is closed in the meantime has sent some bytes.
     const bytesSent = stored.bytes.byteLength - value.offset;

@@ -23,7 +23,7 @@ export async function untilReached<T>(
       }
       const until = host.engine.backOffUntil(Date.now(), failures, failure?.retry_after_milliseconds ?? undefined);
       const detail = error instanceof Error ? error.message : String(error);
-      host.emit({ name: 'backing_off', value: { until, failures, detail } });
+      host.emit({ name: 'backingOff', value: { until, failures, detail } });
       await sleep(until - Date.now(), signal);
     }
   }

@@ -4,7 +4,7 @@ import { TooLargeError } from './blobs.js';
 import { type Answer, answerOf, type Effect, type RunnerHost } from './effects.js';
 import { bringsMasks, ModuleError, moveSession } from './engine.js';
 import type { BrowserSession } from './gpu/folkmoot.js';
-import type { ClientEvent } from './messages.js';
+import { type ClientEvent, camelCase, camelCased } from './messages.js';
 import { Requests } from './requests.js';
 import { RequestError } from './transport.js';
 import { forgetWork, settleMemories } from './work_store.js';
@@ -157,7 +157,7 @@ export class Runner {
   }
 
   private async offer(): Promise<string> {
-    return JSON.stringify({ example_count: await this.host.examples.count(), attributes: this.host.attributes });
+    return JSON.stringify({ example_count: await this.host.exampleCount(), attributes: this.host.attributes });
   }
 
   /** An answer that the session cannot parse does not come from a coordinator. It is treated as a network failure. */
@@ -177,8 +177,8 @@ export class Runner {
   }
 
   private async tell({ kind, ...value }: { kind: string } & Record<string, unknown>): Promise<void> {
-    const name = kind === 'accepted' ? 'round' : kind;
-    this.host.emit({ name, value } as unknown as ClientEvent);
+    const name = kind === 'accepted' ? 'round' : camelCase(kind);
+    this.host.emit({ name, value: camelCased(value) } as unknown as ClientEvent);
     if (kind === 'aborted') {
       const detail = [value['reason'], value['detail']].filter((text) => text !== '').join(': ');
       await this.host.log.write({ action: 'gave_up', bytesSent: 0, bytesReceived: 0, detail });

@@ -1,16 +1,34 @@
+import type { Trainer } from './page/trainer.js';
+
 /**
- * The settings of a client. `coordinator` and `examples` are required, and `enrolmentToken` until the client is
- * enrolled. All other settings have defaults.
+ * The settings of a client. `coordinator` is required, `examples` unless there is a `trainer`, and `enrolmentToken` until
+ * the client is enrolled. All other settings have defaults.
  */
-export interface ConnectOptions {
+export type ConnectOptions = CommonOptions & (EngineOptions | TrainerOptions);
+
+/** Options for training in the engine. */
+export interface EngineOptions {
+  /** The form of an example. */
+  examples: ExampleFormat;
+  trainer?: undefined;
+}
+
+/** Options for training in the app's own loop. */
+export interface TrainerOptions {
+  /** The app's own training loop, used instead of the engine. */
+  trainer: Trainer;
+  /** The form of an example, for evaluations that the loop leaves to the engine. */
+  examples?: ExampleFormat;
+}
+
+/** The options of every client. */
+export interface CommonOptions {
   /** The coordinator's address: `https://host[:port]`, or `http://` for this machine only. */
   coordinator: string;
   /** The enrolment token from the operator. Needed until the client is enrolled. */
   enrolmentToken?: string;
   /** Distinguishes the clients of one origin. Default: `default`. */
   name?: string;
-  /** The form of an example. */
-  examples: ExampleFormat;
   /** Attributes that the coordinator uses to decide eligibility. */
   attributes?: Record<string, string>;
   /**
@@ -36,6 +54,11 @@ export interface ConnectOptions {
   limits?: Limits;
   /** Seconds that a check-in waits for an assignment, at most 60. Default: 30. */
   waitSeconds?: number;
+  /**
+   * The address of `dist/worker.js` of this package, beside the other files of `dist`, on the page's own origin. Needed
+   * only with bundlers that do not find the worker themselves, such as esbuild.
+   */
+  workerUrl?: string | URL;
 }
 
 /** The form of an example and its label, and storage limits. */
@@ -121,8 +144,25 @@ export interface AssignmentOffer {
   downloadBytes: number;
   /** The approximate size of the update in bytes, before entropy coding. */
   uploadBytes: number;
-  /** The plan, as sent by the coordinator. */
-  plan: unknown;
+  plan: Plan;
+}
+
+/**
+ * A plan, as sent by the coordinator. Its names are those of the coordinator's JSON, in snake_case. A plan has more than
+ * these fields.
+ */
+export interface Plan {
+  /** Default: `training`. */
+  work?: 'training' | 'evaluation';
+  training: {
+    loss: unknown;
+    optimizer: unknown;
+    epochs: number;
+    batch_size: number;
+    time_limit_seconds?: number | null;
+    [setting: string]: unknown;
+  };
+  [field: string]: unknown;
 }
 
 /** An entry of the transparency log. */
@@ -164,31 +204,34 @@ export interface Prediction {
   shape: number[];
 }
 
-/** The events of a client: `client.on(name, listener)`. */
+/**
+ * The events of a client: `client.on(name, listener)`. Their fields are in camelCase. Codes, such as a `reason`, are those
+ * of the coordinator, in snake_case.
+ */
 export interface ClientEvents {
-  enrolled: { client_id: string; population: string };
+  enrolled: { clientId: string; population: string };
   /** The client waits until this time, in milliseconds since 1970. */
   waiting: { until: number };
   /** The client was selected for a round. */
-  assigned: { assignment_id: string; task_id: string; round_number: number; base_version: number };
+  assigned: { assignmentId: string; taskId: string; roundNumber: number; baseVersion: number };
   /** The device of the training: `cpu`, or an adapter's name. Sent again if the adapter fails. */
-  device: { assignment_id: string; device: string; fault?: string };
-  training: { assignment_id: string; step: number; steps_total: number; loss: number };
+  device: { assignmentId: string; device: string; fault?: string };
+  training: { assignmentId: string; step: number; stepsTotal: number; loss: number };
   evaluating: {
-    assignment_id: string;
-    metrics: { example_count: number; loss_sum: number; correct_count: number };
-    examples_total: number;
+    assignmentId: string;
+    metrics: { exampleCount: number; lossSum: number; correctCount: number };
+    examplesTotal: number;
   };
-  uploading: { assignment_id: string; total: number };
+  uploading: { assignmentId: string; total: number };
   /** The coordinator accepted the update for this round. */
   round: {
-    assignment_id: string;
-    round_number: number;
-    report: { training_milliseconds: number; download_bytes: number; upload_bytes: number };
+    assignmentId: string;
+    roundNumber: number;
+    report: { trainingMilliseconds: number; downloadBytes: number; uploadBytes: number };
   };
-  aborted: { assignment_id: string; reason: string; detail: string };
-  dropped: { assignment_id: string; detail: string };
-  backing_off: { until: number; failures: number; detail: string };
+  aborted: { assignmentId: string; reason: string; detail: string };
+  dropped: { assignmentId: string; detail: string };
+  backingOff: { until: number; failures: number; detail: string };
   /** A newer model for predictions has arrived. */
   model: Record<string, never>;
   paused: { reason: string };
@@ -202,6 +245,7 @@ export interface ClientEvents {
 /** Why something failed. The codes are stable. */
 export type ErrorCode =
   | 'unsupported_browser'
+  | 'load_failed'
   | 'bad_option'
   | 'bad_example'
   | 'consent_needed'

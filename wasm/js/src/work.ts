@@ -9,7 +9,9 @@ import type { Examples } from './examples.js';
 import type { AssignedWork } from './gpu/folkmoot.js';
 import type { ClientEvent } from './messages.js';
 import type { Pace } from './pace.js';
+import { type Loop, runLoop } from './run_loop.js';
 import type { Storage } from './storage.js';
+import type { ClientEvents, Plan } from './types.js';
 import { loadOwn } from './work_store.js';
 
 /** The duration of a chunk of steps. A pause is noticed within 100 ms. */
@@ -30,6 +32,8 @@ export interface WorkHost {
   privateAttributes: string;
   /** The limits of one assignment. */
   budget: Budget;
+  /** The app's own loop, or null. */
+  loop: Loop | null;
   emit: (event: ClientEvent) => void;
 }
 
@@ -51,14 +55,27 @@ interface Done {
   kind: Progress['kind'];
 }
 
+/** The inputs of work, and the module that reads its model. */
+interface Inputs {
+  /** The arguments with which every work begins. */
+  given: [assignment: string, plan: Uint8Array, model: Uint8Array, weights: Uint8Array, own: Uint8Array | undefined];
+  plan: Plan;
+  reader: Engine;
+}
+
 /**
  * Runs the work to its end and returns it, ready to build an update. `signal` cancels it. `asked` ends a training after
  * the current step, if that is one of the tensors that travel. The update then contains the weights so far.
  */
 export async function work(host: WorkHost, assignment: Assignment, signal: AbortSignal, asked: AbortSignal): Promise<Done> {
-  const { task, reader } = await begin(host, assignment);
+  const inputs = await load(host, assignment);
+  const own = await ownWork(host, assignment, inputs, signal, asked);
+  if (own !== null) {
+    return own;
+  }
+  const task = await begin(host, assignment, inputs);
   try {
-    await host.devices.place(reader, task, assignment);
+    await host.devices.place(inputs.reader, task, assignment);
     const kind = await advanceToEnd(host, task, assignment.assignment_id, signal, asked);
     await task.finish();
     return { task, kind };
@@ -68,8 +85,34 @@ export async function work(host: WorkHost, assignment: Assignment, signal: Abort
   }
 }
 
-/** Begins the work in the module that reads the model. */
-async function begin(host: WorkHost, assignment: Assignment): Promise<{ task: AssignedWork; reader: Engine }> {
+/** Lets the app's own loop do the work. Returns null if it has none, or leaves an evaluation to the engine. */
+async function ownWork(
+  { loop, pace, budget }: WorkHost,
+  assignment: Assignment,
+  { given, plan, reader }: Inputs,
+  signal: AbortSignal,
+  asked: AbortSignal,
+): Promise<Done | null> {
+  const kind = plan.work ?? 'training';
+  if (loop === null || (kind === 'evaluation' && !loop.evaluates)) {
+    return null;
+  }
+  await pace.untilAllowed(signal);
+  const task = reader.AssignedWork.begin(...given, undefined, undefined, budget.json, CHUNK_MILLISECONDS);
+  let isDone = false;
+  try {
+    const about = { assignment, plan, secondsMax: budget.trainingSecondsMax };
+    isDone = await runLoop(loop, task, about, signal, asked);
+    return isDone ? { task, kind } : null;
+  } finally {
+    if (!isDone) {
+      task.free();
+    }
+  }
+}
+
+/** Reads the blobs, and loads the module that reads the model. */
+async function load(host: WorkHost, assignment: Assignment): Promise<Inputs> {
   const { engine, storage, blobs } = host;
   const read = [assignment.plan, assignment.model].map((artifact) => blobs.read(artifact.digest));
   const [plan, model, weights] = await Promise.all([...read, blobs.readAll(weightsOf(assignment))]);
@@ -80,17 +123,16 @@ async function begin(host: WorkHost, assignment: Assignment): Promise<{ task: As
   // The rules held when the plan arrived, but the page may have been reopened with other attributes since.
   const described = JSON.stringify(assignment);
   (await engineForPlan(engine, plan)).screen(plan, host.privateAttributes, described);
-  const checkpoint = await storage.get<Uint8Array>('work', `${assignment.assignment_id}.checkpoint`).catch(() => undefined);
   const reader = assignment.is_masked === true ? await loadMasks() : await engineFor(engine, plan, model);
   const own = (await loadOwn(storage, assignment.task_id))?.bytes;
-  const examples = await host.examples.load(reader);
-  try {
-    const inputs = [described, plan, model, weights, own, examples, checkpoint] as const;
-    const task = reader.AssignedWork.begin(...inputs, host.budget.json, CHUNK_MILLISECONDS);
-    return { task, reader };
-  } finally {
-    examples.free();
-  }
+  return { given: [described, plan, model, weights, own], plan: JSON.parse(new TextDecoder().decode(plan)) as Plan, reader };
+}
+
+/** Begins the work in the engine, from the checkpoint if there is one. */
+async function begin({ storage, examples, budget }: WorkHost, assignment: Assignment, inputs: Inputs): Promise<AssignedWork> {
+  const checkpoint = await storage.get<Uint8Array>('work', `${assignment.assignment_id}.checkpoint`).catch(() => undefined);
+  const loaded = await examples.load(inputs.reader);
+  return inputs.reader.AssignedWork.begin(...inputs.given, loaded, checkpoint, budget.json, CHUNK_MILLISECONDS);
 }
 
 async function advanceToEnd(
@@ -128,11 +170,15 @@ async function advanceToEnd(
   }
 }
 
-function told(progress: Progress, assignment_id: string): ClientEvent {
+function told(progress: Progress, assignmentId: string): ClientEvent {
   const { step, steps_total, loss, metrics, examples_total } = progress;
   return progress.kind === 'training'
-    ? { name: 'training', value: { assignment_id, step, steps_total, loss } }
-    : { name: 'evaluating', value: { assignment_id, metrics, examples_total } };
+    ? { name: 'training', value: { assignmentId, step, stepsTotal: steps_total, loss } }
+    : { name: 'evaluating', value: { assignmentId, metrics: metricsOf(metrics), examplesTotal: examples_total } };
+}
+
+function metricsOf(sums: Progress['metrics']): ClientEvents['evaluating']['metrics'] {
+  return { exampleCount: sums.example_count, lossSum: sums.loss_sum, correctCount: sums.correct_count };
 }
 
 /** Stores a checkpoint. If this fails, the only harm is that training after a reload repeats more steps. */

@@ -1,27 +1,66 @@
 /** The worker's end of the message channel to the page. */
 
-import type { Call, ClientEvent, ToPage, ToWorker } from './messages.js';
-import { failureOf, Trainer } from './trainer.js';
-import { type AssignmentOffer, FolkmootError } from './types.js';
+import { Client, failureOf } from './client.js';
+import type { Answers, Call, ClientEvent, Question, Questions, ToPage, ToWorker } from './messages.js';
+import type { AskLoop } from './run_loop.js';
+import { FolkmootError } from './types.js';
 
-const questions = new Map<number, (agreed: boolean) => void>();
+interface Asked {
+  resolve: (answer: never) => void;
+  reject: (error: Error) => void;
+}
+
+const asked = new Map<number, Asked>();
 let questionsAsked = 0;
-let trainer: Trainer | null = null;
+let client: Client | null = null;
 let conditions: { pause: string | null; cpuShare: number } = { pause: null, cpuShare: 1 };
 
-function post(message: ToPage): void {
-  self.postMessage(message);
+function post(message: ToPage, transfer: Transferable[] = []): void {
+  self.postMessage(message, { transfer });
 }
 
 function emit(event: ClientEvent): void {
   post({ kind: 'event', event });
 }
 
-function ask(assignment: AssignmentOffer): Promise<boolean> {
+/** Asks the page. Returns the number of the question, and the answer. */
+function ask<Name extends keyof Questions>(
+  name: Name,
+  about: Questions[Name],
+  transfer: Transferable[] = [],
+): { id: number; answer: Promise<Answers[Name]> } {
   const id = (questionsAsked += 1);
-  post({ kind: 'ask', id, assignment });
-  return new Promise((resolve) => questions.set(id, resolve));
+  const answer = new Promise<Answers[Name]>((resolve, reject) => asked.set(id, { resolve, reject }));
+  post({ kind: 'ask', id, question: { name, about } as unknown as Question }, transfer);
+  return { id, answer };
 }
+
+const askLoop: AskLoop = async (name, input, stop, finish) => {
+  const { id, answer } = ask(name, input, [input.weights.buffer]);
+  const ended = new AbortController();
+  const stopped = new Promise<never>((_, reject) => {
+    const tell = (word: 'finish' | 'stop', signal: AbortSignal) => {
+      if (signal.aborted) {
+        told();
+      } else {
+        signal.addEventListener('abort', told, { signal: ended.signal });
+      }
+      function told(): void {
+        post({ kind: 'tell_loop', id, word });
+        if (word === 'stop') {
+          reject(signal.reason);
+        }
+      }
+    };
+    tell('finish', finish);
+    tell('stop', stop);
+  });
+  try {
+    return await Promise.race([answer, stopped]);
+  } finally {
+    ended.abort();
+  }
+};
 
 self.onmessage = ({ data }: MessageEvent<ToWorker>) => {
   switch (data.kind) {
@@ -30,14 +69,18 @@ self.onmessage = ({ data }: MessageEvent<ToWorker>) => {
       break;
     case 'conditions':
       conditions = data;
-      trainer?.setConditions(data.pause, data.cpuShare);
+      client?.setConditions(data.pause, data.cpuShare);
       break;
-    case 'asked':
-      questions.get(data.id)?.(data.agreed);
-      questions.delete(data.id);
+    case 'answered':
+      asked.get(data.id)?.resolve(data.answer as never);
+      asked.delete(data.id);
+      break;
+    case 'failed':
+      asked.get(data.id)?.reject(new Error(data.message));
+      asked.delete(data.id);
       break;
     case 'lose_device':
-      trainer?.loseDevice();
+      client?.loseDevice();
       break;
   }
 };
@@ -53,17 +96,21 @@ async function answer(id: number, call: Call): Promise<void> {
 
 async function perform(call: Call): Promise<unknown> {
   if (call.name === 'connect') {
-    trainer = await Trainer.connect(call.arguments[0], emit, ask);
-    trainer.setConditions(conditions.pause, conditions.cpuShare);
+    client = await Client.connect(call.arguments[0], emit, {
+      before: (assignment) => ask('askBefore', assignment).answer,
+      exampleCount: () => ask('exampleCount', null).answer,
+      loop: askLoop,
+    });
+    client.setConditions(conditions.pause, conditions.cpuShare);
     return undefined;
   }
-  if (trainer === null) {
+  if (client === null) {
     throw new FolkmootError('forgotten', 'this client is no longer connected; connect a new one');
   }
-  const method = trainer[call.name] as (...given: unknown[]) => Promise<unknown>;
-  const value = await method.apply(trainer, call.arguments);
+  const method = client[call.name] as (...given: unknown[]) => Promise<unknown>;
+  const value = await method.apply(client, call.arguments);
   if (call.name === 'forget') {
-    trainer = null;
+    client = null;
   }
   return value;
 }

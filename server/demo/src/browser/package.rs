@@ -6,8 +6,8 @@ use std::{
 use super::site::File;
 use crate::error::DemoError;
 
-/// The folders of the package: its own, and one for each of the two WebAssembly modules.
-const FOLDERS: [&str; 3] = ["", "cpu/", "gpu/"];
+/// The folders of the package: its own, that of the page's side, and one for each of the two WebAssembly modules.
+const FOLDERS: [&str; 4] = ["", "page/", "cpu/", "gpu/"];
 /// The files that a page needs. The build writes the last file of this list last.
 const NEEDED: [&str; 4] = ["cpu/folkmoot_bg.wasm", "gpu/folkmoot_bg.wasm", "worker.js", "index.js"];
 
@@ -47,8 +47,8 @@ mod tests {
     fn a_package_that_is_not_built_to_its_end_is_missing() {
         let directory = tempfile::tempdir().unwrap();
         let folder = directory.path();
-        for module in ["cpu", "gpu"] {
-            fs::create_dir(folder.join(module)).unwrap();
+        for below in ["page", "cpu", "gpu"] {
+            fs::create_dir(folder.join(below)).unwrap();
         }
         for name in NEEDED {
             let error = read(folder, "/folkmoot/").err().expect("a file is not there yet").to_string();

@@ -1,6 +1,6 @@
 /** Watches conditions of the device and the page that a worker cannot see. */
 
-import type { Policy } from './types.js';
+import type { Policy } from '../types.js';
 
 interface Battery extends EventTarget {
   charging: boolean;
@@ -22,6 +22,7 @@ export class Conditions {
   private readonly hints = navigator as Hints;
   private battery: Battery | null = null;
   private pagesReason: string | null = null;
+  private readonly wakers: (() => void)[] = [];
 
   constructor(
     private policy: Policy,
@@ -56,11 +57,27 @@ export class Conditions {
 
   end(): void {
     this.ended.abort();
+    this.wake();
+  }
+
+  /** Resolves when there is no reason to pause, or when a signal is aborted. */
+  async untilAllowed(signal: AbortSignal): Promise<void> {
+    while (this.reason() !== null && !signal.aborted && !this.ended.signal.aborted) {
+      await new Promise<void>((resolve) => {
+        this.wakers.push(resolve);
+        signal.addEventListener('abort', () => resolve(), { once: true });
+      });
+    }
+  }
+
+  private wake(): void {
+    this.wakers.splice(0).forEach((wake) => wake());
   }
 
   private tell(): void {
     if (!this.ended.signal.aborted) {
       this.onChange(this.reason(), this.policy.cpuShare ?? 1);
+      this.wake();
     }
   }
 

@@ -14,6 +14,7 @@ import { Log } from './log.js';
 import type { ClientEvent, WorkerOptions } from './messages.js';
 import { Pace } from './pace.js';
 import { sleep, untilReached } from './retry.js';
+import type { AskLoop } from './run_loop.js';
 import { Runner, StoppedError } from './runner.js';
 import { databaseName, Storage } from './storage.js';
 import { RequestError, Transport } from './transport.js';
@@ -37,10 +38,17 @@ interface Parts {
   endorsements: Endorsements;
 }
 
+/** The functions that ask the page. */
+interface Asking {
+  before: (assignment: AssignmentOffer) => Promise<boolean>;
+  exampleCount: () => Promise<number>;
+  loop: AskLoop;
+}
+
 /** Messages between the tabs of one client. */
 type Word = 'withdrawn' | 'cleared';
 
-export class Trainer {
+export class Client {
   /** The other tabs of this client. */
   private readonly tabs: BroadcastChannel;
   private readonly pace = new Pace((reason) => this.conditionsChanged(reason));
@@ -51,7 +59,7 @@ export class Trainer {
     private readonly options: WorkerOptions,
     private readonly parts: Parts,
     private readonly emit: (event: ClientEvent) => void,
-    private readonly ask: (assignment: AssignmentOffer) => Promise<boolean>,
+    private readonly ask: Asking,
   ) {
     this.tabs = new BroadcastChannel(databaseName(options.name ?? 'default'));
     this.tabs.onmessage = ({ data }: MessageEvent<Word>) => {
@@ -63,16 +71,12 @@ export class Trainer {
     };
   }
 
-  static async connect(
-    options: WorkerOptions,
-    emit: (event: ClientEvent) => void,
-    ask: (assignment: AssignmentOffer) => Promise<boolean>,
-  ): Promise<Trainer> {
+  static async connect(options: WorkerOptions, emit: (event: ClientEvent) => void, ask: Asking): Promise<Client> {
     const name = options.name ?? 'default';
     const engine = await loadEngine(options.device ?? 'auto');
     const budget = budgetOf(engine, options.limits);
     const storage = await Storage.open(name);
-    const examples = new Examples(storage, options.examples);
+    const examples = new Examples(storage, options.examples, options.trainer !== null);
     // Two tabs that open at the same time must generate only one key.
     const key = await navigator.locks.request(`${databaseName(name)}.key`, () => ClientKey.loadOrGenerate(storage));
     const transport = new Transport(options.coordinator, engine, key);
@@ -82,7 +86,7 @@ export class Trainer {
     const day = new DayBytes(storage, options.limits?.bytesPerDay);
     const endorsements = await Endorsements.open(storage, transport.coordinator, options.endorsementKeys);
     const parts = { engine, storage, key, transport, blobs, examples, devices, log, day, budget, endorsements };
-    return new Trainer(options, parts, emit, ask);
+    return new Client(options, parts, emit, ask);
   }
 
   setConditions(pause: string | null, cpuShare: number): void {
@@ -263,16 +267,20 @@ export class Trainer {
   private async runOnce(signal: AbortSignal): ReturnType<Runner['run']> {
     const { engine, storage } = this.parts;
     const { attributes = {}, waitSeconds = WAIT_SECONDS } = this.options;
-    const offer = JSON.stringify({ example_count: await this.parts.examples.count(), attributes });
+    const offer = JSON.stringify({ example_count: await this.exampleCount(), attributes });
     const stored = await storage.get<string>('state', 'session');
     const reaching = { engine, pace: this.pace, emit: this.emit };
     const session = await untilReached(reaching, signal, () => openSession(engine, stored, offer, waitSeconds));
     await forgetAllBut(storage, session.assignmentId() ?? null);
+    const { trainer } = this.options;
+    const loop = trainer === null ? null : { ...trainer, run: this.ask.loop };
     const host: RunnerHost = {
       ...this.parts,
       pace: this.pace,
       emit: this.emit,
-      ask: this.options.asksBefore ? this.ask : null,
+      ask: this.options.asksBefore ? (offer) => this.mayTake(offer) : null,
+      loop,
+      exampleCount: () => this.exampleCount(),
       budget: this.parts.budget,
       privateAttributes: JSON.stringify(this.options.privateAttributes ?? {}),
       giveUpAfterSeconds: this.options.giveUpAfterSeconds,
@@ -322,12 +330,31 @@ export class Trainer {
     await day.save();
     const { sent, received } = traffic;
     await log.write({ action: 'enrolled', bytesSent: sent, bytesReceived: received, detail: population });
-    this.emit({ name: 'enrolled', value: { client_id, population } });
+    this.emit({ name: 'enrolled', value: { clientId: client_id, population } });
+  }
+
+  /** Asks the app. If its function fails, the answer is no. */
+  private mayTake(offer: AssignmentOffer): Promise<boolean> {
+    return this.ask.before(offer).catch((error: unknown) => {
+      console.warn('folkmoot: askBefore failed, so the assignment is declined', error);
+      return false;
+    });
+  }
+
+  /** Returns the number of examples available for training. If the app's own function fails, there are none. */
+  private async exampleCount(): Promise<number> {
+    if (this.options.trainer === null) {
+      return this.parts.examples.count();
+    }
+    return this.ask.exampleCount().catch((error: unknown) => {
+      console.warn("folkmoot: the trainer's exampleCount failed, so the client reports 0 examples", error);
+      return 0;
+    });
   }
 
   /** Waits for examples, without which the client has nothing to offer. */
   private async untilExamples(signal: AbortSignal): Promise<void> {
-    while ((await this.parts.examples.count()) === 0) {
+    while ((await this.exampleCount()) === 0) {
       await sleep(500, signal);
     }
   }
