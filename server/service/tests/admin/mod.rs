@@ -5,6 +5,7 @@ mod console;
 mod disclosure;
 mod endorsements;
 mod keys;
+mod names;
 mod officers;
 mod organisations;
 mod privacy;
