@@ -158,13 +158,17 @@ def test_every_endpoint_has_a_method_that_a_coordinator_answers(coordinator, adm
     assert [one["id"] for one in admin.tasks(state="cancelled", name="LIN")] == [warm["id"]]
     assert [one["id"] for one in admin.tasks(called=task["id"][:20])] == [task["id"]]
 
+    assert admin.set_client_kind("clinics", "sites")["clients"] == "sites"
+    assert admin.create_token("clinics", name="north")["record"]["name"] == "north"
+    assert admin.sites("clinics") == {"sites": [], "withheld": None}
+    admin.revoke_token("north")
     client = admin.client(enrolled[0].client_id)
     assert (client["population"], client["revoked_at"]) == ("lines", None)
     assert list(admin.clients_of_token(client["token_id"])) == [client]
     assert not admin.revoke_client(client["id"], keep_token_open=True)["token_closed"]
     assert admin.tokens()[0]["closed_at"] is None
     assert admin.revoke_client(client["id"])["token_closed"]
-    [record] = admin.tokens()
+    [record, _] = admin.tokens()
     assert (record["uses"], record["revoked_at"]) == (1, None)
     assert record["closed_at"] > 0
     assert admin.revoke_token_and_clients(record["id"])["clients_revoked"] == 0
