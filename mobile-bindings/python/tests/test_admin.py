@@ -17,7 +17,7 @@ from folkmoot.admin import Admin, AdminRefusedError, looks, views
 from folkmoot.admin.connection import Connection
 from folkmoot.admin.filling import filled
 from onnx import numpy_helper
-from test_rounds import connect, line
+from test_rounds import connect, line, name_a_site
 
 OPENAPI = Path(__file__).parents[3] / "server" / "api" / "openapi.json"
 DIGITS = Path(__file__).parents[3] / "examples" / "digits"
@@ -158,15 +158,15 @@ def test_every_endpoint_has_a_method_that_a_coordinator_answers(coordinator, adm
     assert [one["id"] for one in admin.tasks(state="cancelled", name="LIN")] == [warm["id"]]
     assert [one["id"] for one in admin.tasks(called=task["id"][:20])] == [task["id"]]
 
+    name_a_site(admin)
     client = admin.client(enrolled[0].client_id)
     assert (client["population"], client["revoked_at"]) == ("lines", None)
     assert list(admin.clients_of_token(client["token_id"])) == [client]
     assert not admin.revoke_client(client["id"], keep_token_open=True)["token_closed"]
     assert admin.tokens()[0]["closed_at"] is None
     assert admin.revoke_client(client["id"])["token_closed"]
-    [record] = admin.tokens()
-    assert (record["uses"], record["revoked_at"]) == (1, None)
-    assert record["closed_at"] > 0
+    [record, _] = admin.tokens()
+    assert (record["uses"], record["revoked_at"]) == (1, None) and record["closed_at"] > 0
     assert admin.revoke_token_and_clients(record["id"])["clients_revoked"] == 0
     admin.revoke_token(record["id"])
     assert admin.tokens()[0]["revoked_at"] > 0

@@ -39,6 +39,14 @@ def connect(coordinator, tmp_path, token, *, state="state", **more):
     )
 
 
+def name_a_site(admin):
+    """Creates a population of named sites, with a token for one."""
+    assert admin.set_client_kind("clinics", "sites")["clients"] == "sites"
+    assert admin.create_token("clinics", name="north")["record"]["name"] == "north"
+    assert admin.sites("clinics") == {"sites": [], "withheld": None}
+    admin.revoke_token("north")
+
+
 def line(generator, count=64):
     x = generator.normal(size=(count, 2)).astype(np.float32)
     return x, x @ np.array([1.0, -2.0], np.float32) + 0.5

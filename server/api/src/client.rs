@@ -7,6 +7,7 @@ mod error;
 mod look;
 mod request;
 mod session;
+mod sites;
 
 use std::time::Duration;
 
@@ -102,6 +103,14 @@ impl AdminClient {
     /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn create_model(&self, onnx: Vec<u8>) -> Result<ModelView, AdminError> {
         self.send_bytes("models", onnx).await
+    }
+
+    /// Uploads an ONNX model with a display name, or renames it if the organisation has the same model.
+    ///
+    /// # Errors
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
+    pub async fn create_model_named(&self, onnx: Vec<u8>, name: &str) -> Result<ModelView, AdminError> {
+        self.send_bytes(&format!("models?name={}", request::segment(name)), onnx).await
     }
 
     /// Returns instructions to join an ONNX file and its data files into one file. Stores nothing.

@@ -11,6 +11,8 @@ pub struct ClientView {
     pub id: ClientId,
     /// The population that the client is enrolled in.
     pub population: PopulationName,
+    /// The name of the client's site; null in a population whose clients are a crowd.
+    pub site: Option<String>,
     /// The public part of the token with which the client first enrolled. Null for clients that enrolled before the
     /// coordinator recorded tokens.
     #[schema(value_type = Option<String>)]

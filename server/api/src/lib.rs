@@ -21,6 +21,7 @@ pub mod populations;
 pub mod privacy;
 pub mod rounds;
 pub mod session;
+pub mod sites;
 pub mod statement;
 pub mod stats;
 pub mod system;

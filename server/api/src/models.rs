@@ -24,6 +24,8 @@ pub struct ModelView {
 pub struct ModelSummary {
     /// The digest of the ONNX file. Tasks refer to the model by this digest.
     pub model: BlobDigest,
+    /// The display name; null if there is none.
+    pub name: Option<String>,
     /// The size of the ONNX file in bytes.
     pub model_bytes: u64,
     /// The number of trainable values.

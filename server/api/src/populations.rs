@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use folkmoot_coordinator::ClientKind;
 use folkmoot_privacy::{Delta, Epsilon, Unit};
 use folkmoot_protocol::{PopulationName, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+
+use crate::sites::ClientKindWord;
 
 /// A population: all clients that are enrolled for one app's data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -14,6 +17,9 @@ pub struct PopulationView {
     pub name: PopulationName,
     /// The number of enrolled clients, without revoked ones.
     pub client_count: u64,
+    /// `crowd` if the clients are anonymous, or `sites` if each is a named site.
+    #[schema(value_type = ClientKindWord)]
+    pub clients: ClientKind,
     /// The unit of privacy: `client`, or `user` with all their devices.
     #[schema(value_type = String)]
     pub unit: Unit,

@@ -1,6 +1,6 @@
 //! Enrolment tokens.
 
-use folkmoot_protocol::{Count, PopulationName, Timestamp, UserKey};
+use folkmoot_protocol::{Count, DisplayName, PopulationName, Timestamp, UserKey};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -10,6 +10,8 @@ pub struct TokenView {
     /// The public part of the token.
     #[schema(value_type = String)]
     pub id: String,
+    /// The display name; null if there is none. In a population of sites, it is the name of the site.
+    pub name: Option<String>,
     /// The population that clients enrol in.
     pub population: PopulationName,
     /// The digest of the id of the user whose devices the token enrols. Null if the token is not tied to a user.
@@ -38,6 +40,11 @@ pub struct TokenView {
 pub struct CreateTokenRequest {
     /// The population that clients enrol in. It is created if it does not exist.
     pub population: PopulationName,
+    /// A display name, 1 to 128 bytes without control characters. In a population of sites, every token needs one: the
+    /// name of the site whose client enrols with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 128)]
+    pub name: Option<DisplayName>,
     /// The user whose devices enrol with this token: an id chosen by the app, 1 to 128 bytes. Only its digest is
     /// stored. If the population's unit of privacy is `user`, every token must name a user, and the privacy budget
     /// treats all devices of a user as one client.
@@ -50,7 +57,8 @@ pub struct CreateTokenRequest {
     #[serde(default)]
     #[schema(max_items = 8)]
     pub jwt_keys: Vec<String>,
-    /// The maximum number of clients that may enrol, 1 to 2^53. The default is 1,000, unless `unlimited_uses` is set.
+    /// The maximum number of clients that may enrol, 1 to 2^53. The default is 1,000, or 1 in a population of
+    /// sites, unless `unlimited_uses` is set.
     #[serde(default, deserialize_with = "Count::read_optional")]
     #[schema(minimum = 1, maximum = 9007199254740992_u64)]
     pub uses_max: Option<u64>,
@@ -75,6 +83,7 @@ impl CreateTokenRequest {
         let jwt_keys = Vec::new();
         Self {
             population,
+            name: None,
             user,
             jwt_keys,
             uses_max,

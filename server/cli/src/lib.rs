@@ -34,6 +34,7 @@ mod serve;
 mod sessions;
 mod sign_in;
 mod simulate;
+mod site;
 mod system;
 mod task;
 mod task_called;
@@ -86,6 +87,9 @@ enum Command {
     /// List populations, look up and revoke clients, and change privacy settings.
     #[command(subcommand)]
     Population(population::Command),
+    /// List and revoke the named sites of a population.
+    #[command(subcommand)]
+    Site(site::Command),
     /// Create, list and revoke enrolment tokens.
     #[command(subcommand)]
     Token(token::Command),
@@ -159,6 +163,7 @@ impl Cli {
             Command::Task(command) => Box::pin(command.run()),
             Command::Model(command) => Box::pin(command.run()),
             Command::Population(command) => Box::pin(command.run()),
+            Command::Site(command) => Box::pin(command.run()),
             Command::Token(command) => Box::pin(command.run()),
             Command::Key(command) => Box::pin(command.run()),
             Command::Organisation(command) => Box::pin(command.run()),

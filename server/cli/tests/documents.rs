@@ -240,6 +240,12 @@ fn the_readme_works_as_printed() {
     ] {
         assert!(clone.folder.path().join(made).is_file(), "{made} was not made");
     }
+    let rounds = read(&clone.folder.path().join("simulated/rounds.csv"));
+    let [names, .., last] = rounds.lines().collect::<Vec<_>>()[..] else { panic!("it has no rounds") };
+    let column = names.split(',').position(|name| name == "held_out_metric").expect("it is a column");
+    let accuracy: f64 =
+        last.split(',').nth(column).and_then(|text| text.parse().ok()).expect("it is a number");
+    assert!(accuracy > 0.85, "the simulated clients learn, up to {accuracy}");
 }
 
 /// The tutorial's Python block is run in the tests of the Python package.

@@ -160,12 +160,13 @@ export function useEvery(milliseconds: number, data: Data<unknown>): void {
   }, [milliseconds]);
 }
 
-/** Returns the time, and renders again every second while the page is visible. */
-export function useNow(): number {
+/** Returns the time, and renders again every second while the page is visible, unless time stands still. */
+export function useNow(isStill = false): number {
   const [now, setNow] = useState(Date.now);
   useEffect(() => {
+    if (isStill) return;
     const timer = setInterval(() => document.hidden || setNow(Date.now()), 1000);
     return () => clearInterval(timer);
-  }, []);
+  }, [isStill]);
   return now;
 }

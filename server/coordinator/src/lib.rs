@@ -7,6 +7,7 @@
 
 mod abandon_reason;
 pub mod audit_log;
+mod client_kind;
 pub mod invariants;
 pub mod participation;
 pub mod privacy;
@@ -16,3 +17,5 @@ pub mod selection;
 pub mod sharing;
 pub mod task;
 pub mod tenancy;
+
+pub use client_kind::ClientKind;

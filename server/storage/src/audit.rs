@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use folkmoot_coordinator::{
+    ClientKind,
     audit_log::{Change, Entry, Head, Record},
     privacy::PopulationPrivacy,
     task::TaskState,
@@ -163,16 +164,23 @@ impl Act {
 
     pub(crate) fn token_created(token: &TokenRecord) -> Self {
         let limit = |limit: Option<u64>| limit.map_or_else(|| "none".to_owned(), |limit| limit.to_string());
-        Self::new(token.organisation_id, "token.create", &token.id)
+        let act = Self::new(token.organisation_id, "token.create", &token.id)
             .with("population", &token.population)
             .with("uses_max", limit(token.uses_max))
             .with("expires_at", limit(token.expires_at.map(|at| at.0)))
             .with("names_user", token.user_key.is_some())
-            .with("jwt_keys", token.jwt_keys.len())
+            .with("jwt_keys", token.jwt_keys.len());
+        match &token.name {
+            Some(name) => act.with("name", name),
+            None => act,
+        }
     }
 
     pub(crate) fn client_revoked(client: &ClientRecord, token: TokenAfter) -> Self {
-        let act = Self::new(client.organisation_id, "client.revoke", client.id);
+        let mut act = Self::new(client.organisation_id, "client.revoke", client.id);
+        if let Some(site) = &client.site {
+            act = act.with("site", site);
+        }
         match (&client.token_id, token) {
             (Some(id), TokenAfter::Closed) => act.with("token_closed", id),
             _ => act,
@@ -224,6 +232,19 @@ impl Act {
         Self::new(organisation_id, "task.roll_back", version.task_id)
             .with("version", version.number)
             .with("weights", version.weights)
+    }
+
+    pub(crate) fn client_kind_set(
+        organisation_id: OrganisationId,
+        population: &impl ToString,
+        before: ClientKind,
+        after: ClientKind,
+    ) -> Self {
+        Self::new(organisation_id, "population.set_clients", population.to_string()).changed(
+            "clients",
+            Some(before.to_string()),
+            Some(after.to_string()),
+        )
     }
 
     pub(crate) fn privacy_set(

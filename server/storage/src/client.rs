@@ -18,6 +18,8 @@ pub struct ClientRecord {
     pub token_id: Option<TokenId>,
     /// The user who owns the device, if known.
     pub user_key: Option<UserKey>,
+    /// The name of the client's site. `None` in a crowd.
+    pub site: Option<String>,
     /// When the client enrolled.
     pub enrolled_at: Timestamp,
     /// When the client's key was revoked; `None` if it is valid.
@@ -43,6 +45,10 @@ pub enum EnrolOutcome {
     UserMissing,
     /// The key was enrolled before, for a different user than the token's.
     UserDiffers,
+    /// The population consists of sites, but the token has no name.
+    SiteMissing,
+    /// The population has as many sites as are permitted.
+    SitesFull,
     /// The token was revoked or does not exist.
     TokenInvalid,
 }

@@ -51,7 +51,10 @@ pub use ledger::{CollectionCharge, LedgerRepository, LedgerSum};
 pub use memory::MemoryStorage;
 pub use model::{ModelRecord, ModelRepository};
 pub use model_version::{Ancestor, ModelVersionRecord, ModelVersionRepository, VersionMaking};
-pub use monitor::{HourRecord, LaneRecord, LeaseRecord, PulseRecord, VersionTraffic, WorkRecord};
+pub use monitor::{
+    HourRecord, KindOutcome, LaneRecord, LeaseRecord, PulseRecord, SITES_MAX, SiteFailure, SiteRecord,
+    SiteSoftware, VersionTraffic, WorkRecord,
+};
 pub use objects::{
     BlobStore, BlobStoreError, Objects, ObjectsError, UpdatePlace, UpdateStore, UpdateStoreError,
 };

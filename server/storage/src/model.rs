@@ -8,6 +8,8 @@ use crate::StorageError;
 pub struct ModelRecord {
     /// The organisation that uploaded the model.
     pub organisation_id: OrganisationId,
+    /// The display name.
+    pub name: Option<String>,
     /// The ONNX file.
     pub model: BlobDigest,
     /// The ONNX file's size in bytes.
@@ -23,7 +25,7 @@ pub struct ModelRecord {
 /// Stores models.
 #[async_trait]
 pub trait ModelRepository {
-    /// Stores a model. Storing the same model again changes nothing.
+    /// Stores a model. Storing the same model again changes at most its name, if one is given.
     async fn create_model(&self, model: &ModelRecord) -> Result<(), StorageError>;
 
     /// Finds the organisation's model with this ONNX file.

@@ -1,8 +1,10 @@
-//! Statistics for people. Only databases provide them, and rounds do not depend on them.
+//! Statistics for people, and the activity of named sites. Only databases provide them, and rounds do not depend on them.
+
+use std::collections::BTreeMap;
 
 use folkmoot_protocol::{TaskId, Timestamp, messages::ReportRequest};
 
-use crate::AssignmentStatus;
+use crate::{AssignmentStatus, ClientRecord, DropReason};
 
 /// The number of events in one hour of an organisation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,4 +78,51 @@ pub struct WorkRecord {
     pub example_count: u64,
     /// The training time that the client reported, in milliseconds.
     pub training_milliseconds: u64,
+}
+
+/// The maximum number of sites in a population that are not revoked.
+pub const SITES_MAX: u64 = 10_000;
+
+/// A site's client and its latest activity.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SiteRecord {
+    /// The client.
+    pub client: ClientRecord,
+    /// When the coordinator last accepted a request from the site.
+    pub seen_at: Timestamp,
+    /// The version of the SDK in the latest check-in. `None` before the first one.
+    pub sdk_version: Option<String>,
+    /// The attributes of the app's choice in the latest check-in.
+    pub attributes: BTreeMap<String, String>,
+    /// The number of assignments that ended without an update from the site.
+    pub failures: u64,
+    /// The latest failure.
+    pub last_failure: Option<SiteFailure>,
+}
+
+/// An assignment of a site that ended without an update.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SiteFailure {
+    /// When the assignment ended.
+    pub at: Timestamp,
+    /// The reason.
+    pub reason: DropReason,
+}
+
+/// The part of a check-in that is stored for a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SiteSoftware<'a> {
+    /// The version of the SDK.
+    pub sdk_version: &'a str,
+    /// The attributes of the app's choice.
+    pub attributes: &'a BTreeMap<String, String>,
+}
+
+/// The result of an attempt to change the kind of a population's clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KindOutcome {
+    /// The population now has clients of this kind.
+    Set,
+    /// Clients have enrolled, so the kind stays.
+    ClientsEnrolled,
 }

@@ -1,5 +1,5 @@
 use async_trait::async_trait;
-use folkmoot_coordinator::privacy::PopulationPrivacy;
+use folkmoot_coordinator::{ClientKind, privacy::PopulationPrivacy};
 use folkmoot_protocol::{OrganisationId, PopulationName, Timestamp};
 
 use crate::StorageError;
@@ -11,6 +11,8 @@ pub struct PopulationRecord {
     pub organisation_id: OrganisationId,
     /// The population's name, unique in the organisation.
     pub name: PopulationName,
+    /// Whether the clients are sites or a crowd.
+    pub clients: ClientKind,
     /// The unit of privacy, and the common privacy budget of all tasks.
     pub privacy: PopulationPrivacy,
     /// When the population was created.

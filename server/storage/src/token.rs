@@ -8,6 +8,8 @@ use crate::{ClientRecord, EnrolOutcome, StorageError, TokenId};
 pub struct TokenRecord {
     /// The public part.
     pub id: TokenId,
+    /// The display name. In a population of sites, it is the name of the site whose client enrols with the token.
+    pub name: Option<String>,
     /// The organisation of the population.
     pub organisation_id: OrganisationId,
     /// The population in which the token enrols clients.
@@ -47,6 +49,7 @@ impl TokenRecord {
     ) -> Self {
         Self {
             id: id.into(),
+            name: None,
             organisation_id,
             population,
             secret_hash: [0; 32],

@@ -2,6 +2,7 @@
 
 mod jwt;
 mod share;
+mod sites;
 
 use std::collections::BTreeSet;
 

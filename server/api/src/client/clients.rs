@@ -1,5 +1,7 @@
 //! Requests about single clients: looking them up and revoking them.
 
+use std::fmt::Display;
+
 use folkmoot_protocol::ClientId;
 use reqwest::Method;
 
@@ -10,23 +12,24 @@ use crate::{
 };
 
 impl AdminClient {
-    /// Returns a client and the token that it enrolled with.
+    /// Returns a client, by its id, the beginning of its id or the name of its site, and the token that it enrolled with.
     ///
     /// # Errors
     /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
-    pub async fn client(&self, id: ClientId) -> Result<ClientView, AdminError> {
-        self.get(&format!("clients/{id}")).await
+    pub async fn client(&self, id: impl Display) -> Result<ClientView, AdminError> {
+        self.get(&format!("clients/{}", request::segment(id))).await
     }
 
-    /// Revokes a client. Unless `keep_token_open` is true, also closes its enrolment token to new clients.
+    /// Revokes a client, by its id, the beginning of its id or the name of its site. Unless `keep_token_open` is true, also closes its enrolment token to new clients.
     ///
     /// # Errors
     /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
     pub async fn revoke_client(
         &self,
-        id: ClientId,
+        id: impl Display,
         keep_token_open: bool,
     ) -> Result<RevokedClient, AdminError> {
+        let id = request::segment(id);
         let path = format!("clients/{id}/revoke?keep_token_open={keep_token_open}");
         self.ask(Method::POST, &path).await
     }

@@ -1,8 +1,10 @@
 //! Requests for the data that the console shows.
 
-use folkmoot_protocol::{BlobDigest, PopulationName, RoundId, TaskId};
+use std::fmt::Display;
 
-use super::{AdminClient, AdminError};
+use folkmoot_protocol::{PopulationName, TaskId};
+
+use super::{AdminClient, AdminError, request};
 use crate::{
     models::{ModelGraphView, ModelSummary},
     overview::OverviewView,
@@ -21,12 +23,12 @@ impl AdminClient {
         self.get(&format!("tasks/{id}/series?points={points}")).await
     }
 
-    /// Returns a round's assignments with their start and end times.
+    /// Returns the assignments of a round, by its id or the beginning of it, with their start and end times.
     ///
     /// # Errors
     /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
-    pub async fn round_assignments(&self, id: RoundId) -> Result<RoundAssignmentsView, AdminError> {
-        self.get(&format!("rounds/{id}/assignments")).await
+    pub async fn round_assignments(&self, id: impl Display) -> Result<RoundAssignmentsView, AdminError> {
+        self.get(&format!("rounds/{}/assignments", request::segment(id))).await
     }
 
     /// Lists the newest 100 models, newest first.
@@ -37,12 +39,13 @@ impl AdminClient {
         self.get("models").await
     }
 
-    /// Returns the nodes, parameters and computing cost of an uploaded model.
+    /// Returns the nodes, parameters and computing cost of an uploaded model, by its digest, the beginning of its digest or
+    /// its name.
     ///
     /// # Errors
     /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
-    pub async fn model_graph(&self, model: BlobDigest) -> Result<ModelGraphView, AdminError> {
-        self.get(&format!("models/{model}/graph")).await
+    pub async fn model_graph(&self, model: impl Display) -> Result<ModelGraphView, AdminError> {
+        self.get(&format!("models/{}/graph", request::segment(model))).await
     }
 
     /// Returns a summary of the coordinator's activity.

@@ -1,3 +1,5 @@
+use std::fmt::Display;
+
 use folkmoot_client::parse_coordinator;
 use folkmoot_protocol::Problem;
 use reqwest::{Method, RequestBuilder, Response, Url, header};
@@ -108,10 +110,18 @@ pub(super) fn parse_base(text: &str) -> Result<Url, AdminError> {
     parse_coordinator(text.trim()).map_err(|_| AdminError::Address(text.to_owned()))
 }
 
-/// Makes user input safe as one path segment: replaces everything except ASCII letters, digits and `-` by `_`.
-pub(super) fn segment(text: &str) -> String {
-    let plain = |letter: char| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' };
-    text.chars().map(plain).collect()
+/// Encodes user input as one path segment or one query value: everything except ASCII letters, digits and `-`. A text
+/// of dots alone would name another folder even if it is encoded, so it becomes `_`.
+pub(super) fn segment(text: impl Display) -> String {
+    let text = text.to_string();
+    if matches!(text.as_str(), "." | "..") {
+        return "_".to_owned();
+    }
+    let encoded = |byte: u8| match byte {
+        b'-' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => char::from(byte).to_string(),
+        other => format!("%{other:02X}"),
+    };
+    text.bytes().map(encoded).collect()
 }
 
 #[cfg(test)]
@@ -134,6 +144,8 @@ mod tests {
 
     #[test]
     fn an_id_stays_one_segment() {
-        assert_eq!(segment("../tasks?x"), "___tasks_x");
+        assert_eq!(segment("../tasks?x"), "%2E%2E%2Ftasks%3Fx");
+        assert_eq!(segment("Klinik Süd"), "Klinik%20S%C3%BCd");
+        assert_eq!([".", ".."].map(segment), ["_"; 2]);
     }
 }

@@ -5,7 +5,7 @@ use crate::{CliError, connection::ConnectionArgs, output::OutputArgs};
 /// The arguments of `folkmoot key revoke`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The public part of the key, before the dot.
+    /// The key's name, its id (the part before the dot), or the beginning of its id.
     id: String,
     #[command(flatten)]
     connection: ConnectionArgs,

@@ -11,6 +11,9 @@ pub struct Args {
     /// The ONNX file.
     #[arg(value_name = "FILE.onnx")]
     file: PathBuf,
+    /// A display name for the model. The default is the name of the file.
+    #[arg(long)]
+    name: Option<String>,
     #[command(flatten)]
     connection: ConnectionArgs,
     #[command(flatten)]
@@ -24,7 +27,9 @@ pub struct Args {
 /// it cannot be trained.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let onnx = read_model_file(&args.file)?.onnx;
-    let model = args.connection.connect()?.create_model(onnx).await?;
+    let of_file = || args.file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let name = args.name.or_else(of_file).unwrap_or_default();
+    let model = args.connection.connect()?.create_model_named(onnx, &name).await?;
     args.output.print(&model, text)
 }
 

@@ -3,7 +3,7 @@ use folkmoot_api::models::ModelSummary;
 use crate::{
     CliError,
     connection::CoordinatorArgs,
-    output::{moment, table},
+    output::{moment, or_dash, table},
 };
 
 /// Lists the 100 newest uploaded ONNX files, newest first.
@@ -19,10 +19,11 @@ fn text(models: &[ModelSummary]) -> String {
     let rows = models.iter().map(|model| {
         [
             model.model.to_string(),
+            or_dash(model.name.clone()),
             model.parameter_count.to_string(),
             model.model_bytes.to_string(),
             moment(model.created_at),
         ]
     });
-    table(["MODEL", "PARAMETERS", "BYTES", "UPLOADED"], rows)
+    table(["MODEL", "NAME", "PARAMETERS", "BYTES", "UPLOADED"], rows)
 }

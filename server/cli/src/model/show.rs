@@ -1,5 +1,4 @@
 use folkmoot_api::models::ModelGraphView;
-use folkmoot_protocol::BlobDigest;
 
 use crate::{
     CliError,
@@ -10,8 +9,8 @@ use crate::{
 /// The arguments of `folkmoot model show`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The digest of the model, as listed by `folkmoot model files`.
-    model: BlobDigest,
+    /// The model's name, its digest, or the beginning of its digest, as listed by `folkmoot model files`.
+    model: String,
     #[command(flatten)]
     connection: ConnectionArgs,
     #[command(flatten)]

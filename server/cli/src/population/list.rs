@@ -21,11 +21,12 @@ pub(super) fn text(populations: &[PopulationView]) -> String {
         [
             population.name.to_string(),
             population.client_count.to_string(),
+            population.clients.to_string(),
             population.unit.to_string(),
             or_dash(population.epsilon),
             or_dash(population.delta.map(|delta| format!("{delta:e}"))),
             moment(population.created_at),
         ]
     });
-    table(["POPULATION", "CLIENTS", "UNIT", "EPSILON", "DELTA", "CREATED"], rows)
+    table(["POPULATION", "CLIENTS", "KIND", "UNIT", "EPSILON", "DELTA", "CREATED"], rows)
 }

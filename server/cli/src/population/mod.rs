@@ -2,7 +2,7 @@
 
 mod clients;
 mod list;
-mod revoke_client;
+pub(super) mod revoke_client;
 mod set;
 mod show_client;
 
@@ -21,7 +21,7 @@ pub enum Command {
     ShowClient(show_client::Args),
     /// Revoke a client, and close its enrolment token to new clients.
     RevokeClient(revoke_client::Args),
-    /// Change a population's unit of privacy and its total privacy budget.
+    /// Change a population's unit of privacy, its total privacy budget, and whether its clients are named sites.
     Set(set::Args),
 }
 

@@ -1,13 +1,13 @@
 use folkmoot_api::clients::RevokedClient;
-use folkmoot_protocol::ClientId;
 
 use crate::{CliError, connection::ConnectionArgs, output::OutputArgs};
 
 /// The arguments of `folkmoot population revoke-client`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The client's id, as shown in the logs of the client and the coordinator.
-    client: ClientId,
+    /// The name of a site, the client's id, or the beginning of it. The logs of the client and the coordinator show the
+    /// id.
+    client: String,
     /// Do not close the client's enrolment token. A device that still has the token can then enrol again with a new
     /// key.
     #[arg(long)]

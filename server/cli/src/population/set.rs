@@ -1,4 +1,5 @@
 use folkmoot_api::populations::SetPrivacyRequest;
+use folkmoot_coordinator::ClientKind;
 use folkmoot_privacy::Unit;
 use folkmoot_protocol::PopulationName;
 
@@ -10,6 +11,10 @@ use crate::{CliError, connection::ConnectionArgs, output::OutputArgs};
 pub struct Args {
     /// The population. It is created if it does not exist.
     population: PopulationName,
+    /// The kind of clients: `crowd` for anonymous clients, of which you see only counts, or `sites` for named ones. It can
+    /// be changed only before the first client enrols.
+    #[arg(long, value_name = "crowd|sites")]
+    clients: Option<ClientKind>,
     /// The unit of privacy. It can be changed only before the first client enrols.
     #[arg(long, value_enum)]
     unit: Option<UnitArg>,
@@ -42,7 +47,7 @@ enum UnitArg {
     User,
 }
 
-/// Changes a population's privacy settings.
+/// Changes a population's privacy settings, and the kind of its clients.
 ///
 /// # Errors
 /// Fails if the coordinator cannot be reached or refuses the request.
@@ -54,6 +59,15 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     });
     let (epsilon, delta) = (args.epsilon, args.delta);
     let request = SetPrivacyRequest { unit, epsilon, delta, no_budget: args.no_budget, weaken: args.weaken };
-    let population = admin.set_population_privacy(&args.population, &request).await?;
+    let kept = SetPrivacyRequest::default();
+    let set = match args.clients {
+        Some(clients) => Some(admin.set_client_kind(&args.population, clients).await?),
+        None => None,
+    };
+    // Privacy settings need another role than the kind of clients.
+    let population = match set.filter(|_| request == kept) {
+        Some(population) => population,
+        None => admin.set_population_privacy(&args.population, &request).await?,
+    };
     args.output.print(&population, |population| text(std::slice::from_ref(population)))
 }

@@ -1,12 +1,11 @@
-use folkmoot_protocol::ClientId;
-
 use crate::{CliError, connection::ConnectionArgs, output::OutputArgs, token::clients::text};
 
 /// The arguments of `folkmoot population show-client`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The client's id, as shown in the logs of the client and the coordinator.
-    client: ClientId,
+    /// The name of a site, the client's id, or the beginning of it. The logs of the client and the coordinator show the
+    /// id.
+    client: String,
     #[command(flatten)]
     connection: ConnectionArgs,
     #[command(flatten)]

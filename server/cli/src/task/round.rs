@@ -1,5 +1,4 @@
 use folkmoot_api::rounds::RoundAssignmentsView;
-use folkmoot_protocol::RoundId;
 
 use crate::{
     CliError,
@@ -10,8 +9,8 @@ use crate::{
 /// The arguments of `folkmoot task round`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The id of the round, as listed by `folkmoot task rounds`.
-    round: RoundId,
+    /// The id of the round or the beginning of it, as listed by `folkmoot task rounds`.
+    round: String,
     #[command(flatten)]
     connection: ConnectionArgs,
     #[command(flatten)]

@@ -10,7 +10,7 @@ use crate::{
 /// The flags of `folkmoot token clients`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The public part of the token, before the dot.
+    /// The token's name, its id (the part before the dot), or the beginning of its id.
     id: String,
     /// The number of clients to list, at most 100.
     #[arg(long, default_value_t = 20, value_name = "N")]

@@ -4,7 +4,7 @@ use std::{
 };
 
 use folkmoot_api::tokens::{CreateTokenRequest, TokenView};
-use folkmoot_protocol::PopulationName;
+use folkmoot_protocol::{DisplayName, PopulationName};
 
 use crate::{
     CliError,
@@ -17,6 +17,9 @@ use crate::{
 pub struct Args {
     /// The population. It is created if it does not exist.
     population: PopulationName,
+    /// A display name. In a population of sites, every token needs one: the name of the site whose client enrols with it.
+    #[arg(long)]
+    name: Option<DisplayName>,
     /// The user whose devices enrol with the token: an id from your own service. Only its digest is stored.
     #[arg(long, value_name = "ID")]
     user: Option<String>,
@@ -25,7 +28,7 @@ pub struct Args {
     /// at most a day ahead. Can be repeated, to exchange keys.
     #[arg(long = "jwt-key", value_name = "FILE", conflicts_with = "user")]
     jwt_keys: Vec<PathBuf>,
-    /// The number of clients that may enrol with the token. [default: 1000]
+    /// The number of clients that may enrol with the token. [default: 1000, or 1 for a site]
     #[arg(long, value_name = "N")]
     uses: Option<u64>,
     /// Let any number of clients enrol with the token. If it leaks, anyone can enrol clients without limit.
@@ -52,6 +55,7 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     let key = |path: PathBuf| std::fs::read_to_string(&path).map_err(CliError::read(&path));
     let request = CreateTokenRequest {
         population: args.population,
+        name: args.name,
         user: args.user,
         jwt_keys: args.jwt_keys.into_iter().map(key).collect::<Result<_, _>>()?,
         uses_max: args.uses,

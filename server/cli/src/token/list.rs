@@ -19,6 +19,7 @@ fn text(tokens: &[TokenView]) -> String {
     let rows = tokens.iter().map(|token| {
         [
             token.id.clone(),
+            or_dash(token.name.clone()),
             token.population.to_string(),
             format!("{}/{}", token.uses, or_dash(token.uses_max)),
             or_dash(token.expires_at.map(moment)),
@@ -27,5 +28,5 @@ fn text(tokens: &[TokenView]) -> String {
             moment(token.created_at),
         ]
     });
-    table(["TOKEN", "POPULATION", "USES", "EXPIRES", "CLOSED", "REVOKED", "CREATED"], rows)
+    table(["TOKEN", "NAME", "POPULATION", "USES", "EXPIRES", "CLOSED", "REVOKED", "CREATED"], rows)
 }

@@ -5,7 +5,7 @@ use crate::{CliError, connection::ConnectionArgs, output::OutputArgs};
 /// The flags of `folkmoot token revoke`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The public part of the token, before the dot.
+    /// The token's name, its id (the part before the dot), or the beginning of its id.
     id: String,
     /// Also revoke every client that enrolled with the token. This needs an admin key.
     #[arg(long)]

@@ -1,4 +1,4 @@
-//! `folkmoot population …`, `folkmoot token …`, `folkmoot key …`, `folkmoot organisation …`, `folkmoot endorsement …`,
+//! `folkmoot population …`, `folkmoot site …`, `folkmoot token …`, `folkmoot key …`, `folkmoot organisation …`, `folkmoot endorsement …`,
 //! `folkmoot audit …`, `folkmoot login`, `folkmoot whoami` and `folkmoot logout`
 
 use super::Recorded;
@@ -17,14 +17,21 @@ pub const COMMANDS: &[Recorded] = &[
             "homes --no-budget --weaken renewed",
             "digits --unit user",
             "digits --epsilon 8",
+            "wards --clients sites",
+            "digits --clients sites",
+            "wards --clients many",
         ],
     ),
+    ("site list", &["clinics", "clinics --limit 1 --json", "digits"]),
+    ("site revoke", &["South", "north --keep-token-open --json", "nobody"]),
     ("token list", &["", "--json", "--api-key nothing"]),
     (
         "token create",
         &[
             "digits",
             "digits --uses 3 --no-expiry",
+            "clinics --name east",
+            "clinics",
             "digits --unlimited-uses",
             "digits --uses 3 --unlimited-uses",
             "digits --jwt-key app.pub --unlimited-uses",

@@ -23,7 +23,7 @@ use tempfile::TempDir;
 use super::{
     provider,
     rounds::{Fate, Story, check_in, client},
-    tenants,
+    sites, tenants,
 };
 
 /// The coordinator's clock, which stands still: 12:30 UTC on 31 January 2026.
@@ -151,6 +151,7 @@ async fn fill(host: &Host) -> Vec<(&'static str, String)> {
         storage.ensure_population(organisation, &population(name), created_at).await.expect(WORKS);
     }
     fill_access(storage, organisation).await;
+    sites::fill(storage, organisation, ago(9_000)).await;
     let onnx = model();
     let bytes_max = onnx.len();
     let model = registry::create_model(&host.coordinator, organisation, onnx.into(), bytes_max, ago(60_000));

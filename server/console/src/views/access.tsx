@@ -1,12 +1,13 @@
 import { useState } from 'preact/hooks';
 
 import { get, send } from '../api/client';
-import type { ApiKey, CreatedApiKey, CreatedToken, RevokedClient, Token } from '../api/types';
+import type { ApiKey, CreatedApiKey, CreatedToken, Token } from '../api/types';
 import { Action, Button, Card, Empty, ErrorNote, Field, Loaded, Page, Secret, Table, Time } from '../components';
 import { count, words } from '../format';
 import { CLIENTS_MILLISECONDS, useData, useEvery } from '../live';
 import { may } from '../session';
 import { AuditLog } from './audit-log';
+import { RevokeClient } from './revoke-client';
 
 const ROLES: [string, string][] = [
   ['viewer', 'can see everything but change nothing'],
@@ -50,52 +51,6 @@ export default function AccessView() {
   );
 }
 
-function RevokeClient() {
-  const [id, setId] = useState('');
-  const [isKeptOpen, setKeptOpen] = useState(false);
-  const [done, setDone] = useState<RevokedClient>();
-  const ofToken = isKeptOpen
-    ? 'Its token stays open, so a device that still has the token can enrol again with a new key.'
-    : 'Its token will enrol no new clients. Other clients that enrolled with it are not affected.';
-  const confirm = {
-    title: 'Revoke this client?',
-    text: `The coordinator will reject all further requests from ${id}. This cannot be undone. Its past contributions stay. ${ofToken}`,
-    word: 'Revoke the client',
-  };
-  const path = `/clients/${encodeURIComponent(id)}/revoke?keep_token_open=${isKeptOpen}`;
-  return (
-    <Card
-      title="Revoke a client"
-      note="Enter the client's id, which its own log shows. Clients are not listed here; `folkmoot token clients` lists the clients of a token."
-    >
-      <div class="inline">
-        <Field label="Client">
-          {(field) => <input {...field} value={id} onInput={(event) => setId(event.currentTarget.value.trim())} />}
-        </Field>
-        {id && (
-          <Action kind="danger" act={async () => setDone(await send<RevokedClient>('POST', path))} confirm={confirm}>
-            Revoke
-          </Action>
-        )}
-      </div>
-      <label class="check">
-        <input type="checkbox" checked={isKeptOpen} onChange={(event) => setKeptOpen(event.currentTarget.checked)} /> Keep its token open to
-        new clients
-      </label>
-      {done && (
-        <p class="good" role="status">
-          {done.client.id} is revoked. {tokenOf(done)}
-        </p>
-      )}
-    </Card>
-  );
-}
-
-function tokenOf({ client, token_closed }: RevokedClient): string {
-  if (!client.token_id) return 'The token that it enrolled with is unknown.';
-  return `Its token ${client.token_id} ${token_closed ? 'enrols no new clients' : 'is still open'}.`;
-}
-
 function Tokens() {
   const data = useData('tokens', (signal) => get<Token[]>('/tokens', signal));
   useEvery(CLIENTS_MILLISECONDS, data);
@@ -124,6 +79,7 @@ function Tokens() {
               keyOf={(token) => token.id}
               columns={[
                 { name: 'Token', show: (token) => <code>{token.id}</code> },
+                { name: 'Name', show: (token) => token.name ?? '–' },
                 { name: 'Population', show: (token) => token.population },
                 {
                   name: 'Enrolled',
@@ -204,6 +160,7 @@ function NewToken({ made }: { made: (token: CreatedToken) => void }) {
   const [days, setDays] = useState('30');
   const [isEndless, setEndless] = useState(false);
   const [user, setUser] = useState('');
+  const [name, setName] = useState('');
   const [error, setError] = useState<Error>();
   const submit = async (event: Event) => {
     event.preventDefault();
@@ -212,6 +169,7 @@ function NewToken({ made }: { made: (token: CreatedToken) => void }) {
       ...(isUnlimited ? { unlimited_uses: true } : { uses_max: Number(uses) }),
       ...(isEndless ? { no_expiry: true } : { expires_in_seconds: Math.round(Number(days) * 86_400) }),
       ...(user ? { user } : {}),
+      ...(name ? { name } : {}),
     };
     try {
       made(await send<CreatedToken>('POST', '/tokens', body));
@@ -268,6 +226,9 @@ function NewToken({ made }: { made: (token: CreatedToken) => void }) {
       </label>
       <Field label="User who owns the devices (if users are protected)">
         {(field) => <input {...field} maxLength={128} value={user} onInput={(event) => setUser(event.currentTarget.value)} />}
+      </Field>
+      <Field label="Token name (in a population of sites, the site)">
+        {(field) => <input {...field} maxLength={128} value={name} onInput={(event) => setName(event.currentTarget.value)} />}
       </Field>
       <Button type="submit" kind="primary">
         Create a token

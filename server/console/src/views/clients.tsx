@@ -1,10 +1,12 @@
 import { get } from '../api/client';
-import type { Clients, Overview, Share } from '../api/types';
+import type { Clients, Overview, Population, Share } from '../api/types';
 import { Card, Empty, Facts, Link, Loaded, Meter, Page } from '../components';
 import { count, told, words } from '../format';
 import { CLIENTS_MILLISECONDS, useData, useEvery } from '../live';
+import { may } from '../session';
+import { SitesOf } from './sites';
 
-/** Aggregate figures about the clients of a population, never about a single one. */
+/** Aggregate figures about the clients of a population, and the list of its sites if they are named. */
 export default function ClientsView({ parameters: [name] }: { parameters: string[] }) {
   const overview = useData('overview', (signal) => get<Overview>('/overview', signal));
   useEvery(CLIENTS_MILLISECONDS, overview);
@@ -46,6 +48,8 @@ export default function ClientsView({ parameters: [name] }: { parameters: string
 }
 
 function Distributions({ name }: { name: string }) {
+  const populations = useData('populations', (signal) => get<Population[]>('/populations', signal));
+  const isOfSites = populations.data?.some((one) => one.name === name && one.clients === 'sites');
   const data = useData(`clients ${name}`, (signal) => get<Clients>(`/populations/${name}/clients`, signal));
   useEvery(CLIENTS_MILLISECONDS, data);
   return (
@@ -65,6 +69,7 @@ function Distributions({ name }: { name: string }) {
               The charts count the clients that are waiting right now. Groups of fewer than {clients.group_min} are combined as “other”.
             </p>
           </Card>
+          {isOfSites && may('operator') && <SitesOf name={name} />}
           <div class="columns">
             <Shares title="SDK version" shares={clients.sdk_versions} />
             {Object.entries(clients.attributes).map(([attribute, shares]) => (

@@ -42,6 +42,7 @@ function AllModels() {
                     </Link>
                   ),
                 },
+                { name: 'Name', show: (model) => model.name ?? '–' },
                 { name: 'Parameters', isNumber: true, show: (model) => count(model.parameter_count) },
                 { name: 'File', isNumber: true, show: (model) => bytes(model.model_bytes) },
                 { name: 'Uploaded', show: (model) => <Time at={model.created_at} /> },
@@ -67,7 +68,8 @@ export function Bring({ done }: { done: (model: Model) => void }) {
     setBusy(true);
     setError(undefined);
     try {
-      done(await upload<Model>('/models', await joined(files)));
+      const name = files.find((file) => file.name.endsWith('.onnx'))?.name.replace(/\.onnx$/, '');
+      done(await upload<Model>(`/models${name ? `?name=${encodeURIComponent(name)}` : ''}`, await joined(files)));
     } catch (caught) {
       setError(caught as Error);
       input.value = '';

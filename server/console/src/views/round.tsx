@@ -5,11 +5,12 @@ import { get } from '../api/client';
 import { isOver, type Lane, type RoundAssignments, type RoundFunnel } from '../api/types';
 import { Card, Empty, Facts, Link, Loaded, Page, State, Time } from '../components';
 import { bytes, count, duration, words } from '../format';
-import { NEVER, useData } from '../live';
+import { NEVER, useData, useNow } from '../live';
 import { FunnelBars, Timeline } from './task';
 
 /** One round and its assignments over time. The view does not show the clients of the assignments. */
-export default function RoundView({ parameters: [id = ''] }: { parameters: string[] }) {
+export default function RoundView({ parameters: [called = ''] }: { parameters: string[] }) {
+  const id = encodeURIComponent(called);
   const funnel = useData(`funnel ${id}`, (signal) => get<RoundFunnel>(`/rounds/${id}`, signal));
   const round = funnel.data?.round;
   const changes = round && isOver(round) ? NEVER : round?.task_id;
@@ -70,7 +71,7 @@ export default function RoundView({ parameters: [id = ''] }: { parameters: strin
 
 function Waterfall({ assignments: { lanes, left_out } }: { assignments: RoundAssignments }) {
   const start = Math.min(...lanes.map((lane) => lane.assigned_at));
-  const now = Date.now();
+  const now = useNow(lanes.every((lane) => lane.closed_at));
   const end = Math.max(...lanes.map((lane) => lane.closed_at ?? Math.min(now, lane.deadline)), start + 1);
   return (
     <>

@@ -1,7 +1,7 @@
 use folkmoot_protocol::{AssignmentId, ErrorCode, Timestamp, limits::TEXT_BYTES_MAX, messages::AbortRequest};
 use folkmoot_storage::{AssignmentRepository, ClientRecord, CloseOutcome, DropReason};
 
-use super::{own_assignment, upload::forget_unless_summed};
+use super::{own_assignment, seen::seen, upload::forget_unless_summed};
 use crate::{coordinator::Coordinator, refusal::Refusal, signals::Signal};
 
 /// Records that a client gives up an assignment. An assignment that was already accepted or dropped does not change.
@@ -19,6 +19,7 @@ pub async fn abort(
         let detail = format!("detail is too long: the limit is {TEXT_BYTES_MAX} bytes; shorten it");
         return Err(Refusal::new(ErrorCode::MalformedRequest, detail));
     }
+    seen(coordinator, client, None, now).await;
     let assignment = own_assignment(coordinator, client, id).await?;
     let reason = DropReason::Aborted { reason: request.reason, detail: request.detail.clone() };
     let turn = coordinator.tenants.turn(client.organisation_id).await;

@@ -11,6 +11,7 @@ use folkmoot_storage::{
     EndorsementRepository, ModelVersionRecord, TaskRecord,
 };
 
+use super::seen::seen;
 use crate::{coordinator::Coordinator, ingest::reports_metrics, privacy, refusal::Refusal, signals::Signal};
 
 /// The maximum number of codecs that a client may list.
@@ -52,6 +53,7 @@ pub async fn check_in(
     now: Timestamp,
 ) -> Result<Option<Assignment>, Refusal> {
     check_limits(request)?;
+    seen(coordinator, client, Some(request), now).await;
     let offered = Offered::of(request);
     if coordinator.tenants.wait_milliseconds(client.organisation_id, now).is_some() {
         return assignment_of(coordinator, client, offered, now).await;

@@ -1,5 +1,5 @@
 use folkmoot_protocol::{ClientId, ErrorCode, OrganisationId, Timestamp, UserKey, messages::EnrolResponse};
-use folkmoot_storage::{ClientRepository, EnrolOutcome, TokenId, TokenRepository};
+use folkmoot_storage::{ClientRepository, EnrolOutcome, SITES_MAX, TokenId, TokenRepository};
 
 use super::enrolment_jwt::{claimed_tokens, is_jwt, verified_user};
 use crate::{coordinator::Coordinator, credential::Credential, refusal::Refusal};
@@ -102,6 +102,17 @@ pub async fn enrol(
         EnrolOutcome::UserDiffers => {
             let detail = "this device is enrolled for another user; delete its key, then enrol again";
             Err(Refusal::new(ErrorCode::EnrolmentTokenInvalid, detail))
+        }
+        EnrolOutcome::SiteMissing => {
+            let detail = "the clients of this population are named sites, and the enrolment token names no site; ask its issuer \
+                for one with a name";
+            Err(Refusal::new(ErrorCode::EnrolmentTokenInvalid, detail))
+        }
+        EnrolOutcome::SitesFull => {
+            let detail = format!(
+                "the population has {SITES_MAX} sites, which is the limit; revoke sites that are gone, or use another population"
+            );
+            Err(Refusal::new(ErrorCode::QuotaExceeded, detail))
         }
         EnrolOutcome::TokenInvalid => Err(invalid()),
     }

@@ -9,6 +9,7 @@ mod enrol;
 mod enrolment_jwt;
 mod report;
 mod secure;
+mod seen;
 mod upload;
 
 pub use abort::abort;

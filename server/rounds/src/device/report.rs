@@ -1,7 +1,7 @@
 use folkmoot_protocol::{AssignmentId, Timestamp, messages::ReportRequest};
 use folkmoot_storage::{AssignmentRepository, ClientRecord};
 
-use super::own_assignment;
+use super::{own_assignment, seen::seen};
 use crate::{coordinator::Coordinator, refusal::Refusal};
 
 /// Stores a client's report about its work on an assignment.
@@ -15,6 +15,7 @@ pub async fn report(
     request: &ReportRequest,
     now: Timestamp,
 ) -> Result<(), Refusal> {
+    seen(coordinator, client, None, now).await;
     let assignment = own_assignment(coordinator, client, id).await?;
     let _turn = coordinator.tenants.turn(client.organisation_id).await;
     Ok(coordinator.storage.record_report(assignment.id, request, now).await?)

@@ -31,7 +31,8 @@ pub async fn create_model(
     }
     let model = coordinator.blobs.put(onnx).await?;
     let weights = coordinator.blobs.put(weights).await?;
-    let record = ModelRecord { organisation_id, model, model_bytes, weights, schema, created_at: now };
+    let record =
+        ModelRecord { name: None, organisation_id, model, model_bytes, weights, schema, created_at: now };
     coordinator.storage.create_model(&record).await?;
     Ok(record)
 }

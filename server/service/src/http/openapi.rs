@@ -76,6 +76,8 @@ use super::{App, admin};
         admin::versions::download::download_model,
         admin::populations::list::list_populations,
         admin::populations::clients::get_clients,
+        admin::sites::set_kind::set_client_kind,
+        admin::sites::list::list_sites,
         admin::populations::set_privacy::set_population_privacy,
         admin::privacy::plan::plan,
         admin::privacy::statement::get_statement,

@@ -2,7 +2,10 @@ use std::collections::BTreeSet;
 
 use axum::http::Method;
 use folkmoot_api::{AdminClient, TaskVerb, populations::SetPrivacyRequest};
-use folkmoot_coordinator::audit_log::{Chain, Entry, Record};
+use folkmoot_coordinator::{
+    ClientKind,
+    audit_log::{Chain, Entry, Record},
+};
 use folkmoot_privacy::Unit;
 use folkmoot_protocol::{ErrorCode, PopulationName, Role};
 
@@ -29,6 +32,7 @@ const ACTS: [(&str, Option<&str>); 25] = [
     ("POST /tasks/{id}/cancel", Some("task.set_state")),
     ("POST /tasks/{id}/roll-back", Some("task.roll_back")),
     ("POST /tasks/{id}/endorsement", Some("task.endorse")),
+    ("POST /populations/{population}/clients", Some("population.set_clients")),
     ("POST /populations/{population}/privacy", Some("population.set_privacy")),
     ("POST /privacy/plan", None),
     ("POST /tokens", Some("token.create")),
@@ -103,6 +107,7 @@ async fn what_an_operator_does_is_in_the_log() {
 /// Performs each act once, and returns the secrets that the coordinator gave out.
 async fn act(running: &Running, admin: &AdminClient) -> Vec<String> {
     let population: PopulationName = "digits".parse().unwrap();
+    admin.set_client_kind(&"clinics".parse().unwrap(), ClientKind::Sites).await.unwrap();
     let kept = admin.create_model(model()).await.unwrap();
     let privacy = SetPrivacyRequest { unit: Some(Unit::User), ..SetPrivacyRequest::default() };
     admin.set_population_privacy(&"people".parse().unwrap(), &privacy).await.unwrap();

@@ -6,6 +6,7 @@ mod console;
 mod disclosure;
 mod endorsements;
 mod keys;
+mod names;
 mod officers;
 mod organisations;
 mod privacy;

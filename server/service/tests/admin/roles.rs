@@ -53,6 +53,8 @@ fn every_endpoint_has_the_role_that_is_wanted() {
             ("POST /privacy/plan", "viewer"),
             ("GET /tasks/{id}/privacy", "viewer"),
             ("GET /populations/{population}/ledger", "viewer"),
+            ("POST /populations/{population}/clients", "admin"),
+            ("GET /populations/{population}/sites", "operator"),
             ("POST /populations/{population}/privacy", "privacy_officer"),
             ("POST /tokens", "operator"),
             ("GET /tokens", "viewer"),

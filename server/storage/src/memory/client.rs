@@ -138,6 +138,7 @@ impl State {
             public_key: public_key.to_owned(),
             token_id: Some(token.id.clone()),
             user_key,
+            site: None,
             enrolled_at: now,
             revoked_at: None,
         };

@@ -38,7 +38,8 @@ impl State {
     fn create_model(&mut self, model: &ModelRecord) -> Result<(), StorageError> {
         check_counts([model.model_bytes, model.created_at.0])?;
         self.check_organisation(model.organisation_id)?;
-        if self.models.contains_key(&(model.organisation_id, model.model)) {
+        if let Some(stored) = self.models.get_mut(&(model.organisation_id, model.model)) {
+            stored.name = model.name.clone().or_else(|| stored.name.take());
             return Ok(());
         }
         self.models.insert((model.organisation_id, model.model), model.clone());

@@ -1,5 +1,5 @@
 use async_trait::async_trait;
-use folkmoot_coordinator::privacy::PopulationPrivacy;
+use folkmoot_coordinator::{ClientKind, privacy::PopulationPrivacy};
 use folkmoot_protocol::{OrganisationId, PopulationName, Timestamp};
 
 use super::{MemoryStorage, State, counts::check_moment};
@@ -111,6 +111,7 @@ impl State {
         let make = || PopulationRecord {
             organisation_id,
             name: name.clone(),
+            clients: ClientKind::Crowd,
             privacy: PopulationPrivacy::default(),
             created_at: now,
         };

@@ -6,6 +6,7 @@ use super::{
     audit::record,
     column::{Columns, integer, moment},
     enrol::enrol,
+    page::ids_with,
     rows::client::client_of,
     transaction::in_transaction,
 };
@@ -111,5 +112,31 @@ impl ClientRepository for SqlStorage {
             record(connection, self.dialect, || Act::client_revoked(&client, token)).await?;
             Ok(client)
         })
+    }
+}
+
+impl SqlStorage {
+    /// Lists the organisation's clients whose id begins with `beginning`, and those of the site with this name, at most
+    /// `limit`. Ignores case. An empty beginning matches no id.
+    ///
+    /// # Errors
+    /// Fails if the database fails.
+    pub async fn clients_called(
+        &self,
+        organisation_id: OrganisationId,
+        beginning: &str,
+        name: &str,
+        limit: u32,
+    ) -> Result<Vec<ClientRecord>, StorageError> {
+        const SELECT: &str = "SELECT * FROM clients WHERE organisation_id = $1 AND id >= $2 AND id < $3 \
+             UNION SELECT * FROM clients WHERE organisation_id = $1 AND site_key = $4 ORDER BY id LIMIT $5";
+        let (from, to) = ids_with(beginning);
+        let query = sqlx::query(SELECT)
+            .bind(organisation_id.to_string())
+            .bind(from)
+            .bind(to)
+            .bind(name.to_lowercase())
+            .bind(i64::from(limit));
+        query.fetch_all(&self.reader).await?.iter().map(client_of).collect()
     }
 }

@@ -28,6 +28,7 @@ mod round;
 mod rows;
 mod secure;
 mod session;
+mod site;
 mod task;
 mod token;
 
@@ -35,7 +36,7 @@ pub(crate) use base::column::integer;
 use base::{
     column,
     dialect::{self, Dialect},
-    many, transaction,
+    many, page, transaction,
 };
 pub use base::{
     connect::SqlOptions,

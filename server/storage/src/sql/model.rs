@@ -14,8 +14,10 @@ use crate::{ModelRecord, ModelRepository, StorageError, audit::Act};
 impl ModelRepository for SqlStorage {
     async fn create_model(&self, model: &ModelRecord) -> Result<(), StorageError> {
         const INSERT: &str = "INSERT INTO models \
-             (organisation_id, model, model_bytes, weights, tensor_schema, created_at) \
-             VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (organisation_id, model) DO NOTHING";
+             (organisation_id, model, model_bytes, weights, tensor_schema, created_at, name) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (organisation_id, model) DO NOTHING";
+        const RENAME: &str =
+            "UPDATE models SET name = COALESCE($1, name) WHERE organisation_id = $2 AND model = $3";
         in_transaction!(self, |connection| {
             let inserted = sqlx::query(INSERT)
                 .bind(model.organisation_id.to_string())
@@ -24,13 +26,16 @@ impl ModelRepository for SqlStorage {
                 .bind(model.weights.to_string())
                 .bind(json(&model.schema)?)
                 .bind(moment(model.created_at)?)
+                .bind(model.name.clone())
                 .execute(&mut *connection)
                 .await
                 .map_err(missing("organisation"))?;
-            match inserted.rows_affected() {
-                0 => Ok(()),
-                _ => record(connection, self.dialect, || Act::model_created(model)).await,
+            if inserted.rows_affected() > 0 {
+                return record(connection, self.dialect, || Act::model_created(model)).await;
             }
+            let rename = sqlx::query(RENAME).bind(model.name.clone()).bind(model.organisation_id.to_string());
+            rename.bind(model.model.to_string()).execute(connection).await?;
+            Ok(())
         })
     }
 
@@ -61,6 +66,7 @@ fn model_of(row: &AnyRow) -> Result<ModelRecord, StorageError> {
     let columns = Columns::new(row, "model");
     Ok(ModelRecord {
         organisation_id: columns.parsed("organisation_id")?,
+        name: columns.optional_parsed("name")?,
         model: columns.parsed("model")?,
         model_bytes: columns.count("model_bytes")?,
         weights: columns.parsed("weights")?,

@@ -14,6 +14,7 @@ use super::{
     dialect::Dialect,
     ledger::charge,
     model_version::insert_model_version,
+    page::ids_with,
     participation::record_starts,
     rows::assignment::{insert_assignments, select_accepted_updates},
     rows::round::{insert_round, round_of, update_round},
@@ -151,6 +152,27 @@ impl RoundRepository for SqlStorage {
             delete_messages(connection, record.round.id).await?;
             expire_outstanding(connection, &record.round, now).await
         })
+    }
+}
+
+impl SqlStorage {
+    /// Lists the organisation's rounds whose id begins with `beginning`, at most `limit`. Ignores case. An empty beginning
+    /// matches none.
+    ///
+    /// # Errors
+    /// Fails if the database fails.
+    pub async fn rounds_called(
+        &self,
+        organisation_id: OrganisationId,
+        beginning: &str,
+        limit: u32,
+    ) -> Result<Vec<RoundId>, StorageError> {
+        const SELECT: &str = "SELECT id FROM rounds WHERE organisation_id = $1 AND id >= $2 AND id < $3 \
+             ORDER BY id LIMIT $4";
+        let (from, to) = ids_with(beginning);
+        let query = sqlx::query(SELECT).bind(organisation_id.to_string()).bind(from).bind(to);
+        let rows = query.bind(i64::from(limit)).fetch_all(&self.reader).await?;
+        rows.iter().map(|row| Columns::new(row, "round").parsed("id")).collect()
     }
 }
 

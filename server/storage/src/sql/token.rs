@@ -15,8 +15,8 @@ use crate::{StorageError, TokenRecord, TokenRepository, audit::Act};
 impl TokenRepository for SqlStorage {
     async fn create_token(&self, token: &TokenRecord) -> Result<(), StorageError> {
         const INSERT: &str = "INSERT INTO tokens (id, organisation_id, population, secret_hash, uses_max, uses, \
-             expires_at, revoked_at, created_at, user_key, closed_at, jwt_keys) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
+             expires_at, revoked_at, created_at, user_key, closed_at, jwt_keys, name) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) \
              ON CONFLICT (id) DO NOTHING";
         in_transaction!(self, |connection| {
             check_open(connection, self.dialect, token.organisation_id).await?;
@@ -33,6 +33,7 @@ impl TokenRepository for SqlStorage {
                 .bind(token.user_key.map(String::from))
                 .bind(optional_integer(token.closed_at.map(|at| at.0))?)
                 .bind(json(&token.jwt_keys)?)
+                .bind(token.name.clone())
                 .execute(&mut *connection)
                 .await
                 .map_err(missing("population"))?;
@@ -109,6 +110,7 @@ pub(super) fn token_of(row: &AnyRow) -> Result<TokenRecord, StorageError> {
     let columns = Columns::new(row, "token");
     Ok(TokenRecord {
         id: columns.text("id")?,
+        name: columns.optional_parsed("name")?,
         organisation_id: columns.parsed("organisation_id")?,
         population: columns.parsed("population")?,
         secret_hash: columns.hash("secret_hash")?,

@@ -245,6 +245,7 @@ pub(super) async fn a_session_is_renewed_once_at_a_time(storage: &Storage) -> Re
 pub(super) async fn a_token_is_stored_and_revoked(storage: &Storage) -> Result<(), StorageError> {
     let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
     let token = TokenRecord {
+        name: Some("Klinik Süd".into()),
         user_key: Some(UserKey::of(fixture.organisation_id, &fixture.population, "user 7")),
         uses_max: Some(3),
         uses: 1,

@@ -80,6 +80,7 @@ pub(super) async fn each_act_is_recorded_with_its_author(storage: &Storage) -> R
         renewal: None,
     };
     let model = ModelRecord {
+        name: None,
         organisation_id: id,
         model: BlobDigest::of(fresh_name().as_bytes()),
         model_bytes: 5,

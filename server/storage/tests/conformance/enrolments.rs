@@ -18,6 +18,7 @@ pub(super) async fn a_client_enrols_once_by_its_key(storage: &Storage) -> Result
         public_key: key.clone(),
         token_id: Some(fixture.token_id.clone()),
         user_key: None,
+        site: None,
         enrolled_at: NOW,
         revoked_at: None,
     };

@@ -20,6 +20,7 @@ mod races;
 mod races_of_rounds;
 mod rounds;
 mod secure;
+mod sites;
 mod tasks;
 mod usage;
 mod users;
@@ -60,6 +61,8 @@ cases! {
     lineage::a_revoked_client_closes_its_token,
     lineage::a_token_is_revoked_with_its_clients,
     lineage::no_client_outlives_a_token_that_is_revoked_with_its_clients,
+    sites::sites_have_the_names_of_their_tokens,
+    sites::what_a_site_does_is_recorded,
     users::a_token_names_its_user_where_users_are_protected,
     users::who_is_protected_does_not_change_under_the_enrolled,
     users::all_devices_of_a_user_count_as_one,

@@ -15,6 +15,7 @@ use super::fixture::{Fixture, NOW, fresh, later, schema, version_of, with_phase}
 pub(super) async fn a_model_is_stored_once(storage: &Storage) -> Result<(), StorageError> {
     let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
     let model = ModelRecord {
+        name: None,
         organisation_id: fixture.organisation_id,
         model: BlobDigest::of(b"onnx"),
         model_bytes: 4,
@@ -36,6 +37,7 @@ pub(super) async fn a_model_is_stored_once(storage: &Storage) -> Result<(), Stor
 pub(super) async fn models_are_listed_newest_first(storage: &Storage) -> Result<(), StorageError> {
     let [fixture, other] = [Fixture::new(storage).await?, Fixture::new(storage).await?];
     let model = |name: &[u8], seconds| ModelRecord {
+        name: None,
         organisation_id: fixture.organisation_id,
         model: BlobDigest::of(name),
         model_bytes: 4,

@@ -79,6 +79,7 @@ pub(super) async fn what_an_organisation_has_is_counted(storage: &Storage) -> Re
     let id = fixture.organisation_id;
     assert_eq!(database.holdings(id).await?, Holdings::default());
     let model = ModelRecord {
+        name: None,
         organisation_id: id,
         model: BlobDigest::of(&fresh()),
         model_bytes: 1_000,

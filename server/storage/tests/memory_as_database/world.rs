@@ -99,6 +99,7 @@ impl World {
             let _ = same!(self, population(id, &name));
         }
         let model = ModelRecord {
+            name: None,
             organisation_id: id,
             model: digest(self.chance.below(3)),
             model_bytes: 4,

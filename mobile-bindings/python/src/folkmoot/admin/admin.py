@@ -257,6 +257,7 @@ class Admin(Looking):
         self,
         population: str,
         *,
+        name: str | None = None,
         user: str | None = None,
         uses_max: int | None = None,
         unlimited_uses: bool = False,
@@ -266,18 +267,14 @@ class Admin(Looking):
     ) -> views.CreatedToken:
         """Creates an enrolment token. The answer contains its secret, which is shown only once.
 
-        If there is no population of this name, it is created. If the population's unit of privacy is the user, `user`
-        names whose devices the token enrols. The token enrols 1,000 clients unless you set `uses_max` or
-        `unlimited_uses`. It expires after 30 days unless you set `expires_in_seconds` or `no_expiry`. With `jwt_keys`
-        (public keys as PEM), clients enrol with JWTs of your own server, and the answer is the audience to write.
+        A population that does not exist is created. If its clients are sites, `name` is the site's name. If it protects
+        users, `user` names whose devices the token enrols. The token enrols 1,000 clients (one, for a site) unless you
+        set `uses_max` or `unlimited_uses`. It expires after 30 days unless you set `expires_in_seconds` or `no_expiry`.
+        With `jwt_keys` (public keys as PEM), clients enrol with JWTs of your own server, and the answer is the audience.
         """
-        said = {
-            "user": user,
-            "uses_max": uses_max,
-            "expires_in_seconds": expires_in_seconds,
-            "jwt_keys": list(jwt_keys),
-        }
-        body = {"population": population, "unlimited_uses": unlimited_uses, "no_expiry": no_expiry, **said}
+        said = {"name": name, "user": user, "uses_max": uses_max, "expires_in_seconds": expires_in_seconds}
+        flags = {"unlimited_uses": unlimited_uses, "no_expiry": no_expiry, "jwt_keys": list(jwt_keys)}
+        body = {"population": population, **said, **flags}
         answer = self._connection.ask("POST", "tokens", body)
         return filled(views.CreatedToken, answer)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import urllib.parse
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import BadOptionError
 from . import looks, views
@@ -48,6 +48,18 @@ class Looking:
     def population_clients(self, population: str) -> looks.ClientsView:
         """Returns aggregated statistics of a population's clients, never single clients."""
         return filled(looks.ClientsView, self._connection.get(f"populations/{segment(population)}/clients"))
+
+    def set_client_kind(self, population: str, clients: Literal["crowd", "sites"]) -> views.PopulationView:
+        """Sets whether a population has anonymous clients or named sites, before its first client enrols. Requires an
+        admin's key. A population that does not exist is created.
+        """
+        answer = self._connection.ask("POST", f"populations/{segment(population)}/clients", {"clients": clients})
+        return filled(views.PopulationView, answer)
+
+    def sites(self, population: str, *, limit: int = 100, after: str | None = None) -> looks.SitesView:
+        """Returns at most `limit` (1 to 100) named sites of a population, by name, those after the client `after`."""
+        query: dict[str, object] = {"limit": limit} if after is None else {"limit": limit, "after": after}
+        return filled(looks.SitesView, self._connection.get(f"populations/{segment(population)}/sites", query))
 
     def check_task(
         self,

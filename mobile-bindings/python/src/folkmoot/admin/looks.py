@@ -77,6 +77,7 @@ class ModelSummary(TypedDict):
     created_at: int
     model: str
     model_bytes: int
+    name: str | None
     parameter_count: int
 
 
@@ -315,3 +316,34 @@ class ClosedOrganisationView(TypedDict):
     id: str
     tasks_cancelled: int
     tokens_revoked: int
+
+
+class SiteFailureView(TypedDict):
+    """An assignment that ended without an update from the site."""
+
+    at: int
+    detail: str | None
+    kind: str
+    reason: str | None
+
+
+class SiteView(TypedDict):
+    """A named site and its latest activity."""
+
+    attributes: dict[str, str]
+    client: str
+    enrolled_at: int
+    failures: int | None
+    last_failure: SiteFailureView | None
+    last_seen_at: int | None
+    name: str
+    revoked_at: int | None
+    sdk_version: str | None
+    token_id: str | None
+
+
+class SitesView(TypedDict):
+    """A page of a population's sites."""
+
+    sites: list[SiteView]
+    withheld: str | None

@@ -236,10 +236,13 @@ class ClassEvaluationView(TypedDict):
 
 
 class PopulationView(TypedDict):
-    """A population, with the privacy budget of all its tasks together, per client or user."""
+    """A population, with the privacy budget of all its tasks together, per client or user. `clients` is `crowd` or
+    `sites`.
+    """
 
     name: str
     client_count: int
+    clients: str
     unit: str
     epsilon: float | None
     delta: float | None
@@ -318,6 +321,7 @@ class TokenView(TypedDict):
     """
 
     id: str
+    name: str | None
     population: str
     user_key: str | None
     jwt_keys: list[str]
@@ -336,6 +340,7 @@ class ClientView(TypedDict):
 
     id: str
     population: str
+    site: str | None
     token_id: str | None
     enrolled_at: int
     revoked_at: int | None

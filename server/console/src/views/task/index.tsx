@@ -1,8 +1,11 @@
+import { useEffect } from 'preact/hooks';
+
 import { get, send } from '../../api/client';
 import { type Awaited, isOver, type Overview, type RoundFunnel, type Task } from '../../api/types';
 import { Action, Card, Elapsed, Facts, Id, Link, Loaded, Meter, Notes, Page, State, Time, Until } from '../../components';
 import { count, words } from '../../format';
 import { CLIENTS_MILLISECONDS, useData, useEvery } from '../../live';
+import { go } from '../../router';
 import { may } from '../../session';
 import { Curves } from './curves';
 import { Privacy } from './privacy';
@@ -11,9 +14,14 @@ import { Traffic } from './traffic';
 import { Versions } from './versions';
 
 /** One task: its state, its progress, and actions on it. */
-export default function TaskView({ parameters: [id = ''] }: { parameters: string[] }) {
-  const data = useData(`task ${id}`, (signal) => get<Task>(`/tasks/${id}`, signal), id);
+export default function TaskView({ parameters: [called = ''] }: { parameters: string[] }) {
+  const data = useData(`task ${called}`, (signal) => get<Task>(`/tasks/${encodeURIComponent(called)}`, signal), called);
   const task = data.data;
+  const id = task?.id;
+  useEffect(() => {
+    // The address may have the task's name or the beginning of its id; changes are announced with the id.
+    if (id && id !== called) go(`/tasks/${id}`, true);
+  }, [id, called]);
   return (
     <Page title={task ? String(task.description['name']) : 'Task'} actions={task && <Actions task={task} done={data.again} />}>
       <Loaded data={data}>

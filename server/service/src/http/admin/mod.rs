@@ -3,6 +3,7 @@
 pub mod access;
 pub mod api_keys;
 pub mod audit;
+mod called;
 pub mod clients;
 pub mod components;
 mod cookie;
@@ -23,6 +24,7 @@ pub(crate) mod renewal;
 pub mod rounds;
 pub mod session;
 pub mod sign_in;
+pub mod sites;
 pub mod stats;
 pub mod system;
 pub mod tasks;
@@ -110,6 +112,8 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint(&get, "/tasks/{id}/versions/{number}/model", Viewer, versions::download::download_model),
         endpoint(&get, "/populations", Viewer, populations::list::list_populations),
         endpoint(&get, "/populations/{population}/clients", Viewer, populations::clients::get_clients),
+        endpoint(&post, "/populations/{population}/clients", Admin, sites::set_kind::set_client_kind),
+        endpoint(&get, "/populations/{population}/sites", Operator, sites::list::list_sites),
         endpoint(
             &post,
             "/populations/{population}/privacy",

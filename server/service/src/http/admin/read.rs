@@ -7,12 +7,11 @@ use axum::{
     extract::{Query, rejection::QueryRejection},
     http::{HeaderMap, Request},
 };
-use folkmoot_protocol::{ErrorCode, TaskId, limits::CONTROL_BYTES_MAX};
-use folkmoot_rounds::{credential::is_id, refusal::Refusal};
-use folkmoot_storage::{StorageError, TaskRecord, TaskRepository};
+use folkmoot_protocol::{ErrorCode, limits::CONTROL_BYTES_MAX};
+use folkmoot_rounds::refusal::Refusal;
+use folkmoot_storage::StorageError;
 use serde::de::DeserializeOwned;
 
-use super::access::Caller;
 use folkmoot_edge::Budget;
 
 use crate::http::{App, body};
@@ -51,11 +50,6 @@ pub fn id<T: FromStr<Err: Display>>(text: &str, unknown: ErrorCode) -> Result<T,
     text.parse().map_err(|error| Refusal::new(unknown, format!("{error}")))
 }
 
-/// Checks the public id of a token or key in the path. A malformed id gets the same error as an unknown one.
-pub fn public_part(what: &'static str, id: &str) -> Result<(), Refusal> {
-    if is_id(id) { Ok(()) } else { Err(missing(what, id)(StorageError::NotFound(what))) }
-}
-
 /// Returns the number of rows for a page: `asked`, or [`PAGE_ROWS`] by default.
 pub fn limit(asked: Option<u32>) -> Result<u32, Refusal> {
     match asked.unwrap_or(PAGE_ROWS) {
@@ -76,11 +70,4 @@ pub fn missing<'a>(what: &'static str, id: &'a str) -> impl FnOnce(StorageError)
         }
         other => other.into(),
     }
-}
-
-/// Finds a task of the caller's organisation.
-pub async fn task(app: &App, caller: &Caller, id: &str) -> Result<TaskRecord, Refusal> {
-    let id: TaskId = self::id(id, ErrorCode::TaskUnknown)?;
-    let found = app.coordinator.storage.task(caller.organisation_id, id).await?;
-    found.ok_or_else(|| Refusal::new(ErrorCode::TaskUnknown, format!("there is no task {id}")))
 }

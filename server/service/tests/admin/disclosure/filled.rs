@@ -1,6 +1,8 @@
 //! Fills populations with activity: clients that wait for a round, sent updates, evaluated a version, or failed.
 
+use folkmoot_api::tokens::CreateTokenRequest;
 use folkmoot_coordinator::{
+    ClientKind,
     participation::StartClocks,
     round::{Phase, Purpose, Round},
     task::{Candidate, TaskDescription, TaskState},
@@ -53,13 +55,13 @@ impl Ids {
 }
 
 /// A task with a finished round.
-pub(super) struct Filled {
-    pub(super) task: TaskId,
-    pub(super) round: RoundId,
+pub(in crate::admin) struct Filled {
+    pub(in crate::admin) task: TaskId,
+    pub(in crate::admin) round: RoundId,
     /// The id of the token with which the task's clients enrolled.
-    pub(super) token: String,
+    pub(in crate::admin) token: String,
     /// One of the clients that enrolled with the token.
-    pub(super) client: ClientId,
+    pub(in crate::admin) client: ClientId,
 }
 
 /// Runs a task through one round by hand, without drivers, and leaves it paused.
@@ -85,7 +87,13 @@ pub(super) async fn fill(running: &Running, ids: &mut Ids, description: TaskDesc
 }
 
 async fn enrol(running: &Running, ids: &mut Ids, population: &PopulationName) -> (String, Vec<ClientId>) {
-    let token = running.admin().create_token(population.clone(), None, None).await.unwrap().record.id;
+    let admin = running.admin();
+    // Operators see more of sites than of a crowd.
+    admin.set_client_kind(population, ClientKind::Sites).await.unwrap();
+    let name = Some("a site".parse().unwrap());
+    let uses_max = Some(100);
+    let request = CreateTokenRequest { name, uses_max, ..CreateTokenRequest::of(population.clone()) };
+    let token = admin.create_token_from(&request).await.unwrap().record.id;
     let mut clients = Vec::new();
     for _ in 0..CLIENTS {
         let id = ClientId::from_random_bytes(ids.next());

@@ -19,6 +19,11 @@ use table::{Decision, FIELDS, LOG_FIELDS, METRICS, OPAQUE};
 
 use super::{Running, description, model, privacy::private, start};
 
+/// Runs a task through one round by hand.
+pub(super) async fn fill_one(running: &Running) -> Filled {
+    fill(running, &mut Ids::new(), description()).await
+}
+
 /// Returns the decision for every field.
 fn decisions() -> BTreeMap<String, Decision> {
     let mut decisions = BTreeMap::new();
@@ -188,7 +193,10 @@ async fn figures_of_clients_are_withheld_where_a_task_with_privacy_has_run() {
     for role in [Role::Viewer, Role::Operator, Role::Admin] {
         // Without a private task all of these fields have values, so that their absence below means something.
         let seen = read(&running, role, &[&in_open], &open).await;
-        assert_eq!(told(&seen, Decision::Withheld), all(Decision::Withheld));
+        let mut readable = all(Decision::Withheld);
+        // Viewers do not see single sites.
+        readable.retain(|field| role != Role::Viewer || !field.starts_with("SiteView."));
+        assert_eq!(told(&seen, Decision::Withheld), readable);
         assert_eq!(told(&seen, Decision::OfPrivateTask), all(Decision::OfPrivateTask));
         assert!(seen["ClientsView.withheld"].iter().all(Value::is_null));
 

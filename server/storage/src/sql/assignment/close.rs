@@ -139,7 +139,7 @@ pub(in crate::sql) async fn expire_outstanding(
     let query =
         sqlx::query(OVERDUE).bind(round.task_id.to_string()).bind(round.purpose.name()).bind(moment(now)?);
     for row in query.fetch_all(&mut *connection).await? {
-        record_failure(connection, &assignment_of(&row)?, now).await?;
+        record_failure(connection, &assignment_of(&row)?, &DropReason::Expired, now).await?;
     }
     let expired = AssignmentStatus::Dropped { reason: DropReason::Expired };
     let query = sqlx::query(UPDATE)

@@ -61,7 +61,7 @@ impl AssignmentRepository for SqlStorage {
                 return Ok(CloseOutcome::Unchanged);
             }
             let assignment = select_assignment(&mut *connection, id).await?;
-            record_failure(connection, &assignment, now).await?;
+            record_failure(connection, &assignment, reason, now).await?;
             Ok(CloseOutcome::Dropped)
         })
     }

@@ -36,6 +36,7 @@ const SQLITE: &[(&str, &str)] = migrations!("sqlite":
     "0017_renewal",
     "0018_update_place",
     "0019_secure_messages",
+    "0020_names_and_sites",
 );
 
 const POSTGRES: &[(&str, &str)] = migrations!("postgres":
@@ -59,6 +60,7 @@ const POSTGRES: &[(&str, &str)] = migrations!("postgres":
     "0018_renewal",
     "0019_processes",
     "0020_secure_messages",
+    "0021_names_and_sites",
 );
 
 /// Returns the migrations of a database, oldest first. The database stores the SHA-384 of each migration that it has

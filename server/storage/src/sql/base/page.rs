@@ -22,3 +22,10 @@ impl SqlStorage {
         Ok(query.fetch_all(&self.reader).await?)
     }
 }
+
+/// Returns the range of ids with this beginning. Ids consist of hexadecimal digits and hyphens, which sort before `g`.
+pub(in crate::sql) fn ids_with(beginning: &str) -> (String, String) {
+    let beginning = beginning.to_lowercase();
+    let end = if beginning.is_empty() { String::new() } else { format!("{beginning}g") };
+    (beginning, end)
+}

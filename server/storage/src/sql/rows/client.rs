@@ -15,6 +15,7 @@ pub(in crate::sql) fn client_of(row: &AnyRow) -> Result<ClientRecord, StorageErr
         public_key: columns.text("public_key")?,
         token_id: columns.optional_parsed("token_id")?,
         user_key: columns.optional_parsed("user_key")?,
+        site: columns.optional_parsed("site")?,
         enrolled_at: columns.moment("enrolled_at")?,
         revoked_at: columns.optional_moment("revoked_at")?,
     })

@@ -15,6 +15,7 @@ pub(in crate::sql) fn population_of(row: &AnyRow) -> Result<PopulationRecord, St
     Ok(PopulationRecord {
         organisation_id: columns.parsed("organisation_id")?,
         name: columns.parsed("name")?,
+        clients: columns.parsed("clients")?,
         privacy: columns.optional_json("privacy")?.unwrap_or_default(),
         created_at: columns.moment("created_at")?,
     })

@@ -9,7 +9,7 @@ use folkmoot_storage::ApiKeyRepository;
 
 use crate::http::{
     App,
-    admin::{access::Caller, officers, read},
+    admin::{access::Caller, called, officers, read},
     problem::Refused,
 };
 
@@ -18,7 +18,7 @@ use crate::http::{
 /// others.
 #[utoipa::path(
     delete, path = "/v1/admin/api-keys/{id}", tag = "API keys", security(("api_key" = ["privacy_officer"])),
-    params(("id" = String, Path, description = "The key's id, the part before the dot")),
+    params(("id" = String, Path, description = "The key's name, its id (the part before the dot), or the beginning of its id")),
     responses(
         (status = 204, description = "The key is revoked"),
         (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
@@ -29,11 +29,11 @@ pub async fn revoke_api_key(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<StatusCode, Refused> {
+    let id = called::api_key_id(&app, &caller, &id).await?;
     if caller.who.is_key(&id) {
         let detail = "a key cannot revoke itself; use another key to revoke it";
         return Err(Refusal::new(ErrorCode::MalformedRequest, detail).into());
     }
-    read::public_part("API key", &id)?;
     let found = app.coordinator.storage.api_key(&id).await?;
     let role = found.filter(|key| key.organisation_id == caller.organisation_id).map(|key| key.role);
     match (caller.role, role) {

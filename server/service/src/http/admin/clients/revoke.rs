@@ -3,13 +3,13 @@ use axum::{
     extract::{Path, Query, State, rejection::QueryRejection},
 };
 use folkmoot_api::clients::RevokedClient;
-use folkmoot_protocol::{ClientId, ErrorCode, Problem};
+use folkmoot_protocol::Problem;
 use folkmoot_storage::{ClientRepository, TokenAfter, TokenRepository};
 use serde::Deserialize;
 
 use crate::http::{
     App,
-    admin::{access::Caller, clients::view::client_view, read},
+    admin::{access::Caller, called, clients::view::client_view, read},
     problem::Refused,
 };
 
@@ -28,7 +28,7 @@ pub struct RevokeClientQuery {
 /// clients, unless `keep_token_open` is set. Other clients that enrolled with the token are not affected.
 #[utoipa::path(
     post, path = "/v1/admin/clients/{id}/revoke", tag = "clients", security(("api_key" = ["admin"])),
-    params(("id" = String, Path, description = "The client's id"), RevokeClientQuery),
+    params(("id" = String, Path, description = "The client's id, the beginning of its id, or the name of its site"), RevokeClientQuery),
     responses(
         (status = 200, body = RevokedClient),
         (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
@@ -41,7 +41,7 @@ pub async fn revoke_client(
     query: Result<Query<RevokeClientQuery>, QueryRejection>,
 ) -> Result<Json<RevokedClient>, Refused> {
     let keep_token_open = read::query(query)?.keep_token_open;
-    let id: ClientId = read::id(&text, ErrorCode::ResourceUnknown)?;
+    let id = called::client_id(&app, &caller, &text).await?;
     let after = if keep_token_open { TokenAfter::Open } else { TokenAfter::Closed };
     let storage = &app.coordinator.storage;
     let revoked = storage.revoke_client(caller.organisation_id, id, after, (app.clock)()).await;

@@ -9,14 +9,14 @@ use folkmoot_storage::{EvaluationRepository, TaskRecord};
 
 use crate::http::{
     App,
-    admin::{access::Caller, disclosure::Disclosure, read, versions::find},
+    admin::{access::Caller, called, disclosure::Disclosure, versions::find},
     problem::Refused,
 };
 
 /// Lists the evaluations of a task's versions, oldest first.
 #[utoipa::path(
     get, path = "/v1/admin/tasks/{id}/evaluations", tag = "model versions", security(("api_key" = ["viewer"])),
-    params(("id" = String, Path, description = "The task's id")),
+    params(("id" = String, Path, description = "The task's name, its id, or the beginning of its id")),
     responses(
         (status = 200, body = [EvaluationView]),
         (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
@@ -27,7 +27,7 @@ pub async fn list_evaluations(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<Vec<EvaluationView>>, Refused> {
-    let task = read::task(&app, &caller, &id).await?;
+    let task = called::task(&app, &caller, &id).await?;
     let disclosure = Disclosure::of_task(&app, &task).await?;
     let mut slices = app.coordinator.storage.evaluation_slices(task.id).await?.into_iter().peekable();
     let mut views = evaluations(&app, &task, disclosure).await?;
@@ -50,7 +50,7 @@ pub async fn list_evaluations(
     get, path = "/v1/admin/tasks/{id}/evaluations/{number}", tag = "model versions",
     security(("api_key" = ["viewer"])),
     params(
-        ("id" = String, Path, description = "The task's id"),
+        ("id" = String, Path, description = "The task's name, its id, or the beginning of its id"),
         ("number" = String, Path, description = "The version's number, or `latest`"),
     ),
     responses(
@@ -63,7 +63,7 @@ pub async fn class_evaluations(
     Extension(caller): Extension<Caller>,
     Path((id, number)): Path<(String, String)>,
 ) -> Result<Json<Vec<ClassEvaluationView>>, Refused> {
-    let task = read::task(&app, &caller, &id).await?;
+    let task = called::task(&app, &caller, &id).await?;
     let version = find(&app, &task, &number).await?.number;
     let disclosure = Disclosure::of_task(&app, &task).await?;
     let mut views = evaluations(&app, &task, disclosure).await?;

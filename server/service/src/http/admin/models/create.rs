@@ -1,19 +1,35 @@
 use axum::{
     Extension, Json,
     body::Body,
-    extract::State,
+    extract::{Query, State, rejection::QueryRejection},
     http::{Request, StatusCode},
 };
 use folkmoot_api::{Binary, models::ModelView};
-use folkmoot_protocol::Problem;
+use folkmoot_protocol::{DisplayName, Problem};
 use folkmoot_rounds::registry;
-use folkmoot_storage::ModelRecord;
+use folkmoot_storage::{ModelRecord, ModelRepository};
+use serde::Deserialize;
 
-use crate::http::{App, admin::access::Caller, body, problem::Refused};
+use crate::http::{
+    App,
+    admin::{access::Caller, read},
+    body,
+    problem::Refused,
+};
 
-/// Uploads an ONNX model. Uploading the same model again changes nothing.
+/// The query parameters of an upload.
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ModelQuery {
+    /// A display name, 1 to 128 bytes without control characters. Without it, an earlier name of the model stays.
+    #[param(value_type = Option<String>, min_length = 1, max_length = 128)]
+    name: Option<DisplayName>,
+}
+
+/// Uploads an ONNX model. Uploading the same model again changes at most its name.
 #[utoipa::path(
-    post, path = "/v1/admin/models", tag = "models", security(("api_key" = ["operator"])),
+    post, path = "/v1/admin/models", tag = "models", security(("api_key" = ["operator"])), params(ModelQuery),
     request_body(content = Binary, content_type = "application/octet-stream", description = "The ONNX file"),
     responses(
         (status = 201, body = ModelView),
@@ -23,8 +39,10 @@ use crate::http::{App, admin::access::Caller, body, problem::Refused};
 pub async fn create_model(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
+    query: Result<Query<ModelQuery>, QueryRejection>,
     request: Request<Body>,
 ) -> Result<(StatusCode, Json<ModelView>), Refused> {
+    let name = read::query(query)?.name.map(String::from);
     let (parts, body) = request.into_parts();
     body::check_type(&parts.headers, "application/octet-stream")?;
     let bytes_max = app.limits.model_bytes_max;
@@ -32,6 +50,9 @@ pub async fn create_model(
     let record =
         registry::create_model(&app.coordinator, caller.organisation_id, onnx, bytes_max, (app.clock)())
             .await?;
+    if name.is_some() {
+        app.coordinator.storage.create_model(&ModelRecord { name, ..record.clone() }).await?;
+    }
     let ModelRecord { model, model_bytes, schema, .. } = record;
     tracing::info!(%model, model_bytes, by = %caller.who, "model created");
     let view = ModelView { model, model_bytes, parameter_count: schema.parameter_count(), schema };

@@ -9,14 +9,14 @@ use folkmoot_api::models::{InputView, ModelGraphView, NodeView, ParameterView};
 use folkmoot_engine::{
     ImportLimits, InspectedInput, Inspection, LocalOptimizer, Loss, Model, ModelNode, TrainingPlan,
 };
-use folkmoot_protocol::{BlobDigest, ErrorCode, Problem};
+use folkmoot_protocol::{ErrorCode, Problem};
 use folkmoot_rounds::refusal::Refusal;
 use folkmoot_storage::ModelRepository;
 use tokio::sync::Semaphore;
 
 use crate::http::{
     App,
-    admin::{access::Caller, read},
+    admin::{access::Caller, called},
     problem::Refused,
 };
 
@@ -30,7 +30,7 @@ const NODES_MAX: usize = 5_000;
 /// Returns the contents of a model's file: its nodes, parameters and cost.
 #[utoipa::path(
     get, path = "/v1/admin/models/{digest}/graph", tag = "models", security(("api_key" = ["viewer"])),
-    params(("digest" = String, Path, description = "The model's digest")),
+    params(("digest" = String, Path, description = "The model's digest, the beginning of its digest, or its name")),
     responses(
         (status = 200, body = ModelGraphView),
         (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
@@ -39,9 +39,9 @@ const NODES_MAX: usize = 5_000;
 pub async fn get_graph(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
-    Path(digest): Path<String>,
+    Path(text): Path<String>,
 ) -> Result<impl IntoResponse, Refused> {
-    let digest: BlobDigest = read::id(&digest, ErrorCode::ResourceUnknown)?;
+    let digest = called::model(&app, &caller, &text).await?;
     let found = app.coordinator.storage.model(caller.organisation_id, digest).await?;
     if found.is_none() {
         return Err(Refusal::new(ErrorCode::ResourceUnknown, format!("there is no model {digest}")).into());
@@ -50,7 +50,9 @@ pub async fn get_graph(
     let onnx = app.coordinator.blobs.get(digest).await?;
     let shown = tokio::task::spawn_blocking(move || graph(&onnx)).await;
     let shown = shown.map_err(|error| Refusal::internal(&error))??;
-    Ok(([CACHING], Json(shown)))
+    // Another model can have this name or beginning later.
+    let caching = if text.parse() == Ok(digest) { CACHING } else { (CACHE_CONTROL, "private, no-cache") };
+    Ok(([caching], Json(shown)))
 }
 
 fn graph(onnx: &Bytes) -> Result<ModelGraphView, Refusal> {

@@ -24,6 +24,7 @@ pub async fn list_models(
     let models = app.coordinator.storage.models(caller.organisation_id, PAGE_ROWS_MAX).await?;
     let summary = |record: folkmoot_storage::ModelRecord| ModelSummary {
         model: record.model,
+        name: record.name,
         model_bytes: record.model_bytes,
         parameter_count: record.schema.parameter_count(),
         created_at: record.created_at,

@@ -4,7 +4,7 @@ use axum::{
 };
 use folkmoot_api::organisations::ClosedOrganisationView;
 use folkmoot_coordinator::task::{TaskFilter, TaskInput};
-use folkmoot_protocol::{ErrorCode, OrganisationId, Problem};
+use folkmoot_protocol::{ErrorCode, Problem};
 use folkmoot_rounds::refusal::Refusal;
 use folkmoot_storage::TaskRepository;
 
@@ -12,6 +12,7 @@ use crate::http::{
     App,
     admin::{
         access::Caller,
+        called,
         read::{self, PAGE_ROWS_MAX},
         tasks::change::change,
     },
@@ -22,7 +23,7 @@ use crate::http::{
 /// request breaks off, repeat it.
 #[utoipa::path(
     post, path = "/v1/admin/organisations/{id}/close", tag = "organisations", security(("api_key" = ["system"])),
-    params(("id" = String, Path, description = "The organisation's id")),
+    params(("id" = String, Path, description = "The organisation's name, its id, or the beginning of its id")),
     responses(
         (status = 200, body = ClosedOrganisationView),
         (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
@@ -33,7 +34,7 @@ pub async fn close_organisation(
     Extension(caller): Extension<Caller>,
     Path(text): Path<String>,
 ) -> Result<Json<ClosedOrganisationView>, Refused> {
-    let id: OrganisationId = read::id(&text, ErrorCode::ResourceUnknown)?;
+    let id = called::organisation_id(&app, &text).await?;
     if id == caller.organisation_id {
         let detail = "this organisation holds the keys of system administrators and cannot be closed";
         return Err(Refusal::new(ErrorCode::MalformedRequest, detail).into());

@@ -5,18 +5,18 @@ use axum::{
     http::Request,
 };
 use folkmoot_api::usage::QuotasView;
-use folkmoot_protocol::{ErrorCode, OrganisationId, Problem};
+use folkmoot_protocol::Problem;
 
 use crate::http::{
     App,
-    admin::{access::Caller, read},
+    admin::{access::Caller, called, read},
     problem::Refused,
 };
 
 /// Replaces an organisation's quotas. They take effect at once in this process, and within ten seconds in others.
 #[utoipa::path(
     post, path = "/v1/admin/organisations/{id}/quotas", tag = "organisations", security(("api_key" = ["system"])),
-    params(("id" = String, Path, description = "The organisation's id")),
+    params(("id" = String, Path, description = "The organisation's name, its id, or the beginning of its id")),
     request_body = QuotasView,
     responses(
         (status = 200, body = QuotasView),
@@ -29,7 +29,7 @@ pub async fn set_quotas(
     Path(text): Path<String>,
     request: Request<Body>,
 ) -> Result<Json<QuotasView>, Refused> {
-    let id: OrganisationId = read::id(&text, ErrorCode::ResourceUnknown)?;
+    let id = called::organisation_id(&app, &text).await?;
     let quotas: QuotasView = read::json(&app, request).await?;
     let storage = &app.coordinator.storage;
     let set = storage.database()?.set_quotas(id, &quotas.into()).await;

@@ -3,4 +3,4 @@
 pub(crate) mod clients;
 pub(crate) mod list;
 pub(crate) mod set_privacy;
-mod view;
+pub(crate) mod view;

@@ -9,6 +9,7 @@ pub fn population_view(record: PopulationRecord, client_count: u64) -> Populatio
     PopulationView {
         name: record.name,
         client_count,
+        clients: record.clients,
         unit: record.privacy.unit,
         epsilon: budget.map(|budget| budget.epsilon),
         delta: budget.map(|budget| budget.delta),

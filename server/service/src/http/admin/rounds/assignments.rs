@@ -3,14 +3,14 @@ use axum::{
     extract::{Path, State},
 };
 use folkmoot_api::rounds::{LaneView, RoundAssignmentsView};
-use folkmoot_protocol::{ErrorCode, Problem, RoundId};
+use folkmoot_protocol::{ErrorCode, Problem};
 use folkmoot_rounds::refusal::Refusal;
 use folkmoot_storage::{AssignmentRepository, AssignmentStatus, LaneRecord, RoundRepository};
 
 use super::view::kind_of;
 use crate::http::{
     App,
-    admin::{access::Caller, disclosure::Disclosure, read, rounds::view::round_view},
+    admin::{access::Caller, called, disclosure::Disclosure, rounds::view::round_view},
     problem::Refused,
 };
 
@@ -20,7 +20,7 @@ const LANES_MAX: u32 = 2_000;
 /// Returns a round's assignments with their times.
 #[utoipa::path(
     get, path = "/v1/admin/rounds/{id}/assignments", tag = "rounds", security(("api_key" = ["viewer"])),
-    params(("id" = String, Path, description = "The round's id")),
+    params(("id" = String, Path, description = "The round's id, or the beginning of it")),
     responses(
         (status = 200, body = RoundAssignmentsView),
         (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
@@ -31,12 +31,12 @@ pub async fn list_assignments(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<RoundAssignmentsView>, Refused> {
-    let id: RoundId = read::id(&id, ErrorCode::RoundUnknown)?;
+    let id = called::round_id(&app, &caller, &id).await?;
     let storage = &app.coordinator.storage;
     let found = storage.round(caller.organisation_id, id).await?;
     let record =
         found.ok_or_else(|| Refusal::new(ErrorCode::RoundUnknown, format!("there is no round {id}")))?;
-    let task = read::task(&app, &caller, &record.round.task_id.to_string()).await?;
+    let task = called::task(&app, &caller, &record.round.task_id.to_string()).await?;
     let disclosure = Disclosure::of_task(&app, &task).await?;
     if task.description.hides_counts() {
         let (round, withheld) = (round_view(&record, &task.description), disclosure.withheld());

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::http::{
     App,
-    admin::{access::Caller, read, rounds::view::round_view},
+    admin::{access::Caller, called, read, rounds::view::round_view},
     problem::Refused,
 };
 
@@ -30,7 +30,7 @@ pub struct RoundPage {
 /// Lists a task's rounds, newest first.
 #[utoipa::path(
     get, path = "/v1/admin/tasks/{id}/rounds", tag = "rounds", security(("api_key" = ["viewer"])),
-    params(("id" = String, Path, description = "The task's id"), RoundPage),
+    params(("id" = String, Path, description = "The task's name, its id, or the beginning of its id"), RoundPage),
     responses(
         (status = 200, body = [RoundView]),
         (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
@@ -43,7 +43,7 @@ pub async fn list_rounds(
     page: Result<Query<RoundPage>, QueryRejection>,
 ) -> Result<Json<Vec<RoundView>>, Refused> {
     let page = read::query(page)?;
-    let task = read::task(&app, &caller, &id).await?;
+    let task = called::task(&app, &caller, &id).await?;
     let rounds = app.coordinator.storage.rounds(task.id, read::limit(page.limit)?, page.before).await?;
     Ok(Json(rounds.iter().map(|round| round_view(round, &task.description)).collect()))
 }

@@ -8,7 +8,10 @@ use folkmoot_storage::{AssignmentRepository, RoundRepository};
 
 use crate::http::{
     App,
-    admin::{access::Caller, disclosure::Disclosure, read, rounds::list::RoundPage, stats::view::stats_view},
+    admin::{
+        access::Caller, called, disclosure::Disclosure, read, rounds::list::RoundPage,
+        stats::view::stats_view,
+    },
     problem::Refused,
 };
 
@@ -17,7 +20,7 @@ use crate::http::{
 /// For private tasks, the traffic is null, because the length of a compressed update depends on its values.
 #[utoipa::path(
     get, path = "/v1/admin/tasks/{id}/stats", tag = "rounds", security(("api_key" = ["viewer"])),
-    params(("id" = String, Path, description = "The task's id"), RoundPage),
+    params(("id" = String, Path, description = "The task's name, its id, or the beginning of its id"), RoundPage),
     responses(
         (status = 200, body = [RoundStatsView]),
         (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
@@ -30,7 +33,7 @@ pub async fn list_stats(
     page: Result<Query<RoundPage>, QueryRejection>,
 ) -> Result<Json<Vec<RoundStatsView>>, Refused> {
     let page = read::query(page)?;
-    let task = read::task(&app, &caller, &id).await?;
+    let task = called::task(&app, &caller, &id).await?;
     let disclosure = Disclosure::of_task(&app, &task).await?;
     let storage = &app.coordinator.storage;
     let mut stats = Vec::new();

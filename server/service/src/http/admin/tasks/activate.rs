@@ -12,7 +12,7 @@ use crate::http::{App, admin::access::Caller, problem::Refused};
 /// Starts a draft task, if the population's privacy budget and its other tasks allow it.
 #[utoipa::path(
     post, path = "/v1/admin/tasks/{id}/activate", tag = "tasks", security(("api_key" = ["operator"])),
-    params(("id" = String, Path, description = "The task's id")),
+    params(("id" = String, Path, description = "The task's name, its id, or the beginning of its id")),
     responses(
         (status = 200, body = TaskView),
         (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),

@@ -13,7 +13,7 @@ use folkmoot_storage::{StorageError, TaskRecord, TaskRepository};
 use super::view::view;
 use crate::http::{
     App,
-    admin::{access::Caller, read},
+    admin::{access::Caller, called},
 };
 
 /// The maximum number of attempts to write a task's state while other processes change it.
@@ -23,7 +23,7 @@ const ATTEMPTS_MAX: u32 = 16;
 pub async fn change(app: &App, caller: &Caller, id: &str, input: TaskInput) -> Result<TaskView, Refusal> {
     let storage = &app.coordinator.storage;
     for attempt in 1..=ATTEMPTS_MAX {
-        let task = read::task(app, caller, id).await?;
+        let task = called::task(app, caller, id).await?;
         let next = task.state.step(input)?;
         if next == task.state {
             return view(storage, task).await;
@@ -43,12 +43,12 @@ pub async fn change(app: &App, caller: &Caller, id: &str, input: TaskInput) -> R
         }
     }
     if input == TaskInput::Cancel
-        && let Err(error) = forget_last_noise(&app.coordinator, read::task(app, caller, id).await?.id).await
+        && let Err(error) = forget_last_noise(&app.coordinator, called::task(app, caller, id).await?.id).await
     {
         tracing::error!(%error, task = id, "could not delete the noise state of a cancelled task");
     }
     app.coordinator.signal(Signal::Fact);
-    let task = read::task(app, caller, id).await?;
+    let task = called::task(app, caller, id).await?;
     tracing::info!(task = %task.id, state = task.state.name(), by = %caller.who, "task changed");
     view(storage, task).await
 }

@@ -10,14 +10,14 @@ use folkmoot_rounds::registry;
 
 use crate::http::{
     App,
-    admin::{access::Caller, read},
+    admin::{access::Caller, called, read},
     problem::Refused,
 };
 
 /// Returns what a task gives to clients, and the endorsement in force.
 #[utoipa::path(
     get, path = "/v1/admin/tasks/{id}/endorsement", tag = "tasks", security(("api_key" = ["viewer"])),
-    params(("id" = String, Path, description = "The task's id")),
+    params(("id" = String, Path, description = "The task's name, its id, or the beginning of its id")),
     responses(
         (status = 200, body = EndorsementView),
         (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
@@ -28,7 +28,7 @@ pub async fn get_endorsement(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<EndorsementView>, Refused> {
-    let task = read::task(&app, &caller, &id).await?;
+    let task = called::task(&app, &caller, &id).await?;
     Ok(Json(registry::endorsement_of(&app.coordinator, &task).await?))
 }
 
@@ -38,7 +38,7 @@ pub async fn get_endorsement(
 /// trust in the coordinator: clients verify the signature themselves.
 #[utoipa::path(
     post, path = "/v1/admin/tasks/{id}/endorsement", tag = "tasks", security(("api_key" = ["operator"])),
-    params(("id" = String, Path, description = "The task's id")), request_body = Endorsement,
+    params(("id" = String, Path, description = "The task's name, its id, or the beginning of its id")), request_body = Endorsement,
     responses(
         (status = 200, body = EndorsementView),
         (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
@@ -51,7 +51,7 @@ pub async fn publish_endorsement(
     request: Request<Body>,
 ) -> Result<Json<EndorsementView>, Refused> {
     let endorsement: Endorsement = read::json(&app, request).await?;
-    let task = read::task(&app, &caller, &id).await?;
+    let task = called::task(&app, &caller, &id).await?;
     registry::endorse(&app.coordinator, &task, &endorsement, (app.clock)()).await?;
     tracing::info!(task = %task.id, by = %caller.who, "published an endorsement");
     Ok(Json(registry::endorsement_of(&app.coordinator, &task).await?))

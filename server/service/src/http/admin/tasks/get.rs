@@ -8,14 +8,14 @@ use folkmoot_protocol::Problem;
 use super::view::view;
 use crate::http::{
     App,
-    admin::{access::Caller, read},
+    admin::{access::Caller, called},
     problem::Refused,
 };
 
 /// Returns a task and its progress.
 #[utoipa::path(
     get, path = "/v1/admin/tasks/{id}", tag = "tasks", security(("api_key" = ["viewer"])),
-    params(("id" = String, Path, description = "The task's id")),
+    params(("id" = String, Path, description = "The task's name, its id, or the beginning of its id")),
     responses(
         (status = 200, body = TaskView),
         (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
@@ -26,6 +26,6 @@ pub async fn get_task(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<TaskView>, Refused> {
-    let task = read::task(&app, &caller, &id).await?;
+    let task = called::task(&app, &caller, &id).await?;
     Ok(Json(view(&app.coordinator.storage, task).await?))
 }

@@ -13,7 +13,7 @@ use folkmoot_storage::{ModelVersionRecord, ModelVersionRepository, RoundReposito
 use super::view::view;
 use crate::http::{
     App,
-    admin::{access::Caller, read},
+    admin::{access::Caller, called, read},
     problem::Refused,
 };
 
@@ -24,7 +24,7 @@ use crate::http::{
 /// rolled back, because the noise of its later versions cancels noise of its earlier versions.
 #[utoipa::path(
     post, path = "/v1/admin/tasks/{id}/roll-back", tag = "tasks", security(("api_key" = ["operator"])),
-    params(("id" = String, Path, description = "The task's id")), request_body = RollBackRequest,
+    params(("id" = String, Path, description = "The task's name, its id, or the beginning of its id")), request_body = RollBackRequest,
     responses(
         (status = 200, body = TaskView),
         (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
@@ -37,7 +37,7 @@ pub async fn roll_back_task(
     request: Request<Body>,
 ) -> Result<Json<TaskView>, Refused> {
     let RollBackRequest { version } = read::json(&app, request).await?;
-    let task = read::task(&app, &caller, &id).await?;
+    let task = called::task(&app, &caller, &id).await?;
     let storage = &app.coordinator.storage;
     let refuse = |detail: String| Err(Refusal::new(ErrorCode::TaskStateConflict, detail).into());
     if !matches!(task.state, TaskState::Paused { .. }) {

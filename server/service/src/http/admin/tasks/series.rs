@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use crate::http::{
     App,
-    admin::{access::Caller, disclosure::Disclosure, evaluations::list::evaluations, read},
+    admin::{access::Caller, called, disclosure::Disclosure, evaluations::list::evaluations, read},
     problem::Refused,
 };
 
@@ -37,7 +37,7 @@ pub struct SeriesQuery {
 /// 100,000 rounds.
 #[utoipa::path(
     get, path = "/v1/admin/tasks/{id}/series", tag = "model versions", security(("api_key" = ["viewer"])),
-    params(("id" = String, Path, description = "The task's id"), SeriesQuery),
+    params(("id" = String, Path, description = "The task's name, its id, or the beginning of its id"), SeriesQuery),
     responses(
         (status = 200, body = SeriesView),
         (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
@@ -54,7 +54,7 @@ pub async fn get_series(
         let detail = format!("points is {wanted}; it must be 1 to {POINTS_MAX}");
         return Err(Refusal::new(ErrorCode::MalformedRequest, detail).into());
     }
-    let task = read::task(&app, &caller, &id).await?;
+    let task = called::task(&app, &caller, &id).await?;
     let storage = &app.coordinator.storage;
     let newest = storage.latest_model_version(task.id).await?.map_or(0, |version| version.number);
     let stride = (newest + 1).div_ceil(wanted).max(1);

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::http::{
     App,
-    admin::{access::Caller, clients::view::client_view, read},
+    admin::{access::Caller, called, clients::view::client_view, read},
     problem::Refused,
 };
 
@@ -28,7 +28,7 @@ pub struct ClientPage {
 /// Lists the clients that enrolled with a token, newest first.
 #[utoipa::path(
     get, path = "/v1/admin/tokens/{id}/clients", tag = "enrolment tokens", security(("api_key" = ["admin"])),
-    params(("id" = String, Path, description = "The token's id, the part before the dot"), ClientPage),
+    params(("id" = String, Path, description = "The token's name, its id (the part before the dot), or the beginning of its id"), ClientPage),
     responses(
         (status = 200, body = [ClientView]),
         (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
@@ -41,7 +41,7 @@ pub async fn list_clients_of_token(
     page: Result<Query<ClientPage>, QueryRejection>,
 ) -> Result<Json<Vec<ClientView>>, Refused> {
     let page = read::query(page)?;
-    read::public_part("token", &id)?;
+    let id = called::token_id(&app, &caller, &id).await?;
     let (storage, organisation) = (&app.coordinator.storage, caller.organisation_id);
     if storage.token(&id).await?.is_none_or(|token| token.organisation_id != organisation) {
         return Err(read::missing("token", &id)(StorageError::NotFound("token")).into());

@@ -5,6 +5,7 @@ use axum::{
     http::{Request, StatusCode},
 };
 use folkmoot_api::tokens::{CreateTokenRequest, CreatedToken};
+use folkmoot_coordinator::ClientKind;
 use folkmoot_privacy::Unit;
 use folkmoot_protocol::{ErrorCode, Problem, Timestamp, UserKey};
 use folkmoot_rounds::{credential::Credential, device::check_keys, refusal::Refusal};
@@ -25,8 +26,8 @@ pub(crate) const EXPIRES_IN_DEFAULT: u64 = 30 * 86_400;
 /// The maximum lifetime of a token or an API key, in seconds: 100 years.
 pub(crate) const EXPIRES_IN_MAX: u64 = 100 * 365 * 86_400;
 
-/// Returns the maximum number of clients; `None` for no limit.
-fn uses_max(request: &CreateTokenRequest) -> Result<Option<u64>, Refusal> {
+/// Returns the maximum number of clients; `None` for no limit. A site has one client.
+fn uses_max(request: &CreateTokenRequest, clients: ClientKind) -> Result<Option<u64>, Refusal> {
     match (request.uses_max, request.unlimited_uses) {
         (Some(0), _) => malformed(format!(
             "uses_max is 0; it must be at least 1. Omit uses_max for the default of {USES_DEFAULT}, or set unlimited_uses for no limit"
@@ -35,6 +36,7 @@ fn uses_max(request: &CreateTokenRequest) -> Result<Option<u64>, Refusal> {
             "uses_max is {uses} and unlimited_uses is set, which contradict each other; set only one of the two"
         )),
         (None, true) => Ok(None),
+        (None, false) if clients == ClientKind::Sites => Ok(Some(1)),
         (uses, false) => Ok(Some(uses.unwrap_or(USES_DEFAULT))),
     }
 }
@@ -78,17 +80,21 @@ pub async fn create_token(
 ) -> Result<(StatusCode, Json<CreatedToken>), Refused> {
     let request: CreateTokenRequest = read::json(&app, request).await?;
     let (coordinator, now) = (&app.coordinator, (app.clock)());
-    let (uses_max, expires_at) = (uses_max(&request)?, expires_at(&request, now)?);
+    let expires_at = expires_at(&request, now)?;
+    // Refuse a contradiction before the population is created.
+    uses_max(&request, ClientKind::Crowd)?;
     check_keys(&request.jwt_keys).or_else(malformed)?;
     let organisation_id = caller.organisation_id;
     let population = coordinator.storage.ensure_population(organisation_id, &request.population, now).await?;
+    let uses_max = uses_max(&request, population.clients)?;
     let user_key = user_key(&request, &population)?;
     let token = Credential::from_random_bytes(coordinator.random_bytes(), coordinator.random_bytes());
-    let jwt_keys = request.jwt_keys;
+    let (name, jwt_keys) = (site_name(&request, &population)?, request.jwt_keys);
     // Nobody knows a secret with the hash zero: only JWTs enrol with such a token.
     let secret_hash = if jwt_keys.is_empty() { token.secret_hash() } else { [0; 32] };
     let shown = if jwt_keys.is_empty() { token.to_string() } else { token.id.clone() };
     let record = TokenRecord {
+        name,
         secret_hash,
         jwt_keys,
         user_key,
@@ -109,6 +115,17 @@ pub async fn create_token(
     }
     let created = CreatedToken { token: shown, record: token_view(record) };
     Ok((StatusCode::CREATED, Json(created)))
+}
+
+/// Returns the token's name, which a population of sites needs.
+fn site_name(request: &CreateTokenRequest, population: &PopulationRecord) -> Result<Option<String>, Refusal> {
+    match &request.name {
+        None if population.clients == ClientKind::Sites => malformed(format!(
+            "the clients of {} are named sites, so the token must name one; set name (--name) to the site's name",
+            population.name
+        )),
+        name => Ok(name.clone().map(String::from)),
+    }
 }
 
 /// Returns the key of the user that the request names.

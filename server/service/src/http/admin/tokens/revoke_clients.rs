@@ -8,14 +8,14 @@ use folkmoot_storage::TokenRepository;
 
 use crate::http::{
     App,
-    admin::{access::Caller, read},
+    admin::{access::Caller, called, read},
     problem::Refused,
 };
 
 /// Revokes an enrolment token and every client that enrolled with it. The coordinator rejects their further requests.
 #[utoipa::path(
     post, path = "/v1/admin/tokens/{id}/revoke-clients", tag = "enrolment tokens", security(("api_key" = ["admin"])),
-    params(("id" = String, Path, description = "The token's id, the part before the dot")),
+    params(("id" = String, Path, description = "The token's name, its id (the part before the dot), or the beginning of its id")),
     responses(
         (status = 200, body = RevokedTokenClients),
         (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
@@ -26,7 +26,7 @@ pub async fn revoke_clients_of_token(
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
 ) -> Result<Json<RevokedTokenClients>, Refused> {
-    read::public_part("token", &id)?;
+    let id = called::token_id(&app, &caller, &id).await?;
     let storage = &app.coordinator.storage;
     let revoked = storage.revoke_token_and_clients(caller.organisation_id, &id, (app.clock)()).await;
     let clients_revoked = revoked.map_err(read::missing("token", &id))?;

@@ -7,6 +7,7 @@ use folkmoot_storage::TokenRecord;
 pub fn token_view(record: TokenRecord) -> TokenView {
     TokenView {
         id: record.id,
+        name: record.name,
         population: record.population,
         user_key: record.user_key,
         jwt_keys: record.jwt_keys,

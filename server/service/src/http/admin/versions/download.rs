@@ -12,7 +12,7 @@ use folkmoot_rounds::{refusal::Refusal, registry::WholeVersion};
 use super::find;
 use crate::http::{
     App,
-    admin::{access::Caller, read},
+    admin::{access::Caller, called},
     problem::Refused,
 };
 
@@ -25,7 +25,7 @@ pub const VERSION_HEADER: &str = "folkmoot-model-version";
     get, path = "/v1/admin/tasks/{id}/versions/{number}/model", tag = "model versions",
     security(("api_key" = ["viewer"])),
     params(
-        ("id" = String, Path, description = "The task's id"),
+        ("id" = String, Path, description = "The task's name, its id, or the beginning of its id"),
         ("number" = String, Path, description = "The version's number, or `latest`"),
     ),
     responses(
@@ -39,7 +39,7 @@ pub async fn download_model(
     Extension(caller): Extension<Caller>,
     Path((id, number)): Path<(String, String)>,
 ) -> Result<Response<Body>, Refused> {
-    let task = read::task(&app, &caller, &id).await?;
+    let task = called::task(&app, &caller, &id).await?;
     let version = find(&app, &task, &number).await?;
     let model = app.coordinator.blobs.get(task.model).await?;
     let weights = app.coordinator.blobs.get(version.weights).await?;

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::http::{
     App,
-    admin::{access::Caller, disclosure::Disclosure, read},
+    admin::{access::Caller, called, disclosure::Disclosure, read},
     problem::Refused,
 };
 
@@ -49,7 +49,7 @@ pub struct VersionPage {
 /// Lists a task's model versions, newest first.
 #[utoipa::path(
     get, path = "/v1/admin/tasks/{id}/versions", tag = "model versions", security(("api_key" = ["viewer"])),
-    params(("id" = String, Path, description = "The task's id"), VersionPage),
+    params(("id" = String, Path, description = "The task's name, its id, or the beginning of its id"), VersionPage),
     responses(
         (status = 200, body = [VersionView]),
         (status = "default", body = Problem, content_type = "application/problem+json", description = "The error"),
@@ -62,7 +62,7 @@ pub async fn list_versions(
     page: Result<Query<VersionPage>, QueryRejection>,
 ) -> Result<Json<Vec<VersionView>>, Refused> {
     let page = read::query(page)?;
-    let task = read::task(&app, &caller, &id).await?;
+    let task = called::task(&app, &caller, &id).await?;
     let disclosure = Disclosure::of_task(&app, &task).await?;
     let versions =
         app.coordinator.storage.model_versions(task.id, read::limit(page.limit)?, page.before).await?;

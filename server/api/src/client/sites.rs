@@ -1,0 +1,41 @@
+//! Requests about named sites.
+
+use folkmoot_coordinator::ClientKind;
+use folkmoot_protocol::{ClientId, PopulationName};
+
+use super::{AdminClient, AdminError};
+use crate::{
+    populations::PopulationView,
+    sites::{SetClientsRequest, SitesView},
+};
+
+impl AdminClient {
+    /// Sets whether a population's clients are an anonymous crowd or named sites. Creates the population if it does not
+    /// exist.
+    ///
+    /// # Errors
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request, for example because a client has
+    /// enrolled.
+    pub async fn set_client_kind(
+        &self,
+        population: &PopulationName,
+        clients: ClientKind,
+    ) -> Result<PopulationView, AdminError> {
+        self.send(&format!("populations/{population}/clients"), &SetClientsRequest { clients }).await
+    }
+
+    /// Lists at most `limit` sites of a population by name, those after the client `after` if one is given.
+    ///
+    /// # Errors
+    /// [`AdminError`] if the coordinator cannot be reached or refuses the request, for example because the population is
+    /// a crowd.
+    pub async fn sites(
+        &self,
+        population: &PopulationName,
+        limit: u32,
+        after: Option<ClientId>,
+    ) -> Result<SitesView, AdminError> {
+        let after = after.map(|after| format!("&after={after}")).unwrap_or_default();
+        self.get(&format!("populations/{population}/sites?limit={limit}{after}")).await
+    }
+}
