@@ -17,7 +17,7 @@ use super::{
 use folkmoot_service::http::endpoints;
 
 /// The endpoints that change something, each with the action in the audit log; `None` if there is nothing to record.
-const ACTS: [(&str, Option<&str>); 25] = [
+const ACTS: [(&str, Option<&str>); 26] = [
     ("POST /demo", Some("task.create")),
     ("POST /models", Some("model.create")),
     ("POST /models/parts", None),
