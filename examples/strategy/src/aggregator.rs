@@ -9,7 +9,7 @@ use crate::exports::folkmoot::strategy::aggregator::{Commit, Guest, Update};
 use crate::folkmoot::strategy::host;
 use crate::{Strategy, read};
 
-/// What one commit measures: the squared norm of each update, and the norm to which updates are clipped.
+/// The measurements of a commit: the squared norm of each update, and the norm to which updates are clipped.
 struct Clipping {
     squares: Vec<f64>,
     norm: f64,

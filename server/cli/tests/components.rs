@@ -89,7 +89,7 @@ async fn a_component_that_fails_pauses_its_task() {
     }
 }
 
-/// What is wrong with a component is said when the task is created.
+/// A fault of a component is shown when the task is created.
 #[tokio::test]
 async fn a_wrong_component_is_refused() {
     for (part, own, words) in [

@@ -130,7 +130,7 @@ fn what_cannot_be_is_refused_before_anything_starts() {
 
 /// Writes placeholders for the files of the package that a page loads.
 fn package(folder: &Path) {
-    for name in ["cpu/folkmoot_bg.wasm", "gpu/folkmoot_bg.wasm", "worker.js", "index.js"] {
+    for name in ["cpu/folkmoot_bg.wasm", "gpu/folkmoot_bg.wasm", "worker.js", "page/index.js", "index.js"] {
         let path = folder.join(name);
         std::fs::create_dir_all(path.parent().expect("it is in the folder"))
             .and_then(|()| std::fs::write(path, name))

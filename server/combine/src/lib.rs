@@ -8,6 +8,7 @@
 mod error;
 pub mod in_place;
 pub mod ingest;
+mod made;
 mod making;
 mod masked;
 mod next;
@@ -21,7 +22,8 @@ mod rows;
 mod summed;
 
 pub use error::MakeError;
-pub use making::{Made, Making};
+pub use made::Made;
+pub use making::Making;
 pub use masked::Masked;
 pub use own::Own;
 pub use private::Private;

@@ -9,12 +9,12 @@ use bytes::Bytes;
 use folkmoot_aggregation::{Combination, ExactMean, Measured, Measurement, finalizer::Commit};
 use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_noise::Noises;
-use folkmoot_protocol::{RoundId, update::UpdateMetrics};
+use folkmoot_protocol::RoundId;
 use folkmoot_storage::AcceptedUpdate;
 use folkmoot_strategy::{AggregationCommit, FinalizationCommit};
 
 use crate::{
-    Bases, MakeError, Masked, Own, Private, Rows,
+    Bases, Made, MakeError, Masked, Own, Private, Rows,
     ingest::Ingest,
     next::{Next, Step},
     own, replayed, summed,
@@ -46,23 +46,6 @@ pub struct Making {
     pub own: Own,
 }
 
-/// The next version, computed but not stored.
-pub struct Made {
-    /// The weights: float32, little-endian.
-    pub weights: Vec<u8>,
-    /// The finalizer's state for the next version, and after it the state of the component that combines updates. Empty if
-    /// neither keeps anything.
-    pub finalizer_state: Vec<u8>,
-    /// The L2 norm of the change to the model.
-    pub change_norm: f64,
-    /// The clipping norm of the next round, if the coordinator adds noise.
-    pub clipping_norm: Option<f64>,
-    /// The state of the correlated noise after this version; empty if the noise is independent.
-    pub noise_state: Vec<u8>,
-    /// The metrics of all clients together, if they came inside the masks.
-    pub metrics: Option<UpdateMetrics>,
-}
-
 impl Making {
     /// Computes the next version. Except for the noise, the same input gives the same bytes.
     ///
@@ -70,7 +53,9 @@ impl Making {
     /// Fails if the round log cannot be read, the noise cannot be drawn, or a component fails.
     pub fn make(&self, ingest: &Ingest, noises: &Noises) -> Result<Made, MakeError> {
         let parameter_count = self.newest.len() / size_of::<f32>();
-        let mut next = Next::new(self.step(parameter_count)?, self);
+        let stored = self.finalizer_state.as_deref().unwrap_or_default();
+        let step = self.step(parameter_count)?;
+        let mut next = Next::new(step, &self.commit, &self.newest, stored, self.own.aggregator.is_some());
         let mut own_state = Vec::new();
         let mut noise_state = Vec::new();
         let weights: Vec<u64> = self.accepted.iter().map(|update| update.weight).collect();

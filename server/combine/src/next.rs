@@ -1,7 +1,7 @@
-use folkmoot_aggregation::finalizer::Finalizer;
+use folkmoot_aggregation::finalizer::{Commit, Finalizer};
 use folkmoot_strategy::Finalization;
 
-use crate::{Made, MakeError, Making, rows::floats};
+use crate::{Made, MakeError, rows::floats};
 
 /// The step of a commit.
 pub(super) enum Step<'a> {
@@ -32,7 +32,8 @@ impl Step<'_> {
 /// new copy of each.
 pub(super) struct Next<'a> {
     step: Step<'a>,
-    making: &'a Making,
+    commit: &'a Commit,
+    newest: &'a [u8],
     parameter_count: usize,
     done: usize,
     weights: Vec<u8>,
@@ -43,14 +44,20 @@ pub(super) struct Next<'a> {
 }
 
 impl<'a> Next<'a> {
-    pub fn new(step: Step<'a>, making: &'a Making) -> Self {
-        let parameter_count = making.newest.len() / size_of::<f32>();
+    /// Begins a version. `stored` is the finalizer's state of the newest one, followed by that of a component which combines
+    /// updates, if the task `has_own_aggregator`.
+    pub fn new(
+        step: Step<'a>,
+        commit: &'a Commit,
+        newest: &'a [u8],
+        stored: &[u8],
+        has_own_aggregator: bool,
+    ) -> Self {
+        let parameter_count = newest.len() / size_of::<f32>();
         let slots = step.slots();
         let slot_bytes = parameter_count * size_of::<f32>();
-        let stored = making.finalizer_state.as_deref().unwrap_or_default();
-        // Without a component that combines updates, nothing follows the finalizer's state.
         let split = stored.split_at_checked(slots * slot_bytes);
-        let split = split.filter(|(_, rest)| rest.is_empty() || making.own.aggregator.is_some());
+        let split = split.filter(|(_, rest)| rest.is_empty() || has_own_aggregator);
         let (kept, own_state) = split.unwrap_or_default();
         let state = match kept.is_empty() {
             true => (0..slots).map(|slot| vec![step.initial(slot); parameter_count]).collect(),
@@ -58,10 +65,11 @@ impl<'a> Next<'a> {
         };
         Self {
             step,
-            making,
+            commit,
+            newest,
             parameter_count,
             done: 0,
-            weights: Vec::with_capacity(making.newest.len()),
+            weights: Vec::with_capacity(newest.len()),
             state,
             own_state: own_state.to_vec(),
             change_squares: 0.0,
@@ -71,13 +79,13 @@ impl<'a> Next<'a> {
     /// Advances the next tile by its mean delta.
     pub fn take(&mut self, mean_delta: &[f64]) {
         let (begin, end) = (self.done, (self.done + mean_delta.len()).min(self.parameter_count));
-        let newest = &self.making.newest[begin * size_of::<f32>()..end * size_of::<f32>()];
+        let newest = &self.newest[begin * size_of::<f32>()..end * size_of::<f32>()];
         let before: Vec<f32> = floats(newest).collect();
         let mut weights = before.clone();
         let mut state: Vec<&mut [f32]> = self.state.iter_mut().map(|slot| &mut slot[begin..end]).collect();
         match &mut self.step {
             Step::BuiltIn(finalizer) => {
-                finalizer.advance(&self.making.commit, &mut weights, mean_delta, &mut state);
+                finalizer.advance(self.commit, &mut weights, mean_delta, &mut state);
             }
             Step::Own(component) => component.advance(begin, &mut weights, mean_delta, &mut state),
         }

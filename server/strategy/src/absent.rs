@@ -1,6 +1,6 @@
 //! Takes the place of the runtime in builds without it: nothing can be compiled, so nothing runs.
 
-use super::{AggregationCommit, COMPONENT_BYTES_MAX, FinalizationCommit, Role, Strategy, StrategyError};
+use super::{AggregationCommit, COMPONENT_BYTES_MAX, FinalizationCommit, Role, StrategyError, Terms};
 
 /// A compiled component. There is none in this build.
 pub enum Compiled {}
@@ -27,12 +27,17 @@ impl Compiled {
 pub struct Aggregation(Compiled);
 
 impl Aggregation {
-    pub(super) fn check(strategy: &Strategy) -> Result<(), StrategyError> {
-        match *strategy.compiled() {}
+    pub(super) fn check(compiled: &Compiled, _: &Terms) -> Result<(), StrategyError> {
+        match *compiled {}
     }
 
-    pub(super) fn begin(strategy: &Strategy, _: &AggregationCommit, _: &[u8]) -> Result<Self, StrategyError> {
-        match *strategy.compiled() {}
+    pub(super) fn begin(
+        compiled: &Compiled,
+        _: &Terms,
+        _: &AggregationCommit,
+        _: &[u8],
+    ) -> Result<Self, StrategyError> {
+        match *compiled {}
     }
 
     /// Returns the number of passes over all updates before they are combined.
@@ -63,12 +68,16 @@ impl Aggregation {
 pub struct Finalization(Compiled);
 
 impl Finalization {
-    pub(super) fn check(strategy: &Strategy) -> Result<(), StrategyError> {
-        match *strategy.compiled() {}
+    pub(super) fn check(compiled: &Compiled, _: &Terms) -> Result<(), StrategyError> {
+        match *compiled {}
     }
 
-    pub(super) fn begin(strategy: &Strategy, _: &FinalizationCommit) -> Result<Self, StrategyError> {
-        match *strategy.compiled() {}
+    pub(super) fn begin(
+        compiled: &Compiled,
+        _: &Terms,
+        _: &FinalizationCommit,
+    ) -> Result<Self, StrategyError> {
+        match *compiled {}
     }
 
     /// Returns the number of values that are kept for each parameter.

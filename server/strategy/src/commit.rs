@@ -1,4 +1,4 @@
-//! What a component gets to know about a commit.
+//! The facts about a commit that a component gets.
 
 /// The commit of a component that combines updates.
 #[derive(Clone, Debug, PartialEq)]

@@ -19,7 +19,7 @@ pub enum StrategyError {
     NoRole {
         /// The wanted role.
         role: Role,
-        /// What the component exports.
+        /// The component's exports.
         exports: String,
     },
     /// The component refuses its settings.
@@ -68,9 +68,9 @@ pub enum StrategyError {
     Wrong {
         /// The function.
         function: &'static str,
-        /// What it returned.
+        /// The result.
         found: String,
-        /// What it must return.
+        /// The allowed results.
         expected: String,
     },
 }

@@ -16,12 +16,14 @@ mod error;
 mod role;
 mod strategies;
 mod strategy;
+mod terms;
 
 pub use commit::{AggregationCommit, FinalizationCommit, UpdateFacts};
 pub use error::StrategyError;
 pub use role::Role;
 pub use strategies::Strategies;
 pub use strategy::Strategy;
+pub use terms::Terms;
 pub use wasm::{Aggregation, Compiled, Finalization};
 
 /// The maximum size of a component's file in bytes. A component with a Python interpreter has about 20 MiB.

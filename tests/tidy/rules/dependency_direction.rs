@@ -14,7 +14,7 @@ const LAYERS: [&[&str]; 16] = [
     /* maths     */ &["folkmoot-engine", "folkmoot-update", "folkmoot-privacy"],
     /* aggregate */ &["folkmoot-aggregation"],
     /* decisions */
-    &["folkmoot-session", "folkmoot-data", "folkmoot-inference", "folkmoot-coordinator"],
+    &["folkmoot-session", "folkmoot-data", "folkmoot-inference", "folkmoot-coordinator", "folkmoot-strategy"],
     /* policies  */ &["folkmoot-work"],
     /* files     */ &["folkmoot-noise", "folkmoot-round-log"],
     /* parts     */

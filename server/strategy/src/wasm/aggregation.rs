@@ -1,5 +1,6 @@
 use wasmtime::{Store, component::HasSelf};
 
+use super::compiled::Compiled;
 use super::{
     bindings::aggregation::{
         Aggregation as World,
@@ -7,7 +8,7 @@ use super::{
     },
     run::{Host, Run, linker, returned, store, trapped},
 };
-use crate::{AggregationCommit, Role, Strategy, StrategyError};
+use crate::{AggregationCommit, Role, StrategyError, Terms};
 
 /// The maximum number of passes over all updates.
 const PASSES_MAX: u32 = 32;
@@ -18,7 +19,7 @@ const STATE_BYTES_MAX: usize = 16 << 20;
 ///
 /// After an error, further calls do nothing, and [`Aggregation::finish`] returns the error.
 pub struct Aggregation {
-    strategy: Strategy,
+    terms: Terms,
     store: Store<Host>,
     world: World,
     passes: u32,
@@ -26,18 +27,19 @@ pub struct Aggregation {
 }
 
 impl Aggregation {
-    pub(crate) fn check(strategy: &Strategy) -> Result<(), StrategyError> {
-        let (mut store, world) = started(strategy)?;
-        let checked = world.folkmoot_strategy_aggregator().call_check(&mut store, strategy.settings());
-        returned(strategy, "check", checked)
+    pub(crate) fn check(compiled: &Compiled, terms: &Terms) -> Result<(), StrategyError> {
+        let (mut store, world) = started(compiled, terms)?;
+        let checked = world.folkmoot_strategy_aggregator().call_check(&mut store, &terms.settings);
+        returned(terms, "check", checked)
     }
 
     pub(crate) fn begin(
-        strategy: &Strategy,
+        compiled: &Compiled,
+        terms: &Terms,
         commit: &AggregationCommit,
         state: &[u8],
     ) -> Result<Self, StrategyError> {
-        let (mut store, world) = started(strategy)?;
+        let (mut store, world) = started(compiled, terms)?;
         let updates: Vec<Update> = commit
             .updates
             .iter()
@@ -54,10 +56,10 @@ impl Aggregation {
             version: commit.version,
             parameters: commit.parameters,
             seed: commit.seed,
-            settings: strategy.settings(),
+            settings: &terms.settings,
         };
         let begun = world.folkmoot_strategy_aggregator().call_begin(&mut store, commit, &updates, state);
-        let passes = returned(strategy, "begin", begun)?;
+        let passes = returned(terms, "begin", begun)?;
         if passes > PASSES_MAX {
             return Err(StrategyError::Wrong {
                 function: "begin",
@@ -65,7 +67,7 @@ impl Aggregation {
                 expected: format!("0 to {PASSES_MAX}"),
             });
         }
-        Ok(Self { strategy: strategy.clone(), store, world, passes, run: Run::default() })
+        Ok(Self { terms: terms.clone(), store, world, passes, run: Run::default() })
     }
 
     /// Returns the number of passes over all updates before they are combined.
@@ -75,20 +77,20 @@ impl Aggregation {
 
     /// Measures a tile. `first` is the index of its first parameter, and `rows` has the values of each update.
     pub fn measure(&mut self, pass: u32, first: usize, rows: &[&[f32]]) {
-        let Self { strategy, store, world, run, .. } = self;
+        let Self { terms, store, world, run, .. } = self;
         run.call(|| {
             let exports = world.folkmoot_strategy_aggregator();
-            returned(strategy, "measure", exports.call_measure(store, pass, first as u64, rows))
+            returned(terms, "measure", exports.call_measure(store, pass, first as u64, rows))
         });
     }
 
     /// Combines a tile. After an error, the result is zeros.
     pub fn combine(&mut self, first: usize, rows: &[&[f32]]) -> Vec<f64> {
-        let Self { strategy, store, world, run, .. } = self;
+        let Self { terms, store, world, run, .. } = self;
         let parameters = rows.first().map_or(0, |row| row.len());
         let combined = run.call(|| {
             let exports = world.folkmoot_strategy_aggregator();
-            let values = returned(strategy, "combine", exports.call_combine(store, first as u64, rows))?;
+            let values = returned(terms, "combine", exports.call_combine(store, first as u64, rows))?;
             let found = match values.iter().position(|value| !value.is_finite()) {
                 _ if values.len() != parameters => format!("{} values", values.len()),
                 Some(at) => format!("{} for parameter {}", values[at], first + at),
@@ -107,7 +109,7 @@ impl Aggregation {
     pub fn finish(mut self) -> Result<Vec<u8>, StrategyError> {
         self.run.result()?;
         let finished = self.world.folkmoot_strategy_aggregator().call_finish(&mut self.store);
-        let state = returned(&self.strategy, "finish", finished)?;
+        let state = returned(&self.terms, "finish", finished)?;
         if state.len() > STATE_BYTES_MAX {
             return Err(StrategyError::Wrong {
                 function: "finish",
@@ -120,12 +122,12 @@ impl Aggregation {
 }
 
 /// Starts an instance.
-fn started(strategy: &Strategy) -> Result<(Store<Host>, World), StrategyError> {
-    let linker = linker(strategy, Role::Aggregator, |linker| {
+fn started(compiled: &Compiled, terms: &Terms) -> Result<(Store<Host>, World), StrategyError> {
+    let linker = linker(compiled, Role::Aggregator, |linker| {
         World::add_to_linker::<_, HasSelf<Host>>(linker, |host| host)
     })?;
-    let mut store = store(strategy)?;
-    let world = World::instantiate(&mut store, strategy.compiled().component(), &linker);
-    let world = world.map_err(|error| trapped(strategy, "begin", &error))?;
+    let mut store = store(terms)?;
+    let world = World::instantiate(&mut store, compiled.component(), &linker);
+    let world = world.map_err(|error| trapped(terms, "begin", &error))?;
     Ok((store, world))
 }

@@ -1,5 +1,6 @@
 use wasmtime::{Store, component::HasSelf};
 
+use super::compiled::Compiled;
 use super::{
     bindings::finalization::{
         Finalization as World,
@@ -7,7 +8,7 @@ use super::{
     },
     run::{Host, Run, linker, returned, store, trapped},
 };
-use crate::{FinalizationCommit, Role, Strategy, StrategyError};
+use crate::{FinalizationCommit, Role, StrategyError, Terms};
 
 /// The maximum number of values that are kept for each parameter.
 const SLOTS_MAX: u32 = 8;
@@ -16,7 +17,7 @@ const SLOTS_MAX: u32 = 8;
 ///
 /// After an error, further calls do nothing, and [`Finalization::finish`] returns the error.
 pub struct Finalization {
-    strategy: Strategy,
+    terms: Terms,
     store: Store<Host>,
     world: World,
     slots: usize,
@@ -24,23 +25,27 @@ pub struct Finalization {
 }
 
 impl Finalization {
-    pub(crate) fn check(strategy: &Strategy) -> Result<(), StrategyError> {
-        let (mut store, world) = started(strategy)?;
-        let checked = world.folkmoot_strategy_finalizer().call_check(&mut store, strategy.settings());
-        returned(strategy, "check", checked)
+    pub(crate) fn check(compiled: &Compiled, terms: &Terms) -> Result<(), StrategyError> {
+        let (mut store, world) = started(compiled, terms)?;
+        let checked = world.folkmoot_strategy_finalizer().call_check(&mut store, &terms.settings);
+        returned(terms, "check", checked)
     }
 
-    pub(crate) fn begin(strategy: &Strategy, commit: &FinalizationCommit) -> Result<Self, StrategyError> {
-        let (mut store, world) = started(strategy)?;
+    pub(crate) fn begin(
+        compiled: &Compiled,
+        terms: &Terms,
+        commit: &FinalizationCommit,
+    ) -> Result<Self, StrategyError> {
+        let (mut store, world) = started(compiled, terms)?;
         let commit = Commit {
             version: commit.version,
             parameters: commit.parameters,
             updates: commit.updates,
             mean_staleness: commit.mean_staleness,
-            settings: strategy.settings(),
+            settings: &terms.settings,
         };
         let begun = world.folkmoot_strategy_finalizer().call_begin(&mut store, commit);
-        let slots = returned(strategy, "begin", begun)?;
+        let slots = returned(terms, "begin", begun)?;
         if slots > SLOTS_MAX {
             return Err(StrategyError::Wrong {
                 function: "begin",
@@ -48,7 +53,7 @@ impl Finalization {
                 expected: format!("0 to {SLOTS_MAX}"),
             });
         }
-        Ok(Self { strategy: strategy.clone(), store, world, slots: slots as usize, run: Run::default() })
+        Ok(Self { terms: terms.clone(), store, world, slots: slots as usize, run: Run::default() })
     }
 
     /// Returns the number of values that are kept for each parameter between commits.
@@ -65,12 +70,12 @@ impl Finalization {
         mean_delta: &[f64],
         state: &mut [&mut [f32]],
     ) {
-        let Self { strategy, store, world, run, .. } = self;
+        let Self { terms, store, world, run, .. } = self;
         let kept: Vec<&[f32]> = state.iter().map(|slot| &**slot).collect();
         let advanced = run.call(|| {
             let exports = world.folkmoot_strategy_finalizer();
             let tile = exports.call_advance(store, first as u64, weights, mean_delta, &kept);
-            let tile = returned(strategy, "advance", tile)?;
+            let tile = returned(terms, "advance", tile)?;
             checked(tile, first, weights.len(), kept.len())
         });
         let Some(tile) = advanced else { return };
@@ -106,12 +111,12 @@ fn checked(tile: Tile, first: usize, parameters: usize, slots: usize) -> Result<
 }
 
 /// Starts an instance.
-fn started(strategy: &Strategy) -> Result<(Store<Host>, World), StrategyError> {
-    let linker = linker(strategy, Role::Finalizer, |linker| {
+fn started(compiled: &Compiled, terms: &Terms) -> Result<(Store<Host>, World), StrategyError> {
+    let linker = linker(compiled, Role::Finalizer, |linker| {
         World::add_to_linker::<_, HasSelf<Host>>(linker, |host| host)
     })?;
-    let mut store = store(strategy)?;
-    let world = World::instantiate(&mut store, strategy.compiled().component(), &linker);
-    let world = world.map_err(|error| trapped(strategy, "begin", &error))?;
+    let mut store = store(terms)?;
+    let world = World::instantiate(&mut store, compiled.component(), &linker);
+    let world = world.map_err(|error| trapped(terms, "begin", &error))?;
     Ok((store, world))
 }

@@ -1,7 +1,10 @@
 use wasmtime::{Store, StoreLimits, StoreLimitsBuilder, Trap, component::Linker};
 
-use super::{bindings::aggregation::folkmoot::strategy::host, compiled::ENGINE};
-use crate::{Role, Strategy, StrategyError};
+use super::{
+    bindings::aggregation::folkmoot::strategy::host,
+    compiled::{Compiled, ENGINE},
+};
+use crate::{Role, StrategyError, Terms};
 
 /// The maximum number of lines that a component writes to the log in a commit.
 const LINES_MAX: u32 = 100;
@@ -61,8 +64,8 @@ impl Run {
 }
 
 /// Returns a store with the limits of a task.
-pub(super) fn store(strategy: &Strategy) -> Result<Store<Host>, StrategyError> {
-    let bytes = usize::try_from(u64::from(strategy.memory_mib_max()) << 20).unwrap_or(usize::MAX);
+pub(super) fn store(terms: &Terms) -> Result<Store<Host>, StrategyError> {
+    let bytes = usize::try_from(u64::from(terms.memory_mib_max) << 20).unwrap_or(usize::MAX);
     let limits = StoreLimitsBuilder::new()
         .memory_size(bytes)
         .memories(16)
@@ -73,27 +76,27 @@ pub(super) fn store(strategy: &Strategy) -> Result<Store<Host>, StrategyError> {
         .build();
     let mut store = Store::new(&ENGINE, Host { limits, lines: 0 });
     store.limiter(|host| &mut host.limits);
-    store.set_fuel(strategy.fuel_max()).map_err(|error| trapped(strategy, "begin", &error))?;
+    store.set_fuel(terms.fuel_max).map_err(|error| trapped(terms, "begin", &error))?;
     Ok(store)
 }
 
 /// Returns a linker with the host's functions. All other imports trap when they are called.
 pub(super) fn linker(
-    strategy: &Strategy,
+    compiled: &Compiled,
     role: Role,
     add_host: impl FnOnce(&mut Linker<Host>) -> wasmtime::Result<()>,
 ) -> Result<Linker<Host>, StrategyError> {
-    strategy.compiled().expect(role)?;
+    compiled.expect(role)?;
     let mut linker = Linker::new(&ENGINE);
-    let added = add_host(&mut linker)
-        .and_then(|()| linker.define_unknown_imports_as_traps(strategy.compiled().component()));
+    let added =
+        add_host(&mut linker).and_then(|()| linker.define_unknown_imports_as_traps(compiled.component()));
     added.map_err(|error| StrategyError::NotAComponent(error.root_cause().to_string()))?;
     Ok(linker)
 }
 
 /// Translates the result of a function that can return an error.
 pub(super) fn returned<T>(
-    strategy: &Strategy,
+    terms: &Terms,
     function: &'static str,
     result: wasmtime::Result<Result<T, String>>,
 ) -> Result<T, StrategyError> {
@@ -106,18 +109,18 @@ pub(super) fn returned<T>(
                 _ => StrategyError::Returned { function, message },
             })
         }
-        Err(error) => Err(trapped(strategy, function, &error)),
+        Err(error) => Err(trapped(terms, function, &error)),
     }
 }
 
 /// Translates an error of the runtime.
-pub(super) fn trapped(strategy: &Strategy, function: &'static str, error: &wasmtime::Error) -> StrategyError {
+pub(super) fn trapped(terms: &Terms, function: &'static str, error: &wasmtime::Error) -> StrategyError {
     if error.downcast_ref::<Trap>() == Some(&Trap::OutOfFuel) {
-        return StrategyError::OutOfFuel { function, fuel_max: strategy.fuel_max() };
+        return StrategyError::OutOfFuel { function, fuel_max: terms.fuel_max };
     }
     let detail = error.root_cause().to_string();
     if detail.contains("growing memory") || detail.contains("memory minimum size") {
-        return StrategyError::OutOfMemory { function, memory_mib_max: strategy.memory_mib_max() };
+        return StrategyError::OutOfMemory { function, memory_mib_max: terms.memory_mib_max };
     }
     StrategyError::Trapped { function, detail: shortened(&detail, WORDS_MAX) }
 }

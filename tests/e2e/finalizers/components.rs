@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The example of the guide.
-const EXAMPLE: &[u8] = include_bytes!("../strategies/strategy.wasm");
+const EXAMPLE: &[u8] = include_bytes!("../../strategies/strategy.wasm");
 /// The settings of its aggregator.
 const QUANTILE: f64 = 0.5;
 const SPEED: f64 = 0.2;

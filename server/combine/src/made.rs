@@ -1,0 +1,18 @@
+use folkmoot_protocol::update::UpdateMetrics;
+
+/// The next version, computed but not stored.
+pub struct Made {
+    /// The weights: float32, little-endian.
+    pub weights: Vec<u8>,
+    /// The finalizer's state for the next version, and after it the state of the component that combines updates. Empty if
+    /// neither keeps anything.
+    pub finalizer_state: Vec<u8>,
+    /// The L2 norm of the change to the model.
+    pub change_norm: f64,
+    /// The clipping norm of the next round, if the coordinator adds noise.
+    pub clipping_norm: Option<f64>,
+    /// The state of the correlated noise after this version; empty if the noise is independent.
+    pub noise_state: Vec<u8>,
+    /// The metrics of all clients together, if they came inside the masks.
+    pub metrics: Option<UpdateMetrics>,
+}
