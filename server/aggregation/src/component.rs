@@ -12,7 +12,7 @@ pub const COMPONENT_UPDATES_MAX: u64 = 16_384;
 /// The default of [`Component::fuel_max`]: some minutes on one core.
 const FUEL: u64 = 100_000_000_000;
 /// The maximum of [`Component::fuel_max`].
-const FUEL_MAX: u64 = 10_000_000_000_000;
+const FUEL_MAX: u64 = 1_000_000_000_000;
 /// The default of [`Component::memory_mib_max`].
 const MEMORY_MIB: u32 = 256;
 /// The maximum of [`Component::memory_mib_max`]: a component cannot address more.
@@ -34,7 +34,7 @@ pub struct Component {
     /// The largest number of WebAssembly instructions of a commit, about 10⁹ a second. Raise it if commits end with the error that
     /// the component has used its fuel.
     #[serde(default = "fuel", skip_serializing_if = "is_default_fuel")]
-    #[cfg_attr(feature = "schema", schemars(range(min = 1_000_000, max = 10_000_000_000_000u64), extend("default" = 100_000_000_000u64)))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1_000_000, max = 1_000_000_000_000u64), extend("default" = 100_000_000_000u64)))]
     pub fuel_max: u64,
     /// The largest memory of the component, in MiB.
     #[serde(default = "memory_mib", skip_serializing_if = "is_default_memory")]
@@ -113,7 +113,7 @@ impl Component {
             refuse("settings", message, "shorten it, or build the numbers into the component");
         }
         if !(1_000_000..=FUEL_MAX).contains(&self.fuel_max) {
-            let remedy = "it must be 10⁶ to 10¹³ instructions; leave it out for most components";
+            let remedy = "it must be 10⁶ to 10¹² instructions; leave it out for most components";
             refuse("fuel_max", format!("it is {}", self.fuel_max), remedy);
         }
         if !(1..=MEMORY_MIB_MAX).contains(&self.memory_mib_max) {

@@ -19,6 +19,7 @@ use folkmoot_simulation::{
     device::Trace,
     simulate::{DataSource, Outcome, SimulateError, Simulation, WorldSettings, simulate},
 };
+use folkmoot_telemetry::{LogConfig, LogFormat, init_log};
 use serde::Serialize;
 
 use self::{results::Results, screen::Screen};
@@ -63,6 +64,8 @@ struct Inputs {
 /// # Errors
 /// If a file is invalid, or the simulation fails.
 pub async fn run(args: Args) -> Result<(), CliError> {
+    let log = LogConfig { format: LogFormat::Text, level: "error".into() };
+    init_log(&log, std::env::var("RUST_LOG").ok().as_deref())?;
     let inputs = Inputs::read(&args)?;
     if !args.compare.is_empty() {
         return Box::pin(compare::run(&args, &inputs)).await;
