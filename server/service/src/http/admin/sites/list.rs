@@ -57,13 +57,15 @@ pub async fn list_sites(
     }
     let limit = read::limit(page.limit)?;
     let sites = storage.database()?.sites(organisation, &name, limit, page.after).await?;
-    let is_sampled = privacy::sampled_now(&app.coordinator, organisation).await?.contains(&name);
+    let is_sampled = privacy::sampled_now(&app.coordinator, organisation).await?.contains(&name)
+        || privacy::was_sampled(&app.coordinator, organisation, &name).await?;
     let disclosure = Disclosure::of_population(&app, organisation, &name).await?;
     let sites = sites.into_iter().map(|site| view(site, is_sampled, disclosure)).collect();
     Ok(Json(SitesView { sites, withheld: disclosure.withheld() }))
 }
 
-/// Converts a site's record. The selection of a sampled task is secret, and a site that trains is not seen meanwhile. A
+/// Converts a site's record. The selection of a sampled task is secret, also after it ended: the time at which a site was last
+/// seen tells whether it trained then. A
 /// failure may depend on the site's examples.
 fn view(site: SiteRecord, is_sampled: bool, disclosure: Disclosure) -> SiteView {
     let client = site.client;

@@ -22,6 +22,9 @@ const ATTEMPTS_MAX: u32 = 16;
 /// Changes a task's state on behalf of an operator. A request for the state that the task already has changes nothing.
 pub async fn change(app: &App, caller: &Caller, id: &str, input: TaskInput) -> Result<TaskView, Refusal> {
     let storage = &app.coordinator.storage;
+    // The name is resolved once: another task may get it meanwhile.
+    let id = called::task(app, caller, id).await?.id.to_string();
+    let id = id.as_str();
     for attempt in 1..=ATTEMPTS_MAX {
         let task = called::task(app, caller, id).await?;
         let next = task.state.step(input)?;
