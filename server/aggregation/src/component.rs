@@ -7,6 +7,8 @@ use super::{Combination, Measured, aggregator::Aggregator};
 
 /// The maximum length of a component's settings in bytes.
 pub const SETTINGS_BYTES_MAX: usize = 64 << 10;
+/// The maximum length of a component's path in bytes.
+const PATH_BYTES_MAX: usize = 512;
 /// The maximum number of updates that a component combines. They are all in its memory, a tile at a time.
 pub const COMPONENT_UPDATES_MAX: u64 = 16_384;
 /// The default of [`Component::fuel_max`]: some minutes on one core.
@@ -107,6 +109,12 @@ impl Component {
             let remedy = "name the component's file, or give the SHA-256 digest of an uploaded one";
             refuse("component", "it is empty".into(), remedy);
         }
+        if let ComponentSource::File(path) = &self.component
+            && path.len() > PATH_BYTES_MAX
+        {
+            let message = format!("it has {} bytes; at most {PATH_BYTES_MAX} are allowed", path.len());
+            refuse("component", message, "give the SHA-256 digest of an uploaded file");
+        }
         if self.settings.len() > SETTINGS_BYTES_MAX {
             let message =
                 format!("it has {} bytes; at most {SETTINGS_BYTES_MAX} are allowed", self.settings.len());
@@ -181,6 +189,8 @@ mod tests {
             memory_mib_max: 0,
         };
         let expected = ["component", "settings", "fuel_max", "memory_mib_max"];
+        let long = Component { component: ComponentSource::File("x".repeat(513)), ..right.clone() };
+        assert_eq!(fields(long), ["finalizer.component"]);
         assert_eq!(fields(wrong), expected.map(|field| format!("finalizer.{field}")));
         let most = Component { fuel_max: FUEL_MAX, memory_mib_max: 4096, ..right.clone() };
         assert_eq!(fields(most), [""; 0]);

@@ -4,8 +4,8 @@ use folkmoot_protocol::update::UpdateMetrics;
 pub struct Made {
     /// The weights: float32, little-endian.
     pub weights: Vec<u8>,
-    /// The finalizer's state for the next version, and after it the state of the component that combines updates. Empty if
-    /// neither keeps anything.
+    /// The state for the next version: the number of the finalizer's slots if it is a component, the finalizer's state, and the
+    /// state of the component that combines updates. Empty if nothing is kept.
     pub finalizer_state: Vec<u8>,
     /// The L2 norm of the change to the model.
     pub change_norm: f64,

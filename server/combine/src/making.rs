@@ -55,7 +55,7 @@ impl Making {
         let parameter_count = self.newest.len() / size_of::<f32>();
         let stored = self.finalizer_state.as_deref().unwrap_or_default();
         let step = self.step(parameter_count)?;
-        let mut next = Next::new(step, &self.commit, &self.newest, stored, self.own.aggregator.is_some());
+        let mut next = Next::new(step, &self.commit, &self.newest, stored, self.own.aggregator.is_some())?;
         let mut own_state = Vec::new();
         let mut noise_state = Vec::new();
         let weights: Vec<u64> = self.accepted.iter().map(|update| update.weight).collect();

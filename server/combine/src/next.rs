@@ -1,5 +1,5 @@
 use folkmoot_aggregation::finalizer::{Commit, Finalizer};
-use folkmoot_strategy::Finalization;
+use folkmoot_strategy::{Finalization, StrategyError};
 
 use crate::{Made, MakeError, rows::floats};
 
@@ -26,6 +26,29 @@ impl Step<'_> {
             Step::Own(_) => 0.0,
         }
     }
+
+    /// Removes the number of slots from a component's stored state. Built-in finalizers have a fixed number, and store none.
+    fn checked<'s>(&self, stored: &'s [u8]) -> Result<&'s [u8], StrategyError> {
+        match (self, stored.split_first()) {
+            (Step::Own(component), Some((&slots, rest))) => match usize::from(slots) == component.slots() {
+                true => Ok(rest),
+                false => Err(StrategyError::Wrong {
+                    function: "begin",
+                    found: format!("{} kept values for each parameter", component.slots()),
+                    expected: format!("{slots}, as for the last version"),
+                }),
+            },
+            _ => Ok(stored),
+        }
+    }
+
+    /// Returns the bytes before the stored state.
+    fn head(&self) -> Option<u8> {
+        match self {
+            Step::BuiltIn(_) => None,
+            Step::Own(component) => u8::try_from(component.slots()).ok(),
+        }
+    }
 }
 
 /// The next version while it is computed, tile by tile. It holds the newest weights and the finalizer's state, and a
@@ -46,15 +69,19 @@ pub(super) struct Next<'a> {
 impl<'a> Next<'a> {
     /// Begins a version. `stored` is the finalizer's state of the newest one, followed by that of a component which combines
     /// updates, if the task `has_own_aggregator`.
+    ///
+    /// # Errors
+    /// If a component keeps another number of values than for the newest version.
     pub fn new(
         step: Step<'a>,
         commit: &'a Commit,
         newest: &'a [u8],
         stored: &[u8],
         has_own_aggregator: bool,
-    ) -> Self {
+    ) -> Result<Self, StrategyError> {
         let parameter_count = newest.len() / size_of::<f32>();
         let slots = step.slots();
+        let stored = step.checked(stored)?;
         let slot_bytes = parameter_count * size_of::<f32>();
         let split = stored.split_at_checked(slots * slot_bytes);
         let split = split.filter(|(_, rest)| rest.is_empty() || has_own_aggregator);
@@ -63,7 +90,7 @@ impl<'a> Next<'a> {
             true => (0..slots).map(|slot| vec![step.initial(slot); parameter_count]).collect(),
             false => kept.chunks(slot_bytes).map(|slot| floats(slot).collect()).collect(),
         };
-        Self {
+        Ok(Self {
             step,
             commit,
             newest,
@@ -73,7 +100,7 @@ impl<'a> Next<'a> {
             state,
             own_state: own_state.to_vec(),
             change_squares: 0.0,
-        }
+        })
     }
 
     /// Advances the next tile by its mean delta.
@@ -101,13 +128,14 @@ impl<'a> Next<'a> {
     /// # Errors
     /// If the component that changes the model has failed.
     pub fn made(self, own_state: Vec<u8>) -> Result<Made, MakeError> {
+        let head = self.step.head();
         if let Step::Own(component) = self.step {
             component.finish()?;
         }
         let kept = self.state.iter().flatten().flat_map(|number| number.to_le_bytes());
         Ok(Made {
             weights: self.weights,
-            finalizer_state: kept.chain(own_state).collect(),
+            finalizer_state: head.into_iter().chain(kept).chain(own_state).collect(),
             change_norm: self.change_squares.sqrt(),
             clipping_norm: None,
             noise_state: Vec::new(),

@@ -10,7 +10,7 @@ use folkmoot_aggregation::{AggregatorChoice, Component, ComponentSource, finaliz
 use folkmoot_coordinator::task::{Fault, TaskDescription};
 use folkmoot_protocol::BlobDigest;
 use folkmoot_storage::BlobStoreError;
-use folkmoot_strategy::{COMPONENT_BYTES_MAX, Compiled, Role, Strategy, StrategyError};
+use folkmoot_strategy::{COMPONENT_BYTES_MAX, Compiled, IS_SUPPORTED, Role, Strategy, StrategyError};
 
 use crate::{combine::Own, coordinator::Coordinator};
 
@@ -93,6 +93,12 @@ pub fn find_files(folder: &Path, description: &mut TaskDescription) -> Vec<Fault
     faults
 }
 
+/// Returns a note if the description has components that this build could not check.
+pub fn note(description: &TaskDescription) -> Option<String> {
+    let is_unchecked = !IS_SUPPORTED && !choices(description).is_empty();
+    is_unchecked.then(|| format!("The components were not checked: {}", StrategyError::Unsupported))
+}
+
 /// Replaces the paths of components by digests. Returns the bytes of the files.
 ///
 /// # Errors
@@ -141,6 +147,12 @@ pub(crate) fn fault(role: Role, error: &StrategyError) -> Fault {
         StrategyError::Settings(_) => ("settings", "correct the settings"),
         StrategyError::Unsupported => {
             ("component", "use a coordinator that can run components, or a built-in kind")
+        }
+        StrategyError::OutOfFuel { .. } => ("component", "let its function `check` do less"),
+        StrategyError::OutOfMemory { .. } => ("memory_mib_max", "raise it, or keep less"),
+        StrategyError::NoRole { .. } => ("component", "name a component that exports this interface"),
+        StrategyError::TooLarge(_) => {
+            ("component", "build it without debug information, and optimised for size")
         }
         _ => ("component", "correct the component"),
     };

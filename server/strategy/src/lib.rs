@@ -26,5 +26,8 @@ pub use strategy::Strategy;
 pub use terms::Terms;
 pub use wasm::{Aggregation, Compiled, Finalization};
 
+/// True if this build can run components.
+pub const IS_SUPPORTED: bool = cfg!(feature = "wasmtime");
+
 /// The maximum size of a component's file in bytes. A component with a Python interpreter has about 20 MiB.
 pub const COMPONENT_BYTES_MAX: usize = 64 << 20;

@@ -36,11 +36,17 @@ impl Strategies {
             return Ok(found);
         }
         let compiled = Arc::new(Compiled::new(bytes)?);
+        self.keep(digest, compiled.clone());
+        Ok(compiled)
+    }
+
+    /// Keeps a compiled component, in place of the one that was used least recently if there are too many.
+    pub fn keep(&self, digest: BlobDigest, compiled: Arc<Compiled>) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|(one, _)| *one != digest);
         if kept.len() == KEPT {
             kept.pop_front();
         }
-        kept.push_back((digest, compiled.clone()));
-        Ok(compiled)
+        kept.push_back((digest, compiled));
     }
 }

@@ -6,6 +6,9 @@ use super::{
     Aggregation, AggregationCommit, Compiled, Finalization, FinalizationCommit, Role, StrategyError, Terms,
 };
 
+/// The largest number of instructions of a check of settings, some seconds on one core.
+const CHECK_FUEL: u64 = 5_000_000_000;
+
 /// A compiled component with the settings and limits of a task.
 #[derive(Clone)]
 pub struct Strategy {
@@ -19,14 +22,15 @@ impl Strategy {
         Self { compiled, terms: choice.into() }
     }
 
-    /// Lets the component check the settings for a role. Takes as long as the component does, at most `fuel_max` instructions.
+    /// Lets the component check the settings for a role, within limits of its own: people wait for the result.
     ///
     /// # Errors
     /// If the component does not have the role, refuses the settings, or fails.
     pub fn check(&self, role: Role) -> Result<(), StrategyError> {
+        let terms = Terms { fuel_max: self.terms.fuel_max.min(CHECK_FUEL), ..self.terms.clone() };
         match role {
-            Role::Aggregator => Aggregation::check(&self.compiled, &self.terms),
-            Role::Finalizer => Finalization::check(&self.compiled, &self.terms),
+            Role::Aggregator => Aggregation::check(&self.compiled, &terms),
+            Role::Finalizer => Finalization::check(&self.compiled, &terms),
         }
     }
 

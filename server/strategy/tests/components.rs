@@ -206,7 +206,14 @@ fn a_step_that_misbehaves_leaves_the_tile_as_it_was() {
 
 #[test]
 fn lines_in_the_log_are_limited() {
-    assert!(aggregated(&strange("measure:log"), &[&[1.0]], 1, &[]).is_ok());
+    // `finish` is called once.
+    let more = |settings| {
+        let large = Strategy::new(COMPILED[1].clone(), &choice(settings, 64));
+        aggregated(&large, &[&[1.0]], 1, &[])
+    };
+    assert!(more("finish:log").is_ok());
+    let error = more("finish:log endlessly").expect_err("it is one line too much").to_string();
+    assert!(error.contains("more than 1000 times"), "{error}");
 }
 
 #[test]

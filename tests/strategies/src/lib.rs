@@ -38,8 +38,11 @@ fn way(function: &str) -> Result<String, String> {
         Some("stack") => Ok(deeper(1).to_string()),
         Some("panic") => panic!("a component panics"),
         Some("error") => Err("nothing\nworks ".repeat(1000)),
-        Some("log") => {
+        Some("log" | "log endlessly") => {
             (0..1000).for_each(|_| host::log(&"word ".repeat(1000)));
+            if settings.ends_with("endlessly") {
+                host::log("one more");
+            }
             Ok(String::new())
         }
         way => Ok(way.unwrap_or_default().to_owned()),
@@ -71,7 +74,7 @@ impl aggregator::Guest for Strange {
     ) -> Result<u32, String> {
         learn(commit.settings);
         STATE.set(state);
-        host::log(&format!("{} updates, seed {}", updates.len(), commit.seed));
+        assert!(commit.seed != updates.len() as u64);
         Ok(if way("begin")? == "passes" { 33 } else { 2 })
     }
 
@@ -109,8 +112,12 @@ impl finalizer::Guest for Strange {
     }
 
     fn begin(commit: finalizer::Commit) -> Result<u32, String> {
-        learn(commit.settings);
-        Ok(if way("begin")? == "slots" { 9 } else { 1 })
+        learn(commit.settings.clone());
+        Ok(match way("begin")?.as_str() {
+            "slots" => 9,
+            "growing" => u32::try_from(commit.version).unwrap_or(1),
+            _ => 1,
+        })
     }
 
     fn advance(

@@ -43,7 +43,8 @@ pub fn run(args: &Args) -> Result<(), CliError> {
     match read_for(&args.file, model)? {
         Ok(description) => {
             let trained = model.map(|model| size_of(model, 0, &description.plan).trained);
-            let notes = explain::notes(&description, trained);
+            let mut notes = explain::notes(&description, trained);
+            notes.extend(components::note(&description));
             let fine = Fine { path: args.file.display().to_string(), faults: [], notes };
             args.output.print(&fine, Fine::text)
         }

@@ -3,6 +3,7 @@ use folkmoot_coordinator::{
 };
 use folkmoot_round_log::RoundLogError;
 use folkmoot_storage::{BlobStoreError, StorageError, UpdateStoreError};
+use folkmoot_strategy::StrategyError;
 use folkmoot_unmasking::UnmaskError;
 
 use crate::{combine::MakeError, components::LoadError, coordinator::ForgetError, downstream::PartsError};
@@ -77,11 +78,13 @@ impl DriveError {
             DriveError::Storage(StorageError::OutOfRange(_) | StorageError::Corrupt { .. })
             | DriveError::Invariant(_)
             | DriveError::Transition(_)
-            | DriveError::Component(LoadError::Strategy(_))
             | DriveError::Make(MakeError::Noise(_) | MakeError::WeightSum { .. } | MakeError::Strategy(_)) => {
                 true
             }
             DriveError::RoundLog(_) | DriveError::Make(MakeError::RoundLog(_)) => self.is_of_log(),
+            // Another process, or the next build, may be able to run components.
+            DriveError::Component(LoadError::Strategy(error)) => *error != StrategyError::Unsupported,
+            DriveError::Component(LoadError::Interrupted(error)) => error.is_panic(),
             DriveError::Unmask(error) => error.is_of_clients(),
             // An accepted update is lost or damaged.
             DriveError::Updates(error) => error.is_final(),

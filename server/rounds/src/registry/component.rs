@@ -1,9 +1,11 @@
+use std::sync::Arc;
+
 use bytes::Bytes;
 use folkmoot_aggregation::ComponentSource;
 use folkmoot_coordinator::task::{Fault, TaskDescription};
 use folkmoot_protocol::{BlobDigest, ErrorCode};
 use folkmoot_storage::BlobStoreError;
-use folkmoot_strategy::{COMPONENT_BYTES_MAX, Role, StrategyError};
+use folkmoot_strategy::{COMPONENT_BYTES_MAX, Compiled, Role, StrategyError};
 
 use crate::{
     components::{LoadError, choices, fault, load},
@@ -29,10 +31,14 @@ pub async fn create_component(coordinator: &Coordinator, bytes: Bytes) -> Result
         return Err(malformed(StrategyError::TooLarge(bytes.len())));
     }
     let digest = BlobDigest::of(&bytes);
-    let strategies = coordinator.strategies.clone();
-    let read = bytes.clone();
-    let compiled = tokio::task::spawn_blocking(move || strategies.compiled(digest, &read)).await;
-    let compiled = compiled.map_err(|error| Refusal::internal(&error))?.map_err(malformed)?;
+    let compiled = match coordinator.strategies.found(digest) {
+        Some(compiled) => compiled,
+        None => {
+            let read = bytes.clone();
+            let compiled = tokio::task::spawn_blocking(move || Compiled::new(&read)).await;
+            Arc::new(compiled.map_err(|error| Refusal::internal(&error))?.map_err(malformed)?)
+        }
+    };
     let roles = compiled.roles();
     if roles.is_empty() {
         let message = "the component exports neither folkmoot:strategy/aggregator@0.1.0 nor folkmoot:strategy/finalizer@0.1.0; \
@@ -40,6 +46,8 @@ pub async fn create_component(coordinator: &Coordinator, bytes: Bytes) -> Result
         return Err(Refusal::new(ErrorCode::MalformedRequest, message));
     }
     coordinator.blobs.put(bytes).await?;
+    // Only what is stored is kept: a task must find its component after a restart.
+    coordinator.strategies.keep(digest, compiled);
     Ok(UploadedComponent { digest, roles })
 }
 

@@ -5,6 +5,7 @@ pub mod aggregation {
         path: "wit",
         world: "aggregation",
         ownership: Borrowing { duplicate_if_necessary: true },
+        imports: { default: trappable },
     });
 }
 
@@ -13,5 +14,6 @@ pub mod finalization {
         path: "wit",
         world: "finalization",
         ownership: Borrowing { duplicate_if_necessary: true },
+        imports: { default: trappable },
     });
 }

@@ -2,7 +2,15 @@ use std::sync::LazyLock;
 
 use wasmtime::{Config, Engine, component::Component};
 
+use super::text::shortened;
 use crate::{COMPONENT_BYTES_MAX, Role, StrategyError};
+
+/// The maximum number of exports that an error lists.
+const NAMES_MAX: usize = 5;
+/// The maximum number of characters of such a name.
+const NAME_CHARACTERS_MAX: usize = 80;
+/// The maximum number of characters of the compiler's words.
+const CAUSE_CHARACTERS_MAX: usize = 300;
 
 /// The engine of all components. Its settings make a component's results depend on nothing but its input.
 pub(super) static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
@@ -31,7 +39,8 @@ impl Compiled {
         let compiled = Component::from_binary(&ENGINE, bytes);
         compiled.map(Self).map_err(|error| {
             let remedy = "make a component of a module with `wasm-tools component new`";
-            StrategyError::NotAComponent(format!("{}; {remedy}", error.root_cause()))
+            let cause = shortened(&error.root_cause().to_string(), CAUSE_CHARACTERS_MAX);
+            StrategyError::NotAComponent(format!("{cause}; {remedy}"))
         })
     }
 
@@ -51,7 +60,11 @@ impl Compiled {
             return Ok(());
         }
         let kind = self.0.component_type();
-        let exports: Vec<&str> = kind.exports(&ENGINE).map(|(name, _)| name).collect();
+        let exports: Vec<String> = kind
+            .exports(&ENGINE)
+            .take(NAMES_MAX)
+            .map(|(name, _)| shortened(name, NAME_CHARACTERS_MAX))
+            .collect();
         let exports = if exports.is_empty() { "nothing".into() } else { exports.join(", ") };
         Err(StrategyError::NoRole { role, exports })
     }

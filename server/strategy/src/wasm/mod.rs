@@ -4,7 +4,9 @@ mod aggregation;
 mod bindings;
 mod compiled;
 mod finalization;
+mod memory;
 mod run;
+mod text;
 
 pub use aggregation::Aggregation;
 pub use compiled::Compiled;

@@ -1,8 +1,10 @@
-use wasmtime::{Store, StoreLimits, StoreLimitsBuilder, Trap, component::Linker};
+use wasmtime::{Store, Trap, component::Linker};
 
 use super::{
     bindings::aggregation::folkmoot::strategy::host,
     compiled::{Compiled, ENGINE},
+    memory::{MemoryLimit, OutOfMemory},
+    text::shortened,
 };
 use crate::{Role, StrategyError, Terms};
 
@@ -12,33 +14,39 @@ const LINES_MAX: u32 = 100;
 const LINE_CHARACTERS_MAX: usize = 1_000;
 /// The maximum number of characters of a component's words in an error.
 const WORDS_MAX: usize = 500;
-/// The maximum number of elements of a component's tables, which hold the addresses of functions.
-const TABLE_ELEMENTS_MAX: usize = 1 << 20;
+/// The maximum number of calls of the log in a commit. Each costs the coordinator time that fuel does not count.
+const CALLS_MAX: u32 = 1_000;
+/// The maximum number of bytes that a call copies from a component: its state has at most 16 MiB, and a tile fewer.
+const COPIED_BYTES_MAX: usize = 32 << 20;
 
 /// The part of the host that a component can reach: its limits and the log.
 pub(super) struct Host {
-    limits: StoreLimits,
+    memory: MemoryLimit,
     lines: u32,
 }
 
 impl host::Host for Host {
-    fn log(&mut self, line: String) {
-        self.write(&line);
+    fn log(&mut self, line: String) -> wasmtime::Result<()> {
+        self.write(&line)
     }
 }
 
 impl super::bindings::finalization::folkmoot::strategy::host::Host for Host {
-    fn log(&mut self, line: String) {
-        self.write(&line);
+    fn log(&mut self, line: String) -> wasmtime::Result<()> {
+        self.write(&line)
     }
 }
 
 impl Host {
-    fn write(&mut self, line: &str) {
-        if self.lines < LINES_MAX {
-            self.lines += 1;
+    fn write(&mut self, line: &str) -> wasmtime::Result<()> {
+        self.lines += 1;
+        if self.lines > CALLS_MAX {
+            return Err(wasmtime::Error::msg(format!("it calls `host.log` more than {CALLS_MAX} times")));
+        }
+        if self.lines <= LINES_MAX {
             tracing::info!(target: "folkmoot_strategy", "{}", shortened(line, LINE_CHARACTERS_MAX));
         }
+        Ok(())
     }
 }
 
@@ -65,17 +73,10 @@ impl Run {
 
 /// Returns a store with the limits of a task.
 pub(super) fn store(terms: &Terms) -> Result<Store<Host>, StrategyError> {
-    let bytes = usize::try_from(u64::from(terms.memory_mib_max) << 20).unwrap_or(usize::MAX);
-    let limits = StoreLimitsBuilder::new()
-        .memory_size(bytes)
-        .memories(16)
-        .table_elements(TABLE_ELEMENTS_MAX)
-        .tables(64)
-        .instances(256)
-        .trap_on_grow_failure(true)
-        .build();
-    let mut store = Store::new(&ENGINE, Host { limits, lines: 0 });
-    store.limiter(|host| &mut host.limits);
+    let memory = MemoryLimit::new(terms.memory_mib_max);
+    let mut store = Store::new(&ENGINE, Host { memory, lines: 0 });
+    store.limiter(|host| &mut host.memory);
+    store.set_hostcall_fuel(COPIED_BYTES_MAX);
     store.set_fuel(terms.fuel_max).map_err(|error| trapped(terms, "begin", &error))?;
     Ok(store)
 }
@@ -119,13 +120,8 @@ pub(super) fn trapped(terms: &Terms, function: &'static str, error: &wasmtime::E
         return StrategyError::OutOfFuel { function, fuel_max: terms.fuel_max };
     }
     let detail = error.root_cause().to_string();
-    if detail.contains("growing memory") || detail.contains("memory minimum size") {
+    if error.downcast_ref::<OutOfMemory>().is_some() {
         return StrategyError::OutOfMemory { function, memory_mib_max: terms.memory_mib_max };
     }
     StrategyError::Trapped { function, detail: shortened(&detail, WORDS_MAX) }
-}
-
-/// Returns the first characters of a component's words, on one line and without control characters.
-fn shortened(words: &str, characters: usize) -> String {
-    words.chars().map(|one| if one.is_control() { ' ' } else { one }).take(characters).collect()
 }

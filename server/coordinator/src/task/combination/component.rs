@@ -1,13 +1,22 @@
-//! Checks for choices that contradict a component which combines updates.
+//! Checks for choices that contradict components.
 
 use folkmoot_aggregation::AggregatorChoice;
 use folkmoot_protocol::DriftCorrection;
 
 use super::super::{Fault, TaskDescription};
 
-/// Lists the contradictions between a component that combines updates and other choices. With privacy from the coordinator and with
-/// masks, all rules but means are refused elsewhere.
+/// Lists the contradictions between components and other choices. With privacy from the coordinator and with masks, all rules but
+/// means are refused elsewhere.
 pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
+    // A component that sees a noised aggregate could keep it, or write it to the log, also if its version is never released and
+    // so never charged.
+    if description.finalizer.finalizer().is_err() && !description.privacy.is_none() {
+        faults.push(Fault::new(
+            "finalizer.kind",
+            "a component could reveal versions that privacy.kind does not account for, in its state or in the log",
+            "choose a built-in finalizer.kind, such as \"fed_adam\"",
+        ));
+    }
     if !matches!(description.aggregator, AggregatorChoice::Component(_)) {
         return;
     }
@@ -76,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_component_that_sees_only_the_aggregate_goes_with_privacy_and_masks() {
+    fn a_component_that_sees_only_the_aggregate_goes_with_masks_and_not_with_privacy() {
         let finalizer = json!({ "kind": "component", "component": "a.wasm" });
         for aggregator in ["uniform_mean", "median", "component"] {
             let aggregator = json!({ "kind": aggregator, "component": "a.wasm" });
@@ -87,11 +96,15 @@ mod tests {
             assert_eq!(fields(json!({ "finalizer": finalizer, "aggregator": aggregator })), [""; 0]);
         }
         let mean = json!({ "kind": "uniform_mean" });
-        let central = json!({ "kind": "central", "epsilon": 8.0, "delta": 1e-6 });
         let masks = json!({ "secure_aggregation": { "corrupt_share": 0.1 } });
-        for (key, value) in [("privacy", central), ("protection", masks)] {
-            let changes = json!({ "finalizer": finalizer, "aggregator": mean, key: value });
-            assert_eq!(fields(changes), [""; 0], "{key}");
+        let with = |key: &str, value: Value| {
+            fields(json!({ "finalizer": finalizer, "aggregator": mean, key: value }))
+        };
+        assert_eq!(with("protection", masks), [""; 0]);
+        let central = json!({ "kind": "central", "epsilon": 8.0, "delta": 1e-6 });
+        let local = json!({ "kind": "local", "epsilon": 30.0, "delta": 1e-6, "clipping_norm": 1.0 });
+        for privacy in [central, local] {
+            assert_eq!(with("privacy", privacy.clone()), ["finalizer.kind"], "{privacy}");
         }
         let mixing = json!({ "kind": "asynchronous", "concurrency": 20, "staleness": { "correction": { "kind": "model_mixing" } } });
         let changes = json!({ "finalizer": finalizer, "aggregator": mean, "scheduling": mixing });
