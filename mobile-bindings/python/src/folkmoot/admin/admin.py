@@ -6,15 +6,15 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Union
+from typing import Any, Literal, TypeVar
 from urllib.parse import urlencode
 
-from .._buffers import ArrayLike
 from ..errors import BadOptionError
 from . import files, looks, views
 from .connection import Connection
 from .filling import filled
 from .looking import Looking, segment, task_path
+from .uploading import Uploading
 
 PAGE_ROWS = 100
 """The number of rows per request: the maximum that a coordinator returns."""
@@ -25,11 +25,11 @@ _ENDED = ("committed", "evaluated", "abandoned")
 _OVER = ("completed", "cancelled")
 
 TaskLike = views.TaskLike
-Source = Union[str, "os.PathLike[str]"]
+Source = files.Source
 _V = TypeVar("_V")
 
 
-class Admin(Looking):
+class Admin(Uploading, Looking):
     """The administrative API of one coordinator, used with one API key.
 
     Answers are dictionaries, described in `folkmoot.admin.views`, with the same keys in each row. Lists are iterators
@@ -70,26 +70,6 @@ class Admin(Looking):
             )
         certificate = os.environ.get("FOLKMOOT_CA") or None
         return cls(os.environ["FOLKMOOT_URL"], os.environ["FOLKMOOT_API_KEY"], certificate)
-
-    def create_model(self, model: bytes | Source) -> views.ModelView:
-        """Uploads an ONNX model, given as a path or bytes. Uploading the same model again changes nothing.
-
-        If the model stores weights in data files beside it, give its path.
-        """
-        return filled(views.ModelView, self._connection.send("models", files.model(model)))
-
-    def create_evaluation_data(
-        self, x: ArrayLike, y: ArrayLike, *, labels: Literal["classes", "targets"] | None = None
-    ) -> views.EvaluationDataView:
-        """Uploads the operator's own examples, on which the coordinator evaluates. They are stored on the coordinator.
-
-        `x` has the shape `[examples, ...]`, and `y` the shape `[examples]` or `[examples, labels per example]`.
-        Integers in `y` are classes and other numbers are targets, unless `labels` overrides this.
-
-        Raises BadExampleError if `x` and `y` do not match.
-        """
-        answer = self._connection.send("evaluation-data", files.examples(x, y, labels))
-        return filled(views.EvaluationDataView, answer)
 
     def create_task(
         self,

@@ -9,13 +9,16 @@ import sys
 from array import array
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Union
 
 from .. import _buffers
 from .._buffers import ArrayLike
 from .._native import folkmoot_mobile as native
 from ..errors import BadExampleError, BadOptionError, translating
 from ..examples import kind_of_labels
+
+Source = Union[str, "os.PathLike[str]"]
+"""A path."""
 
 CLASS_MAX = 2**32 - 1
 """The largest class number."""

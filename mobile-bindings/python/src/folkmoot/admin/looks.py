@@ -347,3 +347,10 @@ class SitesView(TypedDict):
 
     sites: list[SiteView]
     withheld: str | None
+
+
+class ComponentView(TypedDict):
+    """An uploaded component. `roles` are the tables of a task that can name it: `aggregator`, `finalizer`, or both."""
+
+    component: str
+    roles: list[str]
