@@ -6,12 +6,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::{Combination, Measured, aggregator::Aggregator};
 
 /// The maximum length of a component's settings in bytes.
-pub const SETTINGS_BYTES_MAX: usize = 64 << 10;
+const SETTINGS_BYTES_MAX: usize = 64 << 10;
 /// The maximum length of a component's path in bytes.
 const PATH_BYTES_MAX: usize = 512;
 /// The maximum number of updates that a component combines. They are all in its memory, a tile at a time.
-pub const COMPONENT_UPDATES_MAX: u64 = 16_384;
-/// The default of [`Component::fuel_max`]: some minutes on one core.
+const COMPONENT_UPDATES_MAX: u64 = 16_384;
+/// The default of [`Component::fuel_max`].
 const FUEL: u64 = 100_000_000_000;
 /// The maximum of [`Component::fuel_max`].
 const FUEL_MAX: u64 = 1_000_000_000_000;
@@ -33,7 +33,7 @@ pub struct Component {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = 65_536), extend("default" = "", "examples" = [""])))]
     pub settings: String,
-    /// The largest number of WebAssembly instructions of a commit, about 10⁹ a second. Raise it if commits end with the error that
+    /// The largest number of WebAssembly instructions of a commit. Raise it if commits end with the error that
     /// the component has used its fuel.
     #[serde(default = "fuel", skip_serializing_if = "is_default_fuel")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1_000_000, max = 1_000_000_000_000u64), extend("default" = 100_000_000_000u64)))]

@@ -45,7 +45,7 @@ pub use bounded_mean::BoundedMean;
 pub use bulyan::{BULYAN_UPDATES_MAX, Bulyan};
 pub use centred_clipping::CentredClipping;
 pub use combination::Combination;
-pub use component::{COMPONENT_UPDATES_MAX, Component, ComponentSource, SETTINGS_BYTES_MAX};
+pub use component::{Component, ComponentSource};
 pub use coordinate_rule::CoordinateRule;
 pub use exact_mean::{ExactMean, ZeroDivisorError};
 pub use fair::{QFedAvg, Term};
@@ -153,7 +153,8 @@ impl AggregatorChoice {
     /// [`AggregatorChoice::measured_combination`]; this is its first step.
     ///
     /// # Panics
-    /// If `measured` is not the result of [`AggregatorChoice::measurement`] over as many updates.
+    /// If `measured` is not the result of [`AggregatorChoice::measurement`] over as many updates, or the choice is a component, which
+    /// combines updates itself.
     pub fn combination(&self, weights: &[u64], attenuations: &[f64], measured: &Measured) -> Combination {
         self.aggregator().combination(weights, attenuations, measured)
     }

@@ -30,8 +30,8 @@ pub struct SiteView {
     pub enrolled_at: Timestamp,
     /// When the site was revoked; null if it was not.
     pub revoked_at: Option<Timestamp>,
-    /// When the site last checked in, uploaded, reported or gave up an assignment. Null while a task of the population
-    /// claims privacy amplification by sampling.
+    /// When the site last checked in, uploaded, reported or gave up an assignment. Null once a task of the population
+    /// has claimed privacy amplification by sampling.
     pub last_seen_at: Option<Timestamp>,
     /// The version of the SDK in the latest check-in; null before the first one.
     pub sdk_version: Option<String>,

@@ -1,16 +1,13 @@
 //! The components of tasks: compiled once, and given to the commits that need them.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use folkmoot_aggregation::{AggregatorChoice, Component, ComponentSource, finalizer::FinalizerChoice};
 use folkmoot_coordinator::task::{Fault, TaskDescription};
 use folkmoot_protocol::BlobDigest;
 use folkmoot_storage::BlobStoreError;
-use folkmoot_strategy::{COMPONENT_BYTES_MAX, Compiled, IS_SUPPORTED, Role, Strategy, StrategyError};
+use folkmoot_strategy::{COMPONENT_BYTES_MAX, IS_SUPPORTED, Role, Strategies, Strategy, StrategyError};
 
 use crate::{combine::Own, coordinator::Coordinator};
 
@@ -78,7 +75,7 @@ pub fn find_files(folder: &Path, description: &mut TaskDescription) -> Vec<Fault
         let path = folder.join(name);
         component.component = ComponentSource::File(path.display().to_string());
         let checked = read_file(&path).and_then(|bytes| {
-            let compiled = Arc::new(Compiled::new(&bytes)?);
+            let compiled = Strategies::of_process().compiled(BlobDigest::of(&bytes), &bytes)?;
             Strategy::new(compiled, component).check(role).map_err(FileError::from)
         });
         match checked {

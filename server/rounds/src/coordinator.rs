@@ -96,7 +96,7 @@ impl Coordinator {
             listeners: Waiters::default(),
             crowds: Crowds::default(),
             retry_limits: RetryLimits::default(),
-            strategies: Arc::default(),
+            strategies: Strategies::of_process(),
             sabotage: None,
             chance: std::sync::Mutex::new(chance),
         }

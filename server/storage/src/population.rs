@@ -11,7 +11,7 @@ pub struct PopulationRecord {
     pub organisation_id: OrganisationId,
     /// The population's name, unique in the organisation.
     pub name: PopulationName,
-    /// Whether the clients are sites or a crowd.
+    /// The kind of the clients: named sites or an anonymous crowd.
     pub clients: ClientKind,
     /// The unit of privacy, and the common privacy budget of all tasks.
     pub privacy: PopulationPrivacy,

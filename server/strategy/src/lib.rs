@@ -29,5 +29,5 @@ pub use wasm::{Aggregation, Compiled, Finalization};
 /// True if this build can run components.
 pub const IS_SUPPORTED: bool = cfg!(feature = "wasmtime");
 
-/// The maximum size of a component's file in bytes. A component with a Python interpreter has about 20 MiB.
+/// The maximum size of a component's file in bytes. A component with a Python interpreter is the largest known kind.
 pub const COMPONENT_BYTES_MAX: usize = 64 << 20;

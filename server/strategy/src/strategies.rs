@@ -1,13 +1,13 @@
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, LazyLock, Mutex, PoisonError},
 };
 
 use folkmoot_protocol::BlobDigest;
 
 use super::{Compiled, StrategyError};
 
-/// The maximum number of compiled components in memory. One needs about ten times the size of its file.
+/// The maximum number of compiled components in memory.
 const KEPT: usize = 16;
 
 /// Compiled components by digest. The one that was used least recently is dropped first.
@@ -17,6 +17,12 @@ pub struct Strategies {
 }
 
 impl Strategies {
+    /// Returns the components of this process: a component is the same for every coordinator and simulation in it.
+    pub fn of_process() -> Arc<Self> {
+        static OF_PROCESS: LazyLock<Arc<Strategies>> = LazyLock::new(Arc::default);
+        OF_PROCESS.clone()
+    }
+
     /// Returns a component that was compiled before.
     pub fn found(&self, digest: BlobDigest) -> Option<Arc<Compiled>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -27,7 +33,7 @@ impl Strategies {
         Some(compiled)
     }
 
-    /// Compiles the component in `bytes`, unless it was compiled before. Blocks for about a second for each MiB.
+    /// Compiles the component in `bytes`, unless it was compiled before. Blocks, for a large component for many seconds.
     ///
     /// # Errors
     /// If the bytes are no component, or there are too many.

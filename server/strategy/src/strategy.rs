@@ -6,7 +6,7 @@ use super::{
     Aggregation, AggregationCommit, Compiled, Finalization, FinalizationCommit, Role, StrategyError, Terms,
 };
 
-/// The largest number of instructions of a check of settings, some seconds on one core.
+/// The largest number of instructions of a check of settings.
 const CHECK_FUEL: u64 = 5_000_000_000;
 
 /// A compiled component with the settings and limits of a task.

@@ -82,6 +82,7 @@ globalThis.trainers = {
     exampleCount: () => 20,
     train: async (work) => {
       while (!work.isAsked && !(await work.isStopped())) {
+        // Not a wait: it lets the page receive the worker's message.
         await new Promise((resolve) => setTimeout(resolve));
       }
       return { ...one, weights: work.weights };

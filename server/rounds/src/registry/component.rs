@@ -4,7 +4,6 @@ use bytes::Bytes;
 use folkmoot_aggregation::ComponentSource;
 use folkmoot_coordinator::task::{Fault, TaskDescription};
 use folkmoot_protocol::{BlobDigest, ErrorCode};
-use folkmoot_storage::BlobStoreError;
 use folkmoot_strategy::{COMPONENT_BYTES_MAX, Compiled, Role, StrategyError};
 
 use crate::{
@@ -51,16 +50,19 @@ pub async fn create_component(coordinator: &Coordinator, bytes: Bytes) -> Result
     Ok(UploadedComponent { digest, roles })
 }
 
-/// Lists the faults of a new task's components: a component that was not uploaded, has another role, or refuses its settings.
+/// Lists the faults of a new task's components: a component that was not uploaded, has another role, or refuses its settings. A
+/// component whose table has one of the `known` faults is not run, because its limits may be wrong.
 ///
 /// # Errors
 /// Fails if the blob store fails.
 pub(super) async fn component_faults(
     coordinator: &Coordinator,
     description: &TaskDescription,
+    known: &[Fault],
 ) -> Result<Vec<Fault>, Refusal> {
     let mut faults = Vec::new();
-    for (role, component) in choices(description) {
+    let is_right = |role: Role| !known.iter().any(|fault| fault.field.starts_with(role.name()));
+    for (role, component) in choices(description).into_iter().filter(|(role, _)| is_right(*role)) {
         let field = format!("{role}.component");
         let ComponentSource::Digest(digest) = component.component else {
             let message = format!("{} is a file's path", component.component);
@@ -68,6 +70,12 @@ pub(super) async fn component_faults(
             faults.push(Fault::new(&field, message, remedy));
             continue;
         };
+        // A component may be compiled already without being stored.
+        if !coordinator.blobs.exists(digest).await? {
+            let message = format!("no component with the digest {digest} was uploaded");
+            faults.push(Fault::new(&field, message, "upload it with POST /v1/admin/components first"));
+            continue;
+        }
         match load(coordinator, digest, component).await {
             Ok(strategy) => {
                 let checked = tokio::task::spawn_blocking(move || strategy.check(role)).await;
@@ -75,10 +83,6 @@ pub(super) async fn component_faults(
                 faults.extend(checked.err().map(|error| fault(role, &error)));
             }
             Err(LoadError::Strategy(error)) => faults.push(fault(role, &error)),
-            Err(LoadError::Blob(BlobStoreError::NotFound(_))) => {
-                let message = format!("no component with the digest {digest} was uploaded");
-                faults.push(Fault::new(&field, message, "upload it with POST /v1/admin/components first"));
-            }
             Err(error) => return Err(Refusal::internal(&error)),
         }
     }

@@ -17,6 +17,6 @@ mod version;
 
 pub use component::{UploadedComponent, create_component};
 pub use endorsement::{endorse, endorsement_of};
-pub use model::create_model;
+pub use model::{create_model, create_named_model};
 pub use task::{create_task, task_faults};
 pub use version::{VersionError, WholeVersion};

@@ -18,6 +18,21 @@ pub async fn create_model(
     model_bytes_max: usize,
     now: Timestamp,
 ) -> Result<ModelRecord, Refusal> {
+    create_named_model(coordinator, organisation_id, None, onnx, model_bytes_max, now).await
+}
+
+/// Stores an ONNX model under a display name. If the organisation already has the same model, this changes at most its name.
+///
+/// # Errors
+/// As for [`create_model`].
+pub async fn create_named_model(
+    coordinator: &Coordinator,
+    organisation_id: OrganisationId,
+    name: Option<String>,
+    onnx: Bytes,
+    model_bytes_max: usize,
+    now: Timestamp,
+) -> Result<ModelRecord, Refusal> {
     let limits = ImportLimits { model_bytes_max, ..ImportLimits::default() };
     let bytes = onnx.clone();
     let read = tokio::task::spawn_blocking(move || import(&bytes, &limits)).await;
@@ -31,8 +46,7 @@ pub async fn create_model(
     }
     let model = coordinator.blobs.put(onnx).await?;
     let weights = coordinator.blobs.put(weights).await?;
-    let record =
-        ModelRecord { name: None, organisation_id, model, model_bytes, weights, schema, created_at: now };
+    let record = ModelRecord { name, organisation_id, model, model_bytes, weights, schema, created_at: now };
     coordinator.storage.create_model(&record).await?;
     Ok(record)
 }

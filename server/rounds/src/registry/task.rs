@@ -125,10 +125,7 @@ async fn check(
         privacy::Standing::of(coordinator, organisation_id, &request.description.population).await?;
     faults.extend(population_faults(&standing, &request.description)?);
     faults.extend(committee_faults(coordinator.committee.as_ref(), &request.description));
-    if faults.is_empty() {
-        // A component runs only within limits that are right.
-        faults.extend(component_faults(coordinator, &request.description).await?);
-    }
+    faults.extend(component_faults(coordinator, &request.description, &faults).await?);
     let Some(model) = coordinator.storage.model(organisation_id, request.model).await? else {
         let message = format!("there is no model {}", request.model);
         faults.push(Fault::new("model", message, "upload the ONNX file with POST /v1/admin/models first"));

@@ -16,8 +16,7 @@ impl ModelRepository for SqlStorage {
         const INSERT: &str = "INSERT INTO models \
              (organisation_id, model, model_bytes, weights, tensor_schema, created_at, name) \
              VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (organisation_id, model) DO NOTHING";
-        const RENAME: &str =
-            "UPDATE models SET name = COALESCE($1, name) WHERE organisation_id = $2 AND model = $3";
+        const RENAME: &str = "UPDATE models SET name = $1 WHERE organisation_id = $2 AND model = $3";
         in_transaction!(self, |connection| {
             let inserted = sqlx::query(INSERT)
                 .bind(model.organisation_id.to_string())
@@ -33,8 +32,10 @@ impl ModelRepository for SqlStorage {
             if inserted.rows_affected() > 0 {
                 return record(connection, self.dialect, || Act::model_created(model)).await;
             }
-            let rename = sqlx::query(RENAME).bind(model.name.clone()).bind(model.organisation_id.to_string());
-            rename.bind(model.model.to_string()).execute(connection).await?;
+            if let Some(name) = &model.name {
+                let rename = sqlx::query(RENAME).bind(name).bind(model.organisation_id.to_string());
+                rename.bind(model.model.to_string()).execute(connection).await?;
+            }
             Ok(())
         })
     }

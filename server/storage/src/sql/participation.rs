@@ -16,9 +16,8 @@ use super::{
     check_in::candidate_of,
     column::{Columns, json, missing, moment},
     many::{ROWS_MAX, placeholder_rows, placeholders},
-    site::record_site_failure,
 };
-use crate::{AssignmentRecord, DropReason, ParticipationRepository, PopulationRepository, StorageError};
+use crate::{AssignmentRecord, ParticipationRepository, PopulationRepository, StorageError};
 
 #[async_trait]
 impl ParticipationRepository for SqlStorage {
@@ -176,10 +175,8 @@ pub(super) async fn record_push(
 pub(super) async fn record_failure(
     connection: &mut AnyConnection,
     assignment: &AssignmentRecord,
-    reason: &DropReason,
     now: Timestamp,
 ) -> Result<(), StorageError> {
-    record_site_failure(connection, assignment, reason, now).await?;
     change(connection, assignment, |history| history.fail(now)).await
 }
 

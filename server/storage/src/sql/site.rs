@@ -1,4 +1,4 @@
-use folkmoot_coordinator::ClientKind;
+use folkmoot_coordinator::{ClientKind, round::Round};
 use folkmoot_protocol::{ClientId, OrganisationId, PopulationName, Timestamp};
 use sqlx::{AnyConnection, any::AnyRow};
 
@@ -153,6 +153,26 @@ pub(super) async fn record_site_failure(
          WHERE client_id = $3";
     let query = sqlx::query(UPDATE).bind(json(reason)?).bind(moment(now)?);
     query.bind(assignment.client_id.to_string()).execute(connection).await?;
+    Ok(())
+}
+
+/// Records that the overdue assignments of a round's task and purpose expire, those whose clients are sites. This is one statement,
+/// because most assignments belong to crowds.
+pub(super) async fn record_expiries_of_sites(
+    connection: &mut AnyConnection,
+    round: &Round,
+    now: Timestamp,
+) -> Result<(), StorageError> {
+    const UPDATE: &str = "UPDATE site_activity SET failures = failures + 1, failure = $1, failed_at = $2 \
+         WHERE client_id IN (SELECT client_id FROM assignments WHERE task_id = $3 AND purpose = $4 \
+         AND status_name = 'outstanding' AND deadline <= $5)";
+    let query = sqlx::query(UPDATE)
+        .bind(json(&DropReason::Expired)?)
+        .bind(moment(now)?)
+        .bind(round.task_id.to_string())
+        .bind(round.purpose.name())
+        .bind(moment(now)?);
+    query.execute(connection).await?;
     Ok(())
 }
 

@@ -13,6 +13,7 @@ pub mod finalization {
     wasmtime::component::bindgen!({
         path: "wit",
         world: "finalization",
+        with: { "folkmoot:strategy/host": super::aggregation::folkmoot::strategy::host },
         ownership: Borrowing { duplicate_if_necessary: true },
         imports: { default: trappable },
     });

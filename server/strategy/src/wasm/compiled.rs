@@ -25,7 +25,7 @@ pub(super) static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
 pub struct Compiled(Component);
 
 impl Compiled {
-    /// Compiles a component. Blocks for about a second for each MiB.
+    /// Compiles a component. Blocks, for a large component for many seconds.
     ///
     /// # Errors
     /// If the bytes are no component, or there are more than [`COMPONENT_BYTES_MAX`].

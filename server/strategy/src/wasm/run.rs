@@ -27,24 +27,12 @@ pub(super) struct Host {
 
 impl host::Host for Host {
     fn log(&mut self, line: String) -> wasmtime::Result<()> {
-        self.write(&line)
-    }
-}
-
-impl super::bindings::finalization::folkmoot::strategy::host::Host for Host {
-    fn log(&mut self, line: String) -> wasmtime::Result<()> {
-        self.write(&line)
-    }
-}
-
-impl Host {
-    fn write(&mut self, line: &str) -> wasmtime::Result<()> {
         self.lines += 1;
         if self.lines > CALLS_MAX {
             return Err(wasmtime::Error::msg(format!("it calls `host.log` more than {CALLS_MAX} times")));
         }
         if self.lines <= LINES_MAX {
-            tracing::info!(target: "folkmoot_strategy", "{}", shortened(line, LINE_CHARACTERS_MAX));
+            tracing::info!(target: "folkmoot_strategy", "{}", shortened(&line, LINE_CHARACTERS_MAX));
         }
         Ok(())
     }

@@ -24,8 +24,8 @@ export interface TrainerWork {
   /** Aborted when the assignment is cancelled. The loop's result is then discarded. */
   readonly signal: AbortSignal;
   /**
-   * Whether to end early: the coordinator wants a partial update, or the time for training is up. If so, return the
-   * weights so far, with the number of examples used. Check it between steps.
+   * True if the loop must end early: the coordinator wants a partial update, or the time for training is up. Then return
+   * the weights so far, with the number of examples used. Check this between steps.
    */
   readonly isAsked: boolean;
   /**

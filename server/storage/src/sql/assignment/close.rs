@@ -13,6 +13,7 @@ use crate::sql::{
     dialect::Lock,
     participation::{record_failure, record_push},
     rows::assignment::{assignment_of, insert_accepted_update, status_name},
+    site::record_expiries_of_sites,
 };
 use crate::{AcceptOutcome, AcceptedUpdate, AssignmentRecord, AssignmentStatus, DropReason, StorageError};
 
@@ -138,8 +139,12 @@ pub(in crate::sql) async fn expire_outstanding(
          WHERE task_id = $4 AND status_name = 'outstanding' AND purpose = $5";
     let query =
         sqlx::query(OVERDUE).bind(round.task_id.to_string()).bind(round.purpose.name()).bind(moment(now)?);
-    for row in query.fetch_all(&mut *connection).await? {
-        record_failure(connection, &assignment_of(&row)?, &DropReason::Expired, now).await?;
+    let overdue = query.fetch_all(&mut *connection).await?;
+    for row in &overdue {
+        record_failure(connection, &assignment_of(row)?, now).await?;
+    }
+    if !overdue.is_empty() {
+        record_expiries_of_sites(connection, round, now).await?;
     }
     let expired = AssignmentStatus::Dropped { reason: DropReason::Expired };
     let query = sqlx::query(UPDATE)

@@ -15,6 +15,7 @@ use super::{
     column::{Columns, json, moment},
     participation::record_failure,
     rows::assignment::{assignment_of, select_accepted_updates, select_traffic},
+    site::record_site_failure,
     transaction::in_transaction,
 };
 use crate::{
@@ -61,7 +62,8 @@ impl AssignmentRepository for SqlStorage {
                 return Ok(CloseOutcome::Unchanged);
             }
             let assignment = select_assignment(&mut *connection, id).await?;
-            record_failure(connection, &assignment, reason, now).await?;
+            record_site_failure(connection, &assignment, reason, now).await?;
+            record_failure(connection, &assignment, now).await?;
             Ok(CloseOutcome::Dropped)
         })
     }

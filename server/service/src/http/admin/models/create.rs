@@ -7,7 +7,7 @@ use axum::{
 use folkmoot_api::{Binary, models::ModelView};
 use folkmoot_protocol::{DisplayName, Problem};
 use folkmoot_rounds::registry;
-use folkmoot_storage::{ModelRecord, ModelRepository};
+use folkmoot_storage::ModelRecord;
 use serde::Deserialize;
 
 use crate::http::{
@@ -47,12 +47,9 @@ pub async fn create_model(
     body::check_type(&parts.headers, "application/octet-stream")?;
     let bytes_max = app.limits.model_bytes_max;
     let onnx = body::receive(&app, body, "limits.model_bytes_max", bytes_max).await?;
+    let (organisation, now) = (caller.organisation_id, (app.clock)());
     let record =
-        registry::create_model(&app.coordinator, caller.organisation_id, onnx, bytes_max, (app.clock)())
-            .await?;
-    if name.is_some() {
-        app.coordinator.storage.create_model(&ModelRecord { name, ..record.clone() }).await?;
-    }
+        registry::create_named_model(&app.coordinator, organisation, name, onnx, bytes_max, now).await?;
     let ModelRecord { model, model_bytes, schema, .. } = record;
     tracing::info!(%model, model_bytes, by = %caller.who, "model created");
     let view = ModelView { model, model_bytes, parameter_count: schema.parameter_count(), schema };

@@ -20,9 +20,9 @@ use crate::http::{
 /// The sentence of statements in populations of sites.
 const NAMED_SITES: &str = "The clients of this population are named sites. Operators see the name of each site, when it enrolled \
                            and when it last sent a request, the version of its SDK and the attributes that it reports. They see \
-                           how often and why it sent no update only while no private task was activated in the population. While \
-                           a task draws its clients by chance and claims amplification for it, they do not see when a site was \
-                           last seen.";
+                           how often and why it sent no update only while no private task was activated in the population. Once a \
+                           task has drawn its clients by chance and claimed amplification for it, they do not see when a site \
+                           was last seen.";
 
 /// Returns a task's privacy statement: its promise to clients, and the budget spent so far.
 #[utoipa::path(

@@ -64,9 +64,8 @@ pub async fn list_sites(
     Ok(Json(SitesView { sites, withheld: disclosure.withheld() }))
 }
 
-/// Converts a site's record. The selection of a sampled task is secret, also after it ended: the time at which a site was last
-/// seen tells whether it trained then. A
-/// failure may depend on the site's examples.
+/// Converts a site's record. The selection of a sampled task is secret, also after the task ended, and the time at which a site
+/// was last seen could reveal it. A failure may depend on the site's examples.
 fn view(site: SiteRecord, is_sampled: bool, disclosure: Disclosure) -> SiteView {
     let client = site.client;
     SiteView {

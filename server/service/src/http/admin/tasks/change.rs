@@ -23,10 +23,9 @@ const ATTEMPTS_MAX: u32 = 16;
 pub async fn change(app: &App, caller: &Caller, id: &str, input: TaskInput) -> Result<TaskView, Refusal> {
     let storage = &app.coordinator.storage;
     // The name is resolved once: another task may get it meanwhile.
-    let id = called::task(app, caller, id).await?.id.to_string();
-    let id = id.as_str();
+    let mut task = called::task(app, caller, id).await?;
+    let id = task.id.to_string();
     for attempt in 1..=ATTEMPTS_MAX {
-        let task = called::task(app, caller, id).await?;
         let next = task.state.step(input)?;
         if next == task.state {
             return view(storage, task).await;
@@ -40,18 +39,18 @@ pub async fn change(app: &App, caller: &Caller, id: &str, input: TaskInput) -> R
             Err(StorageError::RevisionConflict(_) | StorageError::LeaveConflict)
                 if attempt < ATTEMPTS_MAX =>
             {
-                continue;
+                task = called::task(app, caller, &id).await?;
             }
             Err(error) => return Err(error.into()),
         }
     }
     if input == TaskInput::Cancel
-        && let Err(error) = forget_last_noise(&app.coordinator, called::task(app, caller, id).await?.id).await
+        && let Err(error) = forget_last_noise(&app.coordinator, task.id).await
     {
-        tracing::error!(%error, task = id, "could not delete the noise state of a cancelled task");
+        tracing::error!(%error, task = %task.id, "could not delete the noise state of a cancelled task");
     }
     app.coordinator.signal(Signal::Fact);
-    let task = called::task(app, caller, id).await?;
+    let task = called::task(app, caller, &id).await?;
     tracing::info!(task = %task.id, state = task.state.name(), by = %caller.who, "task changed");
     view(storage, task).await
 }

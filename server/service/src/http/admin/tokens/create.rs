@@ -26,8 +26,26 @@ pub(crate) const EXPIRES_IN_DEFAULT: u64 = 30 * 86_400;
 /// The maximum lifetime of a token or an API key, in seconds: 100 years.
 pub(crate) const EXPIRES_IN_MAX: u64 = 100 * 365 * 86_400;
 
-/// Returns the maximum number of clients; `None` for no limit. A site has one client.
-fn uses_max(request: &CreateTokenRequest, clients: ClientKind) -> Result<Option<u64>, Refusal> {
+/// The number of clients that a request allows to enrol.
+enum Uses {
+    Default,
+    AtMost(u64),
+    Unlimited,
+}
+
+impl Uses {
+    /// Returns the maximum for a kind of clients; `None` for no limit. A site has one client.
+    fn max_of(self, clients: ClientKind) -> Option<u64> {
+        match (self, clients) {
+            (Uses::Unlimited, _) => None,
+            (Uses::AtMost(uses), _) => Some(uses),
+            (Uses::Default, ClientKind::Sites) => Some(1),
+            (Uses::Default, ClientKind::Crowd) => Some(USES_DEFAULT),
+        }
+    }
+}
+
+fn uses(request: &CreateTokenRequest) -> Result<Uses, Refusal> {
     match (request.uses_max, request.unlimited_uses) {
         (Some(0), _) => malformed(format!(
             "uses_max is 0; it must be at least 1. Omit uses_max for the default of {USES_DEFAULT}, or set unlimited_uses for no limit"
@@ -35,9 +53,9 @@ fn uses_max(request: &CreateTokenRequest, clients: ClientKind) -> Result<Option<
         (Some(uses), true) => malformed(format!(
             "uses_max is {uses} and unlimited_uses is set, which contradict each other; set only one of the two"
         )),
-        (None, true) => Ok(None),
-        (None, false) if clients == ClientKind::Sites => Ok(Some(1)),
-        (uses, false) => Ok(Some(uses.unwrap_or(USES_DEFAULT))),
+        (Some(uses), false) => Ok(Uses::AtMost(uses)),
+        (None, true) => Ok(Uses::Unlimited),
+        (None, false) => Ok(Uses::Default),
     }
 }
 
@@ -81,12 +99,11 @@ pub async fn create_token(
     let request: CreateTokenRequest = read::json(&app, request).await?;
     let (coordinator, now) = (&app.coordinator, (app.clock)());
     let expires_at = expires_at(&request, now)?;
-    // Refuse a contradiction before the population is created.
-    uses_max(&request, ClientKind::Crowd)?;
+    let uses = uses(&request)?;
     check_keys(&request.jwt_keys).or_else(malformed)?;
     let organisation_id = caller.organisation_id;
     let population = coordinator.storage.ensure_population(organisation_id, &request.population, now).await?;
-    let uses_max = uses_max(&request, population.clients)?;
+    let uses_max = uses.max_of(population.clients);
     let user_key = user_key(&request, &population)?;
     let token = Credential::from_random_bytes(coordinator.random_bytes(), coordinator.random_bytes());
     let (name, jwt_keys) = (site_name(&request, &population)?, request.jwt_keys);
