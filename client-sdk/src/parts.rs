@@ -8,7 +8,7 @@ pub use folkmoot_work::{
 };
 
 pub use crate::training::{
-    Chunk, Evaluation, FinishedWork, Inputs, Made, OwnTensors, Step, Trained, Training, allows_own_loop,
-    make, make_masked, own_outcome, parse_parts, parse_plan, parse_weights, schema_of, trained_part,
-    with_output, with_own, with_personal,
+    Chunk, ClusterChoice, Evaluation, FinishedWork, Inputs, Made, OwnTensors, Step, Trained, Training,
+    allows_own_loop, make, make_masked, own_outcome, parse_parts, parse_plan, parse_weights,
+    predicting_weights, schema_of, travelling, with_output, with_own, with_personal,
 };

@@ -1,5 +1,5 @@
 use folkmoot_client::parts::{
-    OwnTensors, parse_parts, parse_plan, parse_weights, trained_part, with_output, with_own,
+    parse_parts, parse_plan, parse_weights, predicting_weights, travelling, with_output,
 };
 use folkmoot_engine::{ImportLimits, Model};
 use wasm_bindgen::{JsError, prelude::wasm_bindgen};
@@ -34,16 +34,14 @@ impl TrainedModel {
         let plan = parse_plan(plan).map_err(work_failed)?;
         let model = Model::from_onnx(onnx, &ImportLimits::default()).map_err(thrown)?;
         let model = with_output(&plan, &model).map_err(work_failed)?;
-        let part = trained_part(&plan, &model).map_err(work_failed)?;
-        let weights = if part_bytes.is_empty() {
-            parse_weights(weights, &part)
+        let travelling = travelling(&plan, &model).map_err(work_failed)?;
+        let values = if part_bytes.is_empty() {
+            parse_weights(weights, &travelling)
         } else {
-            parse_parts(cut(weights, part_bytes), &part)
+            parse_parts(cut(weights, part_bytes), &travelling)
         };
-        let mut weights = weights.map_err(work_failed)?;
-        if let Some(stored) = personal {
-            with_own(&part, &OwnTensors::decode(&part, &stored), &mut weights);
-        }
+        let values = values.map_err(work_failed)?;
+        let weights = predicting_weights(&travelling, values, personal.as_deref()).map_err(work_failed)?;
         Ok(Self { model, weights })
     }
 

@@ -3,8 +3,8 @@ use std::time::Duration;
 #[cfg(feature = "secure-aggregation")]
 use folkmoot_client::parts::make_masked;
 use folkmoot_client::parts::{
-    Budget, Chunk, Evaluation, FinishedWork, Inputs, Made, Step, Training, WorkError, allows_own_loop, make,
-    parse_plan,
+    Budget, Chunk, ClusterChoice, Evaluation, FinishedWork, Inputs, Made, Step, Training, WorkError,
+    allows_own_loop, make, parse_plan,
 };
 use folkmoot_engine::{self as engine, Examples, Metrics, TrainingOutcome};
 use folkmoot_protocol::{
@@ -32,11 +32,41 @@ pub struct AssignedWork {
 
 #[allow(clippy::large_enum_variant, reason = "there is one of it")]
 pub(crate) enum Kind {
+    /// A cluster is chosen, before anything else.
+    Choosing(Choosing),
     Training(Training),
     Evaluation(Evaluation),
     /// The page's own loop does the work.
     Own,
     Finished(Option<TrainingOutcome>),
+}
+
+/// The choice of a cluster, and what the work after it needs.
+pub(crate) struct Choosing {
+    choice: ClusterChoice,
+    later: Later,
+}
+
+/// The needs of a training or an evaluation besides its inputs.
+struct Later {
+    examples: Examples,
+    checkpoint: Option<Vec<u8>>,
+    budget: Budget,
+    chunk: Chunk,
+}
+
+impl Later {
+    /// Begins the training or the evaluation.
+    fn begin(self, assignment: &Assignment, inputs: &Inputs) -> Result<Kind, WorkError> {
+        let Self { examples, checkpoint, budget, chunk } = self;
+        if inputs.plan.work == Work::Evaluation {
+            return Evaluation::begin(inputs, &examples, &budget).map(Kind::Evaluation);
+        }
+        let mut training = Training::begin(inputs, assignment, &examples, checkpoint.as_deref())?;
+        training.set_chunk(chunk);
+        training.start(elapsed());
+        Ok(Kind::Training(training))
+    }
 }
 
 const NO_STEPS: &str = "the work has no more steps";
@@ -73,25 +103,38 @@ impl AssignedWork {
         let inputs = inputs.map_err(work_failed)?;
         let examples = examples.as_ref().map(ExampleSet::examples);
         let held = examples.map_or(0, Examples::len);
-        let kind = match (examples, inputs.plan.work) {
-            (None, work) => {
-                if work == Work::Training {
+        let kind = match examples.cloned() {
+            None => {
+                if inputs.plan.work == Work::Training {
                     allows_own_loop(&inputs.plan).map_err(work_failed)?;
                 }
                 Kind::Own
             }
-            (Some(examples), Work::Training) => {
-                let training = Training::begin(&inputs, &assignment, examples, checkpoint.as_deref());
-                let mut training = training.map_err(work_failed)?;
-                training.set_chunk(Chunk::of(Duration::from_millis(chunk_milliseconds.into())));
-                training.start(elapsed());
-                Kind::Training(training)
-            }
-            (Some(examples), Work::Evaluation) => {
-                Kind::Evaluation(Evaluation::begin(&inputs, examples, &budget).map_err(work_failed)?)
+            Some(examples) => {
+                let choice = ClusterChoice::begin(&inputs, &examples, &budget).map_err(work_failed)?;
+                let chunk = Chunk::of(Duration::from_millis(chunk_milliseconds.into()));
+                let later = Later { examples, checkpoint, budget, chunk };
+                match choice {
+                    Some(choice) => Kind::Choosing(Choosing { choice, later }),
+                    None => later.begin(&assignment, &inputs).map_err(work_failed)?,
+                }
             }
         };
         Ok(Self { assignment, inputs, held, kind })
+    }
+
+    /// Measures the next batch for the choice of a cluster. Returns `true` if the work can begin, as without clusters.
+    #[wasm_bindgen(js_name = chooseCluster)]
+    pub fn choose_cluster(&mut self) -> Result<bool, JsError> {
+        let Kind::Choosing(choosing) = &mut self.kind else { return Ok(true) };
+        let is_chosen = choosing.choice.advance(&mut self.inputs, &elapsed).map_err(work_failed)?;
+        if !is_chosen {
+            return Ok(false);
+        }
+        if let Kind::Choosing(Choosing { later, .. }) = std::mem::replace(&mut self.kind, Kind::Own) {
+            self.kind = later.begin(&self.assignment, &self.inputs).map_err(work_failed)?;
+        }
+        Ok(true)
     }
 
     /// Ends a training as soon as it has something to send. An evaluation is not affected.
@@ -116,7 +159,7 @@ impl AssignedWork {
                 let (metrics, examples_total) = (evaluation.metrics(), self.held);
                 Progress::Evaluation { metrics, examples_total, is_over }
             }
-            Kind::Own | Kind::Finished(_) => return Err(JsError::new(NO_STEPS)),
+            Kind::Choosing(_) | Kind::Own | Kind::Finished(_) => return Err(JsError::new(NO_STEPS)),
         };
         serde_json::to_string(&progress).map_err(thrown)
     }
@@ -140,7 +183,7 @@ impl AssignedWork {
             #[cfg(not(feature = "gpu"))]
             Kind::Training(training) => training.finish(),
             Kind::Evaluation(evaluation) => evaluation.finish().map_err(work_failed)?,
-            Kind::Own | Kind::Finished(_) => return Err(JsError::new(NO_STEPS)),
+            Kind::Choosing(_) | Kind::Own | Kind::Finished(_) => return Err(JsError::new(NO_STEPS)),
         };
         self.kind = Kind::Finished(Some(outcome));
         Ok(())
@@ -161,13 +204,7 @@ impl AssignedWork {
             return Err(JsError::new("the work is not finished yet"));
         };
         let outcome = outcome.take().ok_or_else(|| JsError::new("the update was already built"))?;
-        Ok(FinishedWork {
-            assignment: self.assignment.clone(),
-            plan: self.inputs.plan.clone(),
-            own: self.inputs.own_after(&outcome),
-            outcome,
-            held_example_count: self.held as u64,
-        })
+        Ok(self.inputs.finished(self.assignment.clone(), outcome, self.held as u64))
     }
 }
 

@@ -42,5 +42,5 @@ pub use step::SecretChance;
 pub use train::Comparison;
 pub use train::{
     CheckpointError, Cost, GradientCheck, InspectedInput, InspectedParameter, InspectedRemark, Inspection,
-    Progress, StepMemory, TrainError, TrainedPart, Trainer, TrainingMemory, TrainingOutcome,
+    Progress, StepMemory, TrainError, TrainedPart, Trainer, TrainingMemory, TrainingOutcome, Travelling,
 };

@@ -42,9 +42,10 @@ pub use metric::{ClassMetrics, ClassReport, Metric, MetricValues};
 pub use name_pattern::NamePattern;
 pub use outer_products::OuterProducts;
 pub use plan::{
-    DEVICE_RULE_VALUES_MAX, DEVICE_RULES_MAX, DeviceCondition, DeviceRule, DriftCorrection, ExamplePrivacy,
-    GradientClipping, LearningRateSchedule, LocalNoise, LocalOptimizer, Loss, PersonalTraining, Plan,
-    PlanError, Precision, Protection, RunningStatistics, TrainingPlan, ValueGrid, Work,
+    ClusterPlace, Clusters, DEVICE_RULE_VALUES_MAX, DEVICE_RULES_MAX, DeviceCondition, DeviceRule,
+    DriftCorrection, ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalNoise, LocalOptimizer,
+    Loss, PersonalTraining, Plan, PlanError, Precision, Protection, RunningStatistics, TrainingPlan,
+    ValueGrid, Work,
 };
 pub use problem::{Problem, ProblemCode};
 pub use role::Role;

@@ -40,6 +40,18 @@ impl Evaluation {
     /// # Errors
     /// [`WorkError`] if the plan is invalid or forbids an evaluation, or there are no examples.
     pub fn begin(inputs: &Inputs, examples: &Examples, budget: &Budget) -> Result<Self, WorkError> {
+        let weights = inputs.own_or_starting_weights().to_vec();
+        let detail = inputs.metric_sums.then(engine::Evaluation::default);
+        Ok(Self { detail, ..Self::of(inputs, weights, examples, budget)? })
+    }
+
+    /// Starts an evaluation of these weights, which sums the loss and the correct predictions.
+    pub(super) fn of(
+        inputs: &Inputs,
+        weights: Vec<f32>,
+        examples: &Examples,
+        budget: &Budget,
+    ) -> Result<Self, WorkError> {
         let plan = &inputs.plan.training;
         plan.validate().map_err(|error| WorkError::new(AbortReason::PlanUnsupported, error))?;
         if plan.example_privacy.is_some() {
@@ -53,14 +65,20 @@ impl Evaluation {
         evaluator.limit_memory(plan.memory_bytes_max.unwrap_or(u64::MAX));
         Ok(Self {
             evaluator,
-            weights: inputs.own_or_starting_weights().to_vec(),
+            weights,
             examples: examples.clone(),
             batch: batch_size(&inputs.model, plan.loss),
             metrics: Metrics::default(),
-            detail: inputs.metric_sums.then(engine::Evaluation::default),
+            detail: None,
             spent: Duration::ZERO,
             seconds_max: budget.training_seconds_max,
         })
+    }
+
+    /// Begins again with other weights. The time so far counts.
+    pub(super) fn restart(&mut self, weights: Vec<f32>) {
+        self.weights = weights;
+        self.metrics = Metrics::default();
     }
 
     /// Measures the next batch. Returns whether this was the last batch. The time between two calls is not counted.

@@ -1,4 +1,4 @@
-use folkmoot_engine::{Model, TrainedPart, TrainingOutcome};
+use folkmoot_engine::{Model, TrainedPart, TrainingOutcome, Travelling};
 use folkmoot_protocol::{
     Codec, DEVICE_RULES_MAX, DeviceRule, Plan,
     messages::{AbortReason, Artifact, Assignment},
@@ -6,7 +6,7 @@ use folkmoot_protocol::{
 
 use folkmoot_update::codec::decode_parts;
 
-use super::{OwnTensors, WorkError, with_own, with_personal};
+use super::{FinishedWork, OwnTensors, WorkError, with_own, with_personal};
 use crate::Budget;
 #[cfg(not(target_family = "wasm"))]
 use {crate::storage::BlobCache, folkmoot_protocol::Timestamp};
@@ -18,14 +18,20 @@ pub struct Inputs {
     pub plan: Plan,
     /// The model.
     pub model: Model,
-    /// The trained part of the model: the tensors of the plan's schema, which change and travel.
-    pub part: TrainedPart,
-    /// The weights to start from: all weights of the model, flat. Personal tensors have this client's own values.
+    /// The values that travel: the tensors of the plan's schema.
+    pub travelling: Travelling,
+    /// The weights to start from: all weights of the model, flat. Personal tensors have this client's own values. With clusters,
+    /// they are those of [`Self::cluster`].
     pub starting_weights: Vec<f32>,
     /// All weights of the client's own model, flat. `None` if it has none, or none yet.
     pub own_weights: Option<Vec<f32>>,
     /// The constant that is added to each gradient: one number for each element of the plan's schema. `None` if all are 0.
     pub correction: Option<Vec<f32>>,
+    /// The cluster of the starting weights, counted from 0. Before a [`ClusterChoice`](super::ClusterChoice), it is the one of the
+    /// client's last training, or else the one with the largest share. `None` if the plan has no clusters.
+    pub cluster: Option<usize>,
+    /// The values of all clusters, until one is chosen. Empty if the plan has none.
+    pub(super) cluster_values: Vec<f32>,
     /// Whether an evaluation sums every metric, and not only the loss and the correct predictions.
     pub metric_sums: bool,
 }
@@ -51,8 +57,8 @@ impl Inputs {
     }
 
     /// Checks that the plan, model and weights belong to the assignment and are within the budget. The budget is
-    /// checked before anything is read. `read` must return verified blobs. `own` is what [`Self::own_after`] had
-    /// returned for this client's last training of the task; if it cannot be used, it is ignored.
+    /// checked before anything is read. `read` must return verified blobs. `own` is the
+    /// [`FinishedWork::own`] of this client's last training of the task; if it cannot be used, it is ignored.
     ///
     /// # Errors
     /// [`AbortReason::Declined`] if the assignment exceeds the budget,
@@ -77,20 +83,36 @@ impl Inputs {
         let model = Model::from_onnx(&read(assignment.model)?, &budget.import_limits());
         let model = model.map_err(|error| WorkError::new(AbortReason::PlanUnsupported, error))?;
         let model = with_output(&plan, &model)?;
-        let part = trained_part(&plan, &model)?;
-        let mut starting_weights = read_weights(assignment.weights, &assignment.weights_parts, &part, &read)?;
-        let own = own.map(|stored| OwnTensors::decode(&part, stored)).unwrap_or_default();
-        with_personal(&part, &own, &mut starting_weights);
+        let travelling = travelling(&plan, &model)?;
+        let part = travelling.part();
+        let values = read_weights(assignment.weights, &assignment.weights_parts, &travelling, &read)?;
+        let own = own.map(|stored| OwnTensors::decode(part, stored)).unwrap_or_default();
+        let cluster = travelling.cluster_of(&values, own.cluster);
+        let cluster_values = if cluster.is_some() { values.clone() } else { Vec::new() };
+        let mut starting_weights = whole(&travelling, values, cluster)?;
+        with_personal(part, &own, &mut starting_weights);
         let own_weights = (!own.model.is_empty()).then(|| {
             let mut whole = starting_weights.clone();
-            with_own(&part, &own, &mut whole);
+            with_own(part, &own, &mut whole);
             whole
         });
-        let shared =
-            assignment.control_variate.map(|artifact| part_values(&read(artifact)?, &part)).transpose()?;
+        let shared = assignment
+            .control_variate
+            .map(|artifact| parse_weights(&read(artifact)?, &travelling))
+            .transpose()?;
         let correction = plan.drift_correction.and_then(|drift| own.correction(drift, shared));
         let metric_sums = assignment.metric_sums;
-        Ok(Self { plan, model, part, starting_weights, own_weights, correction, metric_sums })
+        Ok(Self {
+            plan,
+            model,
+            travelling,
+            starting_weights,
+            own_weights,
+            correction,
+            cluster,
+            cluster_values,
+            metric_sums,
+        })
     }
 
     /// Returns the weights with which this client predicts.
@@ -98,12 +120,31 @@ impl Inputs {
         self.own_weights.as_ref().unwrap_or(&self.starting_weights)
     }
 
+    /// Returns the trained part of the model.
+    pub fn part(&self) -> &TrainedPart {
+        self.travelling.part()
+    }
+
+    /// Returns the work with this outcome, as the coordinator and the client's next training need it.
+    pub fn finished(
+        &self,
+        assignment: Assignment,
+        mut outcome: TrainingOutcome,
+        held_example_count: u64,
+    ) -> FinishedWork {
+        let own = self.own_after(&outcome);
+        if let Some(cluster) = self.cluster.filter(|_| !outcome.delta.is_empty()) {
+            outcome.delta = self.travelling.update(outcome.delta, cluster);
+        }
+        FinishedWork { assignment, plan: self.plan.clone(), outcome, held_example_count, own }
+    }
+
     /// Returns the bytes to keep for the client's next training of the task: its [`OwnTensors`]. Returns `None` after an
     /// evaluation, and if there are none.
-    pub fn own_after(&self, outcome: &TrainingOutcome) -> Option<Vec<u8>> {
+    fn own_after(&self, outcome: &TrainingOutcome) -> Option<Vec<u8>> {
         // The number of weights differs only after an evaluation, which has none.
-        let own = OwnTensors::after(&self.part, &self.plan, self.correction.as_deref(), outcome);
-        own.ok()?.encode(&self.part)
+        let own = OwnTensors::after(self.part(), &self.plan, self.correction.as_deref(), outcome);
+        OwnTensors { cluster: self.cluster, ..own.ok()? }.encode(self.part())
     }
 }
 
@@ -181,15 +222,15 @@ pub fn with_output(plan: &Plan, model: &Model) -> Result<Model, WorkError> {
     model.for_plan(&plan.training).map_err(|error| WorkError::new(AbortReason::PlanUnsupported, error))
 }
 
-/// Finds the model's tensors that the plan trains. They must match the plan's schema.
+/// Finds what travels for the plan. It must match the plan's schema.
 ///
 /// # Errors
 /// [`AbortReason::PlanUnsupported`] if names, shapes or order differ.
-pub fn trained_part(plan: &Plan, model: &Model) -> Result<TrainedPart, WorkError> {
+pub fn travelling(plan: &Plan, model: &Model) -> Result<Travelling, WorkError> {
     let unsupported = |detail: String| WorkError::new(AbortReason::PlanUnsupported, detail);
-    let part = TrainedPart::of(model, &plan.training).map_err(|error| unsupported(error.to_string()))?;
-    match part.difference_from(&plan.schema) {
-        None => Ok(part),
+    let travelling = Travelling::of(model, &plan.training).map_err(|error| unsupported(error.to_string()))?;
+    match travelling.difference_from(&plan.schema) {
+        None => Ok(travelling),
         // Versions may differ in what they train, for example in constants that an exporter wrote as weights.
         Some(difference) => Err(unsupported(format!(
             "the plan's schema does not match the tensors that this version of the client would train: {difference}; \
@@ -198,58 +239,72 @@ pub fn trained_part(plan: &Plan, model: &Model) -> Result<TrainedPart, WorkError
     }
 }
 
-/// Reads the weights, or the parts that replace them, and completes them to the weights of the whole model.
+/// Reads the values that travel, or the parts that replace them.
 ///
 /// # Errors
 /// As [`Inputs::of`].
 pub(crate) fn read_weights(
     exact: Artifact,
     parts: &[Artifact],
-    part: &TrainedPart,
+    travelling: &Travelling,
     read: impl Fn(Artifact) -> Result<Vec<u8>, WorkError>,
 ) -> Result<Vec<f32>, WorkError> {
     if parts.is_empty() {
-        return parse_weights(&read(exact)?, part);
+        return parse_weights(&read(exact)?, travelling);
     }
     let parts = parts.iter().map(|part| read(*part)).collect::<Result<Vec<_>, _>>()?;
-    parse_parts(parts.iter().map(Vec::as_slice), part)
+    parse_parts(parts.iter().map(Vec::as_slice), travelling)
 }
 
-/// Parses a version's weights and completes them to the weights of the whole model.
+/// Parses what travels of a version: one float32 value for each element of the plan's schema.
 ///
 /// # Errors
-/// [`AbortReason::FetchFailed`] if their number differs from the number of the part's elements.
-pub fn parse_weights(bytes: &[u8], part: &TrainedPart) -> Result<Vec<f32>, WorkError> {
-    whole(part, part_values(bytes, part)?)
-}
-
-/// Parses one float32 value for each element of the part.
-fn part_values(bytes: &[u8], part: &TrainedPart) -> Result<Vec<f32>, WorkError> {
+/// [`AbortReason::FetchFailed`] if their number differs from the number of the schema's elements.
+pub fn parse_weights(bytes: &[u8], travelling: &Travelling) -> Result<Vec<f32>, WorkError> {
     let (values, rest) = bytes.as_chunks::<4>();
-    let parameter_count = part.parameter_count();
-    if !rest.is_empty() || values.len() != parameter_count {
-        let detail =
-            format!("the weights have {} bytes, which is not {parameter_count} float32 values", bytes.len());
+    let count = travelling.value_count();
+    if !rest.is_empty() || values.len() != count {
+        let detail = format!("the weights have {} bytes, which is not {count} float32 values", bytes.len());
         return Err(WorkError::new(AbortReason::FetchFailed, detail));
     }
     Ok(values.iter().map(|value| f32::from_le_bytes(*value)).collect())
 }
 
-/// Adds up weights that come in parts, of which the first is whole, and completes them to the weights of the whole
-/// model.
+/// Adds up what travels if it comes in parts, of which the first is whole.
 ///
 /// # Errors
 /// [`AbortReason::FetchFailed`] if a part does not match the schema.
 pub fn parse_parts<'a>(
     parts: impl IntoIterator<Item = &'a [u8]>,
-    part: &TrainedPart,
+    travelling: &Travelling,
 ) -> Result<Vec<f32>, WorkError> {
-    let trained = decode_parts(&part.schema(), parts);
-    whole(part, trained.map_err(|error| WorkError::new(AbortReason::FetchFailed, error))?)
+    let values = decode_parts(&travelling.schema(), parts);
+    values.map_err(|error| WorkError::new(AbortReason::FetchFailed, error))
 }
 
-fn whole(part: &TrainedPart, trained: Vec<f32>) -> Result<Vec<f32>, WorkError> {
-    part.fill(trained).map_err(|error| WorkError::new(AbortReason::FetchFailed, error))
+/// Returns the weights with which a client predicts, given what travels of a version, and the [`FinishedWork::own`] of the
+/// client's last training of the task.
+///
+/// # Errors
+/// [`AbortReason::FetchFailed`] if the values do not fit the schema.
+pub fn predicting_weights(
+    travelling: &Travelling,
+    values: Vec<f32>,
+    own: Option<&[u8]>,
+) -> Result<Vec<f32>, WorkError> {
+    let own = own.map(|stored| OwnTensors::decode(travelling.part(), stored)).unwrap_or_default();
+    let cluster = travelling.cluster_of(&values, own.cluster);
+    let mut weights = whole(travelling, values, cluster)?;
+    with_own(travelling.part(), &own, &mut weights);
+    Ok(weights)
+}
+
+pub(super) fn whole(
+    travelling: &Travelling,
+    values: Vec<f32>,
+    cluster: Option<usize>,
+) -> Result<Vec<f32>, WorkError> {
+    travelling.fill(values, cluster).map_err(|error| WorkError::new(AbortReason::FetchFailed, error))
 }
 
 #[cfg(test)]
@@ -264,7 +319,7 @@ mod tests {
     fn weights_have_to_be_whole_and_as_many_as_parameters() {
         let (plan, model) =
             (samples::plan().training, Model::from_onnx(&mlp(&[1, 1], 1), &ImportLimits::default()));
-        let part = TrainedPart::of(&model.unwrap(), &plan).unwrap();
+        let part = Travelling::of(&model.unwrap(), &plan).unwrap();
         let bytes = [1.0f32, -2.0, 3.0].map(f32::to_le_bytes).concat();
         assert_eq!(parse_weights(&bytes[..8], &part), Ok(vec![1.0, -2.0]));
         assert!(parse_weights(&bytes, &part).is_err());

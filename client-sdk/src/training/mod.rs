@@ -3,6 +3,7 @@
 mod chance;
 mod checkpoint;
 mod chunk;
+mod cluster_choice;
 #[cfg(not(target_family = "wasm"))]
 mod evaluate;
 mod evaluation;
@@ -44,13 +45,16 @@ use folkmoot_work::WorkError;
 
 pub use chance::SystemChance;
 pub use chunk::Chunk;
+pub use cluster_choice::ClusterChoice;
 pub use evaluation::Evaluation;
 #[cfg(not(target_family = "wasm"))]
 pub use example_source::ExampleSource;
 pub use finished::FinishedWork;
 #[cfg(not(target_family = "wasm"))]
 pub(crate) use inputs::load_plan;
-pub use inputs::{Inputs, parse_parts, parse_plan, parse_weights, trained_part, with_output};
+pub use inputs::{
+    Inputs, parse_parts, parse_plan, parse_weights, predicting_weights, travelling, with_output,
+};
 #[cfg(not(target_family = "wasm"))]
 pub use local_trainer::{LocalTrainer, StopSignal, TrainerError, TrainerWork};
 #[cfg(not(target_family = "wasm"))]

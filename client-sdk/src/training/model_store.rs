@@ -11,7 +11,7 @@ use folkmoot_protocol::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Inputs, OwnTensors, WorkError, inputs::read_weights, parse_plan, trained_part, with_output, with_own,
+    Inputs, WorkError, inputs::read_weights, parse_plan, predicting_weights, travelling, with_output,
 };
 use crate::{
     Host,
@@ -151,21 +151,20 @@ impl ModelStore {
         let Ok(model) = Model::from_onnx(&onnx, &ImportLimits::default()) else { return Ok(None) };
         let fitted = parse_plan(&plan).and_then(|plan| {
             let model = with_output(&plan, &model)?;
-            Ok((trained_part(&plan, &model)?, model))
+            Ok((travelling(&plan, &model)?, model))
         });
-        let Ok((part, model)) = fitted else { return Ok(None) };
+        let Ok((travelling, model)) = fitted else { return Ok(None) };
         // If a blob is missing, there is no model.
         let read = |artifact: Artifact| {
             let missing =
                 || WorkError::new(AbortReason::FetchFailed, "a blob of the model is no longer in the cache");
             read(artifact).ok().flatten().ok_or_else(missing)
         };
-        let Ok(mut weights) = read_weights(record.weights, &record.weights_parts, &part, read) else {
+        let Ok(values) = read_weights(record.weights, &record.weights_parts, &travelling, read) else {
             return Ok(None);
         };
-        if let Some(stored) = self.work.own_tensors().load(record.task_id)? {
-            with_own(&part, &OwnTensors::decode(&part, &stored), &mut weights);
-        }
+        let own = self.work.own_tensors().load(record.task_id)?;
+        let Ok(weights) = predicting_weights(&travelling, values, own.as_deref()) else { return Ok(None) };
         Ok(Some(NewestModel { task_id: record.task_id, version: record.base_version, model, weights }))
     }
 

@@ -48,6 +48,10 @@ pub(super) fn evaluate_with(
     local: &LocalWork,
     inputs: &Inputs,
 ) -> Result<Option<TrainingOutcome>, WorkError> {
+    // The engine measures the clusters.
+    if inputs.cluster.is_some() {
+        return Ok(None);
+    }
     let work = trainer_work(local, inputs);
     let Some(metrics) = trainer.evaluate(&work).map_err(|error| failed(&error))? else { return Ok(None) };
     let metrics = Metrics { step_count: 0, ..metrics };

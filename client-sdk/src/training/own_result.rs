@@ -25,6 +25,8 @@ pub fn allows_own_loop(plan: &Plan) -> Result<(), WorkError> {
         "plan.drift_correction needs the engine: an app's own loop cannot correct gradients"
     } else if plan.training.personal_training.is_some() {
         "plan.personal_training needs the engine: an app's own loop cannot train two phases"
+    } else if plan.training.clusters.is_some() {
+        "plan.clusters needs the engine: an app's own loop cannot measure the models of all clusters"
     } else {
         return Ok(());
     };
@@ -48,5 +50,5 @@ pub fn own_outcome(trained: Trained, inputs: &Inputs) -> Result<TrainingOutcome,
 fn delta(weights: &[f32], inputs: &Inputs) -> Result<Vec<f32>, WorkError> {
     let pairs = weights.iter().zip(&inputs.starting_weights);
     let whole: Vec<f32> = pairs.map(|(weight, start)| weight - start).collect();
-    inputs.part.pick(&whole).map_err(|error| WorkError::new(AbortReason::TrainingFailed, error))
+    inputs.part().pick(&whole).map_err(|error| WorkError::new(AbortReason::TrainingFailed, error))
 }

@@ -9,6 +9,8 @@ const PERSONAL: [u8; 8] = *b"FMPERS\x00\x01";
 const WITH_CONTROL: [u8; 8] = *b"FMPERS\x00\x02";
 /// The first bytes of a file with a model of the client's own, and a control variate, which may be missing.
 const WITH_MODEL: [u8; 8] = *b"FMPERS\x00\x03";
+/// The first bytes of a file with the number of the client's cluster.
+const WITH_CLUSTER: [u8; 8] = *b"FMPERS\x00\x04";
 /// The length of a schema's digest.
 const DIGEST_BYTES: usize = 32;
 
@@ -21,6 +23,8 @@ pub struct OwnTensors {
     pub model: Vec<f32>,
     /// The control variate, in the order of the plan's schema; empty if it is 0, and if the plan corrects no drift.
     pub control: Vec<f32>,
+    /// The cluster whose model the client has trained, counted from 0. A client of a cluster keeps nothing else.
+    pub cluster: Option<usize>,
 }
 
 impl OwnTensors {
@@ -42,17 +46,18 @@ impl OwnTensors {
         };
         let steps = outcome.metrics.step_count;
         let scale = plan.drift_correction.and_then(|drift| drift.scale(&plan.training, steps));
-        let Some(scale) = scale else { return Ok(Self { personal, model, control: Vec::new() }) };
+        let Some(scale) = scale else { return Ok(Self { personal, model, ..Self::default() }) };
         let before = correction.unwrap_or_default().iter().copied().chain(std::iter::repeat(0.0));
         let changes = outcome.delta.iter().zip(before);
         let control =
             changes.map(|(change, before)| (-f64::from(before) - scale * f64::from(*change)) as f32);
-        Ok(Self { personal, model, control: control.collect() })
+        Ok(Self { personal, model, control: control.collect(), cluster: None })
     }
 
     /// Returns whether there is nothing to keep.
     pub fn is_empty(&self) -> bool {
-        self.personal.is_empty() && self.model.is_empty() && self.control.is_empty()
+        let Self { personal, model, control, cluster } = self;
+        personal.is_empty() && model.is_empty() && control.is_empty() && cluster.is_none()
     }
 
     /// Returns the constant that is added to each gradient of a training: one number for each element of the plan's schema, or
@@ -81,6 +86,10 @@ impl OwnTensors {
         if self.is_empty() {
             return None;
         }
+        if let Some(cluster) = self.cluster {
+            let number = (cluster as u64).to_le_bytes();
+            return Some([&WITH_CLUSTER[..], &part.schema().digest(), &number].concat());
+        }
         let (form, schema) = match (self.model.is_empty(), self.control.is_empty()) {
             (false, _) => (WITH_MODEL, part.schema()),
             (true, false) => (WITH_CONTROL, both(part)),
@@ -98,6 +107,11 @@ impl OwnTensors {
     pub fn decode(part: &TrainedPart, stored: &[u8]) -> Self {
         let read = || {
             let (form, rest) = stored.split_first_chunk()?;
+            if *form == WITH_CLUSTER {
+                let number = rest.strip_prefix(part.schema().digest().as_slice())?.try_into().ok()?;
+                let cluster = usize::try_from(u64::from_le_bytes(number)).ok();
+                return Some(Self { cluster, ..Self::default() });
+            }
             let personal_schema = part.personal_schema();
             let (schema, of_first) = match *form {
                 PERSONAL => (personal_schema.clone(), personal_schema),
@@ -115,8 +129,8 @@ impl OwnTensors {
             }
             let control = first.split_off(of_first.parameter_count() as usize);
             Some(match *form {
-                WITH_MODEL => Self { personal: Vec::new(), model: first, control },
-                _ => Self { personal: first, model: Vec::new(), control },
+                WITH_MODEL => Self { model: first, control, ..Self::default() },
+                _ => Self { personal: first, control, ..Self::default() },
             })
         };
         read().unwrap_or_else(|| {

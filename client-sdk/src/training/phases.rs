@@ -45,7 +45,7 @@ impl Phases {
         checkpoint: Option<&[u8]>,
     ) -> Result<(Self, Trainer, Duration), WorkError> {
         let plan = inputs.plan.training.clone();
-        let whole = inputs.correction.as_ref().map(|correction| inputs.part.spread(correction));
+        let whole = inputs.correction.as_ref().map(|correction| inputs.part().spread(correction));
         let mut correction =
             whole.transpose().map_err(|error| WorkError::new(AbortReason::TrainingFailed, error))?;
         let later = plan.personal_training.is_some().then(|| Later {

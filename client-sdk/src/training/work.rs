@@ -4,7 +4,7 @@ use folkmoot_engine::{Examples, TrainingOutcome};
 use folkmoot_protocol::{Work, messages::AbortReason};
 
 use super::{
-    FinishedWork, Inputs, LocalTrainer, LocalWork, WorkError, WorkNews,
+    ClusterChoice, FinishedWork, Inputs, LocalTrainer, LocalWork, WorkError, WorkNews,
     evaluate::evaluate,
     local_work::examples_for,
     own_loop::{evaluate_with, train_with},
@@ -21,7 +21,7 @@ pub(crate) fn work(local: &LocalWork, on_news: impl Fn(WorkNews)) -> Result<Opti
     let own = local.work.own_tensors().load(local.assignment.task_id);
     let own = own.map_err(|error| WorkError::new(AbortReason::StateLost, error))?;
     let (assignment, now) = (&local.assignment, local.host.now());
-    let inputs = Inputs::load(assignment, own.as_deref(), &local.blobs, &local.budget, now)?;
+    let mut inputs = Inputs::load(assignment, own.as_deref(), &local.blobs, &local.budget, now)?;
     let _kept = local.care.keep_to(local.assignment.assignment_id, &inputs.plan.device_rules);
     local.rest(|| {});
     if local.stop.load(Ordering::Relaxed) {
@@ -34,29 +34,41 @@ pub(crate) fn work(local: &LocalWork, on_news: impl Fn(WorkNews)) -> Result<Opti
     local.models.note(&local.assignment, &inputs);
     let (outcome, held) = match &local.trainer {
         Some(trainer) => {
-            let outcome = own_work(trainer.as_ref(), local, &inputs, on_news)?;
+            let outcome = own_work(trainer.as_ref(), local, &mut inputs, on_news)?;
             // The app's own loop reports how many examples it used; that is also what it holds.
             let held = outcome.as_ref().map_or(0, |outcome| outcome.metrics.example_count);
             (outcome, held)
         }
         None => {
             let examples = examples_for(local.examples.as_ref(), &inputs.plan)?;
+            if !choose_cluster(local, &mut inputs, &examples)? {
+                return Ok(None);
+            }
             (engine_work(local, &inputs, &examples, on_news)?, examples.len() as u64)
         }
     };
-    Ok(outcome.map(|outcome| FinishedWork {
-        assignment: local.assignment.clone(),
-        own: inputs.own_after(&outcome),
-        plan: inputs.plan,
-        outcome,
-        held_example_count: held,
-    }))
+    Ok(outcome.map(|outcome| inputs.finished(local.assignment.clone(), outcome, held)))
+}
+
+/// Changes the inputs to the cluster that fits the examples best, if the plan has clusters. Returns `false` if it was stopped.
+fn choose_cluster(local: &LocalWork, inputs: &mut Inputs, examples: &Examples) -> Result<bool, WorkError> {
+    let Some(mut choice) = ClusterChoice::begin(inputs, examples, &local.budget)? else { return Ok(true) };
+    loop {
+        local.rest(|| {});
+        if local.stop.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        if choice.advance(inputs, &|| local.host.elapsed())? {
+            tracing::info!(cluster = inputs.cluster.map(|cluster| cluster + 1), "the cluster that fits best");
+            return Ok(true);
+        }
+    }
 }
 
 fn own_work(
     trainer: &dyn LocalTrainer,
     local: &LocalWork,
-    inputs: &Inputs,
+    inputs: &mut Inputs,
     on_news: impl Fn(WorkNews),
 ) -> Result<Option<TrainingOutcome>, WorkError> {
     if inputs.plan.work == Work::Training {
@@ -66,6 +78,9 @@ fn own_work(
         Some(outcome) => Ok(Some(outcome)),
         None => {
             let examples = examples_for(local.examples.as_ref(), &inputs.plan)?;
+            if !choose_cluster(local, inputs, &examples)? {
+                return Ok(None);
+            }
             evaluate(local, inputs, &examples, on_news)
         }
     }

@@ -75,6 +75,7 @@ export async function work(host: WorkHost, assignment: Assignment, signal: Abort
   }
   const task = await begin(host, assignment, inputs);
   try {
+    await chooseCluster(host, task, signal);
     await host.devices.place(inputs.reader, task, assignment);
     const kind = await advanceToEnd(host, task, assignment.assignment_id, signal, asked);
     await task.finish();
@@ -133,6 +134,14 @@ async function begin({ storage, examples, budget }: WorkHost, assignment: Assign
   const checkpoint = await storage.get<Uint8Array>('work', `${assignment.assignment_id}.checkpoint`).catch(() => undefined);
   const loaded = await examples.load(inputs.reader);
   return inputs.reader.AssignedWork.begin(...inputs.given, loaded, checkpoint, budget.json, CHUNK_MILLISECONDS);
+}
+
+/** Chooses the cluster whose model fits the examples best, if the plan has clusters. */
+async function chooseCluster({ pace }: WorkHost, task: AssignedWork, signal: AbortSignal): Promise<void> {
+  for (let begun = performance.now(); !task.chooseCluster(); begun = performance.now()) {
+    await pace.breathe(performance.now() - begun, signal);
+    signal.throwIfAborted();
+  }
 }
 
 async function advanceToEnd(

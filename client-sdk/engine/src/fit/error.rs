@@ -79,7 +79,7 @@ pub enum FitError {
         "no parameter's name matches the {list} pattern `{pattern}`; the nearest is `{nearest}`; correct the pattern"
     )]
     Pattern {
-        /// The plan's list: `frozen`, `trained` or `personal`.
+        /// The plan's list: `frozen`, `trained`, `personal` or `clusters.tensors`.
         list: &'static str,
         /// The pattern.
         pattern: String,
@@ -91,6 +91,20 @@ pub enum FitError {
     PersonalFrozen {
         /// The name of the tensor.
         name: String,
+    },
+    /// The plan's clusters do not fit the model.
+    #[error("{detail}")]
+    Clusters {
+        /// The contradiction.
+        detail: String,
+    },
+    /// A cluster is asked for that the plan does not have.
+    #[error("there is no cluster {number}; the clusters are 1 to {count}")]
+    NoCluster {
+        /// The cluster, counted from 1.
+        number: usize,
+        /// The number of clusters.
+        count: usize,
     },
     /// The model ends with a function that the loss contains.
     #[error(

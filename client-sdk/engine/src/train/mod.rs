@@ -10,6 +10,7 @@ mod memory;
 mod poisson;
 mod trained_part;
 mod trainer;
+mod travelling;
 
 pub use check::GradientCheck;
 pub use checkpoint::CheckpointError;
@@ -20,3 +21,4 @@ pub use trained_part::TrainedPart;
 #[cfg(feature = "gpu")]
 pub use trainer::Comparison;
 pub use trainer::{Progress, Trainer, TrainingOutcome};
+pub use travelling::Travelling;

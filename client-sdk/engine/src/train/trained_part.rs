@@ -52,21 +52,6 @@ impl TrainedPart {
         self.normalizes_batches
     }
 
-    /// Returns the first difference between the schema of this part and another one, in words; `None` if they are equal.
-    pub fn difference_from(&self, schema: &TensorSchema) -> Option<String> {
-        let own = self.schema();
-        let pairs = own.tensors.iter().zip(&schema.tensors).enumerate();
-        let differing = pairs.filter(|(_, (own, other))| own != other).map(|(index, (own, other))| {
-            format!(
-                "tensor {index} is {} {:?} here and {} {:?} there",
-                own.name, own.shape, other.name, other.shape
-            )
-        });
-        let (found, wanted) = (own.tensors.len(), schema.tensors.len());
-        let lengths = (found != wanted).then(|| format!("there are {found} tensors here and {wanted} there"));
-        differing.into_iter().next().or(lengths)
-    }
-
     /// Returns the tensors, in order.
     pub fn tensors(&self) -> impl Iterator<Item = &ParameterSpec> {
         self.positions().map(|position| &self.model.parameters()[position])
@@ -263,20 +248,6 @@ mod tests {
         let part = part(&["*.weight"]);
         assert_eq!(part.fill(vec![0.0; 17]), Err(FitError::WeightCount { expected: 5, found: 17 }));
         assert_eq!(part.pick(&[0.0; 5]), Err(FitError::WeightCount { expected: 17, found: 5 }));
-    }
-
-    #[test]
-    fn a_schema_of_other_tensors_is_told_apart() {
-        let (part, whole) = (part(&["*.weight"]), part(&[]));
-        assert_eq!(part.difference_from(&part.schema()), None);
-        let difference = part.difference_from(&whole.schema()).unwrap();
-        assert!(
-            difference.starts_with("tensor 0 is layer_1.bias [3] here and layer_1.weight"),
-            "{difference}"
-        );
-        let mut shorter = part.schema();
-        shorter.tensors.pop();
-        assert_eq!(part.difference_from(&shorter).unwrap(), "there are 2 tensors here and 1 there");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The plan: the work of a client in a round, as data.
 
+mod clusters;
 mod committee;
 mod device_rule;
 mod drift_correction;
@@ -21,6 +22,7 @@ mod work;
 
 use serde::{Deserialize, Serialize};
 
+pub use clusters::{ClusterPlace, Clusters};
 pub use committee::{COMMITTEE_MAX, CommitteeFault, CommitteeTerms};
 pub use device_rule::{DEVICE_RULE_VALUES_MAX, DEVICE_RULES_MAX, DeviceCondition, DeviceRule};
 pub use drift_correction::DriftCorrection;

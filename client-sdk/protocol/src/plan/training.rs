@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, PersonalTraining,
+    Clusters, ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, PersonalTraining,
     Precision, RunningStatistics,
     fault::{Faults, PlanError},
     learning_rate_schedule::list_warmup_faults,
@@ -113,6 +113,10 @@ pub struct TrainingPlan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "ditto": { "lambda": 0.1, "epochs": 1 } }])))]
     pub personal_training: Option<PersonalTraining>,
+    /// Several models instead of one: each client trains the one that fits its examples best.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "count": 3 }])))]
+    pub clusters: Option<Clusters>,
     /// The treatment of the running statistics of batch normalisation.
     #[serde(default, skip_serializing_if = "is_default")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = "aggregate")))]
@@ -150,6 +154,7 @@ impl TrainingPlan {
             trained: Vec::new(),
             personal: Vec::new(),
             personal_training: None,
+            clusters: None,
             statistics: RunningStatistics::Aggregate,
             precision: Precision::Single,
             memory_bytes_max: None,
@@ -206,21 +211,23 @@ impl TrainingPlan {
                 }
             }
         }
+        let (is_divided, is_private) = (!self.personal.is_empty(), self.example_privacy.is_some());
+        let keeps_statistics = self.statistics == RunningStatistics::KeepLocal;
         if let Some(personal) = self.personal_training {
-            let context = PlanContext {
-                is_divided: !self.personal.is_empty(),
-                keeps_statistics: self.statistics == RunningStatistics::KeepLocal,
-                is_private: self.example_privacy.is_some(),
-            };
+            let context = PlanContext { is_divided, keeps_statistics, is_private };
             personal.list_faults(&context, &mut faults);
+        }
+        if let Some(clusters) = &self.clusters {
+            let is_personal = is_divided || keeps_statistics || self.personal_training.is_some();
+            clusters.list_faults(is_personal, is_private, &mut faults);
         }
         faults.expect_at_least_one("memory_bytes_max", self.memory_bytes_max.unwrap_or(u64::MAX));
         faults.0
     }
 
-    /// Returns whether each client predicts with weights of its own: personal tensors, or a whole model.
+    /// Returns whether clients predict with different weights: with personal tensors, a model of their own, or that of a cluster.
     pub fn is_personal(&self) -> bool {
-        !self.personal.is_empty() || self.personal_training.is_some()
+        !self.personal.is_empty() || self.personal_training.is_some() || self.clusters.is_some()
     }
 
     fn list_accumulation_faults(&self, faults: &mut Faults) {

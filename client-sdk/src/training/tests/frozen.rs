@@ -6,7 +6,7 @@ use folkmoot_protocol::{
 };
 
 use super::scene::Scene;
-use crate::training::{prepare, schema_of, trained_part};
+use crate::training::{prepare, schema_of, travelling};
 
 fn frozen() -> Scene {
     Scene::of(10, |plan| plan.training.frozen = vec!["*bias*".into()])
@@ -38,10 +38,10 @@ fn the_model_to_predict_with_is_whole() {
 fn a_plan_whose_schema_is_not_of_what_it_trains_is_refused() {
     let mut plan = frozen().plan;
     let model = frozen().model;
-    assert!(trained_part(&plan, &model).is_ok());
+    assert!(travelling(&plan, &model).is_ok());
     // The schema of all parameters, as sent by a coordinator that does not leave out frozen tensors.
     plan.schema = schema_of(&model);
-    let error = trained_part(&plan, &model).unwrap_err();
+    let error = travelling(&plan, &model).unwrap_err();
     assert_eq!(error.reason, AbortReason::PlanUnsupported);
     assert!(error.detail.contains("schema"), "{}", error.detail);
 }

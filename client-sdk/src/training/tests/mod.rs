@@ -1,5 +1,6 @@
 //! The work of an assignment, from cached blobs to the update.
 
+mod clusters;
 mod drift;
 mod evaluation;
 mod example_privacy;

@@ -10,7 +10,7 @@ use std::{
 };
 
 use folkmoot_engine::{
-    Examples, ImportLimits, Labels, Model, Progress, TrainedPart, Trainer, onnx::build::mlp,
+    Examples, ImportLimits, Labels, Model, Progress, Trainer, Travelling, onnx::build::mlp,
 };
 use folkmoot_protocol::{
     BlobDigest, LocalOptimizer, Loss, Plan, Timestamp, TrainingPlan, Work,
@@ -60,9 +60,9 @@ impl Scene {
         change(&mut plan);
         let directory = tempfile::tempdir().unwrap();
         let blobs = BlobCache::open(&directory.path().join("blobs"), 1 << 20).unwrap();
-        let part = TrainedPart::of(&model, &plan.training).unwrap();
-        plan.schema = part.schema();
-        let weights = part.pick(&model.initial_weights()).unwrap();
+        let travelling = Travelling::of(&model, &plan.training).unwrap();
+        plan.schema = travelling.schema();
+        let weights = travelling.starting(&model.initial_weights(), 1).unwrap();
         let weights: Vec<u8> = weights.into_iter().flat_map(f32::to_le_bytes).collect();
         let document = serde_json::to_vec(&plan).unwrap();
         let [document, onnx, weights] = [document, onnx, weights].map(|bytes| put(&blobs, &bytes));

@@ -61,12 +61,12 @@ impl World {
         let task = self.storage.task_of_any_organisation(self.task).await?;
         let task = task.ok_or_else(|| failed(&"the task is not in the storage"))?;
         let lesson = self.lesson(task.plan, task.model).await?;
-        let shared = self.weights_of(&lesson, version.weights).await?;
+        let version = self.models_of(&lesson, version.weights).await?;
         let evaluator =
             own.evaluator.get_or_insert_with(|| Evaluator::new(&lesson.model, lesson.plan.training.loss));
         let mut clients = Vec::new();
         for index in 0..self.clients.len().min(CLIENTS_MAX) {
-            let weights = lesson.with_own(shared.clone(), newest(&self.clients[index]));
+            let weights = lesson.with_own(&version, newest(&self.clients[index]));
             let examples = self.crowd.examples(index, Work::Evaluation)?;
             clients.push(evaluator.evaluate(&weights, &examples).map_err(|error| failed(&error))?);
         }

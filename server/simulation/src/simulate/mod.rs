@@ -5,6 +5,7 @@
 //! Trainings are computed on all cores while virtual time advances. The loop waits for a result only when it needs the
 //! result. So the same seed gives the same bytes on any number of threads.
 
+mod bench;
 mod canaries;
 mod client;
 mod collusion;

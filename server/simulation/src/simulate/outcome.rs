@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use folkmoot_coordinator::task::TaskState;
 
 use crate::record::RoundRow;
@@ -9,8 +11,10 @@ pub struct Outcome {
     pub rounds: Vec<RoundRow>,
     /// The number of the newest version.
     pub version: u64,
-    /// All weights of the model in that version.
+    /// All weights of the model in that version. With clusters, those of the one with the largest share of the clients.
     pub weights: Vec<f32>,
+    /// All weights of each cluster's model in that version. Empty if there is one model.
+    pub clusters: Vec<Arc<Vec<f32>>>,
     /// The number of clients in the world.
     pub clients: usize,
     /// The metric of each client on its own held-out examples, in the last version that was measured. It is empty if the clients do

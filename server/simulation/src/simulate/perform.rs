@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use folkmoot_client::parts::{parse_parts, parse_weights, trained_part, with_output};
+use folkmoot_client::parts::{WorkError, parse_parts, parse_weights, travelling, with_output};
 use folkmoot_engine::{ImportLimits, Model};
 use folkmoot_protocol::{BlobDigest, Plan, TrainingPlan, Work, messages::Assignment, update::HEADER_BYTES};
 use folkmoot_session::{Answer, Effect, Event as SessionEvent, RequestId, Session};
@@ -12,13 +12,13 @@ use super::{
     SimulateError,
     client::{EarlyEnd, VirtualWork, offer},
     events::Event,
-    training::{Lesson, Training},
+    training::{Lesson, Training, VersionModels},
     world::World,
 };
 use crate::device::Fate;
 
-/// The number of versions whose weights are cached. The newest versions are kept.
-const WEIGHTS_MAX: usize = 64;
+/// The number of versions whose models are cached. The newest versions are kept.
+const VERSIONS_MAX: usize = 64;
 /// The number of milliseconds for which a client that vanished stays away after its deadline.
 const AWAY_MILLISECONDS: u64 = 60_000;
 
@@ -155,8 +155,8 @@ impl World {
         assignment: Assignment,
     ) -> Result<(), SimulateError> {
         let lesson = self.lesson(assignment.plan.digest, assignment.model.digest).await?;
-        let shared = self.weights_for(&assignment, &lesson).await?;
-        let (weights, own_weights) = lesson.starting_weights(&shared, &self.clients[index].own);
+        let version = self.models_for(&assignment, &lesson).await?;
+        let (weights, own_weights) = lesson.starting_weights(&version, &self.clients[index].own);
         let control = match assignment.control_variate {
             Some(artifact) => Some(self.control_variate(artifact.digest).await?),
             None => None,
@@ -182,7 +182,8 @@ impl World {
             lesson,
             weights,
             own_weights,
-            shared,
+            version,
+            cluster: None,
             client: index,
             assignment_id: assignment.assignment_id,
             base_version: assignment.base_version,
@@ -278,37 +279,35 @@ impl World {
         let model = Model::from_onnx(&onnx, &limits).map_err(|error| failed(&error))?;
         let read: Plan = serde_json::from_slice(&plan_bytes).map_err(|error| failed(&error))?;
         let model = with_output(&read, &model).map_err(|error| failed(&error.detail))?;
-        let part = trained_part(&read, &model).map_err(|error| failed(&error.detail))?;
-        let lesson = Arc::new(Lesson { digest: plan, plan: read, model: Arc::new(model), part });
+        let travelling = travelling(&read, &model).map_err(|error| failed(&error.detail))?;
+        let lesson = Arc::new(Lesson { digest: plan, plan: read, model: Arc::new(model), travelling });
         self.lessons.insert(plan, lesson.clone());
         Ok(lesson)
     }
 
-    /// Returns the weights from which a client starts.
-    async fn weights_for(
+    /// Returns the version from which a client starts.
+    async fn models_for(
         &mut self,
         assignment: &Assignment,
         lesson: &Lesson,
-    ) -> Result<Arc<Vec<f32>>, SimulateError> {
+    ) -> Result<Arc<VersionModels>, SimulateError> {
         if assignment.weights_parts.is_empty() {
-            return self.weights_of(lesson, assignment.weights.digest).await;
+            return self.models_of(lesson, assignment.weights.digest).await;
         }
         // The last part alone does not identify the weights, because two versions may have the same delta.
         let digests: Vec<String> =
             assignment.weights_parts.iter().map(|part| part.digest.to_string()).collect();
         let name = BlobDigest::of(digests.concat().as_bytes());
-        if let Some((_, weights)) = self.weights.iter().find(|(kept, _)| *kept == name) {
-            return Ok(weights.clone());
+        if let Some((_, models)) = self.versions.iter().find(|(kept, _)| *kept == name) {
+            return Ok(models.clone());
         }
         let failed = |error: String| SimulateError::Client(error);
         let mut parts = Vec::new();
         for part in &assignment.weights_parts {
             parts.push(self.blobs.get(part.digest).await.map_err(|error| failed(error.to_string()))?);
         }
-        let weights = parse_parts(parts.iter().map(|part| part.as_ref()), &lesson.part);
-        let weights = Arc::new(weights.map_err(|error| failed(error.detail))?);
-        self.keep_weights(name, weights.clone());
-        Ok(weights)
+        let values = parse_parts(parts.iter().map(|part| part.as_ref()), &lesson.travelling);
+        self.keep_models(name, lesson, values)
     }
 
     /// Returns the control variate of a version.
@@ -317,28 +316,34 @@ impl World {
         Ok(bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
     }
 
-    fn keep_weights(&mut self, name: BlobDigest, weights: Arc<Vec<f32>>) {
-        if self.weights.len() == WEIGHTS_MAX {
-            self.weights.remove(0);
+    fn keep_models(
+        &mut self,
+        name: BlobDigest,
+        lesson: &Lesson,
+        values: Result<Vec<f32>, WorkError>,
+    ) -> Result<Arc<VersionModels>, SimulateError> {
+        let values = values.map_err(|error| SimulateError::Client(error.detail))?;
+        let models = VersionModels::of_values(&lesson.travelling, values);
+        let models = Arc::new(models.map_err(|error| SimulateError::Client(error.to_string()))?);
+        if self.versions.len() == VERSIONS_MAX {
+            self.versions.remove(0);
         }
-        self.weights.push((name, weights));
+        self.versions.push((name, models.clone()));
+        Ok(models)
     }
 
-    /// Returns the weights of a version, completed to the whole model. The weights of the newest versions are cached.
-    pub async fn weights_of(
+    /// Returns the models of a version. Those of the newest versions are cached.
+    pub async fn models_of(
         &mut self,
         lesson: &Lesson,
         digest: BlobDigest,
-    ) -> Result<Arc<Vec<f32>>, SimulateError> {
-        if let Some((_, weights)) = self.weights.iter().find(|(kept, _)| *kept == digest) {
-            return Ok(weights.clone());
+    ) -> Result<Arc<VersionModels>, SimulateError> {
+        if let Some((_, models)) = self.versions.iter().find(|(kept, _)| *kept == digest) {
+            return Ok(models.clone());
         }
         let bytes = self.blobs.get(digest).await;
         let bytes = bytes.map_err(|error| SimulateError::Client(error.to_string()))?;
-        let weights = parse_weights(&bytes, &lesson.part);
-        let weights = Arc::new(weights.map_err(|error| SimulateError::Client(error.detail))?);
-        self.keep_weights(digest, weights.clone());
-        Ok(weights)
+        self.keep_models(digest, lesson, parse_weights(&bytes, &lesson.travelling))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use folkmoot_client::parts::{OwnTensors, with_own, with_personal};
-use folkmoot_engine::{Model, TrainedPart};
+use folkmoot_engine::{FitError, Model, Travelling};
 use folkmoot_protocol::{
     AssignmentId, BlobDigest, DriftCorrection, Plan, Recipe, UpdateDigest, Work, messages::AbortReason,
 };
@@ -17,20 +17,30 @@ pub struct Lesson {
     pub plan: Plan,
     /// The plan's model.
     pub model: Arc<Model>,
-    /// The trained part of the model.
-    pub part: TrainedPart,
+    /// The values that travel.
+    pub travelling: Travelling,
+}
+
+/// A version: all weights of its model, or of the model of each cluster.
+pub struct VersionModels {
+    /// The models. Without clusters, there is one.
+    pub models: Vec<Arc<Vec<f32>>>,
+    /// The one with the largest share of the clients.
+    pub largest: usize,
 }
 
 /// One training.
 #[derive(Clone)]
 pub struct Training {
     pub lesson: Arc<Lesson>,
-    /// All weights of the model, with the client's own personal tensors.
+    /// All weights of the model, with the client's own personal tensors. With clusters, those of the cluster that is chosen.
     pub weights: Arc<Vec<f32>>,
     /// All weights of the client's own model; `None` if it has none, or none yet.
     pub own_weights: Option<Arc<Vec<f32>>>,
-    /// All weights of the model, with the personal tensors of the model's file.
-    pub shared: Arc<Vec<f32>>,
+    /// The version, with the personal tensors of the model's file.
+    pub version: Arc<VersionModels>,
+    /// The cluster that the client trains or evaluates, counted from 0; `None` before it is chosen, and without clusters.
+    pub cluster: Option<usize>,
     pub client: usize,
     pub assignment_id: AssignmentId,
     pub base_version: u64,
@@ -52,11 +62,13 @@ pub struct Training {
 pub type Trained = Result<TrainedUpdate, (AbortReason, String)>;
 
 impl Lesson {
-    /// Returns the weights with which a client predicts. Without any of its own, the weights stay as they are.
-    pub fn with_own(&self, mut weights: Arc<Vec<f32>>, own: &OwnTensors) -> Arc<Vec<f32>> {
+    /// Returns the weights with which a client predicts: those of its cluster or of its own, if it has any, and else those of the
+    /// version.
+    pub fn with_own(&self, version: &VersionModels, own: &OwnTensors) -> Arc<Vec<f32>> {
+        let mut weights = version.of(own).clone();
         if !own.personal.is_empty() || !own.model.is_empty() {
             let whole: &mut Vec<f32> = Arc::make_mut(&mut weights);
-            with_own(&self.part, own, whole);
+            with_own(self.travelling.part(), own, whole);
         }
         weights
     }
@@ -64,27 +76,59 @@ impl Lesson {
     /// Returns the weights from which a client starts, given those of the version, and those of its own model if it trains one.
     pub fn starting_weights(
         &self,
-        shared: &Arc<Vec<f32>>,
+        version: &VersionModels,
         own: &OwnTensors,
     ) -> (Arc<Vec<f32>>, Option<Arc<Vec<f32>>>) {
         if self.plan.work == Work::Evaluation {
-            return (self.with_own(shared.clone(), own), None);
+            return (self.with_own(version, own), None);
         }
-        let own_weights = (!own.model.is_empty()).then(|| self.with_own(shared.clone(), own));
-        let mut weights = shared.clone();
+        let own_weights = (!own.model.is_empty()).then(|| self.with_own(version, own));
+        let mut weights = version.of(own).clone();
         if !own.personal.is_empty() {
             let whole: &mut Vec<f32> = Arc::make_mut(&mut weights);
-            with_personal(&self.part, own, whole);
+            with_personal(self.travelling.part(), own, whole);
         }
         (weights, own_weights)
     }
 }
 
+impl VersionModels {
+    /// Returns the models of a version that travelled as these values.
+    ///
+    /// # Errors
+    /// If there are more or fewer values.
+    pub fn of_values(travelling: &Travelling, values: Vec<f32>) -> Result<Self, FitError> {
+        let Some(count) = travelling.cluster_count() else {
+            return Ok(Self { models: vec![Arc::new(travelling.fill(values, None)?)], largest: 0 });
+        };
+        let largest = travelling.cluster_of(&values, None).unwrap_or_default();
+        let models = (0..count).map(|cluster| travelling.fill(values.clone(), Some(cluster)).map(Arc::new));
+        Ok(Self { models: models.collect::<Result<_, _>>()?, largest })
+    }
+
+    /// Returns the model that this client has chosen before, or else the one with the largest share.
+    fn of(&self, own: &OwnTensors) -> &Arc<Vec<f32>> {
+        let chosen = own.cluster.and_then(|cluster| self.models.get(cluster));
+        chosen.unwrap_or(&self.models[self.largest])
+    }
+}
+
 impl Training {
+    /// Returns the training of a cluster, counted from 0.
+    pub fn of_cluster(&self, cluster: usize) -> Self {
+        Self { weights: self.version.models[cluster].clone(), cluster: Some(cluster), ..self.clone() }
+    }
+
+    /// Returns the model that all attackers know from the version, whatever cluster each of them is in.
+    pub fn shared(&self) -> &[f32] {
+        &self.version.models[self.version.largest]
+    }
+
     /// Returns whether the client keeps something from this training for its next one.
     pub fn leaves_something(&self) -> bool {
-        let Lesson { part, plan, .. } = &*self.lesson;
-        let is_personal = !part.personal_schema().tensors.is_empty() || plan.training.is_personal();
+        let Lesson { travelling, plan, .. } = &*self.lesson;
+        let is_personal =
+            !travelling.part().personal_schema().tensors.is_empty() || plan.training.is_personal();
         let keeps_variate = plan.drift_correction.is_some_and(DriftCorrection::keeps_control_variate);
         self.memory.is_some() || is_personal || keeps_variate
     }

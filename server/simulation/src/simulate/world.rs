@@ -27,7 +27,7 @@ use super::{
     polls::Polls,
     pool::Pool,
     recorder::Recorder,
-    training::Lesson,
+    training::{Lesson, VersionModels},
 };
 use crate::{
     chance::Stream,
@@ -87,8 +87,8 @@ pub(super) struct World {
     pub clients: Vec<VirtualClient>,
     pub polls: Polls,
     pub lessons: HashMap<BlobDigest, Arc<Lesson>>,
-    /// All weights of the model in recent versions. The key is the version's blob.
-    pub weights: Vec<(BlobDigest, Arc<Vec<f32>>)>,
+    /// The models of recent versions. The key is the version's blob.
+    pub versions: Vec<(BlobDigest, Arc<VersionModels>)>,
     pub pool: Pool,
     pub recorder: Recorder,
     /// The measurement of versions on the held-out examples of each client; `None` if there is no such measurement.
@@ -189,7 +189,7 @@ impl World {
             clients,
             polls: Polls::default(),
             lessons: HashMap::new(),
-            weights: Vec::new(),
+            versions: Vec::new(),
             ids,
             wake: 0,
             wakes_at: u64::MAX,
@@ -343,11 +343,13 @@ impl World {
         let task = self.storage.task_of_any_organisation(self.task).await?;
         let task = task.ok_or_else(|| SimulateError::Client("the task is not in the storage".into()))?;
         let lesson = self.lesson(task.plan, task.model).await?;
-        let weights = self.weights_of(&lesson, version.weights).await?.to_vec();
+        let models = self.models_of(&lesson, version.weights).await?;
+        let clusters = if models.models.len() > 1 { models.models.clone() } else { Vec::new() };
         Ok(Outcome {
             rounds: self.recorder.rows(),
             version: version.number,
-            weights,
+            weights: models.models[models.largest].to_vec(),
+            clusters,
             clients: self.clients.len(),
             client_metrics: self.own_metric.take().map(|own| own.last).unwrap_or_default(),
             state: task.state,

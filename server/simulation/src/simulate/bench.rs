@@ -1,0 +1,277 @@
+//! The trainings of one thread.
+
+use std::collections::{HashMap, hash_map::Entry};
+
+use folkmoot_client::{SystemChance, parts::OwnTensors};
+use folkmoot_engine::{
+    EvaluateError, Evaluator, Examples, Metrics, PersonalTraining, TrainError, Trainer, TrainingOutcome,
+};
+use folkmoot_protocol::{
+    BlobDigest, UpdateDigest, Work,
+    messages::AbortReason,
+    update::{UpdateHeader, UpdateMetrics, sums::MetricSums},
+};
+use folkmoot_update::{Compression, codec::wanted_products, make_update};
+use rand::{SeedableRng, rngs::SysRng};
+use rand_chacha::ChaCha20Rng;
+
+use super::{
+    Canaries, Crowd,
+    collusion::Collusion,
+    training::{Lesson, Trained, TrainedUpdate, Training},
+};
+
+fn norm_of(delta: &[f32]) -> f64 {
+    delta.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt()
+}
+
+/// The state that a thread reuses from one training to the next.
+#[derive(Default)]
+pub struct Bench {
+    trainers: HashMap<BlobDigest, Trainer>,
+    /// The trainers of what only clients keep.
+    personal_trainers: HashMap<BlobDigest, Trainer>,
+    evaluators: HashMap<BlobDigest, Evaluator>,
+}
+
+impl Bench {
+    /// Carries out a training or an evaluation.
+    pub fn work(&mut self, crowd: &Crowd, collusion: Option<&Collusion>, training: &Training) -> Trained {
+        if let Some(canaries) = crowd.canaries() {
+            return Self::canary(canaries, training);
+        }
+        let failed = |error: &dyn std::fmt::Display| (AbortReason::TrainingFailed, error.to_string());
+        let lesson = &training.lesson;
+        let examples = crowd.examples(training.client, lesson.plan.work).map_err(|error| failed(&error))?;
+        let held = examples.len() as u64;
+        let chosen = self.choose_cluster(training, &examples).map_err(|error| failed(&error))?;
+        let training = chosen.as_ref().unwrap_or(training);
+        let (mut sums, mut own) = (None, OwnTensors::default());
+        let (mut delta, mut products, metrics) = match lesson.plan.work {
+            Work::Evaluation => {
+                let evaluated = self.evaluate(training, &examples).map_err(|error| failed(&error))?;
+                sums = evaluated.1;
+                (Vec::new(), Vec::new(), evaluated.0)
+            }
+            Work::Training => {
+                let outcome = self.train(training, &examples)?;
+                let (part, correction) = (lesson.travelling.part(), training.correction.as_deref());
+                own = OwnTensors::after(part, &lesson.plan, correction, &outcome)
+                    .map_err(|error| failed(&error))?;
+                own.cluster = training.cluster;
+                (outcome.delta, outcome.products, outcome.metrics)
+            }
+        };
+        if let Some(attack) = crowd.attack(training.client).filter(|attack| !attack.is_on_data()) {
+            attack.distort(&mut delta, training.assignment_id.seed());
+            products.clear();
+            if let Some(collusion) = collusion.filter(|_| lesson.plan.work == Work::Training) {
+                let known = |client| self.honest(crowd, client, training);
+                delta = collusion.update(training, known).map_err(|error| failed(&error))?;
+            }
+        }
+        let norm = norm_of(&delta);
+        if let Some(cluster) = training.cluster.filter(|_| !delta.is_empty()) {
+            delta = lesson.travelling.update(delta, cluster);
+        }
+        let grid = lesson.plan.grid;
+        let header = UpdateHeader {
+            assignment_id: training.assignment_id,
+            schema_digest: lesson.plan.schema.digest(),
+            base_version: training.base_version,
+            // With example privacy, the number of drawn examples is not disclosed.
+            weight: match lesson.plan.training.example_privacy {
+                Some(_) => held,
+                None => held.min(metrics.example_count),
+            }
+            .clamp(1, grid.weight_max),
+            metrics: UpdateMetrics {
+                example_count: metrics.example_count,
+                // Because of rounding, the cosine loss of a perfect answer can be slightly below 0.
+                loss_sum: if metrics.loss_sum < 0.0 { 0.0 } else { metrics.loss_sum },
+                correct_count: metrics.correct_count,
+                step_count: metrics.step_count,
+            },
+            element_count: delta.len() as u64,
+            is_compressed: false,
+        };
+        // In a simulation this noise protects no one. It is not reproducible, because updates take their noise only
+        // from the system's random number generator.
+        let mut rng = ChaCha20Rng::try_from_rng(&mut SysRng).map_err(|error| failed(&error))?;
+        let how = Compression {
+            recipe: training.recipe.as_deref(),
+            memory: training.memory.as_ref(),
+            products: &products,
+        };
+        let made = make_update(header, &delta, &lesson.plan, how, training.clipping_norm, &mut rng)
+            .map_err(|error| failed(&error))?;
+        let (mut bytes, memory) = (made.bytes, made.memory);
+        if let Some(sums) = sums {
+            sums.append_to(&mut bytes);
+        }
+        Ok(TrainedUpdate { memory, own, digest: UpdateDigest::of(&bytes), norm, bytes })
+    }
+
+    /// Returns the training of the cluster whose model has the smallest loss on the examples; `None` without clusters.
+    fn choose_cluster(
+        &mut self,
+        training: &Training,
+        examples: &Examples,
+    ) -> Result<Option<Training>, EvaluateError> {
+        if training.lesson.travelling.cluster_count().is_none() {
+            return Ok(None);
+        }
+        let mut best: Option<(usize, f64)> = None;
+        for (cluster, weights) in training.version.models.iter().enumerate() {
+            let metrics = self.evaluator(&training.lesson).evaluate(weights, examples)?;
+            let loss = metrics.mean_loss().filter(|loss| loss.is_finite()).unwrap_or(f64::INFINITY);
+            if best.is_none_or(|(_, least)| loss < least) {
+                best = Some((cluster, loss));
+            }
+        }
+        Ok(best.map(|(cluster, _)| training.of_cluster(cluster)))
+    }
+
+    fn evaluator(&mut self, lesson: &Lesson) -> &mut Evaluator {
+        let evaluator = self.evaluators.entry(lesson.digest);
+        evaluator.or_insert_with(|| Evaluator::new(&lesson.model, lesson.plan.training.loss))
+    }
+
+    /// Measures the weights on a client's examples. Returns the sums of every metric, if the assignment asks for them.
+    fn evaluate(
+        &mut self,
+        training: &Training,
+        examples: &Examples,
+    ) -> Result<(Metrics, Option<MetricSums>), EvaluateError> {
+        let Training { lesson, weights, .. } = training;
+        let evaluator = self.evaluator(lesson);
+        if !training.metric_sums {
+            return Ok((evaluator.evaluate(weights, examples)?, None));
+        }
+        let detail = evaluator.evaluate_in_detail(weights, examples)?;
+        Ok((detail.metrics, detail.sums()))
+    }
+
+    /// Builds the update of a canary. For canaries that exceed the norm, it skips the clipping that honest software
+    /// does.
+    fn canary(canaries: &Canaries, training: &Training) -> Trained {
+        let failed = |error: &dyn std::fmt::Display| (AbortReason::TrainingFailed, error.to_string());
+        let plan = &training.lesson.plan;
+        let norm = training.clipping_norm.unwrap_or_default();
+        let delta =
+            canaries.update(training.client, norm, &plan.grid, training.lesson.travelling.value_count());
+        let header = UpdateHeader {
+            assignment_id: training.assignment_id,
+            schema_digest: plan.schema.digest(),
+            base_version: training.base_version,
+            weight: 1,
+            metrics: UpdateMetrics::default(),
+            element_count: delta.len() as u64,
+            is_compressed: false,
+        };
+        let norm = training.clipping_norm.filter(|_| canaries.keeps(training.client));
+        let mut rng = ChaCha20Rng::try_from_rng(&mut SysRng).map_err(|error| failed(&error))?;
+        let made = make_update(header, &delta, plan, Compression::default(), norm, &mut rng);
+        let bytes = made.map_err(|error| failed(&error))?.bytes;
+        let (digest, norm) = (UpdateDigest::of(&bytes), norm_of(&delta));
+        Ok(TrainedUpdate { memory: None, own: OwnTensors::default(), digest, norm, bytes })
+    }
+
+    /// Trains a hostile client honestly on the version of a training, and returns the update. It uses neither the client's personal
+    /// tensors nor its gradient correction, so that the result depends on the version and the client only.
+    fn honest(&mut self, crowd: &Crowd, client: usize, training: &Training) -> Result<Vec<f32>, String> {
+        let Training { lesson, base_version, .. } = training;
+        let examples = crowd.examples(client, Work::Training).map_err(|error| error.to_string())?;
+        let seed = crowd.known_seed(client, *base_version);
+        let trainer =
+            self.trainer(lesson, training.shared(), &examples, seed).map_err(|error| error.to_string())?;
+        trainer.record_outer_products(&[]);
+        trainer.advance(u64::MAX).map_err(|error| error.to_string())?;
+        Ok(trainer.outcome().delta)
+    }
+
+    /// Trains both phases.
+    fn train(
+        &mut self,
+        training: &Training,
+        examples: &Examples,
+    ) -> Result<TrainingOutcome, (AbortReason, String)> {
+        let failed = |error: &dyn std::fmt::Display| (AbortReason::TrainingFailed, error.to_string());
+        let (lesson, seed) = (&training.lesson, training.assignment_id.seed());
+        let (personal, steps_done) =
+            self.train_personal(training, examples, seed).map_err(|error| failed(&error))?;
+        let is_whole_model =
+            lesson.plan.training.personal_training.is_some_and(PersonalTraining::is_whole_model);
+        let start = personal.as_ref().filter(|_| !is_whole_model).unwrap_or(&training.weights);
+        let trainer = self.trainer(lesson, start, examples, seed).map_err(|error| failed(&error))?;
+        if let Some(correction) = &training.correction {
+            let whole = lesson.travelling.part().spread(correction).map_err(|error| failed(&error))?;
+            trainer.set_gradient_correction(whole).map_err(|error| failed(&error))?;
+        }
+        let wanted = wanted_products(&lesson.plan, training.recipe.as_deref(), training.clipping_norm);
+        trainer.record_outer_products(&wanted);
+        let steps = training.steps_max.saturating_sub(steps_done).max(1);
+        trainer.advance(steps).map_err(|error| failed(&error))?;
+        let own_weights = personal.filter(|_| is_whole_model).unwrap_or_default();
+        Ok(TrainingOutcome { own_weights, ..trainer.outcome() })
+    }
+
+    /// Trains what only the client keeps, if the plan trains that apart. Returns all weights after it, and the number of its
+    /// steps.
+    fn train_personal(
+        &mut self,
+        training: &Training,
+        examples: &Examples,
+        seed: u64,
+    ) -> Result<(Option<Vec<f32>>, u64), TrainError> {
+        let Training { lesson, weights, own_weights, steps_max, .. } = training;
+        let plan = &lesson.plan.training;
+        if plan.personal_training.is_none() {
+            return Ok((None, 0));
+        }
+        let own = own_weights.as_ref().map(|own| own.as_slice());
+        let trainer = match self.personal_trainers.entry(lesson.digest) {
+            Entry::Occupied(entry) => {
+                let trainer = entry.into_mut();
+                trainer.restart_personal(weights, own, examples, seed)?;
+                trainer
+            }
+            Entry::Vacant(entry) => entry.insert(Trainer::new_personal(
+                &lesson.model,
+                weights,
+                own,
+                plan.clone(),
+                examples,
+                seed,
+            )?),
+        };
+        let steps = trainer.advance(*steps_max)?.step;
+        Ok((Some(trainer.weights().to_vec()), steps))
+    }
+
+    /// Returns a trainer at its first step.
+    fn trainer(
+        &mut self,
+        lesson: &Lesson,
+        weights: &[f32],
+        examples: &Examples,
+        seed: u64,
+    ) -> Result<&mut Trainer, TrainError> {
+        match self.trainers.entry(lesson.digest) {
+            Entry::Occupied(entry) => {
+                let trainer = entry.into_mut();
+                trainer.restart(weights, examples, seed)?;
+                Ok(trainer)
+            }
+            Entry::Vacant(entry) => {
+                let plan = lesson.plan.training.clone();
+                let is_private = plan.example_privacy.is_some();
+                let trainer = entry.insert(Trainer::new(&lesson.model, weights, plan, examples, seed)?);
+                if let (true, Ok(chance)) = (is_private, SystemChance::new()) {
+                    trainer.set_secret_chance(Box::new(chance));
+                }
+                Ok(trainer)
+            }
+        }
+    }
+}
