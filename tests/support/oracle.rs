@@ -56,6 +56,35 @@ pub fn next_weights(
     base.iter().zip(&sums).map(next).collect()
 }
 
+/// Computes the next weights of clusters from `base` and the accepted updates, where all tensors are those of a cluster.
+/// Each cluster's weights change by the mean of the updates that have 1 at its share, as if there were no others.
+///
+/// # Panics
+/// As [`next_weights`].
+pub fn next_clusters(
+    base: &[f32],
+    updates: &[(u64, Vec<f32>)],
+    grid: &ValueGrid,
+    server_learning_rate: f64,
+    clusters: usize,
+) -> Vec<f32> {
+    let length = (base.len() - clusters) / clusters;
+    let total: u64 = updates.iter().map(|(weight, _)| weight).sum();
+    let (mut shares, mut next) = (Vec::new(), Vec::new());
+    for cluster in 0..clusters {
+        let places = clusters + cluster * length..clusters + (cluster + 1) * length;
+        let own = updates.iter().filter(|(_, values)| values[cluster] == 1.0);
+        let own: Vec<_> = own.map(|(weight, values)| (*weight, values[places.clone()].to_vec())).collect();
+        let weight: u64 = own.iter().map(|(weight, _)| weight).sum();
+        shares.push((weight as f64 / total as f64) as f32);
+        match own.is_empty() {
+            true => next.extend_from_slice(&base[places]),
+            false => next.extend(next_weights(&base[places], &own, grid, server_learning_rate)),
+        }
+    }
+    shares.into_iter().chain(next).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

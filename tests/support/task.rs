@@ -4,7 +4,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use folkmoot_coordinator::task::{TaskDescription, TaskState};
-use folkmoot_engine::{ImportLimits, Model, TrainedPart, onnx::build::mlp};
+use folkmoot_engine::{ImportLimits, Model, Travelling, onnx::build::mlp};
 use folkmoot_protocol::{
     BlobDigest, Codec, OrganisationId, Plan, PopulationName, TaskId, TensorSchema, Timestamp, ValueGrid,
     Work, update::UpdateMetrics,
@@ -119,6 +119,8 @@ pub struct TestTask {
     pub server_learning_rate: f64,
     /// The weights of version 0, for the tensors in `schema`.
     pub initial_weights: Vec<f32>,
+    /// The number of the task's clusters; 1 if it has one model.
+    pub clusters: usize,
 }
 
 impl TestTask {
@@ -170,9 +172,9 @@ async fn store_task(
     let model =
         Model::from_onnx(&spec.onnx, &ImportLimits::default()).expect("a test's model can be trained");
     let description = spec.description(&population);
-    let part = TrainedPart::of(&model, &description.plan).expect("a test's plan fits its model");
-    let schema = part.schema();
-    let initial_weights = part.pick(&model.initial_weights()).expect("they are the model's");
+    let travelling = Travelling::of(&model, &description.plan).expect("a test's plan fits its model");
+    let (schema, clusters) = (travelling.schema(), travelling.cluster_count().unwrap_or(1));
+    let initial_weights = travelling.starting(&model.initial_weights(), 1).expect("they are the model's");
     let (model, model_bytes) = put(spec.onnx.clone()).await;
     let bytes = initial_weights.iter().flat_map(|value| value.to_le_bytes()).collect();
     let (weights, weights_bytes) = put(bytes).await;
@@ -223,7 +225,17 @@ async fn store_task(
     };
     storage.create_task(&record, &version).await.expect("a task can be stored");
     let server_learning_rate = spec.server_learning_rate;
-    TestTask { id, organisation, population, token, schema, grid, server_learning_rate, initial_weights }
+    TestTask {
+        id,
+        organisation,
+        population,
+        token,
+        schema,
+        grid,
+        server_learning_rate,
+        initial_weights,
+        clusters,
+    }
 }
 
 /// Creates an enrolment token and returns its text. `alter` may change the token's record.

@@ -1,6 +1,7 @@
 //! Updates with random values, without training.
 
 use folkmoot_protocol::{
+    ClusterPlace, Clusters,
     messages::Assignment,
     update::{HEADER_BYTES, UpdateHeader, UpdateMetrics},
 };
@@ -40,7 +41,10 @@ impl TestUpdate {
             element_count: task.parameter_count() as u64,
             is_compressed: false,
         };
-        let values = (0..task.parameter_count()).map(|_| rng.random_range(-1.0..1.0)).collect();
+        let mut values = (0..task.parameter_count()).map(|_| rng.random_range(-1.0..1.0)).collect();
+        if task.clusters > 1 {
+            move_into(rng.random_range(0..task.clusters), task, &mut values);
+        }
         Self { header, values }
     }
 
@@ -49,6 +53,23 @@ impl TestUpdate {
         let mut bytes = self.header.encode().to_vec();
         bytes.extend(self.values.iter().flat_map(|value| value.to_le_bytes()));
         bytes
+    }
+}
+
+/// Makes the values those of a client that has trained this cluster.
+fn move_into(cluster: usize, task: &TestTask, values: &mut Vec<f32>) {
+    let mut start = 0;
+    for tensor in &task.schema.tensors {
+        let end = start + tensor.shape.iter().product::<u64>() as usize;
+        match Clusters::place(&tensor.name) {
+            ClusterPlace::Shares => {
+                values[start..end].fill(0.0);
+                values[start + cluster] = 1.0;
+            }
+            ClusterPlace::Of(other) if other != cluster => values[start..end].fill(0.0),
+            ClusterPlace::Of(_) | ClusterPlace::Common => {}
+        }
+        start = end;
     }
 }
 

@@ -276,7 +276,8 @@ impl AdminClient {
         self.get(&format!("tasks/{task}/evaluations/{number}")).await
     }
 
-    /// Downloads a model version as ONNX. Without `number`, downloads the newest.
+    /// Downloads a model version as ONNX. Without `number`, downloads the newest. `cluster`, counted from 1, is for a task with
+    /// clusters; without it, downloads the model of the one with the largest share of the clients.
     ///
     /// # Errors
     /// [`AdminError`] if the coordinator cannot be reached or refuses the request.
@@ -284,9 +285,11 @@ impl AdminClient {
         &self,
         task: TaskId,
         number: Option<u64>,
+        cluster: Option<u32>,
     ) -> Result<DownloadedModel, AdminError> {
         let number = number.map_or_else(|| "latest".to_owned(), |number| number.to_string());
-        self.get_model(&format!("tasks/{task}/versions/{number}/model")).await
+        let query = cluster.map_or_else(String::new, |cluster| format!("?cluster={cluster}"));
+        self.get_model(&format!("tasks/{task}/versions/{number}/model{query}")).await
     }
 
     /// Lists the populations of the API key's organisation, sorted by name.

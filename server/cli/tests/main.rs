@@ -7,6 +7,7 @@ mod attack;
 #[cfg(unix)]
 mod backup;
 mod beside_console;
+mod clusters;
 mod compare;
 mod components;
 // Other systems word their errors differently, for example for a missing file.

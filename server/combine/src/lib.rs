@@ -5,6 +5,7 @@
     warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
 )]
 
+mod clusters;
 mod error;
 pub mod in_place;
 pub mod ingest;
@@ -21,6 +22,7 @@ mod replayed;
 mod rows;
 mod summed;
 
+pub use clusters::ClusterPlaces;
 pub use error::MakeError;
 pub use made::Made;
 pub use making::Making;

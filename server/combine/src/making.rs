@@ -14,7 +14,8 @@ use folkmoot_storage::AcceptedUpdate;
 use folkmoot_strategy::{AggregationCommit, FinalizationCommit};
 
 use crate::{
-    Bases, Made, MakeError, Masked, Own, Private, Rows,
+    Bases, ClusterPlaces, Made, MakeError, Masked, Own, Private, Rows,
+    clusters::ClusterMeans,
     ingest::Ingest,
     next::{Next, Step},
     own, replayed, summed,
@@ -42,6 +43,8 @@ pub struct Making {
     pub private: Option<Private>,
     /// The masks of the updates; `None` if they are not masked.
     pub masked: Option<Masked>,
+    /// The places of the task's clusters; `None` if it has one model.
+    pub clusters: Option<ClusterPlaces>,
     /// The task's own components.
     pub own: Own,
 }
@@ -56,6 +59,7 @@ impl Making {
         let stored = self.finalizer_state.as_deref().unwrap_or_default();
         let step = self.step(parameter_count)?;
         let mut next = Next::new(step, &self.commit, &self.newest, stored, self.own.aggregator.is_some())?;
+        next.clusters = self.clusters.as_ref().map(ClusterMeans::new);
         let mut own_state = Vec::new();
         let mut noise_state = Vec::new();
         let weights: Vec<u64> = self.accepted.iter().map(|update| update.weight).collect();

@@ -1,7 +1,12 @@
 use folkmoot_aggregation::finalizer::{Commit, Finalizer};
+use folkmoot_protocol::saturating::to_float32;
 use folkmoot_strategy::{Finalization, StrategyError};
 
-use crate::{Made, MakeError, rows::floats};
+use crate::{
+    Made, MakeError,
+    clusters::{ClusterMeans, RunStep},
+    rows::floats,
+};
 
 /// The step of a commit.
 pub(super) enum Step<'a> {
@@ -63,6 +68,8 @@ pub(super) struct Next<'a> {
     state: Vec<Vec<f32>>,
     /// The state that the component which combines updates has kept with the newest version.
     pub own_state: Vec<u8>,
+    /// The task's clusters; `None` if it has one model.
+    pub clusters: Option<ClusterMeans<'a>>,
     change_squares: f64,
 }
 
@@ -99,6 +106,7 @@ impl<'a> Next<'a> {
             weights: Vec::with_capacity(newest.len()),
             state,
             own_state: own_state.to_vec(),
+            clusters: None,
             change_squares: 0.0,
         })
     }
@@ -110,11 +118,24 @@ impl<'a> Next<'a> {
         let before: Vec<f32> = floats(newest).collect();
         let mut weights = before.clone();
         let mut state: Vec<&mut [f32]> = self.state.iter_mut().map(|slot| &mut slot[begin..end]).collect();
-        match &mut self.step {
-            Step::BuiltIn(finalizer) => {
+        match (&mut self.step, &mut self.clusters) {
+            (Step::BuiltIn(finalizer), None) => {
                 finalizer.advance(self.commit, &mut weights, mean_delta, &mut state);
             }
-            Step::Own(component) => component.advance(begin, &mut weights, mean_delta, &mut state),
+            (Step::BuiltIn(finalizer), Some(clusters)) => {
+                clusters.for_each_run(begin, mean_delta, |run, step| match step {
+                    RunStep::Set => set(&mut weights[run.clone()], &mean_delta[run]),
+                    RunStep::Scaled(factor) => {
+                        let mean: Vec<f64> =
+                            mean_delta[run.clone()].iter().map(|mean| mean * factor).collect();
+                        let mut state: Vec<&mut [f32]> =
+                            state.iter_mut().map(|slot| &mut slot[run.clone()]).collect();
+                        finalizer.advance(self.commit, &mut weights[run], &mean, &mut state);
+                    }
+                    RunStep::Keep => {}
+                });
+            }
+            (Step::Own(component), _) => component.advance(begin, &mut weights, mean_delta, &mut state),
         }
         for (weight, before) in weights.iter().zip(&before) {
             self.weights.extend_from_slice(&weight.to_le_bytes());
@@ -142,4 +163,8 @@ impl<'a> Next<'a> {
             metrics: None,
         })
     }
+}
+
+fn set(weights: &mut [f32], values: &[f64]) {
+    weights.iter_mut().zip(values).for_each(|(weight, value)| *weight = to_float32(*value));
 }

@@ -74,7 +74,7 @@ impl Control {
         let Some(version) = newest.filter(|version| version.number == number) else { return Ok(None) };
         let Some(round_id) = version.round_id else { return Ok(None) };
         let round = self.api.round(round_id).await?.round;
-        let onnx = self.api.download_model(task, Some(number)).await?.onnx;
+        let onnx = self.api.download_model(task, Some(number), None).await?.onnx;
         Ok(Some(Committed {
             round_number: round.number,
             cohort: round.cohort.unwrap_or_default(),

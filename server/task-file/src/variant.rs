@@ -27,6 +27,10 @@ const DITTO: &str = "ditto";
 /// The coefficient lambda of `ditto` if the name is without a number: the smallest of the values from which Li et al. 2021
 /// choose, which are 0.1, 1 and 2.
 const DITTO_LAMBDA: f64 = 0.1;
+/// The name of the variant with clusters of clients.
+const IFCA: &str = "ifca";
+/// The number of clusters of `ifca` if the name is without a number.
+const IFCA_CLUSTERS: i64 = 3;
 
 /// A change of a task that has a name.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,6 +51,11 @@ pub enum Variant {
     Ditto {
         /// The coefficient lambda.
         lambda: Value,
+    },
+    /// Several models, of which each client trains the one that fits it best (IFCA, Ghosh et al. 2020).
+    Ifca {
+        /// The number of clusters.
+        count: Value,
     },
 }
 
@@ -69,10 +78,10 @@ impl std::error::Error for VariantError {}
 
 impl Variant {
     /// Returns the variant with this name: the kind of a finalizer, an aggregator, a scheduling policy or a selection
-    /// policy, or `fed_prox`, or `ditto`. Upper case, `_` and `-` do not matter, so that `FedAdam` is `fed_adam`.
+    /// policy, or `fed_prox`, `ditto` or `ifca`. Upper case, `_` and `-` do not matter, so that `FedAdam` is `fed_adam`.
     ///
     /// A kind with a single required setting takes its value after a colon, for example `krum:0.2`, and so does
-    /// `fed_prox` and `ditto`. Without one, a required setting `clients` is the number of clients in the simulation, `clients`.
+    /// `fed_prox`, `ditto` and `ifca`. Without one, a required setting `clients` is the number of clients in the simulation, `clients`.
     ///
     /// # Errors
     /// [`VariantError`] if no variant has this name, or if it needs other settings.
@@ -84,6 +93,9 @@ impl Variant {
         }
         if plain(name) == plain(DITTO) {
             return Ok(Self::Ditto { lambda: value.unwrap_or(Value::Float(DITTO_LAMBDA)) });
+        }
+        if plain(name) == plain(IFCA) {
+            return Ok(Self::Ifca { count: value.unwrap_or(Value::Integer(IFCA_CLUSTERS)) });
         }
         let found = all_kinds().find(|(_, kind)| plain(&kind.name) == plain(name));
         let (section, kind) = found.ok_or_else(|| unknown(name))?;
@@ -103,16 +115,19 @@ impl Variant {
     }
 
     /// Changes a task file. A section is replaced as a whole, even if it already has this kind. If the task has no
-    /// aggregator, a finalizer that needs a plain mean brings `weighted_mean`.
+    /// aggregator, a variant that needs a plain mean brings `weighted_mean`.
     pub fn apply(&self, task: &mut Table) {
         match self {
             Self::Kind { section, table } => {
                 let kind = table.get("kind").and_then(Value::as_str).unwrap_or_default();
-                if OF_PLAIN_MEANS.contains(&kind) && !task.contains_key("aggregator") {
-                    let mean = Table::from_iter([("kind".to_owned(), Value::from("weighted_mean"))]);
-                    task.insert("aggregator".to_owned(), Value::Table(mean));
+                if OF_PLAIN_MEANS.contains(&kind) {
+                    bring_plain_mean(task);
                 }
                 task.insert((*section).to_owned(), Value::Table(table.clone()));
+            }
+            Self::Ifca { count } => {
+                bring_plain_mean(task);
+                overlay(task, &nested(["plan", "clusters", "count"], count.clone()));
             }
             Self::Proximal { mu } => overlay(task, &nested(["plan", "proximal_term"], mu.clone())),
             Self::Ditto { lambda } => {
@@ -123,6 +138,12 @@ impl Variant {
             }
         }
     }
+}
+
+/// Chooses a plain mean if the task has no aggregator.
+fn bring_plain_mean(task: &mut Table) {
+    let mean = || Value::Table(Table::from_iter([("kind".to_owned(), Value::from("weighted_mean"))]));
+    task.entry("aggregator").or_insert_with(mean);
 }
 
 /// Returns a table with one value below these keys.

@@ -1,4 +1,5 @@
 //! Tests the state that a coordinator keeps from version to version, with clients that send known updates.
 
+mod clusters;
 mod components;
 mod drift;

@@ -17,7 +17,7 @@ use folkmoot_storage::{LedgerRepository, ModelVersionRepository, RoundRepository
 use folkmoot_tests::{
     client_process::{ClientConfig, ClientMoment, ClientProcess},
     deployment::Deployment,
-    oracle::next_weights,
+    oracle::{next_clusters, next_weights},
     patience::patiently,
     task::{TaskSpec, now},
     update::TestUpdate,
@@ -98,10 +98,16 @@ async fn verify_version<T: Averaged>(deployment: &Deployment, members: &[&T]) {
         bytes.as_chunks::<4>().0.iter().map(|value| f32::from_le_bytes(*value)).collect();
     let plain: Vec<&TestUpdate> = members.iter().map(|member| member.update()).collect();
     let updates: Vec<_> = plain.iter().map(|update| (update.header.weight, update.values.clone())).collect();
-    assert_eq!(
-        released,
-        next_weights(&task.initial_weights, &updates, &task.grid, task.server_learning_rate)
-    );
+    let (base, grid, rate) = (&task.initial_weights, &task.grid, task.server_learning_rate);
+    match task.clusters {
+        1 => assert_eq!(released, next_weights(base, &updates, grid, rate)),
+        clusters => {
+            // The division by the share rounds once more.
+            let expected = next_clusters(base, &updates, grid, rate, clusters);
+            let off = released.iter().zip(&expected).map(|(one, other)| (one - other).abs());
+            assert!(off.fold(0.0, f32::max) < 1e-6, "{released:?} is not {expected:?}");
+        }
+    }
     let examples = plain.iter().map(|update| update.header.metrics.example_count).sum::<u64>();
     let losses = plain.iter().map(|update| update.header.metrics.loss_sum).sum::<f64>();
     assert_eq!((version.metrics.example_count, version.metrics.loss_sum), (examples, losses));
@@ -133,6 +139,24 @@ async fn the_version_is_that_of_plain_updates_although_clients_vanish() {
         verify_version(&deployment, &members[..5].iter().collect::<Vec<_>>()).await;
         deployment.assert_answers().await;
     }
+}
+
+/// The coordinator sees neither the updates nor their clusters, and moves each cluster by its own updates.
+#[tokio::test]
+async fn clusters_move_by_their_own_updates_under_masks() {
+    let mut spec = spec(json!({}), 6, 4).with_part("aggregator", json!({ "kind": "weighted_mean" }));
+    spec.plan["clusters"] = json!({ "count": 2 });
+    let mut deployment = Deployment::start(COORDINATOR, &spec, |_| {}).await;
+    let mut members = exchanged(&mut deployment, 6, false).await;
+    members[5].abort().await;
+    for answer in join_all(members[..5].iter().map(Member::upload)).await {
+        assert_accepted(&answer);
+    }
+    for opened in join_all(members[..5].iter_mut().map(Member::open)).await {
+        opened.expect("the survivors are honest");
+    }
+    verify_version(&deployment, &members[..5].iter().collect::<Vec<_>>()).await;
+    deployment.assert_answers().await;
 }
 
 /// One client has an update that is far too long, and all others send zeros. The released model has the noise of all clients

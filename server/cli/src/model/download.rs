@@ -12,6 +12,9 @@ pub struct Args {
     /// The version. The default is the newest one.
     #[arg(long, value_name = "NUMBER")]
     version: Option<u64>,
+    /// The cluster, counted from 1, of a task with plan.clusters. The default is the one with the largest share of the clients.
+    #[arg(long, value_name = "NUMBER")]
+    cluster: Option<u32>,
     /// The file to write.
     #[arg(long, value_name = "FILE.onnx")]
     out: PathBuf,
@@ -35,7 +38,8 @@ struct Downloaded {
 /// cannot be written.
 pub async fn run(args: Args) -> Result<(), CliError> {
     let coordinator = args.connection.connect()?;
-    let model = coordinator.download_model(args.task.id(&coordinator).await?, args.version).await?;
+    let task = args.task.id(&coordinator).await?;
+    let model = coordinator.download_model(task, args.version, args.cluster).await?;
     replace::write(&args.out, &model.onnx)?;
     let downloaded = Downloaded { version: model.number, bytes: model.onnx.len(), file: args.out };
     args.output.print(&downloaded, |downloaded| {

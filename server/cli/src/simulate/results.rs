@@ -64,12 +64,17 @@ impl Results {
         let limits = ImportLimits { model_bytes_max: self.onnx.len(), ..ImportLimits::default() };
         let model =
             Model::from_onnx(&self.onnx, &limits).map_err(|error| CliError::new(error.to_string()))?;
-        let mut onnx =
-            model.export_onnx(&outcome.weights).map_err(|error| CliError::new(error.to_string()))?;
-        if let Some(schema) = description.table_schema() {
-            onnx = write_table_schema(&onnx, schema).map_err(|error| CliError::new(error.to_string()))?;
+        let clusters = (1..)
+            .zip(&outcome.clusters)
+            .map(|(number, weights)| (format!("model-{number}.onnx"), weights.as_slice()));
+        let whole = std::iter::once(("model.onnx".to_owned(), outcome.weights.as_slice()));
+        for (name, weights) in whole.chain(clusters) {
+            let mut onnx = model.export_onnx(weights).map_err(|error| CliError::new(error.to_string()))?;
+            if let Some(schema) = description.table_schema() {
+                onnx = write_table_schema(&onnx, schema).map_err(|error| CliError::new(error.to_string()))?;
+            }
+            self.write(&name, &onnx)?;
         }
-        self.write("model.onnx", &onnx)?;
         let world = toml::to_string(settings).map_err(|error| CliError::new(error.to_string()))?;
         self.write("world.toml", world.as_bytes())?;
         let report = report(description, settings, outcome);

@@ -6,7 +6,7 @@ use std::{
 use folkmoot_client::read_model_file;
 use folkmoot_coordinator::task::{Fault, SchemaSource, TaskData, TaskDescription};
 use folkmoot_data::schema;
-use folkmoot_engine::{ImportLimits, Model, TrainedPart};
+use folkmoot_engine::{ImportLimits, Model, Travelling};
 use folkmoot_protocol::TrainingPlan;
 use folkmoot_rounds::{components, registry::fit};
 use folkmoot_task_file::{
@@ -134,7 +134,7 @@ pub fn read_model(path: &Path) -> Result<(Model, Vec<u8>), CliError> {
 /// Returns the size of a model for a plan that fits it.
 pub fn size_of(model: &Model, model_bytes: u64, plan: &TrainingPlan) -> ModelSize {
     let parameters = model.parameter_count();
-    let trained = TrainedPart::of(model, plan).map_or(parameters, |part| part.parameter_count());
+    let trained = Travelling::of(model, plan).map_or(parameters, |travelling| travelling.value_count());
     ModelSize { parameters: parameters as u64, trained: trained as u64, model_bytes }
 }
 

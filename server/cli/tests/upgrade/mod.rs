@@ -77,7 +77,7 @@ async fn todays_program_goes_on_with_the_folders_of_an_earlier_version() {
     );
     for task in &found {
         for version in 0..=task.rounds_committed {
-            let model = admin.download_model(task.id, Some(version)).await.unwrap();
+            let model = admin.download_model(task.id, Some(version), None).await.unwrap();
             assert_eq!(model.number, version, "{}", task.name);
         }
     }

@@ -88,7 +88,7 @@ pub async fn measure_centrally(
     let (plan, schema) = (task.description.plan.clone(), task.schema.clone());
     let measured = tokio::task::spawn_blocking(move || -> Result<folkmoot_engine::Evaluation, String> {
         let WholeVersion { model, weights, .. } =
-            WholeVersion::read(&onnx, &weights, &plan, &schema).map_err(|error| error.to_string())?;
+            WholeVersion::read(&onnx, &weights, &plan, &schema, None).map_err(|error| error.to_string())?;
         let examples = evaluation_data::read(&examples).map_err(|error| error.to_string())?;
         folkmoot_engine::evaluate_in_detail(&model, &weights, &examples, plan.loss)
             .map_err(|error| error.to_string())

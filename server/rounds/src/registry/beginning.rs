@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use folkmoot_coordinator::task::TaskDescription;
-use folkmoot_engine::{ImportLimits, Model, TrainedPart};
+use folkmoot_engine::{ImportLimits, Model, Travelling};
 use folkmoot_protocol::{BlobDigest, TensorSchema, Timestamp, TrainingPlan};
 use folkmoot_storage::{ModelRecord, ModelVersionRecord, TaskRecord};
 
@@ -81,21 +81,28 @@ pub async fn begin(
 fn compute(onnx: &[u8], plan: &TrainingPlan, from: Option<Stored>) -> Result<Computed, Refusal> {
     let limits = ImportLimits { model_bytes_max: onnx.len(), ..ImportLimits::default() };
     let model = Model::from_onnx(onnx, &limits).map_err(|error| Refusal::internal(&error))?;
-    let part = TrainedPart::of(&model, plan).map_err(|error| Refusal::internal(&error))?;
+    let travelling = Travelling::of(&model, plan).map_err(|error| Refusal::internal(&error))?;
     let weights = match from {
         Some(Stored { onnx, weights, plan, schema }) => {
-            WholeVersion::read(&onnx, &weights, &plan, &schema)?.weights
+            WholeVersion::read(&onnx, &weights, &plan, &schema, None)?.weights
         }
         None => model.initial_weights(),
     };
-    let trained = part.pick(&weights).map_err(|error| Refusal::internal(&error))?;
-    let bytes = trained.iter().flat_map(|weight| weight.to_le_bytes()).collect::<Vec<u8>>();
+    let travelling_values =
+        travelling.starting(&weights, seed_of(onnx)).map_err(|error| Refusal::internal(&error))?;
+    let bytes = travelling_values.iter().flat_map(|weight| weight.to_le_bytes()).collect::<Vec<u8>>();
     // The original file is sufficient if its untrained tensors equal those of the version.
-    let with_file = part.fill(trained).map_err(|error| Refusal::internal(&error))?;
+    let with_file = travelling.fill(travelling_values, None).map_err(|error| Refusal::internal(&error))?;
     let is_same = with_file.iter().zip(&weights).all(|(file, wanted)| file.to_bits() == wanted.to_bits());
     let own = match is_same {
         true => None,
         false => Some(model.export_onnx(&weights).map_err(|error| Refusal::internal(&error))?.into()),
     };
-    Ok(Computed { schema: part.schema(), weights: bytes.into(), model: own })
+    Ok(Computed { schema: travelling.schema(), weights: bytes.into(), model: own })
+}
+
+/// Returns the seed of the noise that sets clusters apart. The same model gives the same clusters.
+fn seed_of(onnx: &[u8]) -> u64 {
+    let digest = BlobDigest::of(onnx);
+    digest.as_bytes().first_chunk().copied().map_or(0, u64::from_le_bytes)
 }

@@ -1,6 +1,6 @@
 use folkmoot_aggregation::AggregatorChoice;
 use folkmoot_coordinator::task::{Fault, TaskDescription};
-use folkmoot_engine::{FitError, Model, ParameterKind, TrainedPart, sum_shapes};
+use folkmoot_engine::{FitError, Model, ParameterKind, Travelling, sum_shapes};
 use folkmoot_protocol::{
     GradientClipping, Loss, Metric, PersonalTraining,
     update::sums::{CLASSES_MAX, OUTPUTS_MAX, SumShape},
@@ -30,19 +30,29 @@ pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
     faults.extend(metric_fault(description, model.output_shape()));
     faults.extend(table_fit::fault(description, model));
     let mut has_statistics = false;
-    match TrainedPart::of(model, plan) {
+    match Travelling::of(model, plan) {
         Err(error) => {
             let list = match error {
                 FitError::Pattern { list, .. } => list,
                 FitError::PersonalFrozen { .. } => "personal",
+                FitError::Clusters { .. } => "clusters.tensors",
                 _ => "frozen",
             };
             let remedy = "name tensors of the model; * matches any characters, ? matches one";
             faults.push(Fault::new(&format!("plan.{list}"), error.to_string(), remedy));
         }
-        Ok(part) => {
+        Ok(travelling) => {
+            let part = travelling.part();
             has_statistics = part.normalizes_batches();
-            faults.extend(description.masked_sum_fault(part.schema().parameter_count()));
+            let schema = travelling.schema();
+            if let Err(error) = schema.validate() {
+                faults.push(Fault::new(
+                    "plan",
+                    error.to_string(),
+                    "train fewer or smaller tensors, or fewer clusters",
+                ));
+            }
+            faults.extend(description.masked_sum_fault(schema.parameter_count()));
             if !part.tensors().any(|tensor| tensor.kind != ParameterKind::Statistic) {
                 let remedy = "change the patterns so that at least one tensor matches none of them";
                 let field = if plan.personal.is_empty() { "plan.frozen" } else { "plan.personal" };

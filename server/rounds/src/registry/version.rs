@@ -1,4 +1,4 @@
-use folkmoot_engine::{FitError, ImportError, ImportLimits, Model, TrainedPart};
+use folkmoot_engine::{FitError, ImportError, ImportLimits, Model, TrainedPart, Travelling};
 use folkmoot_protocol::{ErrorCode, TensorSchema, TrainingPlan};
 
 use crate::refusal::Refusal;
@@ -7,7 +7,7 @@ use crate::refusal::Refusal;
 pub struct WholeVersion {
     /// The model.
     pub model: Model,
-    /// The tensors that the task's plan can change. A version's blob contains only these tensors.
+    /// The tensors of the model that the task's plan can change.
     pub part: TrainedPart,
     /// All weights in one vector, in the order of the model's parameters.
     pub weights: Vec<f32>,
@@ -34,32 +34,38 @@ impl From<VersionError> for Refusal {
     fn from(error: VersionError) -> Self {
         match error {
             VersionError::Schema => Self::new(ErrorCode::ModelInvalid, error.to_string()),
+            VersionError::Fit(FitError::NoCluster { .. }) => {
+                Self::new(ErrorCode::MalformedRequest, error.to_string())
+            }
             error => Self::internal(&error),
         }
     }
 }
 
 impl WholeVersion {
-    /// Reads a task's model and the bytes of one of its versions.
+    /// Reads a task's model and the bytes of one of its versions. If the task has clusters, it is the model of `cluster`, counted from
+    /// 0, or of the one with the largest share of the clients.
     ///
     /// # Errors
     /// Fails if the model cannot be read, the task's schema does not list the tensors that the plan can change, or the
-    /// weights do not match them.
+    /// weights do not match them, or there is no such cluster.
     pub fn read(
         onnx: &[u8],
         weights: &[u8],
         plan: &TrainingPlan,
         schema: &TensorSchema,
+        cluster: Option<usize>,
     ) -> Result<Self, VersionError> {
         let limits = ImportLimits { model_bytes_max: onnx.len(), ..ImportLimits::default() };
         let model = Model::from_onnx(onnx, &limits)?.for_plan(plan)?;
-        let part = TrainedPart::of(&model, plan)?;
-        if part.schema() != *schema {
+        let travelling = Travelling::of(&model, plan)?;
+        if travelling.schema() != *schema {
             return Err(VersionError::Schema);
         }
         let (weights, _) = weights.as_chunks::<4>();
-        let weights = part.fill(weights.iter().map(|weight| f32::from_le_bytes(*weight)).collect())?;
-        Ok(Self { model, part, weights })
+        let values = weights.iter().map(|weight| f32::from_le_bytes(*weight)).collect();
+        let weights = travelling.fill(values, cluster)?;
+        Ok(Self { model, part: travelling.part().clone(), weights })
     }
 }
 
@@ -76,9 +82,9 @@ mod tests {
         let plan = TrainingPlan::new(Loss::SoftmaxCrossEntropy, LocalOptimizer::sgd(0.1));
         let model = Model::from_onnx(&onnx, &ImportLimits::default()).unwrap();
         let mut schema = TrainedPart::of(&model, &plan).unwrap().schema();
-        assert!(WholeVersion::read(&onnx, &[0; 24], &plan, &schema).is_ok());
+        assert!(WholeVersion::read(&onnx, &[0; 24], &plan, &schema, None).is_ok());
         schema.tensors[0].name.push('s');
-        let error = WholeVersion::read(&onnx, &[0; 24], &plan, &schema).err().unwrap();
+        let error = WholeVersion::read(&onnx, &[0; 24], &plan, &schema, None).err().unwrap();
         assert!(matches!(error, VersionError::Schema), "{error}");
         assert_eq!(Refusal::from(error).code(), ErrorCode::ModelInvalid);
     }

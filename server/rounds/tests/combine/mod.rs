@@ -122,6 +122,7 @@ fn version(description: TaskDescription, updates: &[Vec<f32>]) -> Made {
         commit: Commit { number: 1, ..Commit::default() },
         private: None,
         masked: None,
+        clusters: None,
         own: Own::default(),
     };
     making.make(&ingest, &Noises::default()).unwrap()

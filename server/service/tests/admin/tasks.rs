@@ -83,11 +83,11 @@ async fn the_first_version_can_be_downloaded() {
     assert_eq!(versions.len(), 1);
     assert_eq!((versions[0].number, versions[0].mean_loss, versions[0].weights_bytes), (0, None, 4 * 15));
     for number in [None, Some(0)] {
-        let downloaded = admin.download_model(task.id, number).await.unwrap();
+        let downloaded = admin.download_model(task.id, number, None).await.unwrap();
         assert_eq!((downloaded.number, BlobDigest::of(&downloaded.onnx)), (0, kept.model));
         assert!(Model::from_onnx(&downloaded.onnx, &ImportLimits::default()).is_ok());
     }
-    let (code, _) = refused(admin.download_model(task.id, Some(1)).await);
+    let (code, _) = refused(admin.download_model(task.id, Some(1), None).await);
     assert_eq!(code, ErrorCode::ModelVersionUnknown);
     running.host.stop().await.unwrap();
 }
@@ -112,7 +112,7 @@ async fn a_task_with_frozen_tensors_goes_on_from_another_tasks_version() {
         let task = admin.create_task_from(&request).await.unwrap();
         let bytes = admin.versions(task.id, newest()).await.unwrap()[0].weights_bytes;
         assert_eq!(bytes, 4 * task.parameter_count, "a version holds what is trained");
-        let whole = weights_of(&admin.download_model(task.id, None).await.unwrap().onnx);
+        let whole = weights_of(&admin.download_model(task.id, None, None).await.unwrap().onnx);
         (task, whole)
     };
     let (whole, weights) = create(kept[0], None, "").await;

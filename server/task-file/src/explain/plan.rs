@@ -1,7 +1,7 @@
 //! Explains the training on a client.
 
 use folkmoot_protocol::{
-    ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, NamePattern,
+    Clusters, ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, NamePattern,
     PersonalTraining, Precision, RunningStatistics, TrainingPlan,
 };
 
@@ -65,6 +65,7 @@ pub(super) fn training(plan: &TrainingPlan) -> Vec<String> {
         ));
     }
     said.extend(plan.personal_training.map(personal_training));
+    said.extend(plan.clusters.as_ref().map(clusters));
     said.extend(match plan.statistics {
         RunningStatistics::Aggregate => None,
         RunningStatistics::KeepLocal => {
@@ -98,6 +99,21 @@ fn personal_training(one: PersonalTraining) -> String {
             times(epochs.into())
         ),
     }
+}
+
+fn clusters(one: &Clusters) -> String {
+    let own = match one.tensors.is_empty() {
+        true => String::new(),
+        false => format!(" They differ in the tensors named {}.", listed(&one.tensors)),
+    };
+    format!(
+        "There are {} models, one for each cluster of clients: a client measures all of them on its own examples, and trains the one \
+         with the smallest loss (IFCA).{own} Use this if clients fall into groups that need different models, and nobody \
+         knows who is in which. Each client downloads and measures all models, and its update has the size of all: compression \
+         makes the zeros of the others small, and masks do not. The coordinator sees which cluster an update is of, except \
+         under masks.",
+        one.count
+    )
 }
 
 fn listed(patterns: &[NamePattern]) -> String {

@@ -100,6 +100,11 @@ fn a_number_after_the_colon_is_the_required_setting() {
         let own = PersonalTraining::Ditto { lambda, epochs };
         assert_eq!(named(name).plan.personal_training, Some(own));
     }
+    for (name, count) in [("IFCA", 3), ("ifca:5", 5)] {
+        let task = named(name);
+        assert_eq!(task.plan.clusters.map(|clusters| clusters.count), Some(count));
+        assert_eq!(task.aggregator, AggregatorChoice::WeightedMean);
+    }
 }
 
 #[test]

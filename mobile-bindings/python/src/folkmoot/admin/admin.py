@@ -181,17 +181,21 @@ class Admin(Uploading, Looking):
         """Lists a task's model versions."""
         return self._paged(views.VersionView, f"{task_path(task)}/versions", "before", "number")
 
-    def download(self, task: TaskLike, path: Source, version: int | None = None) -> int:
+    def download(self, task: TaskLike, path: Source, version: int | None = None, *, cluster: int | None = None) -> int:
         """Writes a model version as ONNX to a file and returns its number. By default, this is the newest version.
+
+        If the task has clusters, it is the model of `cluster`, counted from 1, or of the one with the largest share of the
+        clients.
 
         The file is written completely or not at all. An existing file is replaced.
         """
         number = "latest" if version is None else str(int(version))
+        query = "" if cluster is None else f"?cluster={int(cluster)}"
         target = Path(path)
         partial = target.with_name(f"{target.name}.part")
         try:
             with partial.open("wb") as file:
-                headers = self._connection.download(f"{task_path(task)}/versions/{number}/model", file)
+                headers = self._connection.download(f"{task_path(task)}/versions/{number}/model{query}", file)
             partial.replace(target)
         except BaseException:
             partial.unlink(missing_ok=True)

@@ -1,5 +1,6 @@
 //! Checks for choices that contradict each other.
 
+mod clusters;
 mod component;
 mod privacy;
 mod robust;
@@ -16,6 +17,7 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     coins_are_not_bounded(description, faults);
     robust::validate(description, faults);
     component::validate(description, faults);
+    clusters::validate(description, faults);
     mixing_is_averaging(description, faults);
     extrapolation_is_of_means_in_the_clear(description, faults);
     stopping_needs_measuring(description, faults);

@@ -18,7 +18,7 @@ use super::{
     publish::{Candidate, End},
 };
 use crate::{
-    combine::{self, Bases, Making, Masked},
+    combine::{self, Bases, ClusterPlaces, Making, Masked},
     components,
     coordinator::Coordinator,
     drivers::{DriveError, evaluate, open, secure, versions::version},
@@ -189,6 +189,7 @@ async fn making(
         updates: accepted.len() as u64,
         local_rate_sum: task.description.local_rate_sum(reports()),
     };
+    let clusters = task.description.plan.clusters.as_ref();
     Ok(Making {
         description: task.description.clone(),
         round_id: record.round.id,
@@ -200,6 +201,7 @@ async fn making(
         commit,
         private: private(coordinator, task, &base).await?,
         masked: masked(coordinator, task, record).await?,
+        clusters: clusters.map(|clusters| ClusterPlaces::of(clusters, &task.schema)),
         own: components::own(coordinator, &task.description).await?,
     })
 }

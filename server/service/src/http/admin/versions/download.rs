@@ -1,23 +1,35 @@
 use axum::{
     Extension,
     body::Body,
-    extract::{Path, State},
+    extract::{Path, Query, State, rejection::QueryRejection},
     http::{Response, header},
 };
 use folkmoot_api::Binary;
 use folkmoot_engine::onnx::write_table_schema;
-use folkmoot_protocol::Problem;
+use folkmoot_protocol::{Clusters, ErrorCode, Problem};
 use folkmoot_rounds::{refusal::Refusal, registry::WholeVersion};
+use folkmoot_storage::TaskRecord;
+use serde::Deserialize;
 
 use super::find;
 use crate::http::{
     App,
-    admin::{access::Caller, called},
+    admin::{access::Caller, called, read},
     problem::Refused,
 };
 
 /// The response header with the version's number. A client that requested `latest` learns the number from it.
 pub const VERSION_HEADER: &str = "folkmoot-model-version";
+
+/// The cluster whose model is requested.
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ClusterQuery {
+    /// The cluster, counted from 1, of a task with `plan.clusters`. Default: the one with the largest share of the clients.
+    #[param(minimum = 1, maximum = 16)]
+    cluster: Option<usize>,
+}
 
 /// Downloads a model version as ONNX: the task's model with the version's weights. If the task has a table schema, the
 /// file's metadata has it too.
@@ -27,6 +39,7 @@ pub const VERSION_HEADER: &str = "folkmoot-model-version";
     params(
         ("id" = String, Path, description = "The task's name, its id, or the beginning of its id"),
         ("number" = String, Path, description = "The version's number, or `latest`"),
+        ClusterQuery,
     ),
     responses(
         (status = 200, body = Binary, content_type = "application/octet-stream", description = "The ONNX file",
@@ -38,15 +51,19 @@ pub async fn download_model(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Path((id, number)): Path<(String, String)>,
+    cluster: Result<Query<ClusterQuery>, QueryRejection>,
 ) -> Result<Response<Body>, Refused> {
+    let number_of_cluster = read::query(cluster)?.cluster;
     let task = called::task(&app, &caller, &id).await?;
+    let cluster = number_of_cluster.map(|number| index_of(&task, number)).transpose()?;
     let version = find(&app, &task, &number).await?;
     let model = app.coordinator.blobs.get(task.model).await?;
     let weights = app.coordinator.blobs.get(version.weights).await?;
     let (plan, schema) = (task.description.plan.clone(), task.schema.clone());
     let table_schema = task.description.table_schema().cloned();
     let export = move || -> Result<Vec<u8>, Refusal> {
-        let WholeVersion { model, weights, .. } = WholeVersion::read(&model, &weights, &plan, &schema)?;
+        let WholeVersion { model, weights, .. } =
+            WholeVersion::read(&model, &weights, &plan, &schema, cluster)?;
         let onnx = model.export_onnx(&weights).map_err(|error| Refusal::internal(&error))?;
         match &table_schema {
             Some(schema) => write_table_schema(&onnx, schema).map_err(|error| Refusal::internal(&error)),
@@ -62,4 +79,17 @@ pub async fn download_model(
         .header(VERSION_HEADER, version.number)
         .body(Body::from(onnx));
     Ok(response.map_err(|error| Refusal::internal(&error))?)
+}
+
+/// Returns the index of a task's cluster.
+fn index_of(task: &TaskRecord, number: usize) -> Result<usize, Refusal> {
+    let count = task.description.plan.clusters.as_ref().map_or(0, Clusters::len);
+    let index = number.checked_sub(1).filter(|index| *index < count);
+    index.ok_or_else(|| {
+        let detail = match count {
+            0 => format!("cluster is {number}, but the task has one model: it has no plan.clusters"),
+            count => format!("cluster is {number}; it must be 1 to {count}"),
+        };
+        Refusal::new(ErrorCode::MalformedRequest, detail)
+    })
 }

@@ -1,0 +1,127 @@
+//! Checks for choices that contradict clusters.
+
+use folkmoot_aggregation::{AggregatorChoice, finalizer::FinalizerChoice};
+
+use super::super::{Fault, TaskDescription};
+use crate::scheduling::{Correction, StalenessWeight};
+
+/// Lists the contradictions between clusters and other choices.
+pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
+    if description.plan.clusters.is_none() {
+        return;
+    }
+    let mut refuse = |is_wrong: bool, field: &str, message: &str, remedy: &str| {
+        if is_wrong {
+            faults.push(Fault::new(field, message, remedy));
+        }
+    };
+    let is_mean =
+        matches!(description.aggregator, AggregatorChoice::WeightedMean | AggregatorChoice::UniformMean);
+    refuse(
+        !is_mean,
+        "aggregator.kind",
+        "with plan.clusters, an update has zeros at the places of all clusters but one, which this rule would take for values",
+        "choose aggregator.kind = \"weighted_mean\" or \"uniform_mean\"",
+    );
+    refuse(
+        !description.privacy.is_none(),
+        "privacy.kind",
+        "with plan.clusters, the mean of a cluster is divided by its share of the clients, which would scale its noise up",
+        "remove [privacy], or plan.clusters",
+    );
+    let finalizer = &description.finalizer;
+    let is_local_to_a_cluster = finalizer.drift_correction().is_none()
+        && !finalizer.extrapolates()
+        && !matches!(finalizer, FinalizerChoice::Component(_));
+    refuse(
+        !is_local_to_a_cluster,
+        "finalizer.kind",
+        "it keeps or measures something for one model, but a task with plan.clusters has several",
+        "choose \"fed_avg\", \"fed_avg_m\", \"fed_adagrad\", \"fed_adam\" or \"fed_yogi\"",
+    );
+    refuse(
+        description.scheduling.policy().staleness().correction != Correction::None,
+        "scheduling.staleness.correction",
+        "it changes an update by the difference of two versions, also at the places of clusters that the client has not trained",
+        "set correction = { kind = \"none\" }",
+    );
+    refuse(
+        description.scheduling.policy().staleness().weight != StalenessWeight::Constant,
+        "scheduling.staleness.weight",
+        "with plan.clusters, the mean of a cluster is divided by its updates' weight, so a lower weight would not shorten the step",
+        "set weight = { kind = \"constant\" }",
+    );
+    let recipes = description.compression.iter();
+    let mut recipes = recipes.chain(description.compression_choices.iter().map(|choice| &choice.recipe));
+    refuse(
+        recipes.any(|recipe| recipe.uses_memory()),
+        "compression",
+        "a codec that remembers what it left out would add it to another cluster later, if the client changes its cluster",
+        "choose a codec without memory, such as \"eden:4\"",
+    );
+    refuse(
+        description.evaluation.as_ref().is_some_and(|one| one.central),
+        "evaluation.central",
+        "the coordinator's examples belong to no client, so none of the plan.clusters is theirs",
+        "set evaluation.central = false, and add [evaluation.federated]",
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::task::samples::described;
+
+    fn fields(key: &str, value: Value) -> Vec<String> {
+        let mut all = json!({
+            "plan": {
+                "loss": "softmax_cross_entropy", "optimizer": { "sgd": { "learning_rate": 0.1 } },
+                "epochs": 1, "batch_size": 8, "clusters": { "count": 3 },
+            },
+            "scheduling": { "kind": "synchronous", "report_goal": 100 },
+            "aggregator": { "kind": "weighted_mean" },
+        });
+        all[key] = value;
+        described(all).validate().into_iter().map(|fault| fault.field).collect()
+    }
+
+    fn buffered(staleness: Value) -> Value {
+        json!({ "kind": "buffered", "buffer_goal": 5, "concurrency": 20, "staleness": staleness })
+    }
+
+    #[test]
+    fn clusters_go_with_means_in_the_clear_or_under_masks() {
+        assert_eq!(fields("aggregator", json!({ "kind": "uniform_mean" })), [""; 0]);
+        assert_eq!(fields("finalizer", json!({ "kind": "fed_adam" })), [""; 0]);
+        assert_eq!(fields("protection", json!({ "secure_aggregation": { "corrupt_share": 0.1 } })), [""; 0]);
+        assert_eq!(fields("compression", json!({ "codec": "eden:4" })), [""; 0]);
+        assert_eq!(fields("scheduling", buffered(json!({ "weight": { "kind": "constant" } }))), [""; 0]);
+        let federated = json!({ "federated": { "report_goal": 5 } });
+        assert_eq!(fields("evaluation", federated), [""; 0]);
+    }
+
+    #[test]
+    fn what_takes_the_clusters_for_one_model_is_refused() {
+        for kind in ["bounded_mean", "median", "fed_nova"] {
+            assert_eq!(fields("aggregator", json!({ "kind": kind })), ["aggregator.kind"], "{kind}");
+        }
+        let local = json!({ "kind": "local", "epsilon": 30.0, "delta": 1e-6, "clipping_norm": 1.0 });
+        assert!(fields("privacy", local).contains(&"privacy.kind".to_owned()));
+        for kind in ["fed_exp", "fed_dyn"] {
+            let finalizer = match kind {
+                "fed_dyn" => json!({ "kind": kind, "clients": 10 }),
+                _ => json!({ "kind": kind }),
+            };
+            assert_eq!(fields("finalizer", finalizer), ["finalizer.kind"], "{kind}");
+        }
+        assert_eq!(fields("compression", json!({ "codec": "top_k:0.1" })), ["compression"]);
+        assert_eq!(fields("evaluation", json!({ "central": true })), ["evaluation.central"]);
+        let weight = json!({ "kind": "constant" });
+        let correction = json!({ "kind": "delay_compensation", "lambda": 0.1 });
+        let corrected = buffered(json!({ "correction": correction, "weight": weight }));
+        assert_eq!(fields("scheduling", corrected), ["scheduling.staleness.correction"]);
+        let weighted = buffered(json!({ "weight": { "kind": "polynomial", "exponent": 0.5 } }));
+        assert_eq!(fields("scheduling", weighted), ["scheduling.staleness.weight"]);
+    }
+}
