@@ -1,5 +1,5 @@
-use folkmoot_client::parts::WorkError;
 use folkmoot_protocol::messages::AbortReason;
+use folkmoot_training::WorkError;
 use serde::Serialize;
 use wasm_bindgen::JsError;
 

@@ -1,9 +1,11 @@
-use folkmoot_client::parts::{self, Budget, DeviceKey, ExchangeOrder, WorkError, parse_plan, secure_setting};
 use folkmoot_protocol::{
     messages::Assignment,
     secure::{Identity, SecureProgress},
 };
 use folkmoot_session::ExchangeStep;
+use folkmoot_training::{
+    self as parts, Budget, DeviceKey, ExchangeOrder, WorkError, parse_plan, secure_setting,
+};
 use rand::{TryRng, rngs::SysRng};
 use wasm_bindgen::{JsError, prelude::wasm_bindgen};
 

@@ -1,7 +1,7 @@
-use folkmoot_client::parts::{
+use folkmoot_engine::{ImportLimits, Model};
+use folkmoot_training::{
     parse_parts, parse_plan, parse_weights, predicting_weights, travelling, with_output,
 };
-use folkmoot_engine::{ImportLimits, Model};
 use wasm_bindgen::{JsError, prelude::wasm_bindgen};
 
 use crate::error::{thrown, work_failed};

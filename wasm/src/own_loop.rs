@@ -1,7 +1,7 @@
 //! Work in the page's own training loop: its inputs, and its result.
 
-use folkmoot_client::parts::{Trained, own_outcome};
 use folkmoot_engine::Metrics;
+use folkmoot_training::{Trained, own_outcome};
 use wasm_bindgen::{JsError, prelude::wasm_bindgen};
 
 use crate::{AssignedWork, error::work_failed, work::Kind};

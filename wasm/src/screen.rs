@@ -1,10 +1,7 @@
 use std::collections::BTreeMap;
 
-use folkmoot_client::{
-    DeviceConditions,
-    parts::{Budget, Consent, WorkError, parse_plan},
-};
 use folkmoot_protocol::messages::Assignment;
+use folkmoot_training::{Budget, Consent, DeviceConditions, WorkError, parse_plan};
 use wasm_bindgen::{JsError, prelude::wasm_bindgen};
 
 use crate::error::{thrown, work_failed};

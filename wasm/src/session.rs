@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
-use folkmoot_client::{ClientEvent, parts::event_of};
 use folkmoot_protocol::{Problem, ProblemCode, Timestamp, codec, messages::CheckInRequest};
 use folkmoot_session::{Answer, Effect, Event, Failure, Offer, RequestId, Session, back_off_until};
+use folkmoot_training::{ClientEvent, event_of};
 use rand::{SeedableRng, rngs::SysRng};
 use rand_chacha::ChaCha20Rng;
 use serde::{Deserialize, Serialize};

@@ -1,15 +1,15 @@
 use std::time::Duration;
 
-#[cfg(feature = "secure-aggregation")]
-use folkmoot_client::parts::make_masked;
-use folkmoot_client::parts::{
-    Budget, Chunk, ClusterChoice, Evaluation, FinishedWork, Inputs, Made, Step, Training, WorkError,
-    allows_own_loop, make, parse_plan,
-};
 use folkmoot_engine::{self as engine, Examples, Metrics, TrainingOutcome};
 use folkmoot_protocol::{
     BlobDigest, DriftCorrection, Work,
     messages::{AbortReason, Artifact, Assignment},
+};
+#[cfg(feature = "secure-aggregation")]
+use folkmoot_training::make_masked;
+use folkmoot_training::{
+    Budget, Chunk, ClusterChoice, Evaluation, FinishedWork, Inputs, Made, Step, Training, WorkError,
+    allows_own_loop, make, parse_plan,
 };
 use serde::Serialize;
 use wasm_bindgen::{JsError, prelude::wasm_bindgen};

@@ -3,7 +3,6 @@
 
 use std::{env, fs, path::PathBuf, time::Duration};
 
-use folkmoot_client::parts::{Budget, FinishedWork, Inputs, Training, WorkError, make, parse_plan};
 use folkmoot_engine::{
     Examples, ImportLimits, Labels, Model, TrainedPart, block_on,
     data::{CsvOptions, read_csv},
@@ -12,6 +11,7 @@ use folkmoot_protocol::{
     BlobDigest, LocalOptimizer, Loss, Plan, TrainingPlan,
     messages::{Artifact, Assignment},
 };
+use folkmoot_training::{Budget, FinishedWork, Inputs, Training, WorkError, make, parse_plan};
 use folkmoot_work::samples;
 
 const DIGITS: &[u8] = include_bytes!("../../examples/digits/digits.csv");

@@ -5,13 +5,13 @@ use std::{
 
 use folkmoot_protocol::{Timestamp, Work};
 use folkmoot_session::{Answer, Event, RequestId, Session, State, StopCause};
+use folkmoot_training::FinishedWork;
 use folkmoot_work::{Pause, Phase, Prefetch, event_of, note_before, note_of, note_of_step};
 use futures::future::{BoxFuture, RemoteHandle};
 use rand_chacha::ChaCha20Rng;
 use tokio::time::{sleep, timeout};
 
 use super::{Client, ClientError, ClientEvent, is_done, pauses::Pauses, tasks::Tasks};
-use crate::training::FinishedWork;
 
 /// The maximum time, in seconds, for which a stopping client waits for the coordinator to answer its last messages.
 const SHUTDOWN_SECONDS_MAX: u64 = 5;

@@ -1,8 +1,10 @@
 use std::sync::atomic::Ordering;
 
 use folkmoot_engine::{Examples, TrainingOutcome};
+use folkmoot_training::{Evaluation, Inputs};
+use folkmoot_work::WorkError;
 
-use super::{Evaluation, Inputs, LocalWork, WorkError, WorkNews, news::PROGRESS_MILLISECONDS};
+use super::{LocalWork, WorkNews, news::PROGRESS_MILLISECONDS};
 
 /// Sums the loss and the correct predictions over all examples. Returns `None` if it was stopped.
 ///

@@ -7,8 +7,8 @@ use std::sync::{
 
 use folkmoot_engine::{Metrics, Model, ParameterSpec};
 use folkmoot_protocol::{Plan, messages::Assignment};
+use folkmoot_training::{Inputs, Trained};
 
-use super::{Inputs, Trained};
 use crate::{DeviceCare, Host};
 
 /// A training loop of the app's own. It runs on its own thread and may block.

@@ -8,11 +8,10 @@ use folkmoot_protocol::{
     TaskId,
     messages::{AbortReason, Artifact, Assignment},
 };
+use folkmoot_training::{Inputs, parse_plan, predicting_weights, read_weights, travelling, with_output};
+use folkmoot_work::WorkError;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Inputs, WorkError, inputs::read_weights, parse_plan, predicting_weights, travelling, with_output,
-};
 use crate::{
     Host,
     storage::{BlobCache, StorageError, WorkStore, read_if_present, write_private},

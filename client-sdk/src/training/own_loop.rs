@@ -10,11 +10,10 @@ use folkmoot_protocol::{
     messages::AbortReason,
     update::{MetricBounds, MetricFault},
 };
+use folkmoot_training::{Inputs, Trained, allows_own_loop, own_outcome, update_metrics};
+use folkmoot_work::WorkError;
 
-use super::{
-    Inputs, LocalTrainer, LocalWork, StopSignal, Trained, TrainerError, TrainerWork, WorkError,
-    allows_own_loop, own_outcome, plan::update_metrics,
-};
+use super::{LocalTrainer, LocalWork, StopSignal, TrainerError, TrainerWork};
 
 /// Trains with the app's own loop. Returns `None` if it was stopped.
 ///

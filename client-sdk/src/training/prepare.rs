@@ -1,7 +1,8 @@
 use folkmoot_protocol::{UpdateDigest, messages::AbortReason};
+use folkmoot_training::{FinishedWork, Made, make, make_masked};
+use folkmoot_work::WorkError;
 use folkmoot_work::{Budget, DeviceKey};
 
-use super::{FinishedWork, Made, WorkError, make, make_masked};
 use crate::storage::{Keep, WorkStore};
 
 /// The update as stored.
@@ -67,7 +68,6 @@ mod tests {
     use folkmoot_work::samples;
 
     use super::*;
-    use crate::training::make::weight;
 
     fn trained(delta: Vec<f32>) -> FinishedWork {
         let plan = Plan {
@@ -119,15 +119,6 @@ mod tests {
         assert_eq!(prepare(&trained, &work).unwrap_err().reason, AbortReason::PlanUnsupported);
         let masked = prepare_masked(&trained, &work, &Budget::default(), &DeviceKey([5; 32]));
         assert_eq!(masked.unwrap_err().reason, AbortReason::StateLost, "there is no journal");
-    }
-
-    #[test]
-    fn the_weight_is_what_was_used_capped_by_the_plan() {
-        let mut work = trained(vec![0.0; 2]);
-        work.held_example_count = 1000;
-        assert_eq!(weight(&work), 50);
-        work.outcome.metrics.example_count = 8;
-        assert_eq!(weight(&work), 8);
     }
 
     #[test]

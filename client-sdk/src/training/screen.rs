@@ -1,7 +1,8 @@
 use folkmoot_protocol::{Timestamp, messages::Assignment};
 use folkmoot_work::Consent;
+use folkmoot_work::WorkError;
 
-use super::{ExampleSource, WorkError, inputs::load_plan, local_work::examples_for};
+use super::{ExampleSource, load_plan, local_work::examples_for};
 use crate::{Budget, DeviceConditions, storage::BlobCache, traffic::Traffic};
 
 /// Decides whether the device takes part, once the assignment's plan has arrived.

@@ -2,8 +2,10 @@ use std::{sync::atomic::Ordering, time::Duration};
 
 use folkmoot_engine::{Examples, Precision, Progress, Trainer, TrainingOutcome, block_on};
 use folkmoot_protocol::messages::AbortReason;
+use folkmoot_training::{Inputs, Step, Training};
+use folkmoot_work::WorkError;
 
-use super::{Inputs, LocalWork, Step, Training, WorkError, WorkNews, news::PROGRESS_MILLISECONDS};
+use super::{LocalWork, WorkNews, news::PROGRESS_MILLISECONDS};
 use crate::Placement;
 
 /// The time between two checkpoints, in milliseconds. A killed process loses at most this much training.

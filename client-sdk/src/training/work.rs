@@ -2,10 +2,13 @@ use std::sync::atomic::Ordering;
 
 use folkmoot_engine::{Examples, TrainingOutcome};
 use folkmoot_protocol::{Work, messages::AbortReason};
+use folkmoot_training::{ClusterChoice, FinishedWork, Inputs};
+use folkmoot_work::WorkError;
 
 use super::{
-    ClusterChoice, FinishedWork, Inputs, LocalTrainer, LocalWork, WorkError, WorkNews,
+    LocalTrainer, LocalWork, WorkNews,
     evaluate::evaluate,
+    load::load_inputs,
     local_work::examples_for,
     own_loop::{evaluate_with, train_with},
     train::train,
@@ -21,7 +24,7 @@ pub(crate) fn work(local: &LocalWork, on_news: impl Fn(WorkNews)) -> Result<Opti
     let own = local.work.own_tensors().load(local.assignment.task_id);
     let own = own.map_err(|error| WorkError::new(AbortReason::StateLost, error))?;
     let (assignment, now) = (&local.assignment, local.host.now());
-    let mut inputs = Inputs::load(assignment, own.as_deref(), &local.blobs, &local.budget, now)?;
+    let mut inputs = load_inputs(assignment, own.as_deref(), &local.blobs, &local.budget, now)?;
     let _kept = local.care.keep_to(local.assignment.assignment_id, &inputs.plan.device_rules);
     local.rest(|| {});
     if local.stop.load(Ordering::Relaxed) {

@@ -16,7 +16,7 @@ const LAYERS: [&[&str]; 16] = [
     /* decisions */
     &["folkmoot-session", "folkmoot-data", "folkmoot-inference", "folkmoot-coordinator", "folkmoot-strategy"],
     /* policies  */ &["folkmoot-work"],
-    /* files     */ &["folkmoot-noise", "folkmoot-round-log"],
+    /* files     */ &["folkmoot-noise", "folkmoot-round-log", "folkmoot-training"],
     /* parts     */
     &[
         "folkmoot-client",

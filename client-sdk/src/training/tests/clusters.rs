@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use folkmoot_engine::{Trainer, Travelling, evaluate};
 use folkmoot_protocol::{AssignmentId, Clusters, Work, messages::Assignment};
+use folkmoot_training::StoredTraining;
 
 use super::scene::{Scene, examples};
 use crate::training::{prepare, work};
@@ -71,11 +72,8 @@ fn a_training_that_was_stopped_continues_in_its_cluster() {
         Trainer::new(&scene.model, &weights[best], plan, &examples(10), assignment_id.seed()).unwrap();
     trainer.advance(2).unwrap();
     let checkpoint = trainer.checkpoint();
-    let stored = crate::training::checkpoint::StoredTraining {
-        trained: std::time::Duration::ZERO,
-        personal: None,
-        checkpoint: &checkpoint,
-    };
+    let stored =
+        StoredTraining { trained: std::time::Duration::ZERO, personal: None, checkpoint: &checkpoint };
     scene.local.work.save_checkpoint(assignment_id, &stored.encode()).unwrap();
     let (resumed, progress) = scene.train();
     assert_eq!((resumed.outcome.delta, progress.step), (whole.outcome.delta, 5));

@@ -7,9 +7,10 @@ use folkmoot_protocol::{
     AssignmentId, DriftCorrection,
     messages::{AbortReason, Assignment},
 };
+use folkmoot_training::{FinishedWork, OwnTensors, StoredTraining};
 
 use super::scene::{Scene, examples};
-use crate::training::{FinishedWork, OwnTensors, checkpoint::StoredTraining, prepare};
+use crate::training::prepare;
 
 /// The control variate of all clients: one number for each of the model's six weights.
 const SHARED: [f32; 6] = [0.5, -0.25, 0.125, 0.0, -0.5, 0.25];

@@ -8,11 +8,12 @@ use folkmoot_protocol::{
     messages::AbortReason,
     update::{HEADER_BYTES, UpdateHeader, sums::MetricSums},
 };
+use folkmoot_work::WorkError;
 
 use super::scene::{Scene, examples};
 use crate::{
     OverBudget,
-    training::{WorkError, WorkNews, prepare, work},
+    training::{WorkNews, prepare, work},
 };
 
 /// Evaluates, and returns the reported progress.

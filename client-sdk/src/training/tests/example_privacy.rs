@@ -6,9 +6,10 @@ use folkmoot_protocol::{
     messages::AbortReason,
     update::{HEADER_BYTES, UpdateHeader, UpdateMetrics},
 };
+use folkmoot_training::FinishedWork;
 
 use super::scene::Scene;
-use crate::training::{FinishedWork, prepare, work};
+use crate::training::{prepare, work};
 
 fn private(plan: &mut Plan) {
     plan.training.gradient_clipping = Some(GradientClipping::PerExampleNorm(0.5));

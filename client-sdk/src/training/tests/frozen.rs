@@ -4,9 +4,10 @@ use folkmoot_protocol::{
     messages::AbortReason,
     update::{HEADER_BYTES, UpdateHeader},
 };
+use folkmoot_training::{schema_of, travelling};
 
 use super::scene::Scene;
-use crate::training::{prepare, schema_of, travelling};
+use crate::training::prepare;
 
 fn frozen() -> Scene {
     Scene::of(10, |plan| plan.training.frozen = vec!["*bias*".into()])

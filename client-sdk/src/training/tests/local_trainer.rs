@@ -8,9 +8,11 @@ use folkmoot_protocol::{
     messages::AbortReason,
     update::{HEADER_BYTES, UpdateHeader},
 };
+use folkmoot_training::Trained;
+use folkmoot_work::WorkError;
 
 use super::scene::Scene;
-use crate::training::{LocalTrainer, Trained, TrainerError, TrainerWork, WorkError, prepare, work};
+use crate::training::{LocalTrainer, TrainerError, TrainerWork, prepare, work};
 
 /// Adds the tensor's number, from 1, to every weight.
 struct AddsOnes {

@@ -11,13 +11,11 @@ use folkmoot_protocol::{
     messages::{Artifact, Assignment},
     update::HEADER_BYTES,
 };
+use folkmoot_training::{FinishedWork, Inputs, Training, make};
 use folkmoot_update::codec::decode;
 use folkmoot_work::samples;
 
-use crate::{
-    Budget,
-    training::{FinishedWork, Inputs, Training, make},
-};
+use crate::Budget;
 
 const FEATURES: usize = 64;
 const CLASSES: usize = 4;

@@ -2,11 +2,12 @@
 
 use folkmoot_engine::{Trainer, evaluate};
 use folkmoot_protocol::{AssignmentId, Loss, Work, messages::Assignment, update::HEADER_BYTES};
+use folkmoot_training::FinishedWork;
 
 use super::scene::{Scene, examples};
 use crate::{
     storage::Keep,
-    training::{FinishedWork, prepare, work},
+    training::{prepare, work},
 };
 
 /// The model has a weight of four elements and a bias of two. The bias is personal.

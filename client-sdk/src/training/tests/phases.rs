@@ -4,11 +4,10 @@ use std::{sync::atomic::Ordering, time::Duration};
 
 use folkmoot_engine::{PersonalTraining, TrainedPart, Trainer, block_on};
 use folkmoot_protocol::{AssignmentId, messages::Assignment};
+use folkmoot_training::{FinishedWork, Inputs, OwnTensors, StoredTraining, Training};
 
 use super::scene::{Scene, examples};
-use crate::training::{
-    FinishedWork, Inputs, LocalWork, OwnTensors, Training, checkpoint::StoredTraining, prepare,
-};
+use crate::training::{LocalWork, load::load_inputs, prepare};
 
 const DITTO: PersonalTraining = PersonalTraining::Ditto { lambda: 0.5, epochs: 3 };
 const FED_REP: PersonalTraining = PersonalTraining::FedRep { epochs: 3 };
@@ -135,7 +134,7 @@ fn a_training_goes_on_from_its_own_bytes_and_repeats_no_step() {
         begin(&mut scene, 2);
         let (whole, _) = scene.train();
         let LocalWork { assignment, blobs, budget, host, .. } = &scene.local;
-        let inputs = Inputs::load(assignment, None, blobs, budget, host.now()).unwrap();
+        let inputs = load_inputs(assignment, None, blobs, budget, host.now()).unwrap();
         for steps in [4, 17] {
             let (step, bytes) = stopped(&inputs, assignment, steps);
             let mut resumed = Training::begin(&inputs, assignment, &examples(10), Some(&bytes)).unwrap();

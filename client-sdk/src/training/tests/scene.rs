@@ -16,13 +16,14 @@ use folkmoot_protocol::{
     BlobDigest, LocalOptimizer, Loss, Plan, Timestamp, TrainingPlan, Work,
     messages::{Artifact, Assignment},
 };
+use folkmoot_training::{FinishedWork, StoredTraining, SystemChance};
 use folkmoot_work::{Care, Consent, samples};
 
 use crate::{
     Budget, Device, DeviceCare, Devices, Host, ModelStore,
     care::TimeFiles,
     storage::{BlobCache, WorkStore},
-    training::{FinishedWork, LocalWork, SystemChance, WorkNews, checkpoint::StoredTraining, work},
+    training::{LocalWork, WorkNews, work},
 };
 
 /// A model with two features and two classes, and a client that has all inputs of its assignment. Its clock advances by

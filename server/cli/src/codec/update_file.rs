@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use folkmoot_client::{parts::schema_of, read_model_file};
+use folkmoot_client::read_model_file;
 use folkmoot_engine::{ImportLimits, Model};
 use folkmoot_protocol::{
     TensorSchema, TensorSpec,
     limits::PARAMETERS_MAX,
     update::{HEADER_BYTES, UpdateHeader},
 };
+use folkmoot_training::schema_of;
 
 use crate::CliError;
 

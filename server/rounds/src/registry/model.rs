@@ -1,8 +1,8 @@
 use bytes::Bytes;
-use folkmoot_client::parts::schema_of;
 use folkmoot_engine::{ImportLimits, Model};
 use folkmoot_protocol::{BlobDigest, ErrorCode, OrganisationId, TensorSchema, Timestamp};
 use folkmoot_storage::{Holdings, ModelRecord, ModelRepository};
+use folkmoot_training::schema_of;
 
 use super::quota::check_quotas;
 use crate::{coordinator::Coordinator, in_place::in_place, refusal::Refusal};

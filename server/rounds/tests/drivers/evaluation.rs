@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use folkmoot_client::parts::{Budget, Evaluation, FinishedWork, Inputs, make, parse_plan};
 use folkmoot_engine::{Examples, ImportLimits, Labels, Model, evaluate_in_detail};
 use folkmoot_protocol::{
     AssignmentId, BlobDigest, Metric, UpdateDigest,
@@ -11,6 +10,7 @@ use folkmoot_protocol::{
     update::HEADER_BYTES,
 };
 use folkmoot_storage::{AssignmentRepository, AssignmentStatus, EvaluationRecord, EvaluationRepository};
+use folkmoot_training::{Budget, Evaluation, FinishedWork, Inputs, make, parse_plan};
 
 use super::*;
 use folkmoot_rounds::{

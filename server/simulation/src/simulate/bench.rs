@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, hash_map::Entry};
 
-use folkmoot_client::{SystemChance, parts::OwnTensors};
 use folkmoot_engine::{
     EvaluateError, Evaluator, Examples, Metrics, PersonalTraining, TrainError, Trainer, TrainingOutcome,
 };
@@ -11,6 +10,7 @@ use folkmoot_protocol::{
     messages::AbortReason,
     update::{UpdateHeader, UpdateMetrics, sums::MetricSums},
 };
+use folkmoot_training::{OwnTensors, SystemChance};
 use folkmoot_update::{Compression, codec::wanted_products, make_update};
 use rand::{SeedableRng, rngs::SysRng};
 use rand_chacha::ChaCha20Rng;

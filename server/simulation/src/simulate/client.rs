@@ -1,12 +1,12 @@
 use std::{collections::BTreeMap, sync::Arc};
 
-use folkmoot_client::parts::OwnTensors;
 use folkmoot_protocol::{
     BlobDigest, PopulationName, codec,
     messages::{Assignment, CheckInRequest},
 };
 use folkmoot_session::{Offer, RequestId, Session};
 use folkmoot_storage::ClientRecord;
+use folkmoot_training::OwnTensors;
 use folkmoot_update::codec::Memory;
 
 use super::{

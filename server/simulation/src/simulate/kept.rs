@@ -8,8 +8,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use folkmoot_client::parts::OwnTensors;
 use folkmoot_protocol::{UpdateDigest, update::HEADER_BYTES};
+use folkmoot_training::OwnTensors;
 
 use super::training::{TrainedUpdate, Training};
 

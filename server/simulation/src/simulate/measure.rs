@@ -2,10 +2,10 @@
 //!
 //! No coordinator could measure this, because clients report only from time to time. So the simulation does it itself.
 
-use folkmoot_client::parts::OwnTensors;
 use folkmoot_engine::{Evaluator, Metrics};
 use folkmoot_protocol::{Metric, Work};
 use folkmoot_storage::{ModelVersionRecord, TaskRepository};
+use folkmoot_training::OwnTensors;
 
 use super::{SimulateError, client::VirtualClient, own_metric::OwnMetric, world::World};
 use crate::spread::Fairness;

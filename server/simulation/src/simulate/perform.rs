@@ -2,10 +2,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use folkmoot_client::parts::{WorkError, parse_parts, parse_weights, travelling, with_output};
 use folkmoot_engine::{ImportLimits, Model};
 use folkmoot_protocol::{BlobDigest, Plan, TrainingPlan, Work, messages::Assignment, update::HEADER_BYTES};
 use folkmoot_session::{Answer, Effect, Event as SessionEvent, RequestId, Session};
+use folkmoot_training::{WorkError, parse_parts, parse_weights, travelling, with_output};
 use folkmoot_update::codec::Memory;
 
 use super::{

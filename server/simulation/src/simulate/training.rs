@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use folkmoot_client::parts::{OwnTensors, with_own, with_personal};
 use folkmoot_engine::{FitError, Model, Travelling};
 use folkmoot_protocol::{
     AssignmentId, BlobDigest, DriftCorrection, Plan, Recipe, UpdateDigest, Work, messages::AbortReason,
 };
+use folkmoot_training::{OwnTensors, with_own, with_personal};
 use folkmoot_update::codec::{Memory, PendingMemory};
 
 /// A plan and its model. Each plan is read only once.

@@ -5,7 +5,7 @@ use std::{borrow::Cow, time::Duration};
 /// A stored training. Format, in little endian: milliseconds `u64`, the number of the personal training's weights `u64`,
 /// which is 0 if there are none, these weights `f32`, then the engine's bytes.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct StoredTraining<'a> {
+pub struct StoredTraining<'a> {
     /// The time trained so far, without the time between restarts.
     pub trained: Duration,
     /// All weights after the personal training. `None` if it is not over, and if the plan has none.

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha20Rng;
 /// The random number generator for example privacy: ChaCha20 with a seed from the operating system, which is not
 /// stored.
 ///
-/// It is not the [`Host`](crate::Host)'s generator, because a host can be created with a known seed, and noise from a
+/// It is not the host's generator, because a host can be created with a known seed, and noise from a
 /// known seed can be subtracted again.
 pub struct SystemChance(ChaCha20Rng);
 

@@ -6,10 +6,7 @@ use folkmoot_protocol::{
 
 use folkmoot_update::codec::decode_parts;
 
-use super::{FinishedWork, OwnTensors, WorkError, with_own, with_personal};
-use crate::Budget;
-#[cfg(not(target_family = "wasm"))]
-use {crate::storage::BlobCache, folkmoot_protocol::Timestamp};
+use crate::{Budget, FinishedWork, OwnTensors, WorkError, with_own, with_personal};
 
 /// The verified inputs of an assignment.
 #[derive(Debug)]
@@ -27,37 +24,18 @@ pub struct Inputs {
     pub own_weights: Option<Vec<f32>>,
     /// The constant that is added to each gradient: one number for each element of the plan's schema. `None` if all are 0.
     pub correction: Option<Vec<f32>>,
-    /// The cluster of the starting weights, counted from 0. Before a [`ClusterChoice`](super::ClusterChoice), it is the one of the
+    /// The cluster of the starting weights, counted from 0. Before a [`ClusterChoice`](crate::ClusterChoice), it is the one of the
     /// client's last training, or else the one with the largest share. `None` if the plan has no clusters.
     pub cluster: Option<usize>,
     /// The values of all clusters, until one is chosen. Empty if the plan has none.
-    pub(super) cluster_values: Vec<f32>,
+    pub(crate) cluster_values: Vec<f32>,
     /// Whether an evaluation sums every metric, and not only the loss and the correct predictions.
     pub metric_sums: bool,
 }
 
 impl Inputs {
-    /// Reads the plan, model and weights from the cache. Checks that they match each other and do not exceed the
-    /// budget. Lowers the plan's limits to those of the budget.
-    ///
-    /// # Errors
-    /// [`AbortReason::Declined`] if the assignment exceeds the budget,
-    /// [`AbortReason::FetchFailed`] if a blob is no longer in the cache or differs from the assignment's,
-    /// [`AbortReason::PlanUnsupported`] if this build cannot do what the plan asks.
-    #[cfg(not(target_family = "wasm"))]
-    pub(crate) fn load(
-        assignment: &Assignment,
-        own: Option<&[u8]>,
-        blobs: &BlobCache,
-        budget: &Budget,
-        now: Timestamp,
-    ) -> Result<Self, WorkError> {
-        let plan = load_plan(assignment, blobs, now)?;
-        Self::of(assignment, plan, own, budget, |artifact| read(artifact, blobs, now))
-    }
-
     /// Checks that the plan, model and weights belong to the assignment and are within the budget. The budget is
-    /// checked before anything is read. `read` must return verified blobs. `own` is the
+    /// checked before anything is read. Lowers the plan's limits to those of the budget. `read` must return verified blobs. `own` is the
     /// [`FinishedWork::own`] of this client's last training of the task; if it cannot be used, it is ignored.
     ///
     /// # Errors
@@ -160,26 +138,6 @@ fn check_masked(assignment: &Assignment, plan: &Plan) -> Result<(), WorkError> {
     Err(WorkError::new(AbortReason::PlanUnsupported, detail))
 }
 
-/// Reads only the plan. The client decides from it whether it needs the model and the weights.
-///
-/// # Errors
-/// As [`Inputs::load`].
-#[cfg(not(target_family = "wasm"))]
-pub(crate) fn load_plan(
-    assignment: &Assignment,
-    blobs: &BlobCache,
-    now: Timestamp,
-) -> Result<Plan, WorkError> {
-    parse_plan(&read(assignment.plan, blobs, now)?)
-}
-
-#[cfg(not(target_family = "wasm"))]
-fn read(artifact: Artifact, blobs: &BlobCache, now: Timestamp) -> Result<Vec<u8>, WorkError> {
-    let failed = |detail: String| WorkError::new(AbortReason::FetchFailed, detail);
-    let bytes = blobs.read(artifact, now).map_err(|error| failed(error.to_string()))?;
-    bytes.ok_or_else(|| failed(format!("blob {} is no longer in the cache", artifact.digest)))
-}
-
 /// Parses a plan.
 ///
 /// # Errors
@@ -243,7 +201,7 @@ pub fn travelling(plan: &Plan, model: &Model) -> Result<Travelling, WorkError> {
 ///
 /// # Errors
 /// As [`Inputs::of`].
-pub(crate) fn read_weights(
+pub fn read_weights(
     exact: Artifact,
     parts: &[Artifact],
     travelling: &Travelling,
@@ -299,7 +257,7 @@ pub fn predicting_weights(
     Ok(weights)
 }
 
-pub(super) fn whole(
+pub(crate) fn whole(
     travelling: &Travelling,
     values: Vec<f32>,
     cluster: Option<usize>,

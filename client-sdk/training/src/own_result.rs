@@ -3,7 +3,7 @@
 use folkmoot_engine::{Metrics, TrainingOutcome};
 use folkmoot_protocol::{Plan, Work, messages::AbortReason};
 
-use super::{Inputs, WorkError};
+use crate::{Inputs, WorkError};
 
 /// The result of a training.
 #[derive(Clone, Debug, PartialEq)]

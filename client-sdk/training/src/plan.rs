@@ -2,7 +2,7 @@ use folkmoot_engine as engine;
 use folkmoot_protocol as protocol;
 
 /// Converts the training's metrics to the update's. With example privacy, they are not reported.
-pub(super) fn update_metrics(
+pub fn update_metrics(
     metrics: engine::Metrics,
     plan: &protocol::TrainingPlan,
 ) -> protocol::update::UpdateMetrics {

@@ -12,7 +12,7 @@ use folkmoot_work::{Budget, DeviceKey, secure_setting};
 use rand::{RngExt, SeedableRng, rngs::SysRng};
 use rand_chacha::ChaCha20Rng;
 
-use super::{FinishedWork, WorkError, plan::update_metrics};
+use crate::{FinishedWork, WorkError, plan::update_metrics};
 
 /// An update that must be stored before it is sent.
 #[derive(Clone, Debug, PartialEq)]
@@ -159,7 +159,7 @@ fn memory(assignment: &Assignment, trained: &FinishedWork, stored: Option<&[u8]>
 ///
 /// Repeated passes do not count; otherwise clients that train longer would weigh more. A training that ends within its
 /// first pass has not used all examples. With example privacy, the number drawn is secret, so all held examples count.
-pub(super) fn weight(trained: &FinishedWork) -> u64 {
+pub(crate) fn weight(trained: &FinishedWork) -> u64 {
     let held = trained.held_example_count;
     let used = match trained.plan.training.example_privacy {
         Some(_) => held,
@@ -179,4 +179,25 @@ fn fault_error(fault: ValueFault, value_max: f32) -> WorkError {
         ),
     };
     WorkError::new(AbortReason::TrainingFailed, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use folkmoot_engine::{Metrics, TrainingOutcome};
+    use folkmoot_protocol::{Plan, ValueGrid};
+    use folkmoot_work::samples;
+
+    use super::*;
+
+    #[test]
+    fn the_weight_is_what_was_used_capped_by_the_plan() {
+        let plan = Plan { grid: ValueGrid { weight_max: 50, ..ValueGrid::default() }, ..samples::plan() };
+        let metrics = Metrics { example_count: 60, ..Metrics::default() };
+        let outcome = TrainingOutcome { delta: vec![0.0; 2], ..TrainingOutcome::of_metrics(metrics) };
+        let assignment = samples::assignment();
+        let mut work = FinishedWork { assignment, plan, outcome, held_example_count: 1000, own: None };
+        assert_eq!(weight(&work), 50);
+        work.outcome.metrics.example_count = 8;
+        assert_eq!(weight(&work), 8);
+    }
 }

@@ -3,8 +3,7 @@ use std::time::Duration;
 use folkmoot_engine::Examples;
 use folkmoot_protocol::messages::AbortReason;
 
-use super::{Evaluation, Inputs, WorkError, inputs::whole};
-use crate::Budget;
+use crate::{Budget, Evaluation, Inputs, WorkError, inputs::whole};
 
 /// The choice of the cluster whose model has the smallest mean loss on this client's examples (Ghosh et al. 2020, algorithm 1,
 /// line 8). Of equal ones, it is the first. It comes before a training or an evaluation of a plan with clusters.

@@ -8,8 +8,7 @@ use folkmoot_engine::{
 };
 use folkmoot_protocol::messages::AbortReason;
 
-use super::{Inputs, WorkError, misfit};
-use crate::{Budget, OverBudget};
+use crate::{Budget, Inputs, OverBudget, WorkError, misfit};
 
 /// The maximum number of examples in a batch. The stop flag is checked between batches.
 const BATCH_EXAMPLES_MAX: usize = 256;
@@ -46,7 +45,7 @@ impl Evaluation {
     }
 
     /// Starts an evaluation of these weights, which sums the loss and the correct predictions.
-    pub(super) fn of(
+    pub(crate) fn of(
         inputs: &Inputs,
         weights: Vec<f32>,
         examples: &Examples,
@@ -76,7 +75,7 @@ impl Evaluation {
     }
 
     /// Begins again with other weights. The time so far counts.
-    pub(super) fn restart(&mut self, weights: Vec<f32>) {
+    pub(crate) fn restart(&mut self, weights: Vec<f32>) {
         self.weights = weights;
         self.metrics = Metrics::default();
     }

@@ -7,10 +7,10 @@ use folkmoot_engine::{
 };
 use folkmoot_protocol::{AssignmentId, messages::AbortReason};
 
-use super::{Inputs, SystemChance, WorkError, checkpoint::StoredTraining, misfit};
+use crate::{Inputs, SystemChance, WorkError, checkpoint::StoredTraining, misfit};
 
 /// Everything from which the trainers of both phases are made.
-pub(super) struct Phases {
+pub(crate) struct Phases {
     model: Model,
     plan: TrainingPlan,
     examples: Examples,
@@ -193,7 +193,7 @@ fn no_chance(error: &std::io::Error) -> String {
 }
 
 /// Returns the end of a training that failed.
-pub(super) fn failed(error: TrainError) -> WorkError {
+pub(crate) fn failed(error: TrainError) -> WorkError {
     if is_about_precision(&error) {
         return WorkError::new(AbortReason::PlanUnsupported, error);
     }

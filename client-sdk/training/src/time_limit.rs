@@ -6,7 +6,7 @@ use folkmoot_protocol::TrainingPlan;
 
 /// The time limit of a training. The caller reads all times from one stopwatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TimeLimit {
+pub(crate) struct TimeLimit {
     /// `None` if the plan sets no limit.
     limit: Option<Duration>,
     /// The time trained before the training was resumed.

@@ -6,7 +6,7 @@ use folkmoot_engine::{Examples, Precision, Progress, Trainer, TrainingOutcome};
 use folkmoot_protocol::messages::Assignment;
 use folkmoot_update::codec::wanted_products;
 
-use super::{
+use crate::{
     Chunk, Inputs, WorkError,
     checkpoint::StoredTraining,
     phases::{Phases, failed},
