@@ -132,6 +132,31 @@ test('a control variate and a model of its own are kept across a reload, and del
   await page.close();
 });
 
+test('a page trains the cluster that fits it, keeps its number and predicts with its model', { timeout: 60_000 }, async () => {
+  const { coordinator } = world;
+  const page = await world.page({ count: 400 });
+  const settings = '[aggregator]\nkind = "weighted_mean"\n[plan.clusters]\ncount = 2';
+  const task = await coordinator.task({ plan: { epochs: 20 }, rounds: 2, settings });
+  await page.evaluate(() => client.start());
+  const { report } = await page.evaluate(() => heard('round'));
+  assert.ok(report.uploadBytes > 2 * 19_240, `${report.uploadBytes} bytes: both clusters travel`);
+  const kept = await until(async () => (await stored(page, 'memories', `${task.id}.personal`)) ?? null);
+  // The form, a digest, and the number of the cluster.
+  assert.equal(Object.keys(kept.bytes).length, 8 + 32 + 8);
+  await until(async () => ((await coordinator.rounds(task.id)).length === 2 ? true : null));
+  await page.evaluate(() => heard('model', 1));
+  const features = lines.slice(600, 800).flatMap((line) => line.split(',').slice(0, 64).map(Number));
+  const labels = lines.slice(600, 800).map((line) => Number(line.split(',')[64]));
+  const outputs = await page.evaluate(async (features) => Array.from((await client.predict(features)).outputs), features);
+  const right = labels.filter((label, index) => {
+    const scores = outputs.slice(10 * index, 10 * (index + 1));
+    return scores.indexOf(Math.max(...scores)) === label;
+  });
+  assert.ok(right.length > 150, `${right.length} of 200`);
+  await page.evaluate(() => client.forget());
+  await page.close();
+});
+
 test('the newest model predicts, and the log says what left the device', { timeout: 60_000 }, async () => {
   const { coordinator } = world;
   const page = await world.page({ count: 600 });

@@ -1,5 +1,6 @@
 use bytes::Bytes;
 use folkmoot_coordinator::task::TaskDescription;
+use folkmoot_data::Dataset;
 use folkmoot_simulation::simulate::WorldSettings;
 use serde_json::{Value, json};
 
@@ -17,6 +18,8 @@ pub struct Arm {
     pub task: TaskDescription,
     pub world: WorldSettings,
     pub onnx: Bytes,
+    /// The examples; `None` for the digits.
+    pub data: Option<Dataset>,
     /// The number of rounds, including abandoned ones, after which the run ends.
     pub rounds_max: usize,
     /// The interval between evaluations, in versions.
@@ -62,9 +65,15 @@ impl Arm {
             task,
             world,
             onnx: onnx.clone(),
+            data: None,
             rounds_max,
             evaluate_every: 1,
         })
+    }
+
+    /// Sets the examples, which are held out by each client.
+    pub fn with_data(self, data: Dataset) -> Self {
+        Self { data: Some(data), ..self }
     }
 
     /// Sets the text about the tuned settings.

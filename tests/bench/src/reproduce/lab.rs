@@ -189,7 +189,10 @@ impl Lab {
         let (training, held_out) = self.split(seed)?;
         let source = match (is_made, settings.held_out_of_clients) {
             (true, _) => DataSource::Made,
-            (false, true) => DataSource::Given { training: self.digits.clone(), held_out: None },
+            (false, true) => {
+                let training = arm.data.clone().unwrap_or_else(|| self.digits.clone());
+                DataSource::Given { training, held_out: None }
+            }
             (false, false) => DataSource::Given { training, held_out: Some(held_out.clone()) },
         };
         let simulation = Simulation {

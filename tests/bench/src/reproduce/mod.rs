@@ -12,6 +12,7 @@ mod adaptive;
 mod arm;
 mod buffered;
 mod claim;
+mod clustered;
 mod colluding;
 mod compressed;
 mod document;
@@ -88,6 +89,8 @@ enum Experiment {
     Colluding,
     /// A part of the model, or a model, for each client (Arivazhagan et al. 2019, Collins et al. 2021, Li et al. 2021)
     Personal,
+    /// A model for each cluster of clients (Ghosh et al. 2020)
+    Clustered,
     /// Control variates against the drift of clients (Karimireddy et al. 2020)
     Scaffold,
     /// Updates divided by local work (Wang et al. 2020)
@@ -120,6 +123,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Experiment::Robust => robust::run(&lab),
         Experiment::Colluding => colluding::run(&lab),
         Experiment::Personal => personal::run(&lab),
+        Experiment::Clustered => clustered::run(&lab),
         Experiment::Scaffold => scaffold::run(&lab),
         Experiment::FedNova => fed_nova::run(&lab),
         Experiment::Niid => niid::run(&lab),
