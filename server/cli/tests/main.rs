@@ -23,6 +23,8 @@ mod drift;
 mod engine;
 #[cfg(target_os = "linux")]
 mod full_disk;
+mod local_training;
+mod network;
 mod objective;
 #[cfg(unix)]
 mod operator;

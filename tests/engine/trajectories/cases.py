@@ -34,9 +34,9 @@ def rmsprop(learning_rate, epsilon=1e-8, momentum=0.0, weight_decay=0.0):
     return {"rmsprop": {**settings, "momentum": momentum, "weight_decay": weight_decay}}
 
 
-def plan(loss, optimizer, clipping=None):
+def plan(loss, optimizer, clipping=None, **settings):
     clipping = {} if clipping is None else {"gradient_clipping": clipping}
-    return {"loss": loss, "optimizer": optimizer, **clipping}
+    return {"loss": loss, "optimizer": optimizer, **clipping, **settings}
 
 
 CASES = {
@@ -54,6 +54,21 @@ CASES = {
         "mlp",
         data.digits,
         plan("softmax_cross_entropy", sgd(0.05, momentum=0.9, weight_decay=0.001), {"norm": 1.0}),
+    ),
+    "mlp_generalized": Case(
+        "mlp",
+        data.digits,
+        plan({"generalized_cross_entropy": {"q": 0.7}}, sgd(0.1, momentum=0.9)),
+    ),
+    "mlp_symmetric": Case(
+        "mlp",
+        data.digits,
+        plan({"symmetric_cross_entropy": {"alpha": 0.1, "beta": 1.0, "floor": -4.0}}, sgd(0.05, momentum=0.9)),
+    ),
+    "mlp_smoothed": Case(
+        "mlp",
+        data.digits,
+        plan("softmax_cross_entropy", sgd(0.1, momentum=0.9), label_smoothing=0.1),
     ),
     "residual_cnn_batch_norm": Case(
         "residual_cnn_batch_norm",

@@ -50,6 +50,27 @@ def cosine(outputs, targets):
     return jnp.mean(1.0 - products / norms)
 
 
+def generalized_cross_entropy(outputs, classes, q):
+    """(1 - p^q) / q for the probability p of the class (Zhang and Sabuncu 2018, equation 6)."""
+    logits = outputs.reshape(-1, outputs.shape[-1])
+    probabilities = jax.nn.softmax(logits)[jnp.arange(logits.shape[0]), classes.reshape(-1)]
+    return jnp.mean((1.0 - probabilities**q) / q)
+
+
+def symmetric_cross_entropy(outputs, classes, alpha, beta, floor):
+    """alpha times cross-entropy plus beta times -sum p log t, where log 0 is floor (Wang et al. 2019, equation 7)."""
+    logits = outputs.reshape(-1, outputs.shape[-1])
+    probabilities = jax.nn.softmax(logits)[jnp.arange(logits.shape[0]), classes.reshape(-1)]
+    reverse = -floor * jnp.mean(1.0 - probabilities)
+    return alpha * softmax_cross_entropy(outputs, classes) + beta * reverse
+
+
+def smoothed(loss, share):
+    """Cross-entropy, of which the share belongs to the uniform distribution (Szegedy et al. 2016, section 7)."""
+    uniform = lambda outputs: -jnp.mean(jax.nn.log_softmax(outputs))
+    return lambda outputs, classes: (1.0 - share) * loss(outputs, classes) + share * uniform(outputs)
+
+
 LOSSES = {
     "softmax_cross_entropy": softmax_cross_entropy,
     "binary_cross_entropy": binary_cross_entropy,
@@ -59,12 +80,16 @@ LOSSES = {
     "hinge": hinge,
     "kl_divergence": kl_divergence,
     "cosine": cosine,
+    "generalized_cross_entropy": generalized_cross_entropy,
+    "symmetric_cross_entropy": symmetric_cross_entropy,
 }
 
 
 def loss_of(plan):
     """Returns the plan's loss as a function of outputs and labels."""
     loss = plan["loss"]
+    if "label_smoothing" in plan:
+        return smoothed(LOSSES[loss], plan["label_smoothing"])
     if isinstance(loss, str):
         return LOSSES[loss]
     ((name, settings),) = loss.items()

@@ -2,7 +2,7 @@
 """Trains the models of examples/models with JAX and records what happens, one JSON file for each case.
 
     pip install jax onnx onnxruntime
-    python3 make_trajectories.py
+    python3 make_trajectories.py [NAME ...]
 
 The models, losses and optimizers are written by hand in this folder, so that only the initial weights
 come from the ONNX file. The forward pass is compared with onnxruntime. The training is repeated in
@@ -11,6 +11,7 @@ float64, and in float64 from slightly different weights. If a gradient is discon
 """
 
 import json
+import sys
 from pathlib import Path
 
 import jax
@@ -37,8 +38,8 @@ DEVIATION_MAX = 2e-4
 def main():
     jax.config.update("jax_platforms", "cpu")
     jax.config.update("jax_default_matmul_precision", "highest")
-    for name, case in CASES.items():
-        make_trajectory(name, case)
+    for name in sys.argv[1:] or CASES:
+        make_trajectory(name, CASES[name])
 
 
 def make_trajectory(name, case):

@@ -41,7 +41,7 @@ impl Model {
 
     /// Returns the name of the function that computes an output, if the loss contains it, and the name of its input.
     fn contained_activation(&self, output: &str, loss: Loss) -> Option<(&'static str, &str)> {
-        let contains_softmax = matches!(loss, Loss::SoftmaxCrossEntropy | Loss::KlDivergence);
+        let contains_softmax = loss.contains_softmax();
         let (activation, input) = self.final_activation_of(output)?;
         let name = match activation {
             FinalActivation::Softmax if contains_softmax || loss == Loss::BinaryCrossEntropy => "Softmax",
@@ -162,8 +162,7 @@ fn label_form(output_shape: &[usize], labels: &Labels, loss: Loss) -> Result<Lab
     let is_target = matches!(labels, Labels::Targets(..));
     let kind = |needed| FitError::LabelKind { loss: loss.name(), needed };
     match loss {
-        Loss::SoftmaxCrossEntropy if is_target => Ok(LabelForm::Values),
-        Loss::SoftmaxCrossEntropy => Ok(LabelForm::Classes),
+        loss if loss.is_cross_entropy() => Ok(if is_target { LabelForm::Values } else { LabelForm::Classes }),
         Loss::BinaryCrossEntropy | Loss::Hinge => {
             let is_for_each_output = labels.per_example() == output_shape.iter().product::<usize>();
             Ok(if is_target || is_for_each_output { LabelForm::Values } else { LabelForm::Classes })
@@ -218,7 +217,7 @@ fn check_targets(layout: &Layout, targets: &[f32], width: usize, loss: Loss) -> 
             Some(index) => error(index, targets[index], "0 or 1"),
             None => Ok(()),
         },
-        Loss::SoftmaxCrossEntropy | Loss::KlDivergence => {
+        loss if loss.contains_softmax() => {
             if let Some(index) = outside(|target| target >= 0.0) {
                 return error(index, targets[index], "shares of 0 or more");
             }

@@ -34,8 +34,7 @@ fn misfit(model: &Model, output: &ModelOutput, loss: Loss) -> Option<String> {
     if let Some(obstacle) = &output.obstacle {
         return Some(obstacle.to_string());
     }
-    let contains_softmax = matches!(loss, Loss::SoftmaxCrossEntropy | Loss::KlDivergence);
-    let needs_several = contains_softmax || loss == Loss::Cosine;
+    let needs_several = loss.contains_softmax() || loss == Loss::Cosine;
     if needs_several && output.shape.last().is_none_or(|size| *size < 2) {
         return Some(format!("has shape [N{}], and the loss needs two numbers or more", dims(&output.shape)));
     }

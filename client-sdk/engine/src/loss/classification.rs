@@ -30,6 +30,42 @@ pub(super) fn kl_divergence(
     expectation(graph, targets, difference)
 }
 
+/// Σ t·(1 − p^q) / q with p = softmax(x), where p^q is e^(q·log softmax(x)) (Zhang and Sabuncu 2018, equation 6). The gradient
+/// through the exponential stays precise where p is small, as it is for wrong labels.
+pub(super) fn generalized_cross_entropy(
+    graph: &mut Graph,
+    logits: ValueId,
+    targets: ValueId,
+    q: f32,
+) -> Result<ValueId, ShapeError> {
+    let surprise = surprise(graph, logits)?;
+    let exponent = graph.element_with(ElementOp::Multiply, surprise, -f64::from(q))?;
+    let power = graph.element(ElementOp::Exponential, &[exponent])?;
+    let one = graph.add_scalar(1.0);
+    let difference = graph.element(ElementOp::Subtract, &[one, power])?;
+    let losses = graph.element_with(ElementOp::Divide, difference, q.into())?;
+    expectation(graph, targets, losses)
+}
+
+/// −alpha·Σ t·log p − beta·Σ p·max(log t, floor) with p = softmax(x) (Wang et al. 2019, equation 7).
+pub(super) fn symmetric_cross_entropy(
+    graph: &mut Graph,
+    logits: ValueId,
+    targets: ValueId,
+    [alpha, beta, floor]: [f32; 3],
+) -> Result<ValueId, ShapeError> {
+    let surprise = surprise(graph, logits)?;
+    let forward = expectation(graph, targets, surprise)?;
+    let negative = graph.element(ElementOp::Negate, &[surprise])?;
+    let probabilities = graph.element(ElementOp::Exponential, &[negative])?;
+    let positive = graph.element_with(ElementOp::Maximum, targets, f64::from(floor).exp())?;
+    let logarithm = graph.element(ElementOp::Logarithm, &[positive])?;
+    let reverse = expectation(graph, probabilities, logarithm)?;
+    let forward = graph.element_with(ElementOp::Multiply, forward, alpha.into())?;
+    let reverse = graph.element_with(ElementOp::Multiply, reverse, beta.into())?;
+    graph.element(ElementOp::Subtract, &[forward, reverse])
+}
+
 /// −log softmax(x). The largest logit is subtracted first, so that nothing overflows.
 fn surprise(graph: &mut Graph, logits: ValueId) -> Result<ValueId, ShapeError> {
     let axis = graph.shape(logits).len() - 1;

@@ -6,13 +6,34 @@ mod regression;
 mod right;
 mod score;
 
-use folkmoot_protocol::Loss;
+use folkmoot_protocol::{Loss, TrainingPlan};
 
 use folkmoot_graph::op::{ElementOp, Reduction, ShapeError};
 use folkmoot_graph::{Graph, ValueId};
 
 pub(crate) use right::right_answers;
 pub(crate) use score::example_loss;
+
+/// A plan's loss, with what training adds to it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Objective {
+    pub(crate) loss: Loss,
+    /// The share of the uniform distribution in a target.
+    label_smoothing: f32,
+}
+
+impl Objective {
+    /// Returns the objective of a plan.
+    pub(crate) fn of(plan: &TrainingPlan) -> Self {
+        Self { loss: plan.loss, label_smoothing: plan.label_smoothing }
+    }
+
+    /// Returns a loss to which nothing is added.
+    #[cfg(test)]
+    pub(crate) fn plain(loss: Loss) -> Self {
+        Self { loss, label_smoothing: 0.0 }
+    }
+}
 
 /// The way in which labels are compared with outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +97,7 @@ impl Layout {
 /// Returns a [`ShapeError`] if a shape does not match the layout.
 pub(crate) fn build(
     graph: &mut Graph,
-    loss: Loss,
+    objective: &Objective,
     layout: &Layout,
     output: ValueId,
     labels: ValueId,
@@ -88,7 +109,8 @@ pub(crate) fn build(
         LabelForm::Classes => one_hot(graph, layout, labels)?,
         LabelForm::Values => labels,
     };
-    let losses = match loss {
+    let targets = smoothed(graph, objective.label_smoothing, layout, targets)?;
+    let losses = match objective.loss {
         Loss::SoftmaxCrossEntropy => classification::softmax_cross_entropy(graph, output, targets),
         Loss::KlDivergence => classification::kl_divergence(graph, output, targets),
         Loss::BinaryCrossEntropy => margin::binary_cross_entropy(graph, output, targets),
@@ -97,6 +119,12 @@ pub(crate) fn build(
         Loss::MeanAbsoluteError => regression::absolute_error(graph, output, targets),
         Loss::Huber { delta } => regression::huber(graph, output, targets, delta),
         Loss::Cosine => regression::cosine(graph, output, targets),
+        Loss::GeneralizedCrossEntropy { q } => {
+            classification::generalized_cross_entropy(graph, output, targets, q)
+        }
+        Loss::SymmetricCrossEntropy { alpha, beta, floor } => {
+            classification::symmetric_cross_entropy(graph, output, targets, [alpha, beta, floor])
+        }
     }?;
     mean(graph, losses, shares)
 }
@@ -108,6 +136,21 @@ fn one_hot(graph: &mut Graph, layout: &Layout, labels: ValueId) -> Result<ValueI
     let numbers =
         graph.add_constant(&[layout.classes], (0..layout.classes).map(|class| class as f64).collect());
     graph.element(ElementOp::Equal, &[labels, numbers])
+}
+
+/// (1 − smoothing)·t + smoothing / classes (Szegedy et al. 2016, section 7).
+fn smoothed(
+    graph: &mut Graph,
+    smoothing: f32,
+    layout: &Layout,
+    targets: ValueId,
+) -> Result<ValueId, ShapeError> {
+    if smoothing == 0.0 {
+        return Ok(targets);
+    }
+    let smoothing = f64::from(smoothing);
+    let scaled = graph.element_with(ElementOp::Multiply, targets, 1.0 - smoothing)?;
+    graph.element_with(ElementOp::Add, scaled, smoothing / layout.classes as f64)
 }
 
 /// Returns the mean over `[batch, …]`, in which each example counts by its share.

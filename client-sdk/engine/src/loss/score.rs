@@ -36,6 +36,16 @@ fn position_loss(loss: Loss, outputs: &[f32], target: impl Fn(usize) -> f64) -> 
             let normaliser = log_sum_exp(outputs);
             pairs().map(|(x, t)| if t == 0.0 { 0.0 } else { t * (t.ln() + normaliser - x) }).sum()
         }
+        Loss::GeneralizedCrossEntropy { q } => {
+            let (normaliser, q) = (log_sum_exp(outputs), f64::from(q));
+            pairs().map(|(x, t)| -t * (q * (x - normaliser)).exp_m1() / q).sum()
+        }
+        Loss::SymmetricCrossEntropy { alpha, beta, floor } => {
+            let normaliser = log_sum_exp(outputs);
+            let [alpha, beta, floor] = [alpha, beta, floor].map(f64::from);
+            let reverse = |x: f64, t: f64| (x - normaliser).exp() * t.ln().max(floor);
+            pairs().map(|(x, t)| alpha * t * (normaliser - x) - beta * reverse(x, t)).sum()
+        }
         Loss::BinaryCrossEntropy => mean(&|x, t| x.max(0.0) - x * t + (-x.abs()).exp().ln_1p()),
         Loss::Hinge => mean(&|x, t| (1.0 - (2.0 * t - 1.0) * x).max(0.0)),
         Loss::MeanSquaredError => mean(&|x, t| (x - t).powi(2)),

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const LOSSES: [Loss; 8] = [
+const LOSSES: [Loss; 10] = [
     Loss::SoftmaxCrossEntropy,
     Loss::BinaryCrossEntropy,
     Loss::MeanSquaredError,
@@ -14,6 +14,8 @@ const LOSSES: [Loss; 8] = [
     Loss::Hinge,
     Loss::KlDivergence,
     Loss::Cosine,
+    Loss::GeneralizedCrossEntropy { q: 0.7 },
+    Loss::SymmetricCrossEntropy { alpha: 0.1, beta: 1.5, floor: -4.0 },
 ];
 
 /// A loss and its gradient as a program of the outputs, in double precision.
@@ -25,13 +27,13 @@ struct Built {
 
 impl Built {
     /// Builds the program. If `shares` is empty, all examples count equally.
-    fn new(loss: Loss, layout: &Layout, batch: usize, labels: &[f32], shares: &[f64]) -> Self {
+    fn new(objective: &Objective, layout: &Layout, batch: usize, labels: &[f32], shares: &[f64]) -> Self {
         let mut graph = Graph::default();
         let shape = layout.output_shape(batch);
         let output = graph.add_parameter(0, &shape);
         let label_input = graph.add_input(&layout.label_shape(batch));
         let share_input = (!shares.is_empty()).then(|| graph.add_input(&[batch]));
-        let loss = build(&mut graph, loss, layout, output, label_input, share_input).unwrap();
+        let loss = build(&mut graph, objective, layout, output, label_input, share_input).unwrap();
         let gradient = gradients(&mut graph, loss, &[output]).unwrap()[0].unwrap();
         let range = 0..volume(&shape);
         let program = Program::compile(&graph, &[loss, gradient], std::slice::from_ref(&range)).unwrap();
@@ -52,8 +54,12 @@ impl Built {
 
 /// Returns the loss and its gradient for these outputs, with equal shares.
 fn run(loss: Loss, layout: &Layout, outputs: &[f64], labels: &[f32]) -> (f64, Vec<f64>) {
+    run_objective(&Objective::plain(loss), layout, outputs, labels)
+}
+
+fn run_objective(objective: &Objective, layout: &Layout, outputs: &[f64], labels: &[f32]) -> (f64, Vec<f64>) {
     let batch = outputs.len() / layout.outputs_per_example();
-    let mut built = Built::new(loss, layout, batch, labels, &[]);
+    let mut built = Built::new(objective, layout, batch, labels, &[]);
     (built.run(outputs), built.gradient())
 }
 
@@ -95,15 +101,69 @@ fn large_logits_stay_finite() {
     let layout = Layout::new(&[2], LabelForm::Classes);
     let (loss, gradient) = run(Loss::SoftmaxCrossEntropy, &layout, &[1000.0, -1000.0], &[1.0]);
     assert_eq!((loss, gradient), (2000.0, vec![1.0, -1.0]));
+    // The model is sure of another class than the label's, so both losses are at their largest and hardly move.
+    let generalized = Loss::GeneralizedCrossEntropy { q: 0.5 };
+    assert_eq!(run(generalized, &layout, &[1000.0, -1000.0], &[1.0]), (2.0, vec![0.0, 0.0]));
+    let symmetric = Loss::SymmetricCrossEntropy { alpha: 0.0, beta: 1.0, floor: -4.0 };
+    let (loss, gradient) = run(symmetric, &layout, &[1000.0, -1000.0], &[1.0]);
+    assert!(close(loss, 4.0) && gradient == [0.0, 0.0], "{loss} {gradient:?}");
     let layout = Layout::new(&[1], LabelForm::Values);
     let (loss, gradient) = run(Loss::BinaryCrossEntropy, &layout, &[1000.0], &[0.0]);
     assert_eq!((loss, gradient), (1000.0, vec![1.0]));
 }
 
+/// With two equal logits, so that the class has the probability p = ½.
+#[test]
+fn losses_against_wrong_labels_by_hand() {
+    let layout = Layout::new(&[2], LabelForm::Classes);
+    let generalized = Loss::GeneralizedCrossEntropy { q: 0.5 };
+    let (loss, gradient) = run(generalized, &layout, &[3.0, 3.0], &[1.0]);
+    let root = 0.5f64.sqrt();
+    assert!(close(loss, 2.0 * (1.0 - root)), "{loss}");
+    // −p^(q − 1)·∂p, where ∂p = p·(1 − p) for the class.
+    assert!(close(gradient[1], -root / 2.0) && close(gradient[0], root / 2.0), "{gradient:?}");
+    let symmetric = Loss::SymmetricCrossEntropy { alpha: 1.0, beta: 2.0, floor: -4.0 };
+    let (loss, gradient) = run(symmetric, &layout, &[3.0, 3.0], &[1.0]);
+    assert!(close(loss, 2f64.ln() + 2.0 * 4.0 * 0.5), "{loss}");
+    // p − t, and beta·|floor|·∂(1 − p) for the class.
+    assert!(close(gradient[1], -0.5 - 8.0 * 0.25) && close(gradient[0], 2.5), "{gradient:?}");
+}
+
+/// The identities of Zhang and Sabuncu 2018, section 3.2: q = 1 is half of the absolute error, and q → 0 is cross-entropy. And
+/// those of Wang et al. 2019, section 4.2: reverse cross-entropy is |A|/2 times the absolute error.
+#[test]
+fn losses_against_wrong_labels_are_between_those_of_the_papers() {
+    let layout = Layout::new(&[3], LabelForm::Classes);
+    let (outputs, labels) = ([0.5, -1.0, 2.0], [1.0]);
+    let exponentials = outputs.map(f64::exp);
+    let p = exponentials.map(|one| one / exponentials.iter().sum::<f64>());
+    let absolute = p[0] + (1.0 - p[1]) + p[2];
+    let loss = |loss| run(loss, &layout, &outputs, &labels).0;
+    assert!(close(loss(Loss::GeneralizedCrossEntropy { q: 1.0 }), absolute / 2.0));
+    let nearly = loss(Loss::GeneralizedCrossEntropy { q: 0.01 });
+    let entropy = loss(Loss::SoftmaxCrossEntropy);
+    assert!((nearly - entropy).abs() < 0.01 * entropy * entropy && nearly < entropy, "{nearly} {entropy}");
+    let reverse = loss(Loss::SymmetricCrossEntropy { alpha: 0.0, beta: 1.0, floor: -4.0 });
+    assert!(close(reverse, 4.0 / 2.0 * absolute), "{reverse}");
+}
+
+#[test]
+fn smoothed_labels_are_shares_of_all_classes() {
+    let (classes, values) = (Layout::new(&[4], LabelForm::Classes), Layout::new(&[4], LabelForm::Values));
+    let outputs = [0.5, -1.0, 2.0, 0.0];
+    // An eighth is exact in single precision.
+    let smoothed = Objective { label_smoothing: 0.125, ..Objective::plain(Loss::SoftmaxCrossEntropy) };
+    let shares = [0.03125, 0.90625, 0.03125, 0.03125];
+    let expected = run(Loss::SoftmaxCrossEntropy, &values, &outputs, &shares);
+    assert_eq!(run_objective(&smoothed, &classes, &outputs, &[1.0]), expected);
+    assert_eq!(run_objective(&smoothed, &values, &outputs, &[0.0, 1.0, 0.0, 0.0]), expected);
+}
+
 #[test]
 fn shares_weigh_the_examples() {
     let layout = Layout::new(&[1], LabelForm::Values);
-    let mut built = Built::new(Loss::MeanSquaredError, &layout, 2, &[0.0, 0.0], &[0.25, 0.75]);
+    let mut built =
+        Built::new(&Objective::plain(Loss::MeanSquaredError), &layout, 2, &[0.0, 0.0], &[0.25, 0.75]);
     assert_eq!(built.run(&[2.0, 4.0]), 13.0);
     assert_eq!(built.gradient(), [1.0, 6.0]);
 }
@@ -117,7 +177,7 @@ fn labels(loss: Loss, layout: &Layout, batch: usize, draws: &[f32]) -> Vec<f32> 
             let class = |draw: &f32| ((draw.abs() * 100.0) as usize % layout.classes) as f32;
             draws.iter().map(class).collect()
         }
-        (Loss::SoftmaxCrossEntropy | Loss::KlDivergence, _) => {
+        (loss, _) if loss.contains_softmax() => {
             let shares = draws.chunks(layout.classes).flat_map(|row| {
                 let sum: f32 = row.iter().map(|draw| draw.abs() + 0.25).sum();
                 row.iter().map(move |draw| (draw.abs() + 0.25) / sum)
@@ -150,7 +210,7 @@ proptest! {
     ) {
         let loss = LOSSES[index];
         let takes_classes =
-            matches!(loss, Loss::SoftmaxCrossEntropy | Loss::BinaryCrossEntropy | Loss::Hinge);
+            loss.is_cross_entropy() || matches!(loss, Loss::BinaryCrossEntropy | Loss::Hinge);
         let layout = if takes_classes { layout } else { Layout { form: LabelForm::Values, ..layout } };
         let width = layout.outputs_per_example();
         let outputs = &outputs[..batch * width];
@@ -159,7 +219,7 @@ proptest! {
         let expected = rows.map(|(row, labels)| example_loss(loss, &layout, row, labels)).sum::<f64>() / batch as f64;
 
         let mut at: Vec<f64> = outputs.iter().copied().map(f64::from).collect();
-        let mut built = Built::new(loss, &layout, batch, &labels, &[]);
+        let mut built = Built::new(&Objective::plain(loss), &layout, batch, &labels, &[]);
         let found = built.run(&at);
         prop_assert!(close(found, expected), "{:?}: {} is not {}", loss, found, expected);
         let gradient = built.gradient();

@@ -21,7 +21,9 @@ pub fn sum_shapes(output_shape: &[usize], loss: Loss) -> Vec<SumShape> {
         (!output_shape.is_empty()).then_some(SumShape::Classes { classes, positions })
     };
     match loss {
-        Loss::SoftmaxCrossEntropy => of_classes().into_iter().collect(),
+        Loss::SoftmaxCrossEntropy
+        | Loss::GeneralizedCrossEntropy { .. }
+        | Loss::SymmetricCrossEntropy { .. } => of_classes().into_iter().collect(),
         Loss::BinaryCrossEntropy | Loss::Hinge => {
             let binary = SumShape::Classes { classes: 2, positions: outputs };
             [binary].into_iter().chain(of_classes()).collect()

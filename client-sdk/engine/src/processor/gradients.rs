@@ -131,8 +131,9 @@ impl Gradients {
             observe("gather batch", 0);
             let loss = self.run_part(step, part, rows, batch, weights, observe)?;
             measured.loss = if part.is_first() { loss } else { measured.loss + loss };
-            let StepSource { loss, layout, .. } = &self.source.step;
-            measured.correct_count += correct_examples(*loss, layout, self.outputs(), batch.labels());
+            let StepSource { objective, layout, .. } = &self.source.step;
+            measured.correct_count +=
+                correct_examples(objective.loss, layout, self.outputs(), batch.labels());
             observe("metrics", 0);
         }
         if let Some(per_example) = &self.per_example {

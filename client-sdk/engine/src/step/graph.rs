@@ -33,7 +33,7 @@ pub(crate) fn step_graph(source: &StepSource, form: StepForm) -> Result<StepGrap
     let labels = graph.add_input(&layout.label_shape(form.batch_size));
     let shares = form.has_shares.then(|| graph.add_input(&[form.batch_size]));
     let forward = graph.nodes.len();
-    let loss = loss::build(&mut graph, source.loss, layout, output, labels, shares)?;
+    let loss = loss::build(&mut graph, &source.objective, layout, output, labels, shares)?;
     let scale = form.has_scale.then(|| graph.add_input(&[]));
     let root = match scale {
         Some(scale) => graph.element(ElementOp::Multiply, &[loss, scale])?,
@@ -45,7 +45,7 @@ pub(crate) fn step_graph(source: &StepSource, form: StepForm) -> Result<StepGrap
         return Err(FitError::NothingToTrain.into());
     }
     let right = match form.has_right {
-        true => Some(loss::right_answers(&mut graph, source.loss, layout, output, labels)?),
+        true => Some(loss::right_answers(&mut graph, source.objective.loss, layout, output, labels)?),
         false => None,
     };
     let is_kept = |index: usize| parameters.roles[index] == Role::Statistic;

@@ -1,10 +1,10 @@
 //! The source of a step's graph: model, parameters, loss and layout.
 
-use folkmoot_protocol::{Loss, TrainingPlan};
+use folkmoot_protocol::TrainingPlan;
 
 use super::Parameters;
 use crate::fit::{FitError, check_loss};
-use crate::loss::{LabelForm, Layout};
+use crate::loss::{LabelForm, Layout, Objective};
 use crate::model::Model;
 
 /// The inputs for building a step's graph for any batch size.
@@ -12,15 +12,15 @@ use crate::model::Model;
 pub(crate) struct StepSource {
     pub(crate) model: Model,
     pub(crate) parameters: Parameters,
-    pub(crate) loss: Loss,
+    pub(crate) objective: Objective,
     pub(crate) layout: Layout,
     /// True if examples are weighted.
     pub(crate) has_shares: bool,
 }
 
 impl StepSource {
-    /// Creates the source of a step before its examples are known. It assumes class numbers for softmax cross-entropy,
-    /// and one number per output for other losses.
+    /// Creates the source of a step before its examples are known. It assumes class numbers for cross-entropies over
+    /// a softmax, and one number per output for other losses.
     ///
     /// # Errors
     /// Returns a [`FitError`] if the plan's output is not clear, a pattern matches no parameter, or the model ends with a part
@@ -28,14 +28,11 @@ impl StepSource {
     pub(crate) fn without_examples(model: &Model, plan: &TrainingPlan) -> Result<Self, FitError> {
         let (model, loss) = (&model.for_plan(plan)?, plan.loss);
         check_loss(model, loss)?;
-        let form = match loss {
-            Loss::SoftmaxCrossEntropy => LabelForm::Classes,
-            _ => LabelForm::Values,
-        };
+        let form = if loss.is_cross_entropy() { LabelForm::Classes } else { LabelForm::Values };
         Ok(Self {
             model: model.clone(),
             parameters: Parameters::new(model, plan)?,
-            loss,
+            objective: Objective::of(plan),
             layout: Layout::new(model.output_shape(), form),
             has_shares: false,
         })

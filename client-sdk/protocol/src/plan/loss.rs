@@ -34,6 +34,30 @@ pub enum Loss {
     KlDivergence,
     /// 1 − cos(x, t) over the last axis.
     Cosine,
+    /// (1 − p^q) / q for the probability p = softmax(x) of the class, against wrong labels (Zhang and Sabuncu 2018,
+    /// "Generalized cross entropy loss for training deep neural networks with noisy labels", equation 6). For targets that
+    /// are distributions, Σ t·(1 − p^q) / q.
+    GeneralizedCrossEntropy {
+        /// From 0.01, which is nearly cross-entropy, to 1, half of the absolute error of the probabilities. The larger it is,
+        /// the less an example counts whose label the model thinks unlikely. The paper uses 0.7.
+        #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0.01, "maximum" = 1, "examples" = [0.7])))]
+        q: f32,
+    },
+    /// −alpha·Σ t·log p − beta·Σ p·log t for p = softmax(x), against wrong labels (Wang et al. 2019, "Symmetric cross entropy
+    /// for robust learning with noisy labels", equation 7). A class number is a one-hot t.
+    SymmetricCrossEntropy {
+        /// The weight of the cross-entropy, 0 or more. It makes training converge, and overfits to wrong labels.
+        #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "examples" = [0.1])))]
+        alpha: f32,
+        /// The weight of the reverse cross-entropy, above 0. It tolerates wrong labels.
+        #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [1.0])))]
+        beta: f32,
+        /// The least value of log t, in place of log 0: the paper's A, from −60 to below 0. With class numbers, beta·|floor|
+        /// alone matters.
+        #[serde(default = "floor")]
+        #[cfg_attr(feature = "schema", schemars(extend("minimum" = -60, "exclusiveMaximum" = 0)))]
+        floor: f32,
+    },
 }
 
 impl Loss {
@@ -48,14 +72,58 @@ impl Loss {
             Self::Hinge => "hinge",
             Self::KlDivergence => "kl_divergence",
             Self::Cosine => "cosine",
+            Self::GeneralizedCrossEntropy { .. } => "generalized_cross_entropy",
+            Self::SymmetricCrossEntropy { .. } => "symmetric_cross_entropy",
         }
     }
 
+    /// Returns whether the loss is computed from class numbers, or distributions over the classes, and a softmax.
+    pub fn is_cross_entropy(&self) -> bool {
+        matches!(
+            self,
+            Self::SoftmaxCrossEntropy
+                | Self::GeneralizedCrossEntropy { .. }
+                | Self::SymmetricCrossEntropy { .. }
+        )
+    }
+
+    /// Returns whether the loss contains a softmax over the last axis, so that the model must output logits.
+    pub fn contains_softmax(&self) -> bool {
+        self.is_cross_entropy() || *self == Self::KlDivergence
+    }
+
     pub(super) fn list_faults(&self, faults: &mut Faults) {
-        if let Self::Huber { delta } = self {
-            faults.expect_positive("loss.huber.delta", *delta);
+        match *self {
+            Self::Huber { delta } => faults.expect_positive("loss.huber.delta", delta),
+            Self::GeneralizedCrossEntropy { q } => {
+                if !(Q_MIN..=1.0).contains(&q) {
+                    faults.add("loss.generalized_cross_entropy.q", q.into(), "0.01 to 1");
+                }
+            }
+            Self::SymmetricCrossEntropy { alpha, beta, floor } => {
+                faults.expect_not_negative("loss.symmetric_cross_entropy.alpha", alpha);
+                faults.expect_positive("loss.symmetric_cross_entropy.beta", beta);
+                if !(FLOOR_MIN..0.0).contains(&floor) {
+                    faults.add(
+                        "loss.symmetric_cross_entropy.floor",
+                        floor.into(),
+                        "-60 or more, and below 0",
+                    );
+                }
+            }
+            _ => {}
         }
     }
+}
+
+/// The least q. With a smaller one, rounding would hide the difference between 1 and p^q.
+const Q_MIN: f32 = 0.01;
+/// The least floor, whose exponential is a normal number in single precision.
+const FLOOR_MIN: f32 = -60.0;
+
+/// The paper's A (Wang et al. 2019, section 5).
+fn floor() -> f32 {
+    -4.0
 }
 
 #[cfg(test)]
@@ -79,5 +147,34 @@ mod tests {
         let huber = Loss::Huber { delta: 0.5 };
         assert_eq!(serde_json::to_string(&huber).unwrap(), r#"{"huber":{"delta":0.5}}"#);
         assert_eq!(huber.name(), "huber");
+        let generalized = Loss::GeneralizedCrossEntropy { q: 0.5 };
+        assert_eq!(
+            serde_json::to_string(&generalized).unwrap(),
+            r#"{"generalized_cross_entropy":{"q":0.5}}"#
+        );
+        let json = r#"{"symmetric_cross_entropy":{"alpha":0.5,"beta":1.0}}"#;
+        let symmetric: Loss = serde_json::from_str(json).unwrap();
+        assert_eq!(symmetric, Loss::SymmetricCrossEntropy { alpha: 0.5, beta: 1.0, floor: -4.0 });
+        assert_eq!(
+            [generalized.name(), symmetric.name()],
+            ["generalized_cross_entropy", "symmetric_cross_entropy"]
+        );
+    }
+
+    #[test]
+    fn numbers_of_losses_against_wrong_labels_have_ranges() {
+        let fields = |loss: Loss| -> Vec<&str> {
+            let mut faults = Faults::default();
+            loss.list_faults(&mut faults);
+            faults.0.iter().map(|fault| fault.field).collect()
+        };
+        for (q, is_allowed) in [(0.01, true), (1.0, true), (0.0, false), (1.5, false), (f32::NAN, false)] {
+            assert_eq!(fields(Loss::GeneralizedCrossEntropy { q }).is_empty(), is_allowed, "{q}");
+        }
+        let symmetric = |alpha, beta, floor| fields(Loss::SymmetricCrossEntropy { alpha, beta, floor });
+        assert_eq!(symmetric(0.0, 1.0, -60.0), [""; 0]);
+        let all = ["alpha", "beta", "floor"].map(|name| format!("loss.symmetric_cross_entropy.{name}"));
+        assert_eq!(symmetric(-1.0, 0.0, 0.0), all);
+        assert_eq!(symmetric(f32::NAN, f32::INFINITY, f32::NEG_INFINITY), all);
     }
 }

@@ -24,6 +24,12 @@ pub struct TrainingPlan {
     /// The loss to minimise.
     #[cfg_attr(feature = "schema", schemars(extend("examples" = ["softmax_cross_entropy"])))]
     pub loss: Loss,
+    /// Replaces a target t by (1 − `label_smoothing`)·t + `label_smoothing` / classes in training, from 0 (off) to below 1
+    /// (Szegedy et al. 2016, "Rethinking the inception architecture for computer vision", section 7). Only for the loss
+    /// `softmax_cross_entropy`. Evaluations measure the loss without it.
+    #[serde(default, skip_serializing_if = "is_off")]
+    #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "exclusiveMaximum" = 1, "default" = 0.0)))]
+    pub label_smoothing: f32,
     /// The name of the model's output that the loss is computed from, 1 to 256 bytes, or of a value inside of its graph,
     /// such as the input of a final softmax. If it is absent, the only output that the loss fits is trained.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -136,6 +142,7 @@ impl TrainingPlan {
     pub fn new(loss: Loss, optimizer: LocalOptimizer) -> Self {
         Self {
             loss,
+            label_smoothing: 0.0,
             output: None,
             optimizer,
             learning_rate_schedule: LearningRateSchedule::Constant,
@@ -178,6 +185,14 @@ impl TrainingPlan {
         faults.expect_positive("time_limit_seconds", self.time_limit_seconds.unwrap_or(1.0));
         self.list_accumulation_faults(&mut faults);
         self.loss.list_faults(&mut faults);
+        faults.expect_share("label_smoothing", self.label_smoothing);
+        if self.label_smoothing > 0.0 && self.loss != Loss::SoftmaxCrossEntropy {
+            faults.add(
+                "label_smoothing",
+                self.label_smoothing.into(),
+                "absent, or the loss softmax_cross_entropy",
+            );
+        }
         let bytes = self.output.as_ref().map_or(1, String::len);
         if bytes == 0 || bytes > TENSOR_NAME_BYTES_MAX {
             faults.add("output", bytes as f64, "a name of 1 to 256 bytes");
@@ -244,6 +259,10 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
+fn is_off(number: &f32) -> bool {
+    *number == 0.0
+}
+
 fn is_zero(number: &u32) -> bool {
     *number == 0
 }
@@ -257,142 +276,4 @@ fn is_one(number: &u32) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MINIMAL: &str = r#"{"loss":"softmax_cross_entropy","optimizer":{"sgd":{"learning_rate":0.5}},"epochs":1,"batch_size":8}"#;
-    const FULL: &str = r#"{
-        "loss":{"huber":{"delta":0.5}},
-        "output":"scores",
-        "optimizer":{"adamw":{"learning_rate":0.5}},
-        "learning_rate_schedule":{"cosine":{"final_factor":0.125,"steps":10}},
-        "warmup_steps":3,
-        "gradient_clipping":{"per_example_norm":1.5},
-        "epochs":1,"batch_size":8,
-        "time_limit_seconds":2.5,
-        "accumulation_steps":4,
-        "frozen":["encoder.*"],
-        "statistics":"keep_local",
-        "precision":"single",
-        "memory_bytes_max":1000000
-    }"#;
-
-    #[test]
-    fn what_is_left_out_is_off() {
-        let plan: TrainingPlan = serde_json::from_str(MINIMAL).unwrap();
-        let expected = TrainingPlan {
-            batch_size: 8,
-            ..TrainingPlan::new(Loss::SoftmaxCrossEntropy, LocalOptimizer::sgd(0.5))
-        };
-        assert_eq!(plan, expected);
-        assert_eq!(plan.validate(), Ok(()));
-        let json = serde_json::to_string(&plan).unwrap();
-        for off in ["output", "warmup", "frozen", "personal", "time_limit", "accumulation", "privacy"] {
-            assert!(!json.contains(off), "what is off is not written: {json}");
-        }
-        assert_eq!(serde_json::from_str::<TrainingPlan>(&json).unwrap(), plan);
-    }
-
-    #[test]
-    fn everything_can_be_on() {
-        let plan: TrainingPlan = serde_json::from_str(FULL).unwrap();
-        assert_eq!(plan.validate(), Ok(()));
-        assert_eq!(plan.gradient_clipping, Some(GradientClipping::PerExampleNorm(1.5)));
-        assert_eq!(plan.statistics, RunningStatistics::KeepLocal);
-        assert_eq!((plan.time_limit_seconds, plan.accumulation_steps), (Some(2.5), 4));
-        let json = serde_json::to_string(&plan).unwrap();
-        assert_eq!(serde_json::from_str::<TrainingPlan>(&json).unwrap(), plan);
-    }
-
-    #[test]
-    fn unknown_fields_are_refused() {
-        for (from, to) in [("epochs", "epoch"), ("learning_rate", "rate"), ("sgd", "sgdd")] {
-            assert!(serde_json::from_str::<TrainingPlan>(&MINIMAL.replace(from, to)).is_err(), "{to}");
-        }
-        let extended = MINIMAL.replace("0.5", "0.5,\"beta1\":0.5");
-        assert!(serde_json::from_str::<TrainingPlan>(&extended).is_err());
-        for (from, to) in [("delta", "gamma"), ("final_factor", "factor"), ("per_example_norm", "per_norm")] {
-            assert!(serde_json::from_str::<TrainingPlan>(&FULL.replace(from, to)).is_err(), "{to}");
-        }
-    }
-
-    #[test]
-    fn every_fault_has_its_path() {
-        let mut plan: TrainingPlan = serde_json::from_str(FULL).unwrap();
-        let nothing = f32::NAN;
-        plan.loss = Loss::Huber { delta: 0.0 };
-        plan.output = Some("x".repeat(257));
-        plan.optimizer = LocalOptimizer::AdamW {
-            learning_rate: -1.0,
-            beta1: 1.0,
-            beta2: nothing,
-            epsilon: 0.0,
-            weight_decay: f32::INFINITY,
-        };
-        plan.learning_rate_schedule = LearningRateSchedule::Cosine { final_factor: -0.5, steps: 0 };
-        plan.gradient_clipping = Some(GradientClipping::Value(0.0));
-        plan.frozen = vec![NamePattern::from("")];
-        plan.memory_bytes_max = Some(0);
-        plan.time_limit_seconds = Some(0.0);
-        plan.accumulation_steps = 0;
-        let fields: Vec<&str> = plan.faults().iter().map(|fault| fault.field).collect();
-        let expected = [
-            "time_limit_seconds",
-            "accumulation_steps",
-            "loss.huber.delta",
-            "output",
-            "optimizer.adamw.learning_rate",
-            "optimizer.adamw.beta1",
-            "optimizer.adamw.beta2",
-            "optimizer.adamw.epsilon",
-            "optimizer.adamw.weight_decay",
-            "learning_rate_schedule.cosine.final_factor",
-            "learning_rate_schedule.cosine.steps",
-            "gradient_clipping.value",
-            "frozen",
-            "memory_bytes_max",
-        ];
-        assert_eq!(fields, expected);
-    }
-
-    #[test]
-    fn mixed_precision_has_neither_clipping_of_single_examples_nor_accumulation() {
-        let mut plan: TrainingPlan = serde_json::from_str(&FULL.replace("single", "mixed")).unwrap();
-        let fields: Vec<&str> = plan.faults().iter().map(|fault| fault.field).collect();
-        assert_eq!(fields, ["accumulation_steps", "gradient_clipping.per_example_norm"]);
-        plan.gradient_clipping = Some(GradientClipping::Norm(1.0));
-        plan.accumulation_steps = 1;
-        assert_eq!(plan.validate(), Ok(()));
-    }
-
-    #[test]
-    fn the_limits_of_accumulation_and_time_are_allowed_and_what_is_beyond_is_not() {
-        let plan = TrainingPlan::new(Loss::Hinge, LocalOptimizer::sgd(0.5));
-        for (accumulation_steps, is_allowed) in [(1, true), (1_000_000, true), (1_000_001, false)] {
-            let plan = TrainingPlan { accumulation_steps, ..plan.clone() };
-            assert_eq!(plan.validate().is_ok(), is_allowed, "{accumulation_steps}");
-        }
-        for (seconds, is_allowed) in [(1e-3, true), (f32::MAX, true), (-1.0, false), (f32::INFINITY, false)] {
-            let plan = TrainingPlan { time_limit_seconds: Some(seconds), ..plan.clone() };
-            assert_eq!(plan.validate().is_ok(), is_allowed, "{seconds}");
-        }
-    }
-
-    #[test]
-    fn explicit_learning_rates_stand_alone_and_a_warmup_begins_somewhere_below_its_end() {
-        let plan = TrainingPlan::new(Loss::Hinge, LocalOptimizer::sgd(0.5));
-        let fields = |change: fn(&mut TrainingPlan)| -> Vec<&str> {
-            let mut plan = plan.clone();
-            change(&mut plan);
-            plan.faults().iter().map(|fault| fault.field).collect()
-        };
-        assert!(fields(|plan| plan.learning_rate_factors = vec![0.0, 1.0, 2.5]).is_empty());
-        assert_eq!(fields(|plan| plan.learning_rate_factors = vec![1.0, -0.5]), ["learning_rate_factors"]);
-        assert_eq!(fields(|plan| plan.learning_rate_factors = vec![1.0; 4097]), ["learning_rate_factors"]);
-        let both = |plan: &mut TrainingPlan| (plan.learning_rate_factors, plan.warmup_steps) = (vec![1.0], 2);
-        assert_eq!(fields(both), ["learning_rate_factors"]);
-        assert!(fields(|plan| (plan.warmup_from, plan.warmup_steps) = (Some(0.0), 2)).is_empty());
-        assert_eq!(fields(|plan| (plan.warmup_from, plan.warmup_steps) = (Some(1.5), 2)), ["warmup_from"]);
-        assert_eq!(fields(|plan| plan.warmup_from = Some(0.5)), ["warmup_from"]);
-    }
-}
+mod tests;

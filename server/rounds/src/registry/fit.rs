@@ -93,13 +93,9 @@ fn sample_fault(aggregator: &AggregatorChoice, parameters: usize) -> Option<Faul
 /// number has no direction, so the model would learn nothing.
 fn loss_fault(loss: Loss, output: &[usize]) -> Option<Fault> {
     let needs_several = match loss {
-        Loss::SoftmaxCrossEntropy | Loss::KlDivergence => "one logit for each class",
+        loss if loss.contains_softmax() => "one logit for each class",
         Loss::Cosine => "a vector of two numbers or more",
-        Loss::BinaryCrossEntropy
-        | Loss::MeanSquaredError
-        | Loss::MeanAbsoluteError
-        | Loss::Huber { .. }
-        | Loss::Hinge => return None,
+        _ => return None,
     };
     if output.last().is_some_and(|&size| size > 1) {
         return None;

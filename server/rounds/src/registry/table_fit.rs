@@ -2,7 +2,7 @@
 
 use folkmoot_coordinator::task::{Fault, SchemaSource, TaskData, TaskDescription};
 use folkmoot_engine::{Examples, Labels, Model};
-use folkmoot_protocol::{Loss, TableLabel, TableSchema};
+use folkmoot_protocol::{TableLabel, TableSchema};
 
 /// Finds the first conflict between a description's schema and the model: the number of features, the kind of the label,
 /// or the number of classes.
@@ -29,9 +29,7 @@ pub(super) fn fault(description: &TaskDescription, model: &Model) -> Option<Faul
     }
     let outputs = model.output_shape().last().copied().unwrap_or(1);
     match &schema.label {
-        TableLabel::Class { classes, .. }
-            if loss == Loss::SoftmaxCrossEntropy && classes.len() != outputs =>
-        {
+        TableLabel::Class { classes, .. } if loss.is_cross_entropy() && classes.len() != outputs => {
             let message = format!("it has {} classes, but the model has {outputs} outputs", classes.len());
             fault(message, "give the model one output for each class")
         }

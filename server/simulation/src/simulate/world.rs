@@ -372,7 +372,8 @@ fn central_evaluation(metric: Metric, every_versions: u64) -> Evaluation {
 pub fn held_out_metric(description: &TaskDescription) -> Metric {
     match (&description.evaluation, &description.plan.loss) {
         (Some(evaluation), _) => evaluation.metric,
-        (None, Loss::SoftmaxCrossEntropy | Loss::BinaryCrossEntropy | Loss::Hinge) => Metric::Accuracy,
+        (None, loss) if loss.is_cross_entropy() => Metric::Accuracy,
+        (None, Loss::BinaryCrossEntropy | Loss::Hinge) => Metric::Accuracy,
         (None, _) => Metric::Loss,
     }
 }

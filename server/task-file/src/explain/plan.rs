@@ -15,6 +15,7 @@ pub(super) fn training(plan: &TrainingPlan) -> Vec<String> {
         grouped(plan.batch_size.into()),
         loss(plan.loss)
     )];
+    said.extend(loss_advice(plan));
     said.extend(plan.output.as_ref().map(|name| format!("The loss is computed from the output {name}.")));
     said.push(format!("{}.", optimizer(&plan.optimizer)));
     if plan.accumulation_steps > 1 {
@@ -130,6 +131,33 @@ fn loss(loss: Loss) -> String {
         Loss::Hinge => "hinge loss".into(),
         Loss::KlDivergence => "Kullback-Leibler divergence from the target distributions".into(),
         Loss::Cosine => "cosine distance to the targets".into(),
+        Loss::GeneralizedCrossEntropy { q } => format!("generalized cross entropy of the classes with q {q}"),
+        Loss::SymmetricCrossEntropy { alpha, beta, floor } => format!(
+            "symmetric cross entropy of the classes, {alpha} times the cross entropy and {beta} times the reverse one with log 0 \
+             as {floor}"
+        ),
+    }
+}
+
+/// Returns when to choose a loss and what it costs, for losses with an alternative.
+fn loss_advice(plan: &TrainingPlan) -> Option<String> {
+    match plan.loss {
+        Loss::GeneralizedCrossEntropy { .. } => Some(
+            "Use this loss if some labels are wrong: an example counts less, the less likely its label seems to the model. It costs \
+             slower learning, above all of rare and hard classes."
+                .into(),
+        ),
+        Loss::SymmetricCrossEntropy { .. } => Some(
+            "Use this loss if some labels are wrong: the reverse term bounds how much a wrong label pulls, and the other one keeps \
+             the learning fast. It costs two weights that you have to tune on labels that you trust."
+                .into(),
+        ),
+        _ if plan.label_smoothing > 0.0 => Some(format!(
+            "A share of {} of each label is spread over all classes. Use this against overconfident models and a few wrong \
+             labels; it costs nothing, and probabilities of the model are less extreme.",
+            plan.label_smoothing
+        )),
+        _ => None,
     }
 }
 

@@ -56,6 +56,26 @@ fn explicit_choices_of_tensors_and_rates_are_told() {
     assert!(text.contains("Before that, it rises from 0 times its value over 4 steps."), "{text}");
 }
 
+#[test]
+fn losses_against_wrong_labels_are_told_with_their_price() {
+    let with = |plan: &str| explained(&TASK.replace("loss = \"softmax_cross_entropy\"", plan));
+    for (plan, sentence) in [
+        (
+            "loss = { generalized_cross_entropy = { q = 0.5 } }",
+            "the generalized cross entropy of the classes with q 0.5.",
+        ),
+        (
+            "loss = { symmetric_cross_entropy = { alpha = 0.5, beta = 1.0 } }",
+            "0.5 times the cross entropy and 1 times the reverse one with log 0 as -4.",
+        ),
+        ("loss = \"softmax_cross_entropy\"\nlabel_smoothing = 0.125", "A share of 0.125 of each label"),
+    ] {
+        let text = with(plan);
+        assert!(text.contains(sentence), "{sentence}\n\n{text}");
+        assert!(text.contains(" wrong") && text.contains("costs"), "{text}");
+    }
+}
+
 /// Five clients and epsilon 20 pass every check, and the model learns nothing.
 #[test]
 fn a_task_that_can_only_produce_noise_says_so() {

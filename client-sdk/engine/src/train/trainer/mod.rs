@@ -29,6 +29,7 @@ use super::learning_rate::learning_rate;
 use super::{TrainError, TrainedPart, TrainingMemory};
 use crate::examples::Examples;
 use crate::fit::{FitError, check_weights, fitted};
+use crate::loss::Objective;
 use crate::metrics::Metrics;
 use crate::model::Model;
 use crate::processor::Processor;
@@ -148,7 +149,7 @@ impl Trainer {
         let source = StepSource {
             parameters,
             model,
-            loss: plan.loss,
+            objective: Objective::of(&plan),
             layout,
             has_shares: examples.weights().is_some(),
         };

@@ -1,0 +1,126 @@
+//! Losses, optimizers and steps of clients through the coordinator, against the papers' equations on a network that is written
+//! out by hand.
+
+use folkmoot_engine::{ImportLimits, Model};
+use folkmoot_protocol::Work;
+use folkmoot_simulation::simulate::{Crowd, WorldSettings};
+use serde_json::{Value, json};
+
+use crate::{
+    network::{Digits, OfLogits, cross_entropy},
+    objective::{digits, plan},
+    simulate::{MODEL, run, task, world},
+};
+
+/// The local learning rate.
+const RATE: f64 = 0.1;
+/// The number of local steps.
+const STEPS: usize = 3;
+const ROUNDS: u64 = 2;
+
+fn settings() -> WorldSettings {
+    world(&json!({
+        "clients": 2, "held_out_share": 0.8, "partition": { "kind": "shards", "shards_per_client": 3 },
+    }))
+}
+
+/// The examples of both clients, and the weights of the first version.
+struct Scene {
+    clients: [Digits; 2],
+    start: Vec<f64>,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let crowd = Crowd::deal(&settings(), digits(), false).expect("the digits can be divided");
+        let examples = |client| crowd.examples(client, Work::Training).expect("it has examples");
+        let model = Model::from_onnx(MODEL, &ImportLimits::default()).expect("it is a model");
+        Self {
+            clients: [0, 1].map(|client| Digits::new(&examples(client))),
+            start: model.initial_weights().into_iter().map(f64::from).collect(),
+        }
+    }
+
+    /// Returns the model after the rounds, in which each client changes its copy in `train`.
+    fn averaged(&self, train: impl Fn(&Digits, &mut Vec<f64>)) -> Vec<f64> {
+        let mut model = self.start.clone();
+        for _ in 0..ROUNDS {
+            let mut mean = vec![0.0; model.len()];
+            for client in &self.clients {
+                let mut local = model.clone();
+                train(client, &mut local);
+                for (mean, weight) in mean.iter_mut().zip(&local) {
+                    *mean += weight / self.clients.len() as f64;
+                }
+            }
+            model = mean;
+        }
+        model
+    }
+
+    /// Returns the model of plain gradient descent on a loss with this derivative.
+    fn descended(&self, of_logits: OfLogits<'_>) -> Vec<f64> {
+        self.averaged(|client, weights| {
+            for _ in 0..STEPS {
+                let gradient = client.gradient(weights, of_logits);
+                weights.iter_mut().zip(gradient).for_each(|(weight, slope)| *weight -= RATE * slope);
+            }
+        })
+    }
+}
+
+/// Returns the model of a task whose plan has these keys, with the mean of both clients as aggregate.
+async fn trained(keys: Value) -> Vec<f64> {
+    let mut plan = plan(RATE, STEPS);
+    for (key, value) in keys.as_object().expect("keys are an object") {
+        plan[key] = value.clone();
+    }
+    let description = task(&json!({
+        "plan": plan,
+        "scheduling": { "kind": "synchronous", "report_goal": 2, "over_selection_factor": 1.0 },
+        "aggregator": { "kind": "uniform_mean" },
+        "stop": { "rounds": ROUNDS },
+    }));
+    run(description, settings(), 2).await.weights.iter().copied().map(f64::from).collect()
+}
+
+/// Returns the largest difference of a weight.
+fn distance(one: &[f64], other: &[f64]) -> f64 {
+    one.iter().zip(other).map(|(one, other)| (one - other).abs()).fold(0.0, f64::max)
+}
+
+/// Compares the model of a plan with the expected one, from which that of plain training must differ.
+async fn assert_trained(keys: Value, expected: &[f64], plain: &[f64]) {
+    let found = trained(keys.clone()).await;
+    let (off, moved) = (distance(&found, expected), distance(&found, plain));
+    assert!(off < 2e-6 && moved > 1e-3, "{keys}: off by {off}, moved by {moved}");
+}
+
+#[tokio::test]
+async fn losses_against_wrong_labels_are_the_papers_through_the_coordinator() {
+    let scene = Scene::new();
+    let plain = scene.descended(&cross_entropy);
+    assert!(distance(&trained(json!({})).await, &plain) < 2e-6, "cross-entropy itself");
+    let q = 0.7;
+    // The derivative of (1 − p^q) / q by a logit is p^q times that of −log p (Zhang and Sabuncu 2018, section 3.3).
+    let generalized = scene.descended(&|probabilities, class| {
+        let power = probabilities[class].powf(q);
+        cross_entropy(probabilities, class).iter().map(|slope| power * slope).collect()
+    });
+    let keys = json!({ "loss": { "generalized_cross_entropy": { "q": q } } });
+    assert_trained(keys, &generalized, &plain).await;
+    // The reverse term is −A·(1 − p), so its derivative is A·p times that of log p, up to the sign: −A·p·(p − t).
+    let (alpha, beta, floor) = (0.5, 2.0, -3.0);
+    let symmetric = scene.descended(&|probabilities, class| {
+        let factor = alpha - beta * floor * probabilities[class];
+        cross_entropy(probabilities, class).iter().map(|slope| factor * slope).collect()
+    });
+    let keys =
+        json!({ "loss": { "symmetric_cross_entropy": { "alpha": alpha, "beta": beta, "floor": floor } } });
+    assert_trained(keys, &symmetric, &plain).await;
+    let smoothed = scene.descended(&|probabilities, class| {
+        let target = |index: usize| if index == class { 0.75 + 0.25 / 10.0 } else { 0.25 / 10.0 };
+        probabilities.iter().enumerate().map(|(index, p)| p - target(index)).collect()
+    });
+    assert_trained(json!({ "label_smoothing": 0.25 }), &smoothed, &plain).await;
+}
