@@ -29,7 +29,7 @@ pub use folkmoot_onnx::{
 };
 pub use folkmoot_protocol::{
     ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, NamePattern, OuterProducts,
-    PersonalTraining, PlanError, Precision, RunningStatistics, TrainingPlan,
+    PersonalTraining, PlanError, Precision, RunningStatistics, SharpnessAware, TrainingPlan,
 };
 pub use metrics::{
     ClassCounts, ClassificationSums, Evaluation, Metrics, RankCounts, RegressionSums, ScoreHistogram,

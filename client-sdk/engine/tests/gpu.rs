@@ -7,7 +7,7 @@ use crate::adapter::gpu;
 use crate::digits_example::{digits, model, plan};
 use folkmoot_engine::{
     Examples, Gpu, GpuError, GradientClipping, ImportLimits, LocalOptimizer, Loss, Model, Precision,
-    TrainError, Trainer, TrainingOutcome, TrainingPlan,
+    SharpnessAware, TrainError, Trainer, TrainingOutcome, TrainingPlan,
 };
 
 const SEED: u64 = 11;
@@ -221,7 +221,8 @@ fn what_only_the_cpu_does_is_refused_with_a_reason() {
     let clipping = Some(GradientClipping::PerExampleNorm(1.0));
     let plans = [
         (TrainingPlan { gradient_clipping: clipping, ..plan.clone() }, "example by example"),
-        (TrainingPlan { accumulation_steps: 2, ..plan }, "accumulate the gradients"),
+        (TrainingPlan { accumulation_steps: 2, ..plan.clone() }, "accumulate the gradients"),
+        (TrainingPlan { sharpness_aware: Some(SharpnessAware { radius: 0.05 }), ..plan }, "second gradient"),
     ];
     for (plan, why) in plans {
         let mut trainer = trainer(&model, &plan, &examples);

@@ -22,6 +22,7 @@ mod plans;
 mod restart;
 mod resume;
 mod scikit;
+mod sharpness;
 mod training;
 mod trajectories;
 mod zoo;

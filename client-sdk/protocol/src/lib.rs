@@ -44,7 +44,7 @@ pub use outer_products::OuterProducts;
 pub use plan::{
     ClusterPlace, Clusters, DEVICE_RULE_VALUES_MAX, DEVICE_RULES_MAX, DeviceCondition, DeviceRule,
     DriftCorrection, ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalNoise, LocalOptimizer,
-    Loss, PersonalTraining, Plan, PlanError, Precision, Protection, RunningStatistics, TrainingPlan,
+    Loss, PersonalTraining, Plan, PlanError, Precision, Protection, RunningStatistics, SharpnessAware, TrainingPlan,
     ValueGrid, Work,
 };
 pub use problem::{Problem, ProblemCode};

@@ -124,3 +124,27 @@ async fn losses_against_wrong_labels_are_the_papers_through_the_coordinator() {
     });
     assert_trained(json!({ "label_smoothing": 0.25 }), &smoothed, &plain).await;
 }
+
+#[tokio::test]
+async fn flat_minima_are_looked_for_as_in_the_paper_through_the_coordinator() {
+    let scene = Scene::new();
+    let plain = scene.descended(&cross_entropy);
+    let radius = 0.5;
+    // Qu et al. 2022, algorithm 1: both gradients are those of the same batch, here all examples.
+    let flat = scene.averaged(|client, weights| {
+        for _ in 0..STEPS {
+            let first = client.gradient(weights, &cross_entropy);
+            let norm = first.iter().map(|slope| slope * slope).sum::<f64>().sqrt();
+            let climbed: Vec<f64> =
+                weights.iter().zip(&first).map(|(weight, slope)| weight + radius / norm * slope).collect();
+            let second = client.gradient(&climbed, &cross_entropy);
+            weights.iter_mut().zip(second).for_each(|(weight, slope)| *weight -= RATE * slope);
+        }
+    });
+    let plan = json!({ "sharpness_aware": { "radius": radius } });
+    assert_trained(plan.clone(), &flat, &plain).await;
+    // With batches of a few examples whose gradients are added up, the step is the same.
+    let mut in_parts = plan;
+    (in_parts["batch_size"], in_parts["accumulation_steps"]) = (json!(10), json!(1000));
+    assert_trained(in_parts, &flat, &plain).await;
+}

@@ -75,6 +75,11 @@ CASES = {
         data.noisy_digits,
         plan("softmax_cross_entropy", sgd(0.03, momentum=0.5, weight_decay=0.001)),
     ),
+    "mlp_sharpness": Case(
+        "mlp",
+        data.digits,
+        plan("softmax_cross_entropy", adam("adam", 0.002), sharpness_aware={"radius": 0.1}),
+    ),
     "residual_cnn_group_norm": Case(
         "residual_cnn_group_norm",
         data.noisy_digits,

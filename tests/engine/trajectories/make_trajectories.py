@@ -116,6 +116,9 @@ def step_of(case):
     def take_step(step, trained, running, states, features, labels):
         differentiate = jax.value_and_grad(batch_loss, has_aux=True)
         (value, changed), gradients = differentiate(trained, running, features, labels)
+        if "sharpness_aware" in case.plan:
+            climbed = optimizers.climb(case.plan["sharpness_aware"]["radius"], trained, gradients)
+            _, gradients = differentiate(climbed, running, features, labels)
         trained, states = optimizers.update(case.plan, step, trained, gradients, states)
         return value, trained, {**running, **changed}, states
 

@@ -76,6 +76,12 @@ def clip(plan, gradients):
     return gradients
 
 
+def climb(radius, weights, gradients):
+    """Returns w + radius g / |g|, where the gradient of sharpness-aware minimisation is (Foret et al. 2021)."""
+    norm = jnp.sqrt(sum(jnp.sum(gradient**2) for gradient in gradients.values()))
+    return {name: weight + radius * gradients[name] / norm for name, weight in weights.items()}
+
+
 def first_states(plan, weights):
     """Returns the optimizer's zeros for every trained weight."""
     (name,) = plan["optimizer"]

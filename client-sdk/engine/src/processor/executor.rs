@@ -3,6 +3,7 @@
 use folkmoot_graph::step::{Executor, HostState, Observer, StepRequest, StepResult, StepRule};
 use folkmoot_protocol::GradientClipping;
 
+use super::ascent::Ascent;
 use super::batch_program::BatchSource;
 use super::clipping::norm_factor;
 use super::gradients::{Gradients, Measured, StepInput};
@@ -24,6 +25,8 @@ pub(crate) struct Processor {
     gradients: Gradients,
     batch: Batch,
     optimizer: Box<dyn Optimizer>,
+    /// Present if each step computes a second gradient.
+    ascent: Option<Ascent>,
     /// The random number generator of example privacy.
     chance: Option<Box<dyn SecretChance>>,
 }
@@ -39,8 +42,10 @@ impl Processor {
         examples: &Examples,
         full_batch: usize,
     ) -> Result<Self, StepError> {
+        let weights = source.model.parameter_count();
         Ok(Self {
             rule,
+            ascent: rule.sharpness_radius.map(|radius| Ascent::new(radius, weights)),
             examples: examples.clone(),
             gradients: Gradients::new(BatchSource::new(source), &rule, full_batch)?,
             batch: Batch::with_room_for(full_batch, examples),
@@ -66,7 +71,8 @@ impl Processor {
         let source = self.source();
         let has_shares = examples.weights().is_some();
         let batch_bytes = Batch::bytes_for(full_batch, examples);
-        let limit = MemoryLimit { held: held + batch_bytes, bytes_max: self.rule.memory_bytes_max };
+        let held = held + batch_bytes + self.kept_bytes();
+        let limit = MemoryLimit { held, bytes_max: self.rule.memory_bytes_max };
         if model.is_same(&source.model) && layout == source.layout && has_shares == source.has_shares {
             self.gradients.restart(full_batch, limit)?;
         } else {
@@ -155,6 +161,11 @@ impl Processor {
         self.batch.memory_bytes()
     }
 
+    /// Returns the number of bytes that the copy of the weights for a second gradient takes.
+    pub(crate) fn kept_bytes(&self) -> usize {
+        self.ascent.as_ref().map_or(0, Ascent::memory_bytes)
+    }
+
     /// Returns the number of bytes that all compiled programs take.
     pub(crate) fn program_bytes(&self) -> usize {
         self.gradients.memory_bytes()
@@ -162,7 +173,7 @@ impl Processor {
 
     /// Returns the memory limit for compiled steps, beside the host's state and the batch.
     pub(crate) fn limit(&self, host: &HostState) -> MemoryLimit {
-        let held = host.memory_bytes() + self.batch.memory_bytes();
+        let held = host.memory_bytes() + self.batch.memory_bytes() + self.kept_bytes();
         MemoryLimit { held, bytes_max: self.rule.memory_bytes_max }
     }
 
@@ -186,7 +197,8 @@ impl Processor {
         Ok(StepResult { loss, correct_count, example_count, is_finite, is_left_out: false })
     }
 
-    /// Computes the gradient of a step.
+    /// Computes the gradient of a step. With sharpness-aware minimisation that is the second one; loss, metrics and running
+    /// statistics are those of the first.
     fn compute(
         &mut self,
         request: &StepRequest<'_>,
@@ -195,7 +207,16 @@ impl Processor {
     ) -> Result<Measured, StepError> {
         let (rows, limit) = (&*request.rows, self.limit(host));
         let input = StepInput { examples: &self.examples, rows, seed: request.seed, limit };
-        self.gradients.run(&input, &mut self.batch, &mut host.weights, observe)
+        let measured = self.gradients.run(&input, &mut self.batch, &mut host.weights, observe)?;
+        if let Some(ascent) = &mut self.ascent
+            && ascent.climb(self.gradients.gradients(), &mut host.weights)
+        {
+            observe("climb", 0);
+            let second = self.gradients.run(&input, &mut self.batch, &mut host.weights, observe);
+            ascent.descend(&mut host.weights);
+            second?;
+        }
+        Ok(measured)
     }
 
     /// Returns the integer sums over these examples before noise, and the sensitivity: the maximum change of a sum by

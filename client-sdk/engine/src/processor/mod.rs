@@ -1,6 +1,7 @@
 //! Runs training steps on the CPU: computes the gradient of a step's examples, then updates the weights.
 
 mod accumulator;
+mod ascent;
 mod batch_program;
 mod clipping;
 mod dense_gradients;

@@ -39,7 +39,7 @@ pub struct Inspection {
     pub batch_size: usize,
     /// The cost of the forward pass alone.
     pub forward: Cost,
-    /// The cost of the forward pass, the loss and all gradients.
+    /// The cost of the forward pass, the loss and all gradients; twice that with sharpness-aware minimisation.
     pub step: Cost,
     /// The memory of a training run with this plan, in bytes.
     pub memory: StepMemory,
@@ -104,7 +104,7 @@ pub struct Cost {
 /// The memory of a training run by purpose, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct StepMemory {
-    /// The trained weights and the starting weights.
+    /// The trained weights, the starting weights, and the copy of sharpness-aware minimisation.
     pub weights: usize,
     /// The gradients, their sum if a step accumulates them, and the outputs.
     pub gradients: usize,
@@ -158,6 +158,9 @@ impl Inspection {
         let trained: usize = step.trained().iter().map(std::ops::Range::len).sum();
         let accumulated = if plan.accumulation_steps > 1 { trained } else { 0 };
         let memory = step.memory();
+        // Sharpness-aware minimisation computes everything twice, and keeps a copy of the weights meanwhile.
+        let passes = if plan.sharpness_aware.is_some() { 2 } else { 1 };
+        let kernels = step.kernels().into_iter().map(|(name, count)| (name, passes * count));
         let batch = model.input_shape().iter().product::<usize>() + layout.labels_per_example();
         let float = size_of::<f32>();
         Ok(Self {
@@ -172,9 +175,9 @@ impl Inspection {
             remarks: remarks(model, parameters),
             batch_size,
             forward: Cost { flops: forward.flops(), kernels: forward.kernels() },
-            step: Cost { flops: step.flops(), kernels: step.kernels() },
+            step: Cost { flops: passes as u64 * step.flops(), kernels: kernels.collect() },
             memory: StepMemory {
-                weights: 2 * model.parameter_count() * float,
+                weights: (1 + passes) * model.parameter_count() * float,
                 gradients: memory.outputs + accumulated * float,
                 optimizer_state: slots(plan.optimizer) * trained * float,
                 live_activations: memory.live,

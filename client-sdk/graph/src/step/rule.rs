@@ -14,6 +14,8 @@ pub struct StepRule {
     pub precision: Precision,
     /// The limit on gradients; `None` if they are not clipped.
     pub clipping: Option<GradientClipping>,
+    /// The distance at which a step computes its second gradient; `None` if it computes one.
+    pub sharpness_radius: Option<f32>,
     /// The noise of DP-SGD, with clipping by per-example norms.
     pub privacy: Option<ExamplePrivacy>,
     /// FedProx's mu, the weight of the proximal term.
@@ -36,6 +38,7 @@ impl StepRule {
         is_plain
             && is_scaled_alike
             && self.proximal_term == 0.0
+            && self.sharpness_radius.is_none()
             && self.privacy.is_none()
             && self.precision == Precision::Single
     }

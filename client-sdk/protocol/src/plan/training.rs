@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Clusters, ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, PersonalTraining,
-    Precision, RunningStatistics,
+    Precision, RunningStatistics, SharpnessAware,
     fault::{Faults, PlanError},
     learning_rate_schedule::list_warmup_faults,
     personal_training::PlanContext,
@@ -63,6 +63,10 @@ pub struct TrainingPlan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "norm": 1.0 }])))]
     pub gradient_clipping: Option<GradientClipping>,
+    /// A second gradient in each step, towards weights around which the loss is flat (FedSAM).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "radius": 0.05 }])))]
+    pub sharpness_aware: Option<SharpnessAware>,
     /// Noise that protects single examples. It requires `gradient_clipping.per_example_norm`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "noise_multiplier": 1.1 }])))]
@@ -150,6 +154,7 @@ impl TrainingPlan {
             warmup_from: None,
             learning_rate_factors: Vec::new(),
             gradient_clipping: None,
+            sharpness_aware: None,
             example_privacy: None,
             epochs: 1,
             steps_max: None,
@@ -204,6 +209,9 @@ impl TrainingPlan {
         self.learning_rate_schedule.list_factor_faults(&self.learning_rate_factors, has_warmup, &mut faults);
         if let Some(clipping) = &self.gradient_clipping {
             clipping.list_faults(&mut faults);
+        }
+        if let Some(sharpness) = &self.sharpness_aware {
+            sharpness.list_faults(self.gradient_clipping, self.precision, &mut faults);
         }
         if let Some(privacy) = &self.example_privacy {
             privacy.list_faults(self.gradient_clipping, self.accumulation_steps, &mut faults);

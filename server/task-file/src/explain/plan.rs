@@ -39,6 +39,14 @@ pub(super) fn training(plan: &TrainingPlan) -> Vec<String> {
         ));
     }
     said.extend(plan.gradient_clipping.map(|one| clipping(one, plan.example_privacy)));
+    said.extend(plan.sharpness_aware.map(|one| {
+        format!(
+            "Each step follows the gradient at the worst weights at a distance of {} (FedSAM). Use this if clients hold different data \
+             or the model overfits, because models in flat places lose less when they are averaged. It costs twice the time of each \
+             step and one more copy of the weights in memory, and trains on the CPU.",
+            one.radius
+        )
+    }));
     if plan.proximal_term > 0.0 {
         said.push(format!(
             "A proximal term of {} keeps the weights near the starting weights (FedProx).",

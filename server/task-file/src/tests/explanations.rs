@@ -76,6 +76,12 @@ fn losses_against_wrong_labels_are_told_with_their_price() {
     }
 }
 
+#[test]
+fn a_second_gradient_is_told_with_its_price() {
+    let text = explained(&TASK.replace("epochs = 1", "epochs = 1\nsharpness_aware = { radius = 0.125 }"));
+    assert!(text.contains("at a distance of 0.125 (FedSAM)") && text.contains("twice the time"), "{text}");
+}
+
 /// Five clients and epsilon 20 pass every check, and the model learns nothing.
 #[test]
 fn a_task_that_can_only_produce_noise_says_so() {

@@ -231,7 +231,7 @@ impl Trainer {
         let HostState { weights, starting_weights, correction, optimizer_state } = &self.host;
         let bytes = |floats: &[f32]| size_of_val(floats);
         TrainingMemory {
-            weights: bytes(weights),
+            weights: bytes(weights) + self.processor.kept_bytes(),
             starting_weights: bytes(starting_weights) + bytes(correction.as_deref().unwrap_or_default()),
             optimizer_state: bytes(optimizer_state),
             programs,
@@ -339,6 +339,7 @@ fn step_rule(plan: &TrainingPlan) -> StepRule {
         accumulation_steps: plan.accumulation_steps,
         precision: plan.precision,
         clipping: plan.gradient_clipping,
+        sharpness_radius: plan.sharpness_aware.map(|one| one.radius),
         privacy: plan.example_privacy,
         proximal_term: plan.proximal_term,
         optimizer: plan.optimizer,

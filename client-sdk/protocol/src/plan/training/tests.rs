@@ -107,6 +107,29 @@ fn mixed_precision_has_neither_clipping_of_single_examples_nor_accumulation() {
 }
 
 #[test]
+fn a_second_gradient_goes_with_neither_mixed_precision_nor_clipping_of_single_examples() {
+    let plan = TrainingPlan {
+        sharpness_aware: Some(SharpnessAware { radius: 0.05 }),
+        ..TrainingPlan::new(Loss::Hinge, LocalOptimizer::sgd(0.5))
+    };
+    assert_eq!(plan.validate(), Ok(()));
+    let json = serde_json::to_string(&plan).unwrap();
+    assert_eq!(serde_json::from_str::<TrainingPlan>(&json).unwrap(), plan);
+    let with_norm = TrainingPlan { gradient_clipping: Some(GradientClipping::Norm(1.0)), ..plan.clone() };
+    assert_eq!(TrainingPlan { accumulation_steps: 4, ..with_norm }.validate(), Ok(()));
+    let bad = [
+        TrainingPlan { precision: Precision::Mixed, ..plan.clone() },
+        TrainingPlan { gradient_clipping: Some(GradientClipping::PerExampleNorm(1.0)), ..plan.clone() },
+        TrainingPlan { sharpness_aware: Some(SharpnessAware { radius: 0.0 }), ..plan.clone() },
+        TrainingPlan { sharpness_aware: Some(SharpnessAware { radius: f32::NAN }), ..plan },
+    ];
+    for plan in bad {
+        let fields: Vec<&str> = plan.faults().iter().map(|fault| fault.field).collect();
+        assert_eq!(fields, ["sharpness_aware.radius"], "{plan:?}");
+    }
+}
+
+#[test]
 fn the_limits_of_accumulation_and_time_are_allowed_and_what_is_beyond_is_not() {
     let plan = TrainingPlan::new(Loss::Hinge, LocalOptimizer::sgd(0.5));
     for (accumulation_steps, is_allowed) in [(1, true), (1_000_000, true), (1_000_001, false)] {
