@@ -219,10 +219,22 @@ fn what_only_the_cpu_does_is_refused_with_a_reason() {
     let Some(gpu) = gpu() else { return };
     let (model, examples, plan) = small();
     let clipping = Some(GradientClipping::PerExampleNorm(1.0));
+    let whole = |json: &str| -> LocalOptimizer { serde_json::from_str(json).expect("it is one") };
     let plans = [
         (TrainingPlan { gradient_clipping: clipping, ..plan.clone() }, "example by example"),
         (TrainingPlan { accumulation_steps: 2, ..plan.clone() }, "accumulate the gradients"),
-        (TrainingPlan { sharpness_aware: Some(SharpnessAware { radius: 0.05 }), ..plan }, "second gradient"),
+        (
+            TrainingPlan { sharpness_aware: Some(SharpnessAware { radius: 0.05 }), ..plan.clone() },
+            "second gradient",
+        ),
+        (
+            TrainingPlan { optimizer: whole(r#"{"muon":{"learning_rate":0.001}}"#), ..plan.clone() },
+            "whole tensors",
+        ),
+        (
+            TrainingPlan { optimizer: whole(r#"{"adafactor":{"learning_rate":0.01}}"#), ..plan },
+            "whole tensors",
+        ),
     ];
     for (plan, why) in plans {
         let mut trainer = trainer(&model, &plan, &examples);

@@ -71,6 +71,8 @@ fn every_optimizer_begins_anew() {
         r#"{"adam":{"learning_rate":0.01}}"#,
         r#"{"rmsprop":{"learning_rate":0.01,"momentum":0.5}}"#,
         r#"{"lion":{"learning_rate":0.001}}"#,
+        r#"{"muon":{"learning_rate":0.001,"weight_decay":0.01}}"#,
+        r#"{"adafactor":{"learning_rate":0.01}}"#,
     ];
     for json in optimizers {
         let plan = TrainingPlan { optimizer: serde_json::from_str(json).unwrap(), batch_size: 8, ..plan(2) };

@@ -101,6 +101,8 @@ fn every_optimizer_resumes_bit_exactly() {
         r#"{"rmsprop":{"learning_rate":0.01}}"#,
         r#"{"rmsprop":{"learning_rate":0.01,"momentum":0.5}}"#,
         r#"{"lion":{"learning_rate":0.001}}"#,
+        r#"{"muon":{"learning_rate":0.001,"weight_decay":0.01}}"#,
+        r#"{"adafactor":{"learning_rate":0.01}}"#,
     ];
     let start = model.initial_weights();
     for json in optimizers {

@@ -9,5 +9,5 @@ pub mod random;
 pub mod schedule;
 pub mod step;
 
-pub use cpu::{Element, vectorised};
+pub use cpu::{Element, multiply, vectorised};
 pub use graph::{Graph, Node, Source, Value, ValueId};

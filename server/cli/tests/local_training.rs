@@ -7,7 +7,8 @@ use folkmoot_simulation::simulate::{Crowd, WorldSettings};
 use serde_json::{Value, json};
 
 use crate::{
-    network::{Digits, OfLogits, cross_entropy},
+    matrix::{multiply, root_mean_square, transposed},
+    network::{Digits, OfLogits, SHAPES, cross_entropy},
     objective::{digits, plan},
     simulate::{MODEL, run, task, world},
 };
@@ -91,9 +92,13 @@ fn distance(one: &[f64], other: &[f64]) -> f64 {
 
 /// Compares the model of a plan with the expected one, from which that of plain training must differ.
 async fn assert_trained(keys: Value, expected: &[f64], plain: &[f64]) {
+    assert_within(2e-6, keys, expected, plain).await;
+}
+
+async fn assert_within(tolerance: f64, keys: Value, expected: &[f64], plain: &[f64]) {
     let found = trained(keys.clone()).await;
     let (off, moved) = (distance(&found, expected), distance(&found, plain));
-    assert!(off < 2e-6 && moved > 1e-3, "{keys}: off by {off}, moved by {moved}");
+    assert!(off < tolerance && moved > 1e-3, "{keys}: off by {off}, moved by {moved}");
 }
 
 #[tokio::test]
@@ -147,4 +152,116 @@ async fn flat_minima_are_looked_for_as_in_the_paper_through_the_coordinator() {
     let mut in_parts = plan;
     (in_parts["batch_size"], in_parts["accumulation_steps"]) = (json!(10), json!(1000));
     assert_trained(in_parts, &flat, &plain).await;
+}
+
+/// Five steps of Newton-Schulz (Jordan et al. 2024), row by row.
+fn orthogonal(matrix: &[f64], rows: usize, columns: usize) -> Vec<f64> {
+    if rows > columns {
+        return transposed(&orthogonal(&transposed(matrix, columns), columns, rows), rows);
+    }
+    let norm = matrix.iter().map(|value| value * value).sum::<f64>().sqrt() + 1e-7;
+    let mut x: Vec<f64> = matrix.iter().map(|value| value / norm).collect();
+    for _ in 0..5 {
+        let square = multiply(&x, &transposed(&x, columns), columns);
+        let fourth = multiply(&square, &square, rows);
+        let factor: Vec<f64> =
+            square.iter().zip(&fourth).map(|(square, fourth)| -4.775 * square + 2.0315 * fourth).collect();
+        let change = multiply(&factor, &x, rows);
+        x = x.iter().zip(change).map(|(x, change)| 3.4445 * x + change).collect();
+    }
+    x
+}
+
+/// Changes the weights of one tensor at a time by `rule`, in each step of each client. `rule` gets the tensor's number, the step
+/// from 1, its weights, its gradient, and two states that begin with zeros in each round.
+fn stepped(scene: &Scene, rule: impl Fn(&[usize], f64, &mut [f64], &[f64], &mut [Vec<f64>; 2])) -> Vec<f64> {
+    scene.averaged(|client, weights| {
+        let mut states = SHAPES.map(|shape| [0, 1].map(|_| vec![0.0; shape.iter().product()]));
+        for step in 1..=STEPS {
+            let gradient = client.gradient(weights, &cross_entropy);
+            let mut at = 0;
+            for (shape, states) in SHAPES.iter().zip(&mut states) {
+                let range = at..at + shape.iter().product::<usize>();
+                at = range.end;
+                rule(shape, step as f64, &mut weights[range.clone()], &gradient[range], states);
+            }
+        }
+    })
+}
+
+#[tokio::test]
+async fn muon_is_the_papers_through_the_coordinator() {
+    let scene = Scene::new();
+    let [rate, momentum, decay, beta1, beta2]: [f64; 5] = [0.02, 0.9, 0.1, 0.8, 0.9];
+    let plain = scene.descended(&cross_entropy);
+    let expected = stepped(&scene, |shape, step, weights, gradient, [means, squares]| {
+        for index in 0..weights.len() {
+            weights[index] *= 1.0 - rate * decay;
+            let slope = gradient[index];
+            means[index] = match shape.len() {
+                2 => momentum * means[index] + slope,
+                _ => beta1 * means[index] + (1.0 - beta1) * slope,
+            };
+            squares[index] = beta2 * squares[index] + (1.0 - beta2) * slope * slope;
+        }
+        if let [rows, columns] = *shape {
+            let ahead: Vec<f64> =
+                gradient.iter().zip(&*means).map(|(slope, mean)| slope + momentum * mean).collect();
+            let scale = 0.2 * (rows.max(columns) as f64).sqrt();
+            let direction = orthogonal(&ahead, rows, columns);
+            weights.iter_mut().zip(direction).for_each(|(weight, one)| *weight -= rate * scale * one);
+        } else {
+            for index in 0..weights.len() {
+                let mean = means[index] / (1.0 - beta1.powf(step));
+                let square = squares[index] / (1.0 - beta2.powf(step));
+                weights[index] -= rate * mean / (square.sqrt() + 1e-3);
+            }
+        }
+    });
+    let muon = json!({
+        "learning_rate": rate, "momentum": momentum, "weight_decay": decay, "beta1": beta1, "beta2": beta2, "epsilon": 1e-3,
+    });
+    assert_within(2e-5, json!({ "optimizer": { "muon": muon } }), &expected, &plain).await;
+}
+
+#[tokio::test]
+async fn adafactor_is_the_papers_through_the_coordinator() {
+    let scene = Scene::new();
+    let (rate, decay): (f64, f64) = (0.05, 0.1);
+    let plain = scene.descended(&cross_entropy);
+    let expected = stepped(&scene, |shape, step, weights, gradient, [row_sums, column_sums]| {
+        let share = step.powf(-0.8);
+        let squares: Vec<f64> = gradient.iter().map(|slope| slope * slope + 1e-30).collect();
+        let mut update = gradient.to_vec();
+        if let [rows, columns] = *shape {
+            // Sums, as in the paper's algorithm 4.
+            let sum_of = |of: &dyn Fn(usize) -> bool| -> f64 {
+                squares.iter().enumerate().filter(|(index, _)| of(*index)).map(|(_, square)| square).sum()
+            };
+            for row in 0..rows {
+                let sum = sum_of(&|index| index / columns == row);
+                row_sums[row] = (1.0 - share) * row_sums[row] + share * sum;
+            }
+            for column in 0..columns {
+                let sum = sum_of(&|index| index % columns == column);
+                column_sums[column] = (1.0 - share) * column_sums[column] + share * sum;
+            }
+            let whole: f64 = row_sums[..rows].iter().sum();
+            for (index, update) in update.iter_mut().enumerate() {
+                *update /= (row_sums[index / columns] * column_sums[index % columns] / whole).sqrt();
+            }
+        } else {
+            for index in 0..weights.len() {
+                row_sums[index] = (1.0 - share) * row_sums[index] + share * squares[index];
+                update[index] /= row_sums[index].sqrt();
+            }
+        }
+        let size = root_mean_square(weights).max(1e-3);
+        let factor = size * rate.min(1.0 / step.sqrt()) / root_mean_square(&update).max(1.0);
+        for (weight, update) in weights.iter_mut().zip(update) {
+            *weight -= factor * update + rate * decay * *weight;
+        }
+    });
+    let adafactor = json!({ "learning_rate": rate, "weight_decay": decay });
+    assert_within(2e-5, json!({ "optimizer": { "adafactor": adafactor } }), &expected, &plain).await;
 }

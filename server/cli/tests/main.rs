@@ -24,6 +24,7 @@ mod engine;
 #[cfg(target_os = "linux")]
 mod full_disk;
 mod local_training;
+mod matrix;
 mod network;
 mod objective;
 #[cfg(unix)]

@@ -34,6 +34,16 @@ def rmsprop(learning_rate, epsilon=1e-8, momentum=0.0, weight_decay=0.0):
     return {"rmsprop": {**settings, "momentum": momentum, "weight_decay": weight_decay}}
 
 
+def muon(learning_rate, weight_decay=0.0):
+    settings = {"learning_rate": learning_rate, "momentum": 0.95, "beta1": 0.9, "beta2": 0.999}
+    return {"muon": {**settings, "epsilon": 1e-8, "weight_decay": weight_decay}}
+
+
+def adafactor(learning_rate, weight_decay=0.0):
+    settings = {"learning_rate": learning_rate, "decay_exponent": 0.8, "update_max": 1.0}
+    return {"adafactor": {**settings, "scale_min": 1e-3, "weight_decay": weight_decay}}
+
+
 def plan(loss, optimizer, clipping=None, **settings):
     clipping = {} if clipping is None else {"gradient_clipping": clipping}
     return {"loss": loss, "optimizer": optimizer, **clipping, **settings}
@@ -79,6 +89,31 @@ CASES = {
         "mlp",
         data.digits,
         plan("softmax_cross_entropy", adam("adam", 0.002), sharpness_aware={"radius": 0.1}),
+    ),
+    "mlp_muon": Case(
+        "mlp",
+        data.digits,
+        plan("softmax_cross_entropy", muon(0.002, weight_decay=0.01), {"norm": 1.0}),
+    ),
+    "mlp_adafactor": Case(
+        "mlp",
+        data.digits,
+        plan("softmax_cross_entropy", adafactor(0.01, weight_decay=0.01), {"norm": 1.0}),
+    ),
+    "transformer_adafactor": Case(
+        "transformer",
+        data.text,
+        plan("softmax_cross_entropy", adafactor(0.005), {"norm": 1.0}),
+    ),
+    "transformer_muon": Case(
+        "transformer",
+        data.text,
+        plan("softmax_cross_entropy", muon(0.001), {"norm": 1.0}),
+    ),
+    "gru_muon": Case(
+        "gru",
+        data.waves,
+        plan("kl_divergence", muon(0.001)),
     ),
     "residual_cnn_group_norm": Case(
         "residual_cnn_group_norm",

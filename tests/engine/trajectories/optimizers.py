@@ -59,8 +59,68 @@ def rmsprop(settings, step, weight, gradient, state):
     return weight - settings["learning_rate"] * buffer, (square, buffer)
 
 
-OPTIMIZERS = {"sgd": sgd, "adam": adam, "adamw": adamw, "adagrad": adagrad, "rmsprop": rmsprop}
-STATES = {"sgd": 1, "adam": 2, "adamw": 2, "adagrad": 1, "rmsprop": 2}
+def matrix_of(weight):
+    """Returns the first dimension above 1 and the product of the others, or None if one of them is 1."""
+    rows = next((size for size in weight.shape if size > 1), 1)
+    columns = weight.size // rows
+    return (rows, columns) if rows > 1 and columns > 1 else None
+
+
+def muon(settings, step, weight, gradient, state):
+    """Muon (Jordan et al. 2024) for matrices with the scale of Liu et al. 2025, and AdamW for other tensors."""
+    shape = matrix_of(weight)
+    if shape is None:
+        return adamw(settings, step, weight, gradient, state)
+    momentum = settings["momentum"] * state[0] + gradient
+    direction = orthogonal((gradient + settings["momentum"] * momentum).reshape(shape)).reshape(weight.shape)
+    update = 0.2 * max(shape) ** 0.5 * direction + settings["weight_decay"] * weight
+    return weight - settings["learning_rate"] * update, (momentum, state[1])
+
+
+def orthogonal(matrix):
+    """Five steps of Newton-Schulz on singular values, which the decomposition gives."""
+    left, values, right = jnp.linalg.svd(matrix, full_matrices=False)
+    values = values / (jnp.sqrt(jnp.sum(values**2)) + 1e-7)
+    for _ in range(5):
+        values = 3.4445 * values - 4.7750 * values**3 + 2.0315 * values**5
+    return (left * values) @ right
+
+
+def adafactor(settings, step, weight, gradient, state):
+    """Adafactor (Shazeer and Stern 2018). The means of rows and columns are kept in full shape."""
+    shape = matrix_of(weight)
+    share = step ** -settings["decay_exponent"]
+    squares = gradient**2 + 1e-30
+    if shape is None:
+        rows = (1.0 - share) * state[0] + share * squares
+        columns, estimate = state[1], rows
+    else:
+        flat = squares.reshape(shape)
+        new = [jnp.broadcast_to(flat.mean(axis=axis, keepdims=True), shape) for axis in (1, 0)]
+        rows, columns = [(1.0 - share) * old + share * one.reshape(weight.shape) for old, one in zip(state, new)]
+        estimate = rows * columns / jnp.mean(rows)
+    update = gradient / jnp.sqrt(estimate)
+    update = update / jnp.maximum(1.0, root_mean_square(update) / settings["update_max"])
+    scale = jnp.maximum(settings["scale_min"], root_mean_square(weight))
+    rate = jnp.minimum(settings["learning_rate"], 1.0 / jnp.sqrt(step))
+    decayed = settings["learning_rate"] * settings["weight_decay"] * weight
+    return weight - scale * rate * update - decayed, (rows, columns)
+
+
+def root_mean_square(values):
+    return jnp.sqrt(jnp.mean(values**2))
+
+
+OPTIMIZERS = {
+    "sgd": sgd,
+    "adam": adam,
+    "adamw": adamw,
+    "adagrad": adagrad,
+    "rmsprop": rmsprop,
+    "muon": muon,
+    "adafactor": adafactor,
+}
+STATES = {"sgd": 1, "adam": 2, "adamw": 2, "adagrad": 1, "rmsprop": 2, "muon": 2, "adafactor": 2}
 
 
 def clip(plan, gradients):

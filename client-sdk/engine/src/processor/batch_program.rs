@@ -9,6 +9,7 @@ use folkmoot_graph::{Element, ValueId};
 use folkmoot_protocol::OuterProducts;
 
 use super::dense_gradients::{DenseSlope, Side, dense_slopes};
+use super::optimizer::MatrixShape;
 use super::recorded::Recorded;
 use crate::batch::Batch;
 use crate::step::{StepError, StepForm, StepSource, step_graph};
@@ -112,6 +113,13 @@ impl<E: Element> BatchProgram<E> {
     /// Returns the ranges of the trained tensors in the weights.
     pub(crate) fn trained(&self) -> &[Range<usize>] {
         &self.trained
+    }
+
+    /// Returns the shapes of these tensors, from the source of this program.
+    pub(crate) fn trained_shapes(&self, source: &BatchSource) -> Vec<MatrixShape> {
+        let specs = source.step.model.parameters().iter().zip(&source.step.parameters.ranges);
+        let shapes = specs.filter(|(_, range)| self.trained.contains(range));
+        shapes.map(|(spec, _)| MatrixShape::of(&spec.shape)).collect()
     }
 
     /// Returns the gradient of the last batch's loss for a tensor of [`BatchProgram::trained`].

@@ -8,10 +8,10 @@ use super::batch_program::BatchSource;
 use super::clipping::norm_factor;
 use super::gradients::{Gradients, Measured, StepInput};
 use super::memory_limit::MemoryLimit;
-use super::optimizer::{Optimizer, StepNumber, optimizer};
+use super::optimizer::{MatrixShape, Rule, StepNumber, rule as optimizer_rule};
 use super::recorded::Recorded;
 use super::recorder::Recorder;
-use super::update::{Adjustment, update_tensor};
+use super::update::{Adjustment, UpdatedTensor, update_by};
 use crate::batch::Batch;
 use crate::examples::Examples;
 use crate::loss::Layout;
@@ -24,7 +24,11 @@ pub(crate) struct Processor {
     examples: Examples,
     gradients: Gradients,
     batch: Batch,
-    optimizer: Box<dyn Optimizer>,
+    optimizer: Rule,
+    /// The shapes of the trained tensors.
+    shapes: Vec<MatrixShape>,
+    /// Room for the update of a tensor.
+    workspace: Vec<f32>,
     /// Present if each step computes a second gradient.
     ascent: Option<Ascent>,
     /// The random number generator of example privacy.
@@ -43,13 +47,17 @@ impl Processor {
         full_batch: usize,
     ) -> Result<Self, StepError> {
         let weights = source.model.parameter_count();
+        let gradients = Gradients::new(BatchSource::new(source), &rule, full_batch)?;
+        let (optimizer, shapes) = (optimizer_rule(rule.optimizer), gradients.trained_shapes());
         Ok(Self {
             rule,
             ascent: rule.sharpness_radius.map(|radius| Ascent::new(radius, weights)),
             examples: examples.clone(),
-            gradients: Gradients::new(BatchSource::new(source), &rule, full_batch)?,
             batch: Batch::with_room_for(full_batch, examples),
-            optimizer: optimizer(rule.optimizer),
+            workspace: vec![0.0; optimizer.workspace_length(&shapes)],
+            gradients,
+            optimizer,
+            shapes,
             chance: None,
         })
     }
@@ -152,8 +160,8 @@ impl Processor {
     }
 
     /// Returns the size of the optimizer's state for all trained weights, in numbers.
-    pub(crate) fn slots(&self) -> usize {
-        self.optimizer.slots() * self.gradients.trained_count()
+    pub(crate) fn state_length(&self) -> usize {
+        self.shapes.iter().map(|shape| self.optimizer.state_length(*shape)).sum()
     }
 
     /// Returns the number of bytes that the batch buffers take.
@@ -161,9 +169,9 @@ impl Processor {
         self.batch.memory_bytes()
     }
 
-    /// Returns the number of bytes that the copy of the weights for a second gradient takes.
+    /// Returns the number of bytes that the copy of the weights for a second gradient and the optimizer's workspace take.
     pub(crate) fn kept_bytes(&self) -> usize {
-        self.ascent.as_ref().map_or(0, Ascent::memory_bytes)
+        self.ascent.as_ref().map_or(0, Ascent::memory_bytes) + size_of_val(&self.workspace[..])
     }
 
     /// Returns the number of bytes that all compiled programs take.
@@ -250,13 +258,14 @@ impl Processor {
             correction: host.correction.as_deref(),
         };
         let step = StepNumber { number: request.number + 1, learning_rate: request.learning_rate };
-        let (slots, factor) = (self.optimizer.slots(), -f64::from(step.learning_rate) * f64::from(scale));
+        let factor = -f64::from(step.learning_rate) * f64::from(scale);
         let (mut state, mut is_finite) = (&mut host.optimizer_state[..], true);
-        for (range, gradient) in gradients {
-            let (own, others) = state.split_at_mut(slots * range.len());
+        let (rule, weights, workspace) = (&self.optimizer, &mut host.weights, &mut self.workspace);
+        for ((range, gradient), shape) in gradients.zip(self.shapes.iter().copied()) {
+            let (own, others) = state.split_at_mut(rule.state_length(shape));
             state = others;
-            let optimizer = &*self.optimizer;
-            is_finite &= update_tensor(optimizer, step, &adjustment, range, &mut host.weights, gradient, own);
+            let tensor = UpdatedTensor { range, shape };
+            is_finite &= update_by(rule, step, &adjustment, tensor, weights, gradient, own, workspace);
         }
         self.gradients.conclude(factor);
         is_finite

@@ -7,6 +7,7 @@ use folkmoot_protocol::GradientClipping;
 use super::accumulator::{Accumulator, Part};
 use super::batch_program::{BatchProgram, BatchSource};
 use super::memory_limit::MemoryLimit;
+use super::optimizer::MatrixShape;
 use super::per_example::PerExample;
 use super::recorder::Recorder;
 use crate::batch::{Batch, weight_sum};
@@ -286,6 +287,11 @@ impl Gradients {
     /// Returns the number of trained weights.
     pub(crate) fn trained_count(&self) -> usize {
         self.program().trained().iter().map(|range| range.len()).sum()
+    }
+
+    /// Returns the shape of each trained tensor, in the order of [`Gradients::gradients`].
+    pub(crate) fn trained_shapes(&self) -> Vec<MatrixShape> {
+        self.program().trained_shapes(&self.source)
     }
 
     /// Returns the source of the programs.

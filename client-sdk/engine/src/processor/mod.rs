@@ -17,5 +17,5 @@ mod update;
 
 pub(crate) use batch_program::{BatchProgram, BatchSource};
 pub(crate) use executor::Processor;
-pub(crate) use optimizer::slots;
+pub(crate) use optimizer::rule as optimizer_rule;
 pub(crate) use recorded::Recorded;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use folkmoot_graph::vectorised;
 
-use super::optimizer::{Optimizer, SLOTS_MAX, StepNumber};
+use super::optimizer::{MatrixShape, Optimizer, Rule, SLOTS_MAX, StepNumber};
 
 /// The number of elements per piece.
 const PIECE: usize = 1024;
@@ -70,10 +70,52 @@ impl Adjustment<'_> {
     }
 }
 
+/// The tensor that is updated.
+#[derive(Debug, Clone)]
+pub(crate) struct UpdatedTensor {
+    /// The range in the weights.
+    pub(crate) range: Range<usize>,
+    pub(crate) shape: MatrixShape,
+}
+
+/// Updates a tensor, and returns whether all of its weights are finite. `state` is the optimizer's state of this tensor, and
+/// `workspace` has the rule's length.
+pub(crate) fn update_by(
+    rule: &Rule,
+    step: StepNumber,
+    adjustment: &Adjustment<'_>,
+    tensor: UpdatedTensor,
+    weights: &mut [f32],
+    gradient: &[f32],
+    state: &mut [f32],
+    workspace: &mut [f32],
+) -> bool {
+    let UpdatedTensor { range, shape } = tensor;
+    match rule {
+        Rule::Elements(optimizer) => {
+            update_tensor(&**optimizer, step, adjustment, range, weights, gradient, state)
+        }
+        Rule::Tensors(optimizer) => {
+            let (adjusted, workspace) = workspace.split_at_mut(range.len());
+            let weights = &mut weights[range.clone()];
+            adjustment.apply(range, weights, gradient, adjusted);
+            optimizer.update(step, shape, weights, adjusted, state, workspace);
+            are_finite(weights)
+        }
+    }
+}
+
+fn are_finite(weights: &[f32]) -> bool {
+    vectorised(
+        #[inline(always)]
+        || weights.iter().fold(true, |all, weight| all & weight.is_finite()),
+    )
+}
+
 /// Updates one tensor at `range` in `weights`, and returns whether all of its weights are finite.
 ///
 /// `state` holds the optimizer's slots of this tensor, one after another.
-pub(crate) fn update_tensor(
+fn update_tensor(
     optimizer: &dyn Optimizer,
     step: StepNumber,
     adjustment: &Adjustment<'_>,
@@ -101,10 +143,7 @@ pub(crate) fn update_tensor(
             if slots > 1 { &mut second[piece] } else { &mut [] },
         ];
         optimizer.update(step, weights, gradient, state);
-        is_finite &= vectorised(
-            #[inline(always)]
-            || weights.iter().fold(true, |all, weight| all & weight.is_finite()),
-        );
+        is_finite &= are_finite(weights);
     }
     is_finite
 }
@@ -113,8 +152,13 @@ pub(crate) fn update_tensor(
 mod tests {
     use folkmoot_protocol::LocalOptimizer;
 
-    use super::super::optimizer::optimizer;
+    use super::super::optimizer::rule;
     use super::*;
+
+    fn optimizer(plan: LocalOptimizer) -> Box<dyn Optimizer> {
+        let Rule::Elements(optimizer) = rule(plan) else { panic!("its rule is one for each element") };
+        optimizer
+    }
 
     const NONE: Adjustment<'static> = Adjustment {
         scale: 1.0,
@@ -157,6 +201,35 @@ mod tests {
         assert_eq!(weights[..7], [0.5; 7]);
         assert_eq!(weights[7..], whole);
         assert_eq!(state, [means, squares].concat());
+    }
+
+    #[test]
+    fn rules_of_whole_tensors_see_the_adjusted_gradient() {
+        for json in [r#"{"muon":{"learning_rate":0.5}}"#, r#"{"adafactor":{"learning_rate":0.5}}"#] {
+            let rule = rule(serde_json::from_str(json).unwrap());
+            let shape = MatrixShape::of(&[2, 3]);
+            let run = |adjustment: &Adjustment<'_>, gradient: &[f32]| {
+                let (mut weights, mut state) = (vec![0.5; 7], vec![0.0; rule.state_length(shape)]);
+                let tensor = UpdatedTensor { range: 1..7, shape };
+                let mut workspace = vec![0.0; rule.workspace_length(&[shape])];
+                let is_finite = update_by(
+                    &rule,
+                    STEP,
+                    adjustment,
+                    tensor,
+                    &mut weights,
+                    gradient,
+                    &mut state,
+                    &mut workspace,
+                );
+                (weights, state, is_finite)
+            };
+            let gradient = [1.0, -2.0, 3.0, 0.5, 0.0, -1.0];
+            let cut = run(&Adjustment { value_max: 0.75, ..NONE }, &gradient);
+            assert_eq!(cut, run(&NONE, &gradient.map(|slope| slope.clamp(-0.75, 0.75))), "{json}");
+            assert!(cut.2 && cut.0[0] == 0.5 && cut.0[1..] != [0.5; 6], "{json}");
+            assert!(!run(&NONE, &[f32::NAN; 6]).2, "{json}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::TrainError;
 use super::batches::full_batch;
 use crate::model::Model;
-use crate::processor::{BatchProgram, BatchSource, slots};
+use crate::processor::{BatchProgram, BatchSource, optimizer_rule};
 use crate::step::{Parameters, Role, StepSource};
 
 /// A model under a plan: its tensors, its operators, and the cost of a step.
@@ -114,7 +114,7 @@ pub struct StepMemory {
     pub live_activations: usize,
     /// The size of the arena that holds the activations and their gradients.
     pub arena: usize,
-    /// The size of the kernels' workspace, the constants, and the batch's features and labels.
+    /// The size of the kernels' and the optimizer's workspace, the constants, and the batch's features and labels.
     pub working: usize,
 }
 
@@ -157,6 +157,9 @@ impl Inspection {
         let StepSource { parameters, layout, .. } = &source.step;
         let trained: usize = step.trained().iter().map(std::ops::Range::len).sum();
         let accumulated = if plan.accumulation_steps > 1 { trained } else { 0 };
+        let (optimizer, shapes) = (optimizer_rule(plan.optimizer), step.trained_shapes(&source));
+        let state: usize = shapes.iter().map(|shape| optimizer.state_length(*shape)).sum();
+        let workspace = optimizer.workspace_length(&shapes);
         let memory = step.memory();
         // Sharpness-aware minimisation computes everything twice, and keeps a copy of the weights meanwhile.
         let passes = if plan.sharpness_aware.is_some() { 2 } else { 1 };
@@ -179,10 +182,10 @@ impl Inspection {
             memory: StepMemory {
                 weights: (1 + passes) * model.parameter_count() * float,
                 gradients: memory.outputs + accumulated * float,
-                optimizer_state: slots(plan.optimizer) * trained * float,
+                optimizer_state: state * float,
                 live_activations: memory.live,
                 arena: memory.arena,
-                working: memory.scratch + memory.constants + batch_size * batch * float,
+                working: memory.scratch + memory.constants + (batch_size * batch + workspace) * float,
             },
         })
     }

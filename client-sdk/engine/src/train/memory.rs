@@ -3,7 +3,7 @@
 /// The memory of a training run by purpose, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TrainingMemory {
-    /// The current weights, and their copy for a second gradient.
+    /// The current weights, their copy for a second gradient, and the optimizer's workspace.
     pub weights: usize,
     /// The starting weights, needed for the delta, and the gradient correction if there is one.
     pub starting_weights: usize,

@@ -74,6 +74,8 @@ pub(crate) fn slots(optimizer: LocalOptimizer) -> usize {
         LocalOptimizer::Adam { .. } | LocalOptimizer::AdamW { .. } => 2,
         LocalOptimizer::Adagrad { .. } | LocalOptimizer::Lion { .. } => 1,
         LocalOptimizer::RmsProp { momentum, .. } => 1 + usize::from(momentum != 0.0),
+        // They are refused before.
+        LocalOptimizer::Muon { .. } | LocalOptimizer::Adafactor { .. } => 0,
     }
 }
 
@@ -197,6 +199,9 @@ fn optimizer_source(optimizer: LocalOptimizer) -> String {
                 ("WEIGHT_DECAY", weight_decay),
             ];
             declared(&numbers) + include_str!("../../shader/optimizer/lion.wgsl")
+        }
+        LocalOptimizer::Muon { .. } | LocalOptimizer::Adafactor { .. } => {
+            unreachable!("a training with this optimizer is refused before its kernels are written")
         }
     }
 }

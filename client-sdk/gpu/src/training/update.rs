@@ -27,6 +27,9 @@ impl Update {
         if rule.accumulation_steps > 1 {
             return Err("only the CPU can accumulate the gradients of several batches");
         }
+        if rule.optimizer.needs_whole_tensors() {
+            return Err("only the CPU has the optimizers muon and adafactor, which need whole tensors");
+        }
         if rule.sharpness_radius.is_some() {
             return Err("only the CPU can compute the second gradient of sharpness-aware minimisation");
         }

@@ -85,6 +85,17 @@ pub(crate) fn gemm<E: Element>(
     }
 }
 
+/// C ← A B for row-major matrices, or C ← A Bᵀ with `transpose`, on one thread. A is `[m, k]`, C `[m, n]`, and B `[k, n]`
+/// or, with `transpose`, `[n, k]`. No dimension may be 0.
+///
+/// # Panics
+/// Panics if a slice is too short for its matrix, or a dimension is 0.
+pub fn multiply([m, k, n]: [usize; 3], a: &[f32], b: &[f32], transpose: bool, c: &mut [f32]) {
+    let left = Matrix::row_major(a, k, false);
+    let right = Matrix::row_major(b, if transpose { k } else { n }, transpose);
+    gemm([m, k, n], left, right, c, false, 1);
+}
+
 /// Computes the same product without the library, one element after another. A browser multiplies matrices of double
 /// precision only to fold constants, so including the library's code for them would not be worth its download.
 #[cfg(any(target_family = "wasm", test))]

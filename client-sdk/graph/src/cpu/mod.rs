@@ -9,6 +9,7 @@ mod kernels;
 mod threads;
 
 pub use element::Element;
+pub use gemm::multiply;
 pub use kernels::vectorised;
 pub(crate) use kernels::{Chain, INPUTS_MAX, Kernel, Workspace};
 

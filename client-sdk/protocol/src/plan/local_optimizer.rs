@@ -136,6 +136,63 @@ pub enum LocalOptimizer {
         #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0)))]
         weight_decay: f32,
     },
+    /// For matrices: m ← momentum·m + g; w ← w − r·(0.2·√max(rows, columns)·O + weight_decay·w), where O is g + momentum·m
+    /// with all singular values near 1, by five steps of Newton-Schulz (Jordan et al. 2024, "Muon: an optimizer for hidden
+    /// layers in neural networks", with the scale of Liu et al. 2025, "Muon is scalable for LLM training", equation 4). A
+    /// tensor with more dimensions, such as filters, is a matrix whose rows are its first dimension above 1. Tensors with a
+    /// single row or column, such as biases, are changed by AdamW with the same `learning_rate` and `weight_decay`. Tables
+    /// of embeddings and last layers are matrices like others. Only the CPU computes it.
+    Muon {
+        /// The step size of both rules, above 0. Because of the scale, that of AdamW fits.
+        #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [0.001])))]
+        learning_rate: f32,
+        /// The Nesterov momentum of matrices, 0 (none) to below 1.
+        #[serde(default = "muon_momentum")]
+        #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "exclusiveMaximum" = 1)))]
+        momentum: f32,
+        /// The decay of the gradients' running mean in AdamW, 0 to below 1.
+        #[serde(default = "beta1")]
+        #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "exclusiveMaximum" = 1)))]
+        beta1: f32,
+        /// The decay of the squared gradients' running mean in AdamW, 0 to below 1.
+        #[serde(default = "beta2")]
+        #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "exclusiveMaximum" = 1)))]
+        beta2: f32,
+        /// Avoids division by zero in AdamW, above 0.
+        #[serde(default = "epsilon")]
+        #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
+        epsilon: f32,
+        /// The decoupled weight decay, 0 (none) or more.
+        #[serde(default)]
+        #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0)))]
+        weight_decay: f32,
+    },
+    /// u ← g / √v for a running mean v of g², which for a matrix is the product of those of its rows and columns;
+    /// w ← w − max(scale_min, rms(w))·min(r, 1/√t)·u / max(1, rms(u) / update_max) − r·weight_decay·w in step t (Shazeer and
+    /// Stern 2018, "Adafactor: adaptive learning rates with sublinear memory cost", algorithms 4 and 5). The state of a
+    /// matrix has as many numbers as it has rows and columns. Matrices are those of `muon`. Only the CPU computes it.
+    Adafactor {
+        /// The step size relative to the weights, above 0. The paper uses 0.01.
+        #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "examples" = [0.01])))]
+        learning_rate: f32,
+        /// The decay of the running means in step t is 1 − 1/t^`decay_exponent`; above 0, at most 1.
+        #[serde(default = "decay_exponent")]
+        #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "maximum" = 1)))]
+        decay_exponent: f32,
+        /// The largest root mean square of a tensor's u, above 0: the paper's d.
+        #[serde(default = "update_max")]
+        #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
+        update_max: f32,
+        /// The least root mean square of a tensor that its steps are relative to, above 0, so that zeros can learn: the
+        /// paper's ε₂.
+        #[serde(default = "scale_min")]
+        #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
+        scale_min: f32,
+        /// The decoupled weight decay, 0 (none) or more.
+        #[serde(default)]
+        #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0)))]
+        weight_decay: f32,
+    },
 }
 
 impl LocalOptimizer {
@@ -152,8 +209,15 @@ impl LocalOptimizer {
             | Self::AdamW { learning_rate, .. }
             | Self::Adagrad { learning_rate, .. }
             | Self::RmsProp { learning_rate, .. }
-            | Self::Lion { learning_rate, .. } => learning_rate,
+            | Self::Lion { learning_rate, .. }
+            | Self::Muon { learning_rate, .. }
+            | Self::Adafactor { learning_rate, .. } => learning_rate,
         }
+    }
+
+    /// Returns whether the rule of a tensor needs all of its elements together. GPUs have no kernels for such rules.
+    pub fn needs_whole_tensors(&self) -> bool {
+        matches!(self, Self::Muon { .. } | Self::Adafactor { .. })
     }
 
     pub(super) fn list_faults(&self, faults: &mut Faults) {
@@ -198,6 +262,24 @@ impl LocalOptimizer {
                 faults.expect_share("optimizer.lion.beta2", beta2);
                 faults.expect_not_negative("optimizer.lion.weight_decay", weight_decay);
             }
+            Self::Muon { learning_rate, momentum, beta1, beta2, epsilon, weight_decay } => {
+                faults.expect_positive("optimizer.muon.learning_rate", learning_rate);
+                faults.expect_share("optimizer.muon.momentum", momentum);
+                faults.expect_share("optimizer.muon.beta1", beta1);
+                faults.expect_share("optimizer.muon.beta2", beta2);
+                faults.expect_positive("optimizer.muon.epsilon", epsilon);
+                faults.expect_not_negative("optimizer.muon.weight_decay", weight_decay);
+            }
+            Self::Adafactor { learning_rate, decay_exponent, update_max, scale_min, weight_decay } => {
+                faults.expect_positive("optimizer.adafactor.learning_rate", learning_rate);
+                if !(decay_exponent > 0.0 && decay_exponent <= 1.0) {
+                    let field = "optimizer.adafactor.decay_exponent";
+                    faults.add(field, decay_exponent.into(), "above 0 and at most 1");
+                }
+                faults.expect_positive("optimizer.adafactor.update_max", update_max);
+                faults.expect_positive("optimizer.adafactor.scale_min", scale_min);
+                faults.expect_not_negative("optimizer.adafactor.weight_decay", weight_decay);
+            }
         }
     }
 }
@@ -234,52 +316,21 @@ fn lion_beta2() -> f32 {
     0.99
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(json: &str) -> LocalOptimizer {
-        serde_json::from_str(json).unwrap()
-    }
-
-    #[test]
-    fn what_is_left_out_is_pytorchs_default() {
-        let (learning_rate, weight_decay) = (0.5, 0.0);
-        let (beta1, beta2, epsilon) = (0.9, 0.999, 1e-8);
-        assert_eq!(read(r#"{"sgd":{"learning_rate":0.5}}"#), LocalOptimizer::sgd(0.5));
-        let adam = LocalOptimizer::Adam { learning_rate, beta1, beta2, epsilon, weight_decay };
-        assert_eq!(read(r#"{"adam":{"learning_rate":0.5}}"#), adam);
-        let adamw = LocalOptimizer::AdamW { learning_rate, beta1, beta2, epsilon, weight_decay: 0.01 };
-        assert_eq!(read(r#"{"adamw":{"learning_rate":0.5}}"#), adamw);
-        let adagrad = LocalOptimizer::Adagrad { learning_rate, epsilon: 1e-10, weight_decay };
-        assert_eq!(read(r#"{"adagrad":{"learning_rate":0.5}}"#), adagrad);
-        let rmsprop =
-            LocalOptimizer::RmsProp { learning_rate, decay: 0.99, epsilon, momentum: 0.0, weight_decay };
-        assert_eq!(read(r#"{"rmsprop":{"learning_rate":0.5}}"#), rmsprop);
-        let lion = LocalOptimizer::Lion { learning_rate, beta1, beta2: 0.99, weight_decay };
-        assert_eq!(read(r#"{"lion":{"learning_rate":0.5}}"#), lion, "the paper's default");
-        for optimizer in [adam, adamw, adagrad, rmsprop, lion] {
-            assert_eq!(optimizer.learning_rate(), 0.5);
-            assert_eq!(read(&serde_json::to_string(&optimizer).unwrap()), optimizer);
-        }
-    }
-
-    #[test]
-    fn nesterov_is_written_only_when_it_is_on() {
-        let json = serde_json::to_string(&LocalOptimizer::sgd(0.5)).unwrap();
-        assert_eq!(json, r#"{"sgd":{"learning_rate":0.5,"momentum":0.0,"weight_decay":0.0}}"#);
-        assert!(read(&json.replace("0.5", "0.5,\"nesterov\":true")) != read(&json));
-    }
-
-    #[test]
-    fn nesterov_needs_momentum() {
-        let fields = |momentum| -> Vec<&str> {
-            let mut faults = Faults::default();
-            LocalOptimizer::Sgd { learning_rate: 0.5, momentum, nesterov: true, weight_decay: 0.0 }
-                .list_faults(&mut faults);
-            faults.0.iter().map(|fault| fault.field).collect()
-        };
-        assert_eq!(fields(0.5), [""; 0]);
-        assert_eq!(fields(0.0), ["optimizer.sgd.momentum"]);
-    }
+fn muon_momentum() -> f32 {
+    0.95
 }
+
+fn decay_exponent() -> f32 {
+    0.8
+}
+
+fn update_max() -> f32 {
+    1.0
+}
+
+fn scale_min() -> f32 {
+    1e-3
+}
+
+#[cfg(test)]
+mod tests;

@@ -203,6 +203,11 @@ impl TrainingPlan {
             faults.add("output", bytes as f64, "a name of 1 to 256 bytes");
         }
         self.optimizer.list_faults(&mut faults);
+        if self.optimizer.needs_whole_tensors() && self.precision == Precision::Mixed {
+            let allowed =
+                "that of another optimizer with mixed precision, because only the CPU computes this one";
+            faults.add("optimizer", self.optimizer.learning_rate().into(), allowed);
+        }
         self.learning_rate_schedule.list_faults(&mut faults);
         list_warmup_faults(self.warmup_steps, self.warmup_from, &mut faults);
         let has_warmup = self.warmup_steps > 0;

@@ -215,6 +215,22 @@ fn optimizer(optimizer: &LocalOptimizer) -> String {
                  of {beta1} and {beta2}{decay}"
             )
         }
+        LocalOptimizer::Muon { learning_rate, momentum, weight_decay, .. } => {
+            let decay = decay(weight_decay);
+            format!(
+                "It uses Muon for matrices and AdamW for other tensors, with a learning rate of {learning_rate}, a momentum of \
+                 {momentum} and half of Adam's state{decay}. Use it if clients train large matrices for many steps and Adam learns \
+                 slowly. Each step multiplies each matrix about fifteen times, and trains on the CPU"
+            )
+        }
+        LocalOptimizer::Adafactor { learning_rate, weight_decay, .. } => {
+            let decay = decay(weight_decay);
+            format!(
+                "It uses Adafactor with a relative learning rate of {learning_rate}{decay}. Use it if Adam's state does not fit into the \
+                 memory of clients: that of a matrix has one number for each row and column. It costs some stability, and trains on \
+                 the CPU"
+            )
+        }
     }
 }
 

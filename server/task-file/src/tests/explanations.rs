@@ -77,6 +77,23 @@ fn losses_against_wrong_labels_are_told_with_their_price() {
 }
 
 #[test]
+fn optimizers_of_whole_tensors_are_told_with_their_price() {
+    for (name, sentence) in [
+        (
+            "muon",
+            "It uses Muon for matrices and AdamW for other tensors, with a learning rate of 0.5, a momentum of 0.95",
+        ),
+        ("adafactor", "It uses Adafactor with a relative learning rate of 0.5. Use it if"),
+    ] {
+        let text = explained(&TASK.replace(
+            "{ sgd = { learning_rate = 0.1 } }",
+            &format!("{{ {name} = {{ learning_rate = 0.5 }} }}"),
+        ));
+        assert!(text.contains(sentence) && text.contains("trains on the CPU."), "{sentence}\n\n{text}");
+    }
+}
+
+#[test]
 fn a_second_gradient_is_told_with_its_price() {
     let text = explained(&TASK.replace("epochs = 1", "epochs = 1\nsharpness_aware = { radius = 0.125 }"));
     assert!(text.contains("at a distance of 0.125 (FedSAM)") && text.contains("twice the time"), "{text}");

@@ -1,9 +1,11 @@
-//! The optimizers, one file each: loops over flat slices of weights, gradients and state.
+//! The optimizers, one file each: loops over flat slices of weights, gradients and state, or over whole tensors.
 
+mod adafactor;
 mod adagrad;
 mod adam;
 mod adamw;
 mod lion;
+mod muon;
 mod rms_prop;
 mod sgd;
 
@@ -32,32 +34,109 @@ pub(crate) trait Optimizer: Send + Sync {
     fn update(&self, step: StepNumber, weights: &mut [f32], gradient: &[f32], state: [&mut [f32]; SLOTS_MAX]);
 }
 
-/// Returns the number of state values that an optimizer keeps per weight.
-pub(crate) fn slots(plan: LocalOptimizer) -> usize {
-    optimizer(plan).slots()
+/// A tensor as a matrix: the first dimension above 1 by all others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MatrixShape {
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
 }
 
-/// Returns the optimizer of a plan.
-pub(crate) fn optimizer(plan: LocalOptimizer) -> Box<dyn Optimizer> {
+impl MatrixShape {
+    /// Returns the shape, of one column for a vector or a number.
+    pub(crate) fn of(shape: &[usize]) -> Self {
+        let rows = shape.iter().copied().find(|size| *size != 1).unwrap_or(1);
+        Self { rows, columns: shape.iter().product::<usize>() / rows.max(1) }
+    }
+
+    /// Returns whether there are at least two rows and two columns.
+    fn is_matrix(self) -> bool {
+        self.rows > 1 && self.columns > 1
+    }
+
+    fn elements(self) -> usize {
+        self.rows * self.columns
+    }
+}
+
+/// Updates all weights of a tensor together.
+pub(crate) trait TensorOptimizer: Send + Sync {
+    /// Returns the number of state values of a tensor; they start at 0.
+    fn state_length(&self, shape: MatrixShape) -> usize;
+
+    /// Returns the number of values that an update needs as workspace.
+    fn workspace_length(&self, shape: MatrixShape) -> usize;
+
+    /// Updates a tensor. `gradient` has its gradient, and may be changed. `workspace` is at least as long as needed.
+    fn update(
+        &self,
+        step: StepNumber,
+        shape: MatrixShape,
+        weights: &mut [f32],
+        gradient: &mut [f32],
+        state: &mut [f32],
+        workspace: &mut [f32],
+    );
+}
+
+/// The rule of a plan's optimizer.
+pub(crate) enum Rule {
+    /// A rule for each element.
+    Elements(Box<dyn Optimizer>),
+    /// A rule for each tensor.
+    Tensors(Box<dyn TensorOptimizer>),
+}
+
+impl Rule {
+    /// Returns the number of state values of a tensor.
+    pub(crate) fn state_length(&self, shape: MatrixShape) -> usize {
+        match self {
+            Self::Elements(optimizer) => optimizer.slots() * shape.elements(),
+            Self::Tensors(optimizer) => optimizer.state_length(shape),
+        }
+    }
+
+    /// Returns the number of values that an update of any of these tensors needs as workspace, with room for its gradient.
+    pub(crate) fn workspace_length(&self, shapes: &[MatrixShape]) -> usize {
+        let Self::Tensors(optimizer) = self else { return 0 };
+        let needed = |shape: &MatrixShape| shape.elements() + optimizer.workspace_length(*shape);
+        shapes.iter().map(needed).max().unwrap_or(0)
+    }
+}
+
+/// Returns the rule of a plan.
+pub(crate) fn rule(plan: LocalOptimizer) -> Rule {
     match plan {
+        LocalOptimizer::Muon { momentum, beta1, beta2, epsilon, weight_decay, .. } => {
+            let adam = adam::Adam { beta1, beta2, epsilon, weight_decay: 0.0 };
+            let others = adamw::AdamW { adam, weight_decay };
+            Rule::Tensors(Box::new(muon::Muon { momentum, weight_decay, others }))
+        }
+        LocalOptimizer::Adafactor { decay_exponent, update_max, scale_min, weight_decay, .. } => {
+            Rule::Tensors(Box::new(adafactor::Adafactor {
+                decay_exponent,
+                update_max,
+                scale_min,
+                weight_decay,
+            }))
+        }
         LocalOptimizer::Sgd { momentum, nesterov, weight_decay, .. } => {
-            Box::new(sgd::Sgd { momentum, nesterov, weight_decay })
+            Rule::Elements(Box::new(sgd::Sgd { momentum, nesterov, weight_decay }))
         }
         LocalOptimizer::Adam { beta1, beta2, epsilon, weight_decay, .. } => {
-            Box::new(adam::Adam { beta1, beta2, epsilon, weight_decay })
+            Rule::Elements(Box::new(adam::Adam { beta1, beta2, epsilon, weight_decay }))
         }
         LocalOptimizer::AdamW { beta1, beta2, epsilon, weight_decay, .. } => {
             let adam = adam::Adam { beta1, beta2, epsilon, weight_decay: 0.0 };
-            Box::new(adamw::AdamW { adam, weight_decay })
+            Rule::Elements(Box::new(adamw::AdamW { adam, weight_decay }))
         }
         LocalOptimizer::Adagrad { epsilon, weight_decay, .. } => {
-            Box::new(adagrad::Adagrad { epsilon, weight_decay })
+            Rule::Elements(Box::new(adagrad::Adagrad { epsilon, weight_decay }))
         }
         LocalOptimizer::RmsProp { decay, epsilon, momentum, weight_decay, .. } => {
-            Box::new(rms_prop::RmsProp { decay, epsilon, momentum, weight_decay })
+            Rule::Elements(Box::new(rms_prop::RmsProp { decay, epsilon, momentum, weight_decay }))
         }
         LocalOptimizer::Lion { beta1, beta2, weight_decay, .. } => {
-            Box::new(lion::Lion { beta1, beta2, weight_decay })
+            Rule::Elements(Box::new(lion::Lion { beta1, beta2, weight_decay }))
         }
     }
 }
@@ -65,6 +144,23 @@ pub(crate) fn optimizer(plan: LocalOptimizer) -> Box<dyn Optimizer> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tensors_are_matrices_of_their_first_dimension_above_one() {
+        for (shape, rows, columns) in [
+            (&[8, 3, 5, 5][..], 8, 75),
+            (&[1, 12, 4], 12, 4),
+            (&[16, 1, 3, 3], 16, 9),
+            (&[7], 7, 1),
+            (&[1, 7, 1], 7, 1),
+            (&[], 1, 1),
+            (&[0, 3], 0, 0),
+        ] {
+            let found = MatrixShape::of(shape);
+            assert_eq!(found, MatrixShape { rows, columns }, "{shape:?}");
+            assert_eq!(found.is_matrix(), rows > 1 && columns > 1);
+        }
+    }
 
     /// Returns one weight after each of two steps with learning rate ½ and these gradients.
     pub(crate) fn two_steps(optimizer: &dyn Optimizer, start: f32, gradients: [f32; 2]) -> [f32; 2] {

@@ -160,7 +160,7 @@ impl Trainer {
             correction: None,
             optimizer_state: Vec::new(),
         };
-        write_starting_state(&plan, processor.slots(), &mut host.optimizer_state);
+        write_starting_state(&plan, processor.state_length(), &mut host.optimizer_state);
         let trainer = Self {
             examples: examples.clone(),
             seed,

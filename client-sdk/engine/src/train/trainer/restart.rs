@@ -42,7 +42,7 @@ impl Trainer {
         self.host.weights.copy_from_slice(starting_weights);
         self.host.starting_weights.copy_from_slice(starting_weights);
         self.host.correction = None;
-        write_starting_state(&self.plan, self.processor.slots(), &mut self.host.optimizer_state);
+        write_starting_state(&self.plan, self.processor.state_length(), &mut self.host.optimizer_state);
         (self.metrics, self.loss, self.left_out) = (Metrics::default(), 0.0, 0);
         Ok(())
     }

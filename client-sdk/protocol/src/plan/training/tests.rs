@@ -130,6 +130,18 @@ fn a_second_gradient_goes_with_neither_mixed_precision_nor_clipping_of_single_ex
 }
 
 #[test]
+fn optimizers_of_whole_tensors_do_not_go_with_mixed_precision() {
+    for name in ["muon", "adafactor", "lion"] {
+        let json = format!(r#"{{"{name}":{{"learning_rate":0.5}}}}"#);
+        let plan = TrainingPlan::new(Loss::Hinge, serde_json::from_str(&json).unwrap());
+        assert_eq!(plan.validate(), Ok(()));
+        let fields = TrainingPlan { precision: Precision::Mixed, ..plan }.faults();
+        let fields: Vec<&str> = fields.iter().map(|fault| fault.field).collect();
+        assert_eq!(fields, if name == "lion" { &[][..] } else { &["optimizer"] }, "{name}");
+    }
+}
+
+#[test]
 fn the_limits_of_accumulation_and_time_are_allowed_and_what_is_beyond_is_not() {
     let plan = TrainingPlan::new(Loss::Hinge, LocalOptimizer::sgd(0.5));
     for (accumulation_steps, is_allowed) in [(1, true), (1_000_000, true), (1_000_001, false)] {
