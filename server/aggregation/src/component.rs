@@ -100,6 +100,12 @@ fn is_default_memory(memory: &u32) -> bool {
 }
 
 impl Component {
+    /// Names a component by its digest, without settings and with the default limits.
+    pub fn of(digest: BlobDigest) -> Self {
+        let component = ComponentSource::Digest(digest);
+        Self { component, settings: String::new(), fuel_max: FUEL, memory_mib_max: MEMORY_MIB }
+    }
+
     /// Lists the faults of the settings of `table`, which is `aggregator` or `finalizer`.
     pub(crate) fn validate_in(&self, table: &str, faults: &mut Vec<Fault>) {
         let mut refuse = |field: &str, message: String, remedy: &str| {

@@ -74,6 +74,7 @@ impl Inputs {
             kept: None,
             evaluate_every: 1,
             sabotage: None,
+            functions: None,
         }
     }
 }

@@ -23,6 +23,7 @@ mod drift;
 mod engine;
 #[cfg(target_os = "linux")]
 mod full_disk;
+mod functions;
 mod local_training;
 mod matrix;
 mod network;

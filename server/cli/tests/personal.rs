@@ -139,6 +139,7 @@ async fn tasks_that_make_no_sense_with_personal_tensors_are_refused() {
             kept: None,
             evaluate_every: 1,
             sabotage: None,
+            functions: None,
         };
         let simulated = Box::pin(simulate(simulation, &mut folkmoot_simulation::simulate::Silent)).await;
         simulated.expect_err("it makes no sense").to_string()

@@ -53,6 +53,7 @@ async fn run(description: TaskDescription, clients: usize) -> (Outcome, MemorySt
         kept: None,
         evaluate_every: 1,
         sabotage: None,
+        functions: None,
     };
     let storage = MemoryStorage::new();
     let outcome =

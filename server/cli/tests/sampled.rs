@@ -68,6 +68,7 @@ async fn run(seed: u64) -> (Outcome, MemoryStorage) {
         kept: None,
         evaluate_every: 1,
         sabotage: None,
+        functions: None,
     };
     let storage = MemoryStorage::new();
     let outcome =

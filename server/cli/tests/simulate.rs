@@ -63,7 +63,7 @@ async fn run_keeping(
     Box::pin(simulate(simulation, &mut Silent)).await.expect("the simulation runs")
 }
 
-fn simulation(
+pub fn simulation(
     description: TaskDescription,
     settings: WorldSettings,
     threads: usize,
@@ -81,6 +81,7 @@ fn simulation(
         kept,
         evaluate_every: 1,
         sabotage: None,
+        functions: None,
     }
 }
 

@@ -11,7 +11,7 @@ use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_noise::Noises;
 use folkmoot_protocol::RoundId;
 use folkmoot_storage::AcceptedUpdate;
-use folkmoot_strategy::{AggregationCommit, FinalizationCommit};
+use folkmoot_strategy::{AggregationCommit, FinalizationCommit, Part};
 
 use crate::{
     Bases, ClusterPlaces, Made, MakeError, Masked, Own, Private, Rows,
@@ -45,7 +45,7 @@ pub struct Making {
     pub masked: Option<Masked>,
     /// The places of the task's clusters; `None` if it has one model.
     pub clusters: Option<ClusterPlaces>,
-    /// The task's own components.
+    /// The task's own parts.
     pub own: Own,
 }
 
@@ -107,11 +107,18 @@ impl Making {
                     summed::means(&sum, &mean, |tile| next.take(tile));
                 }
             }
-        } else if let Some(strategy) = &self.own.aggregator {
+        } else if let Some(part) = &self.own.aggregator {
             let rows = Rows::new(ingest.log(), &self.accepted, &self.bases, parameter_count);
             let commit = self.aggregation_commit(parameter_count);
             let before = std::mem::take(&mut next.own_state);
-            own_state = own::means(rows, strategy, &commit, &before, |tile| next.take(tile))?;
+            match part {
+                Part::Component(strategy) => {
+                    own_state = own::means(rows, strategy, &commit, &before, |tile| next.take(tile))?;
+                }
+                Part::Functions(functions) => {
+                    own::whole(rows, &**functions, &commit, &self.newest, |tile| next.take(tile))?;
+                }
+            }
         } else {
             let rows = Rows::new(ingest.log(), &self.accepted, &self.bases, parameter_count);
             replayed::means(rows, &self.description, self.round_id, &weights, &self.attenuations, |tile| {
@@ -136,7 +143,11 @@ impl Making {
         };
         match (self.description.finalizer.finalizer(), &self.own.finalizer) {
             (Ok(finalizer), _) => Ok(Step::BuiltIn(finalizer)),
-            (Err(_), Some(strategy)) => Ok(Step::Own(Box::new(strategy.finalize(&commit)?))),
+            (Err(_), Some(Part::Component(strategy))) => Ok(Step::Own(Box::new(strategy.finalize(&commit)?))),
+            (Err(_), Some(Part::Functions(functions))) => {
+                let aggregate = Vec::with_capacity(parameter_count);
+                Ok(Step::Functions { functions: &**functions, commit, aggregate })
+            }
             (Err(_), None) => unreachable!("the caller has loaded the component"),
         }
     }

@@ -1,6 +1,6 @@
 use folkmoot_aggregation::finalizer::{Commit, Finalizer};
 use folkmoot_protocol::saturating::to_float32;
-use folkmoot_strategy::{Finalization, StrategyError};
+use folkmoot_strategy::{Finalization, FinalizationCommit, Functions, StrategyError};
 
 use crate::{
     Made, MakeError,
@@ -14,6 +14,8 @@ pub(super) enum Step<'a> {
     BuiltIn(&'a dyn Finalizer),
     /// The step of the task's own component.
     Own(Box<Finalization>),
+    /// The step of a function, which gets the whole aggregate at the end.
+    Functions { functions: &'a dyn Functions, commit: FinalizationCommit, aggregate: Vec<f64> },
 }
 
 impl Step<'_> {
@@ -22,13 +24,14 @@ impl Step<'_> {
         match self {
             Step::BuiltIn(finalizer) => finalizer.state_count(),
             Step::Own(component) => component.slots(),
+            Step::Functions { .. } => 0,
         }
     }
 
     fn initial(&self, slot: usize) -> f32 {
         match self {
             Step::BuiltIn(finalizer) => finalizer.initial_state(slot),
-            Step::Own(_) => 0.0,
+            Step::Own(_) | Step::Functions { .. } => 0.0,
         }
     }
 
@@ -50,7 +53,7 @@ impl Step<'_> {
     /// Returns the bytes before the stored state.
     fn head(&self) -> Option<u8> {
         match self {
-            Step::BuiltIn(_) => None,
+            Step::BuiltIn(_) | Step::Functions { .. } => None,
             Step::Own(component) => u8::try_from(component.slots()).ok(),
         }
     }
@@ -136,19 +139,32 @@ impl<'a> Next<'a> {
                 });
             }
             (Step::Own(component), _) => component.advance(begin, &mut weights, mean_delta, &mut state),
+            (Step::Functions { aggregate, .. }, _) => {
+                aggregate.extend_from_slice(&mean_delta[..end - begin]);
+                self.done = end;
+                return;
+            }
         }
-        for (weight, before) in weights.iter().zip(&before) {
-            self.weights.extend_from_slice(&weight.to_le_bytes());
-            self.change_squares += (f64::from(*weight) - f64::from(*before)).powi(2);
-        }
+        self.append(&weights, before.into_iter());
         self.done = end;
+    }
+
+    fn append(&mut self, weights: &[f32], before: impl Iterator<Item = f32>) {
+        for (weight, before) in weights.iter().zip(before) {
+            self.weights.extend_from_slice(&weight.to_le_bytes());
+            self.change_squares += (f64::from(*weight) - f64::from(before)).powi(2);
+        }
     }
 
     /// Ends the step. `own_state` is what the component that combines updates keeps.
     ///
     /// # Errors
-    /// If the component that changes the model has failed.
-    pub fn made(self, own_state: Vec<u8>) -> Result<Made, MakeError> {
+    /// If the component or function that changes the model has failed.
+    pub fn made(mut self, own_state: Vec<u8>) -> Result<Made, MakeError> {
+        if let Step::Functions { functions, commit, aggregate } = &self.step {
+            let weights = functions.finalize(commit, self.newest, aggregate)?;
+            self.append(&weights, floats(self.newest));
+        }
         let head = self.step.head();
         if let Step::Own(component) = self.step {
             component.finish()?;

@@ -1,17 +1,21 @@
-//! The parts of a task that are components of its own.
+//! The parts of a task that are its own: components, and in simulations functions.
+
+use std::ops::Range;
 
 use folkmoot_storage::AcceptedUpdate;
-use folkmoot_strategy::{AggregationCommit, Strategy, UpdateFacts};
+use folkmoot_strategy::{
+    AggregationCommit, Functions, Part, Strategy, StrategyError, UpdateFacts, UpdateValues,
+};
 
-use crate::{MakeError, Rows};
+use crate::{MakeError, Rows, rows::TILE_PARAMETERS_MAX};
 
-/// The components of a task: `None` for each part that is built in.
+/// A task's own parts: `None` for each that is built in.
 #[derive(Clone, Default)]
 pub struct Own {
-    /// The component that combines updates.
-    pub aggregator: Option<Strategy>,
-    /// The component that changes the model.
-    pub finalizer: Option<Strategy>,
+    /// The part that combines updates.
+    pub aggregator: Option<Part>,
+    /// The part that changes the model.
+    pub finalizer: Option<Part>,
 }
 
 /// Returns what a component gets to know about updates. `base_version` is the newest version.
@@ -41,4 +45,33 @@ pub(super) fn means(
     }
     rows.for_each_tile(|first, tile| visit(&aggregation.combine(first, tile)))?;
     Ok(aggregation.finish()?)
+}
+
+/// Lets a function compute the aggregate of updates from the round log, which it reads as it needs them.
+pub(super) fn whole(
+    rows: Rows<'_>,
+    functions: &dyn Functions,
+    commit: &AggregationCommit,
+    newest: &[u8],
+    mut visit: impl FnMut(&[f64]),
+) -> Result<(), MakeError> {
+    let aggregate = functions.aggregate(commit, &mut Values { rows, newest })?;
+    aggregate.chunks(TILE_PARAMETERS_MAX).for_each(&mut visit);
+    Ok(())
+}
+
+/// The updates of a round for a function.
+struct Values<'a> {
+    rows: Rows<'a>,
+    newest: &'a [u8],
+}
+
+impl UpdateValues for Values<'_> {
+    fn newest(&self) -> &[u8] {
+        self.newest
+    }
+
+    fn read(&mut self, update: usize, parameters: Range<usize>) -> Result<&[f32], StrategyError> {
+        self.rows.of_one(update, parameters).map_err(|error| StrategyError::Functions(error.to_string()))
+    }
 }

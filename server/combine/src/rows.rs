@@ -10,7 +10,7 @@ use folkmoot_storage::AcceptedUpdate;
 /// The maximum total size of the rows of a tile, in bytes.
 const TILE_BYTES_MAX: usize = 16 << 20;
 /// The maximum number of parameters in a tile.
-const TILE_PARAMETERS_MAX: usize = 128 * BLOCK;
+pub(super) const TILE_PARAMETERS_MAX: usize = 128 * BLOCK;
 
 /// The weights of the versions from which updates started. Some staleness corrections compare these weights.
 #[derive(Clone, Debug, Default)]
@@ -65,21 +65,40 @@ impl<'a> Rows<'a> {
     fn read(&mut self, tile: Range<usize>) -> Result<(), RoundLogError> {
         self.values.clear();
         let mut bytes = vec![0; tile.len() * size_of::<f32>()];
-        for update in self.updates {
-            let mut reader = self.log.read(update.round_id, update.assignment_id)?;
-            let wanted = (HEADER_BYTES + tile.end * size_of::<f32>()) as u64;
-            if reader.len() < wanted {
-                return Err(RoundLogError::TooShort { len: reader.len(), wanted });
-            }
-            reader.seek((HEADER_BYTES + tile.start * size_of::<f32>()) as u64)?;
-            let count = reader.read_tile(&mut bytes)?;
-            if count < bytes.len() {
-                return Err(RoundLogError::TooShort { len: count as u64, wanted });
-            }
-            let begin = self.values.len();
-            self.values.extend(floats(&bytes));
-            self.correct(update.base_version, tile.clone(), begin);
+        self.updates.iter().try_for_each(|update| self.append(update, tile.clone(), &mut bytes))
+    }
+
+    /// Reads a range of parameters of the update with this index.
+    ///
+    /// # Errors
+    /// Fails if the log cannot be read, or is shorter than the model.
+    pub fn of_one(&mut self, update: usize, parameters: Range<usize>) -> Result<&[f32], RoundLogError> {
+        self.values.clear();
+        let mut bytes = vec![0; parameters.len() * size_of::<f32>()];
+        self.append(&self.updates[update], parameters, &mut bytes)?;
+        Ok(&self.values)
+    }
+
+    /// Appends the values of an update. `bytes` has their length.
+    fn append(
+        &mut self,
+        update: &AcceptedUpdate,
+        tile: Range<usize>,
+        bytes: &mut [u8],
+    ) -> Result<(), RoundLogError> {
+        let mut reader = self.log.read(update.round_id, update.assignment_id)?;
+        let wanted = (HEADER_BYTES + tile.end * size_of::<f32>()) as u64;
+        if reader.len() < wanted {
+            return Err(RoundLogError::TooShort { len: reader.len(), wanted });
         }
+        reader.seek((HEADER_BYTES + tile.start * size_of::<f32>()) as u64)?;
+        let count = reader.read_tile(bytes)?;
+        if count < bytes.len() {
+            return Err(RoundLogError::TooShort { len: count as u64, wanted });
+        }
+        let begin = self.values.len();
+        self.values.extend(floats(bytes));
+        self.correct(update.base_version, tile, begin);
         Ok(())
     }
 

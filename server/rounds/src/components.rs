@@ -7,7 +7,7 @@ use folkmoot_aggregation::{AggregatorChoice, Component, ComponentSource, finaliz
 use folkmoot_coordinator::task::{Fault, TaskDescription};
 use folkmoot_protocol::BlobDigest;
 use folkmoot_storage::BlobStoreError;
-use folkmoot_strategy::{COMPONENT_BYTES_MAX, IS_SUPPORTED, Role, Strategies, Strategy, StrategyError};
+use folkmoot_strategy::{COMPONENT_BYTES_MAX, IS_SUPPORTED, Part, Role, Strategies, Strategy, StrategyError};
 
 use crate::{combine::Own, coordinator::Coordinator};
 
@@ -156,12 +156,16 @@ pub(crate) fn fault(role: Role, error: &StrategyError) -> Fault {
     Fault::new(&format!("{role}.{field}"), error.to_string(), remedy)
 }
 
-/// Compiles a component on a blocking thread, unless it was compiled before.
+/// Compiles a component on a blocking thread, unless it was compiled before. In a simulation, finds functions by the digest that
+/// stands for them.
 pub(crate) async fn load(
     coordinator: &Coordinator,
     digest: BlobDigest,
     choice: &Component,
-) -> Result<Strategy, LoadError> {
+) -> Result<Part, LoadError> {
+    if let Some(functions) = coordinator.strategies.functions(digest) {
+        return Ok(Part::Functions(functions));
+    }
     let compiled = match coordinator.strategies.found(digest) {
         Some(compiled) => compiled,
         None => {
@@ -171,5 +175,5 @@ pub(crate) async fn load(
             compiled?
         }
     };
-    Ok(Strategy::new(compiled, choice))
+    Ok(Part::Component(Strategy::new(compiled, choice)))
 }

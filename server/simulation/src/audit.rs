@@ -189,6 +189,7 @@ pub async fn audit(plan: &AuditPlan, progress: &mut dyn Progress) -> Result<Audi
         kept: None,
         evaluate_every: 1,
         sabotage: plan.sabotage,
+        functions: None,
     };
     let outcome = Box::pin(simulate(simulation, progress)).await?;
     if outcome.version != plan.rounds {

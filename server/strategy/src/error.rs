@@ -73,4 +73,7 @@ pub enum StrategyError {
         /// The allowed results.
         expected: String,
     },
+    /// A function outside of this program failed, in a simulation.
+    #[error("{0}")]
+    Functions(String),
 }

@@ -13,6 +13,8 @@ mod wasm;
 
 mod commit;
 mod error;
+mod functions;
+mod part;
 mod role;
 mod strategies;
 mod strategy;
@@ -20,6 +22,8 @@ mod terms;
 
 pub use commit::{AggregationCommit, FinalizationCommit, UpdateFacts};
 pub use error::StrategyError;
+pub use functions::{FUNCTIONS, Functions, UpdateValues};
+pub use part::Part;
 pub use role::Role;
 pub use strategies::Strategies;
 pub use strategy::Strategy;

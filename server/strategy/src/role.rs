@@ -13,6 +13,15 @@ impl Role {
     /// All roles.
     pub const ALL: [Role; 2] = [Role::Aggregator, Role::Finalizer];
 
+    /// Finds a role by its name.
+    ///
+    /// # Errors
+    /// If no role has the name.
+    pub fn named(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|role| role.name() == name);
+        found.ok_or_else(|| "it must be aggregator or finalizer".to_owned())
+    }
+
     /// Returns the name of the interface that a component must export, and of the task's table.
     pub fn name(self) -> &'static str {
         match self {

@@ -5,7 +5,7 @@ use std::{
 
 use folkmoot_protocol::BlobDigest;
 
-use super::{Compiled, StrategyError};
+use super::{Compiled, FUNCTIONS, Functions, StrategyError};
 
 /// The maximum number of compiled components in memory.
 const KEPT: usize = 16;
@@ -14,6 +14,7 @@ const KEPT: usize = 16;
 #[derive(Default)]
 pub struct Strategies {
     kept: Mutex<VecDeque<(BlobDigest, Arc<Compiled>)>>,
+    functions: Option<Arc<dyn Functions>>,
 }
 
 impl Strategies {
@@ -21,6 +22,16 @@ impl Strategies {
     pub fn of_process() -> Arc<Self> {
         static OF_PROCESS: LazyLock<Arc<Strategies>> = LazyLock::new(Arc::default);
         OF_PROCESS.clone()
+    }
+
+    /// Returns the strategies of a simulation in which functions take the place of components.
+    pub fn with_functions(functions: Arc<dyn Functions>) -> Arc<Self> {
+        Arc::new(Self { functions: Some(functions), ..Self::default() })
+    }
+
+    /// Returns the functions that this digest stands for, in a simulation that has functions.
+    pub fn functions(&self, digest: BlobDigest) -> Option<Arc<dyn Functions>> {
+        self.functions.clone().filter(|_| digest == BlobDigest::of(FUNCTIONS))
     }
 
     /// Returns a component that was compiled before.

@@ -1,4 +1,5 @@
-"""Runs clients that were written for Flower in Folkmoot's rounds, without changes.
+"""Runs clients that were written for Flower in Folkmoot's rounds, without changes; and Flower's strategies in simulations
+(`FlowerStrategy`).
 
     import folkmoot
     from folkmoot.flower import FlowerTrainer
@@ -15,8 +16,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ._flower_strategy import FlowerStrategy
 from .errors import BadOptionError
 from .trainer import Evaluated, Trained, Trainer, Work
+
+__all__ = ["Config", "FlowerStrategy", "FlowerTrainer"]
 
 Config = Mapping[str, Any]
 

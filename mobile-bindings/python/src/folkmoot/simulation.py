@@ -11,11 +11,14 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import PIPE
 from typing import IO, Any, TypedDict, Union
 
 from . import _buffers, _toml
 from ._buffers import ArrayLike
+from ._functions import FunctionError, Functions
 from .errors import BadOptionError, FolkmootError
+from .strategies import Aggregate, Finalize
 
 POLL_SECONDS = 0.05
 """The pause between two checks for rounds that have ended."""
@@ -26,7 +29,8 @@ Source = Union[str, "os.PathLike[str]"]
 
 
 class SimulationError(FolkmootError):
-    """The simulation failed. The text is the program's error message, with the file and the fault."""
+    """The simulation failed. The text is the program's error message, with the file and the fault; or the traceback of your own
+    function, whose exception is `__cause__`."""
 
 
 class SimulatedRound(TypedDict):
@@ -89,6 +93,8 @@ def simulate(
     output: Source | None = None,
     resume: bool = False,
     progress: Callable[[SimulatedRound], object] | None = None,
+    aggregate: Aggregate | None = None,
+    finalize: Finalize | None = None,
     program: Source | None = None,
 ) -> Simulated:
     """Runs a task over virtual clients until it has ended, and returns its rounds. Nothing leaves this machine.
@@ -103,9 +109,14 @@ def simulate(
     `progress` is called with each round when it has ended. `program` is the path of the command-line program. By
     default, `FOLKMOOT_PROGRAM` and then the PATH are searched.
 
-    Raises SimulationError, or BadOptionError if the program cannot be found.
+    `aggregate(updates, commit)` and `finalize(weights, aggregate, commit)` are functions of your own, in place of the task's
+    aggregator and finalizer. They run in this thread, and `folkmoot.strategies` describes their arguments. They only simulate: for
+    production, write the same as a component.
+
+    Raises SimulationError, also if one of your functions fails, or BadOptionError if the program cannot be found.
     """
     found = _program(program)
+    functions = _functions(aggregate, finalize)
     with tempfile.TemporaryDirectory(prefix="folkmoot-simulation-") as name:
         scratch = Path(name)
         folder = Path(output) if output is not None else scratch / "output"
@@ -128,9 +139,10 @@ def simulate(
             resume=resume,
             output=folder,
             results="jsonl",
+            functions=None if functions is None else ",".join(functions.parts),
         )
         rows = _Rows(folder / "rounds.jsonl", progress)
-        summary: dict[str, Any] = json.loads(_run(arguments, scratch, rows.read, rows.close))
+        summary: dict[str, Any] = json.loads(_run(arguments, scratch, rows.read, rows.close, functions))
     # The report is in a temporary folder that is deleted.
     summary.pop("output", None)
     return Simulated(rows.all, summary, None if output is None else folder)
@@ -197,23 +209,35 @@ def _run(
     scratch: Path,
     read: Callable[[], None] = lambda: None,
     close: Callable[[], None] = lambda: None,
+    functions: Functions | None = None,
 ) -> str:
-    """Runs the program to its end and returns its output. Calls `read` now and then, and at last `close`. An exception in
-    between stops the program."""
-    # Files instead of pipes, because nobody would read a pipe while this waits for rounds.
+    """Runs the program to its end and returns its output. Calls `read` now and then, the functions when the program asks for
+    them, and at last `close`. An exception in between stops the program."""
+    # Without functions, files instead of pipes, because nobody would read a pipe while this waits for rounds.
     with (scratch / "said").open("w+b") as said, (scratch / "complained").open("w+b") as complained:
         try:
-            process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=said, stderr=complained)
+            if functions is None:
+                process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=said, stderr=complained)
+            else:
+                process = subprocess.Popen(arguments, stdin=PIPE, stdout=PIPE, stderr=complained)
+                functions.begin(process)
         except OSError as error:
             raise BadOptionError(f"{arguments[0]} cannot be run: {error.strerror}; {_ADVICE}") from None
         try:
             while process.poll() is None:
                 read()
-                time.sleep(POLL_SECONDS)
+                if functions is None:
+                    time.sleep(POLL_SECONDS)
+                else:
+                    functions.step(POLL_SECONDS)
             read()
+        except FunctionError as error:
+            raise SimulationError(str(error)) from error.__cause__
         finally:
             _end(process)
             close()
+            if functions is not None:
+                said.write(functions.end())
         said.seek(0)
         complained.seek(0)
         if process.returncode != 0:
@@ -222,6 +246,18 @@ def _run(
                 words.removeprefix("error: ") or f"the program ended with exit code {process.returncode}"
             )
         return said.read().decode("utf-8")
+
+
+def _functions(aggregate: Aggregate | None, finalize: Finalize | None) -> Functions | None:
+    """Returns the functions that were given; `None` without any."""
+    for name, function in (("aggregate", aggregate), ("finalize", finalize)):
+        if function is not None and not callable(function):
+            raise BadOptionError(f"{name} is {function!r}; give a function")
+    if aggregate is None and finalize is None:
+        return None
+    if _buffers.numpy is None:
+        raise BadOptionError("functions get NumPy arrays; run `pip install numpy`")
+    return Functions(aggregate, finalize)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

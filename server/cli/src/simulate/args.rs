@@ -2,6 +2,7 @@ use std::path::{Path, PathBuf};
 
 use folkmoot_simulation::{
     compare::{SEEDS, SEEDS_MAX},
+    functions::Role,
     partition::Partition,
     record::Format,
     simulate::WorldSettings,
@@ -80,6 +81,10 @@ pub struct Args {
     /// stop.target, or else 90 % of the best variant's final value.
     #[arg(long, value_name = "VALUE", requires = "compare")]
     pub target: Option<f64>,
+    /// Ask the process that runs this command for the results of these parts of the task, over standard input and
+    /// output: aggregator, finalizer. `folkmoot.simulate` of the Python package does so.
+    #[arg(long, value_name = "PARTS", value_delimiter = ',', value_parser = Role::named, conflicts_with = "compare")]
+    pub functions: Vec<Role>,
     /// The format of the file with the rounds: csv, jsonl or parquet.
     #[arg(long, value_name = "FORMAT", default_value = "csv", value_parser = format)]
     pub results: Format,

@@ -7,7 +7,7 @@ mod results;
 mod screen;
 mod variants;
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, sync::Arc};
 
 pub use args::{Args, read_world};
 use bytes::Bytes;
@@ -17,6 +17,7 @@ use folkmoot_data::{Dataset, ReadOptions, schema::TableSchema};
 use folkmoot_engine::{ImportLimits, Model};
 use folkmoot_simulation::{
     device::Trace,
+    functions::CallingProcess,
     simulate::{DataSource, Outcome, SimulateError, Simulation, WorldSettings, simulate},
 };
 use folkmoot_telemetry::{LogConfig, LogFormat, init_log};
@@ -70,7 +71,10 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     if !args.compare.is_empty() {
         return Box::pin(compare::run(&args, &inputs)).await;
     }
-    let simulation = inputs.simulation(&args, inputs.description.clone(), inputs.settings.seed);
+    let mut simulation = inputs.simulation(&args, inputs.description.clone(), inputs.settings.seed);
+    if !args.functions.is_empty() {
+        simulation.functions = Some(Arc::new(CallingProcess::parent(args.functions.clone())));
+    }
     let began = folkmoot_rounds::clock::stopwatch();
     let (outcome, report) = Box::pin(simulate_one(&args, simulation, args.output.as_deref(), "")).await?;
     let summary = summary(&outcome, began.elapsed().as_secs_f64(), report);
@@ -120,6 +124,7 @@ impl Inputs {
             kept: None,
             evaluate_every: args.evaluate_every,
             sabotage: None,
+            functions: None,
         }
     }
 }

@@ -44,6 +44,10 @@ impl World {
         while Box::pin(drive_task(&coordinator, self.task, self.server_now())).await? {
             self.record().await?;
         }
+        // The coordinator has abandoned the round, and would try the function again.
+        if let Some(failure) = self.functions.as_ref().and_then(|functions| functions.take_failure()) {
+            return Err(SimulateError::Functions(failure));
+        }
         let task = self.storage.task_of_any_organisation(self.task).await?;
         // If the coordinator has paused the task, the simulation is over, because no operator can fix and resume the
         // task.

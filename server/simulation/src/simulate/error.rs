@@ -16,6 +16,12 @@ pub enum SimulateError {
     /// The task or the model is rejected. The text lists every fault.
     #[error("{0}")]
     Task(Refusal),
+    /// The task or the model is rejected because functions take the place of parts.
+    #[error("the rules for components also hold for functions, and they do not allow them in this task: {0}")]
+    NoFunctions(Refusal),
+    /// A function failed, or cannot be called.
+    #[error("{0}")]
+    Functions(String),
     /// The data cannot be read.
     #[error("{0}")]
     Data(String),

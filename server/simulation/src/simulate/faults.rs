@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use folkmoot_rounds::coordinator::Coordinator;
 use folkmoot_session::{Failure, RequestId};
+use folkmoot_strategy::Strategies;
 use rand::SeedableRng;
 use rand_chacha::ChaCha20Rng;
 
@@ -26,7 +27,11 @@ impl World {
         let chance = ChaCha20Rng::from_seed(seed);
         let coordinator =
             Coordinator::new(self.storage.clone(), self.blobs.clone(), self.log.clone(), chance);
-        let coordinator = Arc::new(coordinator.sabotaged(self.sabotage));
+        let mut coordinator = coordinator.sabotaged(self.sabotage);
+        if let Some(functions) = &self.functions {
+            coordinator.strategies = Strategies::with_functions(functions.clone());
+        }
+        let coordinator = Arc::new(coordinator);
         coordinator.forget_unneeded_logs().await?;
         self.polls.listen_to(&coordinator.processes);
         self.coordinator = Some(coordinator);

@@ -9,12 +9,14 @@ use folkmoot_rounds::{
     components,
     coordinator::Coordinator,
     noise::Sabotage,
+    refusal::Refusal,
     registry::{self, evaluation_data},
 };
 use folkmoot_storage::{
     BlobStore, MemoryStorage, ModelVersionRepository, PopulationRepository, Storage, TaskRepository,
     TokenRecord, TokenRepository,
 };
+use folkmoot_strategy::FUNCTIONS;
 use rand::Rng;
 
 use super::{
@@ -32,6 +34,7 @@ use super::{
 use crate::{
     chance::Stream,
     device::{Device, Trace},
+    functions::CallingProcess,
 };
 
 /// The coordinator's time at virtual time 0: midnight (UTC) of a day in 2023.
@@ -58,6 +61,8 @@ pub struct Simulation {
     pub evaluate_every: u64,
     /// The fault to inject into the coordinator on purpose, to show that an audit finds it; `None` for no fault.
     pub sabotage: Option<Sabotage>,
+    /// The process whose functions take the place of parts of the task; `None` for a task as it is described.
+    pub functions: Option<Arc<CallingProcess>>,
 }
 
 /// The purposes of random streams.
@@ -73,6 +78,7 @@ pub(super) mod purpose {
 pub(super) struct World {
     pub settings: WorldSettings,
     pub sabotage: Option<Sabotage>,
+    pub functions: Option<Arc<CallingProcess>>,
     pub now: u64,
     pub queue: Queue,
     pub coordinator: Option<Arc<Coordinator>>,
@@ -134,6 +140,9 @@ pub async fn simulate_on(
     simulation.settings.validate()?;
     let mut world = Box::pin(World::set_up(simulation, storage.into(), log)).await?;
     Box::pin(world.run(progress)).await?;
+    if let Some(functions) = &world.functions {
+        functions.end().map_err(SimulateError::Functions)?;
+    }
     world.outcome().await
 }
 
@@ -148,6 +157,14 @@ impl World {
         let crowd = Arc::new(Crowd::deal(&settings, source, is_personal)?);
         // All virtual clients enrol with one token, so no limit on a token's share can apply.
         description.token_share_max = None;
+        if let Some(functions) = &simulation.functions {
+            functions.replace(&mut description);
+            // Before the masks are left out, with which a function may not see single updates.
+            let faults = description.validate();
+            if !faults.is_empty() {
+                return Err(SimulateError::NoFunctions(Refusal::faults(&faults)));
+            }
+        }
         description = description.without_masks();
         let metric = held_out_metric(&description);
         let own_metric = (description.evaluation.is_none() && crowd.measures_itself())
@@ -171,6 +188,7 @@ impl World {
             storage.ensure_organisation("simulated", organisation, Timestamp(BEGINNING)).await?;
         let mut world = Self {
             sabotage: simulation.sabotage,
+            functions: simulation.functions,
             recorder: Recorder::new(description.evaluation.as_ref()),
             own_metric,
             pool: Pool::start(crowd.clone(), Collusion::of(&crowd, policy), threads, kept),
@@ -229,6 +247,10 @@ impl World {
         for component in components.map_err(|error| SimulateError::Data(error.to_string()))? {
             registry::create_component(&coordinator, component).await?;
         }
+        if self.functions.is_some() {
+            let kept = self.blobs.put(FUNCTIONS.into()).await;
+            kept.map_err(|error| SimulateError::Data(error.to_string()))?;
+        }
         let request = CreateTaskRequest {
             description: self.description.clone(),
             model: model.model,
@@ -236,7 +258,11 @@ impl World {
             warm_start: None,
             activate: true,
         };
-        self.task = registry::create_task(&coordinator, organisation, request, now).await?.id;
+        let task = registry::create_task(&coordinator, organisation, request, now).await?;
+        self.task = task.id;
+        if let Some(functions) = &self.functions {
+            functions.begin(&task.schema).map_err(SimulateError::Functions)?;
+        }
         self.wake_drivers(0);
         Ok(())
     }

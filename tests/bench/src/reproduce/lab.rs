@@ -205,6 +205,7 @@ impl Lab {
             kept: None,
             evaluate_every: arm.evaluate_every,
             sabotage: None,
+            functions: None,
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let mut progress = Counted { left: arm.rounds_max };

@@ -71,6 +71,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         kept: None,
         evaluate_every: 1,
         sabotage: None,
+        functions: None,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let mut watch = Watch::start();

@@ -43,6 +43,7 @@ async fn run(
         kept: None,
         evaluate_every: 1,
         sabotage: None,
+        functions: None,
     };
     Box::pin(simulate(simulation, &mut Silent)).await
 }

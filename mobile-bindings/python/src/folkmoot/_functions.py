@@ -1,0 +1,211 @@
+"""Calls your own functions for a running simulation: the other side of `server/simulation/src/functions`, over the program's
+standard input and output."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+import math
+import queue
+import struct
+import subprocess
+import threading
+import traceback
+from collections.abc import Callable
+from typing import IO, Any, NamedTuple
+
+from . import _buffers
+from .strategies import Aggregate, Commit, Finalize, Update, Updates, Values
+
+PROTOCOL = 1
+_HELLO, _AGGREGATE, _FINALIZE, _VALUES, _END = 1, 2, 3, 4, 5
+_MY_HELLO, _READ_UPDATES, _READ_WEIGHTS, _READ_AGGREGATE, _RESULT, _FAILED = 1, 2, 3, 4, 5, 6
+_HEAD = struct.Struct("<BQ")
+_REASON_BYTES_MAX = 64 << 10
+_TEXT_BYTES_MAX = 64 << 20
+"""The facts about 100,000 updates have less."""
+
+
+class FunctionError(Exception):
+    """A function failed, or the program does not follow the protocol."""
+
+
+class _ProgramEndedError(Exception):
+    """The program has ended while a function ran. Its own error says why."""
+
+
+class _Frame(NamedTuple):
+    kind: int
+    content: bytearray
+
+
+class _Reader(threading.Thread):
+    """Reads the program's frames, so that whoever waits for one can also do something else."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        super().__init__(name="folkmoot-simulation", daemon=True)
+        self._stream = stream
+        self.frames: queue.SimpleQueue[_Frame | None] = queue.SimpleQueue()
+        self.output = b""
+
+    def run(self) -> None:
+        try:
+            while (head := self._stream.read(_HEAD.size)) and len(head) == _HEAD.size:
+                kind, length = _HEAD.unpack(head)
+                if kind == _END:
+                    self.output = self._stream.read()
+                    break
+                if kind != _VALUES and length > _TEXT_BYTES_MAX:
+                    break
+                content = bytearray(length)
+                if _fill(self._stream, content) < length:
+                    break
+                self.frames.put(_Frame(kind, content))
+        finally:
+            self._stream.close()
+            self.frames.put(None)
+
+
+def _fill(stream: IO[bytes], content: bytearray) -> int:
+    view, done = memoryview(content), 0
+    while done < len(content):
+        count = stream.readinto(view[done:])  # type: ignore[attr-defined]
+        if not count:
+            break
+        done += count
+    return done
+
+
+class Functions:
+    """Your own functions, and what they keep between commits."""
+
+    def __init__(self, aggregate: Aggregate | None, finalize: Finalize | None) -> None:
+        self.parts = [name for name, one in (("aggregator", aggregate), ("finalizer", finalize)) if one is not None]
+        self._aggregate = aggregate
+        self._finalize = finalize
+        self._shapes: dict[str, tuple[int, ...]] = {}
+        # What a function keeps, by the version with which it was kept.
+        self._states: dict[int, dict[int, Any]] = {_AGGREGATE: {}, _FINALIZE: {}}
+
+    def begin(self, process: subprocess.Popen[bytes]) -> None:
+        """Begins to read what a program writes. Its standard input and output are pipes."""
+        assert process.stdin is not None and process.stdout is not None
+        self._reader = _Reader(process.stdout)
+        self._input = process.stdin
+        self._reader.start()
+
+    def step(self, seconds: float) -> None:
+        """Waits for the program this long, and calls the function that it asks for.
+
+        Raises FunctionError if the function fails."""
+        try:
+            frame = self._reader.frames.get(timeout=seconds)
+        except queue.Empty:
+            return
+        if frame is None:
+            return
+        facts = json.loads(frame.content)
+        if frame.kind == _HELLO:
+            self._greet(facts)
+        elif frame.kind in (_AGGREGATE, _FINALIZE):
+            self._call(frame.kind, facts)
+        else:
+            raise FunctionError(f"the program sent an unknown frame of kind {frame.kind}")
+
+    def end(self) -> bytes:
+        """Closes the connection with a program that has ended. Returns what it wrote after the end of the simulation."""
+        self._reader.join()
+        with contextlib.suppress(OSError):
+            self._input.close()
+        return self._reader.output
+
+    def _greet(self, facts: dict[str, Any]) -> None:
+        if facts["protocol"] != PROTOCOL:
+            raise FunctionError(
+                f"the program follows the version {facts['protocol']} of the protocol, and this package the version "
+                f"{PROTOCOL}; use a program and a package of the same version"
+            )
+        self._shapes = {one["name"]: tuple(one["shape"]) for one in facts["tensors"]}
+        with contextlib.suppress(_ProgramEndedError):
+            self._send(_MY_HELLO, json.dumps({"protocol": PROTOCOL}).encode())
+
+    def _call(self, kind: int, facts: dict[str, Any]) -> None:
+        version, states = facts["version"], self._states[kind]
+        # The coordinator may compute a version again, always from the version before.
+        for old in [one for one in states if one != version - 1]:
+            del states[old]
+        counted = facts["updates"]
+        commit = Commit(
+            version=version,
+            shapes=self._shapes,
+            parameters=sum(math.prod(shape) for shape in self._shapes.values()),
+            updates=counted if kind == _FINALIZE else len(counted),
+            seed=facts.get("seed"),
+            mean_staleness=facts.get("mean_staleness"),
+            state=copy.deepcopy(states.get(version - 1)),
+        )
+        call, name, dtype = self._prepared(kind, commit, counted)
+        try:
+            result = commit.flat(call(), dtype)
+            _refuse_infinite(result)
+        except _ProgramEndedError:
+            return
+        except Exception as error:
+            text = _words(error)
+            with contextlib.suppress(_ProgramEndedError):
+                self._send(_FAILED, text.encode()[:_REASON_BYTES_MAX])
+            raise FunctionError(f"{name} failed for version {version}:\n{text}") from error
+        states[version] = commit.state
+        with contextlib.suppress(_ProgramEndedError):
+            self._send(_RESULT, result.tobytes())
+
+    def _prepared(self, kind: int, commit: Commit, counted: Any) -> tuple[Callable[[], Values], str, str]:
+        """Returns the call of a function, what it is called, and the type of its result."""
+        if kind == _AGGREGATE and self._aggregate is not None:
+            given = [
+                Update(**facts, _index=index, _commit=commit, _read=self._read) for index, facts in enumerate(counted)
+            ]
+            updates = Updates(given, commit, self._read, self._weights)
+            aggregate = self._aggregate
+            return lambda: aggregate(updates, commit), "aggregate", "<f8"
+        if kind == _FINALIZE and self._finalize is not None:
+            finalize = self._finalize
+            return lambda: finalize(self._weights(), self._asked(_READ_AGGREGATE, "<f8"), commit), "finalize", "<f4"
+        raise FunctionError(f"the program asks for a function that was not given, of kind {kind}")
+
+    def _weights(self) -> Any:
+        return self._asked(_READ_WEIGHTS, "<f4")
+
+    def _read(self, update: int, updates: int, parameter: int, parameters: int) -> Any:
+        wanted = struct.pack("<QQQQ", update, updates, parameter, parameters)
+        return self._asked(_READ_UPDATES, "<f4", wanted).reshape(updates, parameters)
+
+    def _asked(self, kind: int, dtype: str, content: bytes = b"") -> Any:
+        self._send(kind, content)
+        frame = self._reader.frames.get()
+        if frame is None or frame.kind != _VALUES:
+            raise _ProgramEndedError
+        return _buffers.numpy.frombuffer(frame.content, dtype)
+
+    def _send(self, kind: int, content: bytes) -> None:
+        try:
+            self._input.write(_HEAD.pack(kind, len(content)))
+            self._input.write(content)
+            self._input.flush()
+        except OSError:
+            raise _ProgramEndedError from None
+
+
+def _refuse_infinite(result: Any) -> None:
+    infinite = _buffers.numpy.flatnonzero(~_buffers.numpy.isfinite(result))
+    if len(infinite):
+        raise ValueError(f"the result is {result[infinite[0]]} for parameter {infinite[0]}; all values must be finite")
+
+
+def _words(error: Exception) -> str:
+    """Returns the traceback of an exception, without the lines of this module."""
+    frames = error.__traceback__
+    while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
+        frames = frames.tb_next
+    return "".join(traceback.format_exception(type(error), error, frames)).rstrip()
