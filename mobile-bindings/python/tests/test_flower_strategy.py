@@ -147,3 +147,15 @@ def test_mistakes_show(world):
 
     with pytest.raises(folkmoot.SimulationError, match="the strategy returned arrays of the shapes"):
         run(world, Short())
+
+
+def test_a_rollback_ends_the_simulation(world):
+    class Jumping(results.FedAvg):
+        def aggregate_fit(self, server_round, results, failures):
+            if server_round != 3:
+                return super().aggregate_fit(server_round, results, failures)
+            return ndarrays_to_parameters([np.full((3, 1), 50.0), np.zeros(1)]), {}
+
+    evaluation = {"central": True, "metric": "loss", "every_versions": 1, "rollback_margin": 0.5}
+    with pytest.raises(folkmoot.SimulationError, match="version 4 are not what the strategy has returned"):
+        run(world, Jumping(), {"evaluation": evaluation, "stop": {"rounds": 6}})

@@ -236,3 +236,19 @@ def test_flat_arrays_and_arrays_by_name_are_the_same():
     assert (commit.flat(tensors) == flat).all() and (commit.flat([0, 1, 2, 3, 4]) == flat).all()
     tensors["a"][0, 0] = 9
     assert flat[0] == 9, "the arrays are views"
+
+
+def test_a_rollback_begins_without_state(world):
+    """The third version is bad, so the fourth is the second again, which no function has made."""
+    seen = []
+
+    def jumping(updates, commit):
+        seen.append((commit.version, commit.state))
+        commit.state = commit.version
+        return uniform_mean(updates, commit) if commit.version != 3 else np.full(commit.parameters, 50.0)
+
+    evaluation = {"central": True, "metric": "loss", "every_versions": 1, "rollback_margin": 0.5}
+    changes = {"evaluation": evaluation, "stop": {"rounds": 6}}
+    done, _ = world.simulate(changes, aggregate=jumping)
+    assert seen == [(1, None), (2, 1), (3, 2), (5, None), (6, 5), (7, 6)]
+    assert done.rounds[2]["held_out_loss"] > 100 > done.rounds[-1]["held_out_loss"]

@@ -14,9 +14,9 @@ DIGITS = REPOSITORY / "examples" / "digits"
 PATIENCE_SECONDS = 60
 
 
-def program(words):
-    """Returns the guide's only block of Python that contains these words, with paths into the repository."""
-    guide = (REPOSITORY / "docs" / "guides" / "python.md").read_text()
+def program(words, name="python.md"):
+    """Returns a guide's only block of Python that contains these words, with paths into the repository."""
+    guide = (REPOSITORY / "docs" / "guides" / name).read_text()
     blocks = [part.split("```")[0] for part in guide.split("```python\n")[1:]]
     [block] = [block for block in blocks if words in block]
     return block.replace('"examples/', f'"{REPOSITORY.as_posix()}/examples/')
@@ -74,10 +74,27 @@ def test_models_of_pytorch_and_scikit_learn(tmp_path, monkeypatch, capsys, gener
 
 def test_a_simulation(monkeypatch, capsys):
     monkeypatch.setenv("FOLKMOOT_PROGRAM", PROGRAM)
-    exec(program("folkmoot.simulate"), {"folkmoot": folkmoot})
+    exec(program("progress=lambda"), {"folkmoot": folkmoot})
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[:10]] == [str(number) for number in range(1, 11)]
     assert lines[10].split()[1] == "10"
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "least"),
+    [
+        ("def momentum", "python.md", [20, 0.85]),
+        ("import FlowerStrategy", "python.md", [0.85, 0.85]),
+        ("def clipped", "strategies.md", [0.85]),
+    ],
+)
+def test_strategies_of_ones_own(monkeypatch, capsys, words, name, least):
+    if "Flower" in words:
+        pytest.importorskip("flwr", reason="Flower is not installed: `cargo xtask test --only python` installs it")
+    monkeypatch.setenv("FOLKMOOT_PROGRAM", PROGRAM)
+    exec(program(words, name), {"folkmoot": folkmoot})
+    printed = [float(number) for number in capsys.readouterr().out.split()]
+    assert len(printed) == len(least) and all(one >= other for one, other in zip(printed, least)), printed
 
 
 def test_a_comparison(monkeypatch, capsys):

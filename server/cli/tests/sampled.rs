@@ -59,6 +59,7 @@ async fn run(seed: u64) -> (Outcome, MemoryStorage) {
         ..WorldSettings::default()
     };
     let simulation = Simulation {
+        functions: None,
         description: described(),
         onnx: Bytes::from(mlp(&[4, 8], 1)),
         settings,
@@ -68,7 +69,6 @@ async fn run(seed: u64) -> (Outcome, MemoryStorage) {
         kept: None,
         evaluate_every: 1,
         sabotage: None,
-        functions: None,
     };
     let storage = MemoryStorage::new();
     let outcome =

@@ -85,7 +85,7 @@ class Functions:
         self._aggregate = aggregate
         self._finalize = finalize
         self._shapes: dict[str, tuple[int, ...]] = {}
-        # What a function keeps, by the version with which it was kept.
+        # The state of each function, by the version with which it was kept.
         self._states: dict[int, dict[int, Any]] = {_AGGREGATE: {}, _FINALIZE: {}}
 
     def begin(self, process: subprocess.Popen[bytes]) -> None:

@@ -88,7 +88,7 @@ impl Pipe {
                     frame::write(&mut self.output, sent::VALUES, newest)?;
                 }
                 (received::READ_AGGREGATE, Values::Aggregate { aggregate, .. }) if length == 0 => {
-                    frame::write_head(&mut self.output, sent::VALUES, aggregate.len() * size_of::<f64>())?;
+                    frame::write_head(&mut self.output, sent::VALUES, size_of_val(*aggregate))?;
                     for piece in aggregate.chunks(PIECE) {
                         let bytes: Vec<u8> = piece.iter().flat_map(|value| value.to_le_bytes()).collect();
                         self.output.write_all(&bytes)?;

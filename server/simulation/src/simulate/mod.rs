@@ -24,6 +24,7 @@ mod polls;
 mod pool;
 mod progress;
 mod recorder;
+mod replaced;
 mod requests;
 mod settings;
 mod training;

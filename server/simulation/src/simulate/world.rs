@@ -9,14 +9,12 @@ use folkmoot_rounds::{
     components,
     coordinator::Coordinator,
     noise::Sabotage,
-    refusal::Refusal,
     registry::{self, evaluation_data},
 };
 use folkmoot_storage::{
     BlobStore, MemoryStorage, ModelVersionRepository, PopulationRepository, Storage, TaskRepository,
     TokenRecord, TokenRepository,
 };
-use folkmoot_strategy::FUNCTIONS;
 use rand::Rng;
 
 use super::{
@@ -29,6 +27,7 @@ use super::{
     polls::Polls,
     pool::Pool,
     recorder::Recorder,
+    replaced,
     training::{Lesson, VersionModels},
 };
 use crate::{
@@ -157,14 +156,7 @@ impl World {
         let crowd = Arc::new(Crowd::deal(&settings, source, is_personal)?);
         // All virtual clients enrol with one token, so no limit on a token's share can apply.
         description.token_share_max = None;
-        if let Some(functions) = &simulation.functions {
-            functions.replace(&mut description);
-            // Before the masks are left out, with which a function may not see single updates.
-            let faults = description.validate();
-            if !faults.is_empty() {
-                return Err(SimulateError::NoFunctions(Refusal::faults(&faults)));
-            }
-        }
+        replaced::replace(simulation.functions.as_deref(), &mut description)?;
         description = description.without_masks();
         let metric = held_out_metric(&description);
         let own_metric = (description.evaluation.is_none() && crowd.measures_itself())
@@ -247,10 +239,7 @@ impl World {
         for component in components.map_err(|error| SimulateError::Data(error.to_string()))? {
             registry::create_component(&coordinator, component).await?;
         }
-        if self.functions.is_some() {
-            let kept = self.blobs.put(FUNCTIONS.into()).await;
-            kept.map_err(|error| SimulateError::Data(error.to_string()))?;
-        }
+        replaced::keep(self.functions.as_deref(), &self.blobs).await?;
         let request = CreateTaskRequest {
             description: self.description.clone(),
             model: model.model,
