@@ -25,8 +25,6 @@ mod engine;
 mod full_disk;
 mod functions;
 mod local_training;
-mod matrix;
-mod network;
 mod objective;
 #[cfg(unix)]
 mod operator;

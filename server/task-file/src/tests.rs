@@ -2,6 +2,7 @@
 
 mod explanations;
 mod faults;
+mod local_rules;
 mod many;
 mod properties;
 mod ranges;

@@ -75,6 +75,11 @@ CASES = {
         data.digits,
         plan({"symmetric_cross_entropy": {"alpha": 0.1, "beta": 1.0, "floor": -4.0}}, sgd(0.05, momentum=0.9)),
     ),
+    "mlp_weighted": Case(
+        "mlp",
+        data.digits,
+        plan("softmax_cross_entropy", sgd(0.1, momentum=0.9), class_weights=[index / 4.0 for index in range(10)]),
+    ),
     "mlp_smoothed": Case(
         "mlp",
         data.digits,

@@ -71,6 +71,12 @@ def smoothed(loss, share):
     return lambda outputs, classes: (1.0 - share) * loss(outputs, classes) + share * uniform(outputs)
 
 
+def weighted_cross_entropy(outputs, classes, weights):
+    """The mean of weight[class] times -log softmax(logits)[class]."""
+    rows = jnp.arange(outputs.shape[0])
+    return -jnp.mean(jnp.asarray(weights, outputs.dtype)[classes] * jax.nn.log_softmax(outputs)[rows, classes])
+
+
 LOSSES = {
     "softmax_cross_entropy": softmax_cross_entropy,
     "binary_cross_entropy": binary_cross_entropy,
@@ -88,6 +94,8 @@ LOSSES = {
 def loss_of(plan):
     """Returns the plan's loss as a function of outputs and labels."""
     loss = plan["loss"]
+    if "class_weights" in plan:
+        return lambda outputs, classes: weighted_cross_entropy(outputs, classes, plan["class_weights"])
     if "label_smoothing" in plan:
         return smoothed(LOSSES[loss], plan["label_smoothing"])
     if isinstance(loss, str):

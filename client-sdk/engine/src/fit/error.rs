@@ -62,6 +62,17 @@ pub enum FitError {
         /// The maximum class number.
         class_max: usize,
     },
+    /// The plan does not have one weight for each class.
+    #[error(
+        "the plan has {found} class_weights, but the model has {classes} classes; give one weight for each class, in the \
+         order of the class numbers"
+    )]
+    ClassWeights {
+        /// The number of the plan's weights.
+        found: usize,
+        /// The number of the model's classes.
+        classes: usize,
+    },
     /// A target is outside the range that the loss allows.
     #[error("example {row} has the target {value}; {loss} needs {needed}")]
     TargetOutOfRange {

@@ -59,6 +59,14 @@ impl Model {
         check_loss(self, loss)
     }
 
+    /// Checks that a plan has a weight for each class of the model's output, or none.
+    ///
+    /// # Errors
+    /// Returns [`FitError::ClassWeights`].
+    pub fn check_class_weights(&self, plan: &TrainingPlan) -> Result<(), FitError> {
+        check_class_weights(&plan.class_weights, self.output_shape())
+    }
+
     /// Checks that examples and a loss match the model, as every training and evaluation does.
     ///
     /// # Errors
@@ -100,6 +108,15 @@ pub(crate) fn check_loss(model: &Model, loss: Loss) -> Result<(), FitError> {
         }
         None => Ok(()),
     }
+}
+
+/// Checks that there is a weight for each class, or none at all.
+///
+/// # Errors
+/// Returns [`FitError::ClassWeights`].
+pub(crate) fn check_class_weights(weights: &[f32], output_shape: &[usize]) -> Result<(), FitError> {
+    let (found, classes) = (weights.len(), output_shape.last().copied().unwrap_or(1));
+    if found == 0 || found == classes { Ok(()) } else { Err(FitError::ClassWeights { found, classes }) }
 }
 
 /// Checks that features with which a model looks up rows of a table are valid row numbers. `features` are row-major.

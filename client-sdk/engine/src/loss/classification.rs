@@ -80,7 +80,11 @@ fn surprise(graph: &mut Graph, logits: ValueId) -> Result<ValueId, ShapeError> {
 }
 
 /// Σ t·x over the last axis.
-fn expectation(graph: &mut Graph, targets: ValueId, values: ValueId) -> Result<ValueId, ShapeError> {
+pub(super) fn expectation(
+    graph: &mut Graph,
+    targets: ValueId,
+    values: ValueId,
+) -> Result<ValueId, ShapeError> {
     let weighted = graph.element(ElementOp::Multiply, &[targets, values])?;
     let axis = graph.shape(weighted).len() - 1;
     Ok(graph.reduce(Reduction::Sum, weighted, &[axis]))

@@ -20,18 +20,21 @@ pub(crate) struct Objective {
     pub(crate) loss: Loss,
     /// The share of the uniform distribution in a target.
     label_smoothing: f32,
+    /// The weight of each class; empty if all count equally.
+    pub(crate) class_weights: Vec<f32>,
 }
 
 impl Objective {
     /// Returns the objective of a plan.
     pub(crate) fn of(plan: &TrainingPlan) -> Self {
-        Self { loss: plan.loss, label_smoothing: plan.label_smoothing }
+        let class_weights = plan.class_weights.clone();
+        Self { loss: plan.loss, label_smoothing: plan.label_smoothing, class_weights }
     }
 
     /// Returns a loss to which nothing is added.
     #[cfg(test)]
     pub(crate) fn plain(loss: Loss) -> Self {
-        Self { loss, label_smoothing: 0.0 }
+        Self { loss, label_smoothing: 0.0, class_weights: Vec::new() }
     }
 }
 
@@ -109,6 +112,7 @@ pub(crate) fn build(
         LabelForm::Classes => one_hot(graph, layout, labels)?,
         LabelForm::Values => labels,
     };
+    let weights = weights_of_classes(graph, &objective.class_weights, targets)?;
     let targets = smoothed(graph, objective.label_smoothing, layout, targets)?;
     let losses = match objective.loss {
         Loss::SoftmaxCrossEntropy => classification::softmax_cross_entropy(graph, output, targets),
@@ -126,7 +130,25 @@ pub(crate) fn build(
             classification::symmetric_cross_entropy(graph, output, targets, [alpha, beta, floor])
         }
     }?;
+    let losses = match weights {
+        Some(weights) => graph.element(ElementOp::Multiply, &[losses, weights])?,
+        None => losses,
+    };
     mean(graph, losses, shares)
+}
+
+/// Σ t·weight over the classes: the weight of each label.
+fn weights_of_classes(
+    graph: &mut Graph,
+    weights: &[f32],
+    targets: ValueId,
+) -> Result<Option<ValueId>, ShapeError> {
+    if weights.is_empty() {
+        return Ok(None);
+    }
+    let weights = weights.iter().copied().map(f64::from).collect::<Vec<_>>();
+    let weights = graph.add_constant(&[weights.len()], weights);
+    classification::expectation(graph, targets, weights).map(Some)
 }
 
 /// 1 at the class of each position, 0 elsewhere: `[batch, positions…, classes]`.

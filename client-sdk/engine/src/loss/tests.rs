@@ -160,6 +160,28 @@ fn smoothed_labels_are_shares_of_all_classes() {
 }
 
 #[test]
+fn a_label_counts_as_its_class_weighs() {
+    let (classes, values) = (Layout::new(&[2], LabelForm::Classes), Layout::new(&[2], LabelForm::Values));
+    let class_weights = vec![0.5, 3.0];
+    let loss = Loss::GeneralizedCrossEntropy { q: 0.5 };
+    let weighted = Objective { class_weights, ..Objective::plain(loss) };
+    let plain = |outputs: &[f64], label| run(loss, &classes, outputs, &[label]);
+    let (first, second) = (plain(&[1.0, 2.0], 0.0), plain(&[0.5, -1.0], 1.0));
+    let (found, gradient) = run_objective(&weighted, &classes, &[1.0, 2.0, 0.5, -1.0], &[0.0, 1.0]);
+    assert!(close(found, (0.5 * first.0 + 3.0 * second.0) / 2.0), "{found}");
+    let expected = [0.25 * first.1[0], 0.25 * first.1[1], 1.5 * second.1[0], 1.5 * second.1[1]];
+    assert!(gradient.iter().zip(expected).all(|(one, other)| close(*one, other)), "{gradient:?}");
+    // The weight of a distribution is the mean of the weights: ¼ · ½ + ¾ · 3.
+    let plain = run(loss, &values, &[1.0, 2.0], &[0.25, 0.75]).0;
+    assert!(close(run_objective(&weighted, &values, &[1.0, 2.0], &[0.25, 0.75]).0, 2.375 * plain));
+    // Smoothing changes the label, but not its weight.
+    let smoothed = Objective { label_smoothing: 0.5, ..Objective::plain(Loss::SoftmaxCrossEntropy) };
+    let plain = run_objective(&smoothed, &classes, &[1.0, 2.0], &[1.0]).0;
+    let both = Objective { class_weights: vec![0.5, 3.0], ..smoothed };
+    assert!(close(run_objective(&both, &classes, &[1.0, 2.0], &[1.0]).0, 3.0 * plain));
+}
+
+#[test]
 fn shares_weigh_the_examples() {
     let layout = Layout::new(&[1], LabelForm::Values);
     let mut built =

@@ -264,8 +264,9 @@ impl Processor {
         for ((range, gradient), shape) in gradients.zip(self.shapes.iter().copied()) {
             let (own, others) = state.split_at_mut(rule.state_length(shape));
             state = others;
-            let tensor = UpdatedTensor { range, shape };
-            is_finite &= update_by(rule, step, &adjustment, tensor, weights, gradient, own, workspace);
+            let workspace = &mut *workspace;
+            let tensor = UpdatedTensor { range, shape, gradient, state: own, workspace };
+            is_finite &= update_by(rule, step, &adjustment, tensor, weights);
         }
         self.gradients.conclude(factor);
         is_finite

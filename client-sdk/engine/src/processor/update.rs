@@ -70,27 +70,28 @@ impl Adjustment<'_> {
     }
 }
 
-/// The tensor that is updated.
-#[derive(Debug, Clone)]
-pub(crate) struct UpdatedTensor {
+/// A tensor whose weights are updated.
+#[derive(Debug)]
+pub(crate) struct UpdatedTensor<'a> {
     /// The range in the weights.
     pub(crate) range: Range<usize>,
     pub(crate) shape: MatrixShape,
+    pub(crate) gradient: &'a [f32],
+    /// The optimizer's state of this tensor.
+    pub(crate) state: &'a mut [f32],
+    /// At least as long as the rule needs.
+    pub(crate) workspace: &'a mut [f32],
 }
 
-/// Updates a tensor, and returns whether all of its weights are finite. `state` is the optimizer's state of this tensor, and
-/// `workspace` has the rule's length.
+/// Updates a tensor, and returns whether all of its weights are finite.
 pub(crate) fn update_by(
     rule: &Rule,
     step: StepNumber,
     adjustment: &Adjustment<'_>,
-    tensor: UpdatedTensor,
+    tensor: UpdatedTensor<'_>,
     weights: &mut [f32],
-    gradient: &[f32],
-    state: &mut [f32],
-    workspace: &mut [f32],
 ) -> bool {
-    let UpdatedTensor { range, shape } = tensor;
+    let UpdatedTensor { range, shape, gradient, state, workspace } = tensor;
     match rule {
         Rule::Elements(optimizer) => {
             update_tensor(&**optimizer, step, adjustment, range, weights, gradient, state)
@@ -210,18 +211,9 @@ mod tests {
             let shape = MatrixShape::of(&[2, 3]);
             let run = |adjustment: &Adjustment<'_>, gradient: &[f32]| {
                 let (mut weights, mut state) = (vec![0.5; 7], vec![0.0; rule.state_length(shape)]);
-                let tensor = UpdatedTensor { range: 1..7, shape };
-                let mut workspace = vec![0.0; rule.workspace_length(&[shape])];
-                let is_finite = update_by(
-                    &rule,
-                    STEP,
-                    adjustment,
-                    tensor,
-                    &mut weights,
-                    gradient,
-                    &mut state,
-                    &mut workspace,
-                );
+                let workspace = &mut vec![0.0; rule.workspace_length(&[shape])];
+                let tensor = UpdatedTensor { range: 1..7, shape, gradient, state: &mut state, workspace };
+                let is_finite = update_by(&rule, STEP, adjustment, tensor, &mut weights);
                 (weights, state, is_finite)
             };
             let gradient = [1.0, -2.0, 3.0, 0.5, 0.0, -1.0];

@@ -3,7 +3,7 @@
 use folkmoot_protocol::TrainingPlan;
 
 use super::Parameters;
-use crate::fit::{FitError, check_loss};
+use crate::fit::{FitError, check_class_weights, check_loss};
 use crate::loss::{LabelForm, Layout, Objective};
 use crate::model::Model;
 
@@ -28,6 +28,7 @@ impl StepSource {
     pub(crate) fn without_examples(model: &Model, plan: &TrainingPlan) -> Result<Self, FitError> {
         let (model, loss) = (&model.for_plan(plan)?, plan.loss);
         check_loss(model, loss)?;
+        check_class_weights(&plan.class_weights, model.output_shape())?;
         let form = if loss.is_cross_entropy() { LabelForm::Classes } else { LabelForm::Values };
         Ok(Self {
             model: model.clone(),

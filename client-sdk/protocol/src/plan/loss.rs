@@ -95,10 +95,8 @@ impl Loss {
     pub(super) fn list_faults(&self, faults: &mut Faults) {
         match *self {
             Self::Huber { delta } => faults.expect_positive("loss.huber.delta", delta),
-            Self::GeneralizedCrossEntropy { q } => {
-                if !(Q_MIN..=1.0).contains(&q) {
-                    faults.add("loss.generalized_cross_entropy.q", q.into(), "0.01 to 1");
-                }
+            Self::GeneralizedCrossEntropy { q } if !(Q_MIN..=1.0).contains(&q) => {
+                faults.add("loss.generalized_cross_entropy.q", q.into(), "0.01 to 1");
             }
             Self::SymmetricCrossEntropy { alpha, beta, floor } => {
                 faults.expect_not_negative("loss.symmetric_cross_entropy.alpha", alpha);

@@ -12,6 +12,9 @@ use crate::{
     limits::{FROZEN_PATTERNS_MAX, TENSOR_NAME_BYTES_MAX},
 };
 
+/// The maximum number of class weights.
+const CLASS_WEIGHTS_MAX: usize = 4096;
+
 /// The maximum number of batches per step.
 const ACCUMULATION_STEPS_MAX: u32 = 1_000_000;
 
@@ -30,6 +33,14 @@ pub struct TrainingPlan {
     #[serde(default, skip_serializing_if = "is_off")]
     #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "exclusiveMaximum" = 1, "default" = 0.0)))]
     pub label_smoothing: f32,
+    /// The weight of each class, 0 or more, in the order of the class numbers: the loss of a label is multiplied by the weight of
+    /// its class (for a distribution t, Σ t·weight). Use it if some classes are rare. The sum of the losses is not divided by
+    /// the weights, so weights whose mean over the labels is 1 keep the size of a step. Only for the losses
+    /// `softmax_cross_entropy`, `generalized_cross_entropy` and `symmetric_cross_entropy`, 2 to 4096 weights, not all 0. Without
+    /// them, each class counts 1. Evaluations measure the loss without them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(length(max = 4096), extend("default" = [], "examples" = [[0.5, 1.5]])))]
+    pub class_weights: Vec<f32>,
     /// The name of the model's output that the loss is computed from, 1 to 256 bytes, or of a value inside of its graph,
     /// such as the input of a final softmax. If it is absent, the only output that the loss fits is trained.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -147,6 +158,7 @@ impl TrainingPlan {
         Self {
             loss,
             label_smoothing: 0.0,
+            class_weights: Vec::new(),
             output: None,
             optimizer,
             learning_rate_schedule: LearningRateSchedule::Constant,
@@ -198,6 +210,7 @@ impl TrainingPlan {
                 "absent, or the loss softmax_cross_entropy",
             );
         }
+        self.list_class_weight_faults(&mut faults);
         let bytes = self.output.as_ref().map_or(1, String::len);
         if bytes == 0 || bytes > TENSOR_NAME_BYTES_MAX {
             faults.add("output", bytes as f64, "a name of 1 to 256 bytes");
@@ -256,6 +269,23 @@ impl TrainingPlan {
     /// Returns whether clients predict with different weights: with personal tensors, a model of their own, or that of a cluster.
     pub fn is_personal(&self) -> bool {
         !self.personal.is_empty() || self.personal_training.is_some() || self.clusters.is_some()
+    }
+
+    fn list_class_weight_faults(&self, faults: &mut Faults) {
+        let (field, weights) = ("class_weights", &self.class_weights);
+        if weights.is_empty() {
+            return;
+        }
+        if !self.loss.is_cross_entropy() {
+            faults.add(field, weights.len() as f64, "empty without a cross-entropy over a softmax");
+        }
+        if !(2..=CLASS_WEIGHTS_MAX).contains(&weights.len()) {
+            faults.add(field, weights.len() as f64, "a list of 2 to 4096 weights");
+        }
+        weights.iter().for_each(|weight| faults.expect_not_negative(field, *weight));
+        if weights.iter().all(|weight| *weight == 0.0) {
+            faults.add(field, 0.0, "above 0 for at least one class");
+        }
     }
 
     fn list_accumulation_faults(&self, faults: &mut Faults) {

@@ -27,6 +27,10 @@ pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
         let remedy = "export the model without it; folkmoot.export.to_onnx does";
         faults.push(Fault::new("plan.loss", error.to_string(), remedy));
     }
+    if let Err(error) = model.check_class_weights(plan) {
+        let remedy = "count the classes with `folkmoot engine inspect`, or remove class_weights";
+        faults.push(Fault::new("plan.class_weights", error.to_string(), remedy));
+    }
     faults.extend(metric_fault(description, model.output_shape()));
     faults.extend(table_fit::fault(description, model));
     let mut has_statistics = false;
@@ -45,12 +49,9 @@ pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
             let part = travelling.part();
             has_statistics = part.normalizes_batches();
             let schema = travelling.schema();
-            if let Err(error) = schema.validate() {
-                faults.push(Fault::new(
-                    "plan",
-                    error.to_string(),
-                    "train fewer or smaller tensors, or fewer clusters",
-                ));
+            if let (Some(_), Err(error)) = (&plan.clusters, schema.validate()) {
+                let remedy = "train fewer or smaller tensors, or fewer clusters";
+                faults.push(Fault::new("plan.clusters", error.to_string(), remedy));
             }
             faults.extend(description.masked_sum_fault(schema.parameter_count()));
             if !part.tensors().any(|tensor| tensor.kind != ParameterKind::Statistic) {
@@ -192,6 +193,17 @@ mod tests {
         for loss in ["mean_squared_error", "binary_cross_entropy", "hinge"] {
             assert!(fields(loss, &[4, 1]).is_empty());
         }
+    }
+
+    #[test]
+    fn each_class_has_a_weight_or_none_has() {
+        let with = |count: usize| {
+            fields_with("softmax_cross_entropy", &[4, 3], |description| {
+                description.plan.class_weights = vec![1.0; count];
+            })
+        };
+        assert!(with(0).is_empty() && with(3).is_empty());
+        assert_eq!(with(2), ["plan.class_weights"]);
     }
 
     #[test]

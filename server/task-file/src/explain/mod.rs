@@ -4,6 +4,7 @@ mod aggregation;
 mod component;
 mod finalizer;
 mod learns;
+mod local_rules;
 mod measuring;
 mod plan;
 mod privacy;

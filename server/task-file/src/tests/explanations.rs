@@ -9,7 +9,7 @@ use super::{
     TASK, described,
 };
 
-fn explained(text: &str) -> String {
+pub(super) fn explained(text: &str) -> String {
     let paragraphs = explain::explain(
         &described(text),
         Some(ModelSize { parameters: 1000, trained: 1000, model_bytes: 5000 }),
@@ -54,49 +54,6 @@ fn explicit_choices_of_tensors_and_rates_are_told() {
     assert!(text.contains("The loss is computed from the output logits."), "{text}");
     let text = explained(&TASK.replace("epochs = 1", "epochs = 1\nwarmup_steps = 4\nwarmup_from = 0.0"));
     assert!(text.contains("Before that, it rises from 0 times its value over 4 steps."), "{text}");
-}
-
-#[test]
-fn losses_against_wrong_labels_are_told_with_their_price() {
-    let with = |plan: &str| explained(&TASK.replace("loss = \"softmax_cross_entropy\"", plan));
-    for (plan, sentence) in [
-        (
-            "loss = { generalized_cross_entropy = { q = 0.5 } }",
-            "the generalized cross entropy of the classes with q 0.5.",
-        ),
-        (
-            "loss = { symmetric_cross_entropy = { alpha = 0.5, beta = 1.0 } }",
-            "0.5 times the cross entropy and 1 times the reverse one with log 0 as -4.",
-        ),
-        ("loss = \"softmax_cross_entropy\"\nlabel_smoothing = 0.125", "A share of 0.125 of each label"),
-    ] {
-        let text = with(plan);
-        assert!(text.contains(sentence), "{sentence}\n\n{text}");
-        assert!(text.contains(" wrong") && text.contains("costs"), "{text}");
-    }
-}
-
-#[test]
-fn optimizers_of_whole_tensors_are_told_with_their_price() {
-    for (name, sentence) in [
-        (
-            "muon",
-            "It uses Muon for matrices and AdamW for other tensors, with a learning rate of 0.5, a momentum of 0.95",
-        ),
-        ("adafactor", "It uses Adafactor with a relative learning rate of 0.5. Use it if"),
-    ] {
-        let text = explained(&TASK.replace(
-            "{ sgd = { learning_rate = 0.1 } }",
-            &format!("{{ {name} = {{ learning_rate = 0.5 }} }}"),
-        ));
-        assert!(text.contains(sentence) && text.contains("trains on the CPU."), "{sentence}\n\n{text}");
-    }
-}
-
-#[test]
-fn a_second_gradient_is_told_with_its_price() {
-    let text = explained(&TASK.replace("epochs = 1", "epochs = 1\nsharpness_aware = { radius = 0.125 }"));
-    assert!(text.contains("at a distance of 0.125 (FedSAM)") && text.contains("twice the time"), "{text}");
 }
 
 /// Five clients and epsilon 20 pass every check, and the model learns nothing.

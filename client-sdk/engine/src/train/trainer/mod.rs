@@ -28,7 +28,7 @@ use super::batches::BatchOrder;
 use super::learning_rate::learning_rate;
 use super::{TrainError, TrainedPart, TrainingMemory};
 use crate::examples::Examples;
-use crate::fit::{FitError, check_weights, fitted};
+use crate::fit::{FitError, check_class_weights, check_weights, fitted};
 use crate::loss::Objective;
 use crate::metrics::Metrics;
 use crate::model::Model;
@@ -141,6 +141,7 @@ impl Trainer {
         plan.validate()?;
         check_weights(model, starting_weights)?;
         let (model, layout) = fitted(&model.for_plan(&plan)?, examples, plan.loss)?;
+        check_class_weights(&plan.class_weights, model.output_shape())?;
         if examples.is_empty() {
             return Err(TrainError::NoExamples);
         }

@@ -107,6 +107,29 @@ fn mixed_precision_has_neither_clipping_of_single_examples_nor_accumulation() {
 }
 
 #[test]
+fn class_weights_are_for_cross_entropies() {
+    let plan = TrainingPlan::new(Loss::SoftmaxCrossEntropy, LocalOptimizer::sgd(0.5));
+    let count = |class_weights: Vec<f32>, loss| {
+        let faults = TrainingPlan { class_weights, loss, ..plan.clone() }.faults();
+        assert!(faults.iter().all(|fault| fault.field == "class_weights"), "{faults:?}");
+        faults.len()
+    };
+    assert_eq!(count(vec![0.0, 2.0], plan.loss), 0);
+    assert_eq!(count(vec![1.0; 4096], Loss::GeneralizedCrossEntropy { q: 0.5 }), 0);
+    for (weights, loss) in [
+        (vec![1.0, 1.0], Loss::Hinge),
+        (vec![1.0, 1.0], Loss::KlDivergence),
+        (vec![1.0], plan.loss),
+        (vec![1.0; 4097], plan.loss),
+        (vec![1.0, -1.0], plan.loss),
+        (vec![1.0, f32::NAN], plan.loss),
+        (vec![0.0, 0.0], plan.loss),
+    ] {
+        assert_eq!(count(weights.clone(), loss), 1, "{weights:?} {loss:?}");
+    }
+}
+
+#[test]
 fn a_second_gradient_goes_with_neither_mixed_precision_nor_clipping_of_single_examples() {
     let plan = TrainingPlan {
         sharpness_aware: Some(SharpnessAware { radius: 0.05 }),

@@ -1,17 +1,20 @@
 //! Losses, optimizers and steps of clients through the coordinator, against the papers' equations on a network that is written
 //! out by hand.
 
+mod matrix;
+mod network;
+
 use folkmoot_engine::{ImportLimits, Model};
 use folkmoot_protocol::Work;
 use folkmoot_simulation::simulate::{Crowd, WorldSettings};
 use serde_json::{Value, json};
 
 use crate::{
-    matrix::{multiply, root_mean_square, transposed},
-    network::{Digits, OfLogits, SHAPES, cross_entropy},
     objective::{digits, plan},
     simulate::{MODEL, run, task, world},
 };
+use matrix::{multiply, root_mean_square, transposed};
+use network::{Digits, OfLogits, SHAPES, cross_entropy};
 
 /// The local learning rate.
 const RATE: f64 = 0.1;
@@ -154,6 +157,17 @@ async fn flat_minima_are_looked_for_as_in_the_paper_through_the_coordinator() {
     assert_trained(in_parts, &flat, &plain).await;
 }
 
+#[tokio::test]
+async fn labels_count_as_their_classes_weigh_through_the_coordinator() {
+    let scene = Scene::new();
+    let weights: [f64; 10] = [0.5, 1.0, 2.0, 0.25, 1.5, 0.0, 1.0, 3.0, 0.75, 1.0];
+    let expected = scene.descended(&|probabilities, class| {
+        cross_entropy(probabilities, class).iter().map(|slope| weights[class] * slope).collect()
+    });
+    let plain = scene.descended(&cross_entropy);
+    assert_trained(json!({ "class_weights": weights }), &expected, &plain).await;
+}
+
 /// Five steps of Newton-Schulz (Jordan et al. 2024), row by row.
 fn orthogonal(matrix: &[f64], rows: usize, columns: usize) -> Vec<f64> {
     if rows > columns {
@@ -238,13 +252,11 @@ async fn adafactor_is_the_papers_through_the_coordinator() {
             let sum_of = |of: &dyn Fn(usize) -> bool| -> f64 {
                 squares.iter().enumerate().filter(|(index, _)| of(*index)).map(|(_, square)| square).sum()
             };
-            for row in 0..rows {
-                let sum = sum_of(&|index| index / columns == row);
-                row_sums[row] = (1.0 - share) * row_sums[row] + share * sum;
+            for (row, old) in row_sums.iter_mut().take(rows).enumerate() {
+                *old = (1.0 - share) * *old + share * sum_of(&|index| index / columns == row);
             }
-            for column in 0..columns {
-                let sum = sum_of(&|index| index % columns == column);
-                column_sums[column] = (1.0 - share) * column_sums[column] + share * sum;
+            for (column, old) in column_sums.iter_mut().take(columns).enumerate() {
+                *old = (1.0 - share) * *old + share * sum_of(&|index| index % columns == column);
             }
             let whole: f64 = row_sums[..rows].iter().sum();
             for (index, update) in update.iter_mut().enumerate() {
