@@ -43,9 +43,9 @@ pub use name_pattern::NamePattern;
 pub use outer_products::OuterProducts;
 pub use plan::{
     ClusterPlace, Clusters, DEVICE_RULE_VALUES_MAX, DEVICE_RULES_MAX, DeviceCondition, DeviceRule,
-    DriftCorrection, ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalNoise, LocalOptimizer,
-    Loss, PersonalTraining, Plan, PlanError, Precision, Protection, RunningStatistics, SharpnessAware, TrainingPlan,
-    ValueGrid, Work,
+    DriftCorrection, ElasticAveraging, ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalNoise,
+    LocalOptimizer, Loss, PersonalTraining, Plan, PlanError, Precision, Protection, RunningStatistics,
+    SharpnessAware, TrainingPlan, ValueGrid, Work,
 };
 pub use problem::{Problem, ProblemCode};
 pub use role::Role;

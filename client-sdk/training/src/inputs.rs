@@ -22,6 +22,9 @@ pub struct Inputs {
     pub starting_weights: Vec<f32>,
     /// All weights of the client's own model, flat. `None` if it has none, or none yet.
     pub own_weights: Option<Vec<f32>>,
+    /// All weights of the client's replica, flat, with which a training begins instead of the starting weights. `None` if it has none, or
+    /// none yet.
+    pub replica: Option<Vec<f32>>,
     /// The constant that is added to each gradient: one number for each element of the plan's schema. `None` if all are 0.
     pub correction: Option<Vec<f32>>,
     /// The cluster of the starting weights, counted from 0. Before a [`ClusterChoice`](crate::ClusterChoice), it is the one of the
@@ -79,6 +82,7 @@ impl Inputs {
             .map(|artifact| parse_weights(&read(artifact)?, &travelling))
             .transpose()?;
         let correction = plan.drift_correction.and_then(|drift| own.correction(drift, shared));
+        let replica = own.replica_from(part, &starting_weights);
         let metric_sums = assignment.metric_sums;
         Ok(Self {
             plan,
@@ -86,6 +90,7 @@ impl Inputs {
             travelling,
             starting_weights,
             own_weights,
+            replica,
             correction,
             cluster,
             cluster_values,
@@ -111,6 +116,7 @@ impl Inputs {
         held_example_count: u64,
     ) -> FinishedWork {
         let own = self.own_after(&outcome);
+        outcome.delta = sent(&self.plan, outcome.delta);
         if let Some(cluster) = self.cluster.filter(|_| !outcome.delta.is_empty()) {
             outcome.delta = self.travelling.update(outcome.delta, cluster);
         }
@@ -123,6 +129,14 @@ impl Inputs {
         // The number of weights differs only after an evaluation, which has none.
         let own = OwnTensors::after(self.part(), &self.plan, self.correction.as_deref(), outcome);
         OwnTensors { cluster: self.cluster, ..own.ok()? }.encode(self.part())
+    }
+}
+
+/// Returns the part of a training's change that is sent: all of it, unless the client keeps a replica.
+pub fn sent(plan: &Plan, change: Vec<f32>) -> Vec<f32> {
+    match plan.training.elastic_averaging {
+        Some(elastic) => elastic.split(change, &mut []),
+        None => change,
     }
 }
 

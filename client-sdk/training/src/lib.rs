@@ -29,7 +29,8 @@ pub use folkmoot_work::{
     OverBudget, WorkError, event_of, secure_setting,
 };
 pub use inputs::{
-    Inputs, parse_parts, parse_plan, parse_weights, predicting_weights, read_weights, travelling, with_output,
+    Inputs, parse_parts, parse_plan, parse_weights, predicting_weights, read_weights, sent, travelling,
+    with_output,
 };
 pub use make::{Made, make, make_masked};
 pub use own_result::{Trained, allows_own_loop, own_outcome};

@@ -25,6 +25,8 @@ pub fn allows_own_loop(plan: &Plan) -> Result<(), WorkError> {
         "plan.drift_correction needs the engine: an app's own loop cannot correct gradients"
     } else if plan.training.personal_training.is_some() {
         "plan.personal_training needs the engine: an app's own loop cannot train two phases"
+    } else if plan.training.elastic_averaging.is_some() {
+        "plan.elastic_averaging needs the engine: an app's own loop cannot continue from a replica"
     } else if plan.training.clusters.is_some() {
         "plan.clusters needs the engine: an app's own loop cannot measure the models of all clusters"
     } else {

@@ -11,6 +11,8 @@ const WITH_CONTROL: [u8; 8] = *b"FMPERS\x00\x02";
 const WITH_MODEL: [u8; 8] = *b"FMPERS\x00\x03";
 /// The first bytes of a file with the number of the client's cluster.
 const WITH_CLUSTER: [u8; 8] = *b"FMPERS\x00\x04";
+/// The first bytes of a file with a replica of the model.
+const WITH_REPLICA: [u8; 8] = *b"FMPERS\x00\x05";
 /// The length of a schema's digest.
 const DIGEST_BYTES: usize = 32;
 
@@ -25,6 +27,9 @@ pub struct OwnTensors {
     pub control: Vec<f32>,
     /// The cluster whose model the client has trained, counted from 0. A client of a cluster keeps nothing else.
     pub cluster: Option<usize>,
+    /// The client's replica of the model (elastic averaging), in the order of the plan's schema; empty if there is none. A client with a
+    /// replica keeps nothing else.
+    pub replica: Vec<f32>,
 }
 
 impl OwnTensors {
@@ -39,6 +44,11 @@ impl OwnTensors {
         correction: Option<&[f32]>,
         outcome: &TrainingOutcome,
     ) -> Result<Self, FitError> {
+        if let Some(elastic) = plan.training.elastic_averaging {
+            let mut replica = part.pick(&outcome.weights)?;
+            elastic.split(outcome.delta.clone(), &mut replica);
+            return Ok(Self { replica, ..Self::default() });
+        }
         let personal = part.pick_personal(&outcome.weights)?;
         let model = match outcome.own_weights.is_empty() {
             true => Vec::new(),
@@ -51,13 +61,14 @@ impl OwnTensors {
         let changes = outcome.delta.iter().zip(before);
         let control =
             changes.map(|(change, before)| (-f64::from(before) - scale * f64::from(*change)) as f32);
-        Ok(Self { personal, model, control: control.collect(), cluster: None })
+        Ok(Self { personal, model, control: control.collect(), ..Self::default() })
     }
 
     /// Returns whether there is nothing to keep.
     pub fn is_empty(&self) -> bool {
-        let Self { personal, model, control, cluster } = self;
-        personal.is_empty() && model.is_empty() && control.is_empty() && cluster.is_none()
+        let Self { personal, model, control, cluster, replica } = self;
+        let numbers = [personal, model, control, replica];
+        cluster.is_none() && numbers.iter().all(|numbers| numbers.is_empty())
     }
 
     /// Returns the constant that is added to each gradient of a training: one number for each element of the plan's schema, or
@@ -80,6 +91,13 @@ impl OwnTensors {
         }
     }
 
+    /// Returns all weights of the client's replica, if there is one; those that do not travel are those of `starting_weights`.
+    pub fn replica_from(&self, part: &TrainedPart, starting_weights: &[f32]) -> Option<Vec<f32>> {
+        let mut whole = (!self.replica.is_empty()).then(|| starting_weights.to_vec())?;
+        part.put(&self.replica, &mut whole).ok()?;
+        Some(whole)
+    }
+
     /// Returns the bytes to store: the form, the digest of the tensors' schema, and the values in little endian. Returns
     /// `None` if there is nothing to store.
     pub fn encode(&self, part: &TrainedPart) -> Option<Vec<u8>> {
@@ -93,9 +111,10 @@ impl OwnTensors {
         let (form, schema) = match (self.model.is_empty(), self.control.is_empty()) {
             (false, _) => (WITH_MODEL, part.schema()),
             (true, false) => (WITH_CONTROL, both(part)),
+            (true, true) if !self.replica.is_empty() => (WITH_REPLICA, part.schema()),
             (true, true) => (PERSONAL, part.personal_schema()),
         };
-        let values = self.personal.iter().chain(&self.model).chain(&self.control);
+        let values = self.personal.iter().chain(&self.model).chain(&self.control).chain(&self.replica);
         let mut bytes = Vec::with_capacity(form.len() + DIGEST_BYTES + 4 * values.clone().count());
         bytes.extend(form);
         bytes.extend(schema.digest());
@@ -116,7 +135,7 @@ impl OwnTensors {
             let (schema, of_first) = match *form {
                 PERSONAL => (personal_schema.clone(), personal_schema),
                 WITH_CONTROL => (both(part), personal_schema),
-                WITH_MODEL => (part.schema(), part.schema()),
+                WITH_MODEL | WITH_REPLICA => (part.schema(), part.schema()),
                 _ => return None,
             };
             let (values, odd) = rest.strip_prefix(schema.digest().as_slice())?.as_chunks::<4>();
@@ -130,6 +149,7 @@ impl OwnTensors {
             let control = first.split_off(of_first.parameter_count() as usize);
             Some(match *form {
                 WITH_MODEL => Self { model: first, control, ..Self::default() },
+                WITH_REPLICA => Self { replica: first, ..Self::default() },
                 _ => Self { personal: first, control, ..Self::default() },
             })
         };
@@ -164,7 +184,7 @@ fn both(part: &TrainedPart) -> TensorSchema {
 #[cfg(test)]
 mod tests {
     use folkmoot_engine::{ImportLimits, Metrics, Model, onnx::build::mlp};
-    use folkmoot_protocol::LocalOptimizer;
+    use folkmoot_protocol::{ElasticAveraging, LocalOptimizer};
     use folkmoot_work::samples;
 
     use super::*;
@@ -227,6 +247,23 @@ mod tests {
         let mut whole = vec![7.0; 17];
         with_personal(&head, &OwnTensors::default(), &mut whole);
         assert_eq!(whole, [7.0; 17]);
+    }
+
+    #[test]
+    fn a_replica_and_a_cluster_come_back() {
+        let mut plan = plan(&[], None);
+        plan.training.elastic_averaging = Some(ElasticAveraging { alpha: 0.5 });
+        let part = part(&plan);
+        let own = OwnTensors::after(&part, &plan, None, &outcome(vec![1.0; 17])).unwrap();
+        assert_eq!(own.replica, [0.0; 17], "half of the change is taken from the weights");
+        assert_eq!(own.replica_from(&part, &[9.0; 17]), Some(vec![0.0; 17]));
+        let cluster = OwnTensors { cluster: Some(3), ..OwnTensors::default() };
+        for own in [own, cluster] {
+            let stored = own.encode(&part).unwrap();
+            assert_eq!(OwnTensors::decode(&part, &stored), own);
+            assert!(OwnTensors::decode(&part, &stored[..stored.len() - 1]).is_empty());
+        }
+        assert_eq!(OwnTensors::default().replica_from(&part, &[9.0; 17]), None);
     }
 
     #[test]

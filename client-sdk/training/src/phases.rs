@@ -76,7 +76,11 @@ impl Phases {
             }
             false => Trainer::new(model, start, plan, examples, phases.seed),
         };
-        let trainer = phases.equipped(trainer.map_err(refused)?, correction)?;
+        let mut trainer = phases.equipped(trainer.map_err(refused)?, correction)?;
+        if let Some(replica) = &inputs.replica {
+            let begun = trainer.begin_at(replica);
+            begun.map_err(|error| WorkError::new(AbortReason::TrainingFailed, error))?;
+        }
         Ok((phases, trainer, Duration::ZERO))
     }
 

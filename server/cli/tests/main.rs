@@ -20,6 +20,7 @@ mod documents;
 #[cfg(unix)]
 mod draining;
 mod drift;
+mod elastic;
 mod engine;
 #[cfg(target_os = "linux")]
 mod full_disk;

@@ -1,8 +1,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Clusters, ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, PersonalTraining,
-    Precision, RunningStatistics, SharpnessAware,
+    Clusters, ElasticAveraging, ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss,
+    PersonalTraining, Precision, RunningStatistics, SharpnessAware,
     fault::{Faults, PlanError},
     learning_rate_schedule::list_warmup_faults,
     personal_training::PlanContext,
@@ -134,6 +134,10 @@ pub struct TrainingPlan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "ditto": { "lambda": 0.1, "epochs": 1 } }])))]
     pub personal_training: Option<PersonalTraining>,
+    /// A replica of the model that each client goes on training, and that moves toward the version as the version moves toward it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "alpha": 0.5 }])))]
+    pub elastic_averaging: Option<ElasticAveraging>,
     /// Several models instead of one: each client trains the one that fits its examples best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "count": 3 }])))]
@@ -178,6 +182,7 @@ impl TrainingPlan {
             trained: Vec::new(),
             personal: Vec::new(),
             personal_training: None,
+            elastic_averaging: None,
             clusters: None,
             statistics: RunningStatistics::Aggregate,
             precision: Precision::Single,
@@ -258,9 +263,18 @@ impl TrainingPlan {
             let context = PlanContext { is_divided, keeps_statistics, is_private };
             personal.list_faults(&context, &mut faults);
         }
+        let is_personal = is_divided || keeps_statistics || self.personal_training.is_some();
         if let Some(clusters) = &self.clusters {
-            let is_personal = is_divided || keeps_statistics || self.personal_training.is_some();
             clusters.list_faults(is_personal, is_private, &mut faults);
+        }
+        if let Some(elastic) = self.elastic_averaging {
+            let contradictions = [
+                (is_personal, "absent with what only a client keeps"),
+                (is_private, "absent with example_privacy"),
+                (self.clusters.is_some(), "absent with clusters"),
+                (self.proximal_term > 0.0, "absent with proximal_term, which pulls to the version too"),
+            ];
+            elastic.list_faults(contradictions, &mut faults);
         }
         faults.expect_at_least_one("memory_bytes_max", self.memory_bytes_max.unwrap_or(u64::MAX));
         faults.0

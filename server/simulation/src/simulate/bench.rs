@@ -10,7 +10,7 @@ use folkmoot_protocol::{
     messages::AbortReason,
     update::{UpdateHeader, UpdateMetrics, sums::MetricSums},
 };
-use folkmoot_training::{OwnTensors, SystemChance};
+use folkmoot_training::{OwnTensors, SystemChance, sent};
 use folkmoot_update::{Compression, codec::wanted_products, make_update};
 use rand::{SeedableRng, rngs::SysRng};
 use rand_chacha::ChaCha20Rng;
@@ -59,7 +59,7 @@ impl Bench {
                 own = OwnTensors::after(part, &lesson.plan, correction, &outcome)
                     .map_err(|error| failed(&error))?;
                 own.cluster = training.cluster;
-                (outcome.delta, outcome.products, outcome.metrics)
+                (sent(&lesson.plan, outcome.delta), outcome.products, outcome.metrics)
             }
         };
         if let Some(attack) = crowd.attack(training.client).filter(|attack| !attack.is_on_data()) {
@@ -204,6 +204,9 @@ impl Bench {
             lesson.plan.training.personal_training.is_some_and(PersonalTraining::is_whole_model);
         let start = personal.as_ref().filter(|_| !is_whole_model).unwrap_or(&training.weights);
         let trainer = self.trainer(lesson, start, examples, seed).map_err(|error| failed(&error))?;
+        if let Some(replica) = &training.replica {
+            trainer.begin_at(replica).map_err(|error| failed(&error))?;
+        }
         if let Some(correction) = &training.correction {
             let whole = lesson.travelling.part().spread(correction).map_err(|error| failed(&error))?;
             trainer.set_gradient_correction(whole).map_err(|error| failed(&error))?;

@@ -157,6 +157,7 @@ impl World {
         let lesson = self.lesson(assignment.plan.digest, assignment.model.digest).await?;
         let version = self.models_for(&assignment, &lesson).await?;
         let (weights, own_weights) = lesson.starting_weights(&version, &self.clients[index].own);
+        let replica = self.clients[index].own.replica_from(lesson.travelling.part(), &weights).map(Arc::new);
         let control = match assignment.control_variate {
             Some(artifact) => Some(self.control_variate(artifact.digest).await?),
             None => None,
@@ -182,6 +183,7 @@ impl World {
             lesson,
             weights,
             own_weights,
+            replica,
             version,
             cluster: None,
             client: index,

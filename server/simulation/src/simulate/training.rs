@@ -37,6 +37,8 @@ pub struct Training {
     pub weights: Arc<Vec<f32>>,
     /// All weights of the client's own model; `None` if it has none, or none yet.
     pub own_weights: Option<Arc<Vec<f32>>>,
+    /// All weights of the client's replica; `None` if it has none, or none yet.
+    pub replica: Option<Arc<Vec<f32>>>,
     /// The version, with the personal tensors of the model's file.
     pub version: Arc<VersionModels>,
     /// The cluster that the client trains or evaluates, counted from 0; `None` before it is chosen, and without clusters.
@@ -130,7 +132,8 @@ impl Training {
         let is_personal =
             !travelling.part().personal_schema().tensors.is_empty() || plan.training.is_personal();
         let keeps_variate = plan.drift_correction.is_some_and(DriftCorrection::keeps_control_variate);
-        self.memory.is_some() || is_personal || keeps_variate
+        let keeps_replica = plan.training.elastic_averaging.is_some();
+        self.memory.is_some() || is_personal || keeps_variate || keeps_replica
     }
 }
 

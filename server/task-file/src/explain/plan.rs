@@ -1,8 +1,8 @@
 //! Explains the training on a client.
 
 use folkmoot_protocol::{
-    Clusters, ExamplePrivacy, GradientClipping, LearningRateSchedule, NamePattern, PersonalTraining,
-    Precision, RunningStatistics, TrainingPlan,
+    Clusters, ElasticAveraging, ExamplePrivacy, GradientClipping, LearningRateSchedule, NamePattern,
+    PersonalTraining, Precision, RunningStatistics, TrainingPlan,
 };
 
 use super::local_rules::{class_weights, loss, loss_advice, optimizer, sharpness};
@@ -57,6 +57,14 @@ pub(super) fn training(plan: &TrainingPlan) -> Vec<String> {
     said.extend(tensors(plan));
     said.extend(plan.personal_training.map(personal_training));
     said.extend(plan.clusters.as_ref().map(clusters));
+    if let Some(ElasticAveraging { alpha }) = plan.elastic_averaging {
+        said.push(format!(
+            "A client goes on training a replica of its own; the version and the replica move toward each other by {alpha} of their \
+             distance (EASGD). Use this if the same clients come again and again, and different replicas help to find better \
+             weights. It costs the storage of one more model on the device. To let the version move by the sum of n clients, as in the \
+             paper, set finalizer.server_learning_rate to n."
+        ));
+    }
     said.extend(match plan.statistics {
         RunningStatistics::Aggregate => None,
         RunningStatistics::KeepLocal => {

@@ -123,7 +123,10 @@ fn claims(series: &[Series]) -> Vec<Claim> {
              rotated MNIST)",
             FED_AVG,
         ),
-        claim("IFCA is more accurate than models that each client trains alone (section 6, rotated MNIST)", ALONE),
+        claim(
+            "IFCA is more accurate than models that each client trains alone (section 6, rotated MNIST)",
+            ALONE,
+        ),
     ]
 }
 

@@ -208,6 +208,17 @@ impl Trainer {
         Ok(())
     }
 
+    /// Begins with these weights, flat in schema order, instead of the starting weights, to which the delta remains relative. Call it
+    /// before the first step, and before the training moves to a GPU.
+    ///
+    /// # Errors
+    /// Returns a [`FitError`] unless there is one finite number for each parameter.
+    pub fn begin_at(&mut self, weights: &[f32]) -> Result<(), FitError> {
+        check_weights(&self.processor.source().model, weights)?;
+        self.host.weights.copy_from_slice(weights);
+        Ok(())
+    }
+
     /// Returns the number of steps of a valid plan on this many examples.
     pub fn steps_of(plan: &TrainingPlan, example_count: usize) -> u64 {
         BatchOrder::new(plan, example_count, 0).steps_total()

@@ -18,6 +18,7 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     robust::validate(description, faults);
     component::validate(description, faults);
     clusters::validate(description, faults);
+    replicas_are_trained_alone(description, faults);
     mixing_is_averaging(description, faults);
     extrapolation_is_of_means_in_the_clear(description, faults);
     stopping_needs_measuring(description, faults);
@@ -37,6 +38,34 @@ fn prefetching_is_of_whole_versions(description: &TaskDescription, faults: &mut 
             "prefetch",
             "only full snapshots can be prefetched, but [downstream] makes clients download deltas",
             "set prefetch = false, or remove [downstream]",
+        ));
+    }
+}
+
+/// A client that continues from its replica has no common start with the others.
+fn replicas_are_trained_alone(description: &TaskDescription, faults: &mut Vec<Fault>) {
+    if description.plan.elastic_averaging.is_none() {
+        return;
+    }
+    if description.finalizer.drift_correction().is_some() {
+        faults.push(Fault::new(
+            "finalizer.kind",
+            "it corrects the drift of clients from the version, but with plan.elastic_averaging they start elsewhere",
+            "choose finalizer.kind = \"fed_avg\", or remove plan.elastic_averaging",
+        ));
+    }
+    if description.aggregator == AggregatorChoice::FedNova {
+        faults.push(Fault::new(
+            "aggregator.kind",
+            "fed_nova divides an update by the steps of one training, but a replica has changed in several",
+            "choose aggregator.kind = \"uniform_mean\"",
+        ));
+    }
+    if description.scheduling.policy().staleness().correction != Correction::None {
+        faults.push(Fault::new(
+            "scheduling.staleness.correction",
+            "it takes an update for a gradient at its version, but with plan.elastic_averaging it is a distance",
+            "set correction = { kind = \"none\" }",
         ));
     }
 }
@@ -254,6 +283,27 @@ mod tests {
         for (key, value) in [("privacy", privacy), ("protection", masks), ("scheduling", buffered)] {
             assert_eq!(with("uniform_mean", key, value), ["finalizer.kind"], "{key}");
         }
+    }
+
+    #[test]
+    fn replicas_are_not_corrected() {
+        let plan = json!({
+            "loss": "softmax_cross_entropy", "optimizer": { "sgd": { "learning_rate": 0.1 } },
+            "epochs": 1, "batch_size": 8, "elastic_averaging": { "alpha": 0.5 },
+        });
+        let with = |key: &str, value: serde_json::Value| {
+            let mut changes =
+                json!({ "plan": plan, "scheduling": { "kind": "synchronous", "report_goal": 8 } });
+            changes[key] = value;
+            fields(changes)
+        };
+        assert_eq!(with("aggregator", json!({ "kind": "median" })), [""; 0]);
+        assert_eq!(with("finalizer", json!({ "kind": "fed_adam" })), [""; 0]);
+        assert_eq!(with("finalizer", json!({ "kind": "fed_dyn", "clients": 10 })), ["finalizer.kind"; 2]);
+        let staleness = json!({ "correction": { "kind": "delay_compensation", "lambda": 0.1 } });
+        let buffered =
+            json!({ "kind": "buffered", "buffer_goal": 5, "concurrency": 20, "staleness": staleness });
+        assert_eq!(with("scheduling", buffered), ["scheduling.staleness.correction"]);
     }
 
     #[test]
