@@ -34,6 +34,11 @@ pub(super) trait Aggregator {
         None
     }
 
+    /// Returns the standard deviation of the noise that each parameter of the result gets; 0 for none.
+    fn noise(&self, _measured: &Measured) -> f64 {
+        0.0
+    }
+
     /// Returns the next combination of an iterative rule, from the distances of all updates to the result of the last.
     fn refine(&self, residuals: &Residuals) -> Combination {
         residuals.around().clone()

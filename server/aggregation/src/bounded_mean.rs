@@ -98,7 +98,7 @@ mod tests {
         measured.add_tile(rows);
         let combination = aggregator.combination(weights, &vec![1.0; rows.len()], &measured);
         let mut out = vec![0.0; rows[0].len()];
-        combination.combine(rows, &mut out);
+        combination.combine(0, rows, &mut out);
         (combination, out)
     }
 

@@ -1,4 +1,4 @@
-use super::{Averages, CoordinateRule};
+use super::{Averages, CoordinateRule, random::normal_at};
 
 /// The rule that combines n updates into one aggregate.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +21,15 @@ pub enum Combination {
     },
     /// A rule that combines averages of updates.
     Averaged(Averages, Box<Combination>),
+    /// A rule whose result gets independent noise from a normal distribution.
+    Noised {
+        /// The rule.
+        combination: Box<Combination>,
+        /// The standard deviation of the noise.
+        deviation: f64,
+        /// The seed of the noise. The noise of a parameter depends on the seed and on the parameter's index alone.
+        seed: u64,
+    },
 }
 
 impl Combination {
@@ -36,10 +45,11 @@ impl Combination {
         Self::mean(factors.collect(), divisor)
     }
 
-    /// Combines one tile. `rows[i]` holds update i's values in the tile, and `out` has the tile's length.
+    /// Combines one tile, which begins with the parameter of index `first`. `rows[i]` holds update i's values in the tile, and `out`
+    /// has the tile's length.
     ///
     /// A mean is summed in float64, in the order of the updates.
-    pub fn combine(&self, rows: &[&[f32]], out: &mut [f64]) {
+    pub fn combine(&self, first: usize, rows: &[&[f32]], out: &mut [f64]) {
         let (factors, divisor) = match self {
             Combination::Mean { factors, divisor } => (factors, divisor),
             Combination::PerCoordinate(rule) => return rule.combine(rows, out),
@@ -48,7 +58,14 @@ impl Combination {
                 return rule.combine(&chosen, out);
             }
             Combination::Averaged(averages, combination) => {
-                return averages.average(rows, |averaged| combination.combine(averaged, out));
+                return averages.average(rows, |averaged| combination.combine(first, averaged, out));
+            }
+            Combination::Noised { combination, deviation, seed } => {
+                combination.combine(first, rows, out);
+                for (value, index) in out.iter_mut().zip(first as u64..) {
+                    *value += deviation * normal_at(*seed, index);
+                }
+                return;
             }
         };
         out.fill(0.0);

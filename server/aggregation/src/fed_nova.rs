@@ -69,7 +69,7 @@ mod tests {
         let factors = step_factors(&weights, &[2.0, 5.0, 20.0]);
         let rows: [&[f32]; 3] = [&[0.2, -0.4], &[0.5, 1.0], &[-2.0, 3.0]];
         let mut out = [0.0; 2];
-        FedNova.combination(&weights, &factors, &Measured::None).combine(&rows, &mut out);
+        FedNova.combination(&weights, &factors, &Measured::None).combine(0, &rows, &mut out);
         let expected = [-0.274, 1.781];
         assert!(out.iter().zip(expected).all(|(value, expected)| (value - expected).abs() < 1e-6), "{out:?}");
     }

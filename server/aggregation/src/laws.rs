@@ -34,6 +34,8 @@ fn choices() -> Vec<AggregatorChoice> {
         json!({ "kind": "sign_guard", "norm_ratio_max": 1.05, "coordinate_share": 1.0 }),
         json!({ "kind": "fools_gold", "norm_max": 4.0 }),
         json!({ "kind": "fools_gold", "norm_max": 40.0, "confidence": 0.1 }),
+        json!({ "kind": "flame" }),
+        json!({ "kind": "flame", "noise_factor": 0.0 }),
         json!({ "kind": "fed_nova" }),
         json!({ "kind": "q_fed_avg", "lipschitz": 0.01 }),
         json!({ "kind": "q_fed_avg", "q": 0.0, "lipschitz": 10.0 }),
@@ -81,7 +83,9 @@ fn aggregate_prepared(
     let combination = combination.expect("measuring cannot fail");
     assert_eq!(passes, choice.passes(preparation));
     let mut out = vec![f64::NAN; length];
-    tiles.iter().for_each(|(from, to)| combination.combine(&tile(updates, *from, *to), &mut out[*from..*to]));
+    tiles
+        .iter()
+        .for_each(|(from, to)| combination.combine(*from, &tile(updates, *from, *to), &mut out[*from..*to]));
     out
 }
 
@@ -338,7 +342,8 @@ fn few_updates_and_strange_values_do_not_panic() {
         for count in 1..=4 {
             let alike = vec![vec![1.0f32; 3]; count];
             let out = aggregate(&choice, &alike, &[1]);
-            assert!(out.iter().all(|value| *value > 0.5 && *value <= 1.0), "{choice:?} {count}: {out:?}");
+            // The noise of FLAME has a deviation of 0.0017.
+            assert!(out.iter().all(|value| *value > 0.5 && *value <= 1.01), "{choice:?} {count}: {out:?}");
             let _ = aggregate(&choice, &vec![strange.to_vec(); count], &[]);
         }
     }

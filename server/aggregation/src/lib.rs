@@ -19,6 +19,7 @@ pub mod exact_sum;
 mod fair;
 mod fed_nova;
 pub mod finalizer;
+mod flame;
 mod fools_gold;
 mod geometric_median;
 mod krum;
@@ -50,6 +51,7 @@ pub use coordinate_rule::CoordinateRule;
 pub use exact_mean::{ExactMean, ZeroDivisorError};
 pub use fair::{QFedAvg, Term};
 pub use fed_nova::{step_factors, step_norm};
+pub use flame::{FLAME_UPDATES_MAX, Flame};
 use folkmoot_protocol::Fault;
 pub use fools_gold::{FOOLS_GOLD_UPDATES_MAX, FoolsGold};
 pub use geometric_median::GeometricMedian;
@@ -100,6 +102,8 @@ pub enum AggregatorChoice {
     SignGuard(SignGuard),
     /// FoolsGold without memory: a mean in which updates that resemble another update of the round count less.
     FoolsGold(FoolsGold),
+    /// FLAME: the mean of the majority of updates with similar directions, scaled down to the median norm, with noise.
+    Flame(Flame),
     /// FedNova: a weighted mean of updates that are divided by the number of the client's local steps.
     #[serde(deserialize_with = "no_field")]
     FedNova,
@@ -160,7 +164,7 @@ impl AggregatorChoice {
     }
 
     /// Returns the number of updates, out of `updates`, that contribute to the result. Krum, Multi-Krum and Bulyan leave
-    /// some updates out. SignGuard, FoolsGold and components may leave out all but one, so this is 1; if SignGuard leaves out all, the
+    /// some updates out. FLAME keeps more than half of them. SignGuard, FoolsGold and components may leave out all but one, so this is 1; if SignGuard leaves out all, the
     /// result is 0. A median counts all updates, although each coordinate comes from one or two of them.
     pub fn combined(&self, updates: u64) -> u64 {
         self.aggregator().combined(updates)
@@ -168,8 +172,11 @@ impl AggregatorChoice {
 
     /// Returns whether the rule leaves some updates out.
     pub fn selects(&self) -> bool {
-        use AggregatorChoice::{Bulyan, Component, FoolsGold, Krum, MultiKrum, SignGuard};
-        matches!(self, Krum(_) | MultiKrum(_) | Bulyan(_) | SignGuard(_) | FoolsGold(_) | Component(_))
+        use AggregatorChoice::{Bulyan, Component, Flame, FoolsGold, Krum, MultiKrum, SignGuard};
+        matches!(
+            self,
+            Krum(_) | MultiKrum(_) | Bulyan(_) | SignGuard(_) | FoolsGold(_) | Flame(_) | Component(_)
+        )
     }
 
     /// Returns the component, if the rule is the task's own.
@@ -200,6 +207,7 @@ impl AggregatorChoice {
             AggregatorChoice::CentredClipping(aggregator) => aggregator,
             AggregatorChoice::SignGuard(aggregator) => aggregator,
             AggregatorChoice::FoolsGold(aggregator) => aggregator,
+            AggregatorChoice::Flame(aggregator) => aggregator,
             AggregatorChoice::FedNova => &fed_nova::FedNova,
             AggregatorChoice::QFedAvg(aggregator) => aggregator,
             AggregatorChoice::Term(aggregator) => aggregator,

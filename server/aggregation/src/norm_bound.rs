@@ -54,7 +54,7 @@ mod tests {
         let combination = aggregator.combination(&[4, 3, 1], &[0.5, 1.0, 1.0], &measured);
         assert_eq!(combination, Combination::Mean { factors: vec![1.0, 3.0, 1.0], divisor: 8.0 });
         let mut out = [0.0; 2];
-        combination.combine(&rows, &mut out);
+        combination.combine(0, &rows, &mut out);
         // ((3, 4)·½·½·4 + (0.6, −0.8)·3) / 8.
         assert!((out[0] - 0.6).abs() < 1e-7 && (out[1] - 0.2).abs() < 1e-7, "{out:?}");
     }

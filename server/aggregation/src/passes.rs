@@ -90,6 +90,10 @@ impl AggregatorChoice {
             let measured = pass(Measured::Residuals(Residuals::new(combination, updates)))?;
             combination = aggregator.refine(measured.residuals());
         }
+        let deviation = aggregator.noise(&measured);
+        if deviation > 0.0 {
+            combination = Combination::Noised { combination: Box::new(combination), deviation, seed };
+        }
         Ok(combination)
     }
 
@@ -116,7 +120,7 @@ impl AggregatorChoice {
                 Ok::<_, std::convert::Infallible>(())
             });
         let mut out = vec![f64::NAN; rows.first().map_or(0, |row| row.len())];
-        combination.expect("measuring cannot fail").combine(rows, &mut out);
+        combination.expect("measuring cannot fail").combine(0, rows, &mut out);
         out
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 
 use super::{
-    AggregatorChoice, Bulyan, CentredClipping, Distances, FoolsGold, GeometricMedian, Krum, Mixing,
+    AggregatorChoice, Bulyan, CentredClipping, Distances, Flame, FoolsGold, GeometricMedian, Krum, Mixing,
     MultiKrum, NormBound, Preparation, TrimmedMean, bulyan, krum,
 };
 
@@ -41,6 +41,7 @@ struct Expected {
     centered_clipping_from_zero: ExpectedClipping,
     mixed_coordinate_median: Vec<f64>,
     foolsgold_weighted_average: Vec<f64>,
+    flame_without_noise: ExpectedFlame,
     geometric_median_4_iterations: Vec<f64>,
     geometric_median_converged: Vec<f64>,
 }
@@ -61,6 +62,11 @@ struct ExpectedMultiKrum {
 #[derive(Deserialize)]
 struct ExpectedBulyan {
     selection_order: Vec<usize>,
+    vector: Vec<f64>,
+}
+
+#[derive(Deserialize)]
+struct ExpectedFlame {
     vector: Vec<f64>,
 }
 
@@ -144,6 +150,8 @@ fn every_aggregator_gives_numpys_values() {
         // No update is as long as the bound.
         let fools_gold = AggregatorChoice::FoolsGold(FoolsGold { norm_max: 1e9 * UNIT, confidence: 1.0 });
         case.expect(fools_gold, &weights, &expected.foolsgold_weighted_average);
+        let flame = AggregatorChoice::Flame(Flame { noise_factor: 0.0 });
+        case.expect(flame, &weights, &expected.flame_without_noise.vector);
         // ν is 1e-6 in the file's units.
         let geometric = GeometricMedian { smoothing: 1e-6 * UNIT, ..GeometricMedian::default() };
         let four = AggregatorChoice::GeometricMedian(geometric);

@@ -28,7 +28,7 @@ mod tests {
     fn updates_that_weigh_nothing_move_nothing() {
         let combination = WeightedMean.combination(&[0, 0], &[1.0, 1.0], &Measured::None);
         let mut out = [f64::NAN];
-        combination.combine(&[&[5.0], &[7.0]], &mut out);
+        combination.combine(0, &[&[5.0], &[7.0]], &mut out);
         assert_eq!(out, [0.0]);
     }
 }

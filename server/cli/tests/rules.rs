@@ -28,7 +28,8 @@ async fn robust_rules_hold_where_the_mean_sinks() {
     let mixed = with(json!({ "kind": "median" }), json!({ "byzantine_share": 0.35 })).await;
     assert!(geometric > 0.75 && clipping > 0.7 && mixed > 0.75, "{geometric}, {clipping}, {mixed}");
     let signs = accuracy(json!({ "kind": "sign_guard" })).await;
-    assert!(signs > 0.75, "{signs}");
+    let flame = accuracy(json!({ "kind": "flame" })).await;
+    assert!(signs > 0.75 && flame > 0.75, "{signs}, {flame}");
 }
 
 /// A fifth of the clients are hostile, which Bulyan tolerates.
@@ -88,6 +89,7 @@ async fn rules_with_random_choices_give_the_same_bytes_again() {
     let clipping = json!({ "kind": "centred_clipping", "norm_max": 0.5 });
     for mut changes in [
         json!({ "aggregator": { "kind": "sign_guard" } }),
+        json!({ "aggregator": { "kind": "flame" } }),
         json!({ "aggregator": clipping, "bucketing": { "bucket_size": 2 } }),
     ] {
         changes["scheduling"] = json!({ "kind": "synchronous", "report_goal": 12 });

@@ -29,10 +29,10 @@ pub(super) fn means(
     let combination =
         finalizer.extrapolated(combination, |spread| rows.for_each_tile(|_, tile| spread.add_tile(tile)))?;
     let mut means = Vec::new();
-    rows.for_each_tile(|_, tile| {
+    rows.for_each_tile(|first, tile| {
         means.clear();
         means.resize(tile.first().map_or(0, |row| row.len()), 0.0);
-        combination.combine(tile, &mut means);
+        combination.combine(first, tile, &mut means);
         visit(&means);
     })
 }

@@ -115,7 +115,7 @@ mod tests {
         let training = LocalTraining { losses: losses.to_vec(), learning_rate };
         let factors = rule.loss_factors(&WEIGHTS, &training, &measured).expect("the updates have weights");
         let mut out = [0.0; 2];
-        rule.combination(&WEIGHTS, &factors, &measured).combine(&ROWS, &mut out);
+        rule.combination(&WEIGHTS, &factors, &measured).combine(0, &ROWS, &mut out);
         out
     }
 

@@ -96,7 +96,7 @@ mod tests {
         for (tilt, expected) in expected {
             let factors = factors(tilt, &weights, &[0.3, 2.0, 0.9]);
             let mut out = [0.0; 2];
-            Term { tilt }.combination(&weights, &factors, &Measured::None).combine(&rows, &mut out);
+            Term { tilt }.combination(&weights, &factors, &Measured::None).combine(0, &rows, &mut out);
             let is_near = out.iter().zip(expected).all(|(value, expected)| (value - expected).abs() < 1e-6);
             assert!(is_near, "{tilt}: {out:?}");
         }

@@ -77,7 +77,7 @@ mod tests {
             Ok::<_, Infallible>(())
         });
         let mut out = vec![f64::NAN; rows[0].len()];
-        combination.unwrap().combine(rows, &mut out);
+        combination.unwrap().combine(0, rows, &mut out);
         out
     }
 

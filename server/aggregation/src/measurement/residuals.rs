@@ -21,7 +21,7 @@ impl Residuals {
     /// Adds one tile. The tiling rules are those of [`super::Norms::add_tile`].
     pub(super) fn add_tile(&mut self, rows: &[&[f32]]) {
         self.centre.resize(rows.first().map_or(0, |row| row.len()), 0.0);
-        self.around.combine(rows, &mut self.centre);
+        self.around.combine(0, rows, &mut self.centre);
         let (mut centre, mut block) = (ZEROS, ZEROS);
         for (index, values) in self.centre.chunks(BLOCK).enumerate() {
             widen(values, &mut centre);

@@ -21,7 +21,7 @@ impl Spread {
     /// Adds one tile. The tiling rules are those of [`super::Norms::add_tile`].
     pub fn add_tile(&mut self, rows: &[&[f32]]) {
         let mut mean = vec![0.0; rows.first().map_or(0, |row| row.len())];
-        self.mean.combine(rows, &mut mean);
+        self.mean.combine(0, rows, &mut mean);
         let mut block = ZEROS;
         add_squares(&mut self.square_of_mean, &mean, &mut block);
         for (square, row) in self.squares.iter_mut().zip(rows) {

@@ -67,6 +67,7 @@ mod tests {
         assert_eq!(with(json!({ "kind": "bulyan", "byzantine_share": 0.1 })), 8);
         assert_eq!(with(json!({ "kind": "sign_guard" })), 1);
         assert_eq!(with(json!({ "kind": "fools_gold", "norm_max": 1.0 })), 1);
+        assert_eq!(with(json!({ "kind": "flame" })), 6);
         assert_eq!(with(json!({ "kind": "median" })), 10);
         let bucketed = |aggregator: Value| {
             let mut parts = synchronous(json!(10));

@@ -159,6 +159,8 @@ fn a_version_under_a_robust_rule_is_numpys() {
         expect_aggregate(&case, &clipping, "/centered_clipping_from_zero/vector");
         let fools_gold = json!({ "kind": "fools_gold", "norm_max": 1e9 });
         expect_aggregate(&case, &fools_gold, "/foolsgold_weighted_average");
+        let flame = json!({ "kind": "flame", "noise_factor": 0.0 });
+        expect_aggregate(&case, &flame, "/flame_without_noise/vector");
         let mixing = Some(Mixing { byzantine_share: case.share() });
         let mixed = TaskDescription { mixing, ..description(json!({ "kind": "median" })) };
         expect_version(&case, mixed, "/mixed_coordinate_median");
@@ -206,28 +208,47 @@ fn a_version_under_sign_guard_is_that_of_scikit_learn() {
     }
 }
 
-/// Computes the buckets again: the seed from the round and the digests, the permutation by a generator that steps, and the medians.
+/// SplitMix64 as a generator that steps.
+struct SplitMix(u64);
+
+impl SplitMix {
+    /// Returns the generator of a round: its seed comes from the round and the digests.
+    fn of_round(updates: &[Vec<f32>]) -> Self {
+        let ingest = Ingest::new(RoundLog::in_memory());
+        let round = RoundId::from_random_bytes([9; 16]);
+        let mut bytes = round.as_bytes().to_vec();
+        for (number, values) in (1..).zip(updates) {
+            bytes.extend(arrive(&ingest, round, number, values).digest.as_bytes());
+        }
+        let digest = UpdateDigest::of(&bytes);
+        Self(u64::from_le_bytes(digest.as_bytes()[..8].try_into().unwrap()))
+    }
+
+    fn step(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// Returns a standard normal number by the method of Box and Muller.
+    fn normal(&mut self) -> f64 {
+        let [length, angle] =
+            [self.step(), self.step()].map(|bits| (bits >> 11) as f64 / (1u64 << 53) as f64);
+        (-2.0 * (1.0 - length).ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
+    }
+}
+
+/// Computes the buckets again: the permutation, and the medians.
 #[test]
 fn a_version_under_bucketing_has_the_medians_of_the_buckets() {
     for case in cases() {
         let bucketing = Some(Bucketing { bucket_size: 2 });
         let made =
             version(TaskDescription { bucketing, ..description(json!({ "kind": "median" })) }, &case.vectors);
-        let ingest = Ingest::new(RoundLog::in_memory());
-        let round = RoundId::from_random_bytes([9; 16]);
-        let mut bytes = round.as_bytes().to_vec();
-        for (number, values) in (1..).zip(&case.vectors) {
-            bytes.extend(arrive(&ingest, round, number, values).digest.as_bytes());
-        }
-        let digest = UpdateDigest::of(&bytes);
-        let mut state = u64::from_le_bytes(digest.as_bytes()[..8].try_into().unwrap());
-        let mut step = || {
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            mixed ^ (mixed >> 31)
-        };
-        let mut drawn: Vec<(u64, &Vec<f32>)> = case.vectors.iter().map(|vector| (step(), vector)).collect();
+        let mut random = SplitMix::of_round(&case.vectors);
+        let mut drawn: Vec<(u64, &Vec<f32>)> =
+            case.vectors.iter().map(|vector| (random.step(), vector)).collect();
         drawn.sort_by_key(|(number, _)| *number);
         for (index, found) in weights(&made).into_iter().enumerate() {
             let mean = |bucket: &[(u64, &Vec<f32>)]| {
@@ -238,6 +259,27 @@ fn a_version_under_bucketing_has_the_medians_of_the_buckets() {
             let median = (means[(means.len() - 1) / 2] + means[means.len() / 2]) / 2.0;
             assert!((f64::from(found) - median).abs() <= 1e-5, "{}: {found} is not {median}", case.name);
         }
+    }
+}
+
+/// Adds the noise again, over several tiles: a sequence of normal numbers, times λ and the median norm.
+#[test]
+fn a_version_under_flame_has_the_noise_of_its_round() {
+    let count = 70_000;
+    let value =
+        |client: u16, index: usize| (index as f32).sin() + (f32::from(client) * index as f32).cos() / 4.0;
+    let updates: Vec<Vec<f32>> =
+        (1..=9).map(|client| (0..count).map(|index| value(client, index)).collect()).collect();
+    let with = |noise_factor: f64| {
+        weights(&version(description(json!({ "kind": "flame", "noise_factor": noise_factor })), &updates))
+    };
+    let norm = |update: &Vec<f32>| update.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt();
+    let mut norms: Vec<f64> = updates.iter().map(norm).collect();
+    norms.sort_by(f64::total_cmp);
+    let mut random = SplitMix::of_round(&updates);
+    for (index, (noised, mean)) in with(0.01).into_iter().zip(with(0.0)).enumerate() {
+        let expected = f64::from(mean) + 0.01 * norms[4] * random.normal();
+        assert!((f64::from(noised) - expected).abs() < 1e-5, "{index}: {noised} is not {expected}");
     }
 }
 
@@ -314,6 +356,7 @@ fn tiles_and_passes_do_not_show() {
         fair,
         json!({ "kind": "sign_guard", "coordinate_share": 1.0 }),
         json!({ "kind": "fools_gold", "norm_max": 1.0, "confidence": 0.1 }),
+        json!({ "kind": "flame", "noise_factor": 0.0 }),
         json!({ "kind": "geometric_median" }),
     ] {
         let made = version(description(aggregator.clone()), &updates);
@@ -329,7 +372,7 @@ fn tiles_and_passes_do_not_show() {
                 Ok::<_, std::convert::Infallible>(())
             });
         let mut whole = vec![0.0; count];
-        combination.unwrap().combine(&rows, &mut whole);
+        combination.unwrap().combine(0, &rows, &mut whole);
         let whole: Vec<f32> = whole.into_iter().map(|value| value as f32).collect();
         assert_eq!(weights(&made), whole, "{aggregator}");
     }

@@ -1,6 +1,6 @@
 //! Explains the aggregation: the rule, the compression, and the influence of one hostile client.
 
-use folkmoot_aggregation::{AggregatorChoice, CentredClipping, FoolsGold, QFedAvg, SignGuard, Term};
+use folkmoot_aggregation::{AggregatorChoice, CentredClipping, Flame, FoolsGold, QFedAvg, SignGuard, Term};
 use folkmoot_coordinator::task::TaskDescription;
 
 use super::{
@@ -137,6 +137,10 @@ fn combined(description: &TaskDescription) -> Vec<String> {
             fools_gold(&rule),
             format!("{} It also compares the directions of all pairs of updates.", reads(description)),
         ],
+        AggregatorChoice::Flame(rule) => vec![
+            flame(&rule),
+            format!("{} It also compares the directions of all pairs of updates.", reads(description)),
+        ],
         AggregatorChoice::SignGuard(rule) => vec![
             sign_guard(&rule),
             format!("{} It also clusters the updates by their shares of signs.", reads(description)),
@@ -233,6 +237,21 @@ fn fools_gold(rule: &FoolsGold) -> String {
     )
 }
 
+/// Returns sentences about the clustering and the noise of `flame`.
+fn flame(rule: &Flame) -> String {
+    let noise = match rule.noise_factor {
+        0.0 => "No noise is added.".to_owned(),
+        factor => format!(
+            "Each parameter gets noise of {factor} times the median norm, which gives no guarantee of privacy."
+        ),
+    };
+    format!(
+        "The aggregate is the mean of the deltas, without weights, that belong to the cluster of more than half of them with similar \
+         directions (FLAME). Longer deltas are scaled down to the round's median norm. {noise} Choose it against backdoors, if fewer \
+         than half of the clients are hostile and the others agree on the direction; it also drops honest deltas."
+    )
+}
+
 /// Returns a sentence about the weights of `q_fed_avg`.
 fn q_fed_avg(description: &TaskDescription, rule: &QFedAvg) -> String {
     let learning_rate = description.local_training(std::iter::empty()).learning_rate;
@@ -323,6 +342,11 @@ pub(super) fn one_client(description: &TaskDescription) -> String {
         AggregatorChoice::SignGuard(_) => {
             "Single parameters have no bound: a delta that passes both filters may have all of its length, up to the round's median \
              norm, in one parameter."
+                .into()
+        }
+        AggregatorChoice::Flame(_) => {
+            "One client of n can move the aggregate by less than 2 / n of the round's median norm, as long as fewer than half of the \
+             clients are hostile. All of it may be in one parameter."
                 .into()
         }
         AggregatorChoice::FoolsGold(rule) => format!(

@@ -218,6 +218,7 @@ fn what_one_client_can_do_is_told_under_every_rule() {
             rule("kind = \"fools_gold\"\nnorm_max = 2.5"),
             "by up to 2.5, in the L2 norm, if the other deltas resemble",
         ),
+        (rule("kind = \"flame\""), "by less than 2 / n of the round's median norm"),
         (bucketed("kind = \"median\"\n[bucketing]"), "no further than the mean of an honest bucket can"),
         (
             bucketed("kind = \"centred_clipping\"\nnorm_max = 2.5\n[bucketing]\nbucket_size = 3"),
@@ -263,6 +264,13 @@ fn a_robust_rule_tells_its_use_and_its_cost() {
             [
                 "(FoolsGold, without memory of earlier rounds). Before, a delta with an L2 norm above 2.5",
                 "compares the directions of all pairs",
+            ],
+        ),
+        (
+            "kind = \"flame\"\nnoise_factor = 0.01",
+            [
+                "noise of 0.01 times the median norm, which gives no guarantee of privacy. Choose it against backdoors",
+                "reads all updates 2 times; a mean of stored updates needs one pass. It also compares the directions",
             ],
         ),
         (

@@ -82,6 +82,7 @@ fn a_kind_of_any_section_is_a_name_and_replaces_its_section() {
     );
     assert_eq!(named("q_fed_avg").aggregator, AggregatorChoice::QFedAvg(Default::default()));
     assert_eq!(named("SignGuard").aggregator, AggregatorChoice::SignGuard(Default::default()));
+    assert_eq!(named("FLAME").aggregator, AggregatorChoice::Flame(Default::default()));
     assert_eq!(named("TERM").aggregator, AggregatorChoice::Term(Default::default()));
     assert_eq!(serde_json::to_value(named("oort").selection).unwrap()["kind"], "oort");
 }

@@ -20,6 +20,7 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
         }
         PrivacyChoice::Local(_) => counts_are_not_weights(description, faults),
     }
+    noise_has_a_guarantee(description, faults);
     nothing_comes_back_after_clipping(description, faults);
     draws_do_not_look_at_data(description, faults);
     nothing_else_is_released(description, faults);
@@ -49,11 +50,22 @@ fn shares_are_masked(description: &TaskDescription, faults: &mut Vec<Fault>) {
 
 /// A weight would multiply the influence of one client, and would reveal its number of examples.
 fn clients_count_alike(description: &TaskDescription, faults: &mut Vec<Fault>) {
-    if description.aggregator != AggregatorChoice::UniformMean {
+    if !matches!(description.aggregator, AggregatorChoice::UniformMean | AggregatorChoice::Flame(_)) {
         faults.push(Fault::new(
             "aggregator.kind",
             "privacy.kind needs the same weight for every client, but this aggregator.kind uses other weights",
             "choose aggregator.kind = \"uniform_mean\"",
+        ));
+    }
+}
+
+/// FLAME scales its noise by a norm that follows from the updates, and adds it to a mean of some of them.
+fn noise_has_a_guarantee(description: &TaskDescription, faults: &mut Vec<Fault>) {
+    if matches!(description.aggregator, AggregatorChoice::Flame(_)) {
+        faults.push(Fault::new(
+            "aggregator.kind",
+            "flame adds noise against backdoors, which gives no guarantee that the ledger could account for",
+            "choose aggregator.kind = \"uniform_mean\" for the privacy of privacy.kind, or remove [privacy]",
         ));
     }
 }

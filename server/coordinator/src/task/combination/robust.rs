@@ -10,7 +10,7 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     robust_needs_several(description, faults);
     robust_has_no_weights(description, faults);
     preparation_needs_a_robust_rule(description, faults);
-    signs_are_of_one_codec(description, faults);
+    clusters_are_of_one_codec(description, faults);
 }
 
 /// A robust rule needs several updates: the median of one update is that update.
@@ -49,6 +49,7 @@ fn is_robust(aggregator: &AggregatorChoice) -> bool {
             | AggregatorChoice::CentredClipping { .. }
             | AggregatorChoice::SignGuard { .. }
             | AggregatorChoice::FoolsGold { .. }
+            | AggregatorChoice::Flame { .. }
     )
 }
 
@@ -67,7 +68,12 @@ fn robust_has_no_weights(description: &TaskDescription, faults: &mut Vec<Fault>)
 
 /// Returns whether a rule judges single updates, so that it must get them as they are.
 fn judges_single_updates(aggregator: &AggregatorChoice) -> bool {
-    matches!(aggregator, AggregatorChoice::SignGuard { .. } | AggregatorChoice::FoolsGold { .. })
+    matches!(
+        aggregator,
+        AggregatorChoice::SignGuard { .. }
+            | AggregatorChoice::FoolsGold { .. }
+            | AggregatorChoice::Flame { .. }
+    )
 }
 
 /// Mixing and bucketing help rules that leave updates out. They change a mean, which then counts some updates more than others.
@@ -97,16 +103,18 @@ fn preparation_needs_a_robust_rule(description: &TaskDescription, faults: &mut V
     faults.push(Fault::new(field, message, remedy));
 }
 
-/// A codec changes the signs of an update, and the number of its zeros. The largest cluster would be the one of a codec.
-fn signs_are_of_one_codec(description: &TaskDescription, faults: &mut Vec<Fault>) {
-    if matches!(description.aggregator, AggregatorChoice::SignGuard { .. })
-        && !description.compression_choices.is_empty()
-    {
-        faults.push(Fault::new(
-            "compression_choices",
-            "sign_guard compares the signs of updates, which differ from codec to codec, so it would drop clients for their codec",
-            "remove [[compression_choices]], or choose another robust aggregator.kind",
-        ));
+/// A codec changes the direction of an update, its signs and the number of its zeros. The largest cluster would be the one of a codec.
+fn clusters_are_of_one_codec(description: &TaskDescription, faults: &mut Vec<Fault>) {
+    let compares = match description.aggregator {
+        AggregatorChoice::SignGuard { .. } => "sign_guard compares the signs of updates",
+        AggregatorChoice::Flame { .. } => "flame compares the directions of updates",
+        _ => return,
+    };
+    if !description.compression_choices.is_empty() {
+        let message =
+            format!("{compares}, which differ from codec to codec, so it would drop clients for their codec");
+        let remedy = "remove [[compression_choices]], or choose another robust aggregator.kind";
+        faults.push(Fault::new("compression_choices", message, remedy));
     }
 }
 
@@ -132,6 +140,7 @@ mod tests {
             json!({ "kind": "centred_clipping", "norm_max": 1.0 }),
             json!({ "kind": "sign_guard" }),
             json!({ "kind": "fools_gold", "norm_max": 1.0 }),
+            json!({ "kind": "flame" }),
         ]
     }
 
@@ -166,9 +175,9 @@ mod tests {
             let with = |aggregator: &Value| {
                 fields(json!({ "scheduling": scheduling, "aggregator": aggregator, key: value }))
             };
-            let (single, others): (Vec<Value>, Vec<Value>) = robust_rules()
-                .into_iter()
-                .partition(|rule| ["sign_guard", "fools_gold"].map(Value::from).contains(&rule["kind"]));
+            let (single, others): (Vec<Value>, Vec<Value>) = robust_rules().into_iter().partition(|rule| {
+                ["sign_guard", "fools_gold", "flame"].map(Value::from).contains(&rule["kind"])
+            });
             others.iter().for_each(|rule| assert_eq!(with(rule), [""; 0], "{rule}"));
             single.iter().for_each(|rule| assert_eq!(with(rule), [key], "{rule}"));
             for kind in ["weighted_mean", "uniform_mean", "bounded_mean"] {
@@ -197,16 +206,36 @@ mod tests {
     }
 
     #[test]
-    fn sign_guard_judges_single_updates_of_one_codec() {
-        let with = |key: &str, value: Value| {
+    fn sign_guard_and_flame_judge_single_updates_of_one_codec() {
+        for rule in ["sign_guard", "flame"] {
+            let with = |key: &str, value: Value| {
+                let scheduling = json!({ "kind": "synchronous", "report_goal": 100 });
+                fields(json!({ "scheduling": scheduling, "aggregator": { "kind": rule }, key: value }))
+            };
+            assert_eq!(with("compression", json!({ "codec": "eden:4" })), [""; 0]);
+            let wifi = json!({ "attribute": "network", "condition": { "equals": "wifi" } });
+            let choice = json!({ "when": [wifi], "recipe": { "codec": "bf16" } });
+            assert_eq!(with("compression_choices", json!([choice])), ["compression_choices"]);
+            assert_eq!(with("finalizer", json!({ "kind": "fed_exp" })), ["finalizer.kind"]);
+            assert_eq!(with("finalizer", json!({ "kind": "scaffold", "clients": 50 })), ["finalizer.kind"]);
+        }
+    }
+
+    /// The noise of FLAME must not be taken for the noise of a privacy guarantee.
+    #[test]
+    fn flame_is_refused_where_privacy_is_promised() {
+        let central = json!({ "kind": "central", "epsilon": 8.0, "delta": 1e-6 });
+        let local = json!({ "kind": "local", "epsilon": 30.0, "delta": 1e-6, "clipping_norm": 1.0 });
+        for privacy in [central, local] {
             let scheduling = json!({ "kind": "synchronous", "report_goal": 100 });
-            fields(json!({ "scheduling": scheduling, "aggregator": { "kind": "sign_guard" }, key: value }))
-        };
-        assert_eq!(with("compression", json!({ "codec": "eden:4" })), [""; 0]);
-        let wifi = json!({ "attribute": "network", "condition": { "equals": "wifi" } });
-        let choice = json!({ "when": [wifi], "recipe": { "codec": "bf16" } });
-        assert_eq!(with("compression_choices", json!([choice])), ["compression_choices"]);
-        assert_eq!(with("finalizer", json!({ "kind": "fed_exp" })), ["finalizer.kind"]);
-        assert_eq!(with("finalizer", json!({ "kind": "scaffold", "clients": 50 })), ["finalizer.kind"]);
+            let changes =
+                json!({ "scheduling": scheduling, "privacy": privacy, "aggregator": { "kind": "flame" } });
+            let [fault] = described(changes).validate().try_into().expect("there is one fault");
+            assert_eq!(fault.field, "aggregator.kind");
+            assert!(
+                fault.message.contains("gives no guarantee that the ledger could account for"),
+                "{fault}"
+            );
+        }
     }
 }
