@@ -6,6 +6,7 @@
 )]
 
 mod aggregator;
+pub mod anomaly;
 mod averages;
 mod bounded_mean;
 mod bulyan;

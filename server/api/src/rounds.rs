@@ -1,12 +1,12 @@
 //! Rounds and the outcomes of their assignments. No type in this module contains a client's update.
 
 use folkmoot_coordinator::round::AbandonReason;
-use folkmoot_protocol::{RoundId, TaskId, Timestamp};
+use folkmoot_protocol::{ClientId, RoundId, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// The timeline of a round's assignments, without the ids of the clients.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RoundAssignmentsView {
     /// The round.
     pub round: RoundView,
@@ -15,8 +15,39 @@ pub struct RoundAssignmentsView {
     pub lanes: Vec<LaneView>,
     /// The number of assignments that `lanes` omits. Null if the task claims privacy amplification by sampling.
     pub left_out: Option<u64>,
-    /// The reason why times and byte counts are null. Null if no private task runs or has run in the population.
+    /// The scores of the updates that the round's version combines. Null if the round has released no version, if the task does
+    /// not score updates, and in a population where a private task runs or has run.
+    pub scores: Option<CommitScoresView>,
+    /// The reason why times, byte counts and scores are null. Null if no private task runs or has run in the population.
     pub withheld: Option<String>,
+}
+
+/// The scores of the updates of a version, which say how unusual each one is. A score is evidence, not a proof: rare data makes honest updates unusual, too.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct CommitScoresView {
+    /// The number of updates that were compared.
+    pub updates: u64,
+    /// The number of updates with a score above 3.5.
+    pub unusual: u64,
+    /// The 50 updates with the largest scores, the largest first.
+    pub most_unusual: Vec<UpdateScoreView>,
+}
+
+/// The score of one update.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct UpdateScoreView {
+    /// The client that sent the update. Null unless you are an admin.
+    pub client_id: Option<ClientId>,
+    /// The L2 norm of the update, in multiples of the median norm.
+    pub norm_ratio: f64,
+    /// The cosine of the angle between the update and the aggregate, -1 to 1.
+    pub cosine: f64,
+    /// The modified z-score of the length or of the direction, whichever is larger.
+    pub score: f64,
+    /// True if the score is above 3.5.
+    pub is_unusual: bool,
+    /// A sentence that explains the score, for example "4.1 times the median norm".
+    pub explanation: String,
 }
 
 /// The timeline of one assignment.

@@ -1,4 +1,5 @@
-use folkmoot_protocol::update::UpdateMetrics;
+use folkmoot_aggregation::anomaly::CommitScores;
+use folkmoot_protocol::{AssignmentId, update::UpdateMetrics};
 
 /// The next version, computed but not stored.
 pub struct Made {
@@ -15,4 +16,6 @@ pub struct Made {
     pub noise_state: Vec<u8>,
     /// The metrics of all clients together, if they came inside the masks.
     pub metrics: Option<UpdateMetrics>,
+    /// The scores of the updates; `None` if they are not scored.
+    pub scores: Option<CommitScores<AssignmentId>>,
 }

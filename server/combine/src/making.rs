@@ -6,7 +6,9 @@
 //! of the model.
 
 use bytes::Bytes;
-use folkmoot_aggregation::{Combination, ExactMean, Measured, Measurement, finalizer::Commit};
+use folkmoot_aggregation::{
+    Combination, ExactMean, Measured, Measurement, anomaly::Alignments, finalizer::Commit,
+};
 use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_noise::Noises;
 use folkmoot_protocol::RoundId;
@@ -65,6 +67,7 @@ impl Making {
         let weights: Vec<u64> = self.accepted.iter().map(|update| update.weight).collect();
         let aggregator = &self.description.aggregator;
         let mut metrics = None;
+        let mut alignments = self.description.scores_updates().then(|| Alignments::new(self.accepted.len()));
         if let Some(masked) = &self.masked {
             let unmasked = masked.sum(
                 ingest,
@@ -113,19 +116,28 @@ impl Making {
             let before = std::mem::take(&mut next.own_state);
             match part {
                 Part::Component(strategy) => {
-                    own_state = own::means(rows, strategy, &commit, &before, |tile| next.take(tile))?;
+                    own_state = own::means(rows, strategy, &commit, &before, |rows, tile| {
+                        score(&mut alignments, rows, tile);
+                        next.take(tile);
+                    })?;
                 }
+                // A simulation has no need of scores.
                 Part::Functions(functions) => {
+                    alignments = None;
                     own::whole(rows, &**functions, &commit, &self.newest, |tile| next.take(tile))?;
                 }
             }
         } else {
             let rows = Rows::new(ingest.log(), &self.accepted, &self.bases, parameter_count);
-            replayed::means(rows, &self.description, self.round_id, &weights, &self.attenuations, |tile| {
+            let attenuations = &self.attenuations;
+            replayed::means(rows, &self.description, self.round_id, &weights, attenuations, |rows, tile| {
+                score(&mut alignments, rows, tile);
                 next.take(tile);
             })?;
         }
-        let mut made = Made { noise_state, metrics, ..next.made(own_state)? };
+        let ids = self.accepted.iter().map(|update| update.assignment_id);
+        let scores = alignments.and_then(|alignments| alignments.scores(ids));
+        let mut made = Made { noise_state, metrics, scores, ..next.made(own_state)? };
         if let Some(private) = &self.private {
             let grid = &self.description.grid;
             made.clipping_norm = Some(private.next_norm(ingest, &self.accepted, grid, parameter_count)?);
@@ -159,5 +171,12 @@ impl Making {
             seed: replayed::seed(self.round_id, &self.accepted),
             updates: own::facts(&self.accepted, &self.attenuations, self.bases.newest),
         }
+    }
+}
+
+/// Adds a tile of the updates and of their aggregate to the alignments, if updates are scored.
+fn score(alignments: &mut Option<Alignments>, rows: &[&[f32]], aggregate: &[f64]) {
+    if let Some(alignments) = alignments {
+        alignments.add_tile(rows, aggregate);
     }
 }

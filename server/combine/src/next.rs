@@ -177,6 +177,7 @@ impl<'a> Next<'a> {
             clipping_norm: None,
             noise_state: Vec::new(),
             metrics: None,
+            scores: None,
         })
     }
 }

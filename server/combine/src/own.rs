@@ -31,19 +31,20 @@ pub(super) fn facts(updates: &[AcceptedUpdate], attenuations: &[f64], base_versi
     updates.iter().zip(attenuations).map(one).collect()
 }
 
-/// Lets a component compute the aggregate of updates from the round log. Returns the component's state for the next commit.
+/// Lets a component compute the aggregate of updates from the round log. Passes each tile of the updates and of the aggregate to
+/// `visit`. Returns the component's state for the next commit.
 pub(super) fn means(
     mut rows: Rows<'_>,
     strategy: &Strategy,
     commit: &AggregationCommit,
     state: &[u8],
-    mut visit: impl FnMut(&[f64]),
+    mut visit: impl FnMut(&[&[f32]], &[f64]),
 ) -> Result<Vec<u8>, MakeError> {
     let mut aggregation = strategy.aggregate(commit, state)?;
     for pass in 0..aggregation.passes() {
         rows.for_each_tile(|first, tile| aggregation.measure(pass, first, tile))?;
     }
-    rows.for_each_tile(|first, tile| visit(&aggregation.combine(first, tile)))?;
+    rows.for_each_tile(|first, tile| visit(tile, &aggregation.combine(first, tile)))?;
     Ok(aggregation.finish()?)
 }
 

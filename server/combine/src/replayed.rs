@@ -6,14 +6,14 @@ use folkmoot_storage::AcceptedUpdate;
 use crate::Rows;
 
 /// Computes the aggregate of updates from the round log. Some rules must measure all updates first, once or several times;
-/// for them, the log is read more than once.
+/// for them, the log is read more than once. Passes each tile of the updates and of the aggregate to `visit`.
 pub(super) fn means(
     mut rows: Rows<'_>,
     description: &TaskDescription,
     round_id: RoundId,
     weights: &[u64],
     attenuations: &[f64],
-    mut visit: impl FnMut(&[f64]),
+    mut visit: impl FnMut(&[&[f32]], &[f64]),
 ) -> Result<(), RoundLogError> {
     let TaskDescription { aggregator, finalizer, .. } = description;
     let seed = seed(round_id, rows.updates);
@@ -33,7 +33,7 @@ pub(super) fn means(
         means.clear();
         means.resize(tile.first().map_or(0, |row| row.len()), 0.0);
         combination.combine(first, tile, &mut means);
-        visit(&means);
+        visit(tile, &means);
     })
 }
 

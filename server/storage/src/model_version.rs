@@ -1,8 +1,10 @@
 use async_trait::async_trait;
+use folkmoot_aggregation::anomaly::CommitScores;
 use folkmoot_coordinator::task::WarmStart;
 use folkmoot_privacy::ledger::Totals;
 use folkmoot_protocol::{
-    BlobDigest, OrganisationId, PopulationName, RoundId, TaskId, Timestamp, update::UpdateMetrics,
+    AssignmentId, BlobDigest, OrganisationId, PopulationName, RoundId, TaskId, Timestamp,
+    update::UpdateMetrics,
 };
 use serde::{Deserialize, Serialize};
 
@@ -68,6 +70,9 @@ pub struct VersionMaking {
     /// weights.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warm_start: Option<WarmStart>,
+    /// The scores of the version's updates; `None` if they were not scored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scores: Option<CommitScores<AssignmentId>>,
     /// The privacy cost of the versions from which version 0 descends, nearest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ancestors: Vec<Ancestor>,

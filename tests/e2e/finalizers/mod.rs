@@ -3,3 +3,4 @@
 mod clusters;
 mod components;
 mod drift;
+mod flame;

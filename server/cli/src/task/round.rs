@@ -49,9 +49,17 @@ fn text(view: &RoundAssignmentsView) -> String {
             "\nassignments are hidden: the task's privacy depends on keeping the selection secret".to_owned()
         }
     };
+    let scores = view.scores.as_ref().map_or(String::new(), |scores| {
+        let unusual = scores.most_unusual.iter().filter(|update| update.is_unusual);
+        let rows = unusual.map(|update| {
+            [format!("{:.1}", update.score), or_dash(update.client_id), update.explanation.clone()]
+        });
+        let rows = table(["SCORE", "CLIENT", "WHY"], rows);
+        format!("\n\n{} of {} updates are unusual\n\n{rows}", scores.unusual, scores.updates)
+    });
     let withheld = view.withheld.as_ref().map_or(String::new(), |why| format!("\n\n{why}"));
     format!(
-        "round {} of task {}: {}\n\n{lanes}{left_out}{withheld}",
+        "round {} of task {}: {}\n\n{lanes}{left_out}{scores}{withheld}",
         round.number, round.task_id, round.phase
     )
 }

@@ -28,6 +28,7 @@ export type RevokedClient = S['RevokedClient'];
 export type Round = S['RoundView'];
 export type RoundAssignments = S['RoundAssignmentsView'];
 export type Awaited = S['AwaitedView'];
+export type CommitScores = S['CommitScoresView'];
 export type RoundFunnel = S['RoundFunnelView'];
 export type RoundStats = S['RoundStatsView'];
 export type Series = S['SeriesView'];

@@ -2,8 +2,8 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 
 import { get } from '../api/client';
-import { isOver, type Lane, type RoundAssignments, type RoundFunnel } from '../api/types';
-import { Card, Empty, Facts, Link, Loaded, Page, State, Time } from '../components';
+import { type CommitScores, isOver, type Lane, type RoundAssignments, type RoundFunnel } from '../api/types';
+import { Card, Empty, Facts, Link, Loaded, Page, State, Table, Time } from '../components';
 import { bytes, count, duration, words } from '../format';
 import { NEVER, useData, useNow } from '../live';
 import { FunnelBars, Timeline } from './task';
@@ -65,7 +65,35 @@ export default function RoundView({ parameters: [called = ''] }: { parameters: s
           }
         </Loaded>
       </Card>
+      {lanes.data?.scores && <Scores scores={lanes.data.scores} />}
     </Page>
+  );
+}
+
+/** The updates of the round's version, the most unusual first. */
+function Scores({ scores }: { scores: CommitScores }) {
+  return (
+    <Card
+      title="Unusual updates"
+      note="Each update is compared with the others of the version: its length with the median length, and its direction with that of the aggregate. A score above 3.5 is unusual. It is no proof of an attack: a client with rare data is unusual, too. Look at a client whose updates are unusual in many rounds."
+    >
+      <p>
+        {scores.unusual === 0 ? 'No update is unusual' : `${count(scores.unusual)} unusual`} among {count(scores.updates)}.
+      </p>
+      <Table
+        caption="Updates by score"
+        rows={scores.most_unusual}
+        keyOf={(_, index) => index}
+        columns={[
+          { name: 'Score', show: (row) => row.score.toFixed(1), isNumber: true },
+          { name: 'Length', show: (row) => `${row.norm_ratio.toFixed(2)} ×`, isNumber: true },
+          { name: 'Cosine', show: (row) => row.cosine.toFixed(2), isNumber: true },
+          { name: 'Why', show: (row) => row.explanation },
+          { name: 'Client', show: (row) => (row.client_id ? <code>{row.client_id}</code> : '–') },
+        ]}
+      />
+      {scores.most_unusual.some((score) => !score.client_id) && <p class="note">Only admins see the clients of updates.</p>}
+    </Card>
   );
 }
 

@@ -85,6 +85,11 @@ pub struct TaskDescription {
     /// Averages random buckets of updates before a robust rule combines them. Without it, the rule gets single updates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bucketing: Option<Bucketing>,
+    /// Scores how unusual each update of a commit is, by its length and direction. By default, the coordinator scores updates that it
+    /// reads back from the round log anyway. `true` makes it read them back for every rule, and `false` switches scores off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("examples" = [true])))]
+    pub anomaly_scores: Option<bool>,
     /// The server optimizer that changes the model by the aggregate.
     #[serde(default)]
     pub finalizer: FinalizerChoice,
@@ -137,6 +142,7 @@ impl TaskDescription {
             aggregator: AggregatorChoice::default(),
             mixing: None,
             bucketing: None,
+            anomaly_scores: None,
             finalizer: FinalizerChoice::default(),
             evaluation: None,
             traffic: Traffic::default(),
@@ -222,12 +228,13 @@ impl TaskDescription {
     }
 
     /// Returns whether updates are summed while they arrive. In a flow, an update's weight is only known when its
-    /// round commits. Masked updates are summed when their masks can be removed. FedExP reads single updates.
+    /// round commits. Masked updates are summed when their masks can be removed. FedExP reads single updates, and so do scores.
     pub fn sums_on_arrival(&self) -> bool {
         self.aggregator.is_streaming()
             && self.scheduling.policy().flow().is_none()
             && !self.protection.is_masked()
             && !self.finalizer.extrapolates()
+            && self.anomaly_scores != Some(true)
     }
 }
 

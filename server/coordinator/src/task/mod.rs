@@ -1,5 +1,6 @@
 //! Tasks: their descriptions, validation and states.
 
+mod anomaly;
 mod combination;
 mod compression;
 mod data;

@@ -2,7 +2,7 @@
 
 use folkmoot_protocol::{DisplayName, limits::NAME_BYTES_MAX};
 
-use super::{Fault, TaskDescription, combination, drift};
+use super::{Fault, TaskDescription, anomaly, combination, drift};
 use crate::{privacy::PrivacyChoice, scheduling::SchedulingPolicy};
 
 /// The largest value of `abandoned_rounds_max`.
@@ -60,6 +60,7 @@ impl TaskDescription {
         }
         self.validate_local_work(&mut faults);
         self.validate_losses(&mut faults);
+        anomaly::validate(self, &mut faults);
         drift::validate(self, &mut faults);
         combination::validate(self, &mut faults);
         faults

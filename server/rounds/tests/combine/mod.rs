@@ -1,5 +1,7 @@
 //! Tests of the next version's weights under rules that read updates from the round log, with numbers from numpy.
 
+mod momentum;
+
 use bytes::Bytes;
 use folkmoot_aggregation::{
     AggregatorChoice, Bucketing, LocalTraining, Mixing, Preparation, finalizer::Commit,
@@ -107,6 +109,18 @@ fn arrive(ingest: &Ingest, round: RoundId, number: u8, values: &[f32]) -> Accept
 
 /// Returns the version that these updates produce from weights of 0: its weights are the aggregate.
 fn version(description: TaskDescription, updates: &[Vec<f32>]) -> Made {
+    let newest = Bytes::from(vec![0; size_of_val(updates[0].as_slice())]);
+    next_version(description, updates, newest, None, 1)
+}
+
+/// Returns the version with this number, which these updates produce from the newest weights and the finalizer's state.
+fn next_version(
+    description: TaskDescription,
+    updates: &[Vec<f32>],
+    newest: Bytes,
+    finalizer_state: Option<Bytes>,
+    number: u64,
+) -> Made {
     let (ingest, round_id) = (Ingest::new(RoundLog::in_memory()), RoundId::from_random_bytes([9; 16]));
     let accepted: Vec<AcceptedUpdate> =
         (1..).zip(updates).map(|(number, values)| arrive(&ingest, round_id, number, values)).collect();
@@ -116,10 +130,10 @@ fn version(description: TaskDescription, updates: &[Vec<f32>]) -> Made {
         description,
         round_id,
         accepted,
-        newest: Bytes::from(vec![0; size_of_val(updates[0].as_slice())]),
+        newest,
         bases: Bases::default(),
-        finalizer_state: None,
-        commit: Commit { number: 1, ..Commit::default() },
+        finalizer_state,
+        commit: Commit { number, ..Commit::default() },
         private: None,
         masked: None,
         clusters: None,

@@ -18,6 +18,9 @@ pub(super) fn aggregation(description: &TaskDescription) -> Vec<String> {
         true => "The coordinator sums updates as they arrive.".into(),
         false => "The coordinator stores updates and combines them when it commits a version.".into(),
     });
+    if description.scores_updates() {
+        said.push(scores(description).into());
+    }
     said.push(match &description.compression {
         None => "Clients send updates uncompressed, as 32-bit floats.".into(),
         Some(recipe) => format!(
@@ -42,6 +45,19 @@ pub(super) fn aggregation(description: &TaskDescription) -> Vec<String> {
         grid.value_max, grid.fraction_bits
     ));
     said
+}
+
+/// Returns sentences about the scores of updates.
+fn scores(description: &TaskDescription) -> &'static str {
+    match description.anomaly_scores {
+        Some(true) => {
+            "It also scores how unusual each update is, and the round's page shows the most unusual ones. With a mean, this costs the \
+             sum on arrival: the coordinator reads all updates at the commit."
+        }
+        _ => {
+            "While it combines them, it also scores how unusual each update is, and the round's page shows the most unusual ones."
+        }
+    }
 }
 
 /// Returns sentences about the mixing or bucketing of the deltas, if there is any.
@@ -133,14 +149,8 @@ fn combined(description: &TaskDescription) -> Vec<String> {
         AggregatorChoice::CentredClipping(clipping) => {
             vec![centred_clipping(&clipping), reads(description)]
         }
-        AggregatorChoice::FoolsGold(rule) => vec![
-            fools_gold(&rule),
-            format!("{} It also compares the directions of all pairs of updates.", reads(description)),
-        ],
-        AggregatorChoice::Flame(rule) => vec![
-            flame(&rule),
-            format!("{} It also compares the directions of all pairs of updates.", reads(description)),
-        ],
+        AggregatorChoice::FoolsGold(rule) => vec![fools_gold(&rule), compares_directions(description)],
+        AggregatorChoice::Flame(rule) => vec![flame(&rule), compares_directions(description)],
         AggregatorChoice::SignGuard(rule) => vec![
             sign_guard(&rule),
             format!("{} It also clusters the updates by their shares of signs.", reads(description)),
@@ -201,6 +211,11 @@ fn reads(description: &TaskDescription) -> String {
         "At a commit, the coordinator reads all updates {}; a mean of stored updates needs one pass.",
         times(passes)
     )
+}
+
+/// Returns sentences about the cost of a rule that also compares all pairs of updates.
+fn compares_directions(description: &TaskDescription) -> String {
+    format!("{} It also compares the directions of all pairs of updates.", reads(description))
 }
 
 /// Returns sentences about `centred_clipping`.
@@ -280,6 +295,10 @@ fn weighted(weight_max: &str) -> String {
     )
 }
 
+/// The influence of one client under `flame`.
+const ONE_OF_FLAME: &str = "One client of n can move the aggregate by less than 2 / n of the round's median norm, as long as fewer \
+                            than half of the clients are hostile. All of it may be in one parameter.";
+
 /// Returns a sentence that says how far one hostile client of a round can move the aggregate.
 pub(super) fn one_client(description: &TaskDescription) -> String {
     let value_max = description.grid.value_max;
@@ -344,11 +363,7 @@ pub(super) fn one_client(description: &TaskDescription) -> String {
              norm, in one parameter."
                 .into()
         }
-        AggregatorChoice::Flame(_) => {
-            "One client of n can move the aggregate by less than 2 / n of the round's median norm, as long as fewer than half of the \
-             clients are hostile. All of it may be in one parameter."
-                .into()
-        }
+        AggregatorChoice::Flame(_) => ONE_OF_FLAME.into(),
         AggregatorChoice::FoolsGold(rule) => format!(
             "One client can move the aggregate by up to {}, in the L2 norm, if the other deltas resemble each other: this rule limits \
              groups of clients, not single ones.",

@@ -180,12 +180,32 @@ class LaneView(TypedDict):
     upload_bytes: int | None
 
 
+class UpdateScoreView(TypedDict):
+    """The score of one update: how unusual it is among those of its version."""
+
+    client_id: str | None
+    cosine: float
+    explanation: str
+    is_unusual: bool
+    norm_ratio: float
+    score: float
+
+
+class CommitScoresView(TypedDict):
+    """The scores of the updates of a version, the most unusual first."""
+
+    most_unusual: list[UpdateScoreView]
+    unusual: int
+    updates: int
+
+
 class RoundAssignmentsView(TypedDict):
     """A round's assignments on a timeline, without the clients that they belong to."""
 
     lanes: list[LaneView]
     left_out: int | None
     round: RoundView
+    scores: CommitScoresView | None
     withheld: str | None
 
 

@@ -132,6 +132,7 @@ impl Made {
                 mean_staleness: staleness.mean,
                 staleness_max: staleness.max,
                 clipping_norm: made.clipping_norm,
+                scores: made.scores,
                 noise_state: keep(coordinator, noise).await?,
                 ..VersionMaking::default()
             },

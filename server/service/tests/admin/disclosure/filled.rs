@@ -1,5 +1,6 @@
 //! Fills populations with activity: clients that wait for a round, sent updates, evaluated a version, or failed.
 
+use folkmoot_aggregation::anomaly::{CommitScores, UpdateScore};
 use folkmoot_api::tokens::CreateTokenRequest;
 use folkmoot_coordinator::{
     ClientKind,
@@ -167,7 +168,10 @@ async fn train(
     let record =
         stored(in_phase(record, Phase::Committed { at: now, cohort, accepted: UPDATES, version: 1 }));
     let first = storage.model_version(task_id, 0).await.unwrap().unwrap();
-    let making = VersionMaking { change_norm: 0.5, ..VersionMaking::default() };
+    let score = UpdateScore { norm_ratio: 4.1, cosine: 0.5, length_score: 7.0, direction_score: 0.0 };
+    let most_unusual = vec![(assignments[0].id, score)];
+    let scores = CommitScores { updates: UPDATES, unusual: 1, cosine_median: 0.5, most_unusual };
+    let making = VersionMaking { change_norm: 0.5, scores: Some(scores), ..VersionMaking::default() };
     let version = ModelVersionRecord {
         number: 1,
         round_id: Some(id),

@@ -194,8 +194,9 @@ async fn figures_of_clients_are_withheld_where_a_task_with_privacy_has_run() {
         // Without a private task all of these fields have values, so that their absence below means something.
         let seen = read(&running, role, &[&in_open], &open).await;
         let mut readable = all(Decision::Withheld);
-        // Viewers do not see single sites.
+        // Viewers do not see single sites, and only admins see the clients of updates.
         readable.retain(|field| role != Role::Viewer || !field.starts_with("SiteView."));
+        readable.retain(|field| role == Role::Admin || field != "UpdateScoreView.client_id");
         assert_eq!(told(&seen, Decision::Withheld), readable);
         assert_eq!(told(&seen, Decision::OfPrivateTask), all(Decision::OfPrivateTask));
         assert!(seen["ClientsView.withheld"].iter().all(Value::is_null));
@@ -255,6 +256,18 @@ fn own_evaluations(seen: &Seen) -> usize {
     let of_operator = seen["EvaluationView.source"].iter().filter(|source| *source == "central").count();
     assert!(of_operator > 0 && of_operator < seen["EvaluationView.source"].len(), "both were measured");
     of_operator
+}
+
+#[tokio::test]
+async fn an_unusual_update_is_explained_and_its_client_shown_to_admins() {
+    let running = start().await;
+    let filled = fill_one(&running).await;
+    let shown = running.admin().round_assignments(filled.round).await.unwrap().scores.expect("it is stored");
+    assert_eq!((shown.updates, shown.unusual, shown.most_unusual.len()), (UPDATES, 1, 1));
+    let update = &shown.most_unusual[0];
+    assert_eq!((update.client_id, update.score, update.is_unusual), (Some(filled.client), 7.0, true));
+    assert_eq!(update.explanation, "4.1 times the median norm");
+    running.host.stop().await.unwrap();
 }
 
 /// The statement must name what is withheld and what is shown.

@@ -7,7 +7,7 @@ use folkmoot_protocol::{ErrorCode, Problem};
 use folkmoot_rounds::refusal::Refusal;
 use folkmoot_storage::{AssignmentRepository, AssignmentStatus, LaneRecord, RoundRepository};
 
-use super::view::kind_of;
+use super::{scores::scores, view::kind_of};
 use crate::http::{
     App,
     admin::{access::Caller, called, disclosure::Disclosure, rounds::view::round_view},
@@ -40,7 +40,13 @@ pub async fn list_assignments(
     let disclosure = Disclosure::of_task(&app, &task).await?;
     if task.description.hides_counts() {
         let (round, withheld) = (round_view(&record, &task.description), disclosure.withheld());
-        return Ok(Json(RoundAssignmentsView { round, lanes: Vec::new(), left_out: None, withheld }));
+        return Ok(Json(RoundAssignmentsView {
+            round,
+            lanes: Vec::new(),
+            left_out: None,
+            scores: None,
+            withheld,
+        }));
     }
     let lanes = storage.database()?.lanes(id, LANES_MAX).await?;
     let counts = storage.report_counts(id).await?;
@@ -49,6 +55,10 @@ pub async fn list_assignments(
         round: round_view(&record, &task.description),
         left_out: Some(all.saturating_sub(lanes.len() as u64)),
         lanes: lanes.iter().map(|lane| shown(lane, disclosure)).collect(),
+        scores: match disclosure.of_clients(()) {
+            Some(()) => scores(&app, &caller, &record).await?,
+            None => None,
+        },
         withheld: disclosure.withheld(),
     }))
 }

@@ -3,4 +3,5 @@
 pub(crate) mod assignments;
 pub(crate) mod get;
 pub(crate) mod list;
+mod scores;
 pub(crate) mod view;
