@@ -11,7 +11,7 @@ use folkmoot_graph::{Source, ValueId};
 use folkmoot_protocol::{LocalOptimizer, Loss, TrainingPlan};
 
 use super::{Tolerance, gpu, largest, numbers, on_gpu};
-use crate::loss::{LabelForm, Layout};
+use crate::loss::{LabelForm, Layout, Objective};
 use crate::step::{Parameters, StepForm, StepSource, step_graph};
 use crate::{ImportLimits, Model};
 
@@ -42,7 +42,7 @@ fn step(model: &Model) -> (StepGraph, Vec<Vec<f32>>) {
     let source = StepSource {
         model: model.clone(),
         parameters: Parameters::new(model, &plan).expect("nothing is frozen"),
-        loss: Loss::MeanSquaredError,
+        objective: Objective::of(&plan),
         layout: Layout::new(model.output_shape(), LabelForm::Values),
         has_shares: false,
     };

@@ -120,7 +120,7 @@ mod tests {
         );
         assert!(close(&state, &[1.5, 7.0, 1.5, 7.0]), "{state:?}");
         let whole = 4.25;
-        let update = [1.0 / (1.5 * 1.5 / whole).sqrt(), 0.0, 0.0, 8f64.sqrt() / (7.0 * 7.0 / whole).sqrt()];
+        let update = [1.0 / (2.25f64 / whole).sqrt(), 0.0, 0.0, 8f64.sqrt() / (49f64 / whole).sqrt()];
         let size = (update.iter().map(|one| one * one).sum::<f64>() / 4.0).sqrt();
         let scale = (first.iter().map(|one| one * one).sum::<f64>() / 4.0).sqrt();
         let expected: Vec<f64> = first
