@@ -58,7 +58,7 @@ def generalized_cross_entropy(outputs, classes, q):
 
 
 def symmetric_cross_entropy(outputs, classes, alpha, beta, floor):
-    """alpha times cross-entropy plus beta times -sum p log t, where log 0 is floor (Wang et al. 2019, equation 7)."""
+    """alpha times cross-entropy plus beta times -sum p log t, where log 0 is floor (Wang et al. 2019, section 4)."""
     logits = outputs.reshape(-1, outputs.shape[-1])
     probabilities = jax.nn.softmax(logits)[jnp.arange(logits.shape[0]), classes.reshape(-1)]
     reverse = -floor * jnp.mean(1.0 - probabilities)

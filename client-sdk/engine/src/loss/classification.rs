@@ -47,7 +47,7 @@ pub(super) fn generalized_cross_entropy(
     expectation(graph, targets, losses)
 }
 
-/// −alpha·Σ t·log p − beta·Σ p·max(log t, floor) with p = softmax(x) (Wang et al. 2019, equation 7).
+/// −alpha·Σ t·log p − beta·Σ p·max(log t, floor) with p = softmax(x) (Wang et al. 2019, section 4).
 pub(super) fn symmetric_cross_entropy(
     graph: &mut Graph,
     logits: ValueId,

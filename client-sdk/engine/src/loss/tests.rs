@@ -130,7 +130,7 @@ fn losses_against_wrong_labels_by_hand() {
 }
 
 /// The identities of Zhang and Sabuncu 2018, section 3.2: q = 1 is half of the absolute error, and q → 0 is cross-entropy. And
-/// those of Wang et al. 2019, section 4.2: reverse cross-entropy is |A|/2 times the absolute error.
+/// those of Wang et al. 2019, section 4: reverse cross-entropy is |A|/2 times the absolute error.
 #[test]
 fn losses_against_wrong_labels_are_between_those_of_the_papers() {
     let layout = Layout::new(&[3], LabelForm::Classes);

@@ -44,7 +44,7 @@ pub enum Loss {
         q: f32,
     },
     /// −alpha·Σ t·log p − beta·Σ p·log t for p = softmax(x), against wrong labels (Wang et al. 2019, "Symmetric cross entropy
-    /// for robust learning with noisy labels", equation 7). A class number is a one-hot t.
+    /// for robust learning with noisy labels", section 4). A class number is a one-hot t.
     SymmetricCrossEntropy {
         /// The weight of the cross-entropy, 0 or more. It makes training converge, and overfits to wrong labels.
         #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0, "examples" = [0.1])))]

@@ -110,7 +110,7 @@ async fn losses_against_wrong_labels_are_the_papers_through_the_coordinator() {
     let plain = scene.descended(&cross_entropy);
     assert!(distance(&trained(json!({})).await, &plain) < 2e-6, "cross-entropy itself");
     let q = 0.7;
-    // The derivative of (1 − p^q) / q by a logit is p^q times that of −log p (Zhang and Sabuncu 2018, section 3.3).
+    // The derivative of (1 − p^q) / q by a logit is p^q times that of −log p (Zhang and Sabuncu 2018, section 3.2).
     let generalized = scene.descended(&|probabilities, class| {
         let power = probabilities[class].powf(q);
         cross_entropy(probabilities, class).iter().map(|slope| power * slope).collect()
