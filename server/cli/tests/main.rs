@@ -2,14 +2,13 @@
 //!
 //! All tests are one binary, because linking one takes longer than running most of them.
 
+mod algorithms;
 mod asking;
 mod attack;
 #[cfg(unix)]
 mod backup;
 mod beside_console;
-mod clusters;
 mod compare;
-mod components;
 // Other systems word their errors differently, for example for a missing file.
 #[cfg(unix)]
 mod commands;
@@ -19,18 +18,11 @@ mod doctor;
 mod documents;
 #[cfg(unix)]
 mod draining;
-mod drift;
-mod elastic;
 mod engine;
 #[cfg(target_os = "linux")]
 mod full_disk;
-mod functions;
-mod local_training;
-mod objective;
 #[cfg(unix)]
 mod operator;
-mod personal;
-mod personal_training;
 mod private;
 mod rules;
 mod sampled;

@@ -12,6 +12,7 @@ pub mod ingest;
 mod made;
 mod making;
 mod masked;
+mod network_class;
 mod next;
 #[cfg(test)]
 mod one_hostile;
@@ -27,6 +28,7 @@ pub use error::MakeError;
 pub use made::Made;
 pub use making::Making;
 pub use masked::Masked;
+pub use network_class::NetworkClass;
 pub use own::Own;
 pub use private::Private;
 pub use rows::{Bases, Rows};

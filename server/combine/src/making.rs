@@ -5,6 +5,8 @@
 //! round log, one range of parameters at a time for all updates. Memory then depends on the size of a tile, not on that
 //! of the model.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use folkmoot_aggregation::{
     Combination, ExactMean, Measured, Measurement, anomaly::Alignments, finalizer::Commit,
@@ -18,7 +20,7 @@ use folkmoot_strategy::{AggregationCommit, FinalizationCommit, Part};
 use crate::{
     Bases, ClusterPlaces, Made, MakeError, Masked, Own, Private, Rows,
     clusters::ClusterMeans,
-    ingest::Ingest,
+    ingest::{Ingest, RoundSum},
     next::{Next, Step},
     own, replayed, summed,
 };
@@ -65,7 +67,6 @@ impl Making {
         let mut own_state = Vec::new();
         let mut noise_state = Vec::new();
         let weights: Vec<u64> = self.accepted.iter().map(|update| update.weight).collect();
-        let aggregator = &self.description.aggregator;
         let mut metrics = None;
         let mut alignments = self.description.scores_updates().then(|| Alignments::new(self.accepted.len()));
         if let Some(masked) = &self.masked {
@@ -84,21 +85,7 @@ impl Making {
                 None => summed::means(&unmasked.sum, &unmasked.mean, |tile| next.take(tile)),
             }
         } else if self.description.sums_on_arrival() {
-            let measurement = aggregator.measurement();
-            let sum = ingest.sum_of(self.round_id, self.description.grid, parameter_count, measurement);
-            let measured = match measurement {
-                Measurement::Extents => Measured::Extents(sum.measure(ingest.log(), &self.accepted)?),
-                _ => Measured::None,
-            };
-            let combination = aggregator.combination(&weights, &self.attenuations, &measured);
-            let Combination::Mean { factors, divisor } = combination else {
-                unreachable!("only means are summed while updates arrive")
-            };
-            if let Err(error) = sum.reconcile(ingest.log(), &self.accepted, &factors) {
-                // The sum may be half reconciled; rebuild it from the log.
-                ingest.forget_sum(self.round_id);
-                return Err(error.into());
-            }
+            let (sum, divisor) = self.summed_on_arrival(ingest, &weights, parameter_count)?;
             match &self.private {
                 Some(private) => {
                     let grid = &self.description.grid;
@@ -143,6 +130,32 @@ impl Making {
             made.clipping_norm = Some(private.next_norm(ingest, &self.accepted, grid, parameter_count)?);
         }
         Ok(made)
+    }
+
+    /// Returns the sum of the updates, which were added while they arrived, and the divisor of their mean.
+    fn summed_on_arrival(
+        &self,
+        ingest: &Ingest,
+        weights: &[u64],
+        parameter_count: usize,
+    ) -> Result<(Arc<RoundSum>, f64), MakeError> {
+        let aggregator = &self.description.aggregator;
+        let measurement = aggregator.measurement();
+        let sum = ingest.sum_of(self.round_id, self.description.grid, parameter_count, measurement);
+        let measured = match measurement {
+            Measurement::Extents => Measured::Extents(sum.measure(ingest.log(), &self.accepted)?),
+            _ => Measured::None,
+        };
+        let combination = aggregator.combination(weights, &self.attenuations, &measured);
+        let Combination::Mean { factors, divisor } = combination else {
+            unreachable!("only means are summed while updates arrive")
+        };
+        if let Err(error) = sum.reconcile(ingest.log(), &self.accepted, &factors) {
+            // The sum may be half reconciled; rebuild it from the log.
+            ingest.forget_sum(self.round_id);
+            return Err(error.into());
+        }
+        Ok((sum, divisor))
     }
 
     /// Begins the step of the finalizer.

@@ -1,10 +1,7 @@
 use std::sync::Arc;
 
 use folkmoot_aggregation::AggregatorChoice;
-use folkmoot_coordinator::{
-    round::Purpose,
-    task::{NetworkClass, TaskDescription},
-};
+use folkmoot_coordinator::{round::Purpose, task::TaskDescription};
 use folkmoot_protocol::{
     AssignmentId, ErrorCode, Recipe, RoundId, TensorSchema, ValueGrid, Work,
     saturating::to_length,
@@ -14,7 +11,7 @@ use folkmoot_secure_aggregation::{Ring, seal_bytes};
 use folkmoot_storage::{AssignmentRecord, TaskRecord};
 use folkmoot_unmasking::masked_bytes;
 
-use crate::refusal::Refusal;
+use crate::{network_class::NetworkClass, refusal::Refusal};
 
 /// The maximum number of bytes of a payload in addition to its values, for tags and lengths.
 const PAYLOAD_ROOM: u64 = 64 << 10;

@@ -11,7 +11,6 @@ mod eligibility;
 mod evaluation;
 mod filter;
 mod local_work;
-mod network_class;
 mod pause;
 mod promise;
 mod protection;
@@ -35,7 +34,6 @@ pub use eligibility::{
 pub use evaluation::{Evaluation, FederatedEvaluation, Measured};
 pub use filter::TaskFilter;
 pub use folkmoot_protocol::Fault;
-pub use network_class::NetworkClass;
 pub use pause::{PauseReason, abandoned_in_a_row};
 pub use protection::{CommitteeProtection, Protection, SecureAggregation};
 pub use state::{InvalidTaskTransitionError, TaskInput, TaskState};

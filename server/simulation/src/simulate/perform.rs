@@ -158,10 +158,7 @@ impl World {
         let version = self.models_for(&assignment, &lesson).await?;
         let (weights, own_weights) = lesson.starting_weights(&version, &self.clients[index].own);
         let replica = self.clients[index].own.replica_from(lesson.travelling.part(), &weights).map(Arc::new);
-        let control = match assignment.control_variate {
-            Some(artifact) => Some(self.control_variate(artifact.digest).await?),
-            None => None,
-        };
+        let control = self.control_variate(&assignment).await?;
         let own = &self.clients[index].own;
         let correction = lesson.plan.drift_correction.and_then(|drift| own.correction(drift, control));
         self.totals.client_rounds += 1;
@@ -312,10 +309,12 @@ impl World {
         self.keep_models(name, lesson, values)
     }
 
-    /// Returns the control variate of a version.
-    async fn control_variate(&self, digest: BlobDigest) -> Result<Vec<f32>, SimulateError> {
-        let bytes = self.blobs.get(digest).await.map_err(|error| SimulateError::Client(error.to_string()))?;
-        Ok(bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
+    /// Returns the control variate of the assignment's version, if it has one.
+    async fn control_variate(&self, assignment: &Assignment) -> Result<Option<Vec<f32>>, SimulateError> {
+        let Some(artifact) = assignment.control_variate else { return Ok(None) };
+        let bytes = self.blobs.get(artifact.digest).await;
+        let bytes = bytes.map_err(|error| SimulateError::Client(error.to_string()))?;
+        Ok(Some(bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()))
     }
 
     fn keep_models(

@@ -152,8 +152,7 @@ impl World {
             (simulation.threads, simulation.kept, simulation.evaluate_every);
         let kept = kept.map(|path| Kept::open(&path).map_err(|source| SimulateError::File { path, source }));
         let kept = kept.transpose()?;
-        let is_personal = description.plan.is_personal();
-        let crowd = Arc::new(Crowd::deal(&settings, source, is_personal)?);
+        let crowd = Arc::new(Crowd::deal(&settings, source, description.plan.is_personal())?);
         // All virtual clients enrol with one token, so no limit on a token's share can apply.
         description.token_share_max = None;
         replaced::replace(simulation.functions.as_deref(), &mut description)?;

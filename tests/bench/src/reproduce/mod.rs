@@ -12,7 +12,6 @@ mod adaptive;
 mod arm;
 mod buffered;
 mod claim;
-mod clustered;
 mod colluding;
 mod compressed;
 mod document;
@@ -122,8 +121,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Experiment::StaleSynchronous => stale_synchronous::run(&lab),
         Experiment::Robust => robust::run(&lab),
         Experiment::Colluding => colluding::run(&lab),
-        Experiment::Personal => personal::run(&lab),
-        Experiment::Clustered => clustered::run(&lab),
+        Experiment::Personal => personal::parts::run(&lab),
+        Experiment::Clustered => personal::clustered::run(&lab),
         Experiment::Scaffold => scaffold::run(&lab),
         Experiment::FedNova => fed_nova::run(&lab),
         Experiment::Niid => niid::run(&lab),

@@ -1,8 +1,9 @@
 use std::collections::BTreeMap;
 
 use folkmoot_api::stats::{ClassTrafficView, RoundStatsView, TrafficView};
-use folkmoot_coordinator::{round::Purpose, task::NetworkClass};
+use folkmoot_coordinator::round::Purpose;
 use folkmoot_protocol::{TensorSchema, update::update_bytes};
+use folkmoot_rounds::combine::NetworkClass;
 use folkmoot_storage::{RoundRecord, UpdateTraffic};
 
 /// Adds up the traffic of a round's updates, in total and by codec and network. `traffic` is `None` for a private task.

@@ -3,16 +3,16 @@
 use folkmoot_protocol::PersonalTraining;
 use serde_json::{Value, json};
 
-use super::{
+use super::{TITLE, of_own_accuracies};
+use crate::Failure;
+use crate::reproduce::{
     arm::Arm,
     claim::{Claim, Says, Unit},
     estimate::{Estimate, Sample},
     finding::{Finding, Table},
     lab::Lab,
-    plot::Plot,
     series::{Series, Shows, panel},
 };
-use crate::Failure;
 
 const CLIENTS: u64 = 50;
 const COHORT: u64 = 10;
@@ -115,8 +115,7 @@ fn claims(series: &[Series]) -> Vec<Claim> {
 }
 
 fn finding(series: Vec<Series>, rounds: usize) -> Finding {
-    let title = "Accuracy on each client's own held-out data, mean over the last tenth of the rounds";
-    let mut table = Table::new(title, &["data", "method", "accuracy"]);
+    let mut table = Table::new(TITLE, &["data", "method", "accuracy"]);
     for one in &series {
         table.rows.push(vec![
             one.arm.group.clone(),
@@ -125,31 +124,18 @@ fn finding(series: Vec<Series>, rounds: usize) -> Finding {
         ]);
     }
     let panels = series.chunks(METHODS.len()).map(|group| panel(group, Shows::Accuracy)).collect();
-    Finding {
-        name: "personal",
-        title: "FedPer, FedRep and Ditto: something of its own for each client",
-        source: "Arivazhagan et al. 2019, \"Federated learning with personalization layers\"; Collins et al. 2021, \
+    let source = "Arivazhagan et al. 2019, \"Federated learning with personalization layers\"; Collins et al. 2021, \
                  \"Exploiting shared representations for personalized federated learning\"; Li et al. 2021, \"Ditto: fair and \
                  robust federated learning through personalization\". LG-FedAvg is from Liang et al. 2020, \"Think locally, act \
-                 globally: federated learning with local and global representations\".",
-        setting: format!(
-            "Here: the 1,797 digits and a perceptron 64-64-10, {CLIENTS} clients, {COHORT} drawn a round, {rounds} rounds, \
+                 globally: federated learning with local and global representations\".";
+    let setting = format!(
+        "Here: the 1,797 digits and a perceptron 64-64-10, {CLIENTS} clients, {COHORT} drawn a round, {rounds} rounds, \
              E = {EPOCHS}, B = 10, rate {RATE}. A fifth of each client's examples is held out, and every version is \
              measured on those of all clients, each with its own tensors or its own model. A client that was not drawn yet has \
              the tensors of the model's file, or no model of its own. The first trainings of FedRep and Ditto have E epochs of \
              their own."
-        ),
-        target: None,
-        claims: claims(&series),
-        tables: vec![table],
-        notes: Vec::new(),
-        plot: Plot {
-            x: "round",
-            y: "accuracy on own held-out data",
-            is_share: true,
-            panels,
-            ..Plot::default()
-        },
-        series,
-    }
+    );
+    let claims = claims(&series);
+    let about = ("personal", "FedPer, FedRep and Ditto: something of its own for each client", source);
+    Finding { claims, tables: vec![table], ..of_own_accuracies(about, setting, series, panels) }
 }

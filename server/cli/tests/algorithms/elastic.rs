@@ -7,7 +7,7 @@ use folkmoot_simulation::simulate::{Crowd, WorldSettings};
 use serde_json::{Value, json};
 
 use crate::{
-    objective::digits,
+    algorithms::objective::digits,
     simulate::{MODEL, run, task, world},
 };
 

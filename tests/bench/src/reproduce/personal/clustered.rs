@@ -5,16 +5,16 @@ use folkmoot_engine::Examples;
 use folkmoot_simulation::chance::{Stream, shuffle};
 use serde_json::{Value, json};
 
-use super::{
+use super::{TITLE, of_own_accuracies};
+use crate::Failure;
+use crate::reproduce::{
     arm::Arm,
     claim::{Claim, Says, Unit},
     estimate::{Estimate, Sample},
     finding::{Finding, Table},
     lab::Lab,
-    plot::Plot,
     series::{Series, Shows, panel},
 };
-use crate::Failure;
 
 const CLIENTS: usize = 60;
 const COHORT: u64 = 12;
@@ -131,37 +131,23 @@ fn claims(series: &[Series]) -> Vec<Claim> {
 }
 
 fn finding(series: Vec<Series>, rounds: usize) -> Finding {
-    let title = "Accuracy on each client's own held-out data, mean over the last tenth of the rounds";
-    let mut table = Table::new(title, &["method", "accuracy"]);
+    let mut table = Table::new(TITLE, &["method", "accuracy"]);
     for one in &series {
         table.rows.push(vec![one.arm.name.clone(), one.late(Shows::Accuracy).percent()]);
     }
     let panels = vec![panel(&series, Shows::Accuracy)];
-    Finding {
-        name: "clustered",
-        title: "IFCA: a model for each group of clients",
-        source: "Ghosh et al. 2020, \"An efficient framework for clustered federated learning\". Ditto is from Li et al. 2021, \
-                 \"Ditto: fair and robust federated learning through personalization\".",
-        setting: format!(
-            "Here: the 1,797 digits and a perceptron 64-64-10, {CLIENTS} clients with 29 or 30 digits each, {COHORT} drawn a round, {rounds} \
+    let source = "Ghosh et al. 2020, \"An efficient framework for clustered federated learning\". Ditto is from Li et al. 2021, \
+                 \"Ditto: fair and robust federated learning through personalization\".";
+    let setting = format!(
+        "Here: the 1,797 digits and a perceptron 64-64-10, {CLIENTS} clients with 29 or 30 digits each, {COHORT} drawn a round, {rounds} \
              rounds, E = {EPOCHS}, B = 10, rate {RATE}. A quarter of the clients has its digits upright, and the others turned by one, \
              two or three quarters. Nobody tells the coordinator which. A fifth of each client's examples is held out, and every \
              version is measured on those of all clients, each with the model of the cluster that it has trained last, or with \
              that of the largest cluster before its first training."
-        ),
-        target: None,
-        claims: claims(&series),
-        tables: vec![table],
-        notes: Vec::new(),
-        plot: Plot {
-            x: "round",
-            y: "accuracy on own held-out data",
-            is_share: true,
-            panels,
-            ..Plot::default()
-        },
-        series,
-    }
+    );
+    let claims = claims(&series);
+    let about = ("clustered", "IFCA: a model for each group of clients", source);
+    Finding { claims, tables: vec![table], ..of_own_accuracies(about, setting, series, panels) }
 }
 
 #[cfg(test)]

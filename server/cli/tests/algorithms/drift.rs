@@ -7,7 +7,7 @@ use folkmoot_simulation::simulate::{Crowd, WorldSettings};
 use serde_json::{Value, json};
 
 use crate::{
-    objective::{Objective, digits, plan},
+    algorithms::objective::{Objective, digits, plan},
     simulate::{MODEL, run, task, world},
 };
 

@@ -7,7 +7,7 @@ use folkmoot_simulation::simulate::{Crowd, Simulation, WorldSettings, simulate};
 use serde_json::{Value, json};
 
 use crate::{
-    objective::digits,
+    algorithms::objective::digits,
     simulate::{MODEL, run, task, world},
 };
 

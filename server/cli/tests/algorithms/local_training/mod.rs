@@ -10,7 +10,7 @@ use folkmoot_simulation::simulate::{Crowd, WorldSettings};
 use serde_json::{Value, json};
 
 use crate::{
-    objective::{digits, plan},
+    algorithms::objective::{digits, plan},
     simulate::{MODEL, run, task, world},
 };
 use matrix::{multiply, root_mean_square, transposed};

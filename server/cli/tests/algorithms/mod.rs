@@ -1,0 +1,11 @@
+//! Algorithms through the coordinator, in a virtual world, against the same algorithms by hand.
+
+mod clusters;
+mod components;
+mod drift;
+mod elastic;
+mod functions;
+mod local_training;
+mod objective;
+mod personal;
+mod personal_training;
