@@ -91,6 +91,27 @@ def test_a_function_sees_what_a_component_sees(world):
     assert (reached == [*world.weight.ravel(), 0]).all(), "zeros leave the model"
 
 
+def test_updates_are_read_within_their_commit_and_the_model(world):
+    kept = []
+
+    def late(updates, commit):
+        kept.append(updates)
+        return kept[0].weights() * 0 + kept[0][-1].flat.sum()
+
+    with pytest.raises(folkmoot.SimulationError, match="version 1 can be read only while it is aggregated"):
+        world.simulate(aggregate=late)
+    for first, last in [(-1, 2), (3, 2), (0, 5)]:
+        with pytest.raises(folkmoot.SimulationError, match=f"no parameters {first} to {last}; the model has 4"):
+            world.simulate(aggregate=lambda updates, commit, bounds=(first, last): updates.rows(*bounds))
+
+    def keeping(updates, commit):
+        commit.state = updates
+        return np.zeros(4)
+
+    with pytest.raises(folkmoot.SimulationError, match="(?s)aggregate failed for version 2.*pickle"):
+        world.simulate(aggregate=keeping)
+
+
 def test_functions_go_with_asynchrony_and_a_coordinator_that_crashes(world):
     stale = []
 

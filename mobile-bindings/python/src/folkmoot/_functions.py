@@ -87,6 +87,8 @@ class Functions:
         self._shapes: dict[str, tuple[int, ...]] = {}
         # The state of each function, by the version with which it was kept.
         self._states: dict[int, dict[int, Any]] = {_AGGREGATE: {}, _FINALIZE: {}}
+        # The version for which a function runs.
+        self._called: int | None = None
 
     def begin(self, process: subprocess.Popen[bytes]) -> None:
         """Begins to read what a program writes. Its standard input and output are pipes."""
@@ -143,10 +145,13 @@ class Functions:
             updates=counted if kind == _FINALIZE else len(counted),
             seed=facts.get("seed"),
             mean_staleness=facts.get("mean_staleness"),
-            state=copy.deepcopy(states.get(version - 1)),
+            state=None,
         )
         call, name, dtype = self._prepared(kind, commit, counted)
+        self._called = version
         try:
+            # A copy, so that a function can change it in place.
+            commit.state = copy.deepcopy(states.get(version - 1))
             result = commit.flat(call(), dtype)
             _refuse_infinite(result)
         except _ProgramEndedError:
@@ -156,6 +161,8 @@ class Functions:
             with contextlib.suppress(_ProgramEndedError):
                 self._send(_FAILED, text.encode()[:_REASON_BYTES_MAX])
             raise FunctionError(f"{name} failed for version {version}:\n{text}") from error
+        finally:
+            self._called = None
         states[version] = commit.state
         with contextlib.suppress(_ProgramEndedError):
             self._send(_RESULT, result.tobytes())
@@ -163,10 +170,15 @@ class Functions:
     def _prepared(self, kind: int, commit: Commit, counted: Any) -> tuple[Callable[[], Values], str, str]:
         """Returns the call of a function, what it is called, and the type of its result."""
         if kind == _AGGREGATE and self._aggregate is not None:
-            given = [
-                Update(**facts, _index=index, _commit=commit, _read=self._read) for index, facts in enumerate(counted)
-            ]
-            updates = Updates(given, commit, self._read, self._weights)
+            version = commit.version
+
+            def read(update: int, updates: int, parameter: int, parameters: int) -> Any:
+                if self._called != version:
+                    raise ValueError(f"the updates of version {version} can be read only while it is aggregated")
+                return self._read(update, updates, parameter, parameters)
+
+            given = [Update(**facts, _index=index, _commit=commit, _read=read) for index, facts in enumerate(counted)]
+            updates = Updates(given, commit, read, self._weights)
             aggregate = self._aggregate
             return lambda: aggregate(updates, commit), "aggregate", "<f8"
         if kind == _FINALIZE and self._finalize is not None:

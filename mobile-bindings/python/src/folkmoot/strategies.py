@@ -133,9 +133,11 @@ class Updates(Sequence[Update]):
 
     def rows(self, first: int = 0, last: int | None = None) -> Any:
         """Reads a range of parameters of all updates, as a float32 array with a row for each update. Without a range, that is a
-        copy of every whole update."""
+        copy of every whole update. Raises IndexError if the model has no such parameters."""
         last = self._commit.parameters if last is None else last
-        return self._read(0, len(self), first, max(0, last - first))
+        if not 0 <= first <= last <= self._commit.parameters:
+            raise IndexError(f"there are no parameters {first} to {last}; the model has {self._commit.parameters}")
+        return self._read(0, len(self), first, last - first)
 
     def tiles(self, size: int | None = None) -> Iterator[tuple[int, Any]]:
         """Yields the first parameter of each tile and the tile's `rows`, in order. `size` is the number of parameters in a tile. By
