@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use folkmoot_coordinator::task::NetworkClass;
 use folkmoot_protocol::{
     ErrorCode,
     codec::names,
     messages::{CheckInRequest, UploadState, UploadStatus},
     update::UpdateHeader,
 };
+use folkmoot_rounds::combine::NetworkClass;
 use folkmoot_storage::AssignmentRepository;
 use folkmoot_tests::{deployment::Deployment, raw::RawRequest, task::TaskSpec};
 use folkmoot_update::codec::encode;

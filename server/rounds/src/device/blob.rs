@@ -1,5 +1,5 @@
 use bytes::Bytes;
-use folkmoot_coordinator::task::NetworkClass;
+use folkmoot_combine::NetworkClass;
 use folkmoot_protocol::{BlobDigest, ErrorCode};
 use folkmoot_storage::{AssignmentRepository, ClientRecord, TaskRecord};
 

@@ -2,9 +2,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use folkmoot_combine::NetworkClass;
 use folkmoot_coordinator::{
     round::{Effect, Phase, Purpose},
-    task::{Candidate, NetworkClass},
+    task::Candidate,
 };
 use folkmoot_protocol::{AssignmentId, ClientId, Timestamp, saturating::to_length};
 use folkmoot_storage::{
