@@ -41,7 +41,7 @@ impl TestUpdate {
             element_count: task.parameter_count() as u64,
             is_compressed: false,
         };
-        let mut values = (0..task.parameter_count()).map(|_| rng.random_range(-1.0..1.0)).collect();
+        let mut values: Vec<f32> = (0..task.parameter_count()).map(|_| rng.random_range(-1.0..1.0)).collect();
         if task.clusters > 1 {
             move_into(rng.random_range(0..task.clusters), task, &mut values);
         }
@@ -57,7 +57,7 @@ impl TestUpdate {
 }
 
 /// Makes the values those of a client that has trained this cluster.
-fn move_into(cluster: usize, task: &TestTask, values: &mut Vec<f32>) {
+fn move_into(cluster: usize, task: &TestTask, values: &mut [f32]) {
     let mut start = 0;
     for tensor in &task.schema.tensors {
         let end = start + tensor.shape.iter().product::<u64>() as usize;

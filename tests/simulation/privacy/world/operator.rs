@@ -28,7 +28,7 @@ impl World {
             return Ok(());
         }
         let script = self.planned.pop().expect("there is one");
-        self.make_task(script, None).await.map(drop)
+        Box::pin(self.make_task(script, None)).await.map(drop)
     }
 
     /// Creates a task. Returns `false` if the coordinator refuses it.
@@ -129,7 +129,7 @@ impl World {
         let warm = self.chance.happens(600);
         let version = if self.chance.happens(700) { newest } else { self.chance.within(0..=newest) };
         let warm_start = warm.then_some(WarmStart { task_id: id, version });
-        if self.make_task(script, warm_start).await? {
+        if Box::pin(self.make_task(script, warm_start)).await? {
             self.coverage.count(if warm { "tasks that descend" } else { "clones" });
         }
         Ok(())
