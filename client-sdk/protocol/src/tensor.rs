@@ -3,6 +3,9 @@ use sha2::{Digest, Sha256};
 
 use crate::limits::{DIMENSIONS_MAX, PARAMETERS_MAX, TENSOR_NAME_BYTES_MAX, TENSORS_MAX};
 
+/// The name of the first tensor of a task with clusters: the share of each cluster.
+pub(crate) const CLUSTER_SHARES: &str = "cluster_shares";
+
 /// One trainable tensor of a model: its name in the ONNX graph, and its shape. All values are float32.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

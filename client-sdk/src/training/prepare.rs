@@ -3,6 +3,7 @@ use folkmoot_training::{FinishedWork, Made, make, make_masked};
 use folkmoot_work::WorkError;
 use folkmoot_work::{Budget, DeviceKey};
 
+use super::work::forget_failed_replica;
 use crate::storage::{Keep, WorkStore};
 
 /// The update as stored.
@@ -21,7 +22,8 @@ pub(crate) fn prepare(trained: &FinishedWork, work: &WorkStore) -> Result<Prepar
     let store_failed = |error| WorkError::new(AbortReason::TrainingFailed, error);
     let uses_memory = trained.assignment.recipe.as_ref().is_some_and(|recipe| recipe.uses_memory());
     let stored = if uses_memory { work.memories().load(task).map_err(store_failed)? } else { None };
-    let made = make(trained, stored.as_deref())?;
+    let made = make(trained, stored.as_deref())
+        .inspect_err(|error| forget_failed_replica(work, task, &trained.plan, error))?;
     match &made.memory {
         Some(memory) => work.save_pending_memory(id, task, memory),
         None => work.forget_pending_memory(id),
@@ -52,7 +54,9 @@ pub(crate) fn prepare_masked(
 ) -> Result<Prepared, WorkError> {
     let id = trained.assignment.assignment_id;
     let journal = work.load_journal(id).map_err(|error| WorkError::new(AbortReason::StateLost, error))?;
-    let made = make_masked(trained, journal.as_ref(), budget, device_key)?;
+    let task = trained.assignment.task_id;
+    let made = make_masked(trained, journal.as_ref(), budget, device_key)
+        .inspect_err(|error| forget_failed_replica(work, task, &trained.plan, error))?;
     save(trained, &made, work)
 }
 

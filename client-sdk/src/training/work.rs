@@ -1,9 +1,11 @@
 use std::sync::atomic::Ordering;
 
 use folkmoot_engine::{Examples, TrainingOutcome};
-use folkmoot_protocol::{Work, messages::AbortReason};
+use folkmoot_protocol::{Plan, TaskId, Work, messages::AbortReason};
 use folkmoot_training::{ClusterChoice, FinishedWork, Inputs};
 use folkmoot_work::WorkError;
+
+use crate::storage::WorkStore;
 
 use super::{
     LocalTrainer, LocalWork, WorkNews,
@@ -47,10 +49,26 @@ pub(crate) fn work(local: &LocalWork, on_news: impl Fn(WorkNews)) -> Result<Opti
             if !choose_cluster(local, &mut inputs, &examples)? {
                 return Ok(None);
             }
-            (engine_work(local, &inputs, &examples, on_news)?, examples.len() as u64)
+            let outcome = engine_work(local, &inputs, &examples, on_news);
+            let outcome = outcome.inspect_err(|error| {
+                forget_failed_replica(&local.work, local.assignment.task_id, &inputs.plan, error);
+            })?;
+            (outcome, examples.len() as u64)
         }
     };
     Ok(outcome.map(|outcome| inputs.finished(local.assignment.clone(), outcome, held)))
+}
+
+/// Deletes a replica (elastic averaging) from which a training has failed. Otherwise all later trainings would fail, too; now the next one
+/// starts from the version.
+pub(super) fn forget_failed_replica(work: &WorkStore, task: TaskId, plan: &Plan, error: &WorkError) {
+    let has_replica = plan.training.elastic_averaging.is_some();
+    if !has_replica || error.reason != AbortReason::TrainingFailed {
+        return;
+    }
+    if let Err(error) = work.own_tensors().forget(task) {
+        tracing::warn!(%error, "a replica from which no training is possible could not be deleted");
+    }
 }
 
 /// Changes the inputs to the cluster that fits the examples best, if the plan has clusters. Returns `false` if it was stopped.

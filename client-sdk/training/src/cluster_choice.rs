@@ -1,12 +1,13 @@
 use std::time::Duration;
 
 use folkmoot_engine::Examples;
-use folkmoot_protocol::messages::AbortReason;
+use folkmoot_protocol::{Work, messages::AbortReason};
 
-use crate::{Budget, Evaluation, Inputs, WorkError, inputs::whole};
+use crate::{Budget, Evaluation, Inputs, WorkError, inputs::whole_of};
 
 /// The choice of the cluster whose model has the smallest mean loss on this client's examples (Ghosh et al. 2020, algorithm 1,
-/// line 8). Of equal ones, it is the first. It comes before a training or an evaluation of a plan with clusters.
+/// line 8). Of equal ones, it is the first. It comes before each training of a plan with clusters, and before an evaluation by a client
+/// that has not trained yet. Others measure the model of their last training's cluster, with which they also predict.
 pub struct ClusterChoice {
     evaluation: Evaluation,
     /// The cluster that is measured.
@@ -16,12 +17,13 @@ pub struct ClusterChoice {
 }
 
 impl ClusterChoice {
-    /// Starts to measure the clusters. Returns `None` if the plan has none.
+    /// Starts to measure the clusters. Returns `None` if there is nothing to choose.
     ///
     /// # Errors
     /// Those of [`Evaluation::begin`].
     pub fn begin(inputs: &Inputs, examples: &Examples, budget: &Budget) -> Result<Option<Self>, WorkError> {
-        if inputs.cluster.is_none() {
+        let is_measured = inputs.plan.work == Work::Evaluation && inputs.is_cluster_kept;
+        if inputs.cluster.is_none() || is_measured {
             return Ok(None);
         }
         let evaluation = Evaluation::of(inputs, weights_of(inputs, 0)?, examples, budget)?;
@@ -56,12 +58,12 @@ impl ClusterChoice {
             return Err(WorkError::new(AbortReason::TrainingFailed, detail));
         };
         let values = std::mem::take(&mut inputs.cluster_values);
-        inputs.starting_weights = whole(&inputs.travelling, values, Some(best))?;
+        inputs.starting_weights = whole_of(&inputs.travelling, &values, best)?;
         inputs.cluster = Some(best);
         Ok(true)
     }
 }
 
 fn weights_of(inputs: &Inputs, cluster: usize) -> Result<Vec<f32>, WorkError> {
-    whole(&inputs.travelling, inputs.cluster_values.clone(), Some(cluster))
+    whole_of(&inputs.travelling, &inputs.cluster_values, cluster)
 }

@@ -30,6 +30,8 @@ pub struct Inputs {
     /// The cluster of the starting weights, counted from 0. Before a [`ClusterChoice`](crate::ClusterChoice), it is the one of the
     /// client's last training, or else the one with the largest share. `None` if the plan has no clusters.
     pub cluster: Option<usize>,
+    /// Whether the cluster is the one of the client's last training. An evaluation then measures its model.
+    pub(crate) is_cluster_kept: bool,
     /// The values of all clusters, until one is chosen. Empty if the plan has none.
     pub(crate) cluster_values: Vec<f32>,
     /// Whether an evaluation sums every metric, and not only the loss and the correct predictions.
@@ -69,8 +71,10 @@ impl Inputs {
         let values = read_weights(assignment.weights, &assignment.weights_parts, &travelling, &read)?;
         let own = own.map(|stored| OwnTensors::decode(part, stored)).unwrap_or_default();
         let cluster = travelling.cluster_of(&values, own.cluster);
-        let cluster_values = if cluster.is_some() { values.clone() } else { Vec::new() };
-        let mut starting_weights = whole(&travelling, values, cluster)?;
+        let (mut starting_weights, cluster_values) = match cluster {
+            Some(cluster) => (whole_of(&travelling, &values, cluster)?, values),
+            None => (whole(&travelling, values)?, Vec::new()),
+        };
         with_personal(part, &own, &mut starting_weights);
         let own_weights = (!own.model.is_empty()).then(|| {
             let mut whole = starting_weights.clone();
@@ -93,6 +97,7 @@ impl Inputs {
             replica,
             correction,
             cluster,
+            is_cluster_kept: own.cluster.is_some(),
             cluster_values,
             metric_sums,
         })
@@ -160,6 +165,7 @@ pub fn parse_plan(bytes: &[u8]) -> Result<Plan, WorkError> {
     let unsupported = |detail: String| WorkError::new(AbortReason::PlanUnsupported, detail);
     let plan: Plan = serde_json::from_slice(bytes).map_err(|error| unsupported(format!("plan: {error}")))?;
     plan.schema.validate().map_err(|error| unsupported(error.to_string()))?;
+    plan.training.validate().map_err(|error| unsupported(error.to_string()))?;
     check_device_rules(&plan.device_rules).map_err(unsupported)?;
     #[cfg(not(target_family = "wasm"))]
     if let Some(schema) = &plan.table_schema {
@@ -266,17 +272,29 @@ pub fn predicting_weights(
 ) -> Result<Vec<f32>, WorkError> {
     let own = own.map(|stored| OwnTensors::decode(travelling.part(), stored)).unwrap_or_default();
     let cluster = travelling.cluster_of(&values, own.cluster);
-    let mut weights = whole(travelling, values, cluster)?;
+    let mut weights = match cluster {
+        Some(cluster) => whole_of(travelling, &values, cluster)?,
+        None => whole(travelling, values)?,
+    };
     with_own(travelling.part(), &own, &mut weights);
     Ok(weights)
 }
 
-pub(crate) fn whole(
+fn whole(travelling: &Travelling, values: Vec<f32>) -> Result<Vec<f32>, WorkError> {
+    travelling.fill(values, None).map_err(|error| WorkError::new(AbortReason::FetchFailed, error))
+}
+
+/// Returns all weights of one cluster's model.
+///
+/// # Errors
+/// [`AbortReason::FetchFailed`] if the values do not fit the schema.
+pub(crate) fn whole_of(
     travelling: &Travelling,
-    values: Vec<f32>,
-    cluster: Option<usize>,
+    values: &[f32],
+    cluster: usize,
 ) -> Result<Vec<f32>, WorkError> {
-    travelling.fill(values, cluster).map_err(|error| WorkError::new(AbortReason::FetchFailed, error))
+    let filled = travelling.fill_cluster(values, Some(cluster));
+    filled.map_err(|error| WorkError::new(AbortReason::FetchFailed, error))
 }
 
 #[cfg(test)]

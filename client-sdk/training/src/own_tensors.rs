@@ -1,4 +1,5 @@
-//! Tensors that a client keeps between two trainings of a task: its personal ones, its own model, and its control variate.
+//! The values that a client keeps between two trainings of a task: its personal tensors, its own model, its control variate, the number of its
+//! cluster, or its replica.
 
 use folkmoot_engine::{FitError, TrainedPart, TrainingOutcome};
 use folkmoot_protocol::{DriftCorrection, Plan, TensorSchema};

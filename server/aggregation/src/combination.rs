@@ -60,11 +60,9 @@ impl Combination {
             Combination::Averaged(averages, combination) => {
                 return averages.average(rows, |averaged| combination.combine(first, averaged, out));
             }
-            Combination::Noised { combination, deviation, seed } => {
+            Combination::Noised { combination, .. } => {
                 combination.combine(first, rows, out);
-                for (value, index) in out.iter_mut().zip(first as u64..) {
-                    *value += deviation * normal_at(*seed, index);
-                }
+                self.add_noise(first, out);
                 return;
             }
         };
@@ -75,5 +73,21 @@ impl Combination {
             }
         }
         out.iter_mut().for_each(|sum| *sum /= divisor);
+    }
+
+    /// Returns the combination without its noise.
+    pub fn without_noise(&self) -> &Self {
+        match self {
+            Combination::Noised { combination, .. } => combination,
+            other => other,
+        }
+    }
+
+    /// Adds the combination's noise, if it has any, to a tile whose first parameter is `first`.
+    pub fn add_noise(&self, first: usize, out: &mut [f64]) {
+        let Combination::Noised { deviation, seed, .. } = self else { return };
+        for (value, index) in out.iter_mut().zip(first as u64..) {
+            *value += deviation * normal_at(*seed, index);
+        }
     }
 }

@@ -23,7 +23,7 @@ mod replayed;
 mod rows;
 mod summed;
 
-pub use clusters::ClusterPlaces;
+pub use clusters::{ClusterCheck, ClusterPlaces};
 pub use error::MakeError;
 pub use made::Made;
 pub use making::Making;

@@ -63,7 +63,8 @@ impl Making {
         let stored = self.finalizer_state.as_deref().unwrap_or_default();
         let step = self.step(parameter_count)?;
         let mut next = Next::new(step, &self.commit, &self.newest, stored, self.own.aggregator.is_some())?;
-        next.clusters = self.clusters.as_ref().map(ClusterMeans::new);
+        next.clusters =
+            self.clusters.as_ref().map(|places| ClusterMeans::new(places, &self.description.grid));
         let mut own_state = Vec::new();
         let mut noise_state = Vec::new();
         let weights: Vec<u64> = self.accepted.iter().map(|update| update.weight).collect();
@@ -117,10 +118,9 @@ impl Making {
         } else {
             let rows = Rows::new(ingest.log(), &self.accepted, &self.bases, parameter_count);
             let attenuations = &self.attenuations;
-            replayed::means(rows, &self.description, self.round_id, &weights, attenuations, |rows, tile| {
-                score(&mut alignments, rows, tile);
-                next.take(tile);
-            })?;
+            let measure = |rows: &[&[f32]], tile: &[f64]| score(&mut alignments, rows, tile);
+            let take = |tile: &[f64]| next.take(tile);
+            replayed::means(rows, &self.description, self.round_id, &weights, attenuations, measure, take)?;
         }
         let ids = self.accepted.iter().map(|update| update.assignment_id);
         let scores = alignments.and_then(|alignments| alignments.scores(ids));

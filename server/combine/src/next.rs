@@ -127,10 +127,12 @@ impl<'a> Next<'a> {
             }
             (Step::BuiltIn(finalizer), Some(clusters)) => {
                 clusters.for_each_run(begin, mean_delta, |run, step| match step {
-                    RunStep::Set => set(&mut weights[run.clone()], &mean_delta[run]),
-                    RunStep::Scaled(factor) => {
-                        let mean: Vec<f64> =
-                            mean_delta[run.clone()].iter().map(|mean| mean * factor).collect();
+                    RunStep::Set => set_shares(&mut weights[run.clone()], &mean_delta[run]),
+                    RunStep::Scaled { factor, most } => {
+                        let mean: Vec<f64> = mean_delta[run.clone()]
+                            .iter()
+                            .map(|mean| (mean * factor).clamp(-most, *most))
+                            .collect();
                         let mut state: Vec<&mut [f32]> =
                             state.iter_mut().map(|slot| &mut slot[run.clone()]).collect();
                         finalizer.advance(self.commit, &mut weights[run], &mean, &mut state);
@@ -182,6 +184,7 @@ impl<'a> Next<'a> {
     }
 }
 
-fn set(weights: &mut [f32], values: &[f64]) {
-    weights.iter_mut().zip(values).for_each(|(weight, value)| *weight = to_float32(*value));
+/// Keeps the shares of this commit. Under masks, nobody has checked them.
+fn set_shares(weights: &mut [f32], shares: &[f64]) {
+    weights.iter_mut().zip(shares).for_each(|(weight, share)| *weight = to_float32(share.clamp(0.0, 1.0)));
 }

@@ -6,14 +6,16 @@ use folkmoot_storage::AcceptedUpdate;
 use crate::Rows;
 
 /// Computes the aggregate of updates from the round log. Some rules must measure all updates first, once or several times;
-/// for them, the log is read more than once. Passes each tile of the updates and of the aggregate to `visit`.
+/// for them, the log is read more than once. Passes each tile of the aggregate to `visit`, and before that, without its noise, to `measure`
+/// with the tile of the updates.
 pub(super) fn means(
     mut rows: Rows<'_>,
     description: &TaskDescription,
     round_id: RoundId,
     weights: &[u64],
     attenuations: &[f64],
-    mut visit: impl FnMut(&[&[f32]], &[f64]),
+    mut measure: impl FnMut(&[&[f32]], &[f64]),
+    mut visit: impl FnMut(&[f64]),
 ) -> Result<(), RoundLogError> {
     let TaskDescription { aggregator, finalizer, .. } = description;
     let seed = seed(round_id, rows.updates);
@@ -32,8 +34,10 @@ pub(super) fn means(
     rows.for_each_tile(|first, tile| {
         means.clear();
         means.resize(tile.first().map_or(0, |row| row.len()), 0.0);
-        combination.combine(first, tile, &mut means);
-        visit(tile, &means);
+        combination.without_noise().combine(first, tile, &mut means);
+        measure(tile, &means);
+        combination.add_noise(first, &mut means);
+        visit(&means);
     })
 }
 

@@ -68,9 +68,13 @@ impl<'a> Unknown<'a> {
 
     fn remedy(&self) -> String {
         let likeness = |word: &str| strsim::jaro_winkler(self.word, word);
+        // A part of a name stands for the first name that has it.
+        let whole = self.known.iter().find(|word| self.word.len() >= 4 && word.contains(self.word));
         let closest = self.known.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-        match closest {
-            Some(closest) if likeness(closest) >= LIKENESS_MIN => format!("did you mean `{closest}`?"),
+        match whole.or(closest) {
+            Some(closest) if whole.is_some() || likeness(closest) >= LIKENESS_MIN => {
+                format!("did you mean `{closest}`?")
+            }
             Some(_) => format!("use one of: {}", self.known.join(", ")),
             None => "no key is allowed here; remove it".into(),
         }

@@ -160,6 +160,8 @@ export interface Plan {
     epochs: number;
     batch_size: number;
     time_limit_seconds?: number | null;
+    clusters?: unknown;
+    elastic_averaging?: unknown;
     [setting: string]: unknown;
   };
   [field: string]: unknown;

@@ -12,7 +12,7 @@ import type { Pace } from './pace.js';
 import { type Loop, runLoop } from './run_loop.js';
 import type { Storage } from './storage.js';
 import type { ClientEvents, Plan } from './types.js';
-import { loadOwn } from './work_store.js';
+import { forgetOwn, loadOwn } from './work_store.js';
 
 /** The duration of a chunk of steps. A pause is noticed within 100 ms. */
 const CHUNK_MILLISECONDS = 40;
@@ -82,6 +82,10 @@ export async function work(host: WorkHost, assignment: Assignment, signal: Abort
     return { task, kind };
   } catch (error) {
     task.free();
+    if (!signal.aborted && inputs.plan.training.elastic_averaging != null) {
+      // No later training from this replica would succeed. The next one starts from the version.
+      await forgetOwn(host.storage, assignment.task_id).catch(() => undefined);
+    }
     throw error;
   }
 }
@@ -95,7 +99,9 @@ async function ownWork(
   asked: AbortSignal,
 ): Promise<Done | null> {
   const kind = plan.work ?? 'training';
-  if (loop === null || (kind === 'evaluation' && !loop.evaluates)) {
+  // The engine measures the clusters.
+  const isLeft = kind === 'evaluation' && (loop?.evaluates !== true || plan.training.clusters != null);
+  if (loop === null || isLeft) {
     return null;
   }
   await pace.untilAllowed(signal);
@@ -138,7 +144,11 @@ async function begin({ storage, examples, budget }: WorkHost, assignment: Assign
 
 /** Chooses the cluster whose model fits the examples best, if the plan has clusters. */
 async function chooseCluster({ pace }: WorkHost, task: AssignedWork, signal: AbortSignal): Promise<void> {
-  for (let begun = performance.now(); !task.chooseCluster(); begun = performance.now()) {
+  for (;;) {
+    const begun = performance.now();
+    if (task.chooseCluster()) {
+      return;
+    }
     await pace.breathe(performance.now() - begun, signal);
     signal.throwIfAborted();
   }

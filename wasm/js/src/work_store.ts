@@ -31,6 +31,11 @@ export async function forgetWork(storage: Storage, assignmentId: string): Promis
   await storage.remove('work', IDBKeyRange.bound(`${assignmentId}.`, `${assignmentId}/`, false, true));
 }
 
+/** Deletes the client's own tensors of a task. */
+export async function forgetOwn(storage: Storage, taskId: string): Promise<void> {
+  await storage.remove('memories', `${taskId}${OWN.suffix}`);
+}
+
 /** Deletes the data of all assignments except this one. */
 export async function forgetAllBut(storage: Storage, kept: string | null): Promise<void> {
   for (const key of await storage.keys('work')) {

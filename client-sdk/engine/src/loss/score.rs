@@ -44,7 +44,9 @@ fn position_loss(loss: Loss, outputs: &[f32], target: impl Fn(usize) -> f64) -> 
             let normaliser = log_sum_exp(outputs);
             let [alpha, beta, floor] = [alpha, beta, floor].map(f64::from);
             let reverse = |x: f64, t: f64| (x - normaliser).exp() * t.ln().max(floor);
-            pairs().map(|(x, t)| alpha * t * (normaliser - x) - beta * reverse(x, t)).sum()
+            // A class that is impossible may have a logit of −∞.
+            let forward = |x: f64, t: f64| if t == 0.0 { 0.0 } else { t * (normaliser - x) };
+            pairs().map(|(x, t)| alpha * forward(x, t) - beta * reverse(x, t)).sum()
         }
         Loss::BinaryCrossEntropy => mean(&|x, t| x.max(0.0) - x * t + (-x.abs()).exp().ln_1p()),
         Loss::Hinge => mean(&|x, t| (1.0 - (2.0 * t - 1.0) * x).max(0.0)),

@@ -119,12 +119,26 @@ impl Travelling {
         if expected != found {
             return Err(FitError::WeightCount { expected, found });
         }
-        let count = self.cluster_count().unwrap_or(1);
-        if let Some(cluster) = cluster.filter(|cluster| *cluster >= count) {
-            return Err(FitError::NoCluster { number: cluster + 1, count });
+        match self.clusters {
+            None => self.part.fill(values),
+            Some(_) => self.fill_cluster(&values, cluster),
         }
-        let Some(layout) = &self.clusters else { return self.part.fill(values) };
-        let places = layout.places(cluster.unwrap_or_else(|| layout.largest(&values)));
+    }
+
+    /// Like [`Travelling::fill`], for the values of several clusters.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Travelling::fill`].
+    pub fn fill_cluster(&self, values: &[f32], cluster: Option<usize>) -> Result<Vec<f32>, FitError> {
+        let (expected, found, count) = (self.value_count(), values.len(), self.cluster_count().unwrap_or(0));
+        if expected != found {
+            return Err(FitError::WeightCount { expected, found });
+        }
+        let number = cluster.map_or(1, |cluster| cluster.saturating_add(1));
+        let Some(layout) = self.clusters.as_ref().filter(|_| number <= count) else {
+            return Err(FitError::NoCluster { number, count });
+        };
+        let places = layout.places(cluster.unwrap_or_else(|| layout.largest(values)));
         self.part.fill(places.flat_map(|place| values[place].iter().copied()).collect())
     }
 
@@ -157,6 +171,10 @@ impl Travelling {
 
 impl Layout {
     fn of(model: &Model, part: &TrainedPart, clusters: &Clusters) -> Result<Self, FitError> {
+        if !clusters.has_valid_count() {
+            let detail = format!("there are {} clusters; 2 to 16 are possible", clusters.count);
+            return Err(FitError::Clusters { detail });
+        }
         let is_chosen = matching(model.parameters(), &clusters.tensors, "clusters.tensors")?;
         let mut tensors = Vec::new();
         for (position, spec) in part.positions().zip(part.tensors()) {
@@ -176,12 +194,20 @@ impl Layout {
                 "no pattern matches a tensor that is trained and shared, so the clusters would not differ";
             return Err(FitError::Clusters { detail: detail.to_owned() });
         }
-        Ok(Self { clusters: clusters.clone(), tensors, common, own })
+        let layout = Self { clusters: clusters.clone(), tensors, common, own };
+        match layout.checked_value_count() {
+            Some(_) => Ok(layout),
+            None => Err(FitError::Clusters { detail: "the clusters have too many parameters".to_owned() }),
+        }
+    }
+
+    fn checked_value_count(&self) -> Option<usize> {
+        let count = self.clusters.len();
+        count.checked_mul(self.own)?.checked_add(self.common)?.checked_add(count)
     }
 
     fn value_count(&self) -> usize {
-        let count = self.clusters.len();
-        count + self.common + count * self.own
+        self.checked_value_count().expect("it was checked when the layout was made")
     }
 
     /// Returns the places of the part's tensors in one cluster's model.
@@ -217,7 +243,7 @@ mod tests {
 
     use super::*;
 
-    /// The model has the tensors layer_1.weight [2, 3], layer_1.bias [3], layer_2.weight [3, 2] and layer_2.bias [2].
+    /// The model has the tensors layer_1.weight [3, 2], layer_1.bias [3], layer_2.weight [2, 3] and layer_2.bias [2].
     fn travelling(tensors: &[&str], frozen: &[&str]) -> Result<Travelling, FitError> {
         let model = Model::from_onnx(&mlp(&[2, 3, 2], 1), &ImportLimits::default()).unwrap();
         let patterns = |names: &[&str]| names.iter().map(|name| (*name).into()).collect();
@@ -290,7 +316,7 @@ mod tests {
             (travelling(&["layer_1.*"], &[]).unwrap(), travelling(&["layer_2.*"], &[]).unwrap());
         assert_eq!(bodies.difference_from(&bodies.schema()), None);
         let difference = bodies.difference_from(&heads.schema()).unwrap();
-        let expected = "tensor 1 is layer_2.weight [3, 2] here and layer_1.weight [2, 3] there";
+        let expected = "tensor 1 is layer_2.weight [2, 3] here and layer_1.weight [3, 2] there";
         assert_eq!(difference, expected);
         let mut shorter = bodies.schema();
         shorter.tensors.pop();
@@ -302,6 +328,13 @@ mod tests {
         let list = |result: Result<Travelling, FitError>| result.err().map(|error| error.to_string());
         assert!(list(travelling(&["head.*"], &[])).is_some_and(|text| text.contains("clusters.tensors")));
         assert!(list(travelling(&["layer_1.*"], &["layer_1.*"])).is_some_and(|text| text.contains("differ")));
+        let model = Model::from_onnx(&mlp(&[2, 2], 1), &ImportLimits::default()).unwrap();
+        let plan = TrainingPlan::new(Loss::SoftmaxCrossEntropy, LocalOptimizer::sgd(0.1));
+        for count in [0, 1, 17, u32::MAX] {
+            let clusters = Some(Clusters { count, tensors: Vec::new(), start_spread: 1.0 });
+            let refused = Travelling::of(&model, &TrainingPlan { clusters, ..plan.clone() });
+            assert!(list(refused).is_some_and(|text| text.contains("2 to 16")), "{count}");
+        }
         let one = travelling(&[], &[]).unwrap();
         let wrong = FitError::WeightCount { expected: 54, found: 17 };
         assert_eq!(one.fill(vec![0.0; 17], None), Err(wrong));

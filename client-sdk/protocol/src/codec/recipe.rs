@@ -1,4 +1,4 @@
-use crate::{NamePattern, TensorSchema, TensorSpec};
+use crate::{NamePattern, TensorSchema, TensorSpec, tensor::CLUSTER_SHARES};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -140,6 +140,10 @@ impl Recipe {
         let first = schema.tensors.iter().position(is_matrix);
         let last = schema.tensors.iter().rposition(is_matrix);
         let codec = |(index, tensor): (usize, &TensorSpec)| {
+            // The shares of clusters must arrive as they are.
+            if tensor.name == CLUSTER_SHARES {
+                return Codec::None;
+            }
             if let Some(rule) = self.rules.iter().find(|rule| rule.tensors.matches(&tensor.name)) {
                 return rule.codec;
             }

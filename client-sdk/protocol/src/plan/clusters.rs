@@ -1,12 +1,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::fault::Faults;
-use crate::{NamePattern, TensorSchema, TensorSpec, limits::FROZEN_PATTERNS_MAX};
+use crate::{
+    NamePattern, TensorSchema, TensorSpec,
+    limits::{FROZEN_PATTERNS_MAX, TENSOR_NAME_BYTES_MAX},
+};
 
 /// The maximum number of clusters. Every client downloads and measures the models of all.
 const CLUSTERS_MAX: u32 = 16;
-/// The name of the first tensor of a clustered task.
-const SHARES: &str = "cluster_shares";
 
 /// Several models instead of one, for clients whose data fall into groups that nobody knows beforehand (IFCA: Ghosh et al. 2020,
 /// "An efficient framework for clustered federated learning", algorithm 1 with model averaging).
@@ -49,13 +50,18 @@ fn one() -> f32 {
 pub enum ClusterPlace {
     /// The shares of the clusters.
     Shares,
-    /// All clusters have it in common.
+    /// A tensor that all clusters have in common.
     Common,
-    /// It is of this cluster, counted from 0.
+    /// A tensor of this cluster, counted from 0.
     Of(usize),
 }
 
 impl Clusters {
+    /// Returns whether the number of clusters is allowed. Check it before anything is sized by it.
+    pub fn has_valid_count(&self) -> bool {
+        (2..=CLUSTERS_MAX).contains(&self.count)
+    }
+
     /// Returns the number of clusters.
     pub fn len(&self) -> usize {
         self.count as usize
@@ -68,7 +74,7 @@ impl Clusters {
 
     /// Returns what travels, given the tensors of one model and whether each cluster has its own.
     pub fn schema(&self, tensors: &[(TensorSpec, bool)]) -> TensorSchema {
-        let shares = TensorSpec { name: SHARES.to_owned(), shape: vec![self.count.into()] };
+        let shares = TensorSpec { name: CLUSTER_SHARES.to_owned(), shape: vec![self.count.into()] };
         let common = tensors.iter().filter(|(_, is_own)| !is_own).map(|(tensor, _)| tensor.clone());
         let own = (1..=self.count).flat_map(|cluster| {
             let own = tensors.iter().filter(|(_, is_own)| *is_own);
@@ -82,7 +88,7 @@ impl Clusters {
 
     /// Returns the place of a tensor of a clustered task.
     pub fn place(name: &str) -> ClusterPlace {
-        if name == SHARES {
+        if name == CLUSTER_SHARES {
             return ClusterPlace::Shares;
         }
         let number = name.strip_prefix("cluster_").and_then(|rest| rest.split_once('/'));
@@ -93,7 +99,7 @@ impl Clusters {
     /// Lists numbers that are out of range, and settings of the plan that contradict clusters.
     pub(super) fn list_faults(&self, is_personal: bool, is_private: bool, faults: &mut Faults) {
         let count = f64::from(self.count);
-        if !(2..=CLUSTERS_MAX).contains(&self.count) {
+        if !self.has_valid_count() {
             faults.add("clusters.count", count, "2 to 16");
         }
         if !(1e-6..=10.0).contains(&self.start_spread) {
@@ -101,6 +107,10 @@ impl Clusters {
         }
         if self.tensors.len() > FROZEN_PATTERNS_MAX {
             faults.add("clusters.tensors", self.tensors.len() as f64, "a list of at most 64 patterns");
+        }
+        let lengths = self.tensors.iter().map(|pattern| pattern.as_str().len());
+        for bytes in lengths.filter(|bytes| !(1..=TENSOR_NAME_BYTES_MAX).contains(bytes)) {
+            faults.add("clusters.tensors", bytes as f64, "patterns of 1 to 256 bytes each");
         }
         if is_personal {
             faults.add("clusters.count", count, "absent with what only a client keeps");

@@ -14,7 +14,7 @@ use super::fault::Faults;
 #[serde(deny_unknown_fields)]
 pub struct ElasticAveraging {
     /// The strength α of the elastic force, above 0 and at most 1. With a smaller one, replicas explore more, and with 1, each training
-    /// starts from the version that the one before has started from.
+    /// starts from the version of the one before.
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0, "maximum" = 1, "examples" = [0.5])))]
     pub alpha: f32,
 }

@@ -167,7 +167,7 @@ pub enum LocalOptimizer {
         #[cfg_attr(feature = "schema", schemars(extend("minimum" = 0)))]
         weight_decay: f32,
     },
-    /// u ← g / √v for a running mean v of g², which for a matrix is the product of those of its rows and columns;
+    /// u ← g / √v for a running mean v of g², which for a matrix is the product of those of its rows and columns, divided by the mean of the rows;
     /// w ← w − max(scale_min, rms(w))·min(r, 1/√t)·u / max(1, rms(u) / update_max) − r·weight_decay·w in step t (Shazeer and
     /// Stern 2018, "Adafactor: adaptive learning rates with sublinear memory cost", algorithms 4 and 5). The state of a
     /// matrix has as many numbers as it has rows and columns. Matrices are those of `muon`. Only the CPU computes it.

@@ -71,7 +71,9 @@ class FlowerStrategy:
         return next_weights.astype("<f8") - weights
 
     def finalize(self, weights: Any, aggregate: Any, commit: Commit) -> Any:
-        """Adds the change to the weights, so that the strategy's result becomes the next weights."""
+        """Returns the strategy's result, which becomes the next weights."""
+        if commit.version == self._last and self._returned is not None:
+            return self._returned
         return weights + aggregate
 
     def _begin(self, weights: Any, commit: Commit) -> None:

@@ -87,6 +87,7 @@ class Functions:
         self._shapes: dict[str, tuple[int, ...]] = {}
         # The state of each function, by the version with which it was kept.
         self._states: dict[int, dict[int, Any]] = {_AGGREGATE: {}, _FINALIZE: {}}
+        self._asking = threading.Lock()
         # The version for which a function runs.
         self._called: int | None = None
 
@@ -194,8 +195,10 @@ class Functions:
         return self._asked(_READ_UPDATES, "<f4", wanted).reshape(updates, parameters)
 
     def _asked(self, kind: int, dtype: str, content: bytes = b"") -> Any:
-        self._send(kind, content)
-        frame = self._reader.frames.get()
+        # Threads of a function may read at the same time.
+        with self._asking:
+            self._send(kind, content)
+            frame = self._reader.frames.get()
         if frame is None or frame.kind != _VALUES:
             raise _ProgramEndedError
         return _buffers.numpy.frombuffer(frame.content, dtype)

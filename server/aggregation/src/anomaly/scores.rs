@@ -99,7 +99,10 @@ pub struct CommitScores<Id> {
 impl<Id: Copy> CommitScores<Id> {
     /// Keeps the largest scores. Among equal ones, the first counts.
     pub(super) fn of(scores: impl Iterator<Item = (Id, UpdateScore)>, cosines: &[f64]) -> Self {
-        let mut most_unusual: Vec<(Id, UpdateScore)> = scores.collect();
+        // Count the scores as they are stored.
+        let stored = |score: UpdateScore| UpdateScore::from(<[f64; 4]>::from(score));
+        let mut most_unusual: Vec<(Id, UpdateScore)> =
+            scores.map(|(id, score)| (id, stored(score))).collect();
         let unusual = most_unusual.iter().filter(|(_, score)| score.is_unusual()).count() as u64;
         let updates = most_unusual.len() as u64;
         most_unusual.sort_by(|one, other| other.1.score().total_cmp(&one.1.score()));

@@ -54,8 +54,11 @@ fn text(view: &RoundAssignmentsView) -> String {
         let rows = unusual.map(|update| {
             [format!("{:.1}", update.score), or_dash(update.client_id), update.explanation.clone()]
         });
-        let rows = table(["SCORE", "CLIENT", "WHY"], rows);
-        format!("\n\n{} of {} updates are unusual\n\n{rows}", scores.unusual, scores.updates)
+        let said = format!("\n\n{} of {} updates are unusual", scores.unusual, scores.updates);
+        match scores.unusual {
+            0 => said,
+            _ => format!("{said}\n\n{}", table(["SCORE", "CLIENT", "WHY"], rows)),
+        }
     });
     let withheld = view.withheld.as_ref().map_or(String::new(), |why| format!("\n\n{why}"));
     format!(

@@ -8,7 +8,7 @@ import { bytes, count, duration, words } from '../format';
 import { NEVER, useData, useNow } from '../live';
 import { FunnelBars, Timeline } from './task';
 
-/** One round and its assignments over time. The view does not show the clients of the assignments. */
+/** One round and its assignments over time. Only the scores name clients, and only for admins. */
 export default function RoundView({ parameters: [called = ''] }: { parameters: string[] }) {
   const id = encodeURIComponent(called);
   const funnel = useData(`funnel ${id}`, (signal) => get<RoundFunnel>(`/rounds/${id}`, signal));
@@ -75,7 +75,7 @@ function Scores({ scores }: { scores: CommitScores }) {
   return (
     <Card
       title="Unusual updates"
-      note="Each update is compared with the others of the version: its length with the median length, and its direction with that of the aggregate. A score above 3.5 is unusual. It is no proof of an attack: a client with rare data is unusual, too. Look at a client whose updates are unusual in many rounds."
+      note="Each update is compared with the others of the version: its length with the median length, and its direction with that of the aggregate. A score above 3.5 is unusual. It is no proof of an attack: a client with rare data can be unusual, too. Look at a client whose updates are unusual in many rounds."
     >
       <p>
         {scores.unusual === 0 ? 'No update is unusual' : `${count(scores.unusual)} unusual`} among {count(scores.updates)}.

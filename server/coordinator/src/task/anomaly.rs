@@ -13,12 +13,12 @@ impl TaskDescription {
 /// Records a fault if scores are asked for, but would show what the task hides.
 pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     if let (Some(true), Some(message)) = (description.anomaly_scores, hidden(description)) {
-        let remedy = "remove anomaly_scores, or the promise that single updates stay hidden";
+        let remedy = "remove anomaly_scores";
         faults.push(Fault::new("anomaly_scores", message, remedy));
     }
 }
 
-/// Returns why nothing may be said about single updates, if so.
+/// Returns why nothing can be said about single updates, if so.
 fn hidden(description: &TaskDescription) -> Option<&'static str> {
     if description.protection.is_masked() {
         Some("scores are computed from single updates, which secure aggregation hides from the coordinator")
@@ -29,6 +29,10 @@ fn hidden(description: &TaskDescription) -> Option<&'static str> {
     } else if description.plan.example_privacy.is_some() {
         Some(
             "scores would show figures about single updates, but plan.example_privacy keeps the measurements of clients secret",
+        )
+    } else if description.plan.clusters.is_some() {
+        Some(
+            "scores compare updates with the mean of all, but with plan.clusters updates of different clusters have nothing in common",
         )
     } else {
         None

@@ -89,7 +89,7 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
             );
             let field = if plan.personal.is_empty() { "plan.personal_training" } else { "plan.personal" };
             refuse(
-                plan.is_personal(),
+                !plan.personal.is_empty() || plan.personal_training.is_some(),
                 field,
                 "lowers the local learning rate, also for what only the client keeps, which no direction of others completes",
                 "remove it, or choose finalizer.kind = \"fed_avg\"",

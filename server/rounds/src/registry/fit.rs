@@ -42,7 +42,10 @@ pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
                 FitError::Clusters { .. } => "clusters.tensors",
                 _ => "frozen",
             };
-            let remedy = "name tensors of the model; * matches any characters, ? matches one";
+            let remedy = match error {
+                FitError::Clusters { .. } => "change the patterns, or the names in the model",
+                _ => "name tensors of the model; * matches any characters, ? matches one",
+            };
             faults.push(Fault::new(&format!("plan.{list}"), error.to_string(), remedy));
         }
         Ok(travelling) => {

@@ -25,7 +25,7 @@
 //! | 5, result | a finite value for each parameter | |
 //! | 6, failed | the reason, at most 64 KiB of UTF-8 | the simulation ends |
 //!
-//! So the program never holds more than one update beside the model, however many the other side reads.
+//! So beside the model and the aggregate, the program holds a piece of the updates at a time, however many the other side reads.
 
 mod calling;
 mod frame;

@@ -118,7 +118,7 @@ impl Bench {
         training: &Training,
         examples: &Examples,
     ) -> Result<Option<Training>, EvaluateError> {
-        if training.lesson.travelling.cluster_count().is_none() {
+        if training.lesson.travelling.cluster_count().is_none() || training.cluster.is_some() {
             return Ok(None);
         }
         let mut best: Option<(usize, f64)> = None;
@@ -187,7 +187,7 @@ impl Bench {
             self.trainer(lesson, training.shared(), &examples, seed).map_err(|error| error.to_string())?;
         trainer.record_outer_products(&[]);
         trainer.advance(u64::MAX).map_err(|error| error.to_string())?;
-        Ok(trainer.outcome().delta)
+        Ok(sent(&lesson.plan, trainer.outcome().delta))
     }
 
     /// Trains both phases.

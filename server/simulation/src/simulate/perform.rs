@@ -176,13 +176,15 @@ impl World {
             &lesson.plan.schema,
             assignment.base_version,
         );
+        let own = &self.clients[index].own;
+        let lesson_work = lesson.plan.work;
         let training = Training {
             lesson,
             weights,
             own_weights,
             replica,
             version,
-            cluster: None,
+            cluster: own.cluster.filter(|_| lesson_work == Work::Evaluation),
             client: index,
             assignment_id: assignment.assignment_id,
             base_version: assignment.base_version,

@@ -104,7 +104,7 @@ impl VersionModels {
             return Ok(Self { models: vec![Arc::new(travelling.fill(values, None)?)], largest: 0 });
         };
         let largest = travelling.cluster_of(&values, None).unwrap_or_default();
-        let models = (0..count).map(|cluster| travelling.fill(values.clone(), Some(cluster)).map(Arc::new));
+        let models = (0..count).map(|cluster| travelling.fill_cluster(&values, Some(cluster)).map(Arc::new));
         Ok(Self { models: models.collect::<Result<_, _>>()?, largest })
     }
 

@@ -296,8 +296,8 @@ fn weighted(weight_max: &str) -> String {
 }
 
 /// The influence of one client under `flame`.
-const ONE_OF_FLAME: &str = "One client of n can move the aggregate by less than 2 / n of the round's median norm, as long as fewer \
-                            than half of the clients are hostile. All of it may be in one parameter.";
+const ONE_OF_FLAME: &str = "One client of n can move the aggregate by less than 2 / n of the round's median norm, all of it in one \
+                            parameter, and can also decide which of the other deltas count, if less than a clear majority agrees.";
 
 /// Returns a sentence that says how far one hostile client of a round can move the aggregate.
 pub(super) fn one_client(description: &TaskDescription) -> String {

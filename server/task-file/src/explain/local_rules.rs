@@ -109,7 +109,7 @@ pub(super) fn optimizer(optimizer: &LocalOptimizer) -> String {
             let decay = decay(weight_decay);
             format!(
                 "It uses Muon for matrices and AdamW for other tensors, with a learning rate of {learning_rate}, a momentum of \
-                 {momentum} and half of Adam's state{decay}. Use it if clients train large matrices for many steps and Adam learns \
+                 {momentum}{decay}. For matrices, it keeps half of Adam's state. Use it if clients train large matrices for many steps and Adam learns \
                  slowly. Each step multiplies each matrix about fifteen times, and trains on the CPU"
             )
         }

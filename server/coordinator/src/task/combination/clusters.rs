@@ -60,6 +60,12 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
         "choose a codec without memory, such as \"eden:4\"",
     );
     refuse(
+        description.grid.value_max < 1.0,
+        "grid.value_max",
+        "with plan.clusters, an update has the value 1 at the share of its cluster, which this grid does not have",
+        "set it to 1 or more; the default is 16",
+    );
+    refuse(
         description.evaluation.as_ref().is_some_and(|one| one.central),
         "evaluation.central",
         "the coordinator's examples belong to no client, so none of the plan.clusters is theirs",
@@ -117,6 +123,9 @@ mod tests {
         }
         assert_eq!(fields("compression", json!({ "codec": "top_k:0.1" })), ["compression"]);
         assert_eq!(fields("evaluation", json!({ "central": true })), ["evaluation.central"]);
+        let grid = json!({ "fraction_bits": 28, "value_max": 0.5, "weight_max": 10_000 });
+        assert_eq!(fields("grid", grid), ["grid.value_max"]);
+        assert_eq!(fields("anomaly_scores", json!(true)), ["anomaly_scores"]);
         let weight = json!({ "kind": "constant" });
         let correction = json!({ "kind": "delay_compensation", "lambda": 0.1 });
         let corrected = buffered(json!({ "correction": correction, "weight": weight }));
