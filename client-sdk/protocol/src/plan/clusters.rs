@@ -4,6 +4,7 @@ use super::fault::Faults;
 use crate::{
     NamePattern, TensorSchema, TensorSpec,
     limits::{FROZEN_PATTERNS_MAX, TENSOR_NAME_BYTES_MAX},
+    tensor::CLUSTER_SHARES,
 };
 
 /// The maximum number of clusters. Every client downloads and measures the models of all.

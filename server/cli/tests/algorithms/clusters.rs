@@ -140,3 +140,20 @@ fn first_layer() -> usize {
     let specs = model.parameters().iter().filter(|spec| spec.name.starts_with("layer_1."));
     specs.map(|spec| spec.shape.iter().product::<usize>()).sum()
 }
+
+/// The zeros at the places of other clusters must survive every codec, or the coordinator would refuse the update.
+#[tokio::test]
+async fn every_codec_without_memory_keeps_an_update_in_its_cluster() {
+    for codec in ["eden:4", "drive", "fixed:8", "qsgd:15", "ternary", "bf16", "fp16"] {
+        let description = task(&json!({
+            "plan": plan(&[]),
+            "scheduling": { "kind": "synchronous", "report_goal": 5, "over_selection_factor": 1.0 },
+            "aggregator": { "kind": "weighted_mean" },
+            "compression": { "codec": codec, "exact_below": 0 },
+            "stop": { "rounds": 1 },
+        }));
+        let outcome = run(description, settings(), 2).await;
+        let accepted = outcome.rounds.iter().map(|round| round.reported).sum::<u64>();
+        assert_eq!((outcome.version, accepted), (1, 5), "{codec}");
+    }
+}
