@@ -197,7 +197,8 @@ mod tests {
 
     #[test]
     fn a_tiny_share_moves_a_cluster_by_no_more_than_a_value_can_be() {
-        let mean = [1e-9, 1.0, 0.0, 0.0, 1.0, -1.0, 0.0, 1e-9, 0.5, 0.5, 0.5, 0.5];
+        let tiny = 2f64.powi(-30);
+        let mean = [tiny, 1.0, 0.0, 0.0, 1.0, -1.0, 0.0, tiny, 0.5, 0.5, 0.5, 0.5];
         let expected = [16.0, -16.0, 0.0, 1.0].map(Some);
         assert_eq!(steps(&mean, 5)[4..8], expected);
     }
