@@ -67,7 +67,10 @@ def symmetric_cross_entropy(outputs, classes, alpha, beta, floor):
 
 def smoothed(loss, share):
     """Cross-entropy, of which the share belongs to the uniform distribution (Szegedy et al. 2016, section 7)."""
-    uniform = lambda outputs: -jnp.mean(jax.nn.log_softmax(outputs))
+
+    def uniform(outputs):
+        return -jnp.mean(jax.nn.log_softmax(outputs))
+
     return lambda outputs, classes: (1.0 - share) * loss(outputs, classes) + share * uniform(outputs)
 
 

@@ -35,7 +35,7 @@ impl From<VersionError> for Refusal {
         match error {
             VersionError::Schema => Self::new(ErrorCode::ModelInvalid, error.to_string()),
             VersionError::Fit(FitError::NoCluster { .. }) => {
-                Self::new(ErrorCode::MalformedRequest, error.to_string())
+                Self::new(ErrorCode::ResourceUnknown, error.to_string())
             }
             error => Self::internal(&error),
         }
