@@ -12,6 +12,6 @@ pub struct FinishedWork {
     pub outcome: TrainingOutcome,
     /// The number of examples that the client holds.
     pub held_example_count: u64,
-    /// The result of [`Inputs::own_after`](crate::Inputs::own_after).
+    /// The bytes to keep for the next training of the task: the client's [`OwnTensors`](crate::OwnTensors). `None` if there are none.
     pub own: Option<Vec<u8>>,
 }

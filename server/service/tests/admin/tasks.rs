@@ -6,7 +6,8 @@ use folkmoot_api::{
 use folkmoot_client::{HttpSettings, build_http};
 use folkmoot_coordinator::task::WarmStart;
 use folkmoot_engine::{ImportLimits, Model, onnx::build::mlp};
-use folkmoot_protocol::{BlobDigest, ErrorCode, Problem, RoundId, TaskId};
+use folkmoot_protocol::{BlobDigest, Clusters, ErrorCode, Problem, RoundId, TaskId};
+use serde_json::json;
 
 use super::{Running, description, model, refused, start};
 
@@ -89,6 +90,30 @@ async fn the_first_version_can_be_downloaded() {
     }
     let (code, _) = refused(admin.download_model(task.id, Some(1), None).await);
     assert_eq!(code, ErrorCode::ModelVersionUnknown);
+    running.host.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn each_cluster_can_be_downloaded() {
+    let running = start().await;
+    let admin = running.admin();
+    let kept = admin.create_model(model()).await.unwrap();
+    let one = admin.create_task(description(), kept.model, false).await.unwrap();
+    let mut description = description();
+    description.plan.clusters = Some(Clusters { count: 2, tensors: Vec::new(), start_spread: 1.0 });
+    description.aggregator = serde_json::from_value(json!({ "kind": "weighted_mean" })).unwrap();
+    let task = admin.create_task(description, kept.model, false).await.unwrap();
+    assert_eq!(task.parameter_count, 2 + 2 * 15);
+    let digest =
+        async |cluster| BlobDigest::of(&admin.download_model(task.id, None, cluster).await.unwrap().onnx);
+    // The first cluster starts with the file, and of equal shares it is the one that is meant.
+    assert_eq!([digest(None).await, digest(Some(1)).await], [kept.model; 2]);
+    assert_ne!(digest(Some(2)).await, kept.model);
+    for (task, cluster, word) in [(task.id, 3, "1 to 2"), (task.id, 0, "1 to 2"), (one.id, 1, "one model")] {
+        let (code, detail) = refused(admin.download_model(task, None, Some(cluster)).await);
+        assert_eq!(code, ErrorCode::ResourceUnknown);
+        assert!(detail.contains(word), "{detail}");
+    }
     running.host.stop().await.unwrap();
 }
 

@@ -87,7 +87,9 @@ fn index_of(task: &TaskRecord, number: usize) -> Result<usize, Refusal> {
     let index = number.checked_sub(1).filter(|index| *index < count);
     index.ok_or_else(|| {
         let detail = match count {
-            0 => format!("there is no cluster {number}: the task has one model, because it has no plan.clusters"),
+            0 => format!(
+                "there is no cluster {number}: the task has one model, because it has no plan.clusters"
+            ),
             count => format!("there is no cluster {number}: the task has the clusters 1 to {count}"),
         };
         Refusal::new(ErrorCode::ResourceUnknown, detail)
