@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use folkmoot_engine::Examples;
-use folkmoot_protocol::{Work, messages::AbortReason};
+use folkmoot_protocol::messages::AbortReason;
 
 use crate::{Budget, Evaluation, Inputs, WorkError, inputs::whole_of};
 
@@ -22,8 +22,7 @@ impl ClusterChoice {
     /// # Errors
     /// Those of [`Evaluation::begin`].
     pub fn begin(inputs: &Inputs, examples: &Examples, budget: &Budget) -> Result<Option<Self>, WorkError> {
-        let is_measured = inputs.plan.work == Work::Evaluation && inputs.is_cluster_kept;
-        if inputs.cluster.is_none() || is_measured {
+        if inputs.cluster_values.is_empty() {
             return Ok(None);
         }
         let evaluation = Evaluation::of(inputs, weights_of(inputs, 0)?, examples, budget)?;

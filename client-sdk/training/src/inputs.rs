@@ -1,6 +1,6 @@
 use folkmoot_engine::{Model, TrainedPart, TrainingOutcome, Travelling};
 use folkmoot_protocol::{
-    Codec, DEVICE_RULES_MAX, DeviceRule, Plan,
+    Codec, DEVICE_RULES_MAX, DeviceRule, Plan, Work,
     messages::{AbortReason, Artifact, Assignment},
 };
 
@@ -30,9 +30,8 @@ pub struct Inputs {
     /// The cluster of the starting weights, counted from 0. Before a [`ClusterChoice`](crate::ClusterChoice), it is the one of the
     /// client's last training, or else the one with the largest share. `None` if the plan has no clusters.
     pub cluster: Option<usize>,
-    /// Whether the cluster is the one of the client's last training. An evaluation then measures its model.
-    pub(crate) is_cluster_kept: bool,
-    /// The values of all clusters, until one is chosen. Empty if the plan has none.
+    /// The values of all clusters, until one is chosen. Empty if there is nothing to choose: without clusters, and for an evaluation by a
+    /// client that has a cluster.
     pub(crate) cluster_values: Vec<f32>,
     /// Whether an evaluation sums every metric, and not only the loss and the correct predictions.
     pub metric_sums: bool,
@@ -72,8 +71,10 @@ impl Inputs {
         let own = own.map(|stored| OwnTensors::decode(part, stored)).unwrap_or_default();
         let cluster = travelling.cluster_of(&values, own.cluster);
         let (mut starting_weights, cluster_values) = match cluster {
-            Some(cluster) => (whole_of(&travelling, &values, cluster)?, values),
-            None => (whole(&travelling, values)?, Vec::new()),
+            Some(cluster) if plan.work == Work::Training || own.cluster.is_none() => {
+                (whole_of(&travelling, &values, cluster)?, values)
+            }
+            _ => (whole(&travelling, values, cluster)?, Vec::new()),
         };
         with_personal(part, &own, &mut starting_weights);
         let own_weights = (!own.model.is_empty()).then(|| {
@@ -97,7 +98,6 @@ impl Inputs {
             replica,
             correction,
             cluster,
-            is_cluster_kept: own.cluster.is_some(),
             cluster_values,
             metric_sums,
         })
@@ -138,18 +138,18 @@ impl Inputs {
 }
 
 /// Returns the part of a training's change that is sent: all of it, unless the client keeps a replica.
-pub fn sent(plan: &Plan, change: Vec<f32>) -> Vec<f32> {
-    match plan.training.elastic_averaging {
-        Some(elastic) => elastic.split(change, &mut []),
-        None => change,
+pub fn sent(plan: &Plan, mut change: Vec<f32>) -> Vec<f32> {
+    if let Some(elastic) = plan.training.elastic_averaging {
+        elastic.scale(&mut change);
     }
+    change
 }
 
 /// Checks that the assignment asks for an exchange of messages exactly if the plan does. A coordinator must not be able to
 /// switch masks off. Masks for a committee are in the plan alone.
 #[cfg(feature = "secure-aggregation")]
 fn check_masked(assignment: &Assignment, plan: &Plan) -> Result<(), WorkError> {
-    let is_masked = plan.work == folkmoot_protocol::Work::Training && plan.protection.exchange().is_some();
+    let is_masked = plan.work == Work::Training && plan.protection.exchange().is_some();
     if assignment.is_masked == is_masked {
         return Ok(());
     }
@@ -272,16 +272,13 @@ pub fn predicting_weights(
 ) -> Result<Vec<f32>, WorkError> {
     let own = own.map(|stored| OwnTensors::decode(travelling.part(), stored)).unwrap_or_default();
     let cluster = travelling.cluster_of(&values, own.cluster);
-    let mut weights = match cluster {
-        Some(cluster) => whole_of(travelling, &values, cluster)?,
-        None => whole(travelling, values)?,
-    };
+    let mut weights = whole(travelling, values, cluster)?;
     with_own(travelling.part(), &own, &mut weights);
     Ok(weights)
 }
 
-fn whole(travelling: &Travelling, values: Vec<f32>) -> Result<Vec<f32>, WorkError> {
-    travelling.fill(values, None).map_err(|error| WorkError::new(AbortReason::FetchFailed, error))
+fn whole(travelling: &Travelling, values: Vec<f32>, cluster: Option<usize>) -> Result<Vec<f32>, WorkError> {
+    travelling.fill(values, cluster).map_err(|error| WorkError::new(AbortReason::FetchFailed, error))
 }
 
 /// Returns all weights of one cluster's model.

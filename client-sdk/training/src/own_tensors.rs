@@ -47,7 +47,7 @@ impl OwnTensors {
     ) -> Result<Self, FitError> {
         if let Some(elastic) = plan.training.elastic_averaging {
             let mut replica = part.pick(&outcome.weights)?;
-            elastic.split(outcome.delta.clone(), &mut replica);
+            elastic.pull(&mut replica, &outcome.delta);
             return Ok(Self { replica, ..Self::default() });
         }
         let personal = part.pick_personal(&outcome.weights)?;

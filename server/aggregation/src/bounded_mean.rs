@@ -1,7 +1,7 @@
 use folkmoot_protocol::Fault;
 use serde::{Deserialize, Serialize};
 
-use super::{Combination, Extent, Measured, Measurement, aggregator::Aggregator};
+use super::{Combination, Extent, Measured, Measurement, aggregator::Aggregator, measurement::lower_median};
 
 /// A weighted mean that limits the influence of each update.
 ///
@@ -78,14 +78,6 @@ impl Aggregator for BoundedMean {
 /// Returns the factor that scales an update of this size down to `largest`; 1 if the update is no larger.
 fn within(size: f64, largest: f64) -> f64 {
     if size <= largest { 1.0 } else { largest / size }
-}
-
-/// Returns the lower median: for an even count, the smaller of the two middle values. Up to half of the values, however
-/// large, cannot raise it above the largest of the others.
-pub(super) fn lower_median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0.0)
 }
 
 #[cfg(test)]

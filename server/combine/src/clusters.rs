@@ -55,7 +55,7 @@ impl ClusterPlaces {
                 None => runs.push((end, place)),
             }
         }
-        Self { runs, count: clusters.len() }
+        Self { runs, count: clusters.number() }
     }
 
     /// Returns the runs within this many values from `begin` on, with their ranges there.

@@ -117,6 +117,11 @@ impl<'a> Next<'a> {
     /// Advances the next tile by its mean delta.
     pub fn take(&mut self, mean_delta: &[f64]) {
         let (begin, end) = (self.done, (self.done + mean_delta.len()).min(self.parameter_count));
+        self.done = end;
+        if let Step::Functions { aggregate, .. } = &mut self.step {
+            aggregate.extend_from_slice(&mean_delta[..end - begin]);
+            return;
+        }
         let newest = &self.newest[begin * size_of::<f32>()..end * size_of::<f32>()];
         let before: Vec<f32> = floats(newest).collect();
         let mut weights = before.clone();
@@ -141,14 +146,9 @@ impl<'a> Next<'a> {
                 });
             }
             (Step::Own(component), _) => component.advance(begin, &mut weights, mean_delta, &mut state),
-            (Step::Functions { aggregate, .. }, _) => {
-                aggregate.extend_from_slice(&mean_delta[..end - begin]);
-                self.done = end;
-                return;
-            }
+            (Step::Functions { .. }, _) => unreachable!("a function gets the whole aggregate at the end"),
         }
         self.append(&weights, before.into_iter());
-        self.done = end;
     }
 
     fn append(&mut self, weights: &[f32], before: impl Iterator<Item = f32>) {

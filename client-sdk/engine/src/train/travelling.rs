@@ -50,7 +50,7 @@ impl Travelling {
 
     /// Returns the number of clusters; `None` if there is one model.
     pub fn cluster_count(&self) -> Option<usize> {
-        self.clusters.as_ref().map(|layout| layout.clusters.len())
+        self.clusters.as_ref().map(|layout| layout.clusters.number())
     }
 
     /// Returns the schema of updates and versions.
@@ -89,7 +89,7 @@ impl Travelling {
         let part = self.part.pick(whole)?;
         let Some(layout) = &self.clusters else { return Ok(part) };
         let mut values = vec![0.0; layout.value_count()];
-        let count = layout.clusters.len();
+        let count = layout.clusters.number();
         values[..count].fill(1.0 / count as f32);
         for cluster in 0..count {
             let mut rng = ChaCha20Rng::seed_from_u64(step_seed(seed, cluster as u64));
@@ -115,13 +115,9 @@ impl Travelling {
     /// # Errors
     /// Returns [`FitError::WeightCount`] if there are more or fewer values, and [`FitError::NoCluster`] if there is no such cluster.
     pub fn fill(&self, values: Vec<f32>, cluster: Option<usize>) -> Result<Vec<f32>, FitError> {
-        let (expected, found) = (self.value_count(), values.len());
-        if expected != found {
-            return Err(FitError::WeightCount { expected, found });
-        }
-        match self.clusters {
-            None => self.part.fill(values),
-            Some(_) => self.fill_cluster(&values, cluster),
+        match (&self.clusters, cluster) {
+            (None, None) => self.part.fill(values),
+            _ => self.fill_cluster(&values, cluster),
         }
     }
 
@@ -146,7 +142,7 @@ impl Travelling {
     /// if there are no clusters.
     pub fn cluster_of(&self, values: &[f32], chosen: Option<usize>) -> Option<usize> {
         let layout = self.clusters.as_ref()?;
-        let chosen = chosen.filter(|cluster| *cluster < layout.clusters.len());
+        let chosen = chosen.filter(|cluster| *cluster < layout.clusters.number());
         Some(chosen.unwrap_or_else(|| layout.largest(values)))
     }
 
@@ -158,7 +154,7 @@ impl Travelling {
     pub fn update(&self, delta: Vec<f32>, cluster: usize) -> Vec<f32> {
         let Some(layout) = &self.clusters else { return delta };
         let mut update = vec![0.0; layout.value_count()];
-        update[..layout.clusters.len()][cluster] = 1.0;
+        update[..layout.clusters.number()][cluster] = 1.0;
         let mut rest = delta.as_slice();
         for place in layout.places(cluster) {
             let (tensor, behind) = rest.split_at(place.len());
@@ -202,7 +198,7 @@ impl Layout {
     }
 
     fn checked_value_count(&self) -> Option<usize> {
-        let count = self.clusters.len();
+        let count = self.clusters.number();
         count.checked_mul(self.own)?.checked_add(self.common)?.checked_add(count)
     }
 
@@ -212,7 +208,7 @@ impl Layout {
 
     /// Returns the places of the part's tensors in one cluster's model.
     fn places(&self, cluster: usize) -> impl Iterator<Item = Range<usize>> {
-        let count = self.clusters.len();
+        let count = self.clusters.number();
         let (mut common, mut own) = (count, count + self.common + cluster * self.own);
         self.tensors.iter().map(move |(length, is_own)| {
             let next = if *is_own { &mut own } else { &mut common };
@@ -224,7 +220,7 @@ impl Layout {
 
     /// Returns the first of the clusters with the largest share.
     fn largest(&self, values: &[f32]) -> usize {
-        let shares = values.iter().take(self.clusters.len()).enumerate().rev();
+        let shares = values.iter().take(self.clusters.number()).enumerate().rev();
         shares.max_by(|(_, one), (_, other)| one.total_cmp(other)).map_or(0, |(cluster, _)| cluster)
     }
 }

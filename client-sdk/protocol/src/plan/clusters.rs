@@ -17,9 +17,9 @@ const CLUSTERS_MAX: u32 = 16;
 /// update has the place of that cluster, and zeros in the places of the others. Each cluster's model changes by the mean of its
 /// clients' updates.
 ///
-/// What travels begins with the tensor `cluster_shares`: 1 in an update at the place of the client's cluster, and in a version the
-/// share of the clients in each cluster. Then come the tensors that all clusters have in common, and those of each cluster,
-/// whose names begin with `cluster_1/`, `cluster_2/` and so on.
+/// The tensor `cluster_shares` travels first. In an update, it has 1 at the place of the client's cluster. In a version, it has the
+/// share of the clients in each cluster. The tensors that all clusters have in common follow, and then those of each cluster, whose
+/// names begin with `cluster_1/`, `cluster_2/` and so on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -64,13 +64,8 @@ impl Clusters {
     }
 
     /// Returns the number of clusters.
-    pub fn len(&self) -> usize {
+    pub fn number(&self) -> usize {
         self.count as usize
-    }
-
-    /// Returns whether there are no clusters, which no valid plan has.
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
     }
 
     /// Returns what travels, given the tensors of one model and whether each cluster has its own.

@@ -20,12 +20,14 @@ pub struct ElasticAveraging {
 }
 
 impl ElasticAveraging {
-    /// Splits the change of a training from the version to the replica. Returns the update; `replica` moves toward the version by
-    /// as much. Both are flat, in the same order.
-    pub fn split(self, change: Vec<f32>, replica: &mut [f32]) -> Vec<f32> {
-        let update: Vec<f32> = change.into_iter().map(|change| self.alpha * change).collect();
-        replica.iter_mut().zip(&update).for_each(|(value, update)| *value -= update);
-        update
+    /// Turns the change from the version to the trained replica into the update.
+    pub fn scale(self, change: &mut [f32]) {
+        change.iter_mut().for_each(|change| *change *= self.alpha);
+    }
+
+    /// Moves the trained replica toward the version, by as much as the update moves the version. `change` is as long.
+    pub fn pull(self, replica: &mut [f32], change: &[f32]) {
+        replica.iter_mut().zip(change).for_each(|(value, change)| *value -= self.alpha * change);
     }
 
     /// Lists numbers that are out of range, and settings of the plan that contradict replicas.
@@ -48,9 +50,10 @@ mod tests {
     fn update_and_replica_share_the_change() {
         let elastic = ElasticAveraging { alpha: 0.25 };
         // The version is (1, 2), and the replica was trained to (3, -2).
-        let mut replica = [3.0, -2.0];
-        assert_eq!(elastic.split(vec![2.0, -4.0], &mut replica), [0.5, -1.0]);
-        assert_eq!(replica, [2.5, -1.0]);
+        let (mut replica, mut change) = ([3.0, -2.0], [2.0, -4.0]);
+        elastic.pull(&mut replica, &change);
+        elastic.scale(&mut change);
+        assert_eq!((change, replica), ([0.5, -1.0], [2.5, -1.0]));
     }
 
     #[test]

@@ -4,10 +4,13 @@ use std::sync::atomic::Ordering;
 
 use folkmoot_engine::{Trainer, Travelling, evaluate};
 use folkmoot_protocol::{AssignmentId, Clusters, Work, messages::Assignment};
-use folkmoot_training::StoredTraining;
+use folkmoot_training::{OwnTensors, StoredTraining};
 
 use super::scene::{Scene, examples};
-use crate::training::{prepare, work};
+use crate::{
+    storage::Keep,
+    training::{prepare, work},
+};
 
 const CLUSTERS: usize = 4;
 
@@ -87,6 +90,22 @@ fn an_evaluation_measures_the_best_cluster() {
     let expected = evaluate(&scene.model, &weights[best], &examples(10), scene.plan.training.loss).unwrap();
     assert_eq!((done.outcome.metrics, done.own), (expected, None));
     assert!(done.outcome.delta.is_empty());
+}
+
+#[test]
+fn an_evaluation_by_a_client_with_a_cluster_measures_that_one() {
+    let scene = clustered(Work::Evaluation);
+    let (weights, best) = best(&scene);
+    let kept = (best + 1) % CLUSTERS;
+    let own = OwnTensors { cluster: Some(kept), ..OwnTensors::default() };
+    let travelling = Travelling::of(&scene.model, &scene.plan.training).unwrap();
+    let (id, task) = (scene.local.assignment.assignment_id, scene.local.assignment.task_id);
+    let bytes = own.encode(travelling.part()).unwrap();
+    scene.local.work.save_pending_own(id, task, &bytes, Keep::Sent).unwrap();
+    scene.local.work.keep_own(id, true).unwrap();
+    let done = work(&scene.local, |_| {}).unwrap().unwrap();
+    let expected = evaluate(&scene.model, &weights[kept], &examples(10), scene.plan.training.loss).unwrap();
+    assert_eq!(done.outcome.metrics, expected);
 }
 
 #[test]

@@ -88,9 +88,9 @@ mod tests {
         for (update, score) in &found.most_unusual {
             let UpdateScore { norm_ratio, cosine, length_score, direction_score } = *score;
             let numbers = [norm_ratio, cosine, length_score, direction_score];
-            // Scores are stored in thousandths.
-            let is_near =
-                numbers.iter().zip(expected[*update]).all(|(one, other)| (one - other).abs() < 5.001e-4);
+            // Scores are kept in thousandths.
+            let kept = expected[*update].map(|number: f64| (number * 1e3).round() / 1e3);
+            let is_near = numbers.iter().zip(kept).all(|(one, other)| (one - other).abs() < 1e-9);
             assert!(is_near && score.is_unusual() == (*update > 3), "{update}: {score:?}");
         }
     }

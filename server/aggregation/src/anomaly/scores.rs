@@ -1,5 +1,7 @@
 use serde::{Deserialize, Serialize};
 
+use crate::measurement::median;
+
 /// A score above this is unusual. It is the limit of Iglewicz and Hoaglin 1993, "How to detect and handle outliers".
 pub const UNUSUAL: f64 = 3.5;
 
@@ -107,7 +109,7 @@ impl<Id: Copy> CommitScores<Id> {
         let updates = most_unusual.len() as u64;
         most_unusual.sort_by(|one, other| other.1.score().total_cmp(&one.1.score()));
         most_unusual.truncate(KEPT_MAX);
-        Self { updates, unusual, cosine_median: median(cosines), most_unusual }
+        Self { updates, unusual, cosine_median: median(cosines.iter().copied()), most_unusual }
     }
 }
 
@@ -116,7 +118,7 @@ pub(super) fn of(norms: &[f64], cosines: &[f64]) -> Option<Vec<UpdateScore>> {
     if norms.len() < UPDATES_MIN {
         return None;
     }
-    let median_norm = median(norms);
+    let median_norm = median(norms.iter().copied());
     let ratio = |norm: &f64| {
         let ratio = if *norm == median_norm { 1.0 } else { norm / median_norm };
         if ratio.is_nan() { MOST } else { ratio.clamp(1.0 / MOST, MOST) }
@@ -137,17 +139,9 @@ pub(super) fn of(norms: &[f64], cosines: &[f64]) -> Option<Vec<UpdateScore>> {
 
 /// Returns the modified z-score of each value. `least` is the least median absolute deviation that counts.
 fn modified_z(values: &[f64], least: f64) -> Vec<f64> {
-    let middle = median(values);
-    let deviations: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
-    let deviation = median(&deviations).max(least);
+    let middle = median(values.iter().copied());
+    let deviation = median(values.iter().map(|value| (value - middle).abs())).max(least);
     values.iter().map(|value| NORMAL * (value - middle) / deviation).collect()
-}
-
-/// Returns the middle value, or the mean of the two middle ones.
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2.0
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ mod majority;
 use folkmoot_protocol::Fault;
 use serde::{Deserialize, Serialize};
 
-use crate::{Combination, Measured, Measurement, aggregator::Aggregator};
+use crate::{Combination, Measured, Measurement, aggregator::Aggregator, measurement::median};
 
 /// The maximum number of updates in a round of FLAME. Work and memory grow with its square.
 pub const FLAME_UPDATES_MAX: u64 = 4096;
@@ -94,16 +94,11 @@ impl Aggregator for Flame {
     }
 }
 
-/// Returns the median of the norms: the middle one, or the mean of the two middle ones. Updates without a finite norm have no part.
+/// Returns the median of the norms. Updates without a finite norm have no part.
 fn median_norm(measured: &Measured) -> f64 {
     let norms = measured.similarities().norms();
-    let mut sorted: Vec<f64> = (0..norms.count()).map(|index| norms.squared(index).sqrt()).collect();
-    sorted.retain(|norm| norm.is_finite());
-    sorted.sort_by(f64::total_cmp);
-    match sorted.len() {
-        0 => 0.0,
-        count => (sorted[(count - 1) / 2] + sorted[count / 2]) / 2.0,
-    }
+    let norms = (0..norms.count()).map(|index| norms.squared(index).sqrt());
+    median(norms.filter(|norm| norm.is_finite()))
 }
 
 #[cfg(test)]

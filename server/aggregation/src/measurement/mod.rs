@@ -2,6 +2,7 @@
 
 mod distances;
 mod extent;
+mod medians;
 mod norms;
 mod residuals;
 mod signs;
@@ -11,6 +12,7 @@ mod squares;
 
 pub use distances::Distances;
 pub use extent::Extent;
+pub(crate) use medians::{lower_median, median};
 pub use norms::Norms;
 pub use residuals::Residuals;
 pub use signs::Signs;

@@ -5,7 +5,7 @@ mod mean_shift;
 use folkmoot_protocol::Fault;
 use serde::{Deserialize, Serialize};
 
-use crate::{Combination, Measured, Measurement, aggregator::Aggregator, bounded_mean::lower_median};
+use crate::{Combination, Measured, Measurement, aggregator::Aggregator, measurement::lower_median};
 
 /// The maximum number of updates in a round of SignGuard. The work of its clustering grows with the square of this number.
 pub const SIGN_GUARD_UPDATES_MAX: u64 = 1024;

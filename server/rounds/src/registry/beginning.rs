@@ -65,7 +65,9 @@ pub async fn begin(
         None => None,
     };
     let plan = description.plan.clone();
-    let computed = tokio::task::spawn_blocking(move || compute(&onnx, &plan, from)).await;
+    // The same model gives the same clusters.
+    let seed = model.model.as_bytes().first_chunk().copied().map_or(0, u64::from_le_bytes);
+    let computed = tokio::task::spawn_blocking(move || compute(&onnx, &plan, from, seed)).await;
     let Computed { schema, weights, model: own } = computed.map_err(|error| Refusal::internal(&error))??;
     let weights = blobs.put(weights).await?;
     let model = match own {
@@ -78,7 +80,8 @@ pub async fn begin(
     Ok(Beginning { model, schema, weights })
 }
 
-fn compute(onnx: &[u8], plan: &TrainingPlan, from: Option<Stored>) -> Result<Computed, Refusal> {
+/// Computes the initial state of a task. The noise that sets clusters apart is a function of `seed`.
+fn compute(onnx: &[u8], plan: &TrainingPlan, from: Option<Stored>, seed: u64) -> Result<Computed, Refusal> {
     let limits = ImportLimits { model_bytes_max: onnx.len(), ..ImportLimits::default() };
     let model = Model::from_onnx(onnx, &limits).map_err(|error| Refusal::internal(&error))?;
     let travelling = Travelling::of(&model, plan).map_err(|error| Refusal::internal(&error))?;
@@ -88,21 +91,14 @@ fn compute(onnx: &[u8], plan: &TrainingPlan, from: Option<Stored>) -> Result<Com
         }
         None => model.initial_weights(),
     };
-    let travelling_values =
-        travelling.starting(&weights, seed_of(onnx)).map_err(|error| Refusal::internal(&error))?;
-    let bytes = travelling_values.iter().flat_map(|weight| weight.to_le_bytes()).collect::<Vec<u8>>();
+    let values = travelling.starting(&weights, seed).map_err(|error| Refusal::internal(&error))?;
+    let bytes = values.iter().flat_map(|weight| weight.to_le_bytes()).collect::<Vec<u8>>();
     // The original file is sufficient if its untrained tensors equal those of the version.
-    let with_file = travelling.fill(travelling_values, None).map_err(|error| Refusal::internal(&error))?;
+    let with_file = travelling.fill(values, None).map_err(|error| Refusal::internal(&error))?;
     let is_same = with_file.iter().zip(&weights).all(|(file, wanted)| file.to_bits() == wanted.to_bits());
     let own = match is_same {
         true => None,
         false => Some(model.export_onnx(&weights).map_err(|error| Refusal::internal(&error))?.into()),
     };
     Ok(Computed { schema: travelling.schema(), weights: bytes.into(), model: own })
-}
-
-/// Returns the seed of the noise that sets clusters apart. The same model gives the same clusters.
-fn seed_of(onnx: &[u8]) -> u64 {
-    let digest = BlobDigest::of(onnx);
-    digest.as_bytes().first_chunk().copied().map_or(0, u64::from_le_bytes)
 }

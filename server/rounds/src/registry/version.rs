@@ -34,9 +34,6 @@ impl From<VersionError> for Refusal {
     fn from(error: VersionError) -> Self {
         match error {
             VersionError::Schema => Self::new(ErrorCode::ModelInvalid, error.to_string()),
-            VersionError::Fit(FitError::NoCluster { .. }) => {
-                Self::new(ErrorCode::ResourceUnknown, error.to_string())
-            }
             error => Self::internal(&error),
         }
     }

@@ -156,10 +156,11 @@ impl World {
     ) -> Result<(), SimulateError> {
         let lesson = self.lesson(assignment.plan.digest, assignment.model.digest).await?;
         let version = self.models_for(&assignment, &lesson).await?;
-        let (weights, own_weights) = lesson.starting_weights(&version, &self.clients[index].own);
-        let replica = self.clients[index].own.replica_from(lesson.travelling.part(), &weights).map(Arc::new);
         let control = self.control_variate(&assignment).await?;
         let own = &self.clients[index].own;
+        let (weights, own_weights) = lesson.starting_weights(&version, own);
+        let replica = own.replica_from(lesson.travelling.part(), &weights).map(Arc::new);
+        let cluster = own.cluster.filter(|_| lesson.plan.work == Work::Evaluation);
         let correction = lesson.plan.drift_correction.and_then(|drift| own.correction(drift, control));
         self.totals.client_rounds += 1;
         self.recorder.started(lesson.plan.work);
@@ -176,15 +177,13 @@ impl World {
             &lesson.plan.schema,
             assignment.base_version,
         );
-        let own = &self.clients[index].own;
-        let lesson_work = lesson.plan.work;
         let training = Training {
             lesson,
             weights,
             own_weights,
             replica,
             version,
-            cluster: own.cluster.filter(|_| lesson_work == Work::Evaluation),
+            cluster,
             client: index,
             assignment_id: assignment.assignment_id,
             base_version: assignment.base_version,

@@ -2,6 +2,8 @@ use super::{MatrixShape, StepNumber, TensorOptimizer};
 
 /// Added to squares: the paper's ε₁.
 const SQUARE_MIN: f64 = 1e-30;
+/// The number of columns that are summed together, so that each row is read in pieces and not element by element.
+const COLUMNS: usize = 16;
 
 /// Adafactor (Shazeer and Stern 2018, algorithm 4 for matrices and 5 for other tensors).
 #[derive(Debug, Clone, Copy)]
@@ -58,9 +60,13 @@ fn divide_by_factors(shape: MatrixShape, share: f64, gradient: &mut [f32], state
     for (row, mean) in gradient.chunks_exact(columns).zip(&mut *row_means) {
         mix(mean, row.iter().map(|element| squared(*element)).sum::<f64>() / columns as f64, share);
     }
-    for (column, mean) in column_means.iter_mut().enumerate() {
-        let squares = gradient.iter().skip(column).step_by(columns).map(|element| squared(*element));
-        mix(mean, squares.sum::<f64>() / rows as f64, share);
+    for (block, means) in column_means.chunks_mut(COLUMNS).enumerate() {
+        let mut sums = [0.0; COLUMNS];
+        for row in gradient.chunks_exact(columns) {
+            let elements = &row[block * COLUMNS..][..means.len()];
+            sums.iter_mut().zip(elements).for_each(|(sum, element)| *sum += squared(*element));
+        }
+        means.iter_mut().zip(sums).for_each(|(mean, sum)| mix(mean, sum / rows as f64, share));
     }
     let whole = row_means.iter().map(|mean| f64::from(*mean)).sum::<f64>() / rows as f64;
     for (row, row_mean) in gradient.chunks_exact_mut(columns).zip(row_means) {
