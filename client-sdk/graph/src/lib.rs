@@ -3,6 +3,7 @@
 pub mod autodiff;
 mod cpu;
 mod graph;
+mod narrow;
 pub mod op;
 pub mod program;
 pub mod random;
@@ -11,3 +12,4 @@ pub mod step;
 
 pub use cpu::{Element, multiply, vectorised};
 pub use graph::{Graph, Node, Source, Value, ValueId};
+pub use narrow::{leading, leading_ranges};
