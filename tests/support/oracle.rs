@@ -1,6 +1,8 @@
 //! Computes the next weights directly from the definition, value by value.
 
-use folkmoot_protocol::ValueGrid;
+use folkmoot_protocol::{PartPlace, ValueGrid};
+
+use crate::task::TestTask;
 
 /// Rounds `value · weight · 2^fraction_bits` to the nearest integer in exact arithmetic. Ties are rounded to even.
 ///
@@ -56,33 +58,35 @@ pub fn next_weights(
     base.iter().zip(&sums).map(next).collect()
 }
 
-/// Computes the next weights of clusters from `base` and the accepted updates, where all tensors are those of a cluster.
-/// Each cluster's weights change by the mean of the updates that have 1 at its share, as if there were no others.
+/// Computes the next weights of a task with clusters or widths from `base` and the accepted updates. Each tensor changes by the mean of
+/// the updates whose part trains it, as if there were no others.
 ///
 /// # Panics
 /// As [`next_weights`].
-pub fn next_clusters(
-    base: &[f32],
-    updates: &[(u64, Vec<f32>)],
-    grid: &ValueGrid,
-    server_learning_rate: f64,
-    clusters: usize,
-) -> Vec<f32> {
-    let length = (base.len() - clusters) / clusters;
+pub fn next_parts(task: &TestTask, base: &[f32], updates: &[(u64, Vec<f32>)]) -> Vec<f32> {
     let total: u64 = updates.iter().map(|(weight, _)| weight).sum();
-    let (mut shares, mut next) = (Vec::new(), Vec::new());
-    for cluster in 0..clusters {
-        let places = clusters + cluster * length..clusters + (cluster + 1) * length;
-        let own = updates.iter().filter(|(_, values)| values[cluster] == 1.0);
-        let own: Vec<_> = own.map(|(weight, values)| (*weight, values[places.clone()].to_vec())).collect();
-        let weight: u64 = own.iter().map(|(weight, _)| weight).sum();
-        shares.push((weight as f64 / total as f64) as f32);
+    let part_of = |values: &[f32]| values[..task.part_count()].iter().position(|share| *share == 1.0);
+    let mut next = Vec::new();
+    for tensor in &task.schema.tensors {
+        let range = next.len()..next.len() + tensor.shape.iter().product::<u64>() as usize;
+        let place = task.place(tensor);
+        if place == PartPlace::Shares {
+            next.extend((0..task.part_count()).map(|part| {
+                let own = updates.iter().filter(|(_, values)| part_of(values) == Some(part));
+                (own.map(|(weight, _)| weight).sum::<u64>() as f64 / total as f64) as f32
+            }));
+            continue;
+        }
+        let trains = |part: usize| matches!(place, PartPlace::Of(place) if task.trains(part, place));
+        let counts = |values: &[f32]| place == PartPlace::Common || part_of(values).is_some_and(trains);
+        let own = updates.iter().filter(|(_, values)| counts(values));
+        let own: Vec<_> = own.map(|(weight, values)| (*weight, values[range.clone()].to_vec())).collect();
         match own.is_empty() {
-            true => next.extend_from_slice(&base[places]),
-            false => next.extend(next_weights(&base[places], &own, grid, server_learning_rate)),
+            true => next.extend_from_slice(&base[range]),
+            false => next.extend(next_weights(&base[range], &own, &task.grid, task.server_learning_rate)),
         }
     }
-    shares.into_iter().chain(next).collect()
+    next
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use folkmoot_coordinator::task::{TaskDescription, TaskState};
 use folkmoot_engine::{ImportLimits, Model, Travelling, onnx::build::mlp};
 use folkmoot_protocol::{
-    BlobDigest, Codec, OrganisationId, Plan, PopulationName, TaskId, TensorSchema, Timestamp, ValueGrid,
-    Work, update::UpdateMetrics,
+    BlobDigest, Clusters, Codec, OrganisationId, PartPlace, Plan, PopulationName, TaskId, TensorSchema,
+    TensorSpec, Timestamp, TrainingPlan, ValueGrid, Widths, Work, update::UpdateMetrics,
 };
 use folkmoot_rounds::{clock, credential::Credential};
 use folkmoot_service::host::DEFAULT_ORGANISATION;
@@ -119,11 +119,27 @@ pub struct TestTask {
     pub server_learning_rate: f64,
     /// The weights of version 0, for the tensors in `schema`.
     pub initial_weights: Vec<f32>,
-    /// The number of the task's clusters; 1 if it has one model.
-    pub clusters: usize,
+    /// The part of the plan that clients train.
+    pub plan: TrainingPlan,
 }
 
 impl TestTask {
+    /// Returns the number of the task's clusters or widths; 1 if it has neither.
+    pub fn part_count(&self) -> usize {
+        let widths = self.plan.widths.as_ref().map(Widths::number);
+        self.plan.clusters.as_ref().map(Clusters::number).or(widths).unwrap_or(1)
+    }
+
+    /// Returns the place of a tensor among the task's parts.
+    pub fn place(&self, tensor: &TensorSpec) -> PartPlace {
+        if self.plan.clusters.is_some() { Clusters::place(&tensor.name) } else { Widths::place(&tensor.name) }
+    }
+
+    /// Returns whether the updates of a cluster or width have values at the places of `place`.
+    pub fn trains(&self, part: usize, place: usize) -> bool {
+        if self.plan.clusters.is_some() { part == place } else { part <= place }
+    }
+
     /// Returns the number of parameters.
     pub fn parameter_count(&self) -> usize {
         self.initial_weights.len()
@@ -173,7 +189,7 @@ async fn store_task(
         Model::from_onnx(&spec.onnx, &ImportLimits::default()).expect("a test's model can be trained");
     let description = spec.description(&population);
     let travelling = Travelling::of(&model, &description.plan).expect("a test's plan fits its model");
-    let (schema, clusters) = (travelling.schema(), travelling.cluster_count().unwrap_or(1));
+    let schema = travelling.schema();
     let initial_weights = travelling.starting(&model.initial_weights(), 1).expect("they are the model's");
     let (model, model_bytes) = put(spec.onnx.clone()).await;
     let bytes = initial_weights.iter().flat_map(|value| value.to_le_bytes()).collect();
@@ -181,7 +197,7 @@ async fn store_task(
     for component in &spec.components {
         put(component.to_vec()).await;
     }
-    let grid = description.grid;
+    let (grid, own) = (description.grid, description.plan.clone());
     let plan = Plan {
         model,
         schema: schema.clone(),
@@ -234,7 +250,7 @@ async fn store_task(
         grid,
         server_learning_rate,
         initial_weights,
-        clusters,
+        plan: own,
     }
 }
 

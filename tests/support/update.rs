@@ -1,7 +1,7 @@
 //! Updates with random values, without training.
 
 use folkmoot_protocol::{
-    ClusterPlace, Clusters,
+    PartPlace,
     messages::Assignment,
     update::{HEADER_BYTES, UpdateHeader, UpdateMetrics},
 };
@@ -42,8 +42,8 @@ impl TestUpdate {
             is_compressed: false,
         };
         let mut values: Vec<f32> = (0..task.parameter_count()).map(|_| rng.random_range(-1.0..1.0)).collect();
-        if task.clusters > 1 {
-            move_into(rng.random_range(0..task.clusters), task, &mut values);
+        if task.part_count() > 1 {
+            move_into(rng.random_range(0..task.part_count()), task, &mut values);
         }
         Self { header, values }
     }
@@ -56,18 +56,18 @@ impl TestUpdate {
     }
 }
 
-/// Makes the values those of a client that has trained this cluster.
-fn move_into(cluster: usize, task: &TestTask, values: &mut [f32]) {
+/// Makes the values those of a client that has trained this cluster or width.
+fn move_into(part: usize, task: &TestTask, values: &mut [f32]) {
     let mut start = 0;
     for tensor in &task.schema.tensors {
         let end = start + tensor.shape.iter().product::<u64>() as usize;
-        match Clusters::place(&tensor.name) {
-            ClusterPlace::Shares => {
+        match task.place(tensor) {
+            PartPlace::Shares => {
                 values[start..end].fill(0.0);
-                values[start + cluster] = 1.0;
+                values[start + part] = 1.0;
             }
-            ClusterPlace::Of(other) if other != cluster => values[start..end].fill(0.0),
-            ClusterPlace::Of(_) | ClusterPlace::Common => {}
+            PartPlace::Of(place) if !task.trains(part, place) => values[start..end].fill(0.0),
+            PartPlace::Of(_) | PartPlace::Common => {}
         }
         start = end;
     }

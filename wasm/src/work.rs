@@ -57,11 +57,12 @@ struct Later {
 
 impl Later {
     /// Begins the training or the evaluation.
-    fn begin(self, assignment: &Assignment, inputs: &Inputs) -> Result<Kind, WorkError> {
+    fn begin(self, assignment: &Assignment, inputs: &mut Inputs) -> Result<Kind, WorkError> {
         let Self { examples, checkpoint, budget, chunk } = self;
         if inputs.plan.work == Work::Evaluation {
             return Evaluation::begin(inputs, &examples, &budget).map(Kind::Evaluation);
         }
+        inputs.choose_width(assignment.assignment_id, &examples)?;
         let mut training = Training::begin(inputs, assignment, &examples, checkpoint.as_deref())?;
         training.set_chunk(chunk);
         training.start(elapsed());
@@ -100,7 +101,7 @@ impl AssignedWork {
         let assignment: Assignment = serde_json::from_slice(assignment.as_bytes()).map_err(thrown)?;
         let budget: Budget = serde_json::from_slice(budget.as_bytes()).map_err(thrown)?;
         let inputs = load(&assignment, plan, model, weights, own.as_deref(), &budget);
-        let inputs = inputs.map_err(work_failed)?;
+        let mut inputs = inputs.map_err(work_failed)?;
         let examples = examples.as_ref().map(ExampleSet::examples);
         let held = examples.map_or(0, Examples::len);
         let kind = match examples.cloned() {
@@ -116,7 +117,7 @@ impl AssignedWork {
                 let later = Later { examples, checkpoint, budget, chunk };
                 match choice {
                     Some(choice) => Kind::Choosing(Choosing { choice, later }),
-                    None => later.begin(&assignment, &inputs).map_err(work_failed)?,
+                    None => later.begin(&assignment, &mut inputs).map_err(work_failed)?,
                 }
             }
         };
@@ -132,7 +133,7 @@ impl AssignedWork {
             return Ok(false);
         }
         if let Kind::Choosing(Choosing { later, .. }) = std::mem::replace(&mut self.kind, Kind::Own) {
-            self.kind = later.begin(&self.assignment, &self.inputs).map_err(work_failed)?;
+            self.kind = later.begin(&self.assignment, &mut self.inputs).map_err(work_failed)?;
         }
         Ok(true)
     }

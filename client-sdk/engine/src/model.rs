@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use folkmoot_graph::{leading_ranges, op::ShapeError};
 use folkmoot_onnx::{
     ExportError, FinalActivation, ImportError, ImportLimits, Lookups, Lowered, Mode, ModelFile, ModelInput,
     ModelNode, ModelOutput, ParameterSpec, Remark,
@@ -24,6 +25,15 @@ use crate::safetensors::{self, WeightsError};
 pub struct Model {
     content: Arc<Content>,
     output: Arc<ModelOutput>,
+    /// The tensors of a narrow model; `None` for the whole one.
+    narrow: Option<Arc<Narrow>>,
+}
+
+/// The tensors of a model without the last units of its hidden layers.
+struct Narrow {
+    ratio: f64,
+    parameters: Vec<ParameterSpec>,
+    parameter_count: usize,
 }
 
 struct Content {
@@ -41,7 +51,7 @@ impl Model {
         let file = ModelFile::read(bytes, limits)?;
         let parameter_count = file.parameter_count();
         let output = Arc::new(file.first_output().clone());
-        Ok(Self { content: Arc::new(Content { file, parameter_count }), output })
+        Ok(Self { content: Arc::new(Content { file, parameter_count }), output, narrow: None })
     }
 
     /// Returns `true` if this build cannot read the file, but a build with the feature `complete` may be able to.
@@ -58,12 +68,13 @@ impl Model {
         Ok(match self.content.file.for_width(width)? {
             None => self.clone(),
             Some(file) => {
-                let parameter_count = self.parameter_count();
+                let parameter_count = file.parameter_count();
                 #[cfg(feature = "complete")]
                 let output = Arc::new(file.output(&self.output.name)?);
                 #[cfg(not(feature = "complete"))]
                 let output = self.output.clone();
-                Self { content: Arc::new(Content { file, parameter_count }), output }
+                let content = Arc::new(Content { file, parameter_count });
+                Self { content, output, narrow: self.narrow.clone() }
             }
         })
     }
@@ -75,27 +86,60 @@ impl Model {
     #[cfg(feature = "complete")]
     pub fn with_output(&self, name: &str) -> Result<Self, ImportError> {
         let output = Arc::new(self.content.file.output(name)?);
-        Ok(Self { content: self.content.clone(), output })
+        Ok(Self { content: self.content.clone(), output, narrow: self.narrow.clone() })
     }
 
     /// Returns whether both are one model with the same length of sequences and the same output.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.content, &other.content) && self.output == other.output
+        let ratios = [self, other].map(|model| model.narrow.as_ref().map(|narrow| narrow.ratio));
+        Arc::ptr_eq(&self.content, &other.content) && self.output == other.output && ratios[0] == ratios[1]
+    }
+
+    /// Returns the model with this share of the units of each hidden layer, in (0, 1]. Its tensors are the leading parts of those of
+    /// the whole model, and it cannot be exported. See [`folkmoot_graph::Graph::narrowed`].
+    ///
+    /// # Errors
+    /// Returns an [`ImportError`] if the model cannot be lowered.
+    pub(crate) fn narrowed(&self, ratio: f64) -> Result<Self, ImportError> {
+        let lowered = self.content.file.lower_frozen(2, Mode::Training, &[], &self.output.name)?;
+        let graph = lowered.graph.narrowed(&[lowered.output], &lowered.updates, ratio);
+        let whole = self.content.file.parameters().iter().enumerate();
+        let narrow = whole.map(|(index, spec)| ParameterSpec {
+            shape: graph.parameter_shape(index).unwrap_or(&spec.shape).to_vec(),
+            ..spec.clone()
+        });
+        let parameters: Vec<ParameterSpec> = narrow.collect();
+        let parameter_count = parameters.iter().map(ParameterSpec::element_count).sum();
+        let narrow = Narrow { ratio, parameters, parameter_count };
+        Ok(Self { narrow: Some(Arc::new(narrow)), ..self.clone() })
+    }
+
+    /// Returns the weights of a narrow model, given those of the whole one: the leading part of each tensor.
+    pub(crate) fn leading_weights(&self, whole: &[f32]) -> Vec<f32> {
+        let mut found = Vec::with_capacity(self.parameter_count());
+        let mut rest = whole;
+        for (spec, part) in self.content.file.parameters().iter().zip(self.parameters()) {
+            let (tensor, behind) = rest.split_at(spec.element_count());
+            leading_ranges(&spec.shape, &part.shape, |range| found.extend_from_slice(&tensor[range]));
+            rest = behind;
+        }
+        found
     }
 
     /// Returns the trainable tensors in schema order.
     pub fn parameters(&self) -> &[ParameterSpec] {
-        self.content.file.parameters()
+        self.narrow.as_ref().map_or_else(|| self.content.file.parameters(), |narrow| &narrow.parameters)
     }
 
     /// Returns the total number of elements of all trainable tensors.
     pub fn parameter_count(&self) -> usize {
-        self.content.parameter_count
+        self.narrow.as_ref().map_or(self.content.parameter_count, |narrow| narrow.parameter_count)
     }
 
     /// Returns the weights in the ONNX file: all trainable tensors, row-major, one after another in schema order.
     pub fn initial_weights(&self) -> Vec<f32> {
-        self.content.file.initial_weights()
+        let whole = self.content.file.initial_weights();
+        if self.narrow.is_some() { self.leading_weights(&whole) } else { whole }
     }
 
     /// Returns the inputs in the order of the file. If there are several, they are columns of the features in this order.
@@ -201,7 +245,7 @@ impl Model {
     /// # Errors
     /// Returns an [`ImportError`] if the model cannot have this batch size or would exceed a limit.
     pub(crate) fn lower(&self, batch: usize, mode: Mode) -> Result<Lowered, ImportError> {
-        self.content.file.lower_frozen(batch, mode, &[], &self.output.name)
+        self.lower_in(batch, mode, &[])
     }
 
     /// Lowers the model for training with these frozen parameters; see [`ModelFile::lower_frozen`].
@@ -209,7 +253,24 @@ impl Model {
     /// # Errors
     /// Returns the errors of [`Model::lower`].
     pub(crate) fn lower_frozen(&self, batch: usize, frozen: &[bool]) -> Result<Lowered, ImportError> {
-        self.content.file.lower_frozen(batch, Mode::Training, frozen, &self.output.name)
+        self.lower_in(batch, Mode::Training, frozen)
+    }
+
+    fn lower_in(&self, batch: usize, mode: Mode, frozen: &[bool]) -> Result<Lowered, ImportError> {
+        let lowered = self.content.file.lower_frozen(batch, mode, frozen, &self.output.name)?;
+        let Some(narrow) = &self.narrow else { return Ok(lowered) };
+        let graph = lowered.graph.narrowed(&[lowered.output], &lowered.updates, narrow.ratio);
+        let mut differing =
+            narrow.parameters.iter().enumerate().filter_map(|(index, spec)| {
+                graph.parameter_shape(index).filter(|shape| *shape != spec.shape)
+            });
+        match differing.next() {
+            None => Ok(Lowered { graph, ..lowered }),
+            Some(shape) => {
+                let source = ShapeError::new("a narrow model with batches of another size", &[shape]);
+                Err(ImportError::Shape { node: "a parameter".to_owned(), source })
+            }
+        }
     }
 }
 

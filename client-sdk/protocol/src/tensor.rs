@@ -5,6 +5,8 @@ use crate::limits::{DIMENSIONS_MAX, PARAMETERS_MAX, TENSOR_NAME_BYTES_MAX, TENSO
 
 /// The name of the first tensor of a task with clusters: the share of each cluster.
 pub(crate) const CLUSTER_SHARES: &str = "cluster_shares";
+/// The name of the first tensor of a task with widths: the share of the clients with each width.
+pub(crate) const WIDTH_SHARES: &str = "width_shares";
 
 /// One trainable tensor of a model: its name in the ONNX graph, and its shape. All values are float32.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -49,6 +49,7 @@ pub(crate) fn work(local: &LocalWork, on_news: impl Fn(WorkNews)) -> Result<Opti
             if !choose_cluster(local, &mut inputs, &examples)? {
                 return Ok(None);
             }
+            inputs.choose_width(assignment.assignment_id, &examples)?;
             let outcome = engine_work(local, &inputs, &examples, on_news);
             let outcome = outcome.inspect_err(|error| {
                 forget_failed_replica(&local.work, local.assignment.task_id, &inputs.plan, error);

@@ -33,6 +33,8 @@ pub struct Inputs {
     /// The values of all clusters, until one is chosen. Empty if there is nothing to choose: without clusters, and for an evaluation by a
     /// client that has a cluster.
     pub(crate) cluster_values: Vec<f32>,
+    /// The width of the model and its starting weights, counted from 0; see [`Inputs::choose_width`]. `None` for the whole model.
+    pub width: Option<usize>,
     /// Whether an evaluation sums every metric, and not only the loss and the correct predictions.
     pub metric_sums: bool,
 }
@@ -99,6 +101,7 @@ impl Inputs {
             correction,
             cluster,
             cluster_values,
+            width: None,
             metric_sums,
         })
     }
@@ -110,7 +113,8 @@ impl Inputs {
 
     /// Returns the trained part of the model.
     pub fn part(&self) -> &TrainedPart {
-        self.travelling.part()
+        let narrow = self.width.and_then(|width| self.travelling.narrow(width));
+        narrow.map_or_else(|| self.travelling.part(), |(_, part)| part)
     }
 
     /// Returns the work with this outcome, as the coordinator and the client's next training need it.
@@ -122,8 +126,9 @@ impl Inputs {
     ) -> FinishedWork {
         let own = self.own_after(&outcome);
         outcome.delta = sent(&self.plan, outcome.delta);
-        if let Some(cluster) = self.cluster.filter(|_| !outcome.delta.is_empty()) {
-            outcome.delta = self.travelling.update(outcome.delta, cluster);
+        let of_widths = self.travelling.width_count().map(|_| self.width.unwrap_or(0));
+        if let Some(part) = self.cluster.or(of_widths).filter(|_| !outcome.delta.is_empty()) {
+            outcome.delta = self.travelling.update(outcome.delta, part);
         }
         FinishedWork { assignment, plan: self.plan.clone(), outcome, held_example_count, own }
     }

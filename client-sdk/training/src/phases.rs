@@ -181,7 +181,7 @@ impl Phases {
     }
 }
 
-fn refused(error: TrainError) -> WorkError {
+pub(crate) fn refused(error: TrainError) -> WorkError {
     match error {
         TrainError::Plan(_)
         | TrainError::Memory { .. }

@@ -5,7 +5,6 @@
     warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
 )]
 
-mod clusters;
 mod error;
 pub mod in_place;
 pub mod ingest;
@@ -17,18 +16,19 @@ mod next;
 #[cfg(test)]
 mod one_hostile;
 mod own;
+mod parts;
 mod private;
 pub mod refusal;
 mod replayed;
 mod rows;
 mod summed;
 
-pub use clusters::{ClusterCheck, ClusterPlaces};
 pub use error::MakeError;
 pub use made::Made;
 pub use making::Making;
 pub use masked::Masked;
 pub use network_class::NetworkClass;
 pub use own::Own;
+pub use parts::{PartCheck, PartPlaces};
 pub use private::Private;
 pub use rows::{Bases, Rows};

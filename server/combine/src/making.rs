@@ -18,11 +18,12 @@ use folkmoot_storage::AcceptedUpdate;
 use folkmoot_strategy::{AggregationCommit, FinalizationCommit, Part};
 
 use crate::{
-    Bases, ClusterPlaces, Made, MakeError, Masked, Own, Private, Rows,
-    clusters::ClusterMeans,
+    Bases, Made, MakeError, Masked, Own, PartPlaces, Private, Rows,
     ingest::{Ingest, RoundSum},
     next::{Next, Step},
-    own, replayed, summed,
+    own,
+    parts::PartMeans,
+    replayed, summed,
 };
 
 /// All inputs of the computation of the next version.
@@ -47,8 +48,8 @@ pub struct Making {
     pub private: Option<Private>,
     /// The masks of the updates; `None` if they are not masked.
     pub masked: Option<Masked>,
-    /// The places of the task's clusters; `None` if it has one model.
-    pub clusters: Option<ClusterPlaces>,
+    /// The places of the task's clusters or widths; `None` if it has neither.
+    pub parts: Option<PartPlaces>,
     /// The task's own parts.
     pub own: Own,
 }
@@ -63,8 +64,7 @@ impl Making {
         let stored = self.finalizer_state.as_deref().unwrap_or_default();
         let step = self.step(parameter_count)?;
         let mut next = Next::new(step, &self.commit, &self.newest, stored, self.own.aggregator.is_some())?;
-        next.clusters =
-            self.clusters.as_ref().map(|places| ClusterMeans::new(places, &self.description.grid));
+        next.parts = self.parts.as_ref().map(|places| PartMeans::new(places, &self.description.grid));
         let mut own_state = Vec::new();
         let mut noise_state = Vec::new();
         let weights: Vec<u64> = self.accepted.iter().map(|update| update.weight).collect();

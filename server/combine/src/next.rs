@@ -4,7 +4,7 @@ use folkmoot_strategy::{Finalization, FinalizationCommit, Functions, StrategyErr
 
 use crate::{
     Made, MakeError,
-    clusters::{ClusterMeans, RunStep},
+    parts::{PartMeans, RunStep},
     rows::floats,
 };
 
@@ -71,8 +71,8 @@ pub(super) struct Next<'a> {
     state: Vec<Vec<f32>>,
     /// The state that the component which combines updates has kept with the newest version.
     pub own_state: Vec<u8>,
-    /// The task's clusters; `None` if it has one model.
-    pub clusters: Option<ClusterMeans<'a>>,
+    /// The task's clusters or widths; `None` if it has neither.
+    pub parts: Option<PartMeans<'a>>,
     change_squares: f64,
 }
 
@@ -109,7 +109,7 @@ impl<'a> Next<'a> {
             weights: Vec::with_capacity(newest.len()),
             state,
             own_state: own_state.to_vec(),
-            clusters: None,
+            parts: None,
             change_squares: 0.0,
         })
     }
@@ -126,12 +126,12 @@ impl<'a> Next<'a> {
         let before: Vec<f32> = floats(newest).collect();
         let mut weights = before.clone();
         let mut state: Vec<&mut [f32]> = self.state.iter_mut().map(|slot| &mut slot[begin..end]).collect();
-        match (&mut self.step, &mut self.clusters) {
+        match (&mut self.step, &mut self.parts) {
             (Step::BuiltIn(finalizer), None) => {
                 finalizer.advance(self.commit, &mut weights, mean_delta, &mut state);
             }
-            (Step::BuiltIn(finalizer), Some(clusters)) => {
-                clusters.for_each_run(begin, mean_delta, |run, step| match step {
+            (Step::BuiltIn(finalizer), Some(parts)) => {
+                parts.for_each_run(begin, mean_delta, |run, step| match step {
                     RunStep::Set => set_shares(&mut weights[run.clone()], &mean_delta[run]),
                     RunStep::Scaled { factor, most } => {
                         let mean: Vec<f64> = mean_delta[run.clone()]

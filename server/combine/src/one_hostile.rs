@@ -129,7 +129,7 @@ impl Arrived {
             commit: Commit { number: 1, ..Commit::default() },
             private: None,
             masked: None,
-            clusters: None,
+            parts: None,
             own: Own::default(),
         };
         let made = making.make(&self.ingest, &Noises::default()).expect("the log is in memory");

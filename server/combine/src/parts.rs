@@ -1,28 +1,38 @@
 use std::ops::Range;
 
-use folkmoot_protocol::{ClusterPlace, Clusters, ErrorCode, TensorSchema, ValueGrid};
+use folkmoot_protocol::{Clusters, ErrorCode, PartPlace, TensorSchema, TrainingPlan, ValueGrid, Widths};
 
 use crate::refusal::Refusal;
 
-/// The places of a task's clusters in its versions and updates.
+/// The places of a task's parts in its versions and updates: its clusters, or its widths.
 ///
-/// Updates have 1 at the share of their cluster, and zeros at the places of the others. The mean of a share is therefore the
-/// share p of the total weight that the cluster's updates have, and the mean of the cluster's places is p times the mean of its updates. So
-/// the step of a cluster is the mean divided by p (Ghosh et al. 2020, algorithm 1, model averaging), also if the single updates
-/// are masked. A cluster without an update stays as it is.
+/// Updates have 1 at the share of their part, and zeros at the places that they do not train. The mean of a share is therefore the
+/// share p of the total weight that the part's updates have. A place is trained by some parts, and its mean is the sum of their p times the
+/// mean of their updates. So its step is the mean divided by that sum (Ghosh et al. 2020, algorithm 1, model averaging; Diao et al. 2021,
+/// equations 2 and 3), also if the single updates are masked. A place without an update stays as it is.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ClusterPlaces {
+pub struct PartPlaces {
     /// The ends of runs of values with one place, ascending.
-    runs: Vec<(usize, ClusterPlace)>,
+    runs: Vec<(usize, PartPlace)>,
+    kind: Kind,
     count: usize,
 }
 
-/// The clusters while a version is computed.
-pub(super) struct ClusterMeans<'a> {
-    places: &'a ClusterPlaces,
-    /// The share of the total weight that each cluster's updates have, as far as it is known.
+/// The kind of the parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Each place is of one cluster.
+    Clusters,
+    /// Each place is of a width and all wider ones, which have lower numbers.
+    Widths,
+}
+
+/// The parts while a version is computed.
+pub(super) struct PartMeans<'a> {
+    places: &'a PartPlaces,
+    /// The share of the total weight that each part's updates have, as far as it is known.
     shares: Vec<f64>,
-    /// The largest magnitude of a cluster's mean: no honest one can be larger than the values of updates.
+    /// The largest magnitude of a place's mean: no honest one can be larger than the values of updates.
     mean_max: f64,
 }
 
@@ -42,24 +52,37 @@ pub(super) enum RunStep {
     Keep,
 }
 
-impl ClusterPlaces {
-    /// Finds the places in a task's schema.
-    pub fn of(clusters: &Clusters, schema: &TensorSchema) -> Self {
-        let mut runs: Vec<(usize, ClusterPlace)> = Vec::new();
+impl PartPlaces {
+    /// Finds the places in a task's schema. Returns `None` if the plan has neither clusters nor widths.
+    pub fn of(plan: &TrainingPlan, schema: &TensorSchema) -> Option<Self> {
+        let (kind, count, place): (_, _, fn(&str) -> PartPlace) = match (&plan.clusters, &plan.widths) {
+            (Some(clusters), _) => (Kind::Clusters, clusters.number(), Clusters::place),
+            (None, Some(widths)) => (Kind::Widths, widths.number(), Widths::place),
+            (None, None) => return None,
+        };
+        let mut runs: Vec<(usize, PartPlace)> = Vec::new();
         let mut end = 0;
         for tensor in &schema.tensors {
             end += tensor.element_count().and_then(|count| usize::try_from(count).ok()).unwrap_or(usize::MAX);
-            let place = Clusters::place(&tensor.name);
+            let place = place(&tensor.name);
             match runs.last_mut().filter(|(_, last)| *last == place) {
                 Some(run) => run.0 = end,
                 None => runs.push((end, place)),
             }
         }
-        Self { runs, count: clusters.number() }
+        Some(Self { runs, kind, count })
+    }
+
+    /// Returns whether the updates of a part have values at the places of `place`.
+    fn trains(&self, part: usize, place: usize) -> bool {
+        match self.kind {
+            Kind::Clusters => part == place,
+            Kind::Widths => part <= place,
+        }
     }
 
     /// Returns the runs within this many values from `begin` on, with their ranges there.
-    fn runs_within(&self, begin: usize, length: usize) -> impl Iterator<Item = (Range<usize>, ClusterPlace)> {
+    fn runs_within(&self, begin: usize, length: usize) -> impl Iterator<Item = (Range<usize>, PartPlace)> {
         let mut done = 0;
         self.runs.iter().filter_map(move |(end, place)| {
             let end = end.saturating_sub(begin).min(length);
@@ -70,17 +93,17 @@ impl ClusterPlaces {
     }
 }
 
-/// The check that an arriving update is of one cluster: its shares are zeros and one 1, and so are zeros the values of the other
-/// clusters. Otherwise a client could count more in a cluster than its weight allows.
+/// The check that an arriving update is of one part: its shares are zeros and one 1, and so are zeros the values that the part does not
+/// train. Otherwise a client could count more at a place than its weight allows.
 #[derive(Debug)]
-pub struct ClusterCheck {
-    places: ClusterPlaces,
+pub struct PartCheck {
+    places: PartPlaces,
     own: Option<usize>,
 }
 
-impl ClusterCheck {
+impl PartCheck {
     /// Begins the check of an update.
-    pub fn new(places: ClusterPlaces) -> Self {
+    pub fn new(places: PartPlaces) -> Self {
         Self { places, own: None }
     }
 
@@ -95,20 +118,29 @@ impl ClusterCheck {
             for index in run {
                 let (value, number) = (f32::from_le_bytes(values[index]), begin + index);
                 let is_right = match place {
-                    ClusterPlace::Shares if value == 1.0 && self.own.is_none() => {
+                    PartPlace::Shares if value == 1.0 && self.own.is_none() => {
                         self.own = Some(number);
                         true
                     }
-                    ClusterPlace::Shares => {
+                    PartPlace::Shares => {
                         value == 0.0 && (self.own.is_some() || number + 1 < self.places.count)
                     }
-                    ClusterPlace::Of(cluster) if Some(cluster) != self.own => value == 0.0,
-                    ClusterPlace::Of(_) | ClusterPlace::Common => true,
+                    PartPlace::Of(part) if !self.own.is_some_and(|own| self.places.trains(own, part)) => {
+                        value == 0.0
+                    }
+                    PartPlace::Of(_) | PartPlace::Common => true,
                 };
                 if !is_right {
+                    let word = match self.places.kind {
+                        Kind::Clusters => {
+                            "clusters has one share of 1, and zeros at the places of all other clusters"
+                        }
+                        Kind::Widths => {
+                            "widths has one share of 1, and zeros at the places that a wider model adds"
+                        }
+                    };
                     let detail = format!(
-                        "element {number} of the update is {value}, but the update of a plan with clusters has one share of 1, \
-                         and zeros at the places of all other clusters"
+                        "element {number} of the update is {value}, but the update of a plan with {word}"
                     );
                     return Err(Refusal::new(ErrorCode::UpdateValueOutOfRange, detail));
                 }
@@ -118,8 +150,8 @@ impl ClusterCheck {
     }
 }
 
-impl<'a> ClusterMeans<'a> {
-    pub fn new(places: &'a ClusterPlaces, grid: &ValueGrid) -> Self {
+impl<'a> PartMeans<'a> {
+    pub fn new(places: &'a PartPlaces, grid: &ValueGrid) -> Self {
         Self { places, shares: Vec::with_capacity(places.count), mean_max: grid.value_max.into() }
     }
 
@@ -133,40 +165,49 @@ impl<'a> ClusterMeans<'a> {
     ) {
         for (run, place) in self.places.runs_within(begin, mean_delta.len()) {
             let step = match place {
-                ClusterPlace::Shares => {
+                PartPlace::Shares => {
                     self.shares.extend_from_slice(&mean_delta[run.clone()]);
                     RunStep::Set
                 }
-                ClusterPlace::Common => RunStep::Scaled { factor: 1.0, most: f64::MAX },
-                ClusterPlace::Of(cluster) => match self.shares.get(cluster) {
-                    Some(share) if *share > 0.0 => {
-                        RunStep::Scaled { factor: share.recip(), most: self.mean_max }
-                    }
+                PartPlace::Common => RunStep::Scaled { factor: 1.0, most: f64::MAX },
+                PartPlace::Of(place) => match self.share_at(place) {
+                    share if share > 0.0 => RunStep::Scaled { factor: share.recip(), most: self.mean_max },
                     _ => RunStep::Keep,
                 },
             };
             visit(run, &step);
         }
     }
+
+    /// Returns the share of the total weight that the updates with values at a place have.
+    fn share_at(&self, place: usize) -> f64 {
+        let shares = self.shares.iter().enumerate();
+        shares.filter(|(part, _)| self.places.trains(*part, place)).map(|(_, share)| share).sum()
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use folkmoot_protocol::TensorSpec;
+    use folkmoot_protocol::{LocalOptimizer, Loss, TensorSpec};
 
     use super::*;
 
-    fn places() -> ClusterPlaces {
+    fn plan() -> TrainingPlan {
+        TrainingPlan::new(Loss::SoftmaxCrossEntropy, LocalOptimizer::sgd(0.1))
+    }
+
+    fn places() -> PartPlaces {
         let clusters = Clusters { count: 2, tensors: Vec::new(), start_spread: 1.0 };
         let tensor = |name: &str, length| TensorSpec { name: name.to_owned(), shape: vec![length] };
         let tensors = [(tensor("body", 2), false), (tensor("weight", 3), true), (tensor("bias", 1), true)];
-        ClusterPlaces::of(&clusters, &clusters.schema(&tensors))
+        let schema = clusters.schema(&tensors);
+        PartPlaces::of(&TrainingPlan { clusters: Some(clusters), ..plan() }, &schema).unwrap()
     }
 
     /// Passes the mean in tiles of this length, and returns what each value changes by; `None` if it is kept.
     fn steps(mean: &[f64], tile: usize) -> Vec<Option<f64>> {
         let places = places();
-        let mut means = ClusterMeans::new(&places, &ValueGrid::default());
+        let mut means = PartMeans::new(&places, &ValueGrid::default());
         let mut steps = vec![None; mean.len()];
         for (number, tile_mean) in mean.chunks(tile).enumerate() {
             means.for_each_run(number * tile, tile_mean, |run, step| {
@@ -205,7 +246,7 @@ mod tests {
 
     /// Returns whether an update of these values is taken, if its values come in pieces of this length.
     fn is_taken(values: &[f32], length: usize) -> bool {
-        let mut check = ClusterCheck::new(places());
+        let mut check = PartCheck::new(places());
         values.chunks(length).enumerate().all(|(number, piece)| {
             let bytes: Vec<u8> = piece.iter().flat_map(|value| value.to_le_bytes()).collect();
             check.add((number * length) as u64, &bytes).is_ok()
@@ -238,5 +279,51 @@ mod tests {
             assert_eq!(steps[4..8], [None; 4]);
             assert_eq!(steps[8..], [Some(4.0); 4]);
         }
+    }
+
+    /// Three shares, then 2 values that all have, 1 that the middle width adds, and 2 that only the whole model has.
+    fn widths() -> PartPlaces {
+        let widths = Widths { ratios: vec![1.0, 0.5, 0.25], sampled: false };
+        let schema = widths.schema(&[(TensorSpec { name: "w".to_owned(), shape: vec![2] }, vec![2, 1])]);
+        PartPlaces::of(&TrainingPlan { widths: Some(widths), ..plan() }, &schema).unwrap()
+    }
+
+    /// Four updates of equal weight: one of the whole model, one of the middle width, and two of the narrowest.
+    #[test]
+    fn a_value_moves_by_the_mean_of_the_updates_that_have_it() {
+        let places = widths();
+        let mut means = PartMeans::new(&places, &ValueGrid::default());
+        let mean = [0.25, 0.25, 0.5, 1.0, 2.0, 3.0, 1.0, 0.5];
+        let mut moved = Vec::new();
+        means.for_each_run(0, &mean, |run, step| {
+            let factor = match step {
+                RunStep::Set | RunStep::Keep => 1.0,
+                RunStep::Scaled { factor, .. } => *factor,
+            };
+            moved.extend(mean[run].iter().map(|value| value * factor));
+        });
+        assert_eq!(moved, [0.25, 0.25, 0.5, 1.0, 2.0, 6.0, 4.0, 2.0]);
+        let mut means = PartMeans::new(&places, &ValueGrid::default());
+        let narrow = [0.0, 0.0, 1.0, 1.0, 2.0, 0.0, 0.0, 0.0];
+        let mut kept = 0;
+        means.for_each_run(0, &narrow, |run, step| {
+            kept += if matches!(step, RunStep::Keep) { run.len() } else { 0 };
+        });
+        assert_eq!(kept, 3);
+    }
+
+    #[test]
+    fn a_narrow_update_has_zeros_where_a_wider_model_has_more() {
+        let is_taken = |values: [f32; 8]| {
+            let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+            PartCheck::new(widths()).add(0, &bytes).is_ok()
+        };
+        assert!(is_taken([1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0]));
+        assert!(is_taken([0.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0]));
+        assert!(is_taken([0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0]));
+        assert!(!is_taken([0.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.5]));
+        assert!(!is_taken([0.0, 0.0, 1.0, 1.0, 1.0, 0.5, 0.0, 0.0]));
+        assert!(!is_taken([1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0]));
+        assert!(!is_taken([0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0]));
     }
 }

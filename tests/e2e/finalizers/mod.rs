@@ -1,6 +1,6 @@
 //! Tests the state that a coordinator keeps from version to version, with clients that send known updates.
 
-mod clusters;
 mod components;
 mod drift;
 mod flame;
+mod parts;

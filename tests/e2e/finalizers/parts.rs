@@ -1,8 +1,8 @@
-//! Tests the clusters of a task with clients that send known updates, each of one cluster.
+//! Tests tasks with clusters and with widths, with clients that send known updates, each of one part.
 
 use folkmoot_storage::ModelVersionRepository;
-use folkmoot_tests::{deployment::Deployment, oracle::next_clusters, task::TaskSpec};
-use serde_json::json;
+use folkmoot_tests::{deployment::Deployment, oracle::next_parts, task::TaskSpec};
+use serde_json::{Value, json};
 
 use crate::{
     COORDINATOR,
@@ -12,9 +12,18 @@ use crate::{
 /// With four clients and three clusters, some clusters get several updates and some get none.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_cluster_moves_by_its_own_updates_and_survives_a_kill() {
+    expect_parts("clusters", json!({ "count": 3 })).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_value_moves_by_the_updates_of_the_widths_that_have_it_and_survives_a_kill() {
+    expect_parts("widths", json!({ "ratios": [1.0, 0.5, 0.2] })).await;
+}
+
+async fn expect_parts(key: &str, parts: Value) {
     let mut spec =
         TaskSpec::synthetic(&[8, 6, 3], 4, 1000).with_part("aggregator", json!({ "kind": "weighted_mean" }));
-    spec.plan["clusters"] = json!({ "count": 3 });
+    spec.plan[key] = parts;
     let mut deployment = Deployment::start(COORDINATOR, &spec, |_| {}).await;
     let clients = enrol(&deployment, 4).await;
     let mut expected = deployment.task.initial_weights.clone();
@@ -32,7 +41,7 @@ async fn each_cluster_moves_by_its_own_updates_and_survives_a_kill() {
             .map(|member| (member.update.header.weight, member.update.values.clone()))
             .collect();
         let task = &deployment.task;
-        expected = next_clusters(&expected, &updates, &task.grid, task.server_learning_rate, task.clusters);
+        expected = next_parts(task, &expected, &updates);
         await_version(&deployment, version + 1).await;
     }
     let (storage, task) = (deployment.storage().await, &deployment.task);

@@ -17,7 +17,7 @@ use folkmoot_storage::{LedgerRepository, ModelVersionRepository, RoundRepository
 use folkmoot_tests::{
     client_process::{ClientConfig, ClientMoment, ClientProcess},
     deployment::Deployment,
-    oracle::{next_clusters, next_weights},
+    oracle::{next_parts, next_weights},
     patience::patiently,
     task::{TaskSpec, now},
     update::TestUpdate,
@@ -99,11 +99,11 @@ async fn verify_version<T: Averaged>(deployment: &Deployment, members: &[&T]) {
     let plain: Vec<&TestUpdate> = members.iter().map(|member| member.update()).collect();
     let updates: Vec<_> = plain.iter().map(|update| (update.header.weight, update.values.clone())).collect();
     let (base, grid, rate) = (&task.initial_weights, &task.grid, task.server_learning_rate);
-    match task.clusters {
+    match task.part_count() {
         1 => assert_eq!(released, next_weights(base, &updates, grid, rate)),
-        clusters => {
+        _ => {
             // The division by the share rounds once more.
-            let expected = next_clusters(base, &updates, grid, rate, clusters);
+            let expected = next_parts(task, base, &updates);
             let off = released.iter().zip(&expected).map(|(one, other)| (one - other).abs());
             assert!(off.fold(0.0, f32::max) < 1e-6, "{released:?} is not {expected:?}");
         }
@@ -141,11 +141,17 @@ async fn the_version_is_that_of_plain_updates_although_clients_vanish() {
     }
 }
 
-/// The coordinator sees neither the updates nor their clusters, and moves each cluster by its own updates.
+/// The coordinator sees neither the updates nor their clusters or widths, and moves each tensor by the updates that have trained it.
 #[tokio::test]
-async fn clusters_move_by_their_own_updates_under_masks() {
+async fn clusters_and_widths_move_by_their_own_updates_under_masks() {
+    for (key, parts) in [("clusters", json!({ "count": 2 })), ("widths", json!({ "ratios": [1.0, 0.5] }))] {
+        parts_move_under_masks(key, parts).await;
+    }
+}
+
+async fn parts_move_under_masks(key: &str, parts: Value) {
     let mut spec = spec(json!({}), 6, 4).with_part("aggregator", json!({ "kind": "weighted_mean" }));
-    spec.plan["clusters"] = json!({ "count": 2 });
+    spec.plan[key] = parts;
     let mut deployment = Deployment::start(COORDINATOR, &spec, |_| {}).await;
     let mut members = exchanged(&mut deployment, 6, false).await;
     members[5].abort().await;

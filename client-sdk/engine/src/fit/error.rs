@@ -109,6 +109,12 @@ pub enum FitError {
         /// The contradiction.
         detail: String,
     },
+    /// The plan's widths do not fit the model.
+    #[error("{detail}")]
+    Widths {
+        /// The contradiction.
+        detail: String,
+    },
     /// A cluster is asked for that the plan does not have.
     #[error("there is no cluster {number}; the clusters are 1 to {count}")]
     NoCluster {

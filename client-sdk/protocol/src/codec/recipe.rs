@@ -1,4 +1,7 @@
-use crate::{NamePattern, TensorSchema, TensorSpec, tensor::CLUSTER_SHARES};
+use crate::{
+    NamePattern, TensorSchema, TensorSpec,
+    tensor::{CLUSTER_SHARES, WIDTH_SHARES},
+};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -141,7 +144,7 @@ impl Recipe {
         let last = schema.tensors.iter().rposition(is_matrix);
         let codec = |(index, tensor): (usize, &TensorSpec)| {
             // The shares of clusters must arrive as they are.
-            if tensor.name == CLUSTER_SHARES {
+            if [CLUSTER_SHARES, WIDTH_SHARES].contains(&tensor.name.as_str()) {
                 return Codec::None;
             }
             if let Some(rule) = self.rules.iter().find(|rule| rule.tensors.matches(&tensor.name)) {

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::fault::Faults;
+use super::{fault::Faults, part_place::PartPlace};
 use crate::{
     NamePattern, TensorSchema, TensorSpec,
     limits::{FROZEN_PATTERNS_MAX, TENSOR_NAME_BYTES_MAX},
@@ -46,17 +46,6 @@ fn one() -> f32 {
     1.0
 }
 
-/// The part of a clustered task to which a tensor belongs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClusterPlace {
-    /// The shares of the clusters.
-    Shares,
-    /// A tensor that all clusters have in common.
-    Common,
-    /// A tensor of this cluster, counted from 0.
-    Of(usize),
-}
-
 impl Clusters {
     /// Returns whether the number of clusters is allowed. Check it before anything is sized by it.
     pub fn has_valid_count(&self) -> bool {
@@ -83,13 +72,8 @@ impl Clusters {
     }
 
     /// Returns the place of a tensor of a clustered task.
-    pub fn place(name: &str) -> ClusterPlace {
-        if name == CLUSTER_SHARES {
-            return ClusterPlace::Shares;
-        }
-        let number = name.strip_prefix("cluster_").and_then(|rest| rest.split_once('/'));
-        let number = number.and_then(|(number, _)| number.parse::<usize>().ok());
-        number.and_then(|number| number.checked_sub(1)).map_or(ClusterPlace::Common, ClusterPlace::Of)
+    pub fn place(name: &str) -> PartPlace {
+        PartPlace::named(name, CLUSTER_SHARES, "cluster_")
     }
 
     /// Lists numbers that are out of range, and settings of the plan that contradict clusters.
@@ -133,13 +117,10 @@ mod tests {
         let names: Vec<&str> = schema.tensors.iter().map(|tensor| tensor.name.as_str()).collect();
         assert_eq!(names, ["cluster_shares", "body", "cluster_1/head", "cluster_2/head"]);
         assert_eq!(schema.parameter_count(), 2 + 3 + 2 * 2);
-        let places: Vec<ClusterPlace> = names.iter().map(|name| Clusters::place(name)).collect();
-        assert_eq!(
-            places,
-            [ClusterPlace::Shares, ClusterPlace::Common, ClusterPlace::Of(0), ClusterPlace::Of(1)]
-        );
+        let places: Vec<PartPlace> = names.iter().map(|name| Clusters::place(name)).collect();
+        assert_eq!(places, [PartPlace::Shares, PartPlace::Common, PartPlace::Of(0), PartPlace::Of(1)]);
         for common in ["cluster_0/head", "cluster_x/head", "cluster_1", "body/cluster_1/head"] {
-            assert_eq!(Clusters::place(common), ClusterPlace::Common, "{common}");
+            assert_eq!(Clusters::place(common), PartPlace::Common, "{common}");
         }
     }
 

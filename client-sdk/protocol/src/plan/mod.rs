@@ -12,6 +12,7 @@ mod learning_rate_schedule;
 mod local_noise;
 mod local_optimizer;
 mod loss;
+mod part_place;
 mod personal_training;
 mod precision;
 mod running_statistics;
@@ -20,11 +21,12 @@ mod sharpness_aware;
 mod training;
 mod transport;
 mod value_grid;
+mod widths;
 mod work;
 
 use serde::{Deserialize, Serialize};
 
-pub use clusters::{ClusterPlace, Clusters};
+pub use clusters::Clusters;
 pub use committee::{COMMITTEE_MAX, CommitteeFault, CommitteeTerms};
 pub use device_rule::{DEVICE_RULE_VALUES_MAX, DEVICE_RULES_MAX, DeviceCondition, DeviceRule};
 pub use drift_correction::DriftCorrection;
@@ -36,6 +38,7 @@ pub use learning_rate_schedule::LearningRateSchedule;
 pub use local_noise::LocalNoise;
 pub use local_optimizer::LocalOptimizer;
 pub use loss::Loss;
+pub use part_place::PartPlace;
 pub use personal_training::PersonalTraining;
 pub use precision::Precision;
 pub use running_statistics::RunningStatistics;
@@ -44,6 +47,7 @@ pub use sharpness_aware::SharpnessAware;
 pub use training::TrainingPlan;
 pub use transport::Protection;
 pub use value_grid::ValueGrid;
+pub use widths::Widths;
 pub use work::Work;
 
 #[cfg(not(target_family = "wasm"))]

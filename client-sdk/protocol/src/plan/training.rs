@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Clusters, ElasticAveraging, ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss,
-    PersonalTraining, Precision, RunningStatistics, SharpnessAware,
+    PersonalTraining, Precision, RunningStatistics, SharpnessAware, Widths,
     fault::{Faults, PlanError},
     learning_rate_schedule::list_warmup_faults,
     personal_training::PlanContext,
@@ -142,6 +142,10 @@ pub struct TrainingPlan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "count": 3 }])))]
     pub clusters: Option<Clusters>,
+    /// Narrower models for weak devices: each client trains the widest one that fits its memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "ratios": [1.0, 0.5, 0.25] }])))]
+    pub widths: Option<Widths>,
     /// The treatment of the running statistics of batch normalisation.
     #[serde(default, skip_serializing_if = "is_default")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = "aggregate")))]
@@ -184,6 +188,7 @@ impl TrainingPlan {
             personal_training: None,
             elastic_averaging: None,
             clusters: None,
+            widths: None,
             statistics: RunningStatistics::Aggregate,
             precision: Precision::Single,
             memory_bytes_max: None,
@@ -266,6 +271,14 @@ impl TrainingPlan {
         let is_personal = is_divided || keeps_statistics || self.personal_training.is_some();
         if let Some(clusters) = &self.clusters {
             clusters.list_faults(is_personal, is_private, &mut faults);
+        }
+        if let Some(widths) = &self.widths {
+            let contradictions = [
+                (is_personal || self.elastic_averaging.is_some(), "absent with what only a client keeps"),
+                (is_private, "absent with example_privacy"),
+                (self.clusters.is_some(), "absent with clusters"),
+            ];
+            widths.list_faults(contradictions, &mut faults);
         }
         if let Some(elastic) = self.elastic_averaging {
             let contradictions = [

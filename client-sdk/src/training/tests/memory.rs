@@ -1,7 +1,7 @@
 //! The app limits the memory and the graph of its work. A plan may lower these limits but not raise them.
 
 use folkmoot_engine::onnx::build::mlp;
-use folkmoot_protocol::{Work, messages::AbortReason};
+use folkmoot_protocol::{Widths, Work, messages::AbortReason};
 
 use super::scene::Scene;
 use crate::{Budget, OverBudget, training::work};
@@ -67,4 +67,27 @@ fn a_graph_with_too_many_operations_or_parameters_is_refused_when_it_is_read() {
         assert_eq!(error.reason, AbortReason::PlanUnsupported);
         assert!(error.detail.contains(words), "{}", error.detail);
     }
+}
+
+/// The whole model has 4,503 parameters, and half of the width 2,253.
+#[test]
+fn a_device_without_memory_for_the_whole_model_trains_a_narrow_one() {
+    let share_of = |memory_bytes_max| {
+        let mut scene = Scene::of_model(mlp(&[2, 900, 3], 1), 10, |plan| {
+            plan.training.widths = Some(Widths { ratios: vec![1.0, 0.5], sampled: false });
+        });
+        scene.local.budget = Budget { memory_bytes_max, ..Budget::default() };
+        let work = work(&scene.local, |_| {}).expect("it fits").expect("it is not stopped");
+        let delta = work.outcome.delta;
+        assert_eq!(delta.len(), 2 + 900 * 2 + 900 + 900 * 3 + 3);
+        // What only the whole model has comes last.
+        (delta[..2].to_vec(), delta[2 + 2703..].iter().filter(|value| **value != 0.0).count())
+    };
+    let trained: Vec<(Vec<f32>, usize)> = (6..20).map(|step| share_of(step * 10_000)).collect();
+    let (narrow, whole) = (vec![0.0, 1.0], vec![1.0, 0.0]);
+    assert_eq!(trained[0], (narrow.clone(), 0), "{trained:?}");
+    assert!(
+        trained.iter().all(|(share, moved)| *share == narrow && *moved == 0 || *share == whole && *moved > 0)
+    );
+    assert_eq!(trained.last().map(|(share, _)| share), Some(&whole), "{trained:?}");
 }

@@ -9,3 +9,4 @@ mod local_training;
 mod objective;
 mod personal;
 mod personal_training;
+mod widths;

@@ -11,7 +11,7 @@ use folkmoot_secure_aggregation::{Ring, seal_bytes};
 use folkmoot_storage::{AssignmentRecord, TaskRecord};
 use folkmoot_unmasking::masked_bytes;
 
-use crate::{clusters::ClusterPlaces, network_class::NetworkClass, refusal::Refusal};
+use crate::{network_class::NetworkClass, parts::PartPlaces, refusal::Refusal};
 
 /// The maximum number of bytes of a payload in addition to its values, for tags and lengths.
 const PAYLOAD_ROOM: u64 = 64 << 10;
@@ -59,8 +59,8 @@ pub struct ExpectedUpdate {
     pub ring: Option<Ring>,
     /// The number of bytes that follow a masked update for a committee; 0 without one.
     pub seal_bytes: u64,
-    /// The places of the task's clusters; `None` if it has one model, and for evaluations.
-    pub clusters: Option<ClusterPlaces>,
+    /// The places of the task's clusters or widths; `None` if it has neither, and for evaluations.
+    pub parts: Option<PartPlaces>,
     /// The aggregator that determines the update's factor in the sum. `None` if updates are not summed on arrival.
     summed_by: Option<AggregatorChoice>,
 }
@@ -90,11 +90,7 @@ impl ExpectedUpdate {
             sum_shapes: Arc::default(),
             ring: task.description.ring(task.schema.parameter_count()).filter(|_| !is_evaluation),
             seal_bytes: task.description.committee_terms().map_or(0, |terms| seal_bytes(&terms) as u64),
-            clusters: plan
-                .clusters
-                .as_ref()
-                .filter(|_| !is_evaluation)
-                .map(|clusters| ClusterPlaces::of(clusters, &task.schema)),
+            parts: PartPlaces::of(plan, &task.schema).filter(|_| !is_evaluation),
             summed_by: is_summed.then(|| task.description.aggregator.clone()),
         }
     }
@@ -121,7 +117,7 @@ impl ExpectedUpdate {
             sum_shapes: Arc::default(),
             ring: None,
             seal_bytes: 0,
-            clusters: None,
+            parts: None,
             summed_by: aggregator.is_streaming().then_some(aggregator),
         }
     }

@@ -20,7 +20,7 @@ use super::{
     replay::read_tiles,
     tally::Tally,
 };
-use crate::clusters::ClusterCheck;
+use crate::parts::PartCheck;
 use crate::refusal::Refusal;
 
 /// The minimum number of new bytes, after an interruption, that are stored for other processes.
@@ -54,8 +54,8 @@ pub struct Upload {
     sums: Vec<u8>,
     /// The norm of the values received so far.
     norm: SquaredNorm,
-    /// Checks the cluster of the update; `None` if the task has one model.
-    clusters: Option<ClusterCheck>,
+    /// Checks the cluster or width of the update; `None` if the task has neither.
+    parts: Option<PartCheck>,
     received: u64,
     /// The number of bytes that another process can continue after.
     handed_over: u64,
@@ -103,7 +103,7 @@ impl Upload {
         };
         let masked = expected.ring.map(|_| MaskedDecoder::default());
         let norm = SquaredNorm::default();
-        let clusters = expected.clusters.clone().map(ClusterCheck::new);
+        let parts = expected.parts.clone().map(PartCheck::new);
         let sums = Vec::new();
         // The log of an update that may be compressed has its decoded values.
         let log_hasher =
@@ -118,7 +118,7 @@ impl Upload {
             masked,
             sums,
             norm,
-            clusters,
+            parts,
             received: 0,
             handed_over: 0,
             counter,
@@ -175,7 +175,7 @@ impl Upload {
             true => bytes.len(),
             false => bytes.len().min(to_length((HEADER_BYTES as u64).saturating_sub(self.received))),
         };
-        let Self { expected, decoder, norm, clusters, sum, hasher, log_hasher, segment, sums, .. } = self;
+        let Self { expected, decoder, norm, parts, sum, hasher, log_hasher, segment, sums, .. } = self;
         hasher.update(bytes);
         let (bytes, after_header) = bytes.split_at(of_header);
         let mut factor = decoder.header().map_or(0.0, |header| expected.factor(header.weight));
@@ -191,7 +191,7 @@ impl Upload {
             Piece::Values { first, bytes } => {
                 let value_max = expected.grid.value_max;
                 check_values(bytes, value_max).map_err(|fault| value_refusal(first, value_max, fault))?;
-                clusters.as_mut().map_or(Ok(()), |check| check.add(first, bytes))?;
+                parts.as_mut().map_or(Ok(()), |check| check.add(first, bytes))?;
                 if let Some(norm_max) = expected.norm_max {
                     // Check the norm before adding the values, so that the sum never contains values beyond the norm.
                     norm.add(bytes, &expected.grid);

@@ -30,9 +30,9 @@ fn hidden(description: &TaskDescription) -> Option<&'static str> {
         Some(
             "scores would show figures about single updates, but plan.example_privacy keeps the measurements of clients secret",
         )
-    } else if description.plan.clusters.is_some() {
+    } else if description.plan.clusters.is_some() || description.plan.widths.is_some() {
         Some(
-            "scores compare updates with the mean of all, but with plan.clusters updates of different clusters have nothing in common",
+            "scores compare updates with the mean of all, but with plan.clusters or plan.widths, updates are of different tensors",
         )
     } else {
         None

@@ -40,10 +40,12 @@ pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
                 FitError::Pattern { list, .. } => list,
                 FitError::PersonalFrozen { .. } => "personal",
                 FitError::Clusters { .. } => "clusters.tensors",
+                FitError::Widths { .. } => "widths.ratios",
                 _ => "frozen",
             };
             let remedy = match error {
                 FitError::Clusters { .. } => "change the patterns, or the names in the model",
+                FitError::Widths { .. } => "change the ratios, or remove plan.widths",
                 _ => "name tensors of the model; * matches any characters, ? matches one",
             };
             faults.push(Fault::new(&format!("plan.{list}"), error.to_string(), remedy));
@@ -52,9 +54,14 @@ pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
             let part = travelling.part();
             has_statistics = part.normalizes_batches();
             let schema = travelling.schema();
-            if let (Some(_), Err(error)) = (&plan.clusters, schema.validate()) {
-                let remedy = "train fewer or smaller tensors, or fewer clusters";
-                faults.push(Fault::new("plan.clusters", error.to_string(), remedy));
+            let parts = if plan.clusters.is_some() {
+                Some("plan.clusters")
+            } else {
+                plan.widths.as_ref().map(|_| "plan.widths")
+            };
+            if let (Some(field), Err(error)) = (parts, schema.validate()) {
+                let remedy = "train fewer or smaller tensors, or have fewer clusters or widths";
+                faults.push(Fault::new(field, error.to_string(), remedy));
             }
             faults.extend(description.masked_sum_fault(schema.parameter_count()));
             if !part.tensors().any(|tensor| tensor.kind != ParameterKind::Statistic) {

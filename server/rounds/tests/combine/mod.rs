@@ -136,7 +136,7 @@ fn next_version(
         commit: Commit { number, ..Commit::default() },
         private: None,
         masked: None,
-        clusters: None,
+        parts: None,
         own: Own::default(),
     };
     making.make(&ingest, &Noises::default()).unwrap()

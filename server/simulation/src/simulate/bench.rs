@@ -10,7 +10,7 @@ use folkmoot_protocol::{
     messages::AbortReason,
     update::{UpdateHeader, UpdateMetrics, sums::MetricSums},
 };
-use folkmoot_training::{OwnTensors, SystemChance, sent};
+use folkmoot_training::{OwnTensors, SystemChance, sent, widest_fitting, width_of};
 use folkmoot_update::{Compression, codec::wanted_products, make_update};
 use rand::{SeedableRng, rngs::SysRng};
 use rand_chacha::ChaCha20Rng;
@@ -28,7 +28,10 @@ fn norm_of(delta: &[f32]) -> f64 {
 /// The state that a thread reuses from one training to the next.
 #[derive(Default)]
 pub struct Bench {
-    trainers: HashMap<BlobDigest, Trainer>,
+    /// The trainers of each plan and width.
+    trainers: HashMap<(BlobDigest, usize), Trainer>,
+    /// The widest width that fits, for each plan, memory and number of examples in a batch.
+    widest: HashMap<(BlobDigest, Option<u64>, usize), usize>,
     /// The trainers of what only clients keep.
     personal_trainers: HashMap<BlobDigest, Trainer>,
     evaluators: HashMap<BlobDigest, Evaluator>,
@@ -46,6 +49,9 @@ impl Bench {
         let held = examples.len() as u64;
         let chosen = self.choose_cluster(training, &examples).map_err(|error| failed(&error))?;
         let training = chosen.as_ref().unwrap_or(training);
+        let is_hostile = crowd.attack(training.client).is_some();
+        let narrow = self.choose_width(training, &examples, is_hostile).map_err(|error| failed(&error))?;
+        let training = narrow.as_ref().unwrap_or(training);
         let (mut sums, mut own) = (None, OwnTensors::default());
         let (mut delta, mut products, metrics) = match lesson.plan.work {
             Work::Evaluation => {
@@ -55,7 +61,7 @@ impl Bench {
             }
             Work::Training => {
                 let outcome = self.train(training, &examples)?;
-                let (part, correction) = (lesson.travelling.part(), training.correction.as_deref());
+                let (part, correction) = (training.part(), training.correction.as_deref());
                 own = OwnTensors::after(part, &lesson.plan, correction, &outcome)
                     .map_err(|error| failed(&error))?;
                 own.cluster = training.cluster;
@@ -71,8 +77,8 @@ impl Bench {
             }
         }
         let norm = norm_of(&delta);
-        if let Some(cluster) = training.cluster.filter(|_| !delta.is_empty()) {
-            delta = lesson.travelling.update(delta, cluster);
+        if let Some(part) = training.cluster.or(training.width).filter(|_| !delta.is_empty()) {
+            delta = lesson.travelling.update(delta, part);
         }
         let grid = lesson.plan.grid;
         let header = UpdateHeader {
@@ -132,6 +138,34 @@ impl Bench {
         Ok(best.map(|(cluster, _)| training.of_cluster(cluster)))
     }
 
+    /// Returns the training of the width that fits the device; `None` without widths. Hostile clients train the whole model.
+    fn choose_width(
+        &mut self,
+        training: &Training,
+        examples: &Examples,
+        is_hostile: bool,
+    ) -> Result<Option<Training>, TrainError> {
+        let lesson = &training.lesson;
+        if lesson.travelling.width_count().is_none() || lesson.plan.work != Work::Training {
+            return Ok(None);
+        }
+        if is_hostile {
+            return Ok(Some(training.of_width(0)));
+        }
+        let mut plan = lesson.plan.training.clone();
+        let limits = [plan.memory_bytes_max, training.memory_bytes_max];
+        plan.memory_bytes_max = limits.into_iter().flatten().min();
+        let key = (lesson.digest, plan.memory_bytes_max, examples.len().min(plan.batch_size as usize));
+        let widest = match self.widest.get(&key) {
+            Some(widest) => *widest,
+            None => {
+                let found = widest_fitting(&lesson.travelling, &plan, &training.weights, examples)?;
+                *self.widest.entry(key).or_insert(found.unwrap_or_default())
+            }
+        };
+        Ok(Some(training.of_width(width_of(&plan, widest, training.assignment_id))))
+    }
+
     fn evaluator(&mut self, lesson: &Lesson) -> &mut Evaluator {
         let evaluator = self.evaluators.entry(lesson.digest);
         evaluator.or_insert_with(|| Evaluator::new(&lesson.model, lesson.plan.training.loss))
@@ -183,8 +217,9 @@ impl Bench {
         let Training { lesson, base_version, .. } = training;
         let examples = crowd.examples(client, Work::Training).map_err(|error| error.to_string())?;
         let seed = crowd.known_seed(client, *base_version);
-        let trainer =
-            self.trainer(lesson, training.shared(), &examples, seed).map_err(|error| error.to_string())?;
+        let trainer = self
+            .trainer((lesson, None), training.shared(), &examples, seed)
+            .map_err(|error| error.to_string())?;
         trainer.record_outer_products(&[]);
         trainer.advance(u64::MAX).map_err(|error| error.to_string())?;
         Ok(sent(&lesson.plan, trainer.outcome().delta))
@@ -203,7 +238,8 @@ impl Bench {
         let is_whole_model =
             lesson.plan.training.personal_training.is_some_and(PersonalTraining::is_whole_model);
         let start = personal.as_ref().filter(|_| !is_whole_model).unwrap_or(&training.weights);
-        let trainer = self.trainer(lesson, start, examples, seed).map_err(|error| failed(&error))?;
+        let trainer =
+            self.trainer((lesson, training.width), start, examples, seed).map_err(|error| failed(&error))?;
         if let Some(replica) = &training.replica {
             trainer.begin_at(replica).map_err(|error| failed(&error))?;
         }
@@ -255,12 +291,13 @@ impl Bench {
     /// Returns a trainer at its first step.
     fn trainer(
         &mut self,
-        lesson: &Lesson,
+        (lesson, width): (&Lesson, Option<usize>),
         weights: &[f32],
         examples: &Examples,
         seed: u64,
     ) -> Result<&mut Trainer, TrainError> {
-        match self.trainers.entry(lesson.digest) {
+        let width = width.unwrap_or_default();
+        match self.trainers.entry((lesson.digest, width)) {
             Entry::Occupied(entry) => {
                 let trainer = entry.into_mut();
                 trainer.restart(weights, examples, seed)?;
@@ -269,7 +306,9 @@ impl Bench {
             Entry::Vacant(entry) => {
                 let plan = lesson.plan.training.clone();
                 let is_private = plan.example_privacy.is_some();
-                let trainer = entry.insert(Trainer::new(&lesson.model, weights, plan, examples, seed)?);
+                let narrow = lesson.travelling.narrow(width).map(|(model, _)| model);
+                let model = narrow.unwrap_or(&lesson.model);
+                let trainer = entry.insert(Trainer::new(model, weights, plan, examples, seed)?);
                 if let (true, Ok(chance)) = (is_private, SystemChance::new()) {
                     trainer.set_secret_chance(Box::new(chance));
                 }

@@ -184,6 +184,8 @@ impl World {
             replica,
             version,
             cluster,
+            width: None,
+            memory_bytes_max: client.device.memory_bytes_max(),
             client: index,
             assignment_id: assignment.assignment_id,
             base_version: assignment.base_version,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use folkmoot_engine::{FitError, Model, Travelling};
+use folkmoot_engine::{FitError, Model, TrainedPart, Travelling};
 use folkmoot_protocol::{
     AssignmentId, BlobDigest, DriftCorrection, Plan, Recipe, UpdateDigest, Work, messages::AbortReason,
 };
@@ -43,6 +43,10 @@ pub struct Training {
     pub version: Arc<VersionModels>,
     /// The cluster that the client trains or evaluates, counted from 0; `None` before it is chosen, and without clusters.
     pub cluster: Option<usize>,
+    /// The width that the client trains, counted from 0; `None` before it is chosen, and without widths.
+    pub width: Option<usize>,
+    /// The limit on the memory of the device, in bytes.
+    pub memory_bytes_max: Option<u64>,
     pub client: usize,
     pub assignment_id: AssignmentId,
     pub base_version: u64,
@@ -119,6 +123,20 @@ impl Training {
     /// Returns the training of a cluster, counted from 0.
     pub fn of_cluster(&self, cluster: usize) -> Self {
         Self { weights: self.version.models[cluster].clone(), cluster: Some(cluster), ..self.clone() }
+    }
+
+    /// Returns the training of a width, counted from 0.
+    pub fn of_width(&self, width: usize) -> Self {
+        let weights = Arc::new(self.lesson.travelling.leading_weights(width, &self.weights));
+        Self { weights, width: Some(width), ..self.clone() }
+    }
+
+    /// Returns the trained part of the model that the client trains.
+    pub fn part(&self) -> &TrainedPart {
+        let travelling = &self.lesson.travelling;
+        self.width
+            .and_then(|width| travelling.narrow(width))
+            .map_or_else(|| travelling.part(), |(_, part)| part)
     }
 
     /// Returns the model that all attackers know from the version, whatever cluster each of them is in.

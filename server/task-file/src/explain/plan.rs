@@ -2,7 +2,7 @@
 
 use folkmoot_protocol::{
     Clusters, ElasticAveraging, ExamplePrivacy, GradientClipping, LearningRateSchedule, NamePattern,
-    PersonalTraining, Precision, RunningStatistics, TrainingPlan,
+    PersonalTraining, Precision, RunningStatistics, TrainingPlan, Widths,
 };
 
 use super::local_rules::{class_weights, loss, loss_advice, optimizer, sharpness};
@@ -57,6 +57,7 @@ pub(super) fn training(plan: &TrainingPlan) -> Vec<String> {
     said.extend(tensors(plan));
     said.extend(plan.personal_training.map(personal_training));
     said.extend(plan.clusters.as_ref().map(clusters));
+    said.extend(plan.widths.as_ref().map(widths));
     if let Some(ElasticAveraging { alpha }) = plan.elastic_averaging {
         said.push(format!(
             "A client goes on training a replica of its own; the version and the replica move toward each other by {alpha} of their \
@@ -132,6 +133,21 @@ fn clusters(one: &Clusters) -> String {
          makes the zeros of the others small, and masks do not. The coordinator sees which cluster an update is of, except \
          under masks.",
         one.count
+    )
+}
+
+fn widths(one: &Widths) -> String {
+    let ratios: Vec<String> = one.ratios.iter().map(ToString::to_string).collect();
+    let rule = match one.sampled {
+        true => "draws one of the widths that fit its memory (FjORD)",
+        false => "trains the widest one that fits its memory (HeteroFL)",
+    };
+    format!(
+        "A client {rule}, with {} of the units of each hidden layer. Use this if the model is too large for some of the devices. \
+         Each client downloads the whole model, and its update has that size: compression makes the zeros of a narrow one small, \
+         and masks do not. What only wide models have learns from few clients. The coordinator sees the width of each update, \
+         except under masks.",
+        ratios.join(", ")
     )
 }
 

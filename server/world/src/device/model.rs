@@ -17,6 +17,9 @@ pub struct DeviceModel {
     pub network: Network,
     /// Devices that are deliberately slower than the other settings make them.
     pub slow: SlowClients,
+    /// The limits on the memory of a training, in bytes, dealt to the clients in turn. Without any, devices have enough. Only tasks with
+    /// `plan.widths` look at it.
+    pub memory_bytes_max: Vec<u64>,
     /// The path of a trace file that replaces compute, availability and network. The host of the simulation reads the
     /// file with [`super::Trace::read`] and creates the devices with [`super::Device::traced`].
     pub trace: Option<String>,
@@ -34,6 +37,9 @@ impl DeviceModel {
         self.dropout.check(&mut check);
         self.network.check(&mut check);
         self.slow.check(&mut check);
+        for bytes in &self.memory_bytes_max {
+            check.require("memory_bytes_max", bytes, *bytes > 0, "numbers of 1 or more");
+        }
         check.end()
     }
 }

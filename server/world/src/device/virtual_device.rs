@@ -20,6 +20,7 @@ pub struct Device {
     seed: u64,
     slow_factor: f64,
     dropout: Dropout,
+    memory_bytes_max: Option<u64>,
     behaviour: Behaviour,
 }
 
@@ -50,7 +51,15 @@ impl Device {
 
     fn with(behaviour: Behaviour, model: &DeviceModel, client: u64, seed: u64) -> Self {
         let slow_factor = model.slow.factor_of(client, seed);
-        Self { client, seed, slow_factor, dropout: model.dropout, behaviour }
+        let limits = &model.memory_bytes_max;
+        let turn = usize::try_from(client).unwrap_or_default().checked_rem(limits.len());
+        let memory_bytes_max = turn.map(|turn| limits[turn]);
+        Self { client, seed, slow_factor, dropout: model.dropout, memory_bytes_max, behaviour }
+    }
+
+    /// Returns the limit on the memory of a training, in bytes.
+    pub fn memory_bytes_max(&self) -> Option<u64> {
+        self.memory_bytes_max
     }
 
     /// Returns the seconds that training takes.

@@ -14,8 +14,10 @@ use crate::codec::transform::{random::Place, sums::largest_magnitude};
 /// Returns, for each tensor, whether the engine should record its outer products. They are useless if the update is
 /// clipped to a norm or gets noise, because that changes the update but not the products.
 pub fn wanted_products(plan: &Plan, recipe: Option<&Recipe>, clipping_norm: Option<u64>) -> Vec<bool> {
-    // With clusters, the tensors of the schema are not those of the model, and the change of a replica has begun earlier.
-    let is_whole = plan.training.clusters.is_none() && plan.training.elastic_averaging.is_none();
+    // With clusters or widths, the tensors of the schema are not those of the model, and the change of a replica has begun earlier.
+    let is_whole = plan.training.clusters.is_none()
+        && plan.training.widths.is_none()
+        && plan.training.elastic_averaging.is_none();
     let is_recorded = clipping_norm.is_none() && plan.local_noise.is_none() && is_whole;
     let recipe = recipe.filter(|_| is_recorded);
     let codecs = recipe.map_or_else(Vec::new, |recipe| recipe.codecs(&plan.schema));

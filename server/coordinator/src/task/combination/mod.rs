@@ -1,7 +1,7 @@
 //! Checks for choices that contradict each other.
 
-mod clusters;
 mod component;
+mod parts;
 mod privacy;
 mod robust;
 mod secure;
@@ -17,7 +17,7 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     coins_are_not_bounded(description, faults);
     robust::validate(description, faults);
     component::validate(description, faults);
-    clusters::validate(description, faults);
+    parts::validate(description, faults);
     replicas_are_trained_alone(description, faults);
     mixing_is_averaging(description, faults);
     extrapolation_is_of_means_in_the_clear(description, faults);

@@ -1,18 +1,20 @@
-//! Checks for choices that contradict clusters.
+//! Checks for choices that contradict clusters or widths.
 
 use folkmoot_aggregation::{AggregatorChoice, finalizer::FinalizerChoice};
 
 use super::super::{Fault, TaskDescription};
 use crate::scheduling::{Correction, StalenessWeight};
 
-/// Lists the contradictions between clusters and other choices.
+/// Lists the contradictions between clusters or widths and other choices.
 pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
-    if description.plan.clusters.is_none() {
-        return;
-    }
-    let mut refuse = |is_wrong: bool, field: &str, message: &str, remedy: &str| {
+    let (field, others) = match (&description.plan.clusters, &description.plan.widths) {
+        (Some(_), _) => ("plan.clusters", "all clusters but one"),
+        (None, Some(_)) => ("plan.widths", "all that only wider models have"),
+        (None, None) => return,
+    };
+    let mut refuse = |is_wrong: bool, key: &str, message: &str, remedy: &str| {
         if is_wrong {
-            faults.push(Fault::new(field, message, remedy));
+            faults.push(Fault::new(key, format!("with {field}, {message}"), remedy));
         }
     };
     let is_mean =
@@ -20,35 +22,35 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     refuse(
         !is_mean,
         "aggregator.kind",
-        "with plan.clusters, an update has zeros at the places of all clusters but one, which this rule would take for values",
+        &format!("an update has zeros at the places of {others}, which this rule would take for values"),
         "choose aggregator.kind = \"weighted_mean\" or \"uniform_mean\"",
     );
     refuse(
         !description.privacy.is_none(),
         "privacy.kind",
-        "with plan.clusters, the mean of a cluster is divided by its share of the clients, which would scale its noise up",
-        "remove [privacy], or plan.clusters",
+        "a mean is divided by the share of the clients that have trained it, which would scale its noise up",
+        &format!("remove [privacy], or {field}"),
     );
     let finalizer = &description.finalizer;
-    let is_local_to_a_cluster = finalizer.drift_correction().is_none()
+    let is_of_single_values = finalizer.drift_correction().is_none()
         && !finalizer.extrapolates()
         && !matches!(finalizer, FinalizerChoice::Component(_));
     refuse(
-        !is_local_to_a_cluster,
+        !is_of_single_values,
         "finalizer.kind",
-        "it keeps or measures something for one model, but a task with plan.clusters has several",
+        "clients train different tensors, but it keeps or measures something for one model",
         "choose \"fed_avg\", \"fed_avg_m\", \"fed_adagrad\", \"fed_adam\" or \"fed_yogi\"",
     );
     refuse(
         description.scheduling.policy().staleness().correction != Correction::None,
         "scheduling.staleness.correction",
-        "it changes an update by the difference of two versions, also at the places of clusters that the client has not trained",
+        "it would change an update by the difference of two versions, also at places that the client has not trained",
         "set correction = { kind = \"none\" }",
     );
     refuse(
         description.scheduling.policy().staleness().weight != StalenessWeight::Constant,
         "scheduling.staleness.weight",
-        "with plan.clusters, the mean of a cluster is divided by its updates' weight, so a lower weight would not shorten the step",
+        "a mean is divided by the weight of its updates, so a lower weight would not shorten the step",
         "set weight = { kind = \"constant\" }",
     );
     let recipes = description.compression.iter();
@@ -56,19 +58,19 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     refuse(
         recipes.any(|recipe| recipe.uses_memory()),
         "compression",
-        "a codec that remembers what it left out would add it to another cluster later, if the client changes its cluster",
+        "a codec that remembers what it left out would add it later, where the client perhaps trains nothing any more",
         "choose a codec without memory, such as \"eden:4\"",
     );
     refuse(
         description.grid.value_max < 1.0,
         "grid.value_max",
-        "with plan.clusters, an update has the value 1 at the share of its cluster, which this grid does not have",
+        "an update has the value 1 at its share, which this grid does not have",
         "set it to 1 or more; the default is 16",
     );
     refuse(
-        description.evaluation.as_ref().is_some_and(|one| one.central),
+        description.plan.clusters.is_some() && description.evaluation.as_ref().is_some_and(|one| one.central),
         "evaluation.central",
-        "the coordinator's examples belong to no client, so none of the plan.clusters is theirs",
+        "the coordinator's examples belong to no client, so none of the clusters is theirs",
         "set evaluation.central = false, and add [evaluation.federated]",
     );
 }
@@ -80,14 +82,22 @@ mod tests {
     use crate::task::samples::described;
 
     fn fields(key: &str, value: Value) -> Vec<String> {
+        fields_of(json!({ "clusters": { "count": 3 } }), key, value)
+    }
+
+    fn fields_of(parts: Value, key: &str, value: Value) -> Vec<String> {
         let mut all = json!({
             "plan": {
                 "loss": "softmax_cross_entropy", "optimizer": { "sgd": { "learning_rate": 0.1 } },
-                "epochs": 1, "batch_size": 8, "clusters": { "count": 3 },
+                "epochs": 1, "batch_size": 8,
             },
             "scheduling": { "kind": "synchronous", "report_goal": 100 },
             "aggregator": { "kind": "weighted_mean" },
         });
+        all["plan"]
+            .as_object_mut()
+            .expect("it is an object")
+            .extend(parts.as_object().cloned().unwrap_or_default());
         all[key] = value;
         described(all).validate().into_iter().map(|fault| fault.field).collect()
     }
@@ -132,5 +142,16 @@ mod tests {
         assert_eq!(fields("scheduling", corrected), ["scheduling.staleness.correction"]);
         let weighted = buffered(json!({ "weight": { "kind": "polynomial", "exponent": 0.5 } }));
         assert_eq!(fields("scheduling", weighted), ["scheduling.staleness.weight"]);
+    }
+
+    #[test]
+    fn widths_are_refused_with_the_same_choices_and_measured_anywhere() {
+        let of = |key: &str, value| fields_of(json!({ "widths": { "ratios": [1.0, 0.5] } }), key, value);
+        assert_eq!(of("evaluation", json!({ "central": true })), [""; 0]);
+        assert_eq!(of("aggregator", json!({ "kind": "uniform_mean" })), [""; 0]);
+        assert_eq!(of("aggregator", json!({ "kind": "median" })), ["aggregator.kind"]);
+        assert_eq!(of("finalizer", json!({ "kind": "fed_exp" })), ["finalizer.kind"]);
+        assert_eq!(of("compression", json!({ "codec": "top_k:0.1" })), ["compression"]);
+        assert_eq!(of("anomaly_scores", json!(true)), ["anomaly_scores"]);
     }
 }

@@ -18,7 +18,7 @@ use super::{
     publish::{Candidate, End},
 };
 use crate::{
-    combine::{self, Bases, ClusterPlaces, Making, Masked},
+    combine::{self, Bases, Making, Masked, PartPlaces},
     components,
     coordinator::Coordinator,
     drivers::{DriveError, evaluate, open, secure, versions::version},
@@ -190,7 +190,6 @@ async fn making(
         updates: accepted.len() as u64,
         local_rate_sum: task.description.local_rate_sum(reports()),
     };
-    let clusters = task.description.plan.clusters.as_ref();
     Ok(Making {
         description: task.description.clone(),
         round_id: record.round.id,
@@ -202,7 +201,7 @@ async fn making(
         commit,
         private: private(coordinator, task, &base).await?,
         masked: masked(coordinator, task, record).await?,
-        clusters: clusters.map(|clusters| ClusterPlaces::of(clusters, &task.schema)),
+        parts: PartPlaces::of(&task.description.plan, &task.schema),
         own: components::own(coordinator, &task.description).await?,
     })
 }
