@@ -9,13 +9,13 @@ mod abandon_reason;
 pub mod audit_log;
 mod client_kind;
 pub mod invariants;
-pub mod participation;
 pub mod privacy;
 pub mod round;
 pub mod scheduling;
-pub mod selection;
 pub mod sharing;
 pub mod task;
 pub mod tenancy;
 
 pub use client_kind::ClientKind;
+pub use folkmoot_selection as selection;
+pub use folkmoot_selection::participation;

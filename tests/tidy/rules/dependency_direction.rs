@@ -12,7 +12,7 @@ const LAYERS: [&[&str]; 16] = [
     /* graphs    */ &["folkmoot-graph", "folkmoot-onnx-file", "folkmoot-secure-aggregation"],
     /* executors */ &["folkmoot-onnx", "folkmoot-gpu"],
     /* maths     */ &["folkmoot-engine", "folkmoot-update", "folkmoot-privacy"],
-    /* aggregate */ &["folkmoot-aggregation"],
+    /* aggregate */ &["folkmoot-aggregation", "folkmoot-selection"],
     /* decisions */
     &["folkmoot-session", "folkmoot-data", "folkmoot-inference", "folkmoot-coordinator", "folkmoot-strategy"],
     /* policies  */ &["folkmoot-work"],

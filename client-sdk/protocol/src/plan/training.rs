@@ -269,8 +269,20 @@ impl TrainingPlan {
             personal.list_faults(&context, &mut faults);
         }
         let is_personal = is_divided || keeps_statistics || self.personal_training.is_some();
+        self.list_part_faults(is_personal, is_private, &mut faults);
+        faults.expect_at_least_one("memory_bytes_max", self.memory_bytes_max.unwrap_or(u64::MAX));
+        faults.0
+    }
+
+    /// Returns whether clients predict with different weights: with personal tensors, a model of their own, or that of a cluster.
+    pub fn is_personal(&self) -> bool {
+        !self.personal.is_empty() || self.personal_training.is_some() || self.clusters.is_some()
+    }
+
+    /// Lists the faults of clusters, widths and replicas.
+    fn list_part_faults(&self, is_personal: bool, is_private: bool, faults: &mut Faults) {
         if let Some(clusters) = &self.clusters {
-            clusters.list_faults(is_personal, is_private, &mut faults);
+            clusters.list_faults(is_personal, is_private, faults);
         }
         if let Some(widths) = &self.widths {
             let contradictions = [
@@ -278,7 +290,7 @@ impl TrainingPlan {
                 (is_private, "absent with example_privacy"),
                 (self.clusters.is_some(), "absent with clusters"),
             ];
-            widths.list_faults(contradictions, &mut faults);
+            widths.list_faults(contradictions, faults);
         }
         if let Some(elastic) = self.elastic_averaging {
             let contradictions = [
@@ -287,15 +299,8 @@ impl TrainingPlan {
                 (self.clusters.is_some(), "absent with clusters"),
                 (self.proximal_term > 0.0, "absent with proximal_term, which pulls to the version too"),
             ];
-            elastic.list_faults(contradictions, &mut faults);
+            elastic.list_faults(contradictions, faults);
         }
-        faults.expect_at_least_one("memory_bytes_max", self.memory_bytes_max.unwrap_or(u64::MAX));
-        faults.0
-    }
-
-    /// Returns whether clients predict with different weights: with personal tensors, a model of their own, or that of a cluster.
-    pub fn is_personal(&self) -> bool {
-        !self.personal.is_empty() || self.personal_training.is_some() || self.clusters.is_some()
     }
 
     fn list_class_weight_faults(&self, faults: &mut Faults) {

@@ -68,7 +68,8 @@ impl Widths {
     /// each as likely as the others.
     pub fn drawn(&self, widest: usize, seed: u64) -> usize {
         let fitting = self.ratios.len().saturating_sub(widest).max(1);
-        if self.sampled { widest + (mixed(seed) % fitting as u64) as usize } else { widest }
+        let drawn = usize::try_from(mixed(seed) % fitting as u64).unwrap_or_default();
+        if self.sampled { widest + drawn } else { widest }
     }
 
     /// Lists numbers that are out of range, and settings of the plan that contradict widths.
@@ -80,8 +81,7 @@ impl Widths {
         if let Some(first) = self.ratios.first().filter(|first| **first != 1.0) {
             faults.add(field, (*first).into(), "1 at first, which is the whole model");
         }
-        let falls = |pair: &&[f32]| !(pair[1] < pair[0]);
-        if let Some(pair) = self.ratios.windows(2).find(falls) {
+        if let Some(pair) = self.ratios.windows(2).find(|pair| pair[1] >= pair[0]) {
             faults.add(field, pair[1].into(), "below the ratio before it");
         }
         if let Some(small) = self.ratios.iter().find(|ratio| !(RATIO_MIN..=1.0).contains(*ratio)) {

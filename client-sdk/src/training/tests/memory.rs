@@ -80,7 +80,7 @@ fn a_device_without_memory_for_the_whole_model_trains_a_narrow_one() {
         let work = work(&scene.local, |_| {}).expect("it fits").expect("it is not stopped");
         let delta = work.outcome.delta;
         assert_eq!(delta.len(), 2 + 900 * 2 + 900 + 900 * 3 + 3);
-        // What only the whole model has comes last.
+        // The values that only the whole model has come last.
         (delta[..2].to_vec(), delta[2 + 2703..].iter().filter(|value| **value != 0.0).count())
     };
     let trained: Vec<(Vec<f32>, usize)> = (6..20).map(|step| share_of(step * 10_000)).collect();

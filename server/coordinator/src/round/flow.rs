@@ -6,8 +6,8 @@ use rand::Rng;
 use super::{Collected, Effect, Phase, Round, Rules};
 use crate::{
     participation::StartClocks,
-    scheduling::{CommitDecision, Facts, Outstanding, StartDecision},
-    selection::{Draw, TokenBound, clients_of_a_flow, most_of_one_token},
+    scheduling::{CommitDecision, Facts, Outstanding, SchedulingPolicy, StartDecision},
+    selection::{Draw, TokenBound, most_of_one_token},
 };
 
 impl Round {
@@ -75,4 +75,13 @@ impl Round {
 fn dropped(facts: &Facts<'_>, rules: Rules<'_>, now: Timestamp) -> Vec<AssignmentId> {
     let is_dropped = |one: &&Outstanding| one.deadline <= now || rules.policy.drops(facts, one);
     facts.outstanding.iter().filter(is_dropped).map(|one| one.assignment_id).collect()
+}
+
+/// Returns the number of clients that a share refers to in a flow: the maximum number of updates of a commit, but at
+/// most the concurrency. If each update makes a commit, it is the concurrency.
+fn clients_of_a_flow(policy: &dyn SchedulingPolicy) -> u64 {
+    match policy.updates().1 {
+        1 => policy.concurrency(),
+        most => most.min(policy.concurrency()),
+    }
 }

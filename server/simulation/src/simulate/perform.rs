@@ -196,8 +196,7 @@ impl World {
             memory,
             metric_sums: assignment.metric_sums,
         };
-        let milliseconds = (seconds * 1000.0).ceil().max(1.0) as u64;
-        let incarnation = client.incarnation;
+        let (milliseconds, incarnation) = ((seconds * 1000.0).ceil().max(1.0) as u64, client.incarnation);
         let (fate, done) = (client.device.fate(seed), client.device.done_share(seed));
         let leaves = client.device.available_until(now).map(|at| at.0.saturating_sub(self.now));
         let deadline = assignment.deadline_in_milliseconds;

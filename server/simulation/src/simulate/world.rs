@@ -122,7 +122,7 @@ pub(super) struct Totals {
 /// # Errors
 /// If the task, the data or the settings are rejected, or the simulation fails.
 pub async fn simulate(simulation: Simulation, progress: &mut dyn Progress) -> Result<Outcome, SimulateError> {
-    simulate_on(simulation, MemoryStorage::new(), RoundLog::in_memory(), progress).await
+    Box::pin(simulate_on(simulation, MemoryStorage::new(), RoundLog::in_memory(), progress)).await
 }
 
 /// Simulates a task to its end, with the given storage and round log, both of which must be empty. The choice of

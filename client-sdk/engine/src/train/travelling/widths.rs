@@ -114,7 +114,7 @@ impl Layout {
     /// Calls `visit` for each value of the whole part, in order, with the narrowest width that has it, and its place among what travels.
     fn for_each(&self, mut visit: impl FnMut(usize, usize)) {
         let count = self.number();
-        // The blocks of the widths follow one another from narrow to wide.
+        // The blocks of the widths are in the order from narrow to wide.
         let mut next = vec![count; count];
         for width in (0..count - 1).rev() {
             let narrower: usize = self.added.iter().map(|added| added[width + 1]).sum();
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(values[..3], [1.0 / 3.0; 3]);
         // The first unit, its weights to both outputs, and the biases of the outputs.
         assert_eq!(values[3..10], [1.0, 2.0, 9.0, 13.0, 17.0, 21.0, 22.0]);
-        // What the second unit adds, and then what the other two do.
+        // The second unit's values, and then those of the other two.
         assert_eq!(values[10..15], [3.0, 4.0, 10.0, 14.0, 18.0]);
         assert_eq!(values[15..], [5.0, 6.0, 7.0, 8.0, 11.0, 12.0, 15.0, 16.0, 19.0, 20.0]);
         assert_eq!(one.fill(values, None).unwrap(), whole);

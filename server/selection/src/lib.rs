@@ -1,11 +1,14 @@
-//! Selection: the choice of the waiting eligible clients that take part.
-//!
-//! Methods are stateless. They derive everything from the round's number and the clients' histories. So a
-//! restart, a second process or a replay makes the same draw.
+#![doc = include_str!("../README.md")]
+// Tests may use casts freely, because the cast values are visible nearby.
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
+)]
 
 mod chance;
 mod fixed_size;
 mod oort;
+pub mod participation;
 mod poisson;
 mod speed_tiers;
 mod stratified;
@@ -23,7 +26,7 @@ pub use oort::Oort;
 pub use poisson::Poisson;
 pub use speed_tiers::{SpeedTiers, TIERS_MAX, TierCredits, TierPolicy};
 pub use stratified::Stratified;
-pub use token_share::{TokenBound, TokenCounts, clients_of_a_flow, most_of_one_token};
+pub use token_share::{TokenBound, TokenCounts, most_of_one_token};
 
 use crate::participation::Waiting;
 
@@ -98,7 +101,8 @@ impl SelectionChoice {
         matches!(self, Self::Poisson(_))
     }
 
-    pub(crate) fn validate(&self, faults: &mut Vec<Fault>) {
+    /// Lists the settings that are out of range.
+    pub fn validate(&self, faults: &mut Vec<Fault>) {
         match self {
             Self::Uniform | Self::FixedSize | Self::WeightedByExamples => {}
             Self::Poisson(poisson) => poisson.validate(faults),
@@ -117,7 +121,7 @@ impl Draw<'_> {
 }
 
 /// Rejects fields next to `kind`. For a variant without fields, serde would silently ignore them.
-pub(crate) fn no_fields<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
+pub fn no_fields<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct NoFields {}

@@ -9,7 +9,7 @@ use super::{Draw, chance, check};
 /// Its privacy amplification is the best known (Abadi et al. 2016, "Deep learning with differential privacy", section
 /// 3.1). The draw ignores the wanted count, because a capped cohort is not a Poisson sample. A draw may be empty. The
 /// ledger charges a draw as Poisson sampling only with `privacy.amplification = "poisson"`, whose rounds keep the draw
-/// ([`Sampled`](crate::scheduling::Sampled)). In other rounds, a draw of too few clients is abandoned, and a round with
+/// (the scheduling policy `sampled`). In other rounds, a draw of too few clients is abandoned, and a round with
 /// many clients ends at its goal.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -5,7 +5,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use crate::selection::{TokenBound, TokenCounts, most_of_one_token};
+use crate::{TokenBound, TokenCounts, most_of_one_token};
 
 /// Returns clients by enrolment token: client n enrolled with `tokens[n]`. Token 0 is unknown.
 fn of_tokens(tokens: &[u8]) -> Vec<Waiting> {

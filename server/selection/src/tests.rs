@@ -9,10 +9,7 @@ use std::collections::VecDeque;
 use folkmoot_protocol::{ClientId, Timestamp};
 
 use super::{Draw, SelectionChoice};
-use crate::{
-    participation::{History, Start, Waiting},
-    task::Candidate,
-};
+use crate::participation::{Candidate, History, Start, Waiting};
 
 fn id(number: u16) -> ClientId {
     let mut bytes = [0; 16];

@@ -11,7 +11,7 @@ use folkmoot_protocol::{
 use rand::Rng;
 
 use super::{Draw, SelectionChoice, uniform};
-use crate::{participation::Waiting, scheduling::SchedulingPolicy};
+use crate::participation::Waiting;
 
 /// The number of clients per enrolment token id. Clients without a known token are counted together under `None`,
 /// because one token may have enrolled them all.
@@ -43,15 +43,6 @@ pub enum TokenBound<'a> {
 /// Returns the maximum number of clients, out of `clients`, from one token: ⌊share · clients⌋, and at least 1.
 pub fn most_of_one_token(share: f64, clients: u64) -> u64 {
     to_whole((share * clients as f64 + ROUNDING).floor()).max(1)
-}
-
-/// Returns the number of clients that a share refers to in a flow: the maximum number of updates of a commit, but at
-/// most the concurrency. If each update makes a commit, it is the concurrency.
-pub fn clients_of_a_flow(policy: &dyn SchedulingPolicy) -> u64 {
-    match policy.updates().1 {
-        1 => policy.concurrency(),
-        most => most.min(policy.concurrency()),
-    }
 }
 
 impl TokenBound<'_> {
