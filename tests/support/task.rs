@@ -126,8 +126,8 @@ pub struct TestTask {
 impl TestTask {
     /// Returns the number of the task's clusters or widths; 1 if it has neither.
     pub fn part_count(&self) -> usize {
-        let widths = self.plan.widths.as_ref().map(Widths::number);
-        self.plan.clusters.as_ref().map(Clusters::number).or(widths).unwrap_or(1)
+        let widths = self.plan.widths.as_deref().map(Widths::number);
+        self.plan.clusters.as_deref().map(Clusters::number).or(widths).unwrap_or(1)
     }
 
     /// Returns the place of a tensor among the task's parts.

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     fn plan(sampled: bool) -> TrainingPlan {
-        let widths = Some(Widths { ratios: vec![1.0, 0.5, 0.25], sampled });
+        let widths = Some(Box::new(Widths { ratios: vec![1.0, 0.5, 0.25], sampled }));
         TrainingPlan {
             widths,
             batch_size: 4,

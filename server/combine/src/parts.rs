@@ -201,7 +201,7 @@ mod tests {
         let tensor = |name: &str, length| TensorSpec { name: name.to_owned(), shape: vec![length] };
         let tensors = [(tensor("body", 2), false), (tensor("weight", 3), true), (tensor("bias", 1), true)];
         let schema = clusters.schema(&tensors);
-        PartPlaces::of(&TrainingPlan { clusters: Some(clusters), ..plan() }, &schema).unwrap()
+        PartPlaces::of(&TrainingPlan { clusters: Some(Box::new(clusters)), ..plan() }, &schema).unwrap()
     }
 
     /// Passes the mean in tiles of this length, and returns what each value changes by; `None` if it is kept.
@@ -285,7 +285,7 @@ mod tests {
     fn widths() -> PartPlaces {
         let widths = Widths { ratios: vec![1.0, 0.5, 0.25], sampled: false };
         let schema = widths.schema(&[(TensorSpec { name: "w".to_owned(), shape: vec![2] }, vec![2, 1])]);
-        PartPlaces::of(&TrainingPlan { widths: Some(widths), ..plan() }, &schema).unwrap()
+        PartPlaces::of(&TrainingPlan { widths: Some(Box::new(widths)), ..plan() }, &schema).unwrap()
     }
 
     /// Four updates of equal weight: one of the whole model, one of the middle width, and two of the narrowest.

@@ -141,11 +141,11 @@ pub struct TrainingPlan {
     /// Several models instead of one: each client trains the one that fits its examples best.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "count": 3 }])))]
-    pub clusters: Option<Clusters>,
+    pub clusters: Option<Box<Clusters>>,
     /// Narrower models for weak devices: each client trains the widest one that fits its memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "ratios": [1.0, 0.5, 0.25] }])))]
-    pub widths: Option<Widths>,
+    pub widths: Option<Box<Widths>>,
     /// The treatment of the running statistics of batch normalisation.
     #[serde(default, skip_serializing_if = "is_default")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = "aggregate")))]

@@ -18,7 +18,8 @@ const CLUSTERS: usize = 4;
 fn clustered(work: Work) -> Scene {
     Scene::of(10, |plan| {
         plan.work = work;
-        plan.training.clusters = Some(Clusters { count: 4, tensors: Vec::new(), start_spread: 2.0 });
+        plan.training.clusters =
+            Some(Box::new(Clusters { count: 4, tensors: Vec::new(), start_spread: 2.0 }));
     })
 }
 

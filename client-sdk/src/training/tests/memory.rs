@@ -74,7 +74,7 @@ fn a_graph_with_too_many_operations_or_parameters_is_refused_when_it_is_read() {
 fn a_device_without_memory_for_the_whole_model_trains_a_narrow_one() {
     let share_of = |memory_bytes_max| {
         let mut scene = Scene::of_model(mlp(&[2, 900, 3], 1), 10, |plan| {
-            plan.training.widths = Some(Widths { ratios: vec![1.0, 0.5], sampled: false });
+            plan.training.widths = Some(Box::new(Widths { ratios: vec![1.0, 0.5], sampled: false }));
         });
         scene.local.budget = Budget { memory_bytes_max, ..Budget::default() };
         let work = work(&scene.local, |_| {}).expect("it fits").expect("it is not stopped");

@@ -100,7 +100,7 @@ async fn each_cluster_can_be_downloaded() {
     let kept = admin.create_model(model()).await.unwrap();
     let one = admin.create_task(description(), kept.model, false).await.unwrap();
     let mut description = description();
-    description.plan.clusters = Some(Clusters { count: 2, tensors: Vec::new(), start_spread: 1.0 });
+    description.plan.clusters = Some(Box::new(Clusters { count: 2, tensors: Vec::new(), start_spread: 1.0 }));
     description.aggregator = serde_json::from_value(json!({ "kind": "weighted_mean" })).unwrap();
     let task = admin.create_task(description, kept.model, false).await.unwrap();
     assert_eq!(task.parameter_count, 2 + 2 * 15);

@@ -56,8 +56,8 @@ pub(super) fn training(plan: &TrainingPlan) -> Vec<String> {
     }
     said.extend(tensors(plan));
     said.extend(plan.personal_training.map(personal_training));
-    said.extend(plan.clusters.as_ref().map(clusters));
-    said.extend(plan.widths.as_ref().map(widths));
+    said.extend(plan.clusters.as_deref().map(clusters));
+    said.extend(plan.widths.as_deref().map(widths));
     if let Some(ElasticAveraging { alpha }) = plan.elastic_averaging {
         said.push(format!(
             "A client goes on training a replica of its own; the version and the replica move toward each other by {alpha} of their \

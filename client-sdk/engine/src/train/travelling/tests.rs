@@ -9,7 +9,10 @@ fn travelling(tensors: &[&str], frozen: &[&str]) -> Result<Travelling, FitError>
     let patterns = |names: &[&str]| names.iter().map(|name| (*name).into()).collect();
     let clusters = Clusters { count: 3, tensors: patterns(tensors), start_spread: 0.5 };
     let plan = TrainingPlan::new(Loss::SoftmaxCrossEntropy, LocalOptimizer::sgd(0.1));
-    Travelling::of(&model, &TrainingPlan { clusters: Some(clusters), frozen: patterns(frozen), ..plan })
+    Travelling::of(
+        &model,
+        &TrainingPlan { clusters: Some(Box::new(clusters)), frozen: patterns(frozen), ..plan },
+    )
 }
 
 fn counted(count: u8) -> Vec<f32> {
@@ -62,7 +65,7 @@ fn the_noise_has_the_deviation_of_the_tensor_times_the_spread() {
     let model = Model::from_onnx(&mlp(&[100, 200], 1), &ImportLimits::default()).unwrap();
     let clusters = Clusters { count: 2, tensors: vec!["*.weight".into()], start_spread: 2.0 };
     let plan = TrainingPlan::new(Loss::SoftmaxCrossEntropy, LocalOptimizer::sgd(0.1));
-    let one = Travelling::of(&model, &TrainingPlan { clusters: Some(clusters), ..plan }).unwrap();
+    let one = Travelling::of(&model, &TrainingPlan { clusters: Some(Box::new(clusters)), ..plan }).unwrap();
     let file = model.initial_weights();
     let other = one.fill(one.starting(&file, 1).unwrap(), Some(1)).unwrap();
     let noise: Vec<f32> = other.iter().zip(&file).map(|(other, file)| other - file).collect();
@@ -91,7 +94,7 @@ fn what_cannot_be_is_refused() {
     let model = Model::from_onnx(&mlp(&[2, 2], 1), &ImportLimits::default()).unwrap();
     let plan = TrainingPlan::new(Loss::SoftmaxCrossEntropy, LocalOptimizer::sgd(0.1));
     for count in [0, 1, 17, u32::MAX] {
-        let clusters = Some(Clusters { count, tensors: Vec::new(), start_spread: 1.0 });
+        let clusters = Some(Box::new(Clusters { count, tensors: Vec::new(), start_spread: 1.0 }));
         let refused = Travelling::of(&model, &TrainingPlan { clusters, ..plan.clone() });
         assert!(list(refused).is_some_and(|text| text.contains("2 to 16")), "{count}");
     }

@@ -161,7 +161,7 @@ mod tests {
     fn travelling(ratios: &[f32]) -> Result<Travelling, FitError> {
         let model = Model::from_onnx(&mlp(&[2, 4, 2], 1), &ImportLimits::default()).unwrap();
         let plan = TrainingPlan::new(Loss::SoftmaxCrossEntropy, LocalOptimizer::sgd(0.1));
-        let widths = Some(Widths { ratios: ratios.to_vec(), sampled: false });
+        let widths = Some(Box::new(Widths { ratios: ratios.to_vec(), sampled: false }));
         Travelling::of(&model, &TrainingPlan { widths, ..plan })
     }
 

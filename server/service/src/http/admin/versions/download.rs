@@ -83,7 +83,7 @@ pub async fn download_model(
 
 /// Returns the index of a task's cluster.
 fn index_of(task: &TaskRecord, number: usize) -> Result<usize, Refusal> {
-    let count = task.description.plan.clusters.as_ref().map_or(0, Clusters::number);
+    let count = task.description.plan.clusters.as_deref().map_or(0, Clusters::number);
     let index = number.checked_sub(1).filter(|index| *index < count);
     index.ok_or_else(|| {
         let detail = match count {
