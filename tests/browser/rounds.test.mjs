@@ -157,6 +157,32 @@ test('a page trains the cluster that fits it, keeps its number and predicts with
   await page.close();
 });
 
+// Training the whole model needs some 85 kB with these batches, and half of its width some 50 kB.
+const little = { limits: { memoryBytesMax: 65_000 } };
+
+test('a page without memory for a model does not train it', { timeout: 60_000 }, async () => {
+  const page = await world.page(little);
+  await page.evaluate(() => client.start());
+  await world.coordinator.task({ rounds: 1 });
+  const { reason, detail } = await page.evaluate(() => heard('aborted'));
+  assert.equal(reason, 'plan_unsupported');
+  assert.match(detail, /but the plan allows 65000/);
+  await page.evaluate(() => client.forget());
+  await page.close();
+});
+
+test('a page without memory for a model trains a narrower one', { timeout: 60_000 }, async () => {
+  const { coordinator } = world;
+  const page = await world.page(little);
+  const settings = '[aggregator]\nkind = "weighted_mean"\n[plan.widths]\nratios = [1.0, 0.5]';
+  const task = await coordinator.task({ rounds: 2, settings });
+  await page.evaluate(() => client.start());
+  await page.evaluate(() => heard('round'));
+  await until(async () => ((await coordinator.rounds(task.id)).length === 2 ? true : null));
+  await page.evaluate(() => client.forget());
+  await page.close();
+});
+
 test('the newest model predicts, and the log says what left the device', { timeout: 60_000 }, async () => {
   const { coordinator } = world;
   const page = await world.page({ count: 600 });

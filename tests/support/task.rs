@@ -188,6 +188,7 @@ async fn store_task(
     let model =
         Model::from_onnx(&spec.onnx, &ImportLimits::default()).expect("a test's model can be trained");
     let description = spec.description(&population);
+    let model = model.for_plan(&description.plan).expect("a test's plan trains an output of its model");
     let travelling = Travelling::of(&model, &description.plan).expect("a test's plan fits its model");
     let schema = travelling.schema();
     let initial_weights = travelling.starting(&model.initial_weights(), 1).expect("they are the model's");

@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use folkmoot_graph::{leading_ranges, op::ShapeError};
+use folkmoot_graph::{ParameterAxes, leading_ranges, op::ShapeError};
 use folkmoot_onnx::{
     ExportError, FinalActivation, ImportError, ImportLimits, Lookups, Lowered, Mode, ModelFile, ModelInput,
     ModelNode, ModelOutput, ParameterSpec, Remark,
@@ -32,6 +32,8 @@ pub struct Model {
 /// The tensors of a model without the last units of its hidden layers.
 struct Narrow {
     ratio: f64,
+    /// The axes that keep their sizes.
+    fixed: ParameterAxes,
     parameters: Vec<ParameterSpec>,
     parameter_count: usize,
 }
@@ -95,23 +97,38 @@ impl Model {
         Arc::ptr_eq(&self.content, &other.content) && self.output == other.output && ratios[0] == ratios[1]
     }
 
-    /// Returns the model with this share of the units of each hidden layer, in (0, 1]. Its tensors are the leading parts of those of
-    /// the whole model, and it cannot be exported. See [`folkmoot_graph::Graph::narrowed`].
+    /// Returns the models with these shares of the units of each hidden layer, each in (0, 1]. Their tensors are the leading parts of those
+    /// of the whole model, and they cannot be exported. `frozen` is true for parameters that a plan never changes. See
+    /// [`folkmoot_graph::Graph::narrowed`].
     ///
     /// # Errors
     /// Returns an [`ImportError`] if the model cannot be lowered.
-    pub(crate) fn narrowed(&self, ratio: f64) -> Result<Self, ImportError> {
-        let lowered = self.content.file.lower_frozen(2, Mode::Training, &[], &self.output.name)?;
-        let graph = lowered.graph.narrowed(&[lowered.output], &lowered.updates, ratio);
-        let whole = self.content.file.parameters().iter().enumerate();
-        let narrow = whole.map(|(index, spec)| ParameterSpec {
-            shape: graph.parameter_shape(index).unwrap_or(&spec.shape).to_vec(),
-            ..spec.clone()
-        });
-        let parameters: Vec<ParameterSpec> = narrow.collect();
-        let parameter_count = parameters.iter().map(ParameterSpec::element_count).sum();
-        let narrow = Narrow { ratio, parameters, parameter_count };
-        Ok(Self { narrow: Some(Arc::new(narrow)), ..self.clone() })
+    pub(crate) fn narrowed(&self, ratios: &[f64], frozen: &[bool]) -> Result<Vec<Self>, ImportError> {
+        // A graph for a batch of one says less than others about which axes belong together, and so do frozen statistics.
+        let lowered = |(batch, frozen)| {
+            self.content.file.lower_frozen(batch, Mode::Training, frozen, &self.output.name)
+        };
+        let lowered: Vec<Lowered> =
+            [(2, frozen), (3, &[][..]), (1, frozen)].map(lowered).into_iter().collect::<Result<_, _>>()?;
+        let mut fixed = ParameterAxes::new();
+        // What one graph fixes can fix more in another one.
+        for Lowered { graph, output, updates } in lowered.iter().chain(&lowered) {
+            fixed = graph.fixed_axes(&[*output], updates, &fixed);
+        }
+        let Some(Lowered { graph, output, updates }) = lowered.first() else { return Ok(Vec::new()) };
+        let narrow = |ratio: &f64| {
+            let shapes = graph.narrow_parameters(&[*output], updates, &fixed, *ratio);
+            let whole = self.content.file.parameters().iter().enumerate();
+            let parameters = whole.map(|(index, spec)| ParameterSpec {
+                shape: shapes.get(&index).unwrap_or(&spec.shape).clone(),
+                ..spec.clone()
+            });
+            let parameters: Vec<ParameterSpec> = parameters.collect();
+            let parameter_count = parameters.iter().map(ParameterSpec::element_count).sum();
+            let narrow = Narrow { ratio: *ratio, fixed: fixed.clone(), parameters, parameter_count };
+            Self { narrow: Some(Arc::new(narrow)), ..self.clone() }
+        };
+        Ok(ratios.iter().map(narrow).collect())
     }
 
     /// Returns the weights of a narrow model, given those of the whole one: the leading part of each tensor.
@@ -259,7 +276,7 @@ impl Model {
     fn lower_in(&self, batch: usize, mode: Mode, frozen: &[bool]) -> Result<Lowered, ImportError> {
         let lowered = self.content.file.lower_frozen(batch, mode, frozen, &self.output.name)?;
         let Some(narrow) = &self.narrow else { return Ok(lowered) };
-        let graph = lowered.graph.narrowed(&[lowered.output], &lowered.updates, narrow.ratio);
+        let graph = lowered.graph.narrowed(&[lowered.output], &lowered.updates, &narrow.fixed, narrow.ratio);
         let mut differing =
             narrow.parameters.iter().enumerate().filter_map(|(index, spec)| {
                 graph.parameter_shape(index).filter(|shape| *shape != spec.shape)

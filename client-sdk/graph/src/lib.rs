@@ -12,4 +12,4 @@ pub mod step;
 
 pub use cpu::{Element, multiply, vectorised};
 pub use graph::{Graph, Node, Source, Value, ValueId};
-pub use narrow::{leading, leading_ranges};
+pub use narrow::{ParameterAxes, leading, leading_ranges};

@@ -19,7 +19,7 @@ const BATCH_FLOPS_MAX: u64 = 500_000_000;
 /// Sums the loss and the correct predictions over all examples, and all other metrics if the coordinator asks for them.
 /// Each example counts once. One call measures one batch.
 ///
-/// The batch size depends only on the model and not on the clock. The sums are therefore identical to the bit if they
+/// The batch size depends only on the model and the memory limit, and not on the clock. The sums are therefore identical to the bit if they
 /// are computed again.
 pub struct Evaluation {
     evaluator: Evaluator,
@@ -96,18 +96,29 @@ impl Evaluation {
     }
 
     fn measure(&mut self) -> Result<bool, WorkError> {
+        loop {
+            match self.measure_some() {
+                // It depends on the model and the limit only, so the batches are the same if the sums are computed again.
+                Err(EvaluateError::Memory { .. }) if self.batch > 1 => self.batch /= 2,
+                measured => break measured.map_err(failed)?,
+            }
+        }
+        Ok(self.metrics.example_count == self.examples.len() as u64)
+    }
+
+    fn measure_some(&mut self) -> Result<(), EvaluateError> {
         let start = self.metrics.example_count as usize;
         let rows: Vec<usize> = (start..self.examples.len().min(start + self.batch)).collect();
         let some = self.examples.subset(&rows).expect("the rows are below the number of examples");
         self.metrics += match &mut self.detail {
             Some(detail) => {
-                let measured = self.evaluator.evaluate_in_detail(&self.weights, &some).map_err(failed)?;
+                let measured = self.evaluator.evaluate_in_detail(&self.weights, &some)?;
                 *detail += &measured;
                 measured.metrics
             }
-            None => self.evaluator.evaluate(&self.weights, &some).map_err(failed)?,
+            None => self.evaluator.evaluate(&self.weights, &some)?,
         };
-        Ok(self.metrics.example_count == self.examples.len() as u64)
+        Ok(())
     }
 
     /// Returns the sums so far.

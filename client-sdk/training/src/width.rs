@@ -1,6 +1,8 @@
 //! The width of the model that a client trains.
 
-use folkmoot_engine::{Examples, TrainError, Trainer, TrainingPlan, Travelling};
+use std::borrow::Cow;
+
+use folkmoot_engine::{Examples, Inspection, TrainError, Trainer, TrainingPlan, Travelling};
 use folkmoot_protocol::{AssignmentId, Work};
 
 use crate::{Inputs, WorkError, phases::refused};
@@ -20,7 +22,15 @@ pub fn widest_fitting(
     let mut refusal = None;
     for width in 0..count {
         let Some((model, _)) = travelling.narrow(width) else { break };
-        let start = travelling.leading_weights(width, whole);
+        // A model that cannot fit whatever the layout of its memory is left out before anything is allocated for it.
+        let least = Inspection::for_examples(model, plan, examples.len())?.memory.indispensable() as u64;
+        if width + 1 < count && plan.memory_bytes_max.is_some_and(|most| least > most) {
+            continue;
+        }
+        let start = match width {
+            0 => Cow::Borrowed(whole),
+            _ => Cow::Owned(travelling.leading_weights(width, whole)),
+        };
         match Trainer::new(model, &start, plan.clone(), examples, 0) {
             Ok(_) => return Ok(Some(width)),
             Err(error @ TrainError::Memory { .. }) => refusal = Some(error),

@@ -12,7 +12,7 @@ const LIMIT: Duration = Duration::from_secs(6 * 60 * 60);
 /// The experiment to run.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Name of the experiment: fed-avg, fed-prox, adaptive, buffered, stale-synchronous, robust, colluding, personal, clustered,
+    /// Name of the experiment: fed-avg, fed-prox, adaptive, buffered, stale-synchronous, robust, colluding, personal, clustered, widths,
     /// private or compressed
     name: String,
     /// Arguments of the experiment itself, such as `--quick` or `--seeds 5`

@@ -7,14 +7,29 @@ use crate::op::Op;
 /// The axes of every value of a graph.
 pub(super) struct Axes<'a> {
     graph: &'a Graph,
-    pub labels: Labels,
+    labels: Labels,
     of: Vec<Vec<Axis>>,
+    /// For each value, the origins of its elements.
+    origins: Vec<Origins>,
+}
+
+/// The sources on which a value depends, besides constants.
+#[derive(Clone, Copy, Default)]
+struct Origins {
+    inputs: bool,
+    parameters: bool,
 }
 
 impl<'a> Axes<'a> {
     /// Finds the axes that can shrink without changing what the remaining elements mean.
     pub fn of(graph: &'a Graph) -> Self {
-        let mut axes = Self { graph, labels: Labels::default(), of: vec![Vec::new(); graph.values.len()] };
+        let count = graph.values.len();
+        let mut axes = Self {
+            graph,
+            labels: Labels::default(),
+            of: vec![Vec::new(); count],
+            origins: vec![Origins::default(); count],
+        };
         let mut parameters: Vec<(usize, Vec<Axis>)> = Vec::new();
         for (index, value) in graph.values.iter().enumerate() {
             let known = match value.source {
@@ -26,6 +41,10 @@ impl<'a> Axes<'a> {
                 (Source::Input(_), None) => vec![None; value.shape.len()],
                 _ => value.shape.iter().map(|size| axes.labels.fresh(*size)).collect(),
             };
+            axes.origins[index] = Origins {
+                inputs: matches!(value.source, Source::Input(_)),
+                parameters: matches!(value.source, Source::Parameter(_)),
+            };
             if let (Source::Parameter(parameter), None) = (value.source, known) {
                 parameters.push((parameter, axes.of[index].clone()));
             }
@@ -36,9 +55,23 @@ impl<'a> Axes<'a> {
         axes
     }
 
-    /// Returns the axes of a value.
-    pub fn axes(&self, value: ValueId) -> &[Axis] {
-        &self.of[value.0]
+    /// Returns the shape of a value if all that can shrinks to this share.
+    pub fn narrowed(&self, value: ValueId, share: f64) -> Vec<usize> {
+        let sizes = self.graph.shape(value).iter().zip(&self.of[value.0]);
+        sizes.map(|(size, axis)| self.labels.narrowed(*axis, *size, share)).collect()
+    }
+
+    /// Returns the axes of a value that keep their sizes, by number.
+    pub fn fixed(&self, value: ValueId) -> impl Iterator<Item = usize> {
+        let axes = self.of[value.0].iter().enumerate();
+        axes.filter(|(_, axis)| self.labels.is_fixed(**axis)).map(|(number, _)| number)
+    }
+
+    /// Makes some axes of a value keep their sizes.
+    pub fn fix_some(&mut self, value: ValueId, is_fixed: impl Fn(usize) -> bool) {
+        for axis in (0..self.of[value.0].len()).filter(|axis| is_fixed(*axis)) {
+            self.labels.fix(self.of[value.0][axis]);
+        }
     }
 
     /// Makes a value keep its shape.
@@ -57,8 +90,15 @@ impl<'a> Axes<'a> {
 
     fn visit(&mut self, node: &Node) {
         let (inputs, output) = (&node.inputs, node.output);
+        for input in inputs {
+            let of_input = self.origins[input.0];
+            let origins = &mut self.origins[output.0];
+            origins.inputs |= of_input.inputs;
+            origins.parameters |= of_input.parameters;
+        }
         match &node.op {
             Op::Element(_) | Op::Broadcast => {
+                self.fix_what_only_constants_have(inputs, output);
                 inputs.iter().for_each(|input| self.join_from_the_right(*input, output, 0));
             }
             Op::Reshape => self.reshape(inputs[0], output),
@@ -134,12 +174,37 @@ impl<'a> Axes<'a> {
         }
     }
 
+    /// Fixes the axes of an output that it has from constants only, although it depends on inputs. They count something, such as the
+    /// categories to which a feature is compared.
+    fn fix_what_only_constants_have(&mut self, inputs: &[ValueId], output: ValueId) {
+        if !self.origins[output.0].inputs {
+            return;
+        }
+        for (from_the_right, axis) in (0..self.of[output.0].len()).rev().enumerate() {
+            let has_axis = |input: &&ValueId| {
+                self.graph.shape(**input).iter().rev().nth(from_the_right).is_some_and(|size| *size > 1)
+            };
+            let is_constant = |input: &ValueId| {
+                let Origins { inputs, parameters } = self.origins[input.0];
+                !inputs && !parameters
+            };
+            let mut having = inputs.iter().filter(has_axis).peekable();
+            if having.peek().is_some() && having.all(is_constant) {
+                self.labels.fix(self.of[output.0][axis]);
+            }
+        }
+    }
+
     fn matrix_product(&mut self, [a, b, output]: [ValueId; 3], [transpose_a, transpose_b]: [bool; 2]) {
         let [rank_a, rank_b, rank] = [a, b, output].map(|value| self.of[value.0].len());
         let (rows, inner_a) = if transpose_a { (rank_a - 1, rank_a - 2) } else { (rank_a - 2, rank_a - 1) };
         let (inner_b, columns) =
             if transpose_b { (rank_b - 1, rank_b - 2) } else { (rank_b - 2, rank_b - 1) };
         self.labels.join(self.of[a.0][inner_a], self.of[b.0][inner_b]);
+        if self.origins[a.0].inputs && self.origins[b.0].inputs {
+            // No weight reads the units, so none could be 0 instead of them.
+            self.labels.fix(self.of[a.0][inner_a]);
+        }
         self.pass(a, rows, output, rank - 2);
         self.pass(b, columns, output, rank - 1);
         self.join_from_the_right(a, output, 2);
@@ -157,6 +222,9 @@ impl<'a> Axes<'a> {
         let [channels, inner, outer] = [self.of[input.0][1], self.of[filter.0][1], self.of[filter.0][0]];
         if groups == 1 {
             self.labels.join(channels, inner);
+            if self.origins[filter.0].inputs {
+                self.labels.fix(inner);
+            }
         } else if is_depthwise(groups, shape, filters) {
             self.labels.join(Labels::merged(channels, filters[0] / groups), outer);
         } else {

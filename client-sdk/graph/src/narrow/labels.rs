@@ -73,10 +73,16 @@ impl Labels {
         let Some(part) = axis.map(|part| self.root(part)) else { return size };
         match self.0[part.label] {
             Label::Root { size, is_fixed: false } => {
-                ((size as f64 * share).round() as usize).max(1) * part.inner
+                ((size as f64 * share).round() as usize).clamp(1, size) * part.inner
             }
             _ => size,
         }
+    }
+
+    /// Returns whether an axis keeps its size.
+    pub fn is_fixed(&self, axis: Axis) -> bool {
+        let Some(part) = axis.map(|part| self.root(part)) else { return true };
+        matches!(self.0[part.label], Label::Root { is_fixed: true, .. })
     }
 
     fn root(&self, mut part: Part) -> Part {

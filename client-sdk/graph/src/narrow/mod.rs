@@ -3,34 +3,35 @@
 mod axes;
 mod labels;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use self::axes::{Axes, is_depthwise};
 use crate::graph::{Graph, Source, Value, ValueId};
 use crate::op::{Op, strides, volume};
 
+/// Axes of parameters, each by the parameter and the axis's number.
+pub type ParameterAxes = BTreeSet<(usize, usize)>;
+
 impl Graph {
     /// Returns the graph without the last units of its hidden layers. Of each axis that can shrink, this share remains: at least one
-    /// unit, and otherwise the nearest whole number. All values keep their ids, and a parameter of the new graph is the leading part of that of the
-    /// old one along each axis (Horváth et al. 2021, "FjORD", section 4.1; Diao et al. 2021, "HeteroFL", section 3.1).
+    /// unit, and otherwise the nearest whole number. All values keep their ids, and a parameter of the new graph is the leading part of that of
+    /// the old one along each axis (Horváth et al. 2021, "FjORD", section 4.1; Diao et al. 2021, "HeteroFL", section 3.1).
     ///
-    /// Inputs and these outputs keep their shapes. `updates` are the new values of parameters, which shrink with them. An axis over which the
-    /// graph sums up or takes a maximum keeps its size, too, except for matrix products and convolutions. So the removed units are as
-    /// if the weights that read them were 0.
-    pub fn narrowed(&self, outputs: &[ValueId], updates: &[(usize, ValueId)], share: f64) -> Self {
-        let mut axes = Axes::of(self);
-        outputs.iter().for_each(|output| axes.fix(*output));
-        for (parameter, update) in updates {
-            let source = Source::Parameter(*parameter);
-            if let Some(index) = self.values.iter().position(|value| value.source == source) {
-                axes.join(ValueId(index), *update);
-            }
-        }
+    /// These keep their sizes: inputs; these outputs; `fixed` axes; axes over which the graph sums up or takes a maximum, except where a
+    /// weight is multiplied; axes of which it reads a part, or that it joins; and axes that only a constant has. `updates` are
+    /// the new values of parameters, which shrink with them. So the removed units are as if the weights that read them were 0.
+    pub fn narrowed(
+        &self,
+        outputs: &[ValueId],
+        updates: &[(usize, ValueId)],
+        fixed: &ParameterAxes,
+        share: f64,
+    ) -> Self {
+        let axes = self.axes(outputs, updates, fixed);
         let mut narrow = self.clone();
         for (index, Value { shape, .. }) in narrow.values.iter_mut().enumerate() {
-            for (size, axis) in shape.iter_mut().zip(axes.axes(ValueId(index))) {
-                *size = axes.labels.narrowed(*axis, *size, share);
-            }
+            *shape = axes.narrowed(ValueId(index), share);
         }
         for (value, whole) in narrow.values.iter().zip(&self.values) {
             if let Source::Constant(index) = value.source {
@@ -45,6 +46,56 @@ impl Graph {
             }
         }
         narrow
+    }
+
+    /// Returns the axes of parameters that keep their sizes in [`Graph::narrowed`], whatever the share.
+    pub fn fixed_axes(
+        &self,
+        outputs: &[ValueId],
+        updates: &[(usize, ValueId)],
+        fixed: &ParameterAxes,
+    ) -> ParameterAxes {
+        let axes = self.axes(outputs, updates, fixed);
+        let mut found = fixed.clone();
+        for (index, value) in self.values.iter().enumerate() {
+            if let Source::Parameter(parameter) = value.source {
+                found.extend(axes.fixed(ValueId(index)).map(|axis| (parameter, axis)));
+            }
+        }
+        found
+    }
+
+    /// Returns the shape of each parameter of the graph in [`Graph::narrowed`].
+    pub fn narrow_parameters(
+        &self,
+        outputs: &[ValueId],
+        updates: &[(usize, ValueId)],
+        fixed: &ParameterAxes,
+        share: f64,
+    ) -> BTreeMap<usize, Vec<usize>> {
+        let axes = self.axes(outputs, updates, fixed);
+        let parameters = self.values.iter().enumerate().filter_map(|(index, value)| match value.source {
+            Source::Parameter(parameter) => Some((parameter, axes.narrowed(ValueId(index), share))),
+            _ => None,
+        });
+        parameters.collect()
+    }
+
+    fn axes(&self, outputs: &[ValueId], updates: &[(usize, ValueId)], fixed: &ParameterAxes) -> Axes<'_> {
+        let mut axes = Axes::of(self);
+        outputs.iter().for_each(|output| axes.fix(*output));
+        for (index, value) in self.values.iter().enumerate() {
+            if let Source::Parameter(parameter) = value.source {
+                axes.fix_some(ValueId(index), |axis| fixed.contains(&(parameter, axis)));
+            }
+        }
+        for (parameter, update) in updates {
+            let source = Source::Parameter(*parameter);
+            if let Some(index) = self.values.iter().position(|value| value.source == source) {
+                axes.join(ValueId(index), *update);
+            }
+        }
+        axes
     }
 
     /// Returns the dimensions of a parameter, if the graph has it.

@@ -43,7 +43,7 @@ fn run(graph: &Graph, output: ValueId, weights: &[Vec<f64>], input: &[f64]) -> V
 
 /// Compares the narrow graph with the whole one, whose weights are 0 outside of the leading parts.
 fn expect_equal(one: &Built, output: ValueId, input: usize, share: f64) {
-    let narrow = one.graph.narrowed(&[output], &[], share);
+    let narrow = one.graph.narrowed(&[output], &[], &ParameterAxes::new(), share);
     let mut whole = Vec::new();
     let mut parts = Vec::new();
     for (index, parameter) in one.parameters.iter().enumerate() {
@@ -77,7 +77,7 @@ fn a_narrow_network_is_the_whole_one_without_the_last_units() {
     let hidden = graph.element(ElementOp::Add, &[hidden, w[3]]).unwrap();
     let hidden = graph.element(ElementOp::Tanh, &[hidden]).unwrap();
     let output = graph.matmul(hidden, w[4], false, true).unwrap();
-    let narrow = one.graph.narrowed(&[output], &[], 0.5);
+    let narrow = one.graph.narrowed(&[output], &[], &ParameterAxes::new(), 0.5);
     let expected = [vec![3, 3, 3, 3], vec![3], vec![4, 3 * 16], vec![4], vec![2, 4]];
     assert_eq!(shapes(&narrow, 5), expected);
     for share in [0.2, 0.5, 0.8, 1.0] {
@@ -101,7 +101,7 @@ fn channels_of_a_depthwise_convolution_and_of_a_shortcut_shrink_together() {
     let pooled = graph.mean(sum, &[2, 3]).unwrap();
     let pooled = graph.reshape(pooled, &[2, 4]).unwrap();
     let output = graph.matmul(pooled, w[4], false, true).unwrap();
-    let narrow = one.graph.narrowed(&[output], &[], 0.5);
+    let narrow = one.graph.narrowed(&[output], &[], &ParameterAxes::new(), 0.5);
     assert_eq!(
         shapes(&narrow, 5),
         [vec![2, 2, 1, 1], vec![4, 1, 3, 3], vec![2, 4, 1, 1], vec![2], vec![3, 2]]
@@ -135,7 +135,7 @@ fn attention_loses_heads_and_a_normalized_sum_keeps_its_size() {
     let hidden = graph.matmul(normal, w[4], false, true).unwrap();
     let hidden = graph.element(ElementOp::Relu, &[hidden]).unwrap();
     let output = graph.matmul(hidden, w[5], false, true).unwrap();
-    let narrow = one.graph.narrowed(&[output], &[], 0.5);
+    let narrow = one.graph.narrowed(&[output], &[], &ParameterAxes::new(), 0.5);
     let expected = [vec![3, 6], vec![3, 6], vec![3, 6], vec![6, 3], vec![5, 6], vec![6, 5]];
     assert_eq!(shapes(&narrow, 6), expected);
     expect_equal(&one, output, 48, 0.5);
@@ -156,7 +156,7 @@ fn what_is_sliced_concatenated_or_looked_up_keeps_its_size() {
     let hidden = graph.matmul(wide, w[3], false, true).unwrap();
     let shifted = graph.unslice(hidden, &[0, 1], &[1, 1], &[2, 8]).unwrap();
     let output = graph.matmul(shifted, w[4], false, false).unwrap();
-    let narrow = one.graph.narrowed(&[output], &[], 0.5);
+    let narrow = one.graph.narrowed(&[output], &[], &ParameterAxes::new(), 0.5);
     assert_eq!(shapes(&narrow, 5), shapes(&one.graph, 5));
 }
 
@@ -171,10 +171,69 @@ fn a_statistic_and_a_constant_shrink_with_their_layer() {
     let mean = graph.mean(hidden, &[0]).unwrap();
     let update = graph.reshape(mean, &[4]).unwrap();
     let output = graph.matmul(hidden, w[2], false, true).unwrap();
-    let narrow = one.graph.narrowed(&[output], &[(1, update)], 0.5);
+    let narrow = one.graph.narrowed(&[output], &[(1, update)], &ParameterAxes::new(), 0.5);
     assert_eq!(shapes(&narrow, 3), [vec![2, 3], vec![2], vec![2, 2]]);
     assert_eq!(narrow.constants[0], [1.0, 2.0]);
     expect_equal(&one, output, 6, 0.5);
+}
+
+/// Three units of two layers are multiplied with each other, and no weight reads them: without two of them, the output would lack
+/// their 0.25.
+#[test]
+fn units_that_no_weight_reads_keep_their_number() {
+    let mut one = built(&[&[3, 2], &[3, 2]]);
+    let (graph, w) = (&mut one.graph, &one.parameters);
+    let x = graph.add_input(&[4, 2]);
+    let [u, v] = [0, 1].map(|index| {
+        let sum = graph.matmul(x, w[index], false, true).unwrap();
+        graph.element(ElementOp::Sigmoid, &[sum]).unwrap()
+    });
+    let (u, v) = (graph.reshape(u, &[4, 1, 3]).unwrap(), graph.reshape(v, &[4, 3, 1]).unwrap());
+    let output = graph.matmul(u, v, false, false).unwrap();
+    let narrow = one.graph.narrowed(&[output], &[], &ParameterAxes::new(), 0.4);
+    assert_eq!(shapes(&narrow, 2), shapes(&one.graph, 2));
+}
+
+/// A feature with six categories becomes six inputs of a layer.
+#[test]
+fn categories_keep_their_number() {
+    let mut one = built(&[&[4, 6], &[2, 4]]);
+    let (graph, w) = (&mut one.graph, &one.parameters);
+    let x = graph.add_input(&[5, 1]);
+    let categories = graph.add_constant(&[6], vec![0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
+    let one_hot = graph.element(ElementOp::Equal, &[x, categories]).unwrap();
+    let hidden = graph.matmul(one_hot, w[0], false, true).unwrap();
+    let output = graph.matmul(hidden, w[1], false, true).unwrap();
+    let narrow = one.graph.narrowed(&[output], &[], &ParameterAxes::new(), 0.5);
+    assert_eq!(shapes(&narrow, 2), [vec![2, 6], vec![2, 2]]);
+    expect_equal(&one, output, 5, 0.5);
+}
+
+/// A graph for one example says less than one for two: channels and batch are merged in the second one only.
+#[test]
+fn axes_that_are_fixed_elsewhere_stay_fixed() {
+    let built_for = |batch: usize| {
+        let mut one = built(&[&[6, 1, 1, 3], &[8, 5], &[2, 6 * 5]]);
+        let (graph, w) = (&mut one.graph, &one.parameters);
+        let x = graph.add_input(&[batch, 1, 1, 10]);
+        let window = Window { kernel: [1, 3], strides: [1, 1], dilations: [1, 1], pads: [0, 0] };
+        let convolved = graph.conv(x, w[0], window, [0, 0], 1).unwrap();
+        let rows = graph.reshape(convolved, &[batch * 6, 8]).unwrap();
+        let mixed = graph.matmul(rows, w[1], false, false).unwrap();
+        let flat = graph.reshape(mixed, &[batch, 30]).unwrap();
+        let output = graph.matmul(flat, w[2], false, true).unwrap();
+        (one, output)
+    };
+    let (two, output) = built_for(2);
+    let none = ParameterAxes::new();
+    let fixed = two.graph.fixed_axes(&[output], &[], &none);
+    assert!(fixed.contains(&(0, 0)));
+    let (one, output_of_one) = built_for(1);
+    let found =
+        |fixed: &ParameterAxes| one.graph.narrow_parameters(&[output_of_one], &[], fixed, 0.5)[&0].clone();
+    assert_eq!((found(&none), found(&fixed)), (vec![3, 1, 1, 3], vec![6, 1, 1, 3]));
+    let narrow = one.graph.narrowed(&[output_of_one], &[], &fixed, 0.5);
+    assert_eq!(narrow.parameter_shape(0), Some(&[6, 1, 1, 3][..]));
 }
 
 #[test]

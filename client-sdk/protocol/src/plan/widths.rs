@@ -22,12 +22,12 @@ const RATIO_MIN: f32 = 0.01;
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Widths {
-    /// The widths: for each, the share of a hidden layer's units that a model has. 2 to 8 numbers, from 1 downward to 0.01 at least. A model
-    /// of half the width has about a quarter of the weights.
+    /// The widths: for each, the share of a hidden layer's units that a model has. 2 to 8 numbers, from 1 downward to 0.01 at least. Half of
+    /// the width has a quarter of the weights between two hidden layers.
     #[cfg_attr(feature = "schema", schemars(length(min = 2, max = 8), extend("examples" = [[1.0, 0.5, 0.25]])))]
     pub ratios: Vec<f32>,
-    /// Whether a training draws one of the widths that fit, each as likely as the others (FjORD's ordered dropout). Then narrow models
-    /// cut out of a version predict well, too. Otherwise a client trains the widest one that fits (HeteroFL).
+    /// Whether a training draws one of the widths that fit, each as likely as the others (FjORD's ordered dropout, which draws for each
+    /// step). Then the first units learn to do without the others. Otherwise a client trains the widest one that fits (HeteroFL).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[cfg_attr(feature = "schema", schemars(extend("default" = false)))]
     pub sampled: bool,

@@ -134,7 +134,8 @@ pub fn read_model(path: &Path) -> Result<(Model, Vec<u8>), CliError> {
 /// Returns the size of a model for a plan that fits it.
 pub fn size_of(model: &Model, model_bytes: u64, plan: &TrainingPlan) -> ModelSize {
     let parameters = model.parameter_count();
-    let trained = Travelling::of(model, plan).map_or(parameters, |travelling| travelling.value_count());
+    let model = model.for_plan(plan).unwrap_or_else(|_| model.clone());
+    let trained = Travelling::of(&model, plan).map_or(parameters, |travelling| travelling.value_count());
     ModelSize { parameters: parameters as u64, trained: trained as u64, model_bytes }
 }
 

@@ -84,6 +84,7 @@ pub async fn begin(
 fn compute(onnx: &[u8], plan: &TrainingPlan, from: Option<Stored>, seed: u64) -> Result<Computed, Refusal> {
     let limits = ImportLimits { model_bytes_max: onnx.len(), ..ImportLimits::default() };
     let model = Model::from_onnx(onnx, &limits).map_err(|error| Refusal::internal(&error))?;
+    let model = model.for_plan(plan).map_err(|error| Refusal::internal(&error))?;
     let travelling = Travelling::of(&model, plan).map_err(|error| Refusal::internal(&error))?;
     let weights = match from {
         Some(Stored { onnx, weights, plan, schema }) => {

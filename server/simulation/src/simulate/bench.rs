@@ -30,8 +30,8 @@ fn norm_of(delta: &[f32]) -> f64 {
 pub struct Bench {
     /// The trainers of each plan and width.
     trainers: HashMap<(BlobDigest, usize), Trainer>,
-    /// The widest width that fits, for each plan, memory and number of examples in a batch.
-    widest: HashMap<(BlobDigest, Option<u64>, usize), usize>,
+    /// The widest width that fits, for each plan, memory, number of examples in a batch and of their features.
+    widest: HashMap<(BlobDigest, Option<u64>, [usize; 2]), usize>,
     /// The trainers of what only clients keep.
     personal_trainers: HashMap<BlobDigest, Trainer>,
     evaluators: HashMap<BlobDigest, Evaluator>,
@@ -50,7 +50,10 @@ impl Bench {
         let chosen = self.choose_cluster(training, &examples).map_err(|error| failed(&error))?;
         let training = chosen.as_ref().unwrap_or(training);
         let is_hostile = crowd.attack(training.client).is_some();
-        let narrow = self.choose_width(training, &examples, is_hostile).map_err(|error| failed(&error))?;
+        let narrow = self.choose_width(training, &examples, is_hostile).map_err(|error| match error {
+            TrainError::Memory { .. } => (AbortReason::PlanUnsupported, error.to_string()),
+            _ => failed(&error),
+        })?;
         let training = narrow.as_ref().unwrap_or(training);
         let (mut sums, mut own) = (None, OwnTensors::default());
         let (mut delta, mut products, metrics) = match lesson.plan.work {
@@ -155,7 +158,8 @@ impl Bench {
         let mut plan = lesson.plan.training.clone();
         let limits = [plan.memory_bytes_max, training.memory_bytes_max];
         plan.memory_bytes_max = limits.into_iter().flatten().min();
-        let key = (lesson.digest, plan.memory_bytes_max, examples.len().min(plan.batch_size as usize));
+        let batch = examples.len().min(plan.batch_size as usize);
+        let key = (lesson.digest, plan.memory_bytes_max, [batch, examples.feature_shape().iter().product()]);
         let widest = match self.widest.get(&key) {
             Some(widest) => *widest,
             None => {

@@ -32,6 +32,7 @@ mod scaffold;
 mod series;
 mod stale_synchronous;
 mod svg;
+mod widths;
 
 use std::{fs, path::PathBuf};
 
@@ -90,6 +91,8 @@ enum Experiment {
     Personal,
     /// A model for each cluster of clients (Ghosh et al. 2020)
     Clustered,
+    /// Narrower models on weak devices (Diao et al. 2021, Horváth et al. 2021)
+    Widths,
     /// Control variates against the drift of clients (Karimireddy et al. 2020)
     Scaffold,
     /// Updates divided by local work (Wang et al. 2020)
@@ -123,6 +126,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Experiment::Colluding => colluding::run(&lab),
         Experiment::Personal => personal::parts::run(&lab),
         Experiment::Clustered => personal::clustered::run(&lab),
+        Experiment::Widths => widths::run(&lab),
         Experiment::Scaffold => scaffold::run(&lab),
         Experiment::FedNova => fed_nova::run(&lab),
         Experiment::Niid => niid::run(&lab),
@@ -183,4 +187,22 @@ fn reports(finding: &Finding) -> Result<Vec<(String, String)>, Failure> {
         Ok((slug.trim_matches('-').to_owned(), report.html()?))
     };
     groups.into_iter().map(report).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    #[ignore]
+    fn temporary() {
+        super::run(&super::Arguments {
+            experiment: super::Experiment::Widths,
+            seeds: 5,
+            json: false,
+            quick: false,
+            output: None,
+            document: true,
+            threads: Some(2),
+        })
+        .unwrap();
+    }
 }

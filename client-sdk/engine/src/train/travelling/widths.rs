@@ -4,6 +4,7 @@ use folkmoot_protocol::{PartPlace, TensorSchema, TensorSpec, TrainingPlan, Width
 use super::TrainedPart;
 use crate::fit::FitError;
 use crate::model::Model;
+use crate::step::Parameters;
 
 /// The places of the values of the whole model, and the narrower models.
 #[derive(Debug, Clone)]
@@ -26,21 +27,27 @@ impl Layout {
         widths: &Widths,
     ) -> Result<Self, FitError> {
         let refuse = |detail: String| Err(FitError::Widths { detail });
-        if !widths.has_valid_count() {
-            return refuse(format!("there are {} widths; 2 to 8 are possible", widths.number()));
+        let ratios: Vec<f64> = widths.ratios.iter().copied().map(f64::from).collect();
+        let is_fine = |ratio: &f64| *ratio > 0.0 && *ratio <= 1.0;
+        if !widths.has_valid_count() || !ratios.iter().all(is_fine) {
+            return refuse(format!(
+                "the ratios are {:?}; 2 to 8 are possible, each above 0 and at most 1",
+                widths.ratios
+            ));
         }
+        let frozen = Parameters::new(model, plan)?.frozen();
+        let narrow = model.narrowed(&ratios[1..], &frozen);
+        let narrow = narrow.map_err(|error| FitError::Widths { detail: error.to_string() })?;
         let mut models = vec![(model.clone(), part.clone())];
-        for ratio in &widths.ratios[1..] {
-            let narrow = model.narrowed((*ratio).into());
-            let narrow = narrow.map_err(|error| FitError::Widths { detail: error.to_string() })?;
+        for narrow in narrow {
             let narrow_part = TrainedPart::of(&narrow, plan)?;
             models.push((narrow, narrow_part));
         }
         for (pair, ratios) in models.windows(2).zip(widths.ratios.windows(2)) {
-            if pair[0].1.parameter_count() <= pair[1].1.parameter_count() {
+            if pair[0].0.parameter_count() <= pair[1].0.parameter_count() {
                 return refuse(format!(
-                    "the models with the widths {} and {} have the same tensors: a hidden layer is narrowed only if nothing \
-                     sums up, normalizes, slices or joins its units; use ratios that differ more, or another model",
+                    "the models with the ratios {} and {} are the same: a hidden layer is narrowed only if the model does not sum \
+                     up, normalize, divide or join its units; use ratios that differ more, or another model",
                     ratios[0], ratios[1]
                 ));
             }
@@ -207,12 +214,11 @@ mod tests {
     fn models_that_do_not_differ_are_refused() {
         let text =
             |ratios: &[f32]| travelling(ratios).err().map(|error| error.to_string()).unwrap_or_default();
-        assert!(
-            text(&[1.0, 0.9]).contains("the widths 1 and 0.9 have the same tensors"),
-            "{}",
-            text(&[1.0, 0.9])
-        );
+        assert!(text(&[1.0, 0.9]).contains("the ratios 1 and 0.9 are the same"), "{}", text(&[1.0, 0.9]));
         assert!(text(&[1.0]).contains("2 to 8"));
+        for wrong in [f32::NAN, 1e30, 0.0, -1.0] {
+            assert!(text(&[1.0, wrong]).contains("at most 1"), "{wrong}");
+        }
         assert_eq!(text(&[1.0, 0.5]), "");
     }
 }
