@@ -6,7 +6,7 @@ use folkmoot_protocol::{
 
 use folkmoot_update::codec::decode_parts;
 
-use crate::{Budget, FinishedWork, OwnTensors, WorkError, with_own, with_personal};
+use crate::{Budget, FinishedWork, OwnTensors, WorkError, with_model, with_own, with_personal};
 
 /// The verified inputs of an assignment.
 #[derive(Debug)]
@@ -20,8 +20,11 @@ pub struct Inputs {
     /// The weights to start from: all weights of the model, flat. Personal tensors have this client's own values. With clusters,
     /// they are those of [`Self::cluster`].
     pub starting_weights: Vec<f32>,
-    /// All weights of the client's own model, flat. `None` if it has none, or none yet.
+    /// All weights of the client's own model, flat: for an evaluation, those with which it predicts. `None` if it has none, or none
+    /// yet.
     pub own_weights: Option<Vec<f32>>,
+    /// The share of the client's own model in its predictions (APFL). `None` if it has none, or none yet.
+    pub own_share: Option<f32>,
     /// All weights of the client's replica, flat, with which a training begins instead of the starting weights. `None` if it has none, or
     /// none yet.
     pub replica: Option<Vec<f32>>,
@@ -79,7 +82,10 @@ impl Inputs {
         with_personal(part, &own, &mut starting_weights);
         let own_weights = (!own.model.is_empty()).then(|| {
             let mut whole = starting_weights.clone();
-            with_own(part, &own, &mut whole);
+            match plan.work {
+                Work::Training => with_model(part, &own, &mut whole),
+                Work::Evaluation => with_own(part, &own, &mut whole),
+            }
             whole
         });
         let shared = assignment
@@ -95,6 +101,7 @@ impl Inputs {
             travelling,
             starting_weights,
             own_weights,
+            own_share: own.share,
             replica,
             correction,
             cluster,

@@ -14,6 +14,8 @@ const WITH_MODEL: [u8; 8] = *b"FMPERS\x00\x03";
 const WITH_CLUSTER: [u8; 8] = *b"FMPERS\x00\x04";
 /// The first bytes of a file with a replica of the model.
 const WITH_REPLICA: [u8; 8] = *b"FMPERS\x00\x05";
+/// The first bytes of a file with a model of the client's own, and its share in the predictions.
+const WITH_SHARE: [u8; 8] = *b"FMPERS\x00\x06";
 /// The length of a schema's digest.
 const DIGEST_BYTES: usize = 32;
 
@@ -22,8 +24,10 @@ const DIGEST_BYTES: usize = 32;
 pub struct OwnTensors {
     /// The personal tensors; empty if there are none.
     pub personal: Vec<f32>,
-    /// The client's own model (Ditto), in the order of the plan's schema; empty if there is none. It excludes personal tensors.
+    /// The client's own model (Ditto, pFedMe, APFL), in the order of the plan's schema; empty if there is none. It excludes personal tensors.
     pub model: Vec<f32>,
+    /// The share of the own model in the client's predictions, from 0 to 1 (APFL); `None` if they are its own alone.
+    pub share: Option<f32>,
     /// The control variate, in the order of the plan's schema; empty if it is 0, and if the plan corrects no drift.
     pub control: Vec<f32>,
     /// The cluster whose model the client has trained, counted from 0. A client of a cluster keeps nothing else.
@@ -57,7 +61,8 @@ impl OwnTensors {
         };
         let steps = outcome.metrics.step_count;
         let scale = plan.drift_correction.and_then(|drift| drift.scale(&plan.training, steps));
-        let Some(scale) = scale else { return Ok(Self { personal, model, ..Self::default() }) };
+        let share = outcome.own_share.filter(|_| !model.is_empty());
+        let Some(scale) = scale else { return Ok(Self { personal, model, share, ..Self::default() }) };
         let before = correction.unwrap_or_default().iter().copied().chain(std::iter::repeat(0.0));
         let changes = outcome.delta.iter().zip(before);
         let control =
@@ -67,7 +72,7 @@ impl OwnTensors {
 
     /// Returns whether there is nothing to keep.
     pub fn is_empty(&self) -> bool {
-        let Self { personal, model, control, cluster, replica } = self;
+        let Self { personal, model, share: _, control, cluster, replica } = self;
         let numbers = [personal, model, control, replica];
         cluster.is_none() && numbers.iter().all(|numbers| numbers.is_empty())
     }
@@ -110,12 +115,14 @@ impl OwnTensors {
             return Some([&WITH_CLUSTER[..], &part.schema().digest(), &number].concat());
         }
         let (form, schema) = match (self.model.is_empty(), self.control.is_empty()) {
+            (false, _) if self.share.is_some() => (WITH_SHARE, part.schema()),
             (false, _) => (WITH_MODEL, part.schema()),
             (true, false) => (WITH_CONTROL, both(part)),
             (true, true) if !self.replica.is_empty() => (WITH_REPLICA, part.schema()),
             (true, true) => (PERSONAL, part.personal_schema()),
         };
-        let values = self.personal.iter().chain(&self.model).chain(&self.control).chain(&self.replica);
+        let values = self.personal.iter().chain(&self.model).chain(&self.share);
+        let values = values.chain(&self.control).chain(&self.replica);
         let mut bytes = Vec::with_capacity(form.len() + DIGEST_BYTES + 4 * values.clone().count());
         bytes.extend(form);
         bytes.extend(schema.digest());
@@ -136,19 +143,26 @@ impl OwnTensors {
             let (schema, of_first) = match *form {
                 PERSONAL => (personal_schema.clone(), personal_schema),
                 WITH_CONTROL => (both(part), personal_schema),
-                WITH_MODEL | WITH_REPLICA => (part.schema(), part.schema()),
+                WITH_MODEL | WITH_REPLICA | WITH_SHARE => (part.schema(), part.schema()),
                 _ => return None,
             };
             let (values, odd) = rest.strip_prefix(schema.digest().as_slice())?.as_chunks::<4>();
             let mut first: Vec<f32> = values.iter().map(|value| f32::from_le_bytes(*value)).collect();
             let (count, whole) = (first.len(), schema.parameter_count() as usize);
             // A model may be followed by a control variate, which is as long.
-            let is_whole = odd.is_empty() && (count == whole || *form == WITH_MODEL && count == 2 * whole);
-            if !is_whole || !first.iter().all(|value| value.is_finite()) {
+            let is_whole = match *form {
+                WITH_SHARE => count == whole + 1,
+                _ => count == whole || *form == WITH_MODEL && count == 2 * whole,
+            };
+            if !is_whole || !odd.is_empty() || !first.iter().all(|value| value.is_finite()) {
                 return None;
             }
             let control = first.split_off(of_first.parameter_count() as usize);
             Some(match *form {
+                WITH_SHARE => {
+                    let share = control.first().copied().filter(|share| (0.0..=1.0).contains(share))?;
+                    Self { model: first, share: Some(share), ..Self::default() }
+                }
                 WITH_MODEL => Self { model: first, control, ..Self::default() },
                 WITH_REPLICA => Self { replica: first, ..Self::default() },
                 _ => Self { personal: first, control, ..Self::default() },
@@ -169,9 +183,20 @@ pub fn with_personal(part: &TrainedPart, own: &OwnTensors, whole: &mut [f32]) {
     let _ = part.put_personal(&own.personal, whole);
 }
 
-/// Replaces all of a model's weights by those with which the client predicts: those of its own model, or else the personal
-/// tensors. If there are none, nothing is replaced.
+/// Replaces all of a model's weights by those with which the client predicts: those of its own model, those of the mixture of its own
+/// and the shared one, or else the personal tensors. If there are none, nothing is replaced.
 pub fn with_own(part: &TrainedPart, own: &OwnTensors, whole: &mut [f32]) {
+    let Some(share) = own.share else { return with_model(part, own, whole) };
+    let Ok(mut mixed) = part.pick(whole) else { return };
+    if mixed.len() == own.model.len() {
+        mixed.iter_mut().zip(&own.model).for_each(|(shared, own)| *shared += share * (own - *shared));
+        let _ = part.put(&mixed, whole);
+    }
+}
+
+/// Replaces all of a model's weights by those of the client's own model, or else by the personal tensors. If there are none, nothing
+/// is replaced.
+pub fn with_model(part: &TrainedPart, own: &OwnTensors, whole: &mut [f32]) {
     with_personal(part, own, whole);
     let _ = part.put(&own.model, whole);
 }
@@ -229,6 +254,26 @@ mod tests {
             with_own(&part, &model, &mut whole);
             assert_eq!((&whole[..9], &whole[9..]), (&[1.5; 9][..], &again.personal[..]));
         }
+    }
+
+    #[test]
+    fn a_mixture_is_of_the_clients_own_model_and_the_shared_one() {
+        let part = part(&plan(&[], None));
+        let own = OwnTensors { model: vec![3.0; 17], share: Some(0.25), ..OwnTensors::default() };
+        let stored = own.encode(&part).unwrap();
+        assert_eq!(OwnTensors::decode(&part, &stored), own);
+        let mut whole = vec![1.0; 17];
+        with_own(&part, &own, &mut whole);
+        assert_eq!(whole, [1.5; 17]);
+        with_model(&part, &own, &mut whole);
+        assert_eq!(whole, [3.0; 17]);
+        let share = |share: f32| [&stored[..stored.len() - 4], &share.to_le_bytes()].concat();
+        for damaged in [share(1.5), share(f32::NAN), stored[..stored.len() - 4].to_vec()] {
+            assert!(OwnTensors::decode(&part, &damaged).is_empty());
+        }
+        let outcome =
+            TrainingOutcome { own_weights: vec![3.0; 17], own_share: Some(0.25), ..outcome(vec![1.0; 17]) };
+        assert_eq!(OwnTensors::after(&part, &plan(&[], None), None, &outcome), Ok(own));
     }
 
     #[test]

@@ -101,6 +101,14 @@ fn a_number_after_the_colon_is_the_required_setting() {
         let own = PersonalTraining::Ditto { lambda, epochs };
         assert_eq!(named(name).plan.personal_training, Some(own));
     }
+    for (name, lambda) in [("pFedMe", 15.0), ("p_fed_me:30", 30.0)] {
+        let own = PersonalTraining::PFedMe { lambda, learning_rate: 0.15 / lambda, steps: 5 };
+        assert_eq!(named(name).plan.personal_training, Some(own));
+    }
+    for (name, alpha) in [("APFL", 0.5), ("apfl:1", 1.0)] {
+        let own = PersonalTraining::Apfl { alpha, adaptive: false };
+        assert_eq!(named(name).plan.personal_training, Some(own));
+    }
     for (name, count) in [("IFCA", 3), ("ifca:5", 5)] {
         let task = named(name);
         assert_eq!(task.plan.clusters.map(|clusters| clusters.count), Some(count));
