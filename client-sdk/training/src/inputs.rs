@@ -1,6 +1,6 @@
 use folkmoot_engine::{Model, TrainedPart, TrainingOutcome, Travelling};
 use folkmoot_protocol::{
-    Codec, DEVICE_RULES_MAX, DeviceRule, Plan, Work,
+    Codec, DEVICE_RULES_MAX, DeviceRule, DriftCorrection, Plan, Work,
     messages::{AbortReason, Artifact, Assignment},
 };
 
@@ -28,7 +28,8 @@ pub struct Inputs {
     /// All weights of the client's replica, flat, with which a training begins instead of the starting weights. `None` if it has none, or
     /// none yet.
     pub replica: Option<Vec<f32>>,
-    /// The constant that is added to each gradient: one number for each element of the plan's schema. `None` if all are 0.
+    /// The parts of the constant that is added to each gradient: each has one number for each element of the plan's schema. `None` if
+    /// all are 0.
     pub correction: Option<Vec<f32>>,
     /// The cluster of the starting weights, counted from 0. Before a [`ClusterChoice`](crate::ClusterChoice), it is the one of the
     /// client's last training, or else the one with the largest share. `None` if the plan has no clusters.
@@ -88,10 +89,10 @@ impl Inputs {
             }
             whole
         });
-        let shared = assignment
-            .control_variate
-            .map(|artifact| parse_weights(&read(artifact)?, &travelling))
-            .transpose()?;
+        let slots = plan.drift_correction.map_or(1, DriftCorrection::downloaded_values) as usize;
+        let count = slots.max(1) * travelling.value_count();
+        let shared =
+            assignment.control_variate.map(|artifact| parse_values(&read(artifact)?, count)).transpose()?;
         let correction = plan.drift_correction.and_then(|drift| own.correction(drift, shared));
         let replica = own.replica_from(part, &starting_weights);
         let metric_sums = assignment.metric_sums;
@@ -246,8 +247,11 @@ pub fn read_weights(
 /// # Errors
 /// [`AbortReason::FetchFailed`] if their number differs from the number of the schema's elements.
 pub fn parse_weights(bytes: &[u8], travelling: &Travelling) -> Result<Vec<f32>, WorkError> {
+    parse_values(bytes, travelling.value_count())
+}
+
+fn parse_values(bytes: &[u8], count: usize) -> Result<Vec<f32>, WorkError> {
     let (values, rest) = bytes.as_chunks::<4>();
-    let count = travelling.value_count();
     if !rest.is_empty() || values.len() != count {
         let detail = format!("the weights have {} bytes, which is not {count} float32 values", bytes.len());
         return Err(WorkError::new(AbortReason::FetchFailed, detail));

@@ -7,7 +7,7 @@ use folkmoot_engine::{
 };
 use folkmoot_protocol::{AssignmentId, messages::AbortReason};
 
-use crate::{Inputs, SystemChance, WorkError, checkpoint::StoredTraining, misfit};
+use crate::{Inputs, SystemChance, WorkError, checkpoint::StoredTraining, misfit, own_tensors::constant};
 
 /// Everything from which the trainers of both phases are made.
 pub(crate) struct Phases {
@@ -45,7 +45,9 @@ impl Phases {
         checkpoint: Option<&[u8]>,
     ) -> Result<(Self, Trainer, Duration), WorkError> {
         let plan = inputs.plan.training.clone();
-        let whole = inputs.correction.as_ref().map(|correction| inputs.part().spread(correction));
+        let part = inputs.part();
+        let sums = inputs.correction.as_ref().map(|parts| constant(parts, part.parameter_count()));
+        let whole = sums.map(|sum| part.spread(&sum));
         let mut correction =
             whole.transpose().map_err(|error| WorkError::new(AbortReason::TrainingFailed, error))?;
         let comes_first = plan.personal_training.is_some_and(|one| one.first_epochs().is_some());

@@ -32,7 +32,7 @@ fn fields(kind: &str, plan: Value, others: Value) -> Vec<String> {
 
 #[test]
 fn a_task_that_keeps_to_the_rules_is_let_through() {
-    for kind in ["scaffold", "fed_dyn"] {
+    for kind in ["scaffold", "fed_dyn", "fed_dc"] {
         assert_eq!(fields(kind, json!({}), json!({})), [""; 0]);
         assert_eq!(fields(kind, json!({ "personal": ["head.*"] }), json!({})), [""; 0]);
         let masks = json!({ "aggregator": { "kind": "uniform_mean" }, "protection": { "secure_aggregation": { "corrupt_share": 0.1 } } });
@@ -53,7 +53,7 @@ fn sums_that_would_not_be_those_of_the_clients_are_refused() {
     let rules = ["bounded_mean", "fed_nova", "q_fed_avg", "term", "median"];
     let rules = rules.map(|kind| json!({ "aggregator": { "kind": kind } }));
     let rollback = json!({ "evaluation": { "central": true, "rollback_margin": 0.1 } });
-    for kind in ["scaffold", "fed_dyn"] {
+    for kind in ["scaffold", "fed_dyn", "fed_dc"] {
         for (others, field) in [
             (&buffered, "finalizer.kind"),
             (&local, "finalizer.kind"),
@@ -135,7 +135,9 @@ fn scaffold_needs_updates_that_tell_the_gradient() {
         (json!({ "warmup_steps": 3 }), "plan.learning_rate_schedule"),
         (json!({ "precision": "mixed" }), "plan.precision"),
     ] {
-        assert_eq!(fields("scaffold", plan.clone(), json!({})), [field], "{plan}");
+        for kind in ["scaffold", "fed_dc"] {
+            assert_eq!(fields(kind, plan.clone(), json!({})), [field], "{kind}: {plan}");
+        }
     }
     assert_eq!(fields("scaffold", json!({ "steps_max": null, "epochs": 2 }), json!({})), [""; 0]);
 }
@@ -175,6 +177,10 @@ fn clients_train_with_the_finalizers_regularizer() {
     let fed_dyn = task("fed_dyn", json!({}), others);
     let rate_sum = fed_dyn.local_rate_sum([(1, 2)].into_iter());
     assert_eq!((rate_sum, fed_dyn.client_training().proximal_term), (0.0, 0.25));
+    let others = json!({ "finalizer": { "kind": "fed_dc", "clients": 50, "alpha": 0.25 } });
+    let fed_dc = task("fed_dc", json!({}), others);
+    let rate_sum = fed_dc.local_rate_sum([(1, 2)].into_iter());
+    assert_eq!((rate_sum, fed_dc.client_training().proximal_term), (0.25, 0.25));
     let fed_cm = task("fed_cm", json!({}), json!({ "finalizer": { "kind": "fed_cm", "alpha": 0.5 } }));
     let rate_sum = fed_cm.local_rate_sum([(1, 2)].into_iter());
     assert_eq!((rate_sum, fed_cm.client_training().optimizer), (0.25, LocalOptimizer::sgd(0.0625)));

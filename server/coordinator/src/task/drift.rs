@@ -10,7 +10,9 @@ impl TaskDescription {
     pub fn client_training(&self) -> TrainingPlan {
         let plan = self.plan.clone();
         match self.finalizer.drift_correction() {
-            Some(DriftCorrection::FedDyn { alpha }) => TrainingPlan { proximal_term: alpha, ..plan },
+            Some(DriftCorrection::FedDyn { alpha } | DriftCorrection::FedDc { alpha }) => {
+                TrainingPlan { proximal_term: alpha, ..plan }
+            }
             Some(DriftCorrection::FedCm { alpha }) => {
                 let LocalOptimizer::Sgd { learning_rate, momentum, nesterov, weight_decay } = plan.optimizer
                 else {
@@ -26,7 +28,7 @@ impl TaskDescription {
 
     /// Returns the mean over clients of the local learning rate, summed over the steps of a client's training. `reports` has the
     /// weight and the number of local steps of each update, unless all clients must make the same number. Returns 0 unless
-    /// the finalizer is `scaffold` or `fed_cm`.
+    /// the finalizer is `scaffold`, `fed_dc` or `fed_cm`.
     pub fn local_rate_sum(&self, reports: impl Iterator<Item = (u64, u64)>) -> f64 {
         let drift = self.finalizer.drift_correction();
         let LocalOptimizer::Sgd { learning_rate, .. } = self.plan.optimizer else { return 0.0 };
@@ -69,7 +71,9 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
         plan.proximal_term != 0.0,
         "plan.proximal_term",
         match drift {
-            DriftCorrection::FedDyn { .. } => "sets the proximal term to finalizer.alpha itself",
+            DriftCorrection::FedDyn { .. } | DriftCorrection::FedDc { .. } => {
+                "sets the proximal term to finalizer.alpha itself"
+            }
             DriftCorrection::Scaffold | DriftCorrection::FedCm { .. } => {
                 "estimates the gradient of the loss, to which a proximal term would be added"
             }
@@ -77,7 +81,7 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
         "set proximal_term = 0.0",
     );
     match drift {
-        DriftCorrection::Scaffold | DriftCorrection::FedDyn { .. } => {
+        DriftCorrection::Scaffold | DriftCorrection::FedDyn { .. } | DriftCorrection::FedDc { .. } => {
             validate_kept(description, &mut refuse);
         }
         DriftCorrection::FedCm { .. } => {
@@ -193,6 +197,7 @@ fn name(drift: DriftCorrection) -> &'static str {
     match drift {
         DriftCorrection::Scaffold => "scaffold",
         DriftCorrection::FedDyn { .. } => "fed_dyn",
+        DriftCorrection::FedDc { .. } => "fed_dc",
         DriftCorrection::FedCm { .. } => "fed_cm",
     }
 }

@@ -10,7 +10,7 @@ use folkmoot_protocol::{
     messages::AbortReason,
     update::{UpdateHeader, UpdateMetrics, sums::MetricSums},
 };
-use folkmoot_training::{OwnTensors, SystemChance, sent};
+use folkmoot_training::{OwnTensors, SystemChance, constant, sent};
 use folkmoot_update::{Compression, codec::wanted_products, make_update};
 use rand::{SeedableRng, rngs::SysRng};
 use rand_chacha::ChaCha20Rng;
@@ -213,7 +213,9 @@ impl Bench {
             trainer.begin_own(own, training.own_share).map_err(|error| failed(&error))?;
         }
         if let Some(correction) = &training.correction {
-            let whole = lesson.travelling.part().spread(correction).map_err(|error| failed(&error))?;
+            let part = lesson.travelling.part();
+            let sum = constant(correction, part.parameter_count());
+            let whole = part.spread(&sum).map_err(|error| failed(&error))?;
             trainer.set_gradient_correction(whole).map_err(|error| failed(&error))?;
         }
         let wanted = wanted_products(&lesson.plan, training.recipe.as_deref(), training.clipping_norm);

@@ -52,7 +52,7 @@ pub struct Training {
     pub steps_max: u64,
     /// The maximum L2 norm of the update, in steps of the grid; `None` for no clipping.
     pub clipping_norm: Option<u64>,
-    /// The constant that is added to each gradient, in the order of the plan's schema; `None` if all are 0.
+    /// The parts of the constant that is added to each gradient, each in the order of the plan's schema; `None` if all are 0.
     pub correction: Option<Vec<f32>>,
     /// The codec recipe of the update; `None` to send float32.
     pub recipe: Option<Box<Recipe>>,

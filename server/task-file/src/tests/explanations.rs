@@ -332,12 +332,16 @@ fn a_step_that_grows_tells_its_use_and_its_cost() {
 
 #[test]
 fn corrections_of_drift_tell_their_use_and_their_cost() {
-    let costs = [("scaffold", "a second download of the model's size"), ("fed_dyn", "but no traffic")];
+    let costs = [
+        ("scaffold", "a second download of the model's size"),
+        ("fed_dyn", "but no traffic"),
+        ("fed_dc", "a second download of twice the model's size"),
+    ];
     for (kind, cost) in costs {
         let text = explained(&format!(
             "{TASK}\n[aggregator]\nkind = \"weighted_mean\"\n\n[finalizer]\nkind = \"{kind}\"\nclients = 50\n"
         ));
-        for sentence in ["Choose it if the data of 50 clients differ much", cost] {
+        for sentence in ["Choose it if the data of 50 clients differ", cost] {
             assert!(text.contains(sentence), "{sentence}\n\n{text}");
         }
     }
