@@ -75,6 +75,83 @@ fn a_personal_training_resumes_to_the_same_bits() {
     }
 }
 
+fn companions() -> [PersonalTraining; 2] {
+    [
+        PersonalTraining::PFedMe { lambda: 2.0, learning_rate: 0.25, steps: 3 },
+        PersonalTraining::Apfl { alpha: 0.25, adaptive: true },
+    ]
+}
+
+#[test]
+fn two_models_in_the_same_steps_resume_to_the_same_bits() {
+    let (model, (examples, _)) = (model(), digits());
+    let start = model.initial_weights();
+    let own: Vec<f32> = start.iter().map(|weight| weight + 0.01).collect();
+    for kind in companions() {
+        let optimizer = match kind {
+            PersonalTraining::Apfl { .. } => LocalOptimizer::sgd(0.1),
+            _ => plan(1).optimizer,
+        };
+        let plan = TrainingPlan { personal_training: Some(kind), optimizer, ..plan(1) };
+        let new = || Trainer::new(&model, &start, plan.clone(), &examples, 7).expect("it fits");
+        let begun = || {
+            let mut trainer = new();
+            trainer.begin_own(Some(&own), Some(0.5)).expect("as many");
+            trainer
+        };
+        let whole = finish(begun()).finish();
+        assert_eq!(whole.own_weights.len(), start.len());
+        let mut stopped = begun();
+        stopped.advance(4).expect("it does not diverge");
+        let resumed = Trainer::resume(&model, &start, plan.clone(), &examples, &stopped.checkpoint());
+        assert_eq!(finish(resumed.expect("the checkpoint is of this training")).finish(), whole, "{kind:?}");
+        stopped.restart(&start, &examples, 7).expect("it fits");
+        let first = finish(new()).finish();
+        let is_mixture = first.own_share.is_some();
+        assert_eq!(finish(stopped).finish(), first, "a restart forgets the client");
+        assert_eq!(
+            first.own_weights != whole.own_weights,
+            is_mixture,
+            "pFedMe's own model starts with the version"
+        );
+        let batches =
+            Trainer::steps_of(&TrainingPlan { personal_training: None, ..plan.clone() }, examples.len());
+        assert_eq!(whole.metrics.step_count, batches * u64::from(kind.steps_per_batch()));
+        let mut trainer = new();
+        assert!(trainer.begin_own(Some(&own[1..]), None).is_err());
+        let limit = trainer.memory_bytes() as u64 - 1;
+        let tight = TrainingPlan { memory_bytes_max: Some(limit), ..plan };
+        assert!(Trainer::new(&model, &start, tight, &examples, 7).is_err(), "the limit is for both models");
+    }
+}
+
+/// With the model x·v and the targets 2·x, the gradient of the features 1 and 2 is 5·(v − 2).
+#[test]
+fn a_training_that_ends_early_solves_the_last_batch_less_exactly() {
+    let model = Model::from_onnx(&onnx::build::single_tensor(1), &ImportLimits::default());
+    let model = model.expect("built models import");
+    let examples = Examples::new(vec![1.0, 2.0], vec![1], Labels::Targets(vec![2.0, 4.0], 1));
+    let examples = examples.expect("the lengths fit");
+    let plan = TrainingPlan::new(Loss::MeanSquaredError, LocalOptimizer::sgd(0.125));
+    let kind = PersonalTraining::PFedMe { lambda: 2.0, learning_rate: 0.25, steps: 3 };
+    let plan = TrainingPlan { batch_size: 2, epochs: 2, personal_training: Some(kind), ..plan };
+    for ended in [1, 3, 5, 6] {
+        let mut trainer = Trainer::new(&model, &[1.0], plan.clone(), &examples, 0).expect("it fits");
+        trainer.advance(ended).expect("it does not diverge");
+        let (mut w, mut own) = (1.0f32, 1.0f32);
+        for step in 1..=ended {
+            own -= 0.125 * (5.0 * (own - 2.0) + 2.0 * (own - w));
+            if step % 3 == 0 || step == ended {
+                w -= 0.25 * 2.0 * (w - own);
+            }
+        }
+        let outcome = trainer.outcome();
+        assert!((outcome.weights[0] - w).abs() < 1e-6, "{ended}: {} and {w}", outcome.weights[0]);
+        assert!((outcome.delta[0] - (w - 1.0)).abs() < 1e-6 && (outcome.own_weights[0] - own).abs() < 1e-6);
+        assert_eq!(outcome, trainer.finish(), "asking changes nothing");
+    }
+}
+
 /// With the model x·v and the targets 2·x, a step on the features 1 and 2 with the rate η is
 /// v ← v − η·(5·(v − 2) + λ·(v − w)), as in algorithm 1 of Li et al. 2021.
 #[test]

@@ -1,7 +1,7 @@
 use std::sync::atomic::Ordering;
 
 use folkmoot_engine::{Examples, TrainingOutcome};
-use folkmoot_protocol::{Plan, TaskId, Work, messages::AbortReason};
+use folkmoot_protocol::{PersonalTraining, Plan, TaskId, Work, messages::AbortReason};
 use folkmoot_training::{ClusterChoice, FinishedWork, Inputs};
 use folkmoot_work::WorkError;
 
@@ -60,10 +60,11 @@ pub(crate) fn work(local: &LocalWork, on_news: impl Fn(WorkNews)) -> Result<Opti
     Ok(outcome.map(|outcome| inputs.finished(local.assignment.clone(), outcome, held)))
 }
 
-/// Deletes a replica (elastic averaging) from which a training has failed. Otherwise all later trainings would fail, too; now the next one
+/// Deletes a replica (elastic averaging) or an own model (APFL) from which a training has failed. Otherwise all later trainings would fail, too; now the next one
 /// starts from the version.
 pub(super) fn forget_failed_replica(work: &WorkStore, task: TaskId, plan: &Plan, error: &WorkError) {
-    let has_replica = plan.training.elastic_averaging.is_some();
+    let is_mixture = matches!(plan.training.personal_training, Some(PersonalTraining::Apfl { .. }));
+    let has_replica = plan.training.elastic_averaging.is_some() || is_mixture;
     if !has_replica || error.reason != AbortReason::TrainingFailed {
         return;
     }

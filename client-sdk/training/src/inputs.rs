@@ -1,12 +1,12 @@
 use folkmoot_engine::{Model, TrainedPart, TrainingOutcome, Travelling};
 use folkmoot_protocol::{
-    Codec, DEVICE_RULES_MAX, DeviceRule, Plan, Work,
+    Codec, DEVICE_RULES_MAX, DeviceRule, DriftCorrection, Plan, Work,
     messages::{AbortReason, Artifact, Assignment},
 };
 
 use folkmoot_update::codec::decode_parts;
 
-use crate::{Budget, FinishedWork, OwnTensors, WorkError, with_own, with_personal};
+use crate::{Budget, FinishedWork, OwnTensors, WorkError, with_model, with_own, with_personal};
 
 /// The verified inputs of an assignment.
 #[derive(Debug)]
@@ -20,12 +20,16 @@ pub struct Inputs {
     /// The weights to start from: all weights of the model, flat. Personal tensors have this client's own values. With clusters,
     /// they are those of [`Self::cluster`].
     pub starting_weights: Vec<f32>,
-    /// All weights of the client's own model, flat. `None` if it has none, or none yet.
+    /// All weights of the client's own model, flat: for an evaluation, those with which it predicts. `None` if it has none, or none
+    /// yet.
     pub own_weights: Option<Vec<f32>>,
+    /// The share of the client's own model in its predictions (APFL). `None` if it has none, or none yet.
+    pub own_share: Option<f32>,
     /// All weights of the client's replica, flat, with which a training begins instead of the starting weights. `None` if it has none, or
     /// none yet.
     pub replica: Option<Vec<f32>>,
-    /// The constant that is added to each gradient: one number for each element of the plan's schema. `None` if all are 0.
+    /// The parts of the constant that is added to each gradient: each has one number for each element of the plan's schema. `None` if
+    /// all are 0.
     pub correction: Option<Vec<f32>>,
     /// The cluster of the starting weights, counted from 0. Before a [`ClusterChoice`](crate::ClusterChoice), it is the one of the
     /// client's last training, or else the one with the largest share. `None` if the plan has no clusters.
@@ -81,13 +85,16 @@ impl Inputs {
         with_personal(part, &own, &mut starting_weights);
         let own_weights = (!own.model.is_empty()).then(|| {
             let mut whole = starting_weights.clone();
-            with_own(part, &own, &mut whole);
+            match plan.work {
+                Work::Training => with_model(part, &own, &mut whole),
+                Work::Evaluation => with_own(part, &own, &mut whole),
+            }
             whole
         });
-        let shared = assignment
-            .control_variate
-            .map(|artifact| parse_weights(&read(artifact)?, &travelling))
-            .transpose()?;
+        let slots = plan.drift_correction.map_or(1, DriftCorrection::downloaded_values) as usize;
+        let count = slots.max(1) * travelling.value_count();
+        let shared =
+            assignment.control_variate.map(|artifact| parse_values(&read(artifact)?, count)).transpose()?;
         let correction = plan.drift_correction.and_then(|drift| own.correction(drift, shared));
         let replica = own.replica_from(part, &starting_weights);
         let metric_sums = assignment.metric_sums;
@@ -97,6 +104,7 @@ impl Inputs {
             travelling,
             starting_weights,
             own_weights,
+            own_share: own.share,
             replica,
             correction,
             cluster,
@@ -244,8 +252,11 @@ pub fn read_weights(
 /// # Errors
 /// [`AbortReason::FetchFailed`] if their number differs from the number of the schema's elements.
 pub fn parse_weights(bytes: &[u8], travelling: &Travelling) -> Result<Vec<f32>, WorkError> {
+    parse_values(bytes, travelling.value_count())
+}
+
+fn parse_values(bytes: &[u8], count: usize) -> Result<Vec<f32>, WorkError> {
     let (values, rest) = bytes.as_chunks::<4>();
-    let count = travelling.value_count();
     if !rest.is_empty() || values.len() != count {
         let detail = format!("the weights have {} bytes, which is not {count} float32 values", bytes.len());
         return Err(WorkError::new(AbortReason::FetchFailed, detail));

@@ -24,7 +24,7 @@ pub fn allows_own_loop(plan: &Plan) -> Result<(), WorkError> {
     } else if plan.drift_correction.is_some() {
         "plan.drift_correction needs the engine: an app's own loop cannot correct gradients"
     } else if plan.training.personal_training.is_some() {
-        "plan.personal_training needs the engine: an app's own loop cannot train two phases"
+        "plan.personal_training needs the engine: an app's own loop trains one model in one phase"
     } else if plan.training.elastic_averaging.is_some() {
         "plan.elastic_averaging needs the engine: an app's own loop cannot continue from a replica"
     } else if plan.training.clusters.is_some() {

@@ -7,7 +7,7 @@ use folkmoot_engine::{
 };
 use folkmoot_protocol::{AssignmentId, messages::AbortReason};
 
-use crate::{Inputs, SystemChance, WorkError, checkpoint::StoredTraining, misfit};
+use crate::{Inputs, SystemChance, WorkError, checkpoint::StoredTraining, misfit, own_tensors::constant};
 
 /// Everything from which the trainers of both phases are made.
 pub(crate) struct Phases {
@@ -45,10 +45,13 @@ impl Phases {
         checkpoint: Option<&[u8]>,
     ) -> Result<(Self, Trainer, Duration), WorkError> {
         let plan = inputs.plan.training.clone();
-        let whole = inputs.correction.as_ref().map(|correction| inputs.part().spread(correction));
+        let part = inputs.part();
+        let sums = inputs.correction.as_ref().map(|parts| constant(parts, part.parameter_count()));
+        let whole = sums.map(|sum| part.spread(&sum));
         let mut correction =
             whole.transpose().map_err(|error| WorkError::new(AbortReason::TrainingFailed, error))?;
-        let later = plan.personal_training.is_some().then(|| Later {
+        let comes_first = plan.personal_training.is_some_and(|one| one.first_epochs().is_some());
+        let later = comes_first.then(|| Later {
             weights: inputs.starting_weights.clone(),
             correction: correction.take(),
             personal: None,
@@ -77,10 +80,14 @@ impl Phases {
             false => Trainer::new(model, start, plan, examples, phases.seed),
         };
         let mut trainer = phases.equipped(trainer.map_err(refused)?, correction)?;
-        if let Some(replica) = &inputs.replica {
-            let begun = trainer.begin_at(replica);
-            begun.map_err(|error| WorkError::new(AbortReason::TrainingFailed, error))?;
-        }
+        let begun = match &inputs.replica {
+            Some(replica) => trainer.begin_at(replica),
+            None if phases.later.is_none() => {
+                trainer.begin_own(inputs.own_weights.as_deref(), inputs.own_share)
+            }
+            None => Ok(()),
+        };
+        begun.map_err(|error| WorkError::new(AbortReason::TrainingFailed, error))?;
         Ok((phases, trainer, Duration::ZERO))
     }
 
@@ -143,8 +150,9 @@ impl Phases {
 
     /// Returns the number of steps of a whole personal training.
     pub fn personal_steps(&self) -> u64 {
-        self.plan.personal_training.map_or(0, |personal| {
-            let plan = TrainingPlan { epochs: personal.epochs(), ..self.plan.clone() };
+        let epochs = self.plan.personal_training.and_then(PersonalTraining::first_epochs);
+        epochs.map_or(0, |epochs| {
+            let plan = TrainingPlan { epochs, ..self.plan.clone() };
             Trainer::steps_of(&plan, self.examples.len())
         })
     }
@@ -156,8 +164,9 @@ impl Phases {
 
     /// Adds the client's own model to the outcome of what travels.
     pub fn complete(self, mut outcome: TrainingOutcome) -> TrainingOutcome {
-        if self.plan.personal_training.is_some_and(PersonalTraining::is_whole_model) {
-            outcome.own_weights = self.later.and_then(|later| later.personal).unwrap_or_default();
+        let is_whole_model = self.plan.personal_training.is_some_and(PersonalTraining::is_whole_model);
+        if let Some(later) = self.later.filter(|_| is_whole_model) {
+            outcome.own_weights = later.personal.unwrap_or_default();
         }
         outcome
     }

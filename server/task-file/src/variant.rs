@@ -15,7 +15,7 @@ use super::{
 const SECTIONS: [&str; 4] = ["finalizer", "aggregator", "scheduling", "selection"];
 
 /// The finalizers that need a plain mean of all updates, which the default aggregator is not, or go with it more easily.
-pub(super) const OF_PLAIN_MEANS: [&str; 4] = ["fed_exp", "scaffold", "fed_dyn", "fed_cm"];
+pub(super) const OF_PLAIN_MEANS: [&str; 5] = ["fed_exp", "scaffold", "fed_dyn", "fed_dc", "fed_cm"];
 
 /// The name of the variant with a proximal term.
 const FED_PROX: &str = "fed_prox";
@@ -27,6 +27,17 @@ const DITTO: &str = "ditto";
 /// The coefficient lambda of `ditto` if the name is without a number: the smallest of the values from which Li et al. 2021
 /// choose, which are 0.1, 1 and 2.
 const DITTO_LAMBDA: f64 = 0.1;
+/// The names of the variants whose clients train a model of their own in the same steps.
+const P_FED_ME: &str = "p_fed_me";
+const APFL: &str = "apfl";
+/// The coefficient lambda of `p_fed_me` if the name is without a number: the value of T Dinh et al. 2020 for MNIST.
+const P_FED_ME_LAMBDA: f64 = 15.0;
+/// The step of `p_fed_me` for each batch, as a share of the way to the own model. With the lambda 15, its rate is 0.01.
+const P_FED_ME_PULL: f64 = 0.15;
+/// The steps of `p_fed_me` for each batch, as in the paper.
+const P_FED_ME_STEPS: i64 = 5;
+/// The share of the own model of `apfl` if the name is without a number.
+const APFL_ALPHA: f64 = 0.5;
 /// The name of the variant with clusters of clients.
 const IFCA: &str = "ifca";
 /// The number of clusters of `ifca` if the name is without a number.
@@ -51,6 +62,14 @@ pub enum Variant {
     Ditto {
         /// The coefficient lambda.
         lambda: Value,
+    },
+    /// A model of its own for each client, trained in the same steps as the shared one (pFedMe, T Dinh et al. 2020; APFL, Deng et
+    /// al. 2020).
+    OwnBeside {
+        /// The key of `plan.personal_training`.
+        kind: &'static str,
+        /// The settings of the kind.
+        settings: Table,
     },
     /// Several models, of which each client trains the one that fits it best (IFCA, Ghosh et al. 2020).
     Ifca {
@@ -78,10 +97,10 @@ impl std::error::Error for VariantError {}
 
 impl Variant {
     /// Returns the variant with this name: the kind of a finalizer, an aggregator, a scheduling policy or a selection
-    /// policy, or `fed_prox`, `ditto` or `ifca`. Upper case, `_` and `-` do not matter, so that `FedAdam` is `fed_adam`.
+    /// policy, or `fed_prox`, `ditto`, `p_fed_me`, `apfl` or `ifca`. Upper case, `_` and `-` do not matter, so that `FedAdam` is `fed_adam`.
     ///
     /// A kind with a single required setting takes its value after a colon, for example `krum:0.2`, and so does
-    /// `fed_prox`, `ditto` and `ifca`. Without one, a required setting `clients` is the number of clients in the simulation, `clients`.
+    /// `fed_prox`, `ditto`, `p_fed_me`, `apfl` and `ifca`. Without one, a required setting `clients` is the number of clients in the simulation, `clients`.
     ///
     /// # Errors
     /// [`VariantError`] if no variant has this name, or if it needs other settings.
@@ -93,6 +112,9 @@ impl Variant {
         }
         if plain(name) == plain(DITTO) {
             return Ok(Self::Ditto { lambda: value.unwrap_or(Value::Float(DITTO_LAMBDA)) });
+        }
+        if let Some((kind, settings)) = own_beside(name, value.as_ref()) {
+            return Ok(Self::OwnBeside { kind, settings });
         }
         if plain(name) == plain(IFCA) {
             return Ok(Self::Ifca { count: value.unwrap_or(Value::Integer(IFCA_CLUSTERS)) });
@@ -130,6 +152,10 @@ impl Variant {
                 overlay(task, &nested(["plan", "clusters", "count"], count.clone()));
             }
             Self::Proximal { mu } => overlay(task, &nested(["plan", "proximal_term"], mu.clone())),
+            Self::OwnBeside { kind, settings } => {
+                let settings = Value::Table(settings.clone());
+                overlay(task, &nested(["plan", "personal_training", *kind], settings));
+            }
             Self::Ditto { lambda } => {
                 let epochs = task.get("plan").and_then(|plan| plan.get("epochs")).cloned();
                 let epochs = ("epochs".to_owned(), epochs.unwrap_or(Value::Integer(1)));
@@ -138,6 +164,23 @@ impl Variant {
             }
         }
     }
+}
+
+/// Returns the settings of `p_fed_me` and of `apfl`, whose first number is `value`.
+fn own_beside(name: &str, value: Option<&Value>) -> Option<(&'static str, Table)> {
+    let number = |default: f64| value.cloned().unwrap_or(Value::Float(default));
+    if plain(name) == plain(APFL) {
+        return Some((APFL, Table::from_iter([("alpha".to_owned(), number(APFL_ALPHA))])));
+    }
+    if plain(name) != plain(P_FED_ME) {
+        return None;
+    }
+    let lambda = number(P_FED_ME_LAMBDA);
+    let strength = lambda.as_float().or(lambda.as_integer().map(|whole| whole as f64));
+    let rate = P_FED_ME_PULL / strength.unwrap_or(P_FED_ME_LAMBDA);
+    let rate = ("learning_rate".to_owned(), Value::Float(rate));
+    let steps = ("steps".to_owned(), Value::Integer(P_FED_ME_STEPS));
+    Some((P_FED_ME, Table::from_iter([("lambda".to_owned(), lambda), rate, steps])))
 }
 
 /// Chooses a plain mean if the task has no aggregator.
@@ -181,7 +224,7 @@ fn number(text: &str, value: &str) -> Result<Value, VariantError> {
 }
 
 fn unknown(name: &str) -> VariantError {
-    let names = || all_kinds().map(|(_, kind)| kind.name.as_str()).chain([FED_PROX, DITTO]);
+    let names = || all_kinds().map(|(_, kind)| kind.name.as_str()).chain([FED_PROX, DITTO, P_FED_ME, APFL]);
     let remedy = match nearest(name, names()) {
         Some(meant) => format!("did you mean `{}`? A file must end in .toml", meant.word),
         None => format!("choose one of {}, or give a .toml file with the settings", listed(names())),

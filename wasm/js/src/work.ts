@@ -82,8 +82,9 @@ export async function work(host: WorkHost, assignment: Assignment, signal: Abort
     return { task, kind };
   } catch (error) {
     task.free();
-    if (!signal.aborted && inputs.plan.training.elastic_averaging != null) {
-      // No later training from this replica would succeed. The next one starts from the version.
+    const { elastic_averaging, personal_training } = inputs.plan.training;
+    if (!signal.aborted && (elastic_averaging != null || personal_training?.apfl != null)) {
+      // No later training from this replica or own model would succeed. The next one starts from the version.
       await forgetOwn(host.storage, assignment.task_id).catch(() => undefined);
     }
     throw error;

@@ -33,6 +33,8 @@ pub(crate) struct Processor {
     ascent: Option<Ascent>,
     /// The random number generator of example privacy.
     chance: Option<Box<dyn SecretChance>>,
+    /// The size of the training's other state, in bytes.
+    beside: usize,
 }
 
 impl Processor {
@@ -59,6 +61,7 @@ impl Processor {
             optimizer,
             shapes,
             chance: None,
+            beside: 0,
         })
     }
 
@@ -169,9 +172,15 @@ impl Processor {
         self.batch.memory_bytes()
     }
 
-    /// Returns the number of bytes that the copy of the weights for a second gradient and the optimizer's workspace take.
+    /// Returns the number of bytes that the copy of the weights for a second gradient, the optimizer's workspace and the state of
+    /// another model take.
     pub(crate) fn kept_bytes(&self) -> usize {
-        self.ascent.as_ref().map_or(0, Ascent::memory_bytes) + size_of_val(&self.workspace[..])
+        self.ascent.as_ref().map_or(0, Ascent::memory_bytes) + size_of_val(&self.workspace[..]) + self.beside
+    }
+
+    /// Counts the state of another model, in bytes, toward the memory limit.
+    pub(crate) fn keep_beside(&mut self, bytes: usize) {
+        self.beside = bytes;
     }
 
     /// Returns the number of bytes that all compiled programs take.

@@ -16,6 +16,8 @@ pub(crate) struct BatchOrder {
     step_size: usize,
     steps_per_epoch: u64,
     steps_total: u64,
+    /// The number of steps on each batch.
+    repeats: u64,
     seed: u64,
     epoch: u64,
     order: Vec<usize>,
@@ -41,9 +43,20 @@ impl BatchOrder {
             Some(_) => poisson::steps(plan, example_count, full_batch(batch_size, example_count)),
             None => steps_per_epoch.saturating_mul(u64::from(plan.epochs)),
         };
-        let steps_total = steps.min(steps_max);
+        let repeats = plan.personal_training.map_or(1, |one| u64::from(one.steps_per_batch()));
+        let steps_total = steps.min(steps_max).saturating_mul(repeats);
         permute(&mut order, example_count, seed, 0);
-        Self { example_count, batch_size, step_size, steps_per_epoch, steps_total, seed, epoch: 0, order }
+        Self {
+            example_count,
+            batch_size,
+            step_size,
+            steps_per_epoch,
+            steps_total,
+            repeats,
+            seed,
+            epoch: 0,
+            order,
+        }
     }
 
     /// Returns the maximum number of examples that are computed at once: the size of every batch except the last one of
@@ -66,11 +79,12 @@ impl BatchOrder {
 
     /// Returns the number of examples in all steps together, counting repeated examples each time.
     pub(crate) fn examples_total(&self) -> u64 {
-        let (passes, rest) =
-            (self.steps_total / self.steps_per_epoch, self.steps_total % self.steps_per_epoch);
+        let batches = self.steps_total / self.repeats;
+        let (passes, rest) = (batches / self.steps_per_epoch, batches % self.steps_per_epoch);
         passes
             .saturating_mul(self.example_count as u64)
             .saturating_add(rest.saturating_mul(self.step_size as u64))
+            .saturating_mul(self.repeats)
     }
 
     /// Samples the examples of a step; the expected number is a full batch.
@@ -82,6 +96,7 @@ impl BatchOrder {
 
     /// Returns the examples of a step, counted from 0.
     pub(crate) fn batch(&mut self, step: u64) -> &[usize] {
+        let step = step / self.repeats;
         let epoch = step / self.steps_per_epoch;
         if epoch != self.epoch {
             permute(&mut self.order, self.example_count, self.seed, epoch);

@@ -220,6 +220,11 @@ impl LocalOptimizer {
         matches!(self, Self::Muon { .. } | Self::Adafactor { .. })
     }
 
+    /// Returns whether this is SGD without momentum and weight decay.
+    pub fn is_plain_sgd(&self) -> bool {
+        matches!(*self, Self::Sgd { momentum: 0.0, weight_decay: 0.0, .. })
+    }
+
     pub(super) fn list_faults(&self, faults: &mut Faults) {
         match *self {
             Self::Sgd { learning_rate, momentum, nesterov, weight_decay } => {

@@ -128,9 +128,9 @@ pub struct TrainingPlan {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(length(max = 64), extend("default" = [], "examples" = [["head.*"]])))]
     pub personal: Vec<NamePattern>,
-    /// A training of what only the client keeps, before the training of the tensors that travel. `steps_max` applies to each
-    /// of the two, and `time_limit_seconds` to both together. Without one, personal tensors are trained together with the
-    /// others (FedPer).
+    /// A training of what only the client keeps, before the training of the tensors that travel, or in the same steps. If it comes
+    /// before, `steps_max` applies to each of the two, and `time_limit_seconds` to both together. With `p_fed_me`, `steps_max` counts
+    /// batches. Without one, personal tensors are trained together with the others (FedPer).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "ditto": { "lambda": 0.1, "epochs": 1 } }])))]
     pub personal_training: Option<PersonalTraining>,
@@ -262,14 +262,7 @@ impl TrainingPlan {
                 }
             }
         }
-        let (is_divided, is_private) = (!self.personal.is_empty(), self.example_privacy.is_some());
-        let keeps_statistics = self.statistics == RunningStatistics::KeepLocal;
-        if let Some(personal) = self.personal_training {
-            let context = PlanContext { is_divided, keeps_statistics, is_private };
-            personal.list_faults(&context, &mut faults);
-        }
-        let is_personal = is_divided || keeps_statistics || self.personal_training.is_some();
-        self.list_part_faults(is_personal, is_private, &mut faults);
+        self.list_personal_faults(&mut faults);
         faults.expect_at_least_one("memory_bytes_max", self.memory_bytes_max.unwrap_or(u64::MAX));
         faults.0
     }
@@ -277,6 +270,25 @@ impl TrainingPlan {
     /// Returns whether clients predict with different weights: with personal tensors, a model of their own, or that of a cluster.
     pub fn is_personal(&self) -> bool {
         !self.personal.is_empty() || self.personal_training.is_some() || self.clusters.is_some()
+    }
+
+    /// Lists contradictions among what only a client keeps, clusters and replicas.
+    fn list_personal_faults(&self, faults: &mut Faults) {
+        let (is_divided, is_private) = (!self.personal.is_empty(), self.example_privacy.is_some());
+        let keeps_statistics = self.statistics == RunningStatistics::KeepLocal;
+        if let Some(personal) = self.personal_training {
+            let context = PlanContext {
+                is_divided,
+                keeps_statistics,
+                is_private,
+                has_proximal_term: self.proximal_term > 0.0,
+                is_mixed: self.precision == Precision::Mixed,
+                is_plain_sgd: self.optimizer.is_plain_sgd(),
+            };
+            personal.list_faults(&context, faults);
+        }
+        let is_personal = is_divided || keeps_statistics || self.personal_training.is_some();
+        self.list_part_faults(is_personal, is_private, faults);
     }
 
     /// Lists the faults of clusters, widths and replicas.

@@ -7,7 +7,7 @@ use folkmoot_protocol::{
     AssignmentId, DriftCorrection,
     messages::{AbortReason, Assignment},
 };
-use folkmoot_training::{FinishedWork, OwnTensors, StoredTraining};
+use folkmoot_training::{FinishedWork, OwnTensors, StoredTraining, constant};
 
 use super::scene::{Scene, examples};
 use crate::training::prepare;
@@ -83,15 +83,18 @@ fn the_gradients_of_scaffold_are_corrected_by_the_difference_of_two_variates() {
 #[test]
 fn a_killed_training_goes_on_with_its_correction() {
     let fed_cm = DriftCorrection::FedCm { alpha: 0.5 };
-    for drift in [DriftCorrection::Scaffold, DriftCorrection::FedDyn { alpha: 0.5 }, fed_cm] {
+    let fed_dc = DriftCorrection::FedDc { alpha: 0.5 };
+    for drift in [DriftCorrection::Scaffold, DriftCorrection::FedDyn { alpha: 0.5 }, fed_dc, fed_cm] {
         let mut scene = scene(drift);
         let first = train(&mut scene, 1);
         scene.local.work.keep_own(first.assignment.assignment_id, true).unwrap();
-        scene.share_control_variate(&SHARED);
+        let downloaded = SHARED.repeat(drift.downloaded_values().max(1) as usize);
+        scene.share_control_variate(&downloaded);
         begin(&mut scene, 2);
         let (whole, _) = scene.train();
-        let shared = drift.downloads_control_variate().then(|| SHARED.to_vec());
+        let shared = drift.downloads_control_variate().then_some(downloaded);
         let correction = own(&scene, &first).unwrap_or_default().correction(drift, shared);
+        let correction = correction.map(|parts| constant(&parts, SHARED.len()));
         let mut killed = trainer(&scene, correction.as_deref(), 2);
         let checkpoint = killed.checkpoint();
         let stored =

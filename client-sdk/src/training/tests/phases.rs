@@ -1,8 +1,8 @@
-//! A training of what only this client keeps comes before the training of what travels.
+//! A training of what only this client keeps comes before the training of what travels, or is in the same steps.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
-use folkmoot_engine::{PersonalTraining, TrainedPart, Trainer, block_on};
+use folkmoot_engine::{PersonalTraining, TrainedPart, Trainer, TrainingOutcome, block_on};
 use folkmoot_protocol::{AssignmentId, messages::Assignment};
 use folkmoot_training::{FinishedWork, Inputs, OwnTensors, StoredTraining, Training};
 
@@ -11,6 +11,9 @@ use crate::training::{LocalWork, load::load_inputs, prepare};
 
 const DITTO: PersonalTraining = PersonalTraining::Ditto { lambda: 0.5, epochs: 3 };
 const FED_REP: PersonalTraining = PersonalTraining::FedRep { epochs: 3 };
+
+const P_FED_ME: PersonalTraining = PersonalTraining::PFedMe { lambda: 2.0, learning_rate: 0.25, steps: 3 };
+const APFL: PersonalTraining = PersonalTraining::Apfl { alpha: 0.25, adaptive: true };
 
 /// A plan of five steps per epoch: three epochs for what the client keeps, and two for what travels.
 fn scene(personal: PersonalTraining) -> Scene {
@@ -56,6 +59,14 @@ fn shared(scene: &Scene, start: &[f32]) -> Trainer {
     let plan = scene.local.budget.lower(scene.plan.clone()).training;
     let seed = scene.local.assignment.assignment_id.seed();
     Trainer::new(&scene.model, start, plan, &examples(10), seed).unwrap()
+}
+
+/// Returns the engine's outcome of two models in the same steps, for the scene's assignment.
+fn beside(scene: &Scene, own: Option<&[f32]>, share: Option<f32>) -> TrainingOutcome {
+    let mut trainer = shared(scene, &scene.model.initial_weights());
+    trainer.begin_own(own, share).unwrap();
+    while !trainer.step().unwrap().finished {}
+    trainer.finish()
 }
 
 fn to_the_end(mut trainer: Trainer) -> Vec<f32> {
@@ -144,6 +155,44 @@ fn a_training_goes_on_from_its_own_bytes_and_repeats_no_step() {
             }
             assert_eq!(resumed.finish(), whole.outcome, "{kind:?}");
         }
+    }
+}
+
+#[test]
+fn two_models_are_trained_in_the_same_steps_and_survive_a_kill() {
+    for (kind, steps) in [(P_FED_ME, 30), (APFL, 10)] {
+        let mut scene = scene(kind);
+        let start = scene.model.initial_weights();
+        let first = train(&mut scene, 1);
+        assert_eq!(first.outcome, beside(&scene, None, None), "{kind:?}");
+        begin(&mut scene, 2);
+        let (whole, progress) = scene.train();
+        assert_eq!((progress.step, progress.steps_total, progress.finished), (steps, steps, true));
+        let own = first.outcome.own_share.map(|_| first.outcome.own_weights.as_slice());
+        let again = beside(&scene, own, first.outcome.own_share);
+        assert_eq!(whole.outcome, again, "a client goes on from its own model");
+        // Killed in the middle, the client goes on from the stored bytes.
+        let LocalWork { assignment, blobs, budget, host, .. } = &scene.local;
+        let kept = scene.local.work.own_tensors().load(assignment.task_id).unwrap();
+        let inputs = load_inputs(assignment, kept.as_deref(), blobs, budget, host.now()).unwrap();
+        let (step, bytes) = stopped(&inputs, assignment, 4);
+        let mut resumed = Training::begin(&inputs, assignment, &examples(10), Some(&bytes)).unwrap();
+        assert_eq!(resumed.progress().step, step, "{kind:?}");
+        while !resumed.progress().finished {
+            block_on(resumed.advance(&|| Duration::ZERO)).unwrap();
+        }
+        assert_eq!(resumed.finish(), whole.outcome, "{kind:?}");
+        let newest = scene.reopened_models().newest().unwrap().unwrap().weights.clone();
+        let predicting = match first.outcome.own_share {
+            None => first.outcome.own_weights.clone(),
+            Some(share) => {
+                let pairs = start.iter().zip(&first.outcome.own_weights);
+                pairs.map(|(shared, own)| shared + share * (own - shared)).collect()
+            }
+        };
+        assert_eq!(newest, predicting, "{kind:?}");
+        scene.local.work.forget_all_tasks().unwrap();
+        assert_eq!(scene.local.work.own_tensors().load(scene.local.assignment.task_id).unwrap(), None);
     }
 }
 

@@ -7,7 +7,7 @@ pub struct Commit {
     pub mean_staleness: f64,
     /// The number of combined updates.
     pub updates: u64,
-    /// The mean over clients of the local learning rate, summed over the steps of a client's training. SCAFFOLD and FedCM use it.
+    /// The mean over clients of the local learning rate, summed over the steps of a client's training. SCAFFOLD, FedDC and FedCM use it.
     pub local_rate_sum: f64,
 }
 

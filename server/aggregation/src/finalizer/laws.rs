@@ -58,8 +58,8 @@ fn choices() -> Vec<FinalizerChoice> {
     let kinds = ["fed_avg", "fed_avg_m", "fed_adagrad", "fed_adam", "fed_yogi", "fed_exp", "fed_cm"];
     let plain = kinds.map(|kind| choice(serde_json::json!({ "kind": kind })));
     let scheduled = kinds.map(|kind| choice(serde_json::json!({ "kind": kind, "schedule": schedule })));
-    let corrected =
-        ["scaffold", "fed_dyn"].map(|kind| choice(serde_json::json!({ "kind": kind, "clients": 20 })));
+    let corrected = ["scaffold", "fed_dyn", "fed_dc"]
+        .map(|kind| choice(serde_json::json!({ "kind": kind, "clients": 20 })));
     let ahead = serde_json::json!({ "kind": "fed_avg_m", "nesterov": true, "momentum_correction": true });
     [&plain[..], &scheduled, &corrected, &[choice(ahead)]].concat()
 }

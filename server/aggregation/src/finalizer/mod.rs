@@ -8,6 +8,7 @@ mod fed_adam;
 mod fed_avg;
 mod fed_avg_m;
 mod fed_cm;
+mod fed_dc;
 mod fed_dyn;
 mod fed_exp;
 mod fed_yogi;
@@ -22,6 +23,7 @@ pub use fed_adam::FedAdam;
 pub use fed_avg::FedAvg;
 pub use fed_avg_m::FedAvgM;
 pub use fed_cm::FedCm;
+pub use fed_dc::FedDc;
 pub use fed_dyn::FedDyn;
 pub use fed_exp::FedExp;
 pub use fed_yogi::FedYogi;
@@ -70,6 +72,8 @@ pub enum FinalizerChoice {
     Scaffold(Scaffold),
     /// FedDyn: dynamic regularization against the drift of clients.
     FedDyn(FedDyn),
+    /// FedDC: control variates and the drift of each client against the drift of clients.
+    FedDc(FedDc),
     /// FedCM: federated averaging with the last version's direction as the clients' momentum.
     FedCm(FedCm),
     /// A server optimizer of the task's own: a WebAssembly component.
@@ -94,6 +98,7 @@ impl FinalizerChoice {
             FinalizerChoice::FedExp(finalizer) => finalizer,
             FinalizerChoice::Scaffold(finalizer) => finalizer,
             FinalizerChoice::FedDyn(finalizer) => finalizer,
+            FinalizerChoice::FedDc(finalizer) => finalizer,
             FinalizerChoice::FedCm(finalizer) => finalizer,
             FinalizerChoice::Component(component) => return Err(component),
         })
@@ -104,6 +109,7 @@ impl FinalizerChoice {
         match self {
             FinalizerChoice::Scaffold(_) => Some(DriftCorrection::Scaffold),
             FinalizerChoice::FedDyn(fed_dyn) => Some(DriftCorrection::FedDyn { alpha: fed_dyn.alpha }),
+            FinalizerChoice::FedDc(fed_dc) => Some(DriftCorrection::FedDc { alpha: fed_dc.alpha }),
             FinalizerChoice::FedCm(fed_cm) => Some(DriftCorrection::FedCm { alpha: fed_cm.alpha }),
             _ => None,
         }
@@ -151,6 +157,7 @@ impl FinalizerChoice {
             FinalizerChoice::FedExp(finalizer) => finalizer.validate(faults),
             FinalizerChoice::Scaffold(finalizer) => finalizer.validate(faults),
             FinalizerChoice::FedDyn(finalizer) => finalizer.validate(faults),
+            FinalizerChoice::FedDc(finalizer) => finalizer.validate(faults),
             FinalizerChoice::FedCm(finalizer) => finalizer.validate(faults),
             FinalizerChoice::Component(component) => component.validate_in("finalizer", faults),
         }

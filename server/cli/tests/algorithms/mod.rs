@@ -3,6 +3,7 @@
 mod clusters;
 mod components;
 mod drift;
+mod drift_rules;
 mod elastic;
 mod functions;
 mod local_training;

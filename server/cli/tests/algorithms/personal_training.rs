@@ -1,8 +1,8 @@
-//! FedRep and Ditto through the coordinator, in a virtual world.
+//! FedRep, Ditto, pFedMe and APFL through the coordinator, in a virtual world.
 
 use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_engine::{Examples, ImportLimits, Model, TrainedPart, evaluate};
-use folkmoot_protocol::Work;
+use folkmoot_protocol::{PersonalTraining, Work};
 use folkmoot_simulation::simulate::{Crowd, WorldSettings};
 use serde_json::{Value, json};
 
@@ -16,6 +16,10 @@ const RATE: f64 = 0.1;
 const STEPS: [usize; 2] = [4, 3];
 const ROUNDS: usize = 3;
 const LAMBDA: f64 = 0.5;
+/// The step of pFedMe's local model toward the client's own.
+const OUTER_RATE: f64 = 0.75;
+/// The share of APFL's own model.
+const ALPHA: f64 = 0.5;
 
 fn description(personal: &[&str], personal_training: Value) -> TaskDescription {
     let mut plan = plan(RATE, STEPS[1]);
@@ -92,6 +96,66 @@ fn ditto(clients: &mut [Client<'_>], start: &[f64]) -> Vec<f64> {
     shared
 }
 
+/// pFedMe as T Dinh et al. 2020 write it, algorithm 1 with β = 1, where the subproblem is solved by some steps of gradient descent.
+/// Returns the shared model.
+fn p_fed_me(clients: &mut [Client<'_>], start: &[f64]) -> Vec<f64> {
+    let mut shared = start.to_vec();
+    for _ in 0..ROUNDS {
+        let mut mean = vec![0.0; start.len()];
+        let count = clients.len() as f64;
+        for Client { objective, own, .. } in clients.iter_mut() {
+            let mut local = shared.clone();
+            own.clone_from(&shared);
+            for _ in 0..STEPS[1] {
+                for _ in 0..STEPS[0] {
+                    objective.step(own, RATE, |own, index| LAMBDA * (own[index] - local[index]));
+                }
+                for (local, own) in local.iter_mut().zip(&*own) {
+                    *local -= OUTER_RATE * LAMBDA * (*local - own);
+                }
+            }
+            mean.iter_mut().zip(&local).for_each(|(mean, local)| *mean += local / count);
+        }
+        shared = mean;
+    }
+    shared
+}
+
+/// APFL as Deng et al. 2020 write it, algorithm 1, with the shares of equation 11 in the first step of a round if they adapt. Each
+/// client predicts with the mixture of its own model and the newest version. Returns the shared model, and the shares.
+fn apfl(clients: &mut [Client<'_>], start: &[f64], is_adaptive: bool) -> (Vec<f64>, Vec<f64>) {
+    let mut shared = start.to_vec();
+    let mut own = vec![start.to_vec(); clients.len()];
+    let mut alphas = vec![ALPHA; clients.len()];
+    let mix = |own: &[f64], shared: &[f64], alpha: f64| -> Vec<f64> {
+        own.iter().zip(shared).map(|(own, shared)| alpha * own + (1.0 - alpha) * shared).collect()
+    };
+    for _ in 0..ROUNDS {
+        let mut mean = vec![0.0; start.len()];
+        for (Client { objective, .. }, (own, alpha)) in
+            clients.iter_mut().zip(own.iter_mut().zip(&mut alphas))
+        {
+            let mut local = shared.clone();
+            for step in 0..STEPS[1] {
+                let gradient = objective.gradient(&mix(own, &local, *alpha));
+                let apart = own.iter().zip(&local).map(|(own, local)| own - local);
+                let slope: f64 = gradient.iter().zip(apart).map(|(gradient, apart)| gradient * apart).sum();
+                own.iter_mut().zip(&gradient).for_each(|(own, gradient)| *own -= RATE * *alpha * gradient);
+                if is_adaptive && step == 0 {
+                    *alpha = (*alpha - RATE * slope).clamp(0.0, 1.0);
+                }
+                objective.step(&mut local, RATE, |_, _| 0.0);
+            }
+            mean.iter_mut().zip(&local).for_each(|(mean, local)| *mean += local / STEPS.len() as f64);
+        }
+        shared = mean;
+    }
+    for (client, (own, alpha)) in clients.iter_mut().zip(own.iter().zip(&alphas)) {
+        client.own = mix(own, &shared, *alpha);
+    }
+    (shared, alphas)
+}
+
 /// Returns the share of correct predictions of all clients on their own held-out examples.
 fn accuracy(clients: &[Client<'_>], task: &TaskDescription) -> f64 {
     let (mut correct, mut count) = (0, 0);
@@ -105,7 +169,7 @@ fn accuracy(clients: &[Client<'_>], task: &TaskDescription) -> f64 {
 }
 
 #[tokio::test]
-async fn two_phases_are_the_papers_through_the_coordinator() {
+async fn personal_trainings_are_the_papers_through_the_coordinator() {
     let settings: WorldSettings = world(&json!({
         "clients": 2, "partition": { "kind": "shards", "shards_per_client": 3 }, "held_out_of_clients": true,
     }));
@@ -116,9 +180,14 @@ async fn two_phases_are_the_papers_through_the_coordinator() {
     let start: Vec<f64> = model.initial_weights().into_iter().map(f64::from).collect();
     let fed_avg = run(description(&[], Value::Null), settings.clone(), 2).await.weights;
     let of_ditto = json!({ "ditto": { "lambda": LAMBDA, "epochs": STEPS[0] } });
+    let of_p_fed_me = json!({ "lambda": LAMBDA, "learning_rate": OUTER_RATE, "steps": STEPS[0] });
+    let of_apfl = |is_adaptive: bool| json!({ "apfl": { "alpha": ALPHA, "adaptive": is_adaptive } });
     let cases = [
         description(&["layer_2.*"], json!({ "fed_rep": { "epochs": STEPS[0] } })),
         description(&[], of_ditto),
+        description(&[], json!({ "p_fed_me": of_p_fed_me })),
+        description(&[], of_apfl(false)),
+        description(&[], of_apfl(true)),
     ];
     for task in cases {
         let clients = training.iter().zip(&held_out).map(|(examples, held_out)| {
@@ -129,19 +198,28 @@ async fn two_phases_are_the_papers_through_the_coordinator() {
         let part = TrainedPart::of(&model, &task.plan).expect("the pattern matches");
         let body = part.spread(&vec![1.0; part.parameter_count()]).expect("as many");
         let head: Vec<f32> = body.into_iter().map(|of_body| 1.0 - of_body).collect();
-        let expected = match task.plan.personal.is_empty() {
-            true => ditto(&mut clients, &start),
-            false => fed_rep(&mut clients, &start, &head),
+        let kind = task.plan.personal_training.expect("each case has one");
+        let expected = match kind {
+            PersonalTraining::FedRep { .. } => fed_rep(&mut clients, &start, &head),
+            PersonalTraining::Ditto { .. } => ditto(&mut clients, &start),
+            PersonalTraining::PFedMe { .. } => p_fed_me(&mut clients, &start),
+            PersonalTraining::Apfl { adaptive, .. } => {
+                let (shared, alphas) = apfl(&mut clients, &start, adaptive);
+                let moved = alphas.iter().map(|alpha| (alpha - ALPHA).abs()).fold(0.0, f64::max);
+                assert_eq!(moved > 0.001, adaptive, "{alphas:?}");
+                shared
+            }
         };
-        let (accuracy, kind) = (accuracy(&clients, &task), task.plan.personal_training);
+        let accuracy = accuracy(&clients, &task);
         let outcome = run(task, settings.clone(), 2).await;
         let pairs = outcome.weights.iter().copied().map(f64::from).zip(&expected);
         let off = pairs.map(|(found, expected)| (found - expected).abs()).fold(0.0, f64::max);
         let apart = outcome.weights.iter().zip(&fed_avg).map(|(one, other)| (one - other).abs());
         let apart = apart.fold(0.0, f32::max);
         assert!(off < 1e-5, "{kind:?}: off by {off}");
-        // Ditto's shared model is that of FedAvg.
-        assert_eq!(apart > 0.01, head.contains(&1.0), "{kind:?}: {apart} from FedAvg");
+        // The shared models of Ditto and APFL are those of FedAvg.
+        let is_fed_avg = matches!(kind, PersonalTraining::Ditto { .. } | PersonalTraining::Apfl { .. });
+        assert_eq!(apart > 0.01, !is_fed_avg, "{kind:?}: {apart} from FedAvg");
         let measured = outcome.last_metric().expect("the clients measured");
         assert!((measured - accuracy).abs() < 1e-9, "{kind:?}: {measured} and {accuracy}");
     }
@@ -163,6 +241,11 @@ async fn models_of_their_own_help_clients_that_differ() {
         run(task, settings.clone(), 2).await.last_metric().expect("the clients measured")
     };
     let shared = accuracy(Value::Null).await;
-    let own = accuracy(json!({ "ditto": { "lambda": 0.1, "epochs": 2 } })).await;
-    assert!(own > shared + 0.05, "{own} with their own models, {shared} without");
+    for one in [
+        json!({ "ditto": { "lambda": 0.1, "epochs": 2 } }),
+        json!({ "apfl": { "alpha": 0.5, "adaptive": true } }),
+    ] {
+        let own = accuracy(one.clone()).await;
+        assert!(own > shared + 0.05, "{one}: {own} with their own models, {shared} without");
+    }
 }

@@ -204,10 +204,9 @@ async fn assignment_message(
 /// Returns the control variate of a version, which is the state of a finalizer that corrects drift by a shared one.
 pub(super) fn control_variate(task: &TaskRecord, version: &ModelVersionRecord) -> Option<Artifact> {
     let drift = task.description.finalizer.drift_correction();
-    let is_sent = drift.is_some_and(DriftCorrection::downloads_control_variate);
-    let digest = version.making.finalizer_state.filter(|_| is_sent)?;
-    // There is one float32 for each weight.
-    Some(Artifact { digest, bytes: version.weights_bytes })
+    let values = drift.map(DriftCorrection::downloaded_values).filter(|values| *values > 0)?;
+    // A value is a float32, as each weight is.
+    Some(Artifact { digest: version.making.finalizer_state?, bytes: values * version.weights_bytes })
 }
 
 fn check_limits(request: &CheckInRequest) -> Result<(), Refusal> {

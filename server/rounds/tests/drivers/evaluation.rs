@@ -227,7 +227,7 @@ async fn clients_and_the_operator_measure_the_same_on_the_same_examples() {
         ("mean_squared_error", 2, 4),
     ];
     for (loss, outputs, metrics) in cases {
-        let scene = Scene::new(loss, outputs).await;
+        let scene = Box::pin(Scene::new(loss, outputs)).await;
         // The order in which clients report does not matter.
         scene.report([3, 0, 4, 1, 2]).await;
         let [central, federated] = scene.evaluations().await;
@@ -260,7 +260,7 @@ async fn clients_and_the_operator_measure_the_same_on_the_same_examples() {
 
 #[tokio::test]
 async fn a_client_of_before_sends_no_sums_and_then_only_loss_and_accuracy_are_known() {
-    let scene = Scene::new("softmax_cross_entropy", 3).await;
+    let scene = Box::pin(Scene::new("softmax_cross_entropy", 3)).await;
     scene.report([0, 1, 2, 4]).await;
     let asked = Assignment { metric_sums: false, ..scene.assignments[3].clone() };
     let bytes = scene.work(3, &asked).await;
@@ -281,7 +281,7 @@ async fn a_client_of_before_sends_no_sums_and_then_only_loss_and_accuracy_are_kn
 
 #[tokio::test]
 async fn impossible_sums_are_refused_and_the_others_count() {
-    let scene = Scene::new("softmax_cross_entropy", 3).await;
+    let scene = Box::pin(Scene::new("softmax_cross_entropy", 3)).await;
     scene.report([0, 1]).await;
     let honest = scene.work(2, &scene.assignments[2]).await;
     // A count of the confusion matrix, the last byte, is raised by one.

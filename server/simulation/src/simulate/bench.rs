@@ -10,7 +10,7 @@ use folkmoot_protocol::{
     messages::AbortReason,
     update::{UpdateHeader, UpdateMetrics, sums::MetricSums},
 };
-use folkmoot_training::{OwnTensors, SystemChance, sent, widest_fitting, width_of};
+use folkmoot_training::{OwnTensors, SystemChance, constant, sent, widest_fitting, width_of};
 use folkmoot_update::{Compression, codec::wanted_products, make_update};
 use rand::{SeedableRng, rngs::SysRng};
 use rand_chacha::ChaCha20Rng;
@@ -239,24 +239,34 @@ impl Bench {
         let (lesson, seed) = (&training.lesson, training.assignment_id.seed());
         let (personal, steps_done) =
             self.train_personal(training, examples, seed).map_err(|error| failed(&error))?;
-        let is_whole_model =
-            lesson.plan.training.personal_training.is_some_and(PersonalTraining::is_whole_model);
+        let (comes_first, is_whole_model) = (
+            lesson.plan.training.personal_training.is_some_and(|one| one.first_epochs().is_some()),
+            lesson.plan.training.personal_training.is_some_and(PersonalTraining::is_whole_model),
+        );
         let start = personal.as_ref().filter(|_| !is_whole_model).unwrap_or(&training.weights);
         let trainer =
             self.trainer((lesson, training.width), start, examples, seed).map_err(|error| failed(&error))?;
         if let Some(replica) = &training.replica {
             trainer.begin_at(replica).map_err(|error| failed(&error))?;
+        } else if !comes_first {
+            let own = training.own_weights.as_ref().map(|own| own.as_slice());
+            trainer.begin_own(own, training.own_share).map_err(|error| failed(&error))?;
         }
         if let Some(correction) = &training.correction {
-            let whole = lesson.travelling.part().spread(correction).map_err(|error| failed(&error))?;
+            let part = lesson.travelling.part();
+            let sum = constant(correction, part.parameter_count());
+            let whole = part.spread(&sum).map_err(|error| failed(&error))?;
             trainer.set_gradient_correction(whole).map_err(|error| failed(&error))?;
         }
         let wanted = wanted_products(&lesson.plan, training.recipe.as_deref(), training.clipping_norm);
         trainer.record_outer_products(&wanted);
         let steps = training.steps_max.saturating_sub(steps_done).max(1);
         trainer.advance(steps).map_err(|error| failed(&error))?;
-        let own_weights = personal.filter(|_| is_whole_model).unwrap_or_default();
-        Ok(TrainingOutcome { own_weights, ..trainer.outcome() })
+        let mut outcome = trainer.outcome();
+        if let Some(personal) = personal.filter(|_| is_whole_model) {
+            outcome.own_weights = personal;
+        }
+        Ok(outcome)
     }
 
     /// Trains what only the client keeps, if the plan trains that apart. Returns all weights after it, and the number of its
@@ -269,7 +279,7 @@ impl Bench {
     ) -> Result<(Option<Vec<f32>>, u64), TrainError> {
         let Training { lesson, weights, own_weights, steps_max, .. } = training;
         let plan = &lesson.plan.training;
-        if plan.personal_training.is_none() {
+        if plan.personal_training.and_then(PersonalTraining::first_epochs).is_none() {
             return Ok((None, 0));
         }
         let own = own_weights.as_ref().map(|own| own.as_slice());

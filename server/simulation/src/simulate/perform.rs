@@ -3,7 +3,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use folkmoot_engine::{ImportLimits, Model};
-use folkmoot_protocol::{BlobDigest, Plan, TrainingPlan, Work, messages::Assignment, update::HEADER_BYTES};
+use folkmoot_protocol::{
+    BlobDigest, PersonalTraining, Plan, TrainingPlan, Work, messages::Assignment, update::HEADER_BYTES,
+};
 use folkmoot_session::{Answer, Effect, Event as SessionEvent, RequestId, Session};
 use folkmoot_training::{WorkError, parse_parts, parse_weights, travelling, with_output};
 use folkmoot_update::codec::Memory;
@@ -181,6 +183,7 @@ impl World {
             lesson,
             weights,
             own_weights,
+            own_share: client.own.share,
             replica,
             version,
             cluster,
@@ -364,13 +367,24 @@ impl Amount {
             // A pass without gradients takes about a third of the time of a pass with gradients.
             return Self { examples: held.div_ceil(3), steps: 1 };
         }
-        let personal = plan.training.personal_training.map(|personal| personal.epochs());
-        let phases = [Some(plan.training.epochs), personal].into_iter().flatten();
-        let phases = phases.map(|epochs| Self::of_phase(&plan.training, epochs, held));
-        phases.fold(Self { examples: 0, steps: 0 }, |sum, phase| Self {
+        let personal = plan.training.personal_training;
+        let first = personal.and_then(PersonalTraining::first_epochs);
+        let first = first.map(|epochs| Self::of_phase(&plan.training, epochs, held));
+        let (steps, gradients) =
+            personal.map_or((1, 1), |one| (one.steps_per_batch().into(), one.gradients_per_step().into()));
+        let shared = Self::of_phase(&plan.training, plan.training.epochs, held).times(steps, gradients);
+        first.into_iter().fold(shared, |sum, phase| Self {
             examples: sum.examples + phase.examples,
             steps: sum.steps + phase.steps,
         })
+    }
+
+    /// Returns the amount with this many steps for each batch, and gradients for each step.
+    fn times(self, steps: u64, gradients: u64) -> Self {
+        Self {
+            examples: self.examples.saturating_mul(steps * gradients),
+            steps: self.steps.saturating_mul(steps),
+        }
     }
 
     fn of_phase(plan: &TrainingPlan, epochs: u32, held: u64) -> Self {

@@ -6,7 +6,7 @@ use folkmoot_engine::{FitError, Model, TrainedPart, Travelling};
 use folkmoot_protocol::{
     AssignmentId, BlobDigest, DriftCorrection, Plan, Recipe, UpdateDigest, Work, messages::AbortReason,
 };
-use folkmoot_training::{OwnTensors, with_own, with_personal};
+use folkmoot_training::{OwnTensors, with_model, with_own, with_personal};
 use folkmoot_update::codec::{Memory, PendingMemory};
 
 /// A plan and its model. Each plan is read only once.
@@ -37,6 +37,8 @@ pub struct Training {
     pub weights: Arc<Vec<f32>>,
     /// All weights of the client's own model; `None` if it has none, or none yet.
     pub own_weights: Option<Arc<Vec<f32>>>,
+    /// The share of the client's own model in its predictions; `None` if it has none, or none yet.
+    pub own_share: Option<f32>,
     /// All weights of the client's replica; `None` if it has none, or none yet.
     pub replica: Option<Arc<Vec<f32>>>,
     /// The version, with the personal tensors of the model's file.
@@ -54,7 +56,7 @@ pub struct Training {
     pub steps_max: u64,
     /// The maximum L2 norm of the update, in steps of the grid; `None` for no clipping.
     pub clipping_norm: Option<u64>,
-    /// The constant that is added to each gradient, in the order of the plan's schema; `None` if all are 0.
+    /// The parts of the constant that is added to each gradient, each in the order of the plan's schema; `None` if all are 0.
     pub correction: Option<Vec<f32>>,
     /// The codec recipe of the update; `None` to send float32.
     pub recipe: Option<Box<Recipe>>,
@@ -88,7 +90,12 @@ impl Lesson {
         if self.plan.work == Work::Evaluation {
             return (self.with_own(version, own), None);
         }
-        let own_weights = (!own.model.is_empty()).then(|| self.with_own(version, own));
+        let own_weights = (!own.model.is_empty()).then(|| {
+            let mut weights = version.of(own).clone();
+            let whole: &mut Vec<f32> = Arc::make_mut(&mut weights);
+            with_model(self.travelling.part(), own, whole);
+            weights
+        });
         let mut weights = version.of(own).clone();
         if !own.personal.is_empty() {
             let whole: &mut Vec<f32> = Arc::make_mut(&mut weights);

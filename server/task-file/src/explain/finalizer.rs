@@ -1,6 +1,6 @@
 //! Explains how the finalizer turns the aggregate into a change of the model.
 
-use folkmoot_aggregation::finalizer::{CommitSchedule, FedCm, FedDyn, FinalizerChoice, Scaffold};
+use folkmoot_aggregation::finalizer::{CommitSchedule, FedCm, FedDc, FedDyn, FinalizerChoice, Scaffold};
 
 use super::{plan, quantity::count};
 
@@ -43,6 +43,7 @@ pub(super) fn finalizer(choice: &FinalizerChoice) -> Vec<String> {
         }
         FinalizerChoice::Scaffold(one) => scaffold(one),
         FinalizerChoice::FedDyn(one) => fed_dyn(one),
+        FinalizerChoice::FedDc(one) => fed_dc(one),
         FinalizerChoice::FedCm(one) => fed_cm(one),
         FinalizerChoice::Component(one) => super::component::finalizer(one),
         FinalizerChoice::FedAdagrad(adagrad) => adaptive(
@@ -124,6 +125,21 @@ fn fed_dyn(fed_dyn: &FedDyn) -> Vec<String> {
             "Choose it if the data of {} differ much and each of them trains many times. It costs storage of the model's size on \
              each client, but no traffic.",
             count(fed_dyn.clients, "client")
+        ),
+    ]
+}
+
+fn fed_dc(fed_dc: &FedDc) -> Vec<String> {
+    vec![
+        format!(
+            "The aggregate and the mean of all clients' drifts are added to the model. Clients train with a penalty of {} for a model \
+             that differs from the version and their drift, and with the control variates of SCAFFOLD (FedDC).",
+            fed_dc.alpha
+        ),
+        format!(
+            "Choose it if the data of {} differ so much that scaffold and fed_dyn alone are not enough. It costs a second download of \
+             twice the model's size, and as much storage on each client.",
+            count(fed_dc.clients, "client")
         ),
     ]
 }

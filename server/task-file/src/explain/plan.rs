@@ -118,6 +118,25 @@ fn personal_training(one: PersonalTraining) -> String {
              passes, and the storage of one more model on the device.",
             times(epochs.into())
         ),
+        PersonalTraining::PFedMe { lambda, learning_rate, steps } => format!(
+            "For each batch, a client takes {} of a model of its own, which a term of {lambda} keeps near the local one, and then moves \
+             the local one toward it by the rate {learning_rate} (pFedMe). Use this if clients differ, and the shared model should be a \
+             good start for each of them, rather than good itself. Each batch costs {} instead of one, only on the CPU, and the storage \
+             of one more model on the device.",
+            count(steps.into(), "step"),
+            count(steps.into(), "gradient")
+        ),
+        PersonalTraining::Apfl { alpha, adaptive } => {
+            let share = match adaptive {
+                true => format!("a share that begins with {alpha} and adapts to its examples"),
+                false => format!("the share {alpha}"),
+            };
+            format!(
+                "A client predicts with a mixture of the version and of a model of its own, which has {share}, and trains both in the same \
+                 steps (APFL). Use this if clients differ, and nobody knows how much each can learn from the others. It costs a \
+                 second gradient in each step, only on the CPU, and the storage of one more model on the device."
+            )
+        }
     }
 }
 

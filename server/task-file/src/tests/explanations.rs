@@ -332,12 +332,16 @@ fn a_step_that_grows_tells_its_use_and_its_cost() {
 
 #[test]
 fn corrections_of_drift_tell_their_use_and_their_cost() {
-    let costs = [("scaffold", "a second download of the model's size"), ("fed_dyn", "but no traffic")];
+    let costs = [
+        ("scaffold", "a second download of the model's size"),
+        ("fed_dyn", "but no traffic"),
+        ("fed_dc", "a second download of twice the model's size"),
+    ];
     for (kind, cost) in costs {
         let text = explained(&format!(
             "{TASK}\n[aggregator]\nkind = \"weighted_mean\"\n\n[finalizer]\nkind = \"{kind}\"\nclients = 50\n"
         ));
-        for sentence in ["Choose it if the data of 50 clients differ much", cost] {
+        for sentence in ["Choose it if the data of 50 clients differ", cost] {
             assert!(text.contains(sentence), "{sentence}\n\n{text}");
         }
     }
@@ -358,10 +362,21 @@ fn a_direction_of_all_clients_tells_its_use_and_its_cost() {
 fn what_is_kept_and_trained_first_tells_its_use_and_its_cost() {
     let explained = |personal: &str| explained(&TASK.replace("[plan]\n", &format!("[plan]\n{personal}\n")));
     let ditto = explained("personal_training = { ditto = { lambda = 0.5, epochs = 2 } }");
+    let moreau =
+        explained("personal_training = { p_fed_me = { lambda = 15.0, learning_rate = 0.01, steps = 5 } }");
+    let apfl =
+        |settings: &str| explained(&format!("personal_training = {{ apfl = {{ alpha = 0.5{settings} }} }}"));
     let fed_rep = "personal = [\"head.*\"]\npersonal_training = { fed_rep = { epochs = 2 } }";
     for (text, sentence) in [
         (&ditto, "a model of its own 2 times, which a term of 0.5 keeps near the version"),
         (&ditto, "the storage of one more model on the device"),
+        (
+            &moreau,
+            "For each batch, a client takes 5 steps of a model of its own, which a term of 15 keeps near",
+        ),
+        (&moreau, "Each batch costs 5 gradients instead of one"),
+        (&apfl(""), "a model of its own, which has the share 0.5"),
+        (&apfl(", adaptive = true"), "which has a share that begins with 0.5 and adapts to its examples"),
         (&explained(fed_rep), "A client first trains its personal tensors 2 times with the others fixed"),
     ] {
         assert!(text.contains(sentence), "{sentence}\n\n{text}");

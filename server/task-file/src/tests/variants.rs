@@ -101,6 +101,14 @@ fn a_number_after_the_colon_is_the_required_setting() {
         let own = PersonalTraining::Ditto { lambda, epochs };
         assert_eq!(named(name).plan.personal_training, Some(own));
     }
+    for (name, lambda) in [("pFedMe", 15.0), ("p_fed_me:30", 30.0)] {
+        let own = PersonalTraining::PFedMe { lambda, learning_rate: 0.15 / lambda, steps: 5 };
+        assert_eq!(named(name).plan.personal_training, Some(own));
+    }
+    for (name, alpha) in [("APFL", 0.5), ("apfl:1", 1.0)] {
+        let own = PersonalTraining::Apfl { alpha, adaptive: false };
+        assert_eq!(named(name).plan.personal_training, Some(own));
+    }
     for (name, count) in [("IFCA", 3), ("ifca:5", 5)] {
         let task = named(name);
         assert_eq!(task.plan.clusters.map(|clusters| clusters.count), Some(count));
@@ -115,7 +123,7 @@ fn a_finalizer_of_plain_means_brings_one_unless_the_task_has_a_rule() {
         Variant::named(name, 40).unwrap().apply(&mut task);
         task.get("aggregator").map(|rule| rule["kind"].as_str().unwrap().to_owned())
     };
-    for name in ["fed_exp", "scaffold", "fed_dyn", "fed_cm"] {
+    for name in ["fed_exp", "scaffold", "fed_dyn", "fed_dc", "fed_cm"] {
         assert_eq!(rule(TASK, name).as_deref(), Some("weighted_mean"), "{name}");
         let with_rule = format!("{TASK}\n[aggregator]\nkind = \"uniform_mean\"\n");
         assert_eq!(rule(&with_rule, name).as_deref(), Some("uniform_mean"), "{name}");
@@ -130,7 +138,7 @@ fn the_number_of_clients_is_that_of_the_world() {
         variant.apply(&mut task);
         serde_json::to_value(&task["finalizer"]).unwrap()
     };
-    for kind in ["scaffold", "fed_dyn"] {
+    for kind in ["scaffold", "fed_dyn", "fed_dc"] {
         let expected = |clients: u64| serde_json::json!({ "kind": kind, "clients": clients });
         assert_eq!(finalizer(Variant::named(kind, 40).unwrap()), expected(40));
         assert_eq!(finalizer(Variant::named(&format!("{kind}:7"), 40).unwrap()), expected(7));

@@ -1,6 +1,7 @@
 //! The training loop, driven by the caller step by step.
 
 mod advance;
+mod companion;
 #[cfg(feature = "gpu")]
 mod comparison;
 #[cfg(not(feature = "gpu"))]
@@ -16,11 +17,12 @@ mod resume;
 
 use std::borrow::Cow;
 
+use companion::Companion;
 #[cfg(feature = "gpu")]
 pub use comparison::Comparison;
 use folkmoot_graph::random::step_seed;
 use folkmoot_graph::step::{HostState, StepRequest, StepResult, StepRule};
-use folkmoot_protocol::{OuterProducts, TrainingPlan, update::sums::MetricSums};
+use folkmoot_protocol::{OuterProducts, PersonalTraining, TrainingPlan, update::sums::MetricSums};
 #[cfg(feature = "gpu")]
 use on_gpu::OnGpu;
 
@@ -55,9 +57,11 @@ pub struct TrainingOutcome {
     pub delta: Vec<f32>,
     /// The local weights of the whole model, flat in schema order.
     pub weights: Vec<f32>,
-    /// The weights of the client's own model, flat in schema order. Empty unless the plan trains one (Ditto); a [`Trainer`]
+    /// The weights of the client's own model, flat in schema order. Empty unless the plan trains one. With Ditto, a [`Trainer`]
     /// leaves it to its caller, who runs the phases.
     pub own_weights: Vec<f32>,
+    /// The share of the client's own model in its predictions (APFL); `None` if the plan has none.
+    pub own_share: Option<f32>,
     /// For each tensor of the part, the outer products whose sum is its delta, up to rounding, if they were recorded.
     /// Empty without [`Trainer::record_outer_products`].
     pub products: Vec<Option<OuterProducts>>,
@@ -75,6 +79,7 @@ impl TrainingOutcome {
             delta: Vec::new(),
             weights: Vec::new(),
             own_weights: Vec::new(),
+            own_share: None,
             products: Vec::new(),
             metrics,
             sums: None,
@@ -98,6 +103,8 @@ pub struct Trainer {
     processor: Processor,
     /// The state in host memory. During training on a GPU it is the last downloaded state.
     host: HostState,
+    /// The client's own model, if it is trained in the same steps.
+    companion: Option<Companion>,
     batches: BatchOrder,
     metrics: Metrics,
     loss: f64,
@@ -154,7 +161,7 @@ impl Trainer {
             layout,
             has_shares: examples.weights().is_some(),
         };
-        let processor = Processor::new(source, step_rule(&plan), examples, batches.full_batch())?;
+        let mut processor = Processor::new(source, step_rule(&plan), examples, batches.full_batch())?;
         let mut host = HostState {
             weights: starting_weights.to_vec(),
             starting_weights: starting_weights.to_vec(),
@@ -162,7 +169,11 @@ impl Trainer {
             optimizer_state: Vec::new(),
         };
         write_starting_state(&plan, processor.state_length(), &mut host.optimizer_state);
+        let parameters = &processor.source().parameters;
+        let companion = Companion::of(&plan, parameters, starting_weights, &host.optimizer_state);
+        processor.keep_beside(companion.as_ref().map_or(0, Companion::memory_bytes));
         let trainer = Self {
+            companion,
             examples: examples.clone(),
             seed,
             processor,
@@ -265,21 +276,28 @@ impl Trainer {
     /// Ends training, possibly early, and returns the outcome of the steps so far.
     pub fn finish(mut self) -> TrainingOutcome {
         self.settle();
-        let (delta, products, metrics) = (self.delta(), self.recorded_products(), self.metrics_to_tell());
-        TrainingOutcome {
-            delta,
-            products,
-            weights: self.host.weights,
-            ..TrainingOutcome::of_metrics(metrics)
-        }
+        let weights = self.closed_weights().unwrap_or_else(|| std::mem::take(&mut self.host.weights));
+        self.outcome_of(weights)
     }
 
     /// Returns the outcome as if training ended now. Keeps the trainer, to continue or to [`Trainer::restart`].
     pub fn outcome(&mut self) -> TrainingOutcome {
         self.settle();
-        let (delta, products, metrics) = (self.delta(), self.recorded_products(), self.metrics_to_tell());
-        let weights = self.host.weights.clone();
-        TrainingOutcome { delta, products, weights, ..TrainingOutcome::of_metrics(metrics) }
+        let weights = self.closed_weights().unwrap_or_else(|| self.host.weights.clone());
+        self.outcome_of(weights)
+    }
+
+    fn outcome_of(&self, weights: Vec<f32>) -> TrainingOutcome {
+        let (delta, products, metrics) =
+            (self.delta(&weights), self.recorded_products(), self.metrics_to_tell());
+        let (own_weights, own_share) = self.companion.as_ref().map(Companion::own).unwrap_or_default();
+        let whole = TrainingOutcome::of_metrics(metrics);
+        TrainingOutcome { delta, products, weights, own_weights, own_share, ..whole }
+    }
+
+    /// Returns the weights if training ended now; `None` if they are those of the host.
+    fn closed_weights(&self) -> Option<Vec<f32>> {
+        self.companion.as_ref()?.closed(&self.host.weights, self.metrics.step_count)
     }
 
     fn metrics_to_tell(&self) -> Metrics {
@@ -289,11 +307,11 @@ impl Trainer {
         }
     }
 
-    fn delta(&self) -> Vec<f32> {
+    fn delta(&self, weights: &[f32]) -> Vec<f32> {
         let source = self.processor.source();
         let part = TrainedPart::new(&source.model, &source.parameters);
         part.picked(|range| {
-            let pairs = self.host.weights[range.clone()].iter().zip(&self.host.starting_weights[range]);
+            let pairs = weights[range.clone()].iter().zip(&self.host.starting_weights[range]);
             pairs.map(|(local, start)| local - start)
         })
     }
@@ -353,7 +371,11 @@ fn step_rule(plan: &TrainingPlan) -> StepRule {
         clipping: plan.gradient_clipping,
         sharpness_radius: plan.sharpness_aware.map(|one| one.radius),
         privacy: plan.example_privacy,
-        proximal_term: plan.proximal_term,
+        // pFedMe draws its own model to the one that travels. A plan has only one of the two terms.
+        proximal_term: match plan.personal_training {
+            Some(PersonalTraining::PFedMe { lambda, .. }) => lambda,
+            _ => plan.proximal_term,
+        },
         optimizer: plan.optimizer,
         memory_bytes_max: plan.memory_bytes_max,
     }

@@ -81,6 +81,12 @@ impl Trainer {
             is_corrected: self.host.correction.is_some(),
             steps_total: self.batches.steps_total(),
         };
+        if self.companion.is_some() {
+            let why = "only the CPU can train two models in the same steps, as p_fed_me and apfl do";
+            return Err(
+                GpuError::Unsupported { adapter: gpu.report().name.clone(), why: why.to_owned() }.into()
+            );
+        }
         // Report unsupported plans before building graphs.
         setting.check(gpu)?;
         let (has_shares, has_scale) = (source.has_shares, rule.precision == Precision::Mixed);

@@ -39,7 +39,10 @@ impl Trainer {
             None => self.batches.batch(number),
         };
         let request = step_request(&self.plan, self.seed, number, Cow::Borrowed(rows));
-        let results = self.processor.take(slice::from_ref(&request), &mut self.host, observe).await?;
+        let results = match &mut self.companion {
+            Some(companion) => companion.take(&mut self.processor, &request, &mut self.host, observe).await?,
+            None => self.processor.take(slice::from_ref(&request), &mut self.host, observe).await?,
+        };
         self.count(&results)
     }
 
@@ -49,7 +52,10 @@ impl Trainer {
         let number = self.metrics.step_count;
         let request = step_request(&self.plan, self.seed, number, Cow::Borrowed(rows));
         let observe: Observer<'_> = &mut |_, _| {};
-        let results = self.processor.take(slice::from_ref(&request), &mut self.host, observe).await?;
+        let results = match &mut self.companion {
+            Some(companion) => companion.take(&mut self.processor, &request, &mut self.host, observe).await?,
+            None => self.processor.take(slice::from_ref(&request), &mut self.host, observe).await?,
+        };
         self.count(&results)
     }
 

@@ -4,13 +4,13 @@ use folkmoot_protocol::{PersonalTraining, TrainingPlan};
 
 use super::Trainer;
 use crate::examples::Examples;
-use crate::fit::check_weights;
+use crate::fit::{FitError, check_weights};
 use crate::model::Model;
 use crate::step::Phase;
 use crate::train::TrainError;
 
 impl Trainer {
-    /// Prepares the plan's personal training. All vectors are flat in schema order.
+    /// Prepares the plan's personal training, if it comes first (FedRep, Ditto). All vectors are flat in schema order.
     ///
     /// With FedRep, the trained weights are the starting weights for [`Trainer::new`]. With Ditto, they are the client's own
     /// model; training begins with its weights `own_weights`, or with `starting_weights` if it has none yet, and is drawn to
@@ -66,6 +66,19 @@ impl Trainer {
         Ok(())
     }
 
+    /// Begins with the client's own model, flat in schema order, and its share in the predictions, if it is trained in the same steps
+    /// as what travels (APFL). `None` stands for a client that has none yet. Call it before the first step.
+    ///
+    /// # Errors
+    /// Returns a [`FitError`] unless there is one finite number for each parameter.
+    pub fn begin_own(&mut self, weights: Option<&[f32]>, share: Option<f32>) -> Result<(), FitError> {
+        weights.map_or(Ok(()), |own| check_weights(&self.processor.source().model, own))?;
+        if let Some(companion) = &mut self.companion {
+            companion.begin(&self.host.weights, weights, share.filter(|share| (0.0..=1.0).contains(share)));
+        }
+        Ok(())
+    }
+
     /// Begins with these weights, which were checked, instead of the starting weights.
     fn start_from(&mut self, own_weights: Option<&[f32]>) {
         if let Some(own) = own_weights {
@@ -77,7 +90,7 @@ impl Trainer {
 /// Returns the plan with the duration and the proximal term of its personal training.
 fn personal_plan(plan: TrainingPlan) -> TrainingPlan {
     match plan.personal_training {
-        None => plan,
+        None | Some(PersonalTraining::PFedMe { .. } | PersonalTraining::Apfl { .. }) => plan,
         Some(PersonalTraining::FedRep { epochs }) => TrainingPlan { epochs, proximal_term: 0.0, ..plan },
         Some(PersonalTraining::Ditto { lambda, epochs }) => {
             TrainingPlan { epochs, proximal_term: lambda, ..plan }

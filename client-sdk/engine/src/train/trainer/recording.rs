@@ -11,7 +11,7 @@ impl Trainer {
     /// [`TrainedPart`] whether to record it.
     ///
     /// Only steps of plain SGD are sums of outer products. Nothing is recorded for plans with momentum, weight decay, a
-    /// proximal term, a second gradient, a gradient correction, clipping by value or per example, or mixed precision. Nothing is recorded
+    /// proximal term, an own model in the same steps, a second gradient, a gradient correction, clipping by value or per example, or mixed precision. Nothing is recorded
     /// for tensors other than the weights of dense layers, or if the products would need more numbers than the tensor.
     /// Nothing is recorded if a step ran on a GPU or before a checkpoint. Recording does not change the result of
     /// training, to the bit.
@@ -19,7 +19,10 @@ impl Trainer {
     /// Call this before the first step. The setting persists over [`Trainer::restart`]. If the plan's memory limit is
     /// too low for recording, nothing is recorded.
     pub fn record_outer_products(&mut self, wanted: &[bool]) {
-        if self.metrics.step_count > 0 || !step_rule(&self.plan).is_sum_of_gradients() {
+        if self.metrics.step_count > 0
+            || self.companion.is_some()
+            || !step_rule(&self.plan).is_sum_of_gradients()
+        {
             return;
         }
         let source = self.processor.source();

@@ -13,8 +13,8 @@ impl Trainer {
     /// compiled steps and buffers are reused: for a small model this takes a tenth of the time.
     ///
     /// Small compiled steps of several batch sizes are cached, because the size of the last batch differs from client
-    /// to client. The trainer keeps its number of threads and its secret random number generator, but not the gradient
-    /// correction: set it again. Training on a GPU moves to the CPU, and its GPU state is dropped.
+    /// to client. The trainer keeps its number of threads and its secret random number generator, but neither the gradient
+    /// correction nor the client's own model: set them again. Training on a GPU moves to the CPU, and its GPU state is dropped.
     ///
     /// # Errors
     /// Returns the errors of [`Trainer::new`]. Training then stays where it was.
@@ -43,6 +43,9 @@ impl Trainer {
         self.host.starting_weights.copy_from_slice(starting_weights);
         self.host.correction = None;
         write_starting_state(&self.plan, self.processor.state_length(), &mut self.host.optimizer_state);
+        if let Some(companion) = &mut self.companion {
+            companion.restart(&self.plan, starting_weights, &self.host.optimizer_state);
+        }
         (self.metrics, self.loss, self.left_out) = (Metrics::default(), 0.0, 0);
         Ok(())
     }

@@ -4,6 +4,7 @@ use folkmoot_graph::step::HostState;
 use folkmoot_protocol::TrainingPlan;
 
 use super::Trainer;
+use super::companion::Companion;
 use crate::examples::Examples;
 use crate::model::Model;
 use crate::step::Phase;
@@ -38,26 +39,34 @@ impl Trainer {
         let checkpoint = Checkpoint::decode(checkpoint)?;
         let mut trainer = Self::of(phase, model, starting_weights, plan, examples, checkpoint.seed)?;
         let HostState { weights, optimizer_state, .. } = &trainer.host;
-        checkpoint.check(trainer.fingerprint(), weights.len(), optimizer_state.len())?;
-        trainer.host.weights = checkpoint.weights;
-        trainer.host.optimizer_state = checkpoint.state;
+        let (length, beside) =
+            (optimizer_state.len(), trainer.companion.as_ref().map_or(0, Companion::number_count));
+        checkpoint.check(trainer.fingerprint(), weights.len(), length + beside)?;
+        let (mut state, weights) = (checkpoint.state, checkpoint.weights);
+        let numbers = state.split_off(length);
+        if let Some(companion) = &mut trainer.companion {
+            companion.restore(&numbers, &weights);
+        }
+        (trainer.host.weights, trainer.host.optimizer_state) = (weights, state);
         trainer.metrics = checkpoint.metrics;
         trainer.loss = checkpoint.loss;
         Ok(trainer)
     }
 
-    /// Returns the state of training as bytes: weights, optimizer state, step, sums and seed, but neither the examples
+    /// Returns the state of training as bytes: weights, optimizer state, own model, step, sums and seed, but neither the examples
     /// nor the starting weights. It does not depend on the device.
     pub fn checkpoint(&mut self) -> Vec<u8> {
         self.settle();
         let (metrics, loss) = self.settled();
+        let mut state = self.host.optimizer_state.clone();
+        state.extend(self.companion.iter().flat_map(Companion::numbers));
         Checkpoint {
             fingerprint: self.fingerprint(),
             seed: self.seed,
             metrics,
             loss,
             weights: self.host.weights.clone(),
-            state: self.host.optimizer_state.clone(),
+            state,
         }
         .encode()
     }
