@@ -23,6 +23,7 @@ pub mod finalizer;
 mod flame;
 mod fools_gold;
 mod geometric_median;
+mod guided;
 mod krum;
 #[cfg(test)]
 mod laws;
@@ -56,10 +57,12 @@ pub use flame::{FLAME_UPDATES_MAX, Flame};
 use folkmoot_protocol::Fault;
 pub use fools_gold::{FOOLS_GOLD_UPDATES_MAX, FoolsGold};
 pub use geometric_median::GeometricMedian;
+pub use guided::FlTrust;
 pub use krum::{KRUM_UPDATES_MAX, Krum, MultiKrum};
 pub use local_training::LocalTraining;
 pub use measurement::{
-    BLOCK, Distances, Extent, Measured, Measurement, Norms, Residuals, Signs, Similarities, Spread,
+    BLOCK, Distances, Extent, Measured, Measurement, Norms, Projections, Residuals, Signs, Similarities,
+    Spread,
 };
 pub use metrics::{EvaluationSum, sum_metrics};
 pub use norm_bound::NormBound;
@@ -112,6 +115,8 @@ pub enum AggregatorChoice {
     QFedAvg(QFedAvg),
     /// TERM: a mean in which clients with a larger loss count exponentially more, or less.
     Term(Term),
+    /// FLTrust: a mean weighted by how well each update agrees with one that the coordinator trains on its own examples.
+    FlTrust(FlTrust),
     /// A rule of the task's own: a WebAssembly component.
     Component(Box<Component>),
 }
@@ -165,18 +170,25 @@ impl AggregatorChoice {
     }
 
     /// Returns the number of updates, out of `updates`, that contribute to the result. Krum, Multi-Krum and Bulyan leave
-    /// some updates out. FLAME keeps more than half of them. SignGuard, FoolsGold and components may leave out all but one, so this is 1; if SignGuard leaves out all, the
-    /// result is 0. A median counts all updates, although each coordinate comes from one or two of them.
+    /// some updates out. FLAME keeps more than half of them. SignGuard, FoolsGold, FLTrust and components may leave out all but one, so this is 1; if
+    /// SignGuard or FLTrust leaves out all, the result is 0. A median counts all updates, although each coordinate comes from one or two of them.
     pub fn combined(&self, updates: u64) -> u64 {
         self.aggregator().combined(updates)
     }
 
     /// Returns whether the rule leaves some updates out.
     pub fn selects(&self) -> bool {
-        use AggregatorChoice::{Bulyan, Component, Flame, FoolsGold, Krum, MultiKrum, SignGuard};
+        use AggregatorChoice::{Bulyan, Component, FlTrust, Flame, FoolsGold, Krum, MultiKrum, SignGuard};
         matches!(
             self,
-            Krum(_) | MultiKrum(_) | Bulyan(_) | SignGuard(_) | FoolsGold(_) | Flame(_) | Component(_)
+            Krum(_)
+                | MultiKrum(_)
+                | Bulyan(_)
+                | SignGuard(_)
+                | FoolsGold(_)
+                | Flame(_)
+                | FlTrust(_)
+                | Component(_)
         )
     }
 
@@ -184,6 +196,17 @@ impl AggregatorChoice {
     pub fn component(&self) -> Option<&Component> {
         match self {
             AggregatorChoice::Component(component) => Some(component),
+            _ => None,
+        }
+    }
+
+    /// Returns the number of the coordinator's own examples that the rule uses; `None` if it uses none.
+    ///
+    /// The coordinator computes on these examples while it combines the updates. So [`AggregatorChoice::combination`] alone is not
+    /// such a rule.
+    pub fn own_examples(&self) -> Option<u64> {
+        match self {
+            AggregatorChoice::FlTrust(rule) => Some(rule.examples),
             _ => None,
         }
     }
@@ -212,6 +235,7 @@ impl AggregatorChoice {
             AggregatorChoice::FedNova => &fed_nova::FedNova,
             AggregatorChoice::QFedAvg(aggregator) => aggregator,
             AggregatorChoice::Term(aggregator) => aggregator,
+            AggregatorChoice::FlTrust(aggregator) => aggregator,
             AggregatorChoice::Component(component) => &**component,
         }
     }

@@ -7,6 +7,8 @@
 
 mod clusters;
 mod error;
+mod guide_error;
+mod guided;
 pub mod in_place;
 pub mod ingest;
 mod made;
@@ -25,6 +27,8 @@ mod summed;
 
 pub use clusters::{ClusterCheck, ClusterPlaces};
 pub use error::MakeError;
+pub use guide_error::GuideError;
+pub use guided::OwnExamples;
 pub use made::Made;
 pub use making::Making;
 pub use masked::Masked;

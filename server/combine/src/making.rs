@@ -18,8 +18,9 @@ use folkmoot_storage::AcceptedUpdate;
 use folkmoot_strategy::{AggregationCommit, FinalizationCommit, Part};
 
 use crate::{
-    Bases, ClusterPlaces, Made, MakeError, Masked, Own, Private, Rows,
+    Bases, ClusterPlaces, Made, MakeError, Masked, Own, OwnExamples, Private, Rows,
     clusters::ClusterMeans,
+    guided::{self, Guide},
     ingest::{Ingest, RoundSum},
     next::{Next, Step},
     own, replayed, summed,
@@ -51,6 +52,8 @@ pub struct Making {
     pub clusters: Option<ClusterPlaces>,
     /// The task's own parts.
     pub own: Own,
+    /// The coordinator's examples, if the aggregator uses any.
+    pub examples: Option<OwnExamples>,
 }
 
 impl Making {
@@ -98,29 +101,9 @@ impl Making {
                     summed::means(&sum, &mean, |tile| next.take(tile));
                 }
             }
-        } else if let Some(part) = &self.own.aggregator {
-            let rows = Rows::new(ingest.log(), &self.accepted, &self.bases, parameter_count);
-            let commit = self.aggregation_commit(parameter_count);
-            let before = std::mem::take(&mut next.own_state);
-            match part {
-                Part::Component(strategy) => {
-                    own_state = own::means(rows, strategy, &commit, &before, |rows, tile| {
-                        score(&mut alignments, rows, tile);
-                        next.take(tile);
-                    })?;
-                }
-                // A simulation has no need of scores.
-                Part::Functions(functions) => {
-                    alignments = None;
-                    own::whole(rows, &**functions, &commit, &self.newest, |tile| next.take(tile))?;
-                }
-            }
         } else {
             let rows = Rows::new(ingest.log(), &self.accepted, &self.bases, parameter_count);
-            let attenuations = &self.attenuations;
-            let measure = |rows: &[&[f32]], tile: &[f64]| score(&mut alignments, rows, tile);
-            let take = |tile: &[f64]| next.take(tile);
-            replayed::means(rows, &self.description, self.round_id, &weights, attenuations, measure, take)?;
+            own_state = self.read_back(rows, &weights, &mut next, &mut alignments)?;
         }
         let ids = self.accepted.iter().map(|update| update.assignment_id);
         let scores = alignments.and_then(|alignments| alignments.scores(ids));
@@ -130,6 +113,49 @@ impl Making {
             made.clipping_norm = Some(private.next_norm(ingest, &self.accepted, grid, parameter_count)?);
         }
         Ok(made)
+    }
+
+    /// Combines updates from the round log, and scores them if they are scored. Returns the state of a component for the next commit.
+    fn read_back(
+        &self,
+        rows: Rows<'_>,
+        weights: &[u64],
+        next: &mut Next<'_>,
+        alignments: &mut Option<Alignments>,
+    ) -> Result<Vec<u8>, MakeError> {
+        let attenuations = &self.attenuations;
+        match (&self.own.aggregator, &self.examples) {
+            (Some(Part::Component(strategy)), _) => {
+                let commit = self.aggregation_commit(rows.parameter_count());
+                let before = std::mem::take(&mut next.own_state);
+                return own::means(rows, strategy, &commit, &before, |rows, tile| {
+                    score(alignments, rows, tile);
+                    next.take(tile);
+                });
+            }
+            // A simulation has no need of scores.
+            (Some(Part::Functions(functions)), _) => {
+                *alignments = None;
+                let commit = self.aggregation_commit(rows.parameter_count());
+                own::whole(rows, &**functions, &commit, &self.newest, |tile| next.take(tile))?;
+            }
+            (None, Some(own)) => {
+                let (description, round_id) = (&self.description, self.round_id);
+                let seed = replayed::seed(round_id, &self.accepted);
+                let guide = Guide { description, own, round_id, seed };
+                guided::means(rows, &guide, &mut |rows, tile| {
+                    score(alignments, rows, tile);
+                    next.take(tile);
+                })?;
+            }
+            (None, None) => {
+                let measure = |rows: &[&[f32]], tile: &[f64]| score(alignments, rows, tile);
+                let take = |tile: &[f64]| next.take(tile);
+                let (description, round) = (&self.description, self.round_id);
+                replayed::means(rows, description, round, weights, attenuations, measure, take)?;
+            }
+        }
+        Ok(Vec::new())
     }
 
     /// Returns the sum of the updates, which were added while they arrived, and the divisor of their mean.

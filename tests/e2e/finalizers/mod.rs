@@ -4,3 +4,4 @@ mod clusters;
 mod components;
 mod drift;
 mod flame;
+mod guided;

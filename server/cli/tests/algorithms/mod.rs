@@ -5,6 +5,7 @@ mod components;
 mod drift;
 mod elastic;
 mod functions;
+mod guided;
 mod local_training;
 mod objective;
 mod personal;

@@ -138,6 +138,7 @@ fn next_version(
         masked: None,
         clusters: None,
         own: Own::default(),
+        examples: None,
     };
     making.make(&ingest, &Noises::default()).unwrap()
 }

@@ -2,6 +2,7 @@
 
 mod clusters;
 mod component;
+mod guided;
 mod privacy;
 mod robust;
 mod secure;
@@ -18,6 +19,7 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     robust::validate(description, faults);
     component::validate(description, faults);
     clusters::validate(description, faults);
+    guided::validate(description, faults);
     replicas_are_trained_alone(description, faults);
     mixing_is_averaging(description, faults);
     extrapolation_is_of_means_in_the_clear(description, faults);

@@ -14,6 +14,7 @@ use folkmoot_storage::{
 use folkmoot_unmasking::{Removal, UnmaskError};
 
 use super::{
+    examples::examples,
     noise::{discard_unreleased, private},
     publish::{Candidate, End},
 };
@@ -204,6 +205,7 @@ async fn making(
         masked: masked(coordinator, task, record).await?,
         clusters: clusters.map(|clusters| ClusterPlaces::of(clusters, &task.schema)),
         own: components::own(coordinator, &task.description).await?,
+        examples: examples(coordinator, task, &base).await?,
     })
 }
 

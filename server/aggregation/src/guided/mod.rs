@@ -1,0 +1,8 @@
+//! Rules that use examples which the coordinator itself has. These files have their settings and formulas;
+//! `folkmoot-combine` trains and reads the updates.
+
+mod fl_trust;
+mod own_examples;
+
+pub use fl_trust::FlTrust;
+use own_examples::validate_examples;

@@ -1,0 +1,27 @@
+//! Explains the rules that use examples which the coordinator itself has.
+
+use folkmoot_aggregation::FlTrust;
+
+use super::quantity::grouped;
+
+/// Returns sentences about `fl_trust`.
+pub(super) fn fl_trust(rule: &FlTrust) -> Vec<String> {
+    vec![
+        format!(
+            "The aggregate is a mean of the deltas, each as long as the delta that the coordinator trains by the same plan on {} \
+             examples of its own, and weighted by the cosine of the angle between the two, or not at all if it is below 0 (FLTrust). \
+             Choose it if even most clients may be hostile, and if you have some clean examples that resemble theirs.",
+            grouped(rule.examples)
+        ),
+        format!(
+            "At a commit, the coordinator trains as long as a client with {} examples, and reads all updates 2 times. Clients send no more \
+             than before. The examples need trust instead: who can change them decides which clients count.",
+            grouped(rule.examples)
+        ),
+    ]
+}
+
+/// The influence of one client under `fl_trust`.
+pub(super) const ONE_OF_FL_TRUST: &str = "A hostile client can turn the aggregate, but not make it longer than the delta that the coordinator \
+                                          trains itself. If no other client agrees with that delta, the aggregate has the client's direction, which \
+                                          may be that of a few parameters.";
