@@ -57,7 +57,7 @@ pub use flame::{FLAME_UPDATES_MAX, Flame};
 use folkmoot_protocol::Fault;
 pub use fools_gold::{FOOLS_GOLD_UPDATES_MAX, FoolsGold};
 pub use geometric_median::GeometricMedian;
-pub use guided::FlTrust;
+pub use guided::{FedLaw, FlTrust, Mixture};
 pub use krum::{KRUM_UPDATES_MAX, Krum, MultiKrum};
 pub use local_training::LocalTraining;
 pub use measurement::{
@@ -117,6 +117,8 @@ pub enum AggregatorChoice {
     Term(Term),
     /// FLTrust: a mean weighted by how well each update agrees with one that the coordinator trains on its own examples.
     FlTrust(FlTrust),
+    /// FedLAW: a mean whose weights and shrinking the coordinator learns on its own examples.
+    FedLaw(FedLaw),
     /// A rule of the task's own: a WebAssembly component.
     Component(Box<Component>),
 }
@@ -207,6 +209,7 @@ impl AggregatorChoice {
     pub fn own_examples(&self) -> Option<u64> {
         match self {
             AggregatorChoice::FlTrust(rule) => Some(rule.examples),
+            AggregatorChoice::FedLaw(rule) => Some(rule.examples),
             _ => None,
         }
     }
@@ -236,6 +239,7 @@ impl AggregatorChoice {
             AggregatorChoice::QFedAvg(aggregator) => aggregator,
             AggregatorChoice::Term(aggregator) => aggregator,
             AggregatorChoice::FlTrust(aggregator) => aggregator,
+            AggregatorChoice::FedLaw(aggregator) => aggregator,
             AggregatorChoice::Component(component) => &**component,
         }
     }

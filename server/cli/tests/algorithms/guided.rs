@@ -91,6 +91,45 @@ impl Scene {
         }
         model
     }
+
+    /// FedLAW as Li et al. 2023 write it: γ and λ minimise the loss of γ·Σ λᵢ·wᵢ, here by plain gradient descent with γ = eᵍ and λ = softmax(x).
+    fn fed_law(&self, steps: usize, rate: f64) -> Vec<f64> {
+        let proxy = Objective { model: &self.model, examples: &self.guiding };
+        let mut model = self.start();
+        for _ in 0..ROUNDS {
+            let clients: Vec<Vec<f64>> = self
+                .updates(&model)
+                .into_iter()
+                .map(|update| update.iter().zip(&model).map(|(change, weight)| weight + change).collect())
+                .collect();
+            let mut logits: Vec<f64> =
+                self.clients.iter().map(|examples| (examples.len() as f64).ln()).collect();
+            let mut log_scale = 0.0f64;
+            let mixed = |logits: &[f64], log_scale: f64| {
+                let total: f64 = logits.iter().map(|logit| logit.exp()).sum();
+                let shares: Vec<f64> = logits.iter().map(|logit| logit.exp() / total).collect();
+                let mean: Vec<f64> = (0..model.len())
+                    .map(|index| {
+                        shares.iter().zip(&clients).map(|(share, client)| share * client[index]).sum()
+                    })
+                    .collect();
+                let mixture: Vec<f64> = mean.iter().map(|weight| log_scale.exp() * weight).collect();
+                (shares, mixture)
+            };
+            for _ in 0..steps {
+                let (shares, mixture) = mixed(&logits, log_scale);
+                let gradient = proxy.gradient(&mixture);
+                // ∂w/∂g = w, and ∂w/∂xⱼ = γ·λⱼ·(wⱼ − Σ λᵢ·wᵢ).
+                let along = dot(&gradient, &mixture);
+                for ((logit, share), client) in logits.iter_mut().zip(&shares).zip(&clients) {
+                    *logit -= rate * share * (log_scale.exp() * dot(&gradient, client) - along);
+                }
+                log_scale -= rate * along;
+            }
+            model = mixed(&logits, log_scale).1;
+        }
+        model
+    }
 }
 
 fn dot(one: &[f64], other: &[f64]) -> f64 {
@@ -131,6 +170,12 @@ async fn expect_the_papers(aggregator: &Value, is_rough: bool, expected: impl Fn
 #[tokio::test]
 async fn fl_trust_is_the_papers_through_the_coordinator() {
     expect_the_papers(&json!({ "kind": "fl_trust", "examples": 60 }), false, Scene::fl_trust).await;
+}
+
+#[tokio::test]
+async fn fed_law_is_the_papers_through_the_coordinator() {
+    let aggregator = json!({ "kind": "fed_law", "examples": 60, "steps": 5, "learning_rate": 0.05 });
+    expect_the_papers(&aggregator, false, |scene| scene.fed_law(5, 0.05)).await;
 }
 
 /// More than half of the clients are hostile, so that no rule that follows the majority can hold.

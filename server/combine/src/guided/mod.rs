@@ -1,11 +1,12 @@
 //! Rules that use examples which the coordinator itself has. It trains here, on the thread that computes the version, with a seed that
 //! depends on the round and its updates. So a version that is computed again is the same, bit for bit.
 
+mod fed_law;
 mod fl_trust;
 
 use folkmoot_aggregation::AggregatorChoice;
 use folkmoot_coordinator::task::TaskDescription;
-use folkmoot_engine::{Examples, Model, Trainer};
+use folkmoot_engine::{Examples, Model, TrainedPart, Trainer};
 use folkmoot_protocol::{Precision, RoundId, TrainingPlan};
 
 use crate::{GuideError, MakeError, Rows};
@@ -14,6 +15,8 @@ use crate::{GuideError, MakeError, Rows};
 pub struct OwnExamples {
     /// The model, with the output that the plan trains.
     pub model: Model,
+    /// The tensors that travel.
+    pub part: TrainedPart,
     /// All weights of the newest version, flat.
     pub weights: Vec<f32>,
     /// The examples.
@@ -26,6 +29,7 @@ pub(super) struct Guide<'a> {
     pub own: &'a OwnExamples,
     pub round_id: RoundId,
     pub seed: u64,
+    pub weights: &'a [u64],
 }
 
 /// Gets each tile of the updates and of the aggregate.
@@ -35,6 +39,7 @@ type Visit<'v> = dyn FnMut(&[&[f32]], &[f64]) + 'v;
 pub(super) fn means(mut rows: Rows<'_>, guide: &Guide<'_>, visit: &mut Visit<'_>) -> Result<(), MakeError> {
     match &guide.description.aggregator {
         AggregatorChoice::FlTrust(_) => fl_trust::means(&mut rows, guide, visit),
+        AggregatorChoice::FedLaw(rule) => fed_law::means(&mut rows, guide, rule, visit),
         _ => unreachable!("the other rules use no examples of the coordinator"),
     }
 }
@@ -44,6 +49,11 @@ impl Guide<'_> {
     fn plan(&self) -> TrainingPlan {
         let plan = self.description.client_training();
         TrainingPlan { precision: Precision::Single, time_limit_seconds: None, ..plan }
+    }
+
+    /// Returns the newest version.
+    fn newest(&self) -> Result<Vec<f32>, GuideError> {
+        Ok(self.own.part.pick(&self.own.weights)?)
     }
 
     /// Begins a training on these examples.

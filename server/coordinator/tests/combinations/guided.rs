@@ -4,7 +4,7 @@ use crate::samples::described;
 
 /// Lists rules that use the coordinator's own examples.
 fn rules() -> Vec<Value> {
-    vec![json!({ "kind": "fl_trust" })]
+    vec![json!({ "kind": "fl_trust" }), json!({ "kind": "fed_law" })]
 }
 
 fn fields(rule: &Value, key: &str, value: &Value) -> Vec<String> {

@@ -161,6 +161,7 @@ fn combined(description: &TaskDescription) -> Vec<String> {
             format!("{} It also compares all pairs of updates, and averages few of the values.", reads(description)),
         ],
         AggregatorChoice::FlTrust(rule) => guided::fl_trust(&rule),
+        AggregatorChoice::FedLaw(rule) => guided::fed_law(&rule),
         AggregatorChoice::Component(component) => super::component::aggregator(&component),
     }
 }
@@ -345,6 +346,7 @@ pub(super) fn one_client(description: &TaskDescription) -> String {
         }
         AggregatorChoice::Flame(_) => ONE_OF_FLAME.into(),
         AggregatorChoice::FlTrust(_) => guided::ONE_OF_FL_TRUST.into(),
+        AggregatorChoice::FedLaw(_) => guided::one_of_fed_law(value_max),
         AggregatorChoice::FoolsGold(rule) => format!(
             "One client can move the aggregate by up to {}, in the L2 norm, if the other deltas resemble each other: this rule limits \
              groups of clients, not single ones.",

@@ -1,8 +1,8 @@
 //! Explains the rules that use examples which the coordinator itself has.
 
-use folkmoot_aggregation::FlTrust;
+use folkmoot_aggregation::{FedLaw, FlTrust};
 
-use super::quantity::grouped;
+use super::quantity::{count, grouped, times};
 
 /// Returns sentences about `fl_trust`.
 pub(super) fn fl_trust(rule: &FlTrust) -> Vec<String> {
@@ -25,3 +25,30 @@ pub(super) fn fl_trust(rule: &FlTrust) -> Vec<String> {
 pub(super) const ONE_OF_FL_TRUST: &str = "A hostile client can turn the aggregate, but not make it longer than the delta that the coordinator \
                                           trains itself. If no other client agrees with that delta, the aggregate has the client's direction, which \
                                           may be that of a few parameters.";
+
+/// Returns sentences about `fed_law`.
+pub(super) fn fed_law(rule: &FedLaw) -> Vec<String> {
+    vec![
+        format!(
+            "The new model is a mean of the clients' models, whose weights, and a factor that shrinks all of it, the coordinator learns in {} \
+             on {} examples of its own (FedLAW). Choose it if the clients' data differ, and if your examples are like those that the model \
+             will meet.",
+            count(rule.steps.into(), "gradient step"),
+            grouped(rule.examples)
+        ),
+        format!(
+            "At a commit, the coordinator computes {} on all of these examples, and reads all updates {}. Clients send no more than before. \
+             The examples need trust instead: who can change them decides which clients count.",
+            count(rule.steps.into(), "gradient"),
+            times(2 * u64::from(rule.steps) + 1)
+        ),
+    ]
+}
+
+/// Returns a sentence about the influence of one client under `fed_law`.
+pub(super) fn one_of_fed_law(value_max: f32) -> String {
+    format!(
+        "Clients may send elements up to ± {value_max}. One client counts for as much as it lowers the loss on the coordinator's examples, \
+         which may be all of the weight."
+    )
+}

@@ -29,10 +29,10 @@ pub async fn examples(
     let (description, schema) = (task.description.clone(), task.schema.clone());
     let read = tokio::task::spawn_blocking(move || -> Result<OwnExamples, String> {
         let whole = WholeVersion::read(&onnx, &weights, &description.plan, &schema, None);
-        let WholeVersion { model, weights, .. } = whole.map_err(|error| error.to_string())?;
+        let WholeVersion { model, part, weights } = whole.map_err(|error| error.to_string())?;
         let examples = evaluation_data::read(&data).map_err(|error| error.to_string())?;
         let divided = OwnDivided::of(&description, examples).map_err(|error| error.to_string())?;
-        Ok(OwnExamples { model, weights, examples: divided.guiding })
+        Ok(OwnExamples { model, part, weights, examples: divided.guiding })
     });
     let read = read.await?.map_err(|detail| MakeError::Guide(GuideError::Unreadable(detail)))?;
     Ok(Some(read))
