@@ -57,7 +57,7 @@ pub use flame::{FLAME_UPDATES_MAX, Flame};
 use folkmoot_protocol::Fault;
 pub use fools_gold::{FOOLS_GOLD_UPDATES_MAX, FoolsGold};
 pub use geometric_median::GeometricMedian;
-pub use guided::{FedLaw, FlTrust, Mixture};
+pub use guided::{FedDf, FedLaw, FlTrust, Mixture};
 pub use krum::{KRUM_UPDATES_MAX, Krum, MultiKrum};
 pub use local_training::LocalTraining;
 pub use measurement::{
@@ -119,6 +119,8 @@ pub enum AggregatorChoice {
     FlTrust(FlTrust),
     /// FedLAW: a mean whose weights and shrinking the coordinator learns on its own examples.
     FedLaw(FedLaw),
+    /// FedDF: the weighted mean, trained on the coordinator's own examples toward what the clients' models predict together.
+    FedDf(FedDf),
     /// A rule of the task's own: a WebAssembly component.
     Component(Box<Component>),
 }
@@ -210,6 +212,7 @@ impl AggregatorChoice {
         match self {
             AggregatorChoice::FlTrust(rule) => Some(rule.examples),
             AggregatorChoice::FedLaw(rule) => Some(rule.examples),
+            AggregatorChoice::FedDf(rule) => Some(rule.examples),
             _ => None,
         }
     }
@@ -240,6 +243,7 @@ impl AggregatorChoice {
             AggregatorChoice::Term(aggregator) => aggregator,
             AggregatorChoice::FlTrust(aggregator) => aggregator,
             AggregatorChoice::FedLaw(aggregator) => aggregator,
+            AggregatorChoice::FedDf(aggregator) => aggregator,
             AggregatorChoice::Component(component) => &**component,
         }
     }

@@ -142,7 +142,7 @@ impl Making {
             (None, Some(own)) => {
                 let (description, round_id) = (&self.description, self.round_id);
                 let seed = replayed::seed(round_id, &self.accepted);
-                let guide = Guide { description, own, round_id, seed, weights };
+                let guide = Guide { description, own, round_id, seed, weights, attenuations };
                 guided::means(rows, &guide, &mut |rows, tile| {
                     score(alignments, rows, tile);
                     next.take(tile);

@@ -140,7 +140,9 @@ async fn fl_trust_gives_the_same_version_after_a_kill() {
 
 /// The numbers of these rules are those of `server/cli/tests/algorithms/guided.rs`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn learned_mixtures_are_the_same_after_a_kill() {
+async fn what_the_coordinator_learns_is_the_same_after_a_kill() {
     let aggregator = json!({ "kind": "fed_law", "examples": EXAMPLES, "steps": 4 });
+    expect_the_same_after_a_kill(aggregator, None).await;
+    let aggregator = json!({ "kind": "fed_df", "examples": EXAMPLES, "steps": 9, "batch_size": 5 });
     expect_the_same_after_a_kill(aggregator, None).await;
 }

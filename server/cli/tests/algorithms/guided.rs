@@ -1,7 +1,7 @@
 //! Rules that use the coordinator's own examples, in a virtual world, against the same rules as their papers write them.
 
 use folkmoot_coordinator::task::TaskDescription;
-use folkmoot_engine::{Examples, ImportLimits, Model};
+use folkmoot_engine::{Examples, ImportLimits, Labels, Model};
 use folkmoot_protocol::Work;
 use folkmoot_rounds::registry::OwnDivided;
 use folkmoot_simulation::simulate::{Crowd, WorldSettings};
@@ -130,6 +130,59 @@ impl Scene {
         }
         model
     }
+
+    /// FedDF as Lin et al. 2020 write it, algorithm 1, with Adam and full batches.
+    fn fed_df(&self, steps: usize, rate: f64) -> Vec<f64> {
+        let mut model = self.start();
+        for _ in 0..ROUNDS {
+            let updates = self.updates(&model);
+            let teachers = updates.iter().map(|update| {
+                let weights: Vec<f32> =
+                    update.iter().zip(&model).map(|(change, weight)| (weight + change) as f32).collect();
+                let (features, rows) = (self.guiding.features(), self.guiding.len());
+                self.model.predict(&weights, features, rows).expect("the examples fit")
+            });
+            let teachers: Vec<Vec<f32>> = teachers.collect();
+            let mean = |index: usize| {
+                teachers.iter().map(|logits| f64::from(logits[index])).sum::<f64>() / teachers.len() as f64
+            };
+            let logits: Vec<f64> = (0..teachers[0].len()).map(mean).collect();
+            let targets = logits.chunks(10).flat_map(|row| {
+                let total: f64 = row.iter().map(|logit| logit.exp()).sum();
+                row.iter().map(move |logit| (logit.exp() / total) as f32)
+            });
+            let labels = Labels::Targets(targets.collect(), 10);
+            let shape = self.guiding.feature_shape().to_vec();
+            let taught =
+                Examples::new(self.guiding.features().to_vec(), shape, labels).expect("they are whole");
+            let counts: Vec<f64> = self.clients.iter().map(|examples| examples.len() as f64).collect();
+            for (count, update) in counts.iter().zip(&updates) {
+                let share = count / counts.iter().sum::<f64>();
+                model.iter_mut().zip(update).for_each(|(weight, change)| *weight += share * change);
+            }
+            self.distil(&taught, &mut model, steps, rate);
+        }
+        model
+    }
+
+    /// Adam (Kingma and Ba 2015, algorithm 1) with a cosine that falls to 0. A cross-entropy with distributions has the gradient of the
+    /// Kullback-Leibler divergence.
+    fn distil(&self, taught: &Examples, model: &mut [f64], steps: usize, rate: f64) {
+        let objective = Objective { model: &self.model, examples: taught };
+        let (mut first, mut second) = (vec![0.0; model.len()], vec![0.0; model.len()]);
+        for step in 0..steps {
+            let gradient = objective.gradient(model);
+            let rate = rate * (1.0 + (std::f64::consts::PI * step as f64 / steps as f64).cos()) / 2.0;
+            let power = step as i32 + 1;
+            for index in 0..model.len() {
+                first[index] = 0.9 * first[index] + 0.1 * gradient[index];
+                second[index] = 0.999 * second[index] + 0.001 * gradient[index].powi(2);
+                let (m, v) =
+                    (first[index] / (1.0 - 0.9f64.powi(power)), second[index] / (1.0 - 0.999f64.powi(power)));
+                model[index] -= rate * m / (v.sqrt() + 1e-8);
+            }
+        }
+    }
 }
 
 fn dot(one: &[f64], other: &[f64]) -> f64 {
@@ -176,6 +229,12 @@ async fn fl_trust_is_the_papers_through_the_coordinator() {
 async fn fed_law_is_the_papers_through_the_coordinator() {
     let aggregator = json!({ "kind": "fed_law", "examples": 60, "steps": 5, "learning_rate": 0.05 });
     expect_the_papers(&aggregator, false, |scene| scene.fed_law(5, 0.05)).await;
+}
+
+#[tokio::test]
+async fn fed_df_is_the_papers_through_the_coordinator() {
+    let aggregator = json!({ "kind": "fed_df", "examples": 60, "steps": 4, "learning_rate": 0.01 });
+    expect_the_papers(&aggregator, true, |scene| scene.fed_df(4, 0.01)).await;
 }
 
 /// More than half of the clients are hostile, so that no rule that follows the majority can hold.

@@ -1,6 +1,7 @@
 //! Rules that use examples which the coordinator itself has. It trains here, on the thread that computes the version, with a seed that
 //! depends on the round and its updates. So a version that is computed again is the same, bit for bit.
 
+mod fed_df;
 mod fed_law;
 mod fl_trust;
 
@@ -30,6 +31,7 @@ pub(super) struct Guide<'a> {
     pub round_id: RoundId,
     pub seed: u64,
     pub weights: &'a [u64],
+    pub attenuations: &'a [f64],
 }
 
 /// Gets each tile of the updates and of the aggregate.
@@ -40,6 +42,7 @@ pub(super) fn means(mut rows: Rows<'_>, guide: &Guide<'_>, visit: &mut Visit<'_>
     match &guide.description.aggregator {
         AggregatorChoice::FlTrust(_) => fl_trust::means(&mut rows, guide, visit),
         AggregatorChoice::FedLaw(rule) => fed_law::means(&mut rows, guide, rule, visit),
+        AggregatorChoice::FedDf(rule) => fed_df::means(&mut rows, guide, rule, visit),
         _ => unreachable!("the other rules use no examples of the coordinator"),
     }
 }

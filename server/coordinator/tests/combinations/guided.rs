@@ -4,7 +4,7 @@ use crate::samples::described;
 
 /// Lists rules that use the coordinator's own examples.
 fn rules() -> Vec<Value> {
-    vec![json!({ "kind": "fl_trust" }), json!({ "kind": "fed_law" })]
+    vec![json!({ "kind": "fl_trust" }), json!({ "kind": "fed_law" }), json!({ "kind": "fed_df" })]
 }
 
 fn fields(rule: &Value, key: &str, value: &Value) -> Vec<String> {
@@ -72,4 +72,11 @@ fn what_hides_updates_or_gives_them_other_starts_is_refused() {
         let found: Vec<String> = fed_cm.validate().into_iter().map(|fault| fault.field).collect();
         assert_eq!(found, ["finalizer.kind"], "{rule}");
     }
+}
+
+#[test]
+fn only_probabilities_of_classes_are_distilled() {
+    let squares = plan("loss", &json!("mean_squared_error"));
+    assert_eq!(fields(&json!({ "kind": "fed_df" }), "plan", &squares), ["plan.loss"]);
+    assert_eq!(fields(&json!({ "kind": "fed_law" }), "plan", &squares), [""; 0]);
 }

@@ -162,6 +162,7 @@ fn combined(description: &TaskDescription) -> Vec<String> {
         ],
         AggregatorChoice::FlTrust(rule) => guided::fl_trust(&rule),
         AggregatorChoice::FedLaw(rule) => guided::fed_law(&rule),
+        AggregatorChoice::FedDf(rule) => guided::fed_df(&rule, weighted(&weight_max)),
         AggregatorChoice::Component(component) => super::component::aggregator(&component),
     }
 }
@@ -320,7 +321,7 @@ pub(super) fn one_client(description: &TaskDescription) -> String {
             "Clients report their own losses and example counts and may send elements up to ± {value_max}. A client that lies about its \
              loss can outweigh all others. Use this aggregator only if you trust all clients."
         ),
-        AggregatorChoice::WeightedMean => format!(
+        AggregatorChoice::WeightedMean | AggregatorChoice::FedDf(_) => format!(
             "Clients report their own example counts and may send elements up to ± {value_max}. Use this aggregator only \
              if you trust all clients."
         ),

@@ -1,6 +1,6 @@
 //! Explains the rules that use examples which the coordinator itself has.
 
-use folkmoot_aggregation::{FedLaw, FlTrust};
+use folkmoot_aggregation::{FedDf, FedLaw, FlTrust};
 
 use super::quantity::{count, grouped, times};
 
@@ -51,4 +51,22 @@ pub(super) fn one_of_fed_law(value_max: f32) -> String {
         "Clients may send elements up to ± {value_max}. One client counts for as much as it lowers the loss on the coordinator's examples, \
          which may be all of the weight."
     )
+}
+
+/// Returns sentences about `fed_df`. `mean` is about the mean of the deltas, where it begins.
+pub(super) fn fed_df(rule: &FedDf, mean: String) -> Vec<String> {
+    vec![
+        mean,
+        format!(
+            "The coordinator then trains the mean of the clients' models in {} on {} examples of its own, without their labels, toward what \
+             these models predict together (FedDF). Choose it if the clients' data differ, and if you have public examples of the same kind.",
+            count(rule.steps.into(), "step"),
+            grouped(rule.examples)
+        ),
+        format!(
+            "At a commit, the coordinator computes the predictions of each client's model, trains in batches of {}, and reads all updates 3 \
+             times. Clients send no more than before; who can change the examples changes what the model learns.",
+            grouped(rule.batch_size.into())
+        ),
+    ]
 }

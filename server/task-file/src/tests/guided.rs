@@ -19,6 +19,13 @@ fn a_rule_that_learns_on_the_coordinator_tells_its_use_and_its_cost() {
                 "reads all updates 7 times. Clients send",
             ],
         ),
+        (
+            "kind = \"fed_df\"\nsteps = 3",
+            [
+                "in 3 steps on 200 examples of its own, without their labels",
+                "in batches of 128, and reads all updates 3 times",
+            ],
+        ),
     ] {
         let text = explained(&TASK.replace("[stop]", &format!("[aggregator]\n{rule}\n\n[stop]")));
         for sentence in sentences {

@@ -1,5 +1,6 @@
 //! Checks for choices that contradict rules which use the coordinator's own examples.
 
+use folkmoot_aggregation::AggregatorChoice;
 use folkmoot_protocol::{DriftCorrection, RunningStatistics};
 
 use super::super::{Fault, TaskDescription};
@@ -46,6 +47,12 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
         "finalizer.kind",
         "computes on the coordinator without the direction of the last version, which fed_cm adds on clients",
         "choose finalizer.kind = \"fed_avg\"",
+    );
+    refuse(
+        matches!(description.aggregator, AggregatorChoice::FedDf(_)) && !plan.loss.contains_softmax(),
+        "plan.loss",
+        "learns the probabilities of classes, which models with this loss do not predict",
+        "choose a loss over a softmax, such as softmax_cross_entropy",
     );
     refuse(
         !description.compression_choices.is_empty(),
