@@ -51,7 +51,7 @@ pub use combination::Combination;
 pub use component::{Component, ComponentSource};
 pub use coordinate_rule::CoordinateRule;
 pub use exact_mean::{ExactMean, ZeroDivisorError};
-pub use fair::{QFedAvg, Term};
+pub use fair::{Afl, MixtureWeights, QFedAvg, Term};
 pub use fed_nova::{step_factors, step_norm};
 pub use flame::{FLAME_UPDATES_MAX, Flame};
 use folkmoot_protocol::Fault;
@@ -115,6 +115,8 @@ pub enum AggregatorChoice {
     QFedAvg(QFedAvg),
     /// TERM: a mean in which clients with a larger loss count exponentially more, or less.
     Term(Term),
+    /// AFL: a mean whose weights rise from version to version for clients with a large loss.
+    Afl(Afl),
     /// FLTrust: a mean weighted by how well each update agrees with one that the coordinator trains on its own examples.
     FlTrust(FlTrust),
     /// FedLAW: a mean whose weights and shrinking the coordinator learns on its own examples.
@@ -241,6 +243,7 @@ impl AggregatorChoice {
             AggregatorChoice::FedNova => &fed_nova::FedNova,
             AggregatorChoice::QFedAvg(aggregator) => aggregator,
             AggregatorChoice::Term(aggregator) => aggregator,
+            AggregatorChoice::Afl(aggregator) => aggregator,
             AggregatorChoice::FlTrust(aggregator) => aggregator,
             AggregatorChoice::FedLaw(aggregator) => aggregator,
             AggregatorChoice::FedDf(aggregator) => aggregator,

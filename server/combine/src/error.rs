@@ -27,6 +27,9 @@ pub enum MakeError {
     /// The noise cannot be drawn or added.
     #[error(transparent)]
     Noise(#[from] DrawError),
+    /// The weights that the aggregator has kept with the newest version are damaged.
+    #[error("the {0} bytes that afl has kept with the newest version are not the weights of clients")]
+    MixtureWeights(usize),
     /// The coordinator could not compute on its own examples.
     #[error(transparent)]
     Guide(#[from] GuideError),

@@ -5,6 +5,7 @@
     warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
 )]
 
+mod agnostic;
 mod clusters;
 mod error;
 mod guide_error;

@@ -9,16 +9,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use folkmoot_aggregation::{
-    Combination, ExactMean, Measured, Measurement, anomaly::Alignments, finalizer::Commit,
+    AggregatorChoice, Combination, ExactMean, Measured, Measurement, anomaly::Alignments, finalizer::Commit,
 };
 use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_noise::Noises;
-use folkmoot_protocol::RoundId;
+use folkmoot_protocol::{ClientId, RoundId};
 use folkmoot_storage::AcceptedUpdate;
 use folkmoot_strategy::{AggregationCommit, FinalizationCommit, Part};
 
 use crate::{
-    Bases, ClusterPlaces, Made, MakeError, Masked, Own, OwnExamples, Private, Rows,
+    Bases, ClusterPlaces, Made, MakeError, Masked, Own, OwnExamples, Private, Rows, agnostic,
     clusters::ClusterMeans,
     guided::{self, Guide},
     ingest::{Ingest, RoundSum},
@@ -52,6 +52,8 @@ pub struct Making {
     pub clusters: Option<ClusterPlaces>,
     /// The task's own parts.
     pub own: Own,
+    /// The client of each update in `accepted`, if the aggregator knows its clients; empty otherwise.
+    pub members: Vec<ClientId>,
     /// The coordinator's examples, if the aggregator uses any.
     pub examples: Option<OwnExamples>,
 }
@@ -65,7 +67,7 @@ impl Making {
         let parameter_count = self.newest.len() / size_of::<f32>();
         let stored = self.finalizer_state.as_deref().unwrap_or_default();
         let step = self.step(parameter_count)?;
-        let mut next = Next::new(step, &self.commit, &self.newest, stored, self.own.aggregator.is_some())?;
+        let mut next = Next::new(step, &self.commit, &self.newest, stored, self.keeps_own_state())?;
         next.clusters =
             self.clusters.as_ref().map(|places| ClusterMeans::new(places, &self.description.grid));
         let mut own_state = Vec::new();
@@ -115,6 +117,11 @@ impl Making {
         Ok(made)
     }
 
+    /// Returns whether the part that combines updates keeps a state with the version.
+    fn keeps_own_state(&self) -> bool {
+        self.own.aggregator.is_some() || matches!(self.description.aggregator, AggregatorChoice::Afl(_))
+    }
+
     /// Combines updates from the round log, and scores them if they are scored. Returns the state of a component for the next commit.
     fn read_back(
         &self,
@@ -138,6 +145,13 @@ impl Making {
                 *alignments = None;
                 let commit = self.aggregation_commit(rows.parameter_count());
                 own::whole(rows, &**functions, &commit, &self.newest, |tile| next.take(tile))?;
+            }
+            (None, _) if let AggregatorChoice::Afl(rule) = &self.description.aggregator => {
+                let before = std::mem::take(&mut next.own_state);
+                return agnostic::means(rows, rule, &self.members, &before, |rows, tile| {
+                    score(alignments, rows, tile);
+                    next.take(tile);
+                });
             }
             (None, Some(own)) => {
                 let (description, round_id) = (&self.description, self.round_id);

@@ -131,6 +131,7 @@ impl Arrived {
             masked: None,
             clusters: None,
             own: Own::default(),
+            members: Vec::new(),
             examples: None,
         };
         let made = making.make(&self.ingest, &Noises::default()).expect("the log is in memory");

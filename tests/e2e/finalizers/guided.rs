@@ -143,6 +143,8 @@ async fn fl_trust_gives_the_same_version_after_a_kill() {
 async fn what_the_coordinator_learns_is_the_same_after_a_kill() {
     let aggregator = json!({ "kind": "fed_law", "examples": EXAMPLES, "steps": 4 });
     expect_the_same_after_a_kill(aggregator, None).await;
+    let aggregator = json!({ "kind": "afl", "clients": 4 });
+    expect_the_same_after_a_kill(aggregator, None).await;
     let aggregator = json!({ "kind": "fed_df", "examples": EXAMPLES, "steps": 9, "batch_size": 5 });
     expect_the_same_after_a_kill(aggregator, None).await;
 }

@@ -1,7 +1,7 @@
-//! Rules that use the coordinator's own examples, in a virtual world, against the same rules as their papers write them.
+//! Rules that use the coordinator's own examples or know its clients, in a virtual world, against the same rules as their papers write them.
 
 use folkmoot_coordinator::task::TaskDescription;
-use folkmoot_engine::{Examples, ImportLimits, Labels, Model};
+use folkmoot_engine::{Examples, ImportLimits, Labels, Loss, Model, evaluate};
 use folkmoot_protocol::Work;
 use folkmoot_rounds::registry::OwnDivided;
 use folkmoot_simulation::simulate::{Crowd, WorldSettings};
@@ -185,6 +185,45 @@ impl Scene {
     }
 }
 
+impl Scene {
+    /// AFL as Mohri et al. 2019 write it, algorithm 1, with several local steps. Returns the model.
+    fn afl(&self, rate: f64) -> Vec<f64> {
+        let (mut model, mut mixture) = (self.start(), vec![1.0 / CLIENTS as f64; CLIENTS]);
+        for _ in 0..ROUNDS {
+            let updates = self.updates(&model);
+            let losses: Vec<f64> = self.clients.iter().map(|examples| self.loss(examples, &model)).collect();
+            for (weight, update) in mixture.iter().zip(&updates) {
+                model.iter_mut().zip(update).for_each(|(value, change)| *value += weight * change);
+            }
+            let raised: Vec<f64> =
+                mixture.iter().zip(&losses).map(|(weight, loss)| weight + rate * loss).collect();
+            // By bisection, unlike the coordinator: the sum of max(w − θ, 0) falls with θ.
+            let (mut low, mut high) = (-10.0, 10.0);
+            for _ in 0..100 {
+                let middle = (low + high) / 2.0;
+                let sum: f64 = raised.iter().map(|weight| f64::max(weight - middle, 0.0)).sum();
+                if sum > 1.0 { low = middle } else { high = middle }
+            }
+            mixture = raised.iter().map(|weight| f64::max(weight - low, 0.0)).collect();
+        }
+        model
+    }
+
+    /// Returns the mean loss of the local training, each measured before its step.
+    fn loss(&self, examples: &Examples, start: &[f64]) -> f64 {
+        let objective = Objective { model: &self.model, examples };
+        let (mut weights, mut sum) = (start.to_vec(), 0.0);
+        for _ in 0..STEPS {
+            let whole: Vec<f32> = weights.iter().map(|weight| *weight as f32).collect();
+            let measured = evaluate(&self.model, &whole, examples, Loss::SoftmaxCrossEntropy);
+            let measured = measured.expect("the examples fit");
+            sum += measured.loss_sum / measured.example_count as f64 / STEPS as f64;
+            objective.step(&mut weights, RATE, |_, _| 0.0);
+        }
+        sum
+    }
+}
+
 fn dot(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(one, other)| one * other).sum()
 }
@@ -235,6 +274,12 @@ async fn fed_law_is_the_papers_through_the_coordinator() {
 async fn fed_df_is_the_papers_through_the_coordinator() {
     let aggregator = json!({ "kind": "fed_df", "examples": 60, "steps": 4, "learning_rate": 0.01 });
     expect_the_papers(&aggregator, true, |scene| scene.fed_df(4, 0.01)).await;
+}
+
+#[tokio::test]
+async fn afl_is_the_papers_through_the_coordinator() {
+    let aggregator = json!({ "kind": "afl", "clients": CLIENTS, "learning_rate": 0.3 });
+    expect_the_papers(&aggregator, false, |scene| scene.afl(0.3)).await;
 }
 
 /// More than half of the clients are hostile, so that no rule that follows the majority can hold.

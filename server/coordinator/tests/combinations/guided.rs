@@ -80,3 +80,26 @@ fn only_probabilities_of_classes_are_distilled() {
     assert_eq!(fields(&json!({ "kind": "fed_df" }), "plan", &squares), ["plan.loss"]);
     assert_eq!(fields(&json!({ "kind": "fed_law" }), "plan", &squares), [""; 0]);
 }
+
+#[test]
+fn afl_needs_the_losses_of_known_clients_of_one_round() {
+    let rule = json!({ "kind": "afl", "clients": 10 });
+    assert_eq!(fields(&rule, "compression", &json!({ "codec": "eden:4" })), [""; 0]);
+    assert_eq!(fields(&rule, "finalizer", &json!({ "kind": "fed_adam" })), [""; 0]);
+    let central = json!({ "kind": "central", "epsilon": 8.0, "delta": 1e-6 });
+    let local = json!({ "kind": "local", "epsilon": 30.0, "delta": 1e-6, "clipping_norm": 1.0 });
+    let masks = json!({ "secure_aggregation": { "corrupt_share": 0.1 } });
+    let buffered = json!({ "kind": "buffered", "buffer_goal": 5, "concurrency": 20 });
+    for (key, value, field) in [
+        ("privacy", central, "aggregator.kind"),
+        ("privacy", local, "aggregator.kind"),
+        ("protection", masks, "aggregator.kind"),
+        ("scheduling", buffered, "scheduling.kind"),
+        ("plan", plan("clusters", &json!({ "count": 3 })), "aggregator.kind"),
+        ("mixing", json!({ "byzantine_share": 0.1 }), "mixing"),
+        ("finalizer", json!({ "kind": "fed_exp" }), "finalizer.kind"),
+        ("finalizer", json!({ "kind": "fed_dyn", "clients": 50 }), "finalizer.kind"),
+    ] {
+        assert_eq!(fields(&rule, key, &value), [field], "{key}: {value}");
+    }
+}

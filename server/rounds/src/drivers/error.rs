@@ -82,6 +82,7 @@ impl DriveError {
                 MakeError::Noise(_)
                 | MakeError::WeightSum { .. }
                 | MakeError::Strategy(_)
+                | MakeError::MixtureWeights(_)
                 | MakeError::Guide(_),
             ) => true,
             DriveError::RoundLog(_) | DriveError::Make(MakeError::RoundLog(_)) => self.is_of_log(),

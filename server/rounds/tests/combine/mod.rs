@@ -138,6 +138,7 @@ fn next_version(
         masked: None,
         clusters: None,
         own: Own::default(),
+        members: Vec::new(),
         examples: None,
     };
     making.make(&ingest, &Noises::default()).unwrap()

@@ -160,6 +160,7 @@ fn combined(description: &TaskDescription) -> Vec<String> {
             bulyan(&words, rule.byzantine_share),
             format!("{} It also compares all pairs of updates, and averages few of the values.", reads(description)),
         ],
+        AggregatorChoice::Afl(rule) => fair::afl(&rule),
         AggregatorChoice::FlTrust(rule) => guided::fl_trust(&rule),
         AggregatorChoice::FedLaw(rule) => guided::fed_law(&rule),
         AggregatorChoice::FedDf(rule) => guided::fed_df(&rule, weighted(&weight_max)),
@@ -317,7 +318,7 @@ pub(super) fn one_client(description: &TaskDescription) -> String {
             "Clients report their own example and step counts and may send elements up to ± {value_max}, which count more if a \
              client claims few steps. Use this aggregator only if you trust all clients."
         ),
-        AggregatorChoice::QFedAvg(_) | AggregatorChoice::Term(_) => format!(
+        AggregatorChoice::QFedAvg(_) | AggregatorChoice::Term(_) | AggregatorChoice::Afl(_) => format!(
             "Clients report their own losses and example counts and may send elements up to ± {value_max}. A client that lies about its \
              loss can outweigh all others. Use this aggregator only if you trust all clients."
         ),

@@ -1,6 +1,6 @@
 //! Explains the rules that weight updates by the losses of their clients.
 
-use folkmoot_aggregation::{QFedAvg, Term};
+use folkmoot_aggregation::{Afl, QFedAvg, Term};
 use folkmoot_coordinator::task::TaskDescription;
 
 /// Returns a sentence about the weights of `q_fed_avg`.
@@ -23,4 +23,19 @@ pub(super) fn term(rule: &Term) -> String {
          if the model should serve its worst clients better, and one below 0 if some clients have wrong labels.",
         rule.tilt
     )
+}
+
+/// Returns sentences about the weights of `afl`.
+pub(super) fn afl(rule: &Afl) -> Vec<String> {
+    vec![
+        format!(
+            "The aggregate is a mean of the deltas with a weight of each client, which begins with 1 / {} and changes after each version by {} times the \
+             client's mean training loss, relative to the others (AFL). Choose it if a few known clients take part in nearly every round, and the \
+             model should serve the worst of them.",
+            rule.clients, rule.learning_rate
+        ),
+        "It costs no pass and no bytes, but the coordinator keeps 24 bytes for each client with the version, by the client's id, and the model may \
+         learn more slowly on average."
+            .into(),
+    ]
 }

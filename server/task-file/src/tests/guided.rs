@@ -26,6 +26,13 @@ fn a_rule_that_learns_on_the_coordinator_tells_its_use_and_its_cost() {
                 "in batches of 128, and reads all updates 3 times",
             ],
         ),
+        (
+            "kind = \"afl\"\nclients = 12",
+            [
+                "begins with 1 / 12 and changes after each version by 0.01 times",
+                "keeps 24 bytes for each client",
+            ],
+        ),
     ] {
         let text = explained(&TASK.replace("[stop]", &format!("[aggregator]\n{rule}\n\n[stop]")));
         for sentence in sentences {

@@ -8,6 +8,9 @@ use super::super::{Fault, TaskDescription};
 /// Lists the contradictions between such rules and other choices. With privacy from the coordinator, masks and clusters, all rules but means
 /// are refused elsewhere.
 pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
+    if let AggregatorChoice::Afl(_) = description.aggregator {
+        return clients_are_known(description, faults);
+    }
     if description.aggregator.own_examples().is_none() {
         return;
     }
@@ -60,4 +63,22 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
         "compares what updates do to the model, which differs from codec to codec, so it would prefer clients for their codec",
         "remove [[compression_choices]]; [compression] is allowed",
     );
+}
+
+/// AFL keeps a number for each client with the version.
+fn clients_are_known(description: &TaskDescription, faults: &mut Vec<Fault>) {
+    if description.scheduling.policy().flow().is_some() {
+        faults.push(Fault::new(
+            "scheduling.kind",
+            "afl weights the clients of one round, but with this scheduling.kind a version has updates of several",
+            "choose scheduling.kind = \"synchronous\", or aggregator.kind = \"term\"",
+        ));
+    }
+    if matches!(description.finalizer.drift_correction(), Some(DriftCorrection::FedCm { .. })) {
+        faults.push(Fault::new(
+            "finalizer.kind",
+            "fed_cm sends clients what the finalizer keeps, to which afl adds the weights of the clients",
+            "choose finalizer.kind = \"fed_avg\"",
+        ));
+    }
 }
