@@ -4,12 +4,12 @@ use std::path::Path;
 
 use bytes::Bytes;
 use folkmoot_coordinator::task::{TaskDescription, TaskState};
-use folkmoot_engine::{ImportLimits, Model, Travelling, onnx::build::mlp};
+use folkmoot_engine::{Examples, ImportLimits, Model, Travelling, onnx::build::mlp};
 use folkmoot_protocol::{
     BlobDigest, Clusters, Codec, OrganisationId, PartPlace, Plan, PopulationName, TaskId, TensorSchema,
     TensorSpec, Timestamp, TrainingPlan, ValueGrid, Widths, Work, update::UpdateMetrics,
 };
-use folkmoot_rounds::{clock, credential::Credential};
+use folkmoot_rounds::{clock, credential::Credential, registry::evaluation_data};
 use folkmoot_service::host::DEFAULT_ORGANISATION;
 use folkmoot_storage::{
     BlobStore, ModelVersionRecord, PopulationRepository, SqlStorage, TaskRecord, TaskRepository, TokenRecord,
@@ -35,6 +35,8 @@ pub struct TaskSpec {
     pub parts: Value,
     /// The components that the description names by their digests.
     pub components: Vec<&'static [u8]>,
+    /// The coordinator's own examples, if it has any.
+    pub examples: Option<Examples>,
 }
 
 impl TaskSpec {
@@ -55,6 +57,7 @@ impl TaskSpec {
             rounds,
             parts: json!({}),
             components: Vec::new(),
+            examples: None,
         }
     }
 
@@ -225,7 +228,7 @@ async fn store_task(
         plan,
         plan_bytes,
         evaluation_plan: None,
-        evaluation_data: None,
+        evaluation_data: store_examples(blobs, spec).await,
         served: 0,
         created_at: now(),
         revision: 0,
@@ -253,6 +256,12 @@ async fn store_task(
         initial_weights,
         plan: own,
     }
+}
+
+/// Stores the coordinator's own examples, if it has any.
+async fn store_examples(blobs: &BlobStore, spec: &TaskSpec) -> Option<BlobDigest> {
+    let bytes = evaluation_data::write(spec.examples.as_ref()?).expect("a test's examples can be written");
+    Some(blobs.put(bytes.into()).await.expect("a test's blobs can be stored"))
 }
 
 /// Creates an enrolment token and returns its text. `alter` may change the token's record.

@@ -23,6 +23,7 @@ pub mod finalizer;
 mod flame;
 mod fools_gold;
 mod geometric_median;
+mod guided;
 mod krum;
 #[cfg(test)]
 mod laws;
@@ -50,16 +51,18 @@ pub use combination::Combination;
 pub use component::{Component, ComponentSource};
 pub use coordinate_rule::CoordinateRule;
 pub use exact_mean::{ExactMean, ZeroDivisorError};
-pub use fair::{QFedAvg, Term};
+pub use fair::{Afl, MixtureWeights, QFedAvg, Term};
 pub use fed_nova::{step_factors, step_norm};
 pub use flame::{FLAME_UPDATES_MAX, Flame};
 use folkmoot_protocol::Fault;
 pub use fools_gold::{FOOLS_GOLD_UPDATES_MAX, FoolsGold};
 pub use geometric_median::GeometricMedian;
+pub use guided::{FedDf, FedLaw, FlTrust, Mixture};
 pub use krum::{KRUM_UPDATES_MAX, Krum, MultiKrum};
 pub use local_training::LocalTraining;
 pub use measurement::{
-    BLOCK, Distances, Extent, Measured, Measurement, Norms, Residuals, Signs, Similarities, Spread,
+    BLOCK, Distances, Extent, Measured, Measurement, Norms, Projections, Residuals, Signs, Similarities,
+    Spread,
 };
 pub use metrics::{EvaluationSum, sum_metrics};
 pub use norm_bound::NormBound;
@@ -112,6 +115,14 @@ pub enum AggregatorChoice {
     QFedAvg(QFedAvg),
     /// TERM: a mean in which clients with a larger loss count exponentially more, or less.
     Term(Term),
+    /// AFL: a mean whose weights rise from version to version for clients with a large loss.
+    Afl(Afl),
+    /// FLTrust: a mean weighted by how well each update agrees with one that the coordinator trains on its own examples.
+    FlTrust(FlTrust),
+    /// FedLAW: a mean whose weights and shrinking the coordinator learns on its own examples.
+    FedLaw(FedLaw),
+    /// FedDF: the weighted mean, trained on the coordinator's own examples toward what the clients' models predict together.
+    FedDf(FedDf),
     /// A rule of the task's own: a WebAssembly component.
     Component(Box<Component>),
 }
@@ -165,18 +176,25 @@ impl AggregatorChoice {
     }
 
     /// Returns the number of updates, out of `updates`, that contribute to the result. Krum, Multi-Krum and Bulyan leave
-    /// some updates out. FLAME keeps more than half of them. SignGuard, FoolsGold and components may leave out all but one, so this is 1; if SignGuard leaves out all, the
-    /// result is 0. A median counts all updates, although each coordinate comes from one or two of them.
+    /// some updates out. FLAME keeps more than half of them. SignGuard, FoolsGold, FLTrust and components may leave out all but one, so this is 1; if
+    /// SignGuard or FLTrust leaves out all, the result is 0. A median counts all updates, although each coordinate comes from one or two of them.
     pub fn combined(&self, updates: u64) -> u64 {
         self.aggregator().combined(updates)
     }
 
     /// Returns whether the rule leaves some updates out.
     pub fn selects(&self) -> bool {
-        use AggregatorChoice::{Bulyan, Component, Flame, FoolsGold, Krum, MultiKrum, SignGuard};
+        use AggregatorChoice::{Bulyan, Component, FlTrust, Flame, FoolsGold, Krum, MultiKrum, SignGuard};
         matches!(
             self,
-            Krum(_) | MultiKrum(_) | Bulyan(_) | SignGuard(_) | FoolsGold(_) | Flame(_) | Component(_)
+            Krum(_)
+                | MultiKrum(_)
+                | Bulyan(_)
+                | SignGuard(_)
+                | FoolsGold(_)
+                | Flame(_)
+                | FlTrust(_)
+                | Component(_)
         )
     }
 
@@ -184,6 +202,19 @@ impl AggregatorChoice {
     pub fn component(&self) -> Option<&Component> {
         match self {
             AggregatorChoice::Component(component) => Some(component),
+            _ => None,
+        }
+    }
+
+    /// Returns the number of the coordinator's own examples that the rule uses; `None` if it uses none.
+    ///
+    /// The coordinator computes on these examples while it combines the updates. So [`AggregatorChoice::combination`] alone is not
+    /// such a rule.
+    pub fn own_examples(&self) -> Option<u64> {
+        match self {
+            AggregatorChoice::FlTrust(rule) => Some(rule.examples),
+            AggregatorChoice::FedLaw(rule) => Some(rule.examples),
+            AggregatorChoice::FedDf(rule) => Some(rule.examples),
             _ => None,
         }
     }
@@ -212,6 +243,10 @@ impl AggregatorChoice {
             AggregatorChoice::FedNova => &fed_nova::FedNova,
             AggregatorChoice::QFedAvg(aggregator) => aggregator,
             AggregatorChoice::Term(aggregator) => aggregator,
+            AggregatorChoice::Afl(aggregator) => aggregator,
+            AggregatorChoice::FlTrust(aggregator) => aggregator,
+            AggregatorChoice::FedLaw(aggregator) => aggregator,
+            AggregatorChoice::FedDf(aggregator) => aggregator,
             AggregatorChoice::Component(component) => &**component,
         }
     }

@@ -150,7 +150,7 @@ pub struct CheckTaskRequest {
     pub toml: Option<String>,
     /// The digest of an uploaded model to validate against. Without it, only the description is validated.
     pub model: Option<BlobDigest>,
-    /// The digest of uploaded examples for `evaluation.central`.
+    /// The digest of uploaded examples for `evaluation.central`, or for an aggregator that uses them.
     pub evaluation_data: Option<BlobDigest>,
     /// The task and version whose weights the task starts from.
     #[schema(value_type = Option<Object>)]
@@ -231,7 +231,7 @@ pub struct CreateTaskRequest {
     pub description: TaskDescription,
     /// The digest of an uploaded model.
     pub model: BlobDigest,
-    /// The digest of uploaded examples for `evaluation.central`.
+    /// The digest of uploaded examples for `evaluation.central`, or for an aggregator that uses them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evaluation_data: Option<BlobDigest>,
     /// The task and version whose weights the task starts from. Without it, the task starts from the model's own

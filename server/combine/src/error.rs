@@ -2,6 +2,8 @@ use folkmoot_noise::DrawError;
 use folkmoot_round_log::RoundLogError;
 use folkmoot_strategy::StrategyError;
 
+use crate::guide_error::GuideError;
+
 /// The reason why a round's updates could not be combined into a version. Nothing was released.
 #[derive(Debug, thiserror::Error)]
 pub enum MakeError {
@@ -25,6 +27,12 @@ pub enum MakeError {
     /// The noise cannot be drawn or added.
     #[error(transparent)]
     Noise(#[from] DrawError),
+    /// The weights that the aggregator has kept with the newest version are damaged.
+    #[error("the {0} bytes that afl has kept with the newest version are not the weights of clients")]
+    MixtureWeights(usize),
+    /// The coordinator could not compute on its own examples.
+    #[error(transparent)]
+    Guide(#[from] GuideError),
     /// The task's own component failed.
     #[error(transparent)]
     Strategy(#[from] StrategyError),

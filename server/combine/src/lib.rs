@@ -5,7 +5,10 @@
     warn(clippy::cast_possible_truncation, clippy::cast_possible_wrap, clippy::cast_sign_loss)
 )]
 
+mod agnostic;
 mod error;
+mod guide_error;
+mod guided;
 pub mod in_place;
 pub mod ingest;
 mod made;
@@ -24,6 +27,8 @@ mod rows;
 mod summed;
 
 pub use error::MakeError;
+pub use guide_error::GuideError;
+pub use guided::OwnExamples;
 pub use made::Made;
 pub use making::Making;
 pub use masked::Masked;

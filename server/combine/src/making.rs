@@ -9,16 +9,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use folkmoot_aggregation::{
-    Combination, ExactMean, Measured, Measurement, anomaly::Alignments, finalizer::Commit,
+    AggregatorChoice, Combination, ExactMean, Measured, Measurement, anomaly::Alignments, finalizer::Commit,
 };
 use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_noise::Noises;
-use folkmoot_protocol::RoundId;
+use folkmoot_protocol::{ClientId, RoundId};
 use folkmoot_storage::AcceptedUpdate;
 use folkmoot_strategy::{AggregationCommit, FinalizationCommit, Part};
 
 use crate::{
-    Bases, Made, MakeError, Masked, Own, PartPlaces, Private, Rows,
+    Bases, Made, MakeError, Masked, Own, OwnExamples, PartPlaces, Private, Rows, agnostic,
+    guided::{self, Guide},
     ingest::{Ingest, RoundSum},
     next::{Next, Step},
     own,
@@ -52,6 +53,10 @@ pub struct Making {
     pub parts: Option<PartPlaces>,
     /// The task's own parts.
     pub own: Own,
+    /// The client of each update in `accepted`, if the aggregator knows its clients; empty otherwise.
+    pub members: Vec<ClientId>,
+    /// The coordinator's examples, if the aggregator uses any.
+    pub examples: Option<OwnExamples>,
 }
 
 impl Making {
@@ -63,7 +68,7 @@ impl Making {
         let parameter_count = self.newest.len() / size_of::<f32>();
         let stored = self.finalizer_state.as_deref().unwrap_or_default();
         let step = self.step(parameter_count)?;
-        let mut next = Next::new(step, &self.commit, &self.newest, stored, self.own.aggregator.is_some())?;
+        let mut next = Next::new(step, &self.commit, &self.newest, stored, self.keeps_own_state())?;
         next.parts = self.parts.as_ref().map(|places| PartMeans::new(places, &self.description.grid));
         let mut own_state = Vec::new();
         let mut noise_state = Vec::new();
@@ -98,29 +103,9 @@ impl Making {
                     summed::means(&sum, &mean, |tile| next.take(tile));
                 }
             }
-        } else if let Some(part) = &self.own.aggregator {
-            let rows = Rows::new(ingest.log(), &self.accepted, &self.bases, parameter_count);
-            let commit = self.aggregation_commit(parameter_count);
-            let before = std::mem::take(&mut next.own_state);
-            match part {
-                Part::Component(strategy) => {
-                    own_state = own::means(rows, strategy, &commit, &before, |rows, tile| {
-                        score(&mut alignments, rows, tile);
-                        next.take(tile);
-                    })?;
-                }
-                // A simulation has no need of scores.
-                Part::Functions(functions) => {
-                    alignments = None;
-                    own::whole(rows, &**functions, &commit, &self.newest, |tile| next.take(tile))?;
-                }
-            }
         } else {
             let rows = Rows::new(ingest.log(), &self.accepted, &self.bases, parameter_count);
-            let attenuations = &self.attenuations;
-            let measure = |rows: &[&[f32]], tile: &[f64]| score(&mut alignments, rows, tile);
-            let take = |tile: &[f64]| next.take(tile);
-            replayed::means(rows, &self.description, self.round_id, &weights, attenuations, measure, take)?;
+            own_state = self.read_back(rows, &weights, &mut next, &mut alignments)?;
         }
         let ids = self.accepted.iter().map(|update| update.assignment_id);
         let scores = alignments.and_then(|alignments| alignments.scores(ids));
@@ -130,6 +115,61 @@ impl Making {
             made.clipping_norm = Some(private.next_norm(ingest, &self.accepted, grid, parameter_count)?);
         }
         Ok(made)
+    }
+
+    /// Returns whether the part that combines updates keeps a state with the version.
+    fn keeps_own_state(&self) -> bool {
+        self.own.aggregator.is_some() || matches!(self.description.aggregator, AggregatorChoice::Afl(_))
+    }
+
+    /// Combines updates from the round log, and scores them if they are scored. Returns the state of a component for the next commit.
+    fn read_back(
+        &self,
+        rows: Rows<'_>,
+        weights: &[u64],
+        next: &mut Next<'_>,
+        alignments: &mut Option<Alignments>,
+    ) -> Result<Vec<u8>, MakeError> {
+        let attenuations = &self.attenuations;
+        match (&self.own.aggregator, &self.examples) {
+            (Some(Part::Component(strategy)), _) => {
+                let commit = self.aggregation_commit(rows.parameter_count());
+                let before = std::mem::take(&mut next.own_state);
+                return own::means(rows, strategy, &commit, &before, |rows, tile| {
+                    score(alignments, rows, tile);
+                    next.take(tile);
+                });
+            }
+            // A simulation has no need of scores.
+            (Some(Part::Functions(functions)), _) => {
+                *alignments = None;
+                let commit = self.aggregation_commit(rows.parameter_count());
+                own::whole(rows, &**functions, &commit, &self.newest, |tile| next.take(tile))?;
+            }
+            (None, _) if let AggregatorChoice::Afl(rule) = &self.description.aggregator => {
+                let before = std::mem::take(&mut next.own_state);
+                return agnostic::means(rows, rule, &self.members, &before, |rows, tile| {
+                    score(alignments, rows, tile);
+                    next.take(tile);
+                });
+            }
+            (None, Some(own)) => {
+                let (description, round_id) = (&self.description, self.round_id);
+                let seed = replayed::seed(round_id, &self.accepted);
+                let guide = Guide { description, own, round_id, seed, weights, attenuations };
+                guided::means(rows, &guide, &mut |rows, tile| {
+                    score(alignments, rows, tile);
+                    next.take(tile);
+                })?;
+            }
+            (None, None) => {
+                let measure = |rows: &[&[f32]], tile: &[f64]| score(alignments, rows, tile);
+                let take = |tile: &[f64]| next.take(tile);
+                let (description, round) = (&self.description, self.round_id);
+                replayed::means(rows, description, round, weights, attenuations, measure, take)?;
+            }
+        }
+        Ok(Vec::new())
     }
 
     /// Returns the sum of the updates, which were added while they arrived, and the divisor of their mean.

@@ -131,6 +131,8 @@ impl Arrived {
             masked: None,
             parts: None,
             own: Own::default(),
+            members: Vec::new(),
+            examples: None,
         };
         let made = making.make(&self.ingest, &Noises::default()).expect("the log is in memory");
         floats(&made.weights).collect()

@@ -43,6 +43,11 @@ impl<'a> Rows<'a> {
         Self { log, updates, bases, parameter_count, values: Vec::new() }
     }
 
+    /// Returns the number of parameters of an update.
+    pub(super) fn parameter_count(&self) -> usize {
+        self.parameter_count
+    }
+
     /// Passes every tile to `visit`, in order. The arguments of `visit` are the index of the tile's first parameter,
     /// and one row of values for each update.
     ///

@@ -2,6 +2,7 @@
 
 mod explanations;
 mod faults;
+mod guided;
 mod local_rules;
 mod many;
 mod properties;

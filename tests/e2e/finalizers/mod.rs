@@ -3,4 +3,5 @@
 mod components;
 mod drift;
 mod flame;
+mod guided;
 mod parts;

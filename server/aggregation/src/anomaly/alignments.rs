@@ -1,44 +1,27 @@
 use super::{CommitScores, UpdateScore, scores};
-use crate::measurement::BLOCK;
+use crate::measurement::Projections;
 
 /// The lengths of n updates, and the angles between them and their aggregate, in float64.
 #[derive(Clone, Debug)]
-pub struct Alignments {
-    squares: Vec<f64>,
-    products: Vec<f64>,
-    square_of_aggregate: f64,
-}
+pub struct Alignments(Projections);
 
 impl Alignments {
     /// Returns the alignments of `updates` updates before any tile was added.
     pub fn new(updates: usize) -> Self {
-        Self { squares: vec![0.0; updates], products: vec![0.0; updates], square_of_aggregate: 0.0 }
+        Self(Projections::new(updates))
     }
 
     /// Adds one tile of the updates and of the aggregate, which has the tile's length. The tiling rules are those of
     /// [`crate::Norms::add_tile`].
     pub fn add_tile(&mut self, rows: &[&[f32]], aggregate: &[f64]) {
-        for (index, aggregate) in aggregate.chunks(BLOCK).enumerate() {
-            self.square_of_aggregate += aggregate.iter().map(|value| value * value).sum::<f64>();
-            let start = index * BLOCK;
-            for ((square, product), row) in self.squares.iter_mut().zip(&mut self.products).zip(rows) {
-                let values = || row[start..start + aggregate.len()].iter().map(|value| f64::from(*value));
-                *square += values().map(|value| value * value).sum::<f64>();
-                *product += values().zip(aggregate).map(|(value, other)| value * other).sum::<f64>();
-            }
-        }
+        self.0.add_tile(rows, aggregate);
     }
 
     /// Returns the scores of the updates, whose ids come in the same order. Returns `None` for fewer than three updates, because two
     /// cannot tell which of them is unusual.
     pub fn scores<Id: Copy>(&self, ids: impl Iterator<Item = Id>) -> Option<CommitScores<Id>> {
-        let norms: Vec<f64> = self.squares.iter().map(|square| square.sqrt()).collect();
-        let cosine = |(square, product): (&f64, &f64)| {
-            let cosine = product / (square * self.square_of_aggregate).sqrt();
-            // An update or an aggregate of 0 has no direction.
-            if cosine.is_finite() { cosine.clamp(-1.0, 1.0) } else { 0.0 }
-        };
-        let cosines: Vec<f64> = self.squares.iter().zip(&self.products).map(cosine).collect();
+        let norms: Vec<f64> = self.0.norms().collect();
+        let cosines: Vec<f64> = self.0.cosines().collect();
         let scores: Vec<UpdateScore> = scores::of(&norms, &cosines)?;
         Some(CommitScores::of(ids.zip(scores), &cosines))
     }

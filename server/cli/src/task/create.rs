@@ -18,7 +18,7 @@ pub struct Args {
     /// The model to train.
     #[arg(long, value_name = "FILE.onnx")]
     model: PathBuf,
-    /// Your own examples for central evaluation, in any format of `folkmoot client`.
+    /// Your own examples, for central evaluation or an aggregator that uses them, in any format of `folkmoot client`.
     #[arg(long, value_name = "FILE")]
     evaluation_data: Option<PathBuf>,
     /// Start from the weights of another task's version, by default its newest. TASK is a name, an id or the beginning
@@ -67,7 +67,7 @@ pub async fn run(args: Args) -> Result<(), CliError> {
     args.output.print(&task, show::text)
 }
 
-/// Uploads examples for central evaluation. A table is encoded by the task's schema, if it has one.
+/// Uploads the operator's own examples. A table is encoded by the task's schema, if it has one.
 async fn bring_examples(
     client: &AdminClient,
     path: &Path,

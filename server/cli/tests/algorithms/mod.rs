@@ -6,6 +6,7 @@ mod drift;
 mod drift_rules;
 mod elastic;
 mod functions;
+mod guided;
 mod local_training;
 mod objective;
 mod personal;

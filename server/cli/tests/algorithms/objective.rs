@@ -30,13 +30,14 @@ pub struct Objective<'a> {
 }
 
 impl Objective<'_> {
-    /// Returns the gradient: the negative change in one step of rate 1.
+    /// Returns the gradient: the negative change in one step, divided by its rate. A large power of two keeps the digits of a small
+    /// gradient beside those of the weights.
     pub fn gradient(&self, weights: &[f64]) -> Vec<f64> {
         let start: Vec<f32> = weights.iter().map(|weight| *weight as f32).collect();
-        let plan: TrainingPlan = serde_json::from_value(plan(1.0, 1)).expect("it is a plan");
+        let plan: TrainingPlan = serde_json::from_value(plan(1024.0, 1)).expect("it is a plan");
         let mut trainer = Trainer::new(self.model, &start, plan, self.examples, 1).expect("the examples fit");
         trainer.step().expect("it does not diverge");
-        trainer.finish().delta.iter().map(|change| -f64::from(*change)).collect()
+        trainer.finish().delta.iter().map(|change| f64::from(*change) / -1024.0).collect()
     }
 
     /// Takes a step against the gradient plus `extra` of the weights and an index.

@@ -30,13 +30,13 @@ impl TaskDescription {
         LocalTraining { losses, learning_rate }
     }
 
-    /// Records a fault if `q_fed_avg` and `term` cannot know the clients' losses, or the length of a local step.
+    /// Records a fault if `q_fed_avg`, `term` and `afl` cannot know the clients' losses, or the length of a local step.
     pub(super) fn validate_losses(&self, faults: &mut Vec<Fault>) {
         let lipschitz = match self.aggregator {
             AggregatorChoice::QFedAvg(rule) => {
                 rule.lipschitz_with(self.local_training([].into_iter()).learning_rate)
             }
-            AggregatorChoice::Term(_) => Some(1.0),
+            AggregatorChoice::Term(_) | AggregatorChoice::Afl(_) => Some(1.0),
             _ => return,
         };
         if lipschitz.is_none() {

@@ -78,9 +78,13 @@ impl DriveError {
             DriveError::Storage(StorageError::OutOfRange(_) | StorageError::Corrupt { .. })
             | DriveError::Invariant(_)
             | DriveError::Transition(_)
-            | DriveError::Make(MakeError::Noise(_) | MakeError::WeightSum { .. } | MakeError::Strategy(_)) => {
-                true
-            }
+            | DriveError::Make(
+                MakeError::Noise(_)
+                | MakeError::WeightSum { .. }
+                | MakeError::Strategy(_)
+                | MakeError::MixtureWeights(_)
+                | MakeError::Guide(_),
+            ) => true,
             DriveError::RoundLog(_) | DriveError::Make(MakeError::RoundLog(_)) => self.is_of_log(),
             // Another process, or the next build, may be able to run components.
             DriveError::Component(LoadError::Strategy(error)) => *error != StrategyError::Unsupported,

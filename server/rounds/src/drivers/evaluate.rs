@@ -18,7 +18,7 @@ use super::{DriveError, evaluation_sum::evaluation_of, rules::rules, versions::l
 use crate::{
     coordinator::Coordinator,
     in_place::in_place,
-    registry::{WholeVersion, evaluation_data},
+    registry::{OwnDivided, WholeVersion, evaluation_data},
     signals::Signal,
 };
 
@@ -85,12 +85,14 @@ pub async fn measure_centrally(
     let (onnx, weights) =
         (coordinator.blobs.get(task.model).await?, coordinator.blobs.get(version.weights).await?);
     let examples = coordinator.blobs.get(data).await?;
-    let (plan, schema) = (task.description.plan.clone(), task.schema.clone());
+    let (description, schema) = (task.description.clone(), task.schema.clone());
     let measured = tokio::task::spawn_blocking(move || -> Result<folkmoot_engine::Evaluation, String> {
+        let plan = &description.plan;
         let WholeVersion { model, weights, .. } =
-            WholeVersion::read(&onnx, &weights, &plan, &schema, None).map_err(|error| error.to_string())?;
+            WholeVersion::read(&onnx, &weights, plan, &schema, None).map_err(|error| error.to_string())?;
         let examples = evaluation_data::read(&examples).map_err(|error| error.to_string())?;
-        folkmoot_engine::evaluate_in_detail(&model, &weights, &examples, plan.loss)
+        let measuring = OwnDivided::of(&description, examples).map_err(|error| error.to_string())?.measuring;
+        folkmoot_engine::evaluate_in_detail(&model, &weights, &measuring, plan.loss)
             .map_err(|error| error.to_string())
     });
     let measured = measured.await?.map_err(|detail| failed(&detail))?;

@@ -8,6 +8,7 @@ pub mod evaluation_data;
 /// Checks a task's description against its model.
 pub mod fit;
 mod model;
+mod own_examples;
 mod quota;
 mod table_fit;
 mod task;
@@ -18,5 +19,6 @@ mod version;
 pub use component::{UploadedComponent, create_component};
 pub use endorsement::{endorse, endorsement_of};
 pub use model::{create_model, create_named_model};
+pub use own_examples::{OwnDivided, needs_own_examples};
 pub use task::{create_task, task_faults};
 pub use version::{VersionError, WholeVersion};

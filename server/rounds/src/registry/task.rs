@@ -15,6 +15,7 @@ use super::{
     beginning::{Beginning, WarmStartFrom, begin},
     component::component_faults,
     evaluation_data, fit,
+    own_examples::needs_own_examples,
     quota::check_quotas,
 };
 use crate::{coordinator::Coordinator, privacy, refusal::Refusal, signals::Signal};
@@ -180,7 +181,8 @@ async fn model_faults(
     model: &ModelRecord,
 ) -> Result<Vec<Fault>, Refusal> {
     let onnx = coordinator.blobs.get(model.model).await?;
-    let wants_data = request.description.evaluation.as_ref().is_some_and(|one| one.central);
+    let measures = request.description.evaluation.as_ref().is_some_and(|one| one.central);
+    let wants_data = needs_own_examples(&request.description);
     let data = match request.evaluation_data {
         Some(digest) => Some(coordinator.blobs.get(digest).await),
         None => None,
@@ -196,15 +198,20 @@ async fn model_faults(
         };
         let mut faults = fit::faults(&description, &model);
         match (wants_data, data) {
-            (true, None) => faults.push(Fault::new(
-                "evaluation.central",
-                "central evaluation needs your own examples, and none were given",
-                "give them when you create the task: folkmoot task create --evaluation-data FILE",
-            )),
+            (true, None) => {
+                let (field, user) = match measures {
+                    true => ("evaluation.central", "central evaluation"),
+                    false => ("aggregator.kind", "this aggregator.kind"),
+                };
+                let message = format!("{user} needs your own examples, and none were given");
+                let remedy =
+                    "give them when you create the task: folkmoot task create --evaluation-data FILE";
+                faults.push(Fault::new(field, message, remedy));
+            }
             (false, Some(_)) => faults.push(Fault::new(
                 "evaluation_data",
-                "examples were given, but no central evaluation uses them",
-                "set central = true in [evaluation]",
+                "examples were given, but neither a central evaluation nor the aggregator uses them",
+                "set central = true in [evaluation], or choose aggregator.kind = \"fl_trust\"",
             )),
             (true, Some(data)) => {
                 // A conflict about the output is among the faults already.
@@ -236,6 +243,9 @@ fn data_fault(
             return fault(error.to_string(), "upload valid examples with POST /v1/admin/evaluation-data");
         }
     };
+    if let Some(fault) = count_fault(description, examples.len()) {
+        return Some(fault);
+    }
     let first: Vec<usize> = (0..examples.len().min(1)).collect();
     let fits = examples.subset(&first).map_err(|error| error.to_string()).and_then(|example| {
         let loss = description.plan.loss;
@@ -246,6 +256,21 @@ fn data_fault(
         Ok(measured) => metric_fault(description, &measured),
         Err(error) => fault(error, "upload examples that fit the model and the loss"),
     }
+}
+
+/// Checks that there are enough examples for the aggregator, and others for a central evaluation. Examples that guide the model would
+/// flatter it.
+fn count_fault(description: &TaskDescription, found: usize) -> Option<Fault> {
+    let wanted = description.aggregator.own_examples()?;
+    let measures = description.evaluation.as_ref().is_some_and(|one| one.central);
+    let least = wanted.saturating_add(u64::from(measures));
+    if found as u64 >= least {
+        return None;
+    }
+    let others = if measures { ", and central evaluation needs others" } else { "" };
+    let message = format!("there are {found} examples, but the aggregator uses {wanted}{others}");
+    let remedy = format!("upload at least {least} examples, or lower aggregator.examples");
+    Some(Fault::new("aggregator.examples", message, remedy))
 }
 
 /// Checks that the task's metric can be computed from the loss and the labels.

@@ -138,6 +138,8 @@ fn next_version(
         masked: None,
         parts: None,
         own: Own::default(),
+        members: Vec::new(),
+        examples: None,
     };
     making.make(&ingest, &Noises::default()).unwrap()
 }

@@ -224,7 +224,7 @@ impl World {
         self.storage.create_token(&token).await?;
         let model_bytes_max = onnx.len();
         let model = registry::create_model(&coordinator, organisation, onnx, model_bytes_max, now).await?;
-        let wants_data = self.description.evaluation.as_ref().is_some_and(|one| one.central);
+        let wants_data = registry::needs_own_examples(&self.description);
         let evaluation_data = match self.crowd.held_out.as_ref().filter(|_| wants_data) {
             Some(examples) => {
                 let bytes = evaluation_data::write(examples);

@@ -1,9 +1,10 @@
 //! Explains the aggregation: the rule, the compression, and the influence of one hostile client.
 
-use folkmoot_aggregation::{AggregatorChoice, CentredClipping, Flame, FoolsGold, QFedAvg, SignGuard, Term};
+use folkmoot_aggregation::{AggregatorChoice, CentredClipping, Flame, FoolsGold, SignGuard};
 use folkmoot_coordinator::task::TaskDescription;
 
 use super::{
+    fair, guided,
     quantity::{count, grouped, percent, times},
     who::condition,
 };
@@ -143,9 +144,9 @@ fn combined(description: &TaskDescription) -> Vec<String> {
                 .into(),
         ],
         AggregatorChoice::QFedAvg(rule) => {
-            vec![weighted(&weight_max), q_fed_avg(description, &rule), reads(description)]
+            vec![weighted(&weight_max), fair::q_fed_avg(description, &rule), reads(description)]
         }
-        AggregatorChoice::Term(rule) => vec![weighted(&weight_max), term(&rule)],
+        AggregatorChoice::Term(rule) => vec![weighted(&weight_max), fair::term(&rule)],
         AggregatorChoice::CentredClipping(clipping) => {
             vec![centred_clipping(&clipping), reads(description)]
         }
@@ -159,6 +160,10 @@ fn combined(description: &TaskDescription) -> Vec<String> {
             bulyan(&words, rule.byzantine_share),
             format!("{} It also compares all pairs of updates, and averages few of the values.", reads(description)),
         ],
+        AggregatorChoice::Afl(rule) => fair::afl(&rule),
+        AggregatorChoice::FlTrust(rule) => guided::fl_trust(&rule),
+        AggregatorChoice::FedLaw(rule) => guided::fed_law(&rule),
+        AggregatorChoice::FedDf(rule) => guided::fed_df(&rule, weighted(&weight_max)),
         AggregatorChoice::Component(component) => super::component::aggregator(&component),
     }
 }
@@ -267,33 +272,14 @@ fn flame(rule: &Flame) -> String {
     )
 }
 
-/// Returns a sentence about the weights of `q_fed_avg`.
-fn q_fed_avg(description: &TaskDescription, rule: &QFedAvg) -> String {
-    let learning_rate = description.local_training(std::iter::empty()).learning_rate;
-    let lipschitz = rule.lipschitz_with(learning_rate).map(|lipschitz| format!(", L = {lipschitz:.4}"));
-    format!(
-        "These weights are multiplied by the clients' mean training losses to the power {}, and the step becomes shorter where \
-         the losses are steep (q-FedAvg{}). Choose it if the model should serve all clients about equally well, even if it serves \
-         them less well on average.",
-        rule.q,
-        lipschitz.unwrap_or_default()
-    )
-}
-
-/// Returns a sentence about the weights of `term`.
-fn term(rule: &Term) -> String {
-    format!(
-        "These weights are multiplied by e to the power of {} times the clients' mean training losses (TERM). Choose a tilt above 0 \
-         if the model should serve its worst clients better, and one below 0 if some clients have wrong labels.",
-        rule.tilt
-    )
-}
-
 fn weighted(weight_max: &str) -> String {
     format!(
         "The aggregate is the mean of the deltas, weighted by the examples used, up to {weight_max} per update."
     )
 }
+
+/// The influence of one client under `krum` and `multi_krum`.
+const ONE_OF_KRUM: &str = "Single parameters have no bound: the aggregator may choose an update that differs in only one parameter.";
 
 /// The influence of one client under `flame`.
 const ONE_OF_FLAME: &str = "One client of n can move the aggregate by less than 2 / n of the round's median norm, all of it in one \
@@ -332,11 +318,11 @@ pub(super) fn one_client(description: &TaskDescription) -> String {
             "Clients report their own example and step counts and may send elements up to ± {value_max}, which count more if a \
              client claims few steps. Use this aggregator only if you trust all clients."
         ),
-        AggregatorChoice::QFedAvg(_) | AggregatorChoice::Term(_) => format!(
+        AggregatorChoice::QFedAvg(_) | AggregatorChoice::Term(_) | AggregatorChoice::Afl(_) => format!(
             "Clients report their own losses and example counts and may send elements up to ± {value_max}. A client that lies about its \
              loss can outweigh all others. Use this aggregator only if you trust all clients."
         ),
-        AggregatorChoice::WeightedMean => format!(
+        AggregatorChoice::WeightedMean | AggregatorChoice::FedDf(_) => format!(
             "Clients report their own example counts and may send elements up to ± {value_max}. Use this aggregator only \
              if you trust all clients."
         ),
@@ -349,10 +335,7 @@ pub(super) fn one_client(description: &TaskDescription) -> String {
             format!("One client of n can move every parameter by up to {value_max} / n.")
         }
         AggregatorChoice::Median | AggregatorChoice::TrimmedMean(_) => one_client_per_coordinate(description),
-        AggregatorChoice::Krum(_) | AggregatorChoice::MultiKrum(_) => {
-            "Single parameters have no bound: the aggregator may choose an update that differs in only one parameter."
-                .into()
-        }
+        AggregatorChoice::Krum(_) | AggregatorChoice::MultiKrum(_) => ONE_OF_KRUM.into(),
         AggregatorChoice::Bulyan(_) => {
             "In each parameter, a hostile update counts only if it is as close to the median of the selected updates as an honest \
              one is."
@@ -364,6 +347,8 @@ pub(super) fn one_client(description: &TaskDescription) -> String {
                 .into()
         }
         AggregatorChoice::Flame(_) => ONE_OF_FLAME.into(),
+        AggregatorChoice::FlTrust(_) => guided::ONE_OF_FL_TRUST.into(),
+        AggregatorChoice::FedLaw(_) => guided::one_of_fed_law(value_max),
         AggregatorChoice::FoolsGold(rule) => format!(
             "One client can move the aggregate by up to {}, in the L2 norm, if the other deltas resemble each other: this rule limits \
              groups of clients, not single ones.",

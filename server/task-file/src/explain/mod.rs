@@ -2,7 +2,9 @@
 
 mod aggregation;
 mod component;
+mod fair;
 mod finalizer;
+mod guided;
 mod learns;
 mod local_rules;
 mod measuring;

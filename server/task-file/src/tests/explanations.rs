@@ -218,6 +218,8 @@ fn what_one_client_can_do_is_told_under_every_rule() {
             rule("kind = \"fools_gold\"\nnorm_max = 2.5"),
             "by up to 2.5, in the L2 norm, if the other deltas resemble",
         ),
+        (rule("kind = \"fl_trust\""), "not make it longer than the delta that the coordinator trains itself"),
+        (rule("kind = \"fed_law\""), "as much as it lowers the loss on the coordinator's examples"),
         (rule("kind = \"flame\""), "by less than 2 / n of the round's median norm"),
         (bucketed("kind = \"median\"\n[bucketing]"), "no further than the mean of an honest bucket can"),
         (

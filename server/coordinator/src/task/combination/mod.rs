@@ -1,6 +1,7 @@
 //! Checks for choices that contradict each other.
 
 mod component;
+mod guided;
 mod parts;
 mod privacy;
 mod robust;
@@ -18,6 +19,7 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     robust::validate(description, faults);
     component::validate(description, faults);
     parts::validate(description, faults);
+    guided::validate(description, faults);
     replicas_are_trained_alone(description, faults);
     mixing_is_averaging(description, faults);
     extrapolation_is_of_means_in_the_clear(description, faults);

@@ -1,19 +1,23 @@
 //! The first steps of a release: gather the inputs and produce the version.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use bytes::Bytes;
-use folkmoot_aggregation::{finalizer::Commit, sum_metrics};
+use folkmoot_aggregation::{AggregatorChoice, finalizer::Commit, sum_metrics};
 use folkmoot_coordinator::{invariants, scheduling::Correction};
-use folkmoot_protocol::{BlobDigest, Timestamp, saturating::to_length, update::UpdateMetrics};
+use folkmoot_protocol::{BlobDigest, ClientId, Timestamp, saturating::to_length, update::UpdateMetrics};
 use folkmoot_storage::{
-    AcceptedUpdate, AssignmentRepository, LedgerRepository, ModelVersionRecord, RoundRecord, TaskRecord,
-    VersionMaking,
+    AcceptedUpdate, AssignmentRepository, LedgerRepository, ModelVersionRecord, RoundRecord, StorageError,
+    TaskRecord, VersionMaking,
 };
 
 use folkmoot_unmasking::{Removal, UnmaskError};
 
 use super::{
+    examples::examples,
     noise::{discard_unreleased, private},
     publish::{Candidate, End},
 };
@@ -190,6 +194,7 @@ async fn making(
         updates: accepted.len() as u64,
         local_rate_sum: task.description.local_rate_sum(reports()),
     };
+    let members = members(coordinator, task, record, &accepted).await?;
     Ok(Making {
         description: task.description.clone(),
         round_id: record.round.id,
@@ -203,7 +208,26 @@ async fn making(
         masked: masked(coordinator, task, record).await?,
         parts: PartPlaces::of(&task.description.plan, &task.schema),
         own: components::own(coordinator, &task.description).await?,
+        members,
+        examples: examples(coordinator, task, &base).await?,
     })
+}
+
+/// Returns the client of each update, if the aggregator knows its clients.
+async fn members(
+    coordinator: &Coordinator,
+    task: &TaskRecord,
+    record: &RoundRecord,
+    accepted: &[AcceptedUpdate],
+) -> Result<Vec<ClientId>, DriveError> {
+    if !matches!(task.description.aggregator, AggregatorChoice::Afl(_)) {
+        return Ok(Vec::new());
+    }
+    let assignments = coordinator.storage.assignments(record.round.id).await?;
+    let clients: BTreeMap<_, _> = assignments.iter().map(|one| (one.id, one.client_id)).collect();
+    let client = |update: &AcceptedUpdate| clients.get(&update.assignment_id).copied();
+    let members: Option<Vec<ClientId>> = accepted.iter().map(client).collect();
+    Ok(members.ok_or(StorageError::NotFound("assignment of an update"))?)
 }
 
 /// Returns the masks of a round with secure aggregation; `None` for other rounds.

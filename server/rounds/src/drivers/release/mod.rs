@@ -3,6 +3,7 @@
 //! The steps are prepare, make, keep, and finally publish or withhold. Each step consumes the result of the previous
 //! step. After a crash, the release starts again from the first step. Except for the noise, it produces the same bytes.
 
+mod examples;
 mod make;
 mod noise;
 mod publish;
