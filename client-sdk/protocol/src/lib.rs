@@ -42,10 +42,11 @@ pub use metric::{ClassMetrics, ClassReport, Metric, MetricValues};
 pub use name_pattern::NamePattern;
 pub use outer_products::OuterProducts;
 pub use plan::{
-    ClusterPlace, Clusters, DEVICE_RULE_VALUES_MAX, DEVICE_RULES_MAX, DeviceCondition, DeviceRule,
-    DriftCorrection, ElasticAveraging, ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalNoise,
-    LocalOptimizer, Loss, PersonalTraining, Plan, PlanError, Precision, Protection, RunningStatistics,
-    SharpnessAware, TrainingPlan, ValueGrid, Work,
+    Augmentation, ClusterPlace, Clusters, Curriculum, DEVICE_RULE_VALUES_MAX, DEVICE_RULES_MAX,
+    DeviceCondition, DeviceRule, DriftCorrection, ElasticAveraging, ExamplePrivacy, GradientClipping, L1,
+    LearningRateSchedule, LocalNoise, LocalOptimizer, Loss, PersonalTraining, Plan, PlanError, Precision,
+    Protection, RunningStatistics, SharpnessAware, SmallLossSelection, StretchMask, TrainingPlan, ValueGrid,
+    ValueRange, Work,
 };
 pub use problem::{Problem, ProblemCode};
 pub use role::Role;

@@ -11,8 +11,11 @@ mod fed_cm;
 mod fed_dyn;
 mod fed_exp;
 mod fed_yogi;
+mod l_bfgs;
 #[cfg(test)]
 mod laws;
+mod plain_mean;
+mod proximal;
 mod scaffold;
 mod schedule;
 
@@ -26,6 +29,9 @@ pub use fed_dyn::FedDyn;
 pub use fed_exp::FedExp;
 pub use fed_yogi::FedYogi;
 use folkmoot_protocol::{DriftCorrection, Fault};
+pub use l_bfgs::LBfgs;
+pub use plain_mean::PlainMean;
+pub use proximal::Proximal;
 pub use scaffold::Scaffold;
 pub use schedule::CommitSchedule;
 use serde::{Deserialize, Serialize};
@@ -34,13 +40,18 @@ use crate::{Combination, Component, Spread};
 
 /// A server optimizer. It computes the next weights and state from the weights, the mean delta and its state.
 ///
-/// A finalizer treats every parameter independently, so a model can be advanced in tiles of any size.
+/// A finalizer treats every parameter independently, so a model can be advanced in tiles of any size, unless it says that it needs all.
 pub trait Finalizer {
     /// Returns the number of values that the finalizer keeps for each parameter between commits.
     fn state_count(&self) -> usize;
 
     /// Returns the initial value of state slot `slot`, which is below [`Finalizer::state_count`].
     fn initial_state(&self, slot: usize) -> f32;
+
+    /// Returns whether the only tile must be the whole model, because the step depends on all parameters together.
+    fn needs_all_parameters(&self) -> bool {
+        false
+    }
 
     /// Advances one tile.
     ///
@@ -66,6 +77,10 @@ pub enum FinalizerChoice {
     FedYogi(FedYogi),
     /// FedExP: federated averaging with larger steps when the updates disagree.
     FedExp(FedExp),
+    /// Federated averaging with a proximal step of the l1 norm, which makes the version sparse.
+    Proximal(Proximal),
+    /// L-BFGS: a quasi-Newton step for convex models, whose clients send full gradients.
+    LBfgs(LBfgs),
     /// SCAFFOLD: federated averaging with control variates against the drift of clients.
     Scaffold(Scaffold),
     /// FedDyn: dynamic regularization against the drift of clients.
@@ -92,6 +107,8 @@ impl FinalizerChoice {
             FinalizerChoice::FedAdam(finalizer) => finalizer,
             FinalizerChoice::FedYogi(finalizer) => finalizer,
             FinalizerChoice::FedExp(finalizer) => finalizer,
+            FinalizerChoice::Proximal(finalizer) => finalizer,
+            FinalizerChoice::LBfgs(finalizer) => finalizer,
             FinalizerChoice::Scaffold(finalizer) => finalizer,
             FinalizerChoice::FedDyn(finalizer) => finalizer,
             FinalizerChoice::FedCm(finalizer) => finalizer,
@@ -149,6 +166,8 @@ impl FinalizerChoice {
             FinalizerChoice::FedAdam(finalizer) => finalizer.validate(faults),
             FinalizerChoice::FedYogi(finalizer) => finalizer.validate(faults),
             FinalizerChoice::FedExp(finalizer) => finalizer.validate(faults),
+            FinalizerChoice::Proximal(finalizer) => finalizer.validate(faults),
+            FinalizerChoice::LBfgs(finalizer) => finalizer.validate(faults),
             FinalizerChoice::Scaffold(finalizer) => finalizer.validate(faults),
             FinalizerChoice::FedDyn(finalizer) => finalizer.validate(faults),
             FinalizerChoice::FedCm(finalizer) => finalizer.validate(faults),

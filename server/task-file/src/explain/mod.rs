@@ -2,6 +2,7 @@
 
 mod aggregation;
 mod component;
+mod examples;
 mod finalizer;
 mod learns;
 mod local_rules;

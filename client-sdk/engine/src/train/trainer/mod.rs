@@ -1,6 +1,7 @@
 //! The training loop, driven by the caller step by step.
 
 mod advance;
+mod chosen;
 #[cfg(feature = "gpu")]
 mod comparison;
 #[cfg(not(feature = "gpu"))]
@@ -25,10 +26,12 @@ use folkmoot_protocol::{OuterProducts, TrainingPlan, update::sums::MetricSums};
 use on_gpu::OnGpu;
 
 use super::batches::BatchOrder;
+use super::difficulty::Difficulty;
 use super::learning_rate::learning_rate;
 use super::{TrainError, TrainedPart, TrainingMemory};
+use crate::augmentation::{Augmenter, fitted_for};
 use crate::examples::Examples;
-use crate::fit::{FitError, check_class_weights, check_weights, fitted};
+use crate::fit::{FitError, check_class_weights, check_weights};
 use crate::loss::Objective;
 use crate::metrics::Metrics;
 use crate::model::Model;
@@ -99,6 +102,8 @@ pub struct Trainer {
     /// The state in host memory. During training on a GPU it is the last downloaded state.
     host: HostState,
     batches: BatchOrder,
+    /// Present if the plan chooses examples by their losses.
+    difficulty: Option<Difficulty>,
     metrics: Metrics,
     loss: f64,
     /// The number of consecutive skipped steps.
@@ -140,7 +145,8 @@ impl Trainer {
     ) -> Result<Self, TrainError> {
         plan.validate()?;
         check_weights(model, starting_weights)?;
-        let (model, layout) = fitted(&model.for_plan(&plan)?, examples, plan.loss)?;
+        let (model, layout, examples) = fitted_for(&plan, &model.for_plan(&plan)?, examples)?;
+        let augmenter = Augmenter::of(&plan, &model)?;
         check_class_weights(&plan.class_weights, model.output_shape())?;
         if examples.is_empty() {
             return Err(TrainError::NoExamples);
@@ -154,7 +160,8 @@ impl Trainer {
             layout,
             has_shares: examples.weights().is_some(),
         };
-        let processor = Processor::new(source, step_rule(&plan), examples, batches.full_batch())?;
+        let mut processor = Processor::new(source, step_rule(&plan), &examples, batches.full_batch())?;
+        processor.augment(augmenter.map(|one| one.with_room_for(batches.step_examples(), &examples)));
         let mut host = HostState {
             weights: starting_weights.to_vec(),
             starting_weights: starting_weights.to_vec(),
@@ -162,8 +169,9 @@ impl Trainer {
             optimizer_state: Vec::new(),
         };
         write_starting_state(&plan, processor.state_length(), &mut host.optimizer_state);
-        let trainer = Self {
-            examples: examples.clone(),
+        let mut trainer = Self {
+            difficulty: None,
+            examples,
             seed,
             processor,
             host,
@@ -179,6 +187,7 @@ impl Trainer {
             gpu_fault: None,
         };
         trainer.check_memory()?;
+        trainer.measure_difficulty()?;
         Ok(trainer)
     }
 
@@ -352,6 +361,7 @@ fn step_rule(plan: &TrainingPlan) -> StepRule {
         precision: plan.precision,
         clipping: plan.gradient_clipping,
         sharpness_radius: plan.sharpness_aware.map(|one| one.radius),
+        has_constraints: plan.l1.is_some() || plan.value_range.is_some(),
         privacy: plan.example_privacy,
         proximal_term: plan.proximal_term,
         optimizer: plan.optimizer,

@@ -31,7 +31,7 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     );
     let finalizer = &description.finalizer;
     let is_local_to_a_cluster = finalizer.drift_correction().is_none()
-        && !finalizer.extrapolates()
+        && finalizer.plain_mean().is_none()
         && !matches!(finalizer, FinalizerChoice::Component(_));
     refuse(
         !is_local_to_a_cluster,
@@ -114,7 +114,7 @@ mod tests {
         }
         let local = json!({ "kind": "local", "epsilon": 30.0, "delta": 1e-6, "clipping_norm": 1.0 });
         assert!(fields("privacy", local).contains(&"privacy.kind".to_owned()));
-        for kind in ["fed_exp", "fed_dyn"] {
+        for kind in ["fed_exp", "fed_dyn", "l_bfgs"] {
             let finalizer = match kind {
                 "fed_dyn" => json!({ "kind": kind, "clients": 10 }),
                 _ => json!({ "kind": kind }),
