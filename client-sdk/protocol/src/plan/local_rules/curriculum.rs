@@ -24,6 +24,11 @@ pub struct Curriculum {
 
 impl Curriculum {
     /// Returns the number of the easiest examples that a step, counted from 0, draws from: at least 1, at most all.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the number is never negative, and at most the number of examples"
+    )]
     pub fn pool(self, step: u64, examples: usize) -> usize {
         let first = f64::from(self.first_share);
         let share = first + (1.0 - first) * (step as f64 / f64::from(self.steps)).min(1.0);

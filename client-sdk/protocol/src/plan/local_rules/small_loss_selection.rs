@@ -31,6 +31,11 @@ pub struct SmallLossSelection {
 
 impl SmallLossSelection {
     /// Returns the number of examples that a step, counted from 0, keeps of these: at least 1.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the number is never negative, and at most the number of examples"
+    )]
     pub fn kept(self, step: u64, examples: usize) -> usize {
         let growth = if self.steps == 0 { 1.0 } else { (step as f64 / f64::from(self.steps)).min(1.0) };
         // Rounded to a millionth first, so that 0.2 of 10 examples in single precision are 2.
