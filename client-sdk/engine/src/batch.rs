@@ -1,7 +1,10 @@
 //! The buffers from which a step reads its examples. They are allocated once and refilled.
 
+use std::ops::Range;
+
 use folkmoot_graph::step;
 
+use crate::augmentation::{AugmentedStep, Augmenter};
 use crate::examples::{Examples, Labels, gather};
 
 /// Features, labels and weights of some examples, as a program reads them.
@@ -50,6 +53,11 @@ impl Batch {
         if let Some(weights) = examples.weights() {
             step::append_shares(weights, indices, step_weight, &mut self.shares);
         }
+    }
+
+    /// Changes these examples, which are those of the step at `part`.
+    pub(crate) fn augment(&mut self, augmenter: &mut Augmenter, step: AugmentedStep<'_>, part: Range<usize>) {
+        augmenter.alter(step, part, &mut self.features, &mut self.labels);
     }
 
     /// Row-major features.

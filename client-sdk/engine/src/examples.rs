@@ -190,6 +190,11 @@ impl Examples {
         Ok(Self(Arc::new(content)))
     }
 
+    /// Replaces the labels by others of the same number of examples. Features are copied unless no clone shares them.
+    pub(crate) fn with_labels(&self, labels: Labels) -> Self {
+        Self(Arc::new(Content { labels, ..Content::clone(&self.0) }))
+    }
+
     /// Returns the number of examples.
     pub fn len(&self) -> usize {
         self.0.rows

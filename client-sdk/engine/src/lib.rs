@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod augmentation;
 mod batch;
 pub mod data;
 mod evaluate;
@@ -28,8 +29,9 @@ pub use folkmoot_onnx::{
     ModelOutput, Obstacle, ParameterKind, ParameterSpec, Remark,
 };
 pub use folkmoot_protocol::{
-    ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss, NamePattern, OuterProducts,
-    PersonalTraining, PlanError, Precision, RunningStatistics, SharpnessAware, TrainingPlan,
+    Augmentation, Curriculum, ExamplePrivacy, GradientClipping, L1, LearningRateSchedule, LocalOptimizer,
+    Loss, NamePattern, OuterProducts, PersonalTraining, PlanError, Precision, RunningStatistics,
+    SharpnessAware, SmallLossSelection, StretchMask, TrainingPlan, ValueRange,
 };
 pub use metrics::{
     ClassCounts, ClassificationSums, Evaluation, Metrics, RankCounts, RegressionSums, ScoreHistogram,

@@ -6,6 +6,9 @@ mod accumulation;
 #[cfg(feature = "gpu")]
 #[path = "../../gpu/src/tests/adapter.rs"]
 mod adapter;
+mod augmentation;
+mod chosen;
+mod constraints;
 mod digits;
 mod digits_example;
 mod example_privacy;

@@ -42,6 +42,28 @@ pub fn standard_normal(rng: &mut ChaCha20Rng) -> f64 {
     radius * (std::f64::consts::TAU * uniform(rng)).cos()
 }
 
+/// Draws from Beta(alpha, alpha), as a quotient of two gamma variates. Nothing underflows for an alpha of 0.01 or more.
+pub fn symmetric_beta(rng: &mut ChaCha20Rng, alpha: f64) -> f64 {
+    let (first, second) = (log_gamma_variate(rng, alpha), log_gamma_variate(rng, alpha));
+    1.0 / (1.0 + (second - first).exp())
+}
+
+/// Draws the logarithm of a variate of Gamma(alpha, 1) (Marsaglia and Tsang 2000, "A simple method for generating gamma variables",
+/// sections 2 and 6).
+fn log_gamma_variate(rng: &mut ChaCha20Rng, alpha: f64) -> f64 {
+    let boost = if alpha < 1.0 { uniform(rng).ln() / alpha } else { 0.0 };
+    let shape = if alpha < 1.0 { alpha + 1.0 } else { alpha };
+    let d = shape - 1.0 / 3.0;
+    let c = 1.0 / (9.0 * d).sqrt();
+    loop {
+        let x = standard_normal(rng);
+        let v = (1.0 + c * x).powi(3);
+        if v > 0.0 && uniform(rng).ln() < 0.5 * x * x + d - d * v + d * v.ln() {
+            return boost + (d * v).ln();
+        }
+    }
+}
+
 /// Draws a uniform number in (0, 1] with 53 bits.
 fn uniform(rng: &mut ChaCha20Rng) -> f64 {
     ((rng.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64
@@ -72,6 +94,23 @@ mod tests {
         assert_eq!(step_seed(0, 0), 0xe220_a839_7b1d_cdaf);
         let seeds: std::collections::BTreeSet<u64> = (0..1000).map(|step| step_seed(7, step)).collect();
         assert_eq!(seeds.len(), 1000);
+    }
+
+    /// The variance of Beta(a, a) is 1 / (4·(2a + 1)).
+    #[test]
+    fn beta_draws_have_mean_a_half_and_their_variance() {
+        for alpha in [0.01, 0.2, 1.0, 3.0] {
+            let mut rng = ChaCha20Rng::seed_from_u64(2);
+            let draws: Vec<f64> = (0..20_000).map(|_| symmetric_beta(&mut rng, alpha)).collect();
+            assert!(draws.iter().all(|draw| (0.0..=1.0).contains(draw)));
+            let mean = draws.iter().sum::<f64>() / draws.len() as f64;
+            let variance = draws.iter().map(|draw| (draw - 0.5).powi(2)).sum::<f64>() / draws.len() as f64;
+            let expected = 1.0 / (4.0 * (2.0 * alpha + 1.0));
+            assert!(
+                (mean - 0.5).abs() < 0.015 && (variance - expected).abs() < 0.005,
+                "{alpha}: {mean}, {variance}"
+            );
+        }
     }
 
     #[test]

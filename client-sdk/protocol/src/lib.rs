@@ -42,10 +42,11 @@ pub use metric::{ClassMetrics, ClassReport, Metric, MetricValues};
 pub use name_pattern::NamePattern;
 pub use outer_products::OuterProducts;
 pub use plan::{
-    Clusters, DEVICE_RULE_VALUES_MAX, DEVICE_RULES_MAX, DeviceCondition, DeviceRule, DriftCorrection,
-    ElasticAveraging, ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalNoise, LocalOptimizer,
-    Loss, PartPlace, PersonalTraining, Plan, PlanError, Precision, Protection, RunningStatistics,
-    SharpnessAware, TrainingPlan, ValueGrid, Widths, Work,
+    Augmentation, Clusters, Curriculum, DEVICE_RULE_VALUES_MAX, DEVICE_RULES_MAX, DeviceCondition,
+    DeviceRule, DriftCorrection, ElasticAveraging, ExamplePrivacy, GradientClipping, L1,
+    LearningRateSchedule, LocalNoise, LocalOptimizer, Loss, PartPlace, PersonalTraining, Plan, PlanError,
+    Precision, Protection, RunningStatistics, SharpnessAware, SmallLossSelection, StretchMask, TrainingPlan,
+    ValueGrid, ValueRange, Widths, Work,
 };
 pub use problem::{Problem, ProblemCode};
 pub use role::Role;

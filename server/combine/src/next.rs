@@ -73,6 +73,8 @@ pub(super) struct Next<'a> {
     pub own_state: Vec<u8>,
     /// The task's clusters or widths; `None` if it has neither.
     pub parts: Option<PartMeans<'a>>,
+    /// The aggregate so far, if the finalizer needs all parameters together.
+    gathered: Vec<f64>,
     change_squares: f64,
 }
 
@@ -110,6 +112,7 @@ impl<'a> Next<'a> {
             state,
             own_state: own_state.to_vec(),
             parts: None,
+            gathered: Vec::new(),
             change_squares: 0.0,
         })
     }
@@ -122,6 +125,18 @@ impl<'a> Next<'a> {
             aggregate.extend_from_slice(&mean_delta[..end - begin]);
             return;
         }
+        if matches!(self.step, Step::BuiltIn(finalizer) if finalizer.needs_all_parameters()) {
+            self.gathered.extend_from_slice(&mean_delta[..end - begin]);
+            if end == self.parameter_count {
+                let gathered = std::mem::take(&mut self.gathered);
+                self.advance(0, end, &gathered);
+            }
+            return;
+        }
+        self.advance(begin, end, mean_delta);
+    }
+
+    fn advance(&mut self, begin: usize, end: usize, mean_delta: &[f64]) {
         let newest = &self.newest[begin * size_of::<f32>()..end * size_of::<f32>()];
         let before: Vec<f32> = floats(newest).collect();
         let mut weights = before.clone();

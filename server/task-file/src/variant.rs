@@ -15,7 +15,7 @@ use super::{
 const SECTIONS: [&str; 4] = ["finalizer", "aggregator", "scheduling", "selection"];
 
 /// The finalizers that need a plain mean of all updates, which the default aggregator is not, or go with it more easily.
-pub(super) const OF_PLAIN_MEANS: [&str; 5] = ["fed_exp", "scaffold", "fed_dyn", "fed_dc", "fed_cm"];
+pub(super) const OF_PLAIN_MEANS: [&str; 6] = ["fed_exp", "scaffold", "fed_dyn", "fed_dc", "fed_cm", "l_bfgs"];
 
 /// The name of the variant with a proximal term.
 const FED_PROX: &str = "fed_prox";

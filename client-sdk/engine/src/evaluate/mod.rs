@@ -10,9 +10,9 @@ pub use error::EvaluateError;
 use folkmoot_protocol::Loss;
 use forward::{BATCH_SIZE, Forward};
 
-use crate::examples::Examples;
+use crate::examples::{Examples, gather};
 use crate::fit::{FitError, check_examples, check_weights, fitted};
-use crate::loss::Layout;
+use crate::loss::{Layout, example_loss};
 use crate::metrics::{Evaluation, Metrics, score};
 use crate::model::Model;
 
@@ -64,6 +64,32 @@ impl Evaluator {
             evaluation += &Evaluation::of_batch(loss, layout, outputs, labels);
         })?;
         Ok(evaluation)
+    }
+
+    /// Returns the loss of each of these examples, all of which must exist, in their order.
+    ///
+    /// # Errors
+    /// Returns an [`EvaluateError`] if examples or weights do not match the model and the loss.
+    pub(crate) fn example_losses(
+        &mut self,
+        weights: &[f32],
+        examples: &Examples,
+        rows: &[usize],
+    ) -> Result<Vec<f64>, EvaluateError> {
+        check_weights(self.forward.model(), weights)?;
+        let (model, layout) = fitted(self.forward.model(), examples, self.loss)?;
+        self.forward.set_model(model);
+        let (mut losses, mut features) = (Vec::with_capacity(rows.len()), Vec::new());
+        for batch in rows.chunks(BATCH_SIZE) {
+            features.clear();
+            gather(examples.features(), examples.feature_count(), batch, &mut features);
+            let outputs = self.forward.run(weights, &features, batch.len())?;
+            for (row, outputs) in batch.iter().zip(outputs.chunks_exact(layout.outputs_per_example())) {
+                examples.labels().numbers_of(*row..row + 1, &mut self.labels);
+                losses.push(example_loss(self.loss, &layout, outputs, &self.labels));
+            }
+        }
+        Ok(losses)
     }
 
     /// Calls `measure` with the outputs and the labels of each batch.

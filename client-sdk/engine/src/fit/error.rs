@@ -73,6 +73,14 @@ pub enum FitError {
         /// The number of the model's classes.
         classes: usize,
     },
+    /// The plan's augmentation does not fit the examples of the model.
+    #[error("plan.augmentation.{key} does not fit the model: {detail}")]
+    Augmentation {
+        /// The key in the plan's augmentation.
+        key: &'static str,
+        /// The contradiction, and what to do.
+        detail: String,
+    },
     /// A target is outside the range that the loss allows.
     #[error("example {row} has the target {value}; {loss} needs {needed}")]
     TargetOutOfRange {
@@ -90,7 +98,7 @@ pub enum FitError {
         "no parameter's name matches the {list} pattern `{pattern}`; the nearest is `{nearest}`; correct the pattern"
     )]
     Pattern {
-        /// The plan's list: `frozen`, `trained`, `personal` or `clusters.tensors`.
+        /// The plan's list, such as `frozen` or `clusters.tensors`.
         list: &'static str,
         /// The pattern.
         pattern: String,

@@ -12,6 +12,7 @@ use super::optimizer::{MatrixShape, Rule, StepNumber, rule as optimizer_rule};
 use super::recorded::Recorded;
 use super::recorder::Recorder;
 use super::update::{Adjustment, UpdatedTensor, update_by};
+use crate::augmentation::Augmenter;
 use crate::batch::Batch;
 use crate::examples::Examples;
 use crate::loss::Layout;
@@ -31,6 +32,8 @@ pub(crate) struct Processor {
     workspace: Vec<f32>,
     /// Present if each step computes a second gradient.
     ascent: Option<Ascent>,
+    /// Present if the plan changes examples.
+    augmenter: Option<Augmenter>,
     /// The random number generator of example privacy.
     chance: Option<Box<dyn SecretChance>>,
     /// The size of the training's other state, in bytes.
@@ -60,6 +63,7 @@ impl Processor {
             gradients,
             optimizer,
             shapes,
+            augmenter: None,
             chance: None,
             beside: 0,
         })
@@ -141,6 +145,11 @@ impl Processor {
         self.gradients.recorder()
     }
 
+    /// Changes the examples of each later step.
+    pub(crate) fn augment(&mut self, augmenter: Option<Augmenter>) {
+        self.augmenter = augmenter;
+    }
+
     /// Sets the random number generator for the sampling and noise of example privacy.
     pub(crate) fn set_chance(&mut self, chance: Box<dyn SecretChance>) {
         self.chance = Some(chance);
@@ -172,10 +181,12 @@ impl Processor {
         self.batch.memory_bytes()
     }
 
-    /// Returns the number of bytes that the copy of the weights for a second gradient, the optimizer's workspace and the state of
+    /// Returns the number of bytes that the copy of the weights for a second gradient, the optimizer's workspace, mixup and the state of
     /// another model take.
     pub(crate) fn kept_bytes(&self) -> usize {
-        self.ascent.as_ref().map_or(0, Ascent::memory_bytes) + size_of_val(&self.workspace[..]) + self.beside
+        let augmented = self.augmenter.as_ref().map_or(0, Augmenter::memory_bytes);
+        let ascent = self.ascent.as_ref().map_or(0, Ascent::memory_bytes);
+        ascent + size_of_val(&self.workspace[..]) + augmented + self.beside
     }
 
     /// Counts the state of another model, in bytes, toward the memory limit.
@@ -224,12 +235,14 @@ impl Processor {
     ) -> Result<Measured, StepError> {
         let (rows, limit) = (&*request.rows, self.limit(host));
         let input = StepInput { examples: &self.examples, rows, seed: request.seed, limit };
-        let measured = self.gradients.run(&input, &mut self.batch, &mut host.weights, observe)?;
+        let augmenter = self.augmenter.as_mut();
+        let measured = self.gradients.run(&input, &mut self.batch, augmenter, &mut host.weights, observe)?;
         if let Some(ascent) = &mut self.ascent
             && ascent.climb(self.gradients.gradients(), &mut host.weights)
         {
             observe("climb", 0);
-            let second = self.gradients.run(&input, &mut self.batch, &mut host.weights, observe);
+            let augmenter = self.augmenter.as_mut();
+            let second = self.gradients.run(&input, &mut self.batch, augmenter, &mut host.weights, observe);
             ascent.descend(&mut host.weights);
             second?;
         }
@@ -277,6 +290,7 @@ impl Processor {
             let tensor = UpdatedTensor { range, shape, gradient, state: own, workspace };
             is_finite &= update_by(rule, step, &adjustment, tensor, weights);
         }
+        self.gradients.source().step.parameters.constrain(request.learning_rate, &mut host.weights);
         self.gradients.conclude(factor);
         is_finite
     }

@@ -10,6 +10,7 @@ use super::memory_limit::MemoryLimit;
 use super::optimizer::MatrixShape;
 use super::per_example::PerExample;
 use super::recorder::Recorder;
+use crate::augmentation::{AugmentedStep, Augmenter};
 use crate::batch::{Batch, weight_sum};
 use crate::examples::Examples;
 use crate::fit::FitError;
@@ -115,6 +116,7 @@ impl Gradients {
         &mut self,
         step: &StepInput<'_>,
         batch: &mut Batch,
+        mut augmenter: Option<&mut Augmenter>,
         weights: &mut [f32],
         observe: Observer<'_>,
     ) -> Result<Measured, StepError> {
@@ -130,6 +132,11 @@ impl Gradients {
             let part = Part { index, before: index * micro_batch, examples: rows.len(), step_examples };
             batch.fill_part(step.examples, rows, step_weight);
             observe("gather batch", 0);
+            if let Some(augmenter) = &mut augmenter {
+                let altered = AugmentedStep { examples: step.examples, rows: step.rows, seed: step.seed };
+                batch.augment(augmenter, altered, part.before..part.before + rows.len());
+                observe("augment", 0);
+            }
             let loss = self.run_part(step, part, rows, batch, weights, observe)?;
             measured.loss = if part.is_first() { loss } else { measured.loss + loss };
             let StepSource { objective, layout, .. } = &self.source.step;

@@ -1,5 +1,6 @@
 //! The parts of a plan's steps: the weights that steps change, and the graph that executors compile.
 
+mod constraint;
 mod error;
 mod graph;
 mod parameters;

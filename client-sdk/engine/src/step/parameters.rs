@@ -5,6 +5,7 @@ use std::ops::Range;
 use folkmoot_onnx::ParameterKind;
 use folkmoot_protocol::{PersonalTraining, RunningStatistics, TrainingPlan};
 
+use super::constraint::Constraint;
 use crate::fit::{FitError, matching};
 use crate::model::Model;
 
@@ -36,6 +37,8 @@ pub(crate) struct Parameters {
     personal: Vec<bool>,
     /// For each parameter whether training can change it in the shared model.
     travelling: Vec<bool>,
+    /// The constraints of parameters, by position.
+    constraints: Vec<(usize, Constraint)>,
     /// The range of each parameter in a flat vector of weights.
     pub(crate) ranges: Vec<Range<usize>>,
 }
@@ -45,7 +48,7 @@ impl Parameters {
     /// normalisation are frozen if one of them is, or if its scale and bias are.
     ///
     /// # Errors
-    /// Returns [`FitError::Pattern`] if a pattern matches no parameter, and [`FitError::PersonalFrozen`] if a personal
+    /// Returns [`FitError::Pattern`] if a pattern matches no parameter (also of `l1` or `value_range`), and [`FitError::PersonalFrozen`] if a personal
     /// parameter is not trained.
     pub(crate) fn new(model: &Model, plan: &TrainingPlan) -> Result<Self, FitError> {
         let frozen = matching(model.parameters(), &plan.frozen, "frozen")?;
@@ -70,7 +73,8 @@ impl Parameters {
         let travelling = roles.iter().zip(&personal);
         let travelling =
             travelling.map(|(role, is_personal)| *role != Role::Frozen && !is_personal).collect();
-        Ok(Self { roles, personal, travelling, ranges: model.parameter_ranges() })
+        let constraints = Constraint::of(model.parameters(), plan)?;
+        Ok(Self { roles, personal, travelling, constraints, ranges: model.parameter_ranges() })
     }
 
     /// Freezes what this phase of the plan's training does not train. In a plan with FedRep, each phase trains what the other one
@@ -100,6 +104,15 @@ impl Parameters {
         }
         self.roles = roles;
         self
+    }
+
+    /// Limits the values of trained tensors after a step with this learning rate.
+    pub(crate) fn constrain(&self, learning_rate: f32, weights: &mut [f32]) {
+        for (index, constraint) in &self.constraints {
+            if self.roles[*index] == Role::Trained {
+                constraint.apply(learning_rate, &mut weights[self.ranges[*index].clone()]);
+            }
+        }
     }
 
     /// Returns for each parameter whether it never changes.

@@ -1,7 +1,7 @@
 //! The examples of each step.
 
 use folkmoot_graph::random::permute;
-use folkmoot_protocol::TrainingPlan;
+use folkmoot_protocol::{Curriculum, TrainingPlan};
 
 use super::poisson;
 use crate::step::SecretChance;
@@ -21,6 +21,8 @@ pub(crate) struct BatchOrder {
     seed: u64,
     epoch: u64,
     order: Vec<usize>,
+    /// The pace of the plan, and the examples from easy to hard.
+    curriculum: Option<(Curriculum, Vec<usize>)>,
 }
 
 impl BatchOrder {
@@ -46,6 +48,7 @@ impl BatchOrder {
         let repeats = plan.personal_training.map_or(1, |one| u64::from(one.steps_per_batch()));
         let steps_total = steps.min(steps_max).saturating_mul(repeats);
         permute(&mut order, example_count, seed, 0);
+        let (epoch, curriculum) = (0, None);
         Self {
             example_count,
             batch_size,
@@ -54,9 +57,20 @@ impl BatchOrder {
             steps_total,
             repeats,
             seed,
-            epoch: 0,
+            epoch,
             order,
+            curriculum,
         }
+    }
+
+    /// Draws the examples of later steps by this pace from `ranking`, which has all examples from easy to hard.
+    pub(crate) fn follow(&mut self, curriculum: Curriculum, ranking: Vec<usize>) {
+        self.curriculum = Some((curriculum, ranking));
+    }
+
+    /// Returns the number of examples in every step except the last one of an epoch.
+    pub(crate) fn step_examples(&self) -> usize {
+        self.step_size.min(self.example_count)
     }
 
     /// Returns the maximum number of examples that are computed at once: the size of every batch except the last one of
@@ -79,6 +93,9 @@ impl BatchOrder {
 
     /// Returns the number of examples in all steps together, counting repeated examples each time.
     pub(crate) fn examples_total(&self) -> u64 {
+        if self.curriculum.is_some() {
+            return self.steps_total.saturating_mul(self.step_examples() as u64);
+        }
         let batches = self.steps_total / self.repeats;
         let (passes, rest) = (batches / self.steps_per_epoch, batches % self.steps_per_epoch);
         passes
@@ -97,6 +114,14 @@ impl BatchOrder {
     /// Returns the examples of a step, counted from 0.
     pub(crate) fn batch(&mut self, step: u64) -> &[usize] {
         let step = step / self.repeats;
+        if let Some((curriculum, ranking)) = &self.curriculum {
+            let count = self.step_size.min(self.example_count);
+            let pool = curriculum.pool(step, self.example_count).max(count);
+            permute(&mut self.order, pool, self.seed, step);
+            self.order.truncate(count);
+            self.order.iter_mut().for_each(|place| *place = ranking[*place]);
+            return &self.order;
+        }
         let epoch = step / self.steps_per_epoch;
         if epoch != self.epoch {
             permute(&mut self.order, self.example_count, self.seed, epoch);
@@ -162,6 +187,24 @@ mod tests {
             assert_eq!(restarted.batch(step), new.batch(step));
         }
         assert_eq!(restarted.steps_total(), 4);
+    }
+
+    #[test]
+    fn a_curriculum_draws_from_the_easiest_examples() {
+        let mut batches = BatchOrder::new(&plan(3, None), 10, 3);
+        let ranking: Vec<usize> = (0..10).rev().collect();
+        batches.follow(Curriculum { first_share: 0.5, steps: 5 }, ranking);
+        assert_eq!((batches.steps_total(), batches.examples_total()), (9, 36));
+        for step in [0, 1, 2, 5, 8, 1] {
+            let rows = batches.batch(step).to_vec();
+            let pool = 5 + step.min(5) as usize;
+            let distinct: std::collections::BTreeSet<_> = rows.iter().collect();
+            assert!(distinct.len() == 4 && rows.iter().all(|row| *row >= 10 - pool), "{step}: {rows:?}");
+            assert_eq!(rows, batches.batch(step));
+        }
+        let mut few = BatchOrder::new(&plan(1, None), 3, 3);
+        few.follow(Curriculum { first_share: 0.1, steps: 5 }, vec![2, 0, 1]);
+        assert_eq!(few.batch(0).len(), 3);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use folkmoot_onnx::ImportError;
 use folkmoot_protocol::PlanError;
 
 use super::CheckpointError;
+use crate::evaluate::EvaluateError;
 use crate::fit::FitError;
 use crate::step::StepError;
 
@@ -78,6 +79,19 @@ pub enum TrainError {
     /// The step cannot be compiled.
     #[error(transparent)]
     Execute(#[from] ExecuteError),
+}
+
+impl From<EvaluateError> for TrainError {
+    fn from(error: EvaluateError) -> Self {
+        match error {
+            EvaluateError::Fit(error) => Self::Fit(error),
+            EvaluateError::Model(error) => Self::Model(error),
+            EvaluateError::Execute(error) => Self::Execute(error),
+            EvaluateError::Memory { batch_size, needed, allowed } => {
+                Self::Memory { batch_size, needed, allowed }
+            }
+        }
+    }
 }
 
 impl From<StepError> for TrainError {

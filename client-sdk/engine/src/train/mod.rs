@@ -3,6 +3,7 @@
 mod batches;
 mod check;
 mod checkpoint;
+mod difficulty;
 mod error;
 mod inspect;
 mod learning_rate;

@@ -139,6 +139,14 @@ impl GpuTraining {
         Ok((results[0], times))
     }
 
+    /// Replaces the first of the uploaded examples, for the steps that are submitted next. There may be no more than there are in the data
+    /// set. They are weighted if those of the data set are.
+    pub fn replace_examples(&mut self, data: StepData<'_>) {
+        self.write(Buffer::Features, &floats(data.features));
+        self.write(Buffer::Labels, &floats(data.labels));
+        self.example_weights = data.weights.map(<[f32]>::to_vec);
+    }
+
     /// Writes the inputs of the steps.
     fn prepare(&mut self, requests: &[StepRequest<'_>]) -> Result<(), GpuError> {
         self.gpu.check()?;

@@ -33,6 +33,9 @@ impl Update {
         if rule.sharpness_radius.is_some() {
             return Err("only the CPU can compute the second gradient of sharpness-aware minimisation");
         }
+        if rule.has_constraints {
+            return Err("only the CPU can limit values after a step, as l1 and value_range do");
+        }
         let adjustment = AdjustmentKind {
             clipping: rule.clipping,
             proximal_term: rule.proximal_term,

@@ -16,6 +16,8 @@ pub struct StepRule {
     pub clipping: Option<GradientClipping>,
     /// The distance at which a step computes its second gradient; `None` if it computes one.
     pub sharpness_radius: Option<f32>,
+    /// True if the values of some tensors are changed after the optimizer's step.
+    pub has_constraints: bool,
     /// The noise of DP-SGD, with clipping by per-example norms.
     pub privacy: Option<ExamplePrivacy>,
     /// FedProx's mu, the weight of the proximal term.
@@ -39,6 +41,7 @@ impl StepRule {
             && is_scaled_alike
             && self.proximal_term == 0.0
             && self.sharpness_radius.is_none()
+            && !self.has_constraints
             && self.privacy.is_none()
             && self.precision == Precision::Single
     }

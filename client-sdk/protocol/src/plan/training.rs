@@ -1,8 +1,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Clusters, ElasticAveraging, ExamplePrivacy, GradientClipping, LearningRateSchedule, LocalOptimizer, Loss,
-    PersonalTraining, Precision, RunningStatistics, SharpnessAware, Widths,
+    Augmentation, Clusters, Curriculum, ElasticAveraging, ExamplePrivacy, GradientClipping, L1,
+    LearningRateSchedule, LocalOptimizer, Loss, PersonalTraining, Precision, RunningStatistics,
+    SharpnessAware, SmallLossSelection, ValueRange, Widths,
     fault::{Faults, PlanError},
     learning_rate_schedule::list_warmup_faults,
     personal_training::PlanContext,
@@ -78,6 +79,26 @@ pub struct TrainingPlan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "radius": 0.05 }])))]
     pub sharpness_aware: Option<SharpnessAware>,
+    /// Random changes of the examples in each step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "noise": 0.1 }])))]
+    pub augmentation: Option<Augmentation>,
+    /// A penalty on the absolute values of chosen tensors, by a proximal step after each step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "strength": 0.01, "tensors": ["*.weight"] }])))]
+    pub l1: Option<L1>,
+    /// A range into which the values of chosen tensors are projected after each step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "min": 0.0, "tensors": ["*.weight"] }])))]
+    pub value_range: Option<ValueRange>,
+    /// An order of the examples from easy to hard.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "first_share": 0.3, "steps": 50 }])))]
+    pub curriculum: Option<Curriculum>,
+    /// Trains each step on those of its examples with the smallest losses, against wrong labels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "forget_rate": 0.2 }])))]
+    pub small_loss_selection: Option<SmallLossSelection>,
     /// Noise that protects single examples. It requires `gradient_clipping.per_example_norm`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "noise_multiplier": 1.1 }])))]
@@ -175,6 +196,11 @@ impl TrainingPlan {
             learning_rate_factors: Vec::new(),
             gradient_clipping: None,
             sharpness_aware: None,
+            augmentation: None,
+            l1: None,
+            value_range: None,
+            curriculum: None,
+            small_loss_selection: None,
             example_privacy: None,
             epochs: 1,
             steps_max: None,
@@ -249,7 +275,7 @@ impl TrainingPlan {
         {
             faults.add("gradient_clipping.per_example_norm", bound.into(), "absent with mixed precision");
         }
-        faults.expect_not_negative("proximal_term", self.proximal_term);
+        self.list_local_rule_faults(&mut faults);
         let lists = [("frozen", &self.frozen), ("trained", &self.trained), ("personal", &self.personal)];
         for (field, patterns) in lists {
             if patterns.len() > FROZEN_PATTERNS_MAX {
@@ -332,6 +358,27 @@ impl TrainingPlan {
         }
     }
 
+    fn list_local_rule_faults(&self, faults: &mut Faults) {
+        faults.expect_not_negative("proximal_term", self.proximal_term);
+        let is_example_wise = matches!(self.gradient_clipping, Some(GradientClipping::PerExampleNorm(_)));
+        let is_mixed = self.precision == Precision::Mixed;
+        if let Some(augmentation) = &self.augmentation {
+            augmentation.list_faults(self.loss, is_example_wise, faults);
+        }
+        if let Some(l1) = &self.l1 {
+            l1.list_faults(&self.optimizer, is_mixed, faults);
+        }
+        if let Some(range) = &self.value_range {
+            range.list_faults(is_mixed, faults);
+        }
+        if let Some(curriculum) = self.curriculum {
+            curriculum.list_faults(is_example_wise, faults);
+        }
+        if let Some(selection) = self.small_loss_selection {
+            selection.list_faults(is_example_wise, is_mixed, faults);
+        }
+    }
+
     fn list_accumulation_faults(&self, faults: &mut Faults) {
         let (steps, field) = (self.accumulation_steps, "accumulation_steps");
         if !(1..=ACCUMULATION_STEPS_MAX).contains(&steps) {
@@ -362,5 +409,7 @@ fn is_one(number: &u32) -> bool {
     *number == 1
 }
 
+#[cfg(test)]
+mod local_rules_tests;
 #[cfg(test)]
 mod tests;

@@ -55,7 +55,8 @@ fn choices() -> Vec<FinalizerChoice> {
         "warmup_commits": 2,
         "learning_rate_schedule": { "cosine": { "final_factor": 0.1, "steps": 3 } },
     });
-    let kinds = ["fed_avg", "fed_avg_m", "fed_adagrad", "fed_adam", "fed_yogi", "fed_exp", "fed_cm"];
+    let kinds =
+        ["fed_avg", "fed_avg_m", "fed_adagrad", "fed_adam", "fed_yogi", "fed_exp", "fed_cm", "proximal"];
     let plain = kinds.map(|kind| choice(serde_json::json!({ "kind": kind })));
     let scheduled = kinds.map(|kind| choice(serde_json::json!({ "kind": kind, "schedule": schedule })));
     let corrected = ["scaffold", "fed_dyn", "fed_dc"]

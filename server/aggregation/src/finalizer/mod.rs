@@ -12,8 +12,11 @@ mod fed_dc;
 mod fed_dyn;
 mod fed_exp;
 mod fed_yogi;
+mod l_bfgs;
 #[cfg(test)]
 mod laws;
+mod plain_mean;
+mod proximal;
 mod scaffold;
 mod schedule;
 
@@ -28,6 +31,9 @@ pub use fed_dyn::FedDyn;
 pub use fed_exp::FedExp;
 pub use fed_yogi::FedYogi;
 use folkmoot_protocol::{DriftCorrection, Fault};
+pub use l_bfgs::LBfgs;
+pub use plain_mean::PlainMean;
+pub use proximal::Proximal;
 pub use scaffold::Scaffold;
 pub use schedule::CommitSchedule;
 use serde::{Deserialize, Serialize};
@@ -36,13 +42,18 @@ use crate::{Combination, Component, Spread};
 
 /// A server optimizer. It computes the next weights and state from the weights, the mean delta and its state.
 ///
-/// A finalizer treats every parameter independently, so a model can be advanced in tiles of any size.
+/// A finalizer treats every parameter independently, so a model can be advanced in tiles of any size, unless it says that it needs all.
 pub trait Finalizer {
     /// Returns the number of values that the finalizer keeps for each parameter between commits.
     fn state_count(&self) -> usize;
 
     /// Returns the initial value of state slot `slot`, which is below [`Finalizer::state_count`].
     fn initial_state(&self, slot: usize) -> f32;
+
+    /// Returns whether the only tile must be the whole model, because the step depends on all parameters together.
+    fn needs_all_parameters(&self) -> bool {
+        false
+    }
 
     /// Advances one tile.
     ///
@@ -68,6 +79,10 @@ pub enum FinalizerChoice {
     FedYogi(FedYogi),
     /// FedExP: federated averaging with larger steps when the updates disagree.
     FedExp(FedExp),
+    /// Federated averaging with a proximal step of the l1 norm, which makes the version sparse.
+    Proximal(Proximal),
+    /// L-BFGS: a quasi-Newton step for convex models, whose clients send full gradients.
+    LBfgs(LBfgs),
     /// SCAFFOLD: federated averaging with control variates against the drift of clients.
     Scaffold(Scaffold),
     /// FedDyn: dynamic regularization against the drift of clients.
@@ -96,6 +111,8 @@ impl FinalizerChoice {
             FinalizerChoice::FedAdam(finalizer) => finalizer,
             FinalizerChoice::FedYogi(finalizer) => finalizer,
             FinalizerChoice::FedExp(finalizer) => finalizer,
+            FinalizerChoice::Proximal(finalizer) => finalizer,
+            FinalizerChoice::LBfgs(finalizer) => finalizer,
             FinalizerChoice::Scaffold(finalizer) => finalizer,
             FinalizerChoice::FedDyn(finalizer) => finalizer,
             FinalizerChoice::FedDc(finalizer) => finalizer,
@@ -155,6 +172,8 @@ impl FinalizerChoice {
             FinalizerChoice::FedAdam(finalizer) => finalizer.validate(faults),
             FinalizerChoice::FedYogi(finalizer) => finalizer.validate(faults),
             FinalizerChoice::FedExp(finalizer) => finalizer.validate(faults),
+            FinalizerChoice::Proximal(finalizer) => finalizer.validate(faults),
+            FinalizerChoice::LBfgs(finalizer) => finalizer.validate(faults),
             FinalizerChoice::Scaffold(finalizer) => finalizer.validate(faults),
             FinalizerChoice::FedDyn(finalizer) => finalizer.validate(faults),
             FinalizerChoice::FedDc(finalizer) => finalizer.validate(faults),

@@ -2,6 +2,7 @@
 
 mod clusters;
 mod components;
+mod convex;
 mod drift;
 mod drift_rules;
 mod elastic;

@@ -31,6 +31,10 @@ pub fn faults(description: &TaskDescription, model: &Model) -> Vec<Fault> {
         let remedy = "count the classes with `folkmoot engine inspect`, or remove class_weights";
         faults.push(Fault::new("plan.class_weights", error.to_string(), remedy));
     }
+    if let Err(error) = model.check_augmentation(plan) {
+        let remedy = "look at the inputs with `folkmoot engine inspect`, or change plan.augmentation";
+        faults.push(Fault::new("plan.augmentation", error.to_string(), remedy));
+    }
     faults.extend(metric_fault(description, model.output_shape()));
     faults.extend(table_fit::fault(description, model));
     let mut has_statistics = false;
@@ -214,6 +218,22 @@ mod tests {
         };
         assert!(with(0).is_empty() && with(3).is_empty());
         assert_eq!(with(2), ["plan.class_weights"]);
+    }
+
+    #[test]
+    fn augmentation_and_constraints_fit_the_model() {
+        let with = |key: &str, value: serde_json::Value| {
+            fields_with("softmax_cross_entropy", &[4, 3], |description| {
+                let mut plan = serde_json::to_value(&description.plan).unwrap();
+                plan[key] = value;
+                description.plan = serde_json::from_value(plan).unwrap();
+            })
+        };
+        assert_eq!(with("augmentation", json!({ "cutout": 1, "shape": [1, 2, 2] })), [""; 0]);
+        assert_eq!(with("augmentation", json!({ "cutout": 1 })), ["plan.augmentation"]);
+        let l1 = |pattern: &str| json!({ "strength": 0.1, "tensors": [pattern] });
+        assert_eq!(with("l1", l1("*.weight")), [""; 0]);
+        assert_eq!(with("l1", l1("head.*")), ["plan.l1.tensors"]);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Explains how the finalizer turns the aggregate into a change of the model.
 
-use folkmoot_aggregation::finalizer::{CommitSchedule, FedCm, FedDc, FedDyn, FinalizerChoice, Scaffold};
+use folkmoot_aggregation::finalizer::{
+    CommitSchedule, FedCm, FedDc, FedDyn, FinalizerChoice, LBfgs, Proximal, Scaffold,
+};
 
 use super::{plan, quantity::count};
 
@@ -41,6 +43,8 @@ pub(super) fn finalizer(choice: &FinalizerChoice) -> Vec<String> {
             said.extend(schedule(&fed_exp.schedule));
             said
         }
+        FinalizerChoice::Proximal(one) => proximal(one),
+        FinalizerChoice::LBfgs(one) => l_bfgs(one),
         FinalizerChoice::Scaffold(one) => scaffold(one),
         FinalizerChoice::FedDyn(one) => fed_dyn(one),
         FinalizerChoice::FedDc(one) => fed_dc(one),
@@ -95,6 +99,37 @@ fn fed_cm(fed_cm: &FedCm) -> Vec<String> {
     ];
     said.extend(schedule(&fed_cm.schedule));
     said
+}
+
+fn proximal(proximal: &Proximal) -> Vec<String> {
+    let mut said = vec![
+        format!(
+            "{} to the model, whose weights then move toward 0 by {}, and to 0 if they are nearer (a proximal step of the l1 norm).",
+            added(proximal.server_learning_rate),
+            proximal.server_learning_rate * proximal.threshold
+        ),
+        "Choose it if few features matter and the version must be sparse, which the mean of sparse models is not. It costs accuracy if the \
+         threshold is too large, and it shrinks all tensors alike, biases too."
+            .to_owned(),
+    ];
+    said.extend(schedule(&proximal.schedule));
+    said
+}
+
+fn l_bfgs(l_bfgs: &LBfgs) -> Vec<String> {
+    vec![
+        format!(
+            "The aggregate is taken for a gradient, and the model steps by {} times the direction of the last {} of weights and \
+             gradients (L-BFGS). Each client must send one step over all of its examples.",
+            l_bfgs.server_learning_rate,
+            count(l_bfgs.history.into(), "change")
+        ),
+        format!(
+            "Choose it for convex models, such as linear ones, that need many rounds. It costs storage of {} times the model with each \
+             version, and it may diverge where the loss is not convex.",
+            2 * (l_bfgs.history + 1)
+        ),
+    ]
 }
 
 fn scaffold(scaffold: &Scaffold) -> Vec<String> {

@@ -2,6 +2,7 @@
 
 mod aggregation;
 mod component;
+mod examples;
 mod fair;
 mod finalizer;
 mod guided;

@@ -5,6 +5,7 @@ use folkmoot_protocol::{
     PersonalTraining, Precision, RunningStatistics, TrainingPlan, Widths,
 };
 
+use super::examples::local_rules;
 use super::local_rules::{class_weights, loss, loss_advice, optimizer, sharpness};
 use super::quantity::{bytes, count, grouped, times};
 
@@ -42,6 +43,7 @@ pub(super) fn training(plan: &TrainingPlan) -> Vec<String> {
     }
     said.extend(plan.gradient_clipping.map(|one| clipping(one, plan.example_privacy)));
     said.extend(plan.sharpness_aware.map(sharpness));
+    said.extend(local_rules(plan));
     if plan.proximal_term > 0.0 {
         said.push(format!(
             "A proximal term of {} keeps the weights near the starting weights (FedProx).",

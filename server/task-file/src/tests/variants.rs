@@ -123,7 +123,7 @@ fn a_finalizer_of_plain_means_brings_one_unless_the_task_has_a_rule() {
         Variant::named(name, 40).unwrap().apply(&mut task);
         task.get("aggregator").map(|rule| rule["kind"].as_str().unwrap().to_owned())
     };
-    for name in ["fed_exp", "scaffold", "fed_dyn", "fed_dc", "fed_cm"] {
+    for name in ["fed_exp", "scaffold", "fed_dyn", "fed_dc", "fed_cm", "l_bfgs"] {
         assert_eq!(rule(TASK, name).as_deref(), Some("weighted_mean"), "{name}");
         let with_rule = format!("{TASK}\n[aggregator]\nkind = \"uniform_mean\"\n");
         assert_eq!(rule(&with_rule, name).as_deref(), Some("uniform_mean"), "{name}");

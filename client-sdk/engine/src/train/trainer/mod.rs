@@ -1,6 +1,7 @@
 //! The training loop, driven by the caller step by step.
 
 mod advance;
+mod chosen;
 mod companion;
 #[cfg(feature = "gpu")]
 mod comparison;
@@ -27,10 +28,12 @@ use folkmoot_protocol::{OuterProducts, PersonalTraining, TrainingPlan, update::s
 use on_gpu::OnGpu;
 
 use super::batches::BatchOrder;
+use super::difficulty::Difficulty;
 use super::learning_rate::learning_rate;
 use super::{TrainError, TrainedPart, TrainingMemory};
+use crate::augmentation::{Augmenter, fitted_for};
 use crate::examples::Examples;
-use crate::fit::{FitError, check_class_weights, check_weights, fitted};
+use crate::fit::{FitError, check_class_weights, check_weights};
 use crate::loss::Objective;
 use crate::metrics::Metrics;
 use crate::model::Model;
@@ -106,6 +109,8 @@ pub struct Trainer {
     /// The client's own model, if it is trained in the same steps.
     companion: Option<Companion>,
     batches: BatchOrder,
+    /// Present if the plan chooses examples by their losses.
+    difficulty: Option<Difficulty>,
     metrics: Metrics,
     loss: f64,
     /// The number of consecutive skipped steps.
@@ -147,7 +152,8 @@ impl Trainer {
     ) -> Result<Self, TrainError> {
         plan.validate()?;
         check_weights(model, starting_weights)?;
-        let (model, layout) = fitted(&model.for_plan(&plan)?, examples, plan.loss)?;
+        let (model, layout, examples) = fitted_for(&plan, &model.for_plan(&plan)?, examples)?;
+        let augmenter = Augmenter::of(&plan, &model)?;
         check_class_weights(&plan.class_weights, model.output_shape())?;
         if examples.is_empty() {
             return Err(TrainError::NoExamples);
@@ -161,7 +167,8 @@ impl Trainer {
             layout,
             has_shares: examples.weights().is_some(),
         };
-        let mut processor = Processor::new(source, step_rule(&plan), examples, batches.full_batch())?;
+        let mut processor = Processor::new(source, step_rule(&plan), &examples, batches.full_batch())?;
+        processor.augment(augmenter.map(|one| one.with_room_for(batches.step_examples(), &examples)));
         let mut host = HostState {
             weights: starting_weights.to_vec(),
             starting_weights: starting_weights.to_vec(),
@@ -172,9 +179,10 @@ impl Trainer {
         let parameters = &processor.source().parameters;
         let companion = Companion::of(&plan, parameters, starting_weights, &host.optimizer_state);
         processor.keep_beside(companion.as_ref().map_or(0, Companion::memory_bytes));
-        let trainer = Self {
+        let mut trainer = Self {
             companion,
-            examples: examples.clone(),
+            difficulty: None,
+            examples,
             seed,
             processor,
             host,
@@ -190,6 +198,7 @@ impl Trainer {
             gpu_fault: None,
         };
         trainer.check_memory()?;
+        trainer.measure_difficulty()?;
         Ok(trainer)
     }
 
@@ -370,6 +379,7 @@ fn step_rule(plan: &TrainingPlan) -> StepRule {
         precision: plan.precision,
         clipping: plan.gradient_clipping,
         sharpness_radius: plan.sharpness_aware.map(|one| one.radius),
+        has_constraints: plan.l1.is_some() || plan.value_range.is_some(),
         privacy: plan.example_privacy,
         // pFedMe draws its own model to the one that travels. A plan has only one of the two terms.
         proximal_term: match plan.personal_training {

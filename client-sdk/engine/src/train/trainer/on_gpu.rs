@@ -5,6 +5,7 @@ use folkmoot_graph::step::{Executor, StepData, StepRequest, block_on};
 use folkmoot_protocol::Precision;
 
 use super::{Trainer, step_request, step_rule};
+use crate::augmentation::{AugmentedStep, Augmenter};
 use crate::metrics::Metrics;
 use crate::step::{StepForm, step_graph};
 use crate::train::TrainError;
@@ -12,6 +13,8 @@ use crate::train::TrainError;
 /// Training on the GPU, with the last state that the host has downloaded.
 pub(crate) struct OnGpu {
     training: GpuTraining,
+    /// Present if the plan changes examples, which are then uploaded for each submission.
+    augmenter: Option<Augmenter>,
     /// The metrics and the loss at the time of the last download.
     metrics: Metrics,
     loss: f64,
@@ -40,7 +43,8 @@ impl Trainer {
             weights: self.examples.weights(),
         };
         let training = GpuTraining::new(gpu, &rule, &draft, data, &self.host)?;
-        self.gpu = Some(OnGpu { training, metrics: self.metrics, loss: self.loss });
+        let augmenter = Augmenter::of(&self.plan, &self.processor.source().model)?;
+        self.gpu = Some(OnGpu { training, augmenter, metrics: self.metrics, loss: self.loss });
         self.left_out = 0;
         Ok(())
     }
@@ -88,6 +92,11 @@ impl Trainer {
             );
         }
         // Report unsupported plans before building graphs.
+        if self.plan.small_loss_selection.is_some() {
+            let (adapter, why) =
+                (gpu.report().name.clone(), "only the CPU can select examples by their losses".into());
+            return Err(GpuError::Unsupported { adapter, why }.into());
+        }
         setting.check(gpu)?;
         let (has_shares, has_scale) = (source.has_shares, rule.precision == Precision::Mixed);
         let batch_sizes = [self.batches.full_batch()].into_iter().chain(self.batches.last_batch());
@@ -127,7 +136,12 @@ impl Trainer {
     pub(crate) async fn advance_on_gpu(&mut self, goal: u64) -> Result<(), TrainError> {
         let Some(on_gpu) = &self.gpu else { return Ok(()) };
         let first = self.metrics.step_count;
-        let end = goal.min(first + on_gpu.training.steps_max() as u64);
+        let mut steps_max = on_gpu.training.steps_max();
+        if on_gpu.augmenter.is_some() {
+            // Changed examples take the places of the data set's.
+            steps_max = steps_max.min(self.examples.len() / self.batches.full_batch()).max(1);
+        }
+        let end = goal.min(first + steps_max as u64);
         let requests = (first..end).map(|step| self.batch_request(step)).collect();
         self.run_on_gpu(requests).await
     }
@@ -139,6 +153,7 @@ impl Trainer {
     }
 
     pub(super) async fn run_on_gpu(&mut self, requests: Vec<StepRequest<'_>>) -> Result<(), TrainError> {
+        let requests = self.augmented(requests);
         let Some(on_gpu) = &mut self.gpu else { return Ok(()) };
         match on_gpu.training.take(&requests, &mut self.host, &mut |_, _| {}).await {
             Ok(results) => self.count(&results)?,
@@ -153,6 +168,33 @@ impl Trainer {
         Ok(())
     }
 
+    /// Changes the examples of these steps and uploads them, if the plan does so. Returns the requests for the changed examples, of which
+    /// there may be no more than the data set has.
+    fn augmented<'a>(&mut self, mut requests: Vec<StepRequest<'a>>) -> Vec<StepRequest<'a>> {
+        let Some(OnGpu { training, augmenter: Some(augmenter), .. }) = &mut self.gpu else { return requests };
+        let examples = &self.examples;
+        let (mut features, mut labels, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+        for request in &mut requests {
+            let step = AugmentedStep { examples, rows: &request.rows, seed: request.seed };
+            let first = [features.len(), labels.len()];
+            let mut numbers = Vec::new();
+            for row in request.rows.iter().copied() {
+                let width = examples.feature_count();
+                features.extend_from_slice(&examples.features()[row * width..(row + 1) * width]);
+                examples.labels().numbers_of(row..row + 1, &mut numbers);
+                labels.extend_from_slice(&numbers);
+            }
+            let (features, labels) = (&mut features[first[0]..], &mut labels[first[1]..]);
+            augmenter.alter(step, 0..request.rows.len(), features, labels);
+            let before = first[0] / examples.feature_count();
+            weights.extend(request.rows.iter().filter_map(|row| Some(examples.weights()?[*row])));
+            request.rows = (before..before + request.rows.len()).collect::<Vec<_>>().into();
+        }
+        let weights = examples.weights().map(|_| &weights[..]);
+        training.replace_examples(StepData { features: &features, labels: &labels, weights });
+        requests
+    }
+
     /// Trains on the next batch on the GPU, and returns the time of each kernel.
     ///
     /// # Errors
@@ -163,6 +205,7 @@ impl Trainer {
             return Ok(Vec::new());
         }
         let request = self.batch_request(self.metrics.step_count);
+        let request = self.augmented(vec![request]).remove(0);
         let Some(on_gpu) = &mut self.gpu else { return Err(GpuError::NoAdapter.into()) };
         let (result, times) = block_on(on_gpu.training.run_timed(&request))?;
         self.count(&[result])?;

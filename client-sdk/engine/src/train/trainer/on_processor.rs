@@ -36,6 +36,10 @@ impl Trainer {
                 observe("draw examples", 0);
                 rows
             }
+            None if self.plan.small_loss_selection.is_some() => {
+                let rows = self.batches.batch(number).to_vec();
+                return self.train_on_selected(rows.into(), observe).await;
+            }
             None => self.batches.batch(number),
         };
         let request = step_request(&self.plan, self.seed, number, Cow::Borrowed(rows));
@@ -49,9 +53,18 @@ impl Trainer {
     /// Trains for one step on these examples, all of which must exist.
     pub(super) async fn train_on(&mut self, rows: &[usize]) -> Result<(), TrainError> {
         self.expect_single_precision()?;
-        let number = self.metrics.step_count;
-        let request = step_request(&self.plan, self.seed, number, Cow::Borrowed(rows));
-        let observe: Observer<'_> = &mut |_, _| {};
+        self.train_on_selected(rows.into(), &mut |_, _| {}).await
+    }
+
+    /// Trains for one step on those of these examples that the plan selects.
+    async fn train_on_selected(
+        &mut self,
+        rows: Cow<'_, [usize]>,
+        observe: Observer<'_>,
+    ) -> Result<(), TrainError> {
+        let rows = self.selected(rows)?;
+        observe("select examples", 0);
+        let request = step_request(&self.plan, self.seed, self.metrics.step_count, rows);
         let results = match &mut self.companion {
             Some(companion) => companion.take(&mut self.processor, &request, &mut self.host, observe).await?,
             None => self.processor.take(slice::from_ref(&request), &mut self.host, observe).await?,

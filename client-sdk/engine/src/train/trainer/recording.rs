@@ -11,7 +11,8 @@ impl Trainer {
     /// [`TrainedPart`] whether to record it.
     ///
     /// Only steps of plain SGD are sums of outer products. Nothing is recorded for plans with momentum, weight decay, a
-    /// proximal term, an own model in the same steps, a second gradient, a gradient correction, clipping by value or per example, or mixed precision. Nothing is recorded
+    /// proximal term, an own model in the same steps, a second gradient, constraints of values, a gradient correction, clipping by value
+    /// or per example, or mixed precision. Nothing is recorded
     /// for tensors other than the weights of dense layers, or if the products would need more numbers than the tensor.
     /// Nothing is recorded if a step ran on a GPU or before a checkpoint. Recording does not change the result of
     /// training, to the bit.

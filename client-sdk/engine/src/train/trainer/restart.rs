@@ -2,8 +2,9 @@
 //! round after round.
 
 use super::{Trainer, write_starting_state};
+use crate::augmentation::{Augmenter, fitted_for};
 use crate::examples::Examples;
-use crate::fit::{check_weights, fitted};
+use crate::fit::check_weights;
 use crate::metrics::Metrics;
 use crate::train::TrainError;
 use crate::train::batches::full_batch;
@@ -26,18 +27,21 @@ impl Trainer {
     ) -> Result<(), TrainError> {
         let model = &self.processor.source().model;
         check_weights(model, starting_weights)?;
-        let (model, layout) = fitted(model, examples, self.plan.loss)?;
+        let (model, layout, examples) = fitted_for(&self.plan, model, examples)?;
+        let augmenter = Augmenter::of(&self.plan, &model)?;
         if examples.is_empty() {
             return Err(TrainError::NoExamples);
         }
         let batch_size = full_batch(self.plan.batch_size as usize, examples.len());
         let held = self.host.memory_bytes_without_correction();
-        self.processor.restart(model, layout, examples, batch_size, held)?;
-        // Nothing below can fail.
+        self.processor.restart(model, layout, &examples, batch_size, held)?;
+        // Only the last line can fail below, and only if the memory of the plan does not suffice.
         self.forget_gpu();
         self.batches.restart(&self.plan, examples.len(), seed);
+        let step_examples = self.batches.step_examples();
+        self.processor.augment(augmenter.map(|one| one.with_room_for(step_examples, &examples)));
         self.processor.record(self.batches.examples_total());
-        self.examples = examples.clone();
+        self.examples = examples;
         self.seed = seed;
         self.host.weights.copy_from_slice(starting_weights);
         self.host.starting_weights.copy_from_slice(starting_weights);
@@ -47,6 +51,6 @@ impl Trainer {
             companion.restart(&self.plan, starting_weights, &self.host.optimizer_state);
         }
         (self.metrics, self.loss, self.left_out) = (Metrics::default(), 0.0, 0);
-        Ok(())
+        self.measure_difficulty()
     }
 }

@@ -29,6 +29,33 @@ impl Digits {
         }
     }
 
+    /// Returns these examples, with all pixels 0 if `is_blank`.
+    pub fn subset(&self, rows: &[usize], is_blank: bool) -> Self {
+        let factor = if is_blank { 0.0 } else { 1.0 };
+        let pixels =
+            |row: &usize| self.pixels[row * PIXELS..(row + 1) * PIXELS].iter().map(move |one| factor * one);
+        Self {
+            pixels: rows.iter().flat_map(pixels).collect(),
+            classes: rows.iter().map(|row| self.classes[*row]).collect(),
+        }
+    }
+
+    /// Returns the number of examples.
+    pub fn len(&self) -> usize {
+        self.classes.len()
+    }
+
+    /// Returns the cross-entropy of each example.
+    pub fn losses(&self, weights: &[f64]) -> Vec<f64> {
+        let examples = self.pixels.chunks_exact(PIXELS).zip(&self.classes);
+        let loss = |(pixels, class): (&[f64], &usize)| {
+            let hidden = rows(&weights[..STARTS[0]], &weights[STARTS[0]..STARTS[1]], pixels);
+            let active: Vec<f64> = hidden.iter().map(|value| value.max(0.0)).collect();
+            -softmax(&rows(&weights[STARTS[1]..STARTS[2]], &weights[STARTS[2]..], &active))[*class].ln()
+        };
+        examples.map(loss).collect()
+    }
+
     /// Returns the gradient of the mean loss.
     pub fn gradient(&self, weights: &[f64], of_logits: OfLogits<'_>) -> Vec<f64> {
         let mut gradient = vec![0.0; weights.len()];

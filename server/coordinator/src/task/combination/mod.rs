@@ -22,7 +22,7 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     guided::validate(description, faults);
     replicas_are_trained_alone(description, faults);
     mixing_is_averaging(description, faults);
-    extrapolation_is_of_means_in_the_clear(description, faults);
+    steps_of_plain_means_are_in_the_clear(description, faults);
     stopping_needs_measuring(description, faults);
     spacing_and_clocks(description, faults);
     personal_tensors_are_on_clients(description, faults);
@@ -159,26 +159,22 @@ fn mixing_is_averaging(description: &TaskDescription, faults: &mut Vec<Fault>) {
     }
 }
 
-/// FedExP computes its step from the norms of single updates of one round, without noise.
-fn extrapolation_is_of_means_in_the_clear(description: &TaskDescription, faults: &mut Vec<Fault>) {
-    if !description.finalizer.extrapolates() {
-        return;
-    }
+/// FedExP and L-BFGS compute their steps from updates of one round, without noise.
+fn steps_of_plain_means_are_in_the_clear(description: &TaskDescription, faults: &mut Vec<Fault>) {
+    let Some(reasons) = description.finalizer.plain_mean() else { return };
     let is_mean =
         matches!(description.aggregator, AggregatorChoice::WeightedMean | AggregatorChoice::UniformMean);
-    let message = if description.protection.is_masked() {
-        "fed_exp needs the norms of single updates, which secure aggregation hides"
-    } else if !description.privacy.is_none() {
-        "fed_exp computes its step from the norms of single updates, which privacy.kind does not cover with noise"
-    } else if description.scheduling.policy().flow().is_some() {
-        "fed_exp compares the updates of one round, but with this scheduling.kind updates start from several versions"
-    } else if !is_mean {
-        "fed_exp is defined for a plain mean of all updates, but this aggregator.kind changes or drops some"
-    } else {
-        return;
-    };
-    let remedy = "choose finalizer.kind = \"fed_avg\", or a synchronous task with aggregator.kind = \"weighted_mean\" or \
-                  \"uniform_mean\", without privacy and protection";
+    let is_compressed = description.compression.is_some() || !description.compression_choices.is_empty();
+    let takes_steps = description.plan.epochs > 1 && description.plan.steps_max != Some(1);
+    let is_private = !description.privacy.is_none() || description.plan.example_privacy.is_some();
+    let message = reasons.masked.filter(|_| description.protection.is_masked());
+    let message = message.or(is_private.then_some(reasons.private));
+    let message = message.or(description.scheduling.policy().flow().is_some().then_some(reasons.flow));
+    let message = message.or((!is_mean).then_some(reasons.rule));
+    let message = message.or(reasons.compressed.filter(|_| is_compressed));
+    let Some(message) = message.or(reasons.epochs.filter(|_| takes_steps)) else { return };
+    let remedy = "choose finalizer.kind = \"fed_avg\", or remove what contradicts this one; both go with a synchronous task, \
+                  aggregator.kind = \"uniform_mean\", epochs = 1, and neither privacy nor compression";
     faults.push(Fault::new("finalizer.kind", message, remedy));
 }
 

@@ -33,7 +33,7 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
     );
     let finalizer = &description.finalizer;
     let is_of_single_values = finalizer.drift_correction().is_none()
-        && !finalizer.extrapolates()
+        && finalizer.plain_mean().is_none()
         && !matches!(finalizer, FinalizerChoice::Component(_));
     refuse(
         !is_of_single_values,
@@ -124,7 +124,7 @@ mod tests {
         }
         let local = json!({ "kind": "local", "epsilon": 30.0, "delta": 1e-6, "clipping_norm": 1.0 });
         assert!(fields("privacy", local).contains(&"privacy.kind".to_owned()));
-        for kind in ["fed_exp", "fed_dyn"] {
+        for kind in ["fed_exp", "fed_dyn", "l_bfgs"] {
             let finalizer = match kind {
                 "fed_dyn" => json!({ "kind": kind, "clients": 10 }),
                 _ => json!({ "kind": kind }),

@@ -1,0 +1,48 @@
+use super::FinalizerChoice;
+
+/// Why a finalizer needs a plain mean of the updates of one round, each as its client has made it: what contradicts it, for each choice of a
+/// task that would. `None` if the choice does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlainMean {
+    /// Secure aggregation.
+    pub masked: Option<&'static str>,
+    /// Noise that hides clients or examples.
+    pub private: &'static str,
+    /// Schedules without rounds.
+    pub flow: &'static str,
+    /// Rules that change or drop updates.
+    pub rule: &'static str,
+    /// Codecs.
+    pub compressed: Option<&'static str>,
+    /// Several local epochs.
+    pub epochs: Option<&'static str>,
+}
+
+impl FinalizerChoice {
+    /// Returns the reasons of a choice that needs a plain mean.
+    pub fn plain_mean(&self) -> Option<PlainMean> {
+        match self {
+            FinalizerChoice::FedExp(_) => Some(PlainMean {
+                masked: Some("fed_exp needs the norms of single updates, which secure aggregation hides"),
+                private: "fed_exp computes its step from the norms of single updates, which privacy.kind does not cover with noise",
+                flow: "fed_exp compares the updates of one round, but with this scheduling.kind updates start from several versions",
+                rule: "fed_exp is defined for a plain mean of all updates, but this aggregator.kind changes or drops some",
+                compressed: None,
+                epochs: None,
+            }),
+            FinalizerChoice::LBfgs(_) => Some(PlainMean {
+                masked: None,
+                private: "l_bfgs divides by differences of gradients, which are smaller than the noise of privacy.kind",
+                flow: "l_bfgs compares gradients of two versions, but with this scheduling.kind updates start from several",
+                rule: "l_bfgs takes the aggregate for a gradient, but this aggregator.kind changes or drops some updates",
+                compressed: Some(
+                    "l_bfgs divides by differences of gradients, which are smaller than the errors of a codec",
+                ),
+                epochs: Some(
+                    "l_bfgs takes an update for a gradient, but clients with several epochs take several steps",
+                ),
+            }),
+            _ => None,
+        }
+    }
+}
