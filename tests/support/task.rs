@@ -176,6 +176,13 @@ impl TestTask {
     }
 }
 
+/// Returns the schema of what travels, and its values in version 0.
+fn start(model: &Model, description: &TaskDescription) -> (TensorSchema, Vec<f32>) {
+    let travelling = Travelling::of(model, &description.plan).expect("a test's plan fits its model");
+    let weights = travelling.starting(&model.initial_weights(), 1).expect("they are the model's");
+    (travelling.schema(), weights)
+}
+
 async fn store_task(
     storage: &SqlStorage,
     blobs: &BlobStore,
@@ -192,9 +199,7 @@ async fn store_task(
         Model::from_onnx(&spec.onnx, &ImportLimits::default()).expect("a test's model can be trained");
     let description = spec.description(&population);
     let model = model.for_plan(&description.plan).expect("a test's plan trains an output of its model");
-    let travelling = Travelling::of(&model, &description.plan).expect("a test's plan fits its model");
-    let schema = travelling.schema();
-    let initial_weights = travelling.starting(&model.initial_weights(), 1).expect("they are the model's");
+    let (schema, initial_weights) = start(&model, &description);
     let (model, model_bytes) = put(spec.onnx.clone()).await;
     let bytes = initial_weights.iter().flat_map(|value| value.to_le_bytes()).collect();
     let (weights, weights_bytes) = put(bytes).await;

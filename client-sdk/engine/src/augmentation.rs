@@ -42,7 +42,7 @@ impl Augmenter {
     /// # Errors
     /// Returns [`FitError::Augmentation`] if it does not fit the examples of the model.
     pub(crate) fn of(plan: &TrainingPlan, model: &Model) -> Result<Option<Self>, FitError> {
-        let Some(plan) = plan.augmentation.as_ref().filter(|one| **one != Augmentation::default()) else {
+        let Some(plan) = plan.augmentation.as_deref().filter(|one| **one != Augmentation::default()) else {
             return Ok(None);
         };
         let shape = shape(plan, model);

@@ -111,7 +111,7 @@ impl Model {
         let lowered: Vec<Lowered> =
             [(2, frozen), (3, &[][..]), (1, frozen)].map(lowered).into_iter().collect::<Result<_, _>>()?;
         let mut fixed = ParameterAxes::new();
-        // What one graph fixes can fix more in another one.
+        // An axis that one graph fixes can fix more in another one.
         for Lowered { graph, output, updates } in lowered.iter().chain(&lowered) {
             fixed = graph.fixed_axes(&[*output], updates, &fixed);
         }

@@ -22,7 +22,7 @@ fn cnn() -> Model {
 }
 
 fn augmented(augmentation: Augmentation) -> TrainingPlan {
-    TrainingPlan { augmentation: Some(augmentation), batch_size: ROWS as u32, ..plan(2) }
+    TrainingPlan { augmentation: Some(Box::new(augmentation)), batch_size: ROWS as u32, ..plan(2) }
 }
 
 fn everything() -> Augmentation {
@@ -126,8 +126,10 @@ fn mixup_mixes_targets_of_a_regression() {
     let examples = Examples::new(features, vec![64], Labels::Targets(targets, 10)).unwrap();
     let optimizer = LocalOptimizer::sgd(0.1);
     let mixed = Augmentation { mixup: Some(1.0), ..Augmentation::default() };
-    let plan =
-        TrainingPlan { augmentation: Some(mixed), ..TrainingPlan::new(Loss::MeanSquaredError, optimizer) };
+    let plan = TrainingPlan {
+        augmentation: Some(Box::new(mixed)),
+        ..TrainingPlan::new(Loss::MeanSquaredError, optimizer)
+    };
     let (found, plain) = (plan.clone(), TrainingPlan { augmentation: None, ..plan });
     let [found, plain] = [found, plain].map(|plan| finished(trainer(&model(), &plan, &examples).unwrap()));
     assert!(found.delta != plain.delta && found.metrics.example_count == plain.metrics.example_count);

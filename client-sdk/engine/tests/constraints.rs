@@ -11,8 +11,12 @@ const SEED: u64 = 3;
 fn constrained() -> TrainingPlan {
     let tensors = |pattern: &str| vec![NamePattern::from(pattern)];
     TrainingPlan {
-        l1: Some(L1 { strength: 0.05, tensors: tensors("*.weight") }),
-        value_range: Some(ValueRange { min: Some(-0.05), max: Some(0.125), tensors: tensors("layer_1.*") }),
+        l1: Some(Box::new(L1 { strength: 0.05, tensors: tensors("*.weight") })),
+        value_range: Some(Box::new(ValueRange {
+            min: Some(-0.05),
+            max: Some(0.125),
+            tensors: tensors("layer_1.*"),
+        })),
         optimizer: LocalOptimizer::sgd(0.1),
         batch_size: 64,
         ..plan(2)
@@ -73,7 +77,7 @@ fn frozen_tensors_stay_and_patterns_must_match() {
         assert_eq!(is_same, spec.name.starts_with("layer_1"), "{}", spec.name);
     }
     let mut wrong = constrained();
-    wrong.l1 = Some(L1 { strength: 0.1, tensors: vec!["head.*".into()] });
+    wrong.l1 = Some(Box::new(L1 { strength: 0.1, tensors: vec!["head.*".into()] }));
     let error = trainer(&wrong).err().expect("no tensor has the name");
     assert!(matches!(error, TrainError::Fit(FitError::Pattern { list: "l1.tensors", .. })), "{error}");
 }

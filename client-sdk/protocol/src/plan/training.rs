@@ -6,18 +6,11 @@ use super::{
     SharpnessAware, SmallLossSelection, ValueRange, Widths,
     fault::{Faults, PlanError},
     learning_rate_schedule::list_warmup_faults,
-    personal_training::PlanContext,
 };
 use crate::{
     NamePattern,
     limits::{FROZEN_PATTERNS_MAX, TENSOR_NAME_BYTES_MAX},
 };
-
-/// The maximum number of class weights.
-const CLASS_WEIGHTS_MAX: usize = 4096;
-
-/// The maximum number of batches per step.
-const ACCUMULATION_STEPS_MAX: u32 = 1_000_000;
 
 /// The local training of a round: loss, optimizer and duration. Settings that are left out are off.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -82,15 +75,15 @@ pub struct TrainingPlan {
     /// Random changes of the examples in each step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "noise": 0.1 }])))]
-    pub augmentation: Option<Augmentation>,
+    pub augmentation: Option<Box<Augmentation>>,
     /// A penalty on the absolute values of chosen tensors, by a proximal step after each step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "strength": 0.01, "tensors": ["*.weight"] }])))]
-    pub l1: Option<L1>,
+    pub l1: Option<Box<L1>>,
     /// A range into which the values of chosen tensors are projected after each step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "min": 0.0, "tensors": ["*.weight"] }])))]
-    pub value_range: Option<ValueRange>,
+    pub value_range: Option<Box<ValueRange>>,
     /// An order of the examples from easy to hard.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("examples" = [{ "first_share": 0.3, "steps": 50 }])))]
@@ -297,96 +290,6 @@ impl TrainingPlan {
     pub fn is_personal(&self) -> bool {
         !self.personal.is_empty() || self.personal_training.is_some() || self.clusters.is_some()
     }
-
-    /// Lists contradictions among what only a client keeps, clusters and replicas.
-    fn list_personal_faults(&self, faults: &mut Faults) {
-        let (is_divided, is_private) = (!self.personal.is_empty(), self.example_privacy.is_some());
-        let keeps_statistics = self.statistics == RunningStatistics::KeepLocal;
-        if let Some(personal) = self.personal_training {
-            let context = PlanContext {
-                is_divided,
-                keeps_statistics,
-                is_private,
-                has_proximal_term: self.proximal_term > 0.0,
-                is_mixed: self.precision == Precision::Mixed,
-                is_plain_sgd: self.optimizer.is_plain_sgd(),
-            };
-            personal.list_faults(&context, faults);
-        }
-        let is_personal = is_divided || keeps_statistics || self.personal_training.is_some();
-        self.list_part_faults(is_personal, is_private, faults);
-    }
-
-    /// Lists the faults of clusters, widths and replicas.
-    fn list_part_faults(&self, is_personal: bool, is_private: bool, faults: &mut Faults) {
-        if let Some(clusters) = &self.clusters {
-            clusters.list_faults(is_personal, is_private, faults);
-        }
-        if let Some(widths) = &self.widths {
-            let contradictions = [
-                (is_personal || self.elastic_averaging.is_some(), "absent with what only a client keeps"),
-                (is_private, "absent with example_privacy"),
-                (self.clusters.is_some(), "absent with clusters"),
-            ];
-            widths.list_faults(contradictions, faults);
-        }
-        if let Some(elastic) = self.elastic_averaging {
-            let contradictions = [
-                (is_personal, "absent with what only a client keeps"),
-                (is_private, "absent with example_privacy"),
-                (self.clusters.is_some(), "absent with clusters"),
-                (self.proximal_term > 0.0, "absent with proximal_term, which pulls to the version too"),
-            ];
-            elastic.list_faults(contradictions, faults);
-        }
-    }
-
-    fn list_class_weight_faults(&self, faults: &mut Faults) {
-        let (field, weights) = ("class_weights", &self.class_weights);
-        if weights.is_empty() {
-            return;
-        }
-        if !self.loss.is_cross_entropy() {
-            faults.add(field, weights.len() as f64, "empty without a cross-entropy over a softmax");
-        }
-        if !(2..=CLASS_WEIGHTS_MAX).contains(&weights.len()) {
-            faults.add(field, weights.len() as f64, "a list of 2 to 4096 weights");
-        }
-        weights.iter().for_each(|weight| faults.expect_not_negative(field, *weight));
-        if weights.iter().all(|weight| *weight == 0.0) {
-            faults.add(field, 0.0, "above 0 for at least one class");
-        }
-    }
-
-    fn list_local_rule_faults(&self, faults: &mut Faults) {
-        faults.expect_not_negative("proximal_term", self.proximal_term);
-        let is_example_wise = matches!(self.gradient_clipping, Some(GradientClipping::PerExampleNorm(_)));
-        let is_mixed = self.precision == Precision::Mixed;
-        if let Some(augmentation) = &self.augmentation {
-            augmentation.list_faults(self.loss, is_example_wise, faults);
-        }
-        if let Some(l1) = &self.l1 {
-            l1.list_faults(&self.optimizer, is_mixed, faults);
-        }
-        if let Some(range) = &self.value_range {
-            range.list_faults(is_mixed, faults);
-        }
-        if let Some(curriculum) = self.curriculum {
-            curriculum.list_faults(is_example_wise, faults);
-        }
-        if let Some(selection) = self.small_loss_selection {
-            selection.list_faults(is_example_wise, is_mixed, faults);
-        }
-    }
-
-    fn list_accumulation_faults(&self, faults: &mut Faults) {
-        let (steps, field) = (self.accumulation_steps, "accumulation_steps");
-        if !(1..=ACCUMULATION_STEPS_MAX).contains(&steps) {
-            faults.add(field, steps.into(), "1 to 1000000");
-        } else if steps > 1 && self.precision == Precision::Mixed {
-            faults.add(field, steps.into(), "1 with mixed precision");
-        }
-    }
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -409,6 +312,7 @@ fn is_one(number: &u32) -> bool {
     *number == 1
 }
 
+mod contradictions;
 #[cfg(test)]
 mod local_rules_tests;
 #[cfg(test)]

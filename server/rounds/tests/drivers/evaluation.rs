@@ -59,7 +59,7 @@ struct Scene {
 
 impl Scene {
     async fn new(loss: &'static str, outputs: usize) -> Self {
-        let world = World::of_evaluation(loss, outputs).await;
+        let world = Box::pin(World::of_evaluation(loss, outputs)).await;
         let mut scene = Self { world, loss, outputs, assignments: Vec::new() };
         scene.check_in().await;
         scene

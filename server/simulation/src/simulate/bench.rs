@@ -21,6 +21,15 @@ use super::{
     training::{Lesson, Trained, TrainedUpdate, Training},
 };
 
+/// Returns the end of a training that no width of the model allows.
+fn refused(error: TrainError) -> (AbortReason, String) {
+    let reason = match error {
+        TrainError::Memory { .. } => AbortReason::PlanUnsupported,
+        _ => AbortReason::TrainingFailed,
+    };
+    (reason, error.to_string())
+}
+
 fn norm_of(delta: &[f32]) -> f64 {
     delta.iter().map(|value| f64::from(*value).powi(2)).sum::<f64>().sqrt()
 }
@@ -50,10 +59,7 @@ impl Bench {
         let chosen = self.choose_cluster(training, &examples).map_err(|error| failed(&error))?;
         let training = chosen.as_ref().unwrap_or(training);
         let is_hostile = crowd.attack(training.client).is_some();
-        let narrow = self.choose_width(training, &examples, is_hostile).map_err(|error| match error {
-            TrainError::Memory { .. } => (AbortReason::PlanUnsupported, error.to_string()),
-            _ => failed(&error),
-        })?;
+        let narrow = self.choose_width(training, &examples, is_hostile).map_err(refused)?;
         let training = narrow.as_ref().unwrap_or(training);
         let (mut sums, mut own) = (None, OwnTensors::default());
         let (mut delta, mut products, metrics) = match lesson.plan.work {

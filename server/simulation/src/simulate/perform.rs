@@ -202,8 +202,7 @@ impl World {
         let (milliseconds, incarnation) = ((seconds * 1000.0).ceil().max(1.0) as u64, client.incarnation);
         let (fate, done) = (client.device.fate(seed), client.device.done_share(seed));
         let leaves = client.device.available_until(now).map(|at| at.0.saturating_sub(self.now));
-        let deadline = assignment.deadline_in_milliseconds;
-        let partly = (milliseconds as f64 * done) as u64;
+        let (deadline, partly) = (assignment.deadline_in_milliseconds, (milliseconds as f64 * done) as u64);
         match fate {
             Fate::Completes if leaves.is_none_or(|leaves| leaves > milliseconds) => {
                 let early = assignment.may_be_asked.then(|| EarlyEnd {

@@ -8,11 +8,11 @@ use super::quantity::{count, percent};
 
 pub(super) fn local_rules(plan: &TrainingPlan) -> Vec<String> {
     let mut said = Vec::new();
-    said.extend(plan.augmentation.as_ref().and_then(augmentation));
+    said.extend(plan.augmentation.as_deref().and_then(augmentation));
     said.extend(plan.curriculum.map(curriculum));
     said.extend(plan.small_loss_selection.map(small_loss_selection));
-    said.extend(plan.l1.as_ref().map(l1));
-    said.extend(plan.value_range.as_ref().map(value_range));
+    said.extend(plan.l1.as_deref().map(l1));
+    said.extend(plan.value_range.as_deref().map(value_range));
     said
 }
 

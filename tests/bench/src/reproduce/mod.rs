@@ -188,21 +188,3 @@ fn reports(finding: &Finding) -> Result<Vec<(String, String)>, Failure> {
     };
     groups.into_iter().map(report).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    #[ignore]
-    fn temporary() {
-        super::run(&super::Arguments {
-            experiment: super::Experiment::Widths,
-            seeds: 5,
-            json: false,
-            quick: false,
-            output: None,
-            document: true,
-            threads: Some(2),
-        })
-        .unwrap();
-    }
-}

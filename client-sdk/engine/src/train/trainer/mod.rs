@@ -15,6 +15,7 @@ mod private;
 mod recording;
 mod restart;
 mod resume;
+mod rule;
 
 use std::borrow::Cow;
 
@@ -22,10 +23,11 @@ use companion::Companion;
 #[cfg(feature = "gpu")]
 pub use comparison::Comparison;
 use folkmoot_graph::random::step_seed;
-use folkmoot_graph::step::{HostState, StepRequest, StepResult, StepRule};
-use folkmoot_protocol::{OuterProducts, PersonalTraining, TrainingPlan, update::sums::MetricSums};
+use folkmoot_graph::step::{HostState, StepRequest, StepResult};
+use folkmoot_protocol::{OuterProducts, TrainingPlan, update::sums::MetricSums};
 #[cfg(feature = "gpu")]
 use on_gpu::OnGpu;
+use rule::step_rule;
 
 use super::batches::BatchOrder;
 use super::difficulty::Difficulty;
@@ -369,26 +371,6 @@ fn step_request<'rows>(
     rows: Cow<'rows, [usize]>,
 ) -> StepRequest<'rows> {
     StepRequest { rows, number, seed: step_seed(seed, number), learning_rate: learning_rate(plan, number) }
-}
-
-/// Returns the part of a plan that an executor needs.
-fn step_rule(plan: &TrainingPlan) -> StepRule {
-    StepRule {
-        batch_size: plan.batch_size as usize,
-        accumulation_steps: plan.accumulation_steps,
-        precision: plan.precision,
-        clipping: plan.gradient_clipping,
-        sharpness_radius: plan.sharpness_aware.map(|one| one.radius),
-        has_constraints: plan.l1.is_some() || plan.value_range.is_some(),
-        privacy: plan.example_privacy,
-        // pFedMe draws its own model to the one that travels. A plan has only one of the two terms.
-        proximal_term: match plan.personal_training {
-            Some(PersonalTraining::PFedMe { lambda, .. }) => lambda,
-            _ => plan.proximal_term,
-        },
-        optimizer: plan.optimizer,
-        memory_bytes_max: plan.memory_bytes_max,
-    }
 }
 
 /// Writes the optimizer's initial state; with mixed precision, the loss scale is at the end.
