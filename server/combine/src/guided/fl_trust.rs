@@ -15,8 +15,6 @@ pub(super) fn means(rows: &mut Rows<'_>, guide: &Guide<'_>, visit: &mut Visit<'_
     if trusted.is_none() {
         tracing::warn!(
             round = %guide.round_id,
-            updates = rows.updates.len(),
-            root_norm = projections.direction_norm(),
             "fl_trust: no update agrees with the one that the coordinator has trained on its own examples, so the aggregate is 0"
         );
     }

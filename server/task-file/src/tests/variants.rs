@@ -101,8 +101,8 @@ fn a_number_after_the_colon_is_the_required_setting() {
         let own = PersonalTraining::Ditto { lambda, epochs };
         assert_eq!(named(name).plan.personal_training, Some(own));
     }
-    for (name, lambda) in [("pFedMe", 15.0), ("p_fed_me:30", 30.0)] {
-        let own = PersonalTraining::PFedMe { lambda, learning_rate: 0.15 / lambda, steps: 5 };
+    for (name, lambda, learning_rate) in [("pFedMe", 15.0, 0.01), ("p_fed_me:30", 30.0, 0.005)] {
+        let own = PersonalTraining::PFedMe { lambda, learning_rate, steps: 5 };
         assert_eq!(named(name).plan.personal_training, Some(own));
     }
     for (name, alpha) in [("APFL", 0.5), ("apfl:1", 1.0)] {
