@@ -232,6 +232,12 @@ impl World {
                 let kept = self.blobs.put(bytes.into()).await;
                 Some(kept.map_err(|error| SimulateError::Data(error.to_string()))?)
             }
+            None if wants_data => {
+                let message = "the aggregator uses examples of the coordinator's own, which are taken from the held-out ones, but here each \
+                               client holds out its own; simulate it without held_out_of_clients, and compare it apart from variants \
+                               in which clients have models of their own";
+                return Err(SimulateError::Data(message.to_owned()));
+            }
             None => None,
         };
         let components = components::read_files(&mut self.description);
