@@ -21,7 +21,6 @@ pub(super) fn means(
     let combination = choice.combination(&vec![1; factors.len()], &factors, &Measured::None);
     if factors.iter().all(|factor| *factor == 0.0) {
         tracing::warn!(
-            updates = factors.len(),
             "afl: all of these clients have the weight 0, so the aggregate is 0; raise aggregator.clients if there are more clients than it says"
         );
     }

@@ -232,7 +232,7 @@ impl World {
                 let kept = self.blobs.put(bytes.into()).await;
                 Some(kept.map_err(|error| SimulateError::Data(error.to_string()))?)
             }
-            None if wants_data => {
+            None if self.description.aggregator.own_examples().is_some() => {
                 let message = "the aggregator uses examples of the coordinator's own, which are taken from the held-out ones, but here each \
                                client holds out its own; simulate it without held_out_of_clients, and compare it apart from variants \
                                in which clients have models of their own";
