@@ -3,7 +3,8 @@
 //! No coordinator could measure this, because clients report only from time to time. So the simulation does it itself.
 
 use folkmoot_engine::{Evaluator, Metrics};
-use folkmoot_protocol::{Metric, Work};
+use folkmoot_protocol::{BlobDigest, Metric, Work};
+use folkmoot_rounds::registry::{self, evaluation_data};
 use folkmoot_storage::{ModelVersionRecord, TaskRepository};
 use folkmoot_training::OwnTensors;
 
@@ -50,6 +51,29 @@ impl World {
         let mut metrics = Metrics::default();
         clients.iter().for_each(|client| metrics += *client);
         Ok(Some(Measured { loss: metrics.mean_loss(), metric: of(&metrics), fairness }))
+    }
+
+    /// Stores the held-out examples for the coordinator, if the task needs them there. Returns their digest.
+    ///
+    /// # Errors
+    /// If the aggregator uses examples of the coordinator's own, but each client holds out its own.
+    pub async fn examples_of_the_coordinator(&self) -> Result<Option<BlobDigest>, SimulateError> {
+        let failed = |error: &dyn std::fmt::Display| SimulateError::Data(error.to_string());
+        if !registry::needs_own_examples(&self.description) {
+            return Ok(None);
+        }
+        match &self.crowd.held_out {
+            Some(examples) => {
+                let bytes = evaluation_data::write(examples).map_err(|error| failed(&error))?;
+                Ok(Some(self.blobs.put(bytes.into()).await.map_err(|error| failed(&error))?))
+            }
+            None if self.description.aggregator.own_examples().is_some() => Err(failed(
+                &"the aggregator uses examples of the coordinator's own, which are taken from the held-out ones, but here each client \
+                  holds out its own; simulate it without held_out_of_clients, and compare it apart from variants in which clients \
+                  have models of their own",
+            )),
+            None => Ok(None),
+        }
     }
 
     async fn measure(

@@ -5,12 +5,7 @@ use folkmoot_api::tasks::CreateTaskRequest;
 use folkmoot_coordinator::task::{Evaluation, TaskDescription};
 use folkmoot_protocol::{BlobDigest, ClientId, Loss, Metric, OrganisationId, TaskId, Timestamp};
 use folkmoot_round_log::RoundLog;
-use folkmoot_rounds::{
-    components,
-    coordinator::Coordinator,
-    noise::Sabotage,
-    registry::{self, evaluation_data},
-};
+use folkmoot_rounds::{components, coordinator::Coordinator, noise::Sabotage, registry};
 use folkmoot_storage::{
     BlobStore, MemoryStorage, ModelVersionRepository, PopulationRepository, Storage, TaskRepository,
     TokenRecord, TokenRepository,
@@ -224,22 +219,7 @@ impl World {
         self.storage.create_token(&token).await?;
         let model_bytes_max = onnx.len();
         let model = registry::create_model(&coordinator, organisation, onnx, model_bytes_max, now).await?;
-        let wants_data = registry::needs_own_examples(&self.description);
-        let evaluation_data = match self.crowd.held_out.as_ref().filter(|_| wants_data) {
-            Some(examples) => {
-                let bytes = evaluation_data::write(examples);
-                let bytes = bytes.map_err(|error| SimulateError::Data(error.to_string()))?;
-                let kept = self.blobs.put(bytes.into()).await;
-                Some(kept.map_err(|error| SimulateError::Data(error.to_string()))?)
-            }
-            None if self.description.aggregator.own_examples().is_some() => {
-                let message = "the aggregator uses examples of the coordinator's own, which are taken from the held-out ones, but here each \
-                               client holds out its own; simulate it without held_out_of_clients, and compare it apart from variants \
-                               in which clients have models of their own";
-                return Err(SimulateError::Data(message.to_owned()));
-            }
-            None => None,
-        };
+        let evaluation_data = self.examples_of_the_coordinator().await?;
         let components = components::read_files(&mut self.description);
         for component in components.map_err(|error| SimulateError::Data(error.to_string()))? {
             registry::create_component(&coordinator, component).await?;
