@@ -81,7 +81,10 @@ impl Augmenter {
         }
         let Some(alpha) = self.plan.mixup else { return };
         let seed = step_seed(step.seed ^ STREAM, 0);
-        permute(&mut self.order, step.rows.len(), seed, 1);
+        // The batches of a step come in order, and all have the same pairs.
+        if part.start == 0 {
+            permute(&mut self.order, step.rows.len(), seed, 1);
+        }
         let share = symmetric_beta(&mut ChaCha20Rng::seed_from_u64(seed), alpha.into()) as f32;
         let label_width = step.examples.labels().per_example();
         let examples = features.chunks_exact_mut(width).zip(labels.chunks_exact_mut(label_width));
@@ -145,6 +148,8 @@ pub(crate) fn fitted_for(
     examples: &Examples,
 ) -> Result<(Model, Layout, Examples), FitError> {
     let (model, layout) = fitted(model, examples, plan.loss)?;
+    // Class numbers of a model that cannot be augmented must not become distributions first.
+    model.check_augmentation(plan)?;
     let is_mixed = plan.augmentation.as_ref().is_some_and(|one| one.mixup.is_some());
     let (Labels::Classes(classes) | Labels::Sequences(classes, _)) = examples.labels() else {
         return Ok((model, layout, examples.clone()));
@@ -187,10 +192,12 @@ fn check(plan: &Augmentation, shape: &[usize], model: &Model) -> Result<(), FitE
     if !model.lookups().checked.is_empty() {
         let key = if plan.noise > 0.0 {
             "noise"
-        } else if plan.stretch_masks.is_empty() {
-            "mixup"
-        } else {
+        } else if !plan.stretch_masks.is_empty() {
             "stretch_masks"
+        } else if plan.cutout.is_some() {
+            "cutout"
+        } else {
+            "mixup"
         };
         let detail = "it looks up rows of tables with its features, such as token ids, which must stay whole numbers. Remove it";
         return refuse(key, detail.into());

@@ -190,7 +190,7 @@ impl Examples {
         Ok(Self(Arc::new(content)))
     }
 
-    /// Replaces the labels by others of the same number of examples. Features are copied unless no clone shares them.
+    /// Returns a copy with other labels for the same number of examples.
     pub(crate) fn with_labels(&self, labels: Labels) -> Self {
         Self(Arc::new(Content { labels, ..Content::clone(&self.0) }))
     }

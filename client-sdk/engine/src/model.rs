@@ -111,13 +111,18 @@ impl Model {
         let lowered: Vec<Lowered> =
             [(2, frozen), (3, &[][..]), (1, frozen)].map(lowered).into_iter().collect::<Result<_, _>>()?;
         let mut fixed = ParameterAxes::new();
-        // An axis that one graph fixes can fix more in another one.
-        for Lowered { graph, output, updates } in lowered.iter().chain(&lowered) {
-            fixed = graph.fixed_axes(&[*output], updates, &fixed);
+        loop {
+            let before = fixed.len();
+            for Lowered { graph, output, updates } in &lowered {
+                fixed = graph.fixed_axes(&[*output], updates, &fixed);
+            }
+            // An axis that one graph fixes can fix more in another one.
+            if fixed.len() == before {
+                break;
+            }
         }
         let Some(Lowered { graph, output, updates }) = lowered.first() else { return Ok(Vec::new()) };
-        let narrow = |ratio: &f64| {
-            let shapes = graph.narrow_parameters(&[*output], updates, &fixed, *ratio);
+        let narrow = |(ratio, shapes): (&f64, BTreeMap<usize, Vec<usize>>)| {
             let whole = self.content.file.parameters().iter().enumerate();
             let parameters = whole.map(|(index, spec)| ParameterSpec {
                 shape: shapes.get(&index).unwrap_or(&spec.shape).clone(),
@@ -128,7 +133,8 @@ impl Model {
             let narrow = Narrow { ratio: *ratio, fixed: fixed.clone(), parameters, parameter_count };
             Self { narrow: Some(Arc::new(narrow)), ..self.clone() }
         };
-        Ok(ratios.iter().map(narrow).collect())
+        let shapes = graph.narrow_parameters(&[*output], updates, &fixed, ratios);
+        Ok(ratios.iter().zip(shapes).map(narrow).collect())
     }
 
     /// Returns the weights of a narrow model, given those of the whole one: the leading part of each tensor.

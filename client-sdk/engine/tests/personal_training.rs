@@ -5,6 +5,7 @@ use folkmoot_engine::{
     Examples, ImportLimits, Labels, LocalOptimizer, Loss, Model, PersonalTraining, TrainedPart, Trainer,
     TrainingPlan, onnx,
 };
+use folkmoot_protocol::{Augmentation, Curriculum};
 
 fn fed_rep(epochs: u32) -> TrainingPlan {
     let personal = vec!["layer_2.*".into()];
@@ -92,7 +93,11 @@ fn two_models_in_the_same_steps_resume_to_the_same_bits() {
             PersonalTraining::Apfl { .. } => LocalOptimizer::sgd(0.1),
             _ => plan(1).optimizer,
         };
-        let plan = TrainingPlan { personal_training: Some(kind), optimizer, ..plan(1) };
+        let augmentation =
+            Some(Box::new(Augmentation { noise: 0.1, mixup: None, ..Augmentation::default() }));
+        let curriculum = Some(Curriculum { first_share: 0.5, steps: 3 });
+        let plan =
+            TrainingPlan { personal_training: Some(kind), optimizer, augmentation, curriculum, ..plan(1) };
         let new = || Trainer::new(&model, &start, plan.clone(), &examples, 7).expect("it fits");
         let begun = || {
             let mut trainer = new();

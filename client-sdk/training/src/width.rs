@@ -23,9 +23,11 @@ pub fn widest_fitting(
     for width in 0..count {
         let Some((model, _)) = travelling.narrow(width) else { break };
         // A model that cannot fit whatever the layout of its memory is left out before anything is allocated for it.
-        let least = Inspection::for_examples(model, plan, examples.len())?.memory.indispensable() as u64;
-        if width + 1 < count && plan.memory_bytes_max.is_some_and(|most| least > most) {
-            continue;
+        if let Some(most) = plan.memory_bytes_max.filter(|_| width + 1 < count) {
+            let least = Inspection::for_examples(model, plan, examples.len())?.memory.indispensable();
+            if least as u64 > most {
+                continue;
+            }
         }
         let start = match width {
             0 => Cow::Borrowed(whole),

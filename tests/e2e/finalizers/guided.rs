@@ -90,6 +90,7 @@ async fn expect_the_same_after_a_kill(aggregator: Value, change: Option<Change>)
     let mut deployment = Deployment::start(COORDINATOR, &spec, |_| {}).await;
     let clients = enrol(&deployment, 4).await;
     let mut expected: Option<Vec<f64>> = None;
+    let mut last = Vec::new();
     for version in 1..=4u64 {
         if version == INTERRUPTED {
             deployment.kill().await;
@@ -104,6 +105,8 @@ async fn expect_the_same_after_a_kill(aggregator: Value, change: Option<Change>)
         for (found, expected) in before.iter().zip(expected.iter().flatten()) {
             assert!((f64::from(*found) - expected).abs() < 1e-5, "version {version}: {found}, {expected}");
         }
+        assert_ne!(before, last, "the model moves");
+        last.clone_from(&before);
         if let Some(change) = &change {
             let updates: Vec<&[f32]> = members.iter().map(|member| &member.update.values[..]).collect();
             let changes = change(&spec, &before, &updates);

@@ -66,19 +66,19 @@ impl Evaluator {
         Ok(evaluation)
     }
 
-    /// Returns the loss of each of these examples, all of which must exist, in their order.
+    /// Returns the loss of each of these examples, all of which must exist, in their order. The examples were found to fit the model, with
+    /// this layout.
     ///
     /// # Errors
-    /// Returns an [`EvaluateError`] if examples or weights do not match the model and the loss.
+    /// Returns an [`EvaluateError`] if the weights do not match the model, or the memory does not suffice.
     pub(crate) fn example_losses(
         &mut self,
         weights: &[f32],
+        layout: &Layout,
         examples: &Examples,
         rows: &[usize],
     ) -> Result<Vec<f64>, EvaluateError> {
         check_weights(self.forward.model(), weights)?;
-        let (model, layout) = fitted(self.forward.model(), examples, self.loss)?;
-        self.forward.set_model(model);
         let (mut losses, mut features) = (Vec::with_capacity(rows.len()), Vec::new());
         for batch in rows.chunks(BATCH_SIZE) {
             features.clear();
@@ -86,7 +86,7 @@ impl Evaluator {
             let outputs = self.forward.run(weights, &features, batch.len())?;
             for (row, outputs) in batch.iter().zip(outputs.chunks_exact(layout.outputs_per_example())) {
                 examples.labels().numbers_of(*row..row + 1, &mut self.labels);
-                losses.push(example_loss(self.loss, &layout, outputs, &self.labels));
+                losses.push(example_loss(self.loss, layout, outputs, &self.labels));
             }
         }
         Ok(losses)

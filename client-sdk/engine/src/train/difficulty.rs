@@ -5,6 +5,7 @@ use folkmoot_protocol::TrainingPlan;
 use super::TrainError;
 use crate::evaluate::Evaluator;
 use crate::examples::Examples;
+use crate::loss::Layout;
 use crate::model::Model;
 
 /// Measures the losses of single examples for a plan that needs them.
@@ -32,9 +33,14 @@ impl Difficulty {
     ///
     /// # Errors
     /// Returns [`TrainError::Memory`] if the plan does not allow as much memory as the losses need.
-    pub(crate) fn ranking(&mut self, weights: &[f32], examples: &Examples) -> Result<Vec<usize>, TrainError> {
+    pub(crate) fn ranking(
+        &mut self,
+        weights: &[f32],
+        layout: &Layout,
+        examples: &Examples,
+    ) -> Result<Vec<usize>, TrainError> {
         let mut rows: Vec<usize> = (0..examples.len()).collect();
-        let losses = self.evaluator.example_losses(weights, examples, &rows)?;
+        let losses = self.evaluator.example_losses(weights, layout, examples, &rows)?;
         rows.sort_by(|one, other| losses[*one].total_cmp(&losses[*other]));
         Ok(rows)
     }
@@ -46,11 +52,11 @@ impl Difficulty {
     pub(crate) fn easiest(
         &mut self,
         weights: &[f32],
-        examples: &Examples,
+        (layout, examples): (&Layout, &Examples),
         rows: &[usize],
         count: usize,
     ) -> Result<Vec<usize>, TrainError> {
-        let losses = self.evaluator.example_losses(weights, examples, rows)?;
+        let losses = self.evaluator.example_losses(weights, layout, examples, rows)?;
         let mut places: Vec<usize> = (0..rows.len()).collect();
         places.sort_by(|one, other| losses[*one].total_cmp(&losses[*other]));
         places.truncate(count);

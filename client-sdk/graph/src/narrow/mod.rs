@@ -65,20 +65,23 @@ impl Graph {
         found
     }
 
-    /// Returns the shape of each parameter of the graph in [`Graph::narrowed`].
+    /// Returns the shape of each parameter of the graph in [`Graph::narrowed`], for each share.
     pub fn narrow_parameters(
         &self,
         outputs: &[ValueId],
         updates: &[(usize, ValueId)],
         fixed: &ParameterAxes,
-        share: f64,
-    ) -> BTreeMap<usize, Vec<usize>> {
+        shares: &[f64],
+    ) -> Vec<BTreeMap<usize, Vec<usize>>> {
         let axes = self.axes(outputs, updates, fixed);
-        let parameters = self.values.iter().enumerate().filter_map(|(index, value)| match value.source {
-            Source::Parameter(parameter) => Some((parameter, axes.narrowed(ValueId(index), share))),
-            _ => None,
-        });
-        parameters.collect()
+        let shapes = |share: &f64| {
+            let parameters = self.values.iter().enumerate().filter_map(|(index, value)| match value.source {
+                Source::Parameter(parameter) => Some((parameter, axes.narrowed(ValueId(index), *share))),
+                _ => None,
+            });
+            parameters.collect()
+        };
+        shares.iter().map(shapes).collect()
     }
 
     fn axes(&self, outputs: &[ValueId], updates: &[(usize, ValueId)], fixed: &ParameterAxes) -> Axes<'_> {

@@ -229,8 +229,9 @@ fn axes_that_are_fixed_elsewhere_stay_fixed() {
     let fixed = two.graph.fixed_axes(&[output], &[], &none);
     assert!(fixed.contains(&(0, 0)));
     let (one, output_of_one) = built_for(1);
-    let found =
-        |fixed: &ParameterAxes| one.graph.narrow_parameters(&[output_of_one], &[], fixed, 0.5)[&0].clone();
+    let found = |fixed: &ParameterAxes| {
+        one.graph.narrow_parameters(&[output_of_one], &[], fixed, &[0.5])[0][&0].clone()
+    };
     assert_eq!((found(&none), found(&fixed)), (vec![3, 1, 1, 3], vec![6, 1, 1, 3]));
     let narrow = one.graph.narrowed(&[output_of_one], &[], &fixed, 0.5);
     assert_eq!(narrow.parameter_shape(0), Some(&[6, 1, 1, 3][..]));

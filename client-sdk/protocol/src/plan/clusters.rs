@@ -1,11 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{fault::Faults, part_place::PartPlace};
-use crate::{
-    NamePattern, TensorSchema, TensorSpec,
-    limits::{FROZEN_PATTERNS_MAX, TENSOR_NAME_BYTES_MAX},
-    tensor::CLUSTER_SHARES,
-};
+use crate::{NamePattern, TensorSchema, TensorSpec, tensor::CLUSTER_SHARES};
 
 /// The maximum number of clusters. Every client downloads and measures the models of all.
 const CLUSTERS_MAX: u32 = 16;
@@ -85,13 +81,7 @@ impl Clusters {
         if !(1e-6..=10.0).contains(&self.start_spread) {
             faults.add("clusters.start_spread", self.start_spread.into(), "0.000001 to 10");
         }
-        if self.tensors.len() > FROZEN_PATTERNS_MAX {
-            faults.add("clusters.tensors", self.tensors.len() as f64, "a list of at most 64 patterns");
-        }
-        let lengths = self.tensors.iter().map(|pattern| pattern.as_str().len());
-        for bytes in lengths.filter(|bytes| !(1..=TENSOR_NAME_BYTES_MAX).contains(bytes)) {
-            faults.add("clusters.tensors", bytes as f64, "patterns of 1 to 256 bytes each");
-        }
+        faults.expect_patterns("clusters.tensors", &self.tensors);
         if is_personal {
             faults.add("clusters.count", count, "absent with what only a client keeps");
         }

@@ -1,5 +1,10 @@
 //! Invalid numbers in a plan.
 
+use crate::{
+    NamePattern,
+    limits::{FROZEN_PATTERNS_MAX, TENSOR_NAME_BYTES_MAX},
+};
+
 /// An invalid number in a plan.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{field} is {value}; it must be {allowed}")]
@@ -36,6 +41,17 @@ impl Faults {
     pub(super) fn expect_not_negative(&mut self, field: &'static str, value: f32) {
         if !(value.is_finite() && value >= 0.0) {
             self.add(field, value.into(), "0 or more");
+        }
+    }
+
+    /// Checks a list of patterns of tensor names.
+    pub(super) fn expect_patterns(&mut self, field: &'static str, patterns: &[NamePattern]) {
+        if patterns.len() > FROZEN_PATTERNS_MAX {
+            self.add(field, patterns.len() as f64, "a list of at most 64 patterns");
+        }
+        let lengths = patterns.iter().map(|pattern| pattern.as_str().len());
+        for bytes in lengths.filter(|bytes| !(1..=TENSOR_NAME_BYTES_MAX).contains(bytes)) {
+            self.add(field, bytes as f64, "patterns of 1 to 256 bytes each");
         }
     }
 

@@ -119,6 +119,14 @@ impl PersonalTraining {
                 is_mixture && !context.is_plain_sgd,
                 "another kind unless the optimizer is sgd without momentum and weight_decay",
             ),
+            (
+                is_mixture && context.has_constraints,
+                "another kind with l1 or value_range, which would count as a part of the mixture's gradient",
+            ),
+            (
+                matches!(self, Self::PFedMe { .. }) && context.selects,
+                "another kind with small_loss_selection, which measures the weights that travel, not those of the step",
+            ),
         ] {
             if is_wrong {
                 faults.add("personal_training", number, allowed);
@@ -176,6 +184,10 @@ pub(super) struct PlanContext {
     pub is_mixed: bool,
     /// True if the optimizer is SGD without momentum and weight decay.
     pub is_plain_sgd: bool,
+    /// True with an l1 penalty or a range of values.
+    pub has_constraints: bool,
+    /// True if steps leave out examples with large losses.
+    pub selects: bool,
 }
 
 #[cfg(test)]
@@ -251,5 +263,17 @@ mod tests {
             assert!(written.get(one.name()).is_some(), "{written}");
             assert_eq!(serde_json::from_value::<PersonalTraining>(written).unwrap(), one);
         }
+    }
+
+    #[test]
+    fn two_models_in_the_same_steps_need_plain_gradients_of_the_same_examples() {
+        let p_fed_me = PersonalTraining::PFedMe { lambda: 15.0, learning_rate: 0.01, steps: 5 };
+        let apfl = PersonalTraining::Apfl { alpha: 0.5, adaptive: false };
+        let context = PlanContext { is_plain_sgd: true, ..PlanContext::default() };
+        let constrained = PlanContext { has_constraints: true, ..context };
+        let selecting = PlanContext { selects: true, ..context };
+        let refused = |one, context| !fields_in(one, context).is_empty();
+        assert_eq!([constrained, selecting].map(|context| refused(apfl, context)), [true, false]);
+        assert_eq!([constrained, selecting].map(|context| refused(p_fed_me, context)), [false, true]);
     }
 }

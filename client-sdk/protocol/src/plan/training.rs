@@ -7,10 +7,7 @@ use super::{
     fault::{Faults, PlanError},
     learning_rate_schedule::list_warmup_faults,
 };
-use crate::{
-    NamePattern,
-    limits::{FROZEN_PATTERNS_MAX, TENSOR_NAME_BYTES_MAX},
-};
+use crate::{NamePattern, limits::TENSOR_NAME_BYTES_MAX};
 
 /// The local training of a round: loss, optimizer and duration. Settings that are left out are off.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -271,15 +268,7 @@ impl TrainingPlan {
         self.list_local_rule_faults(&mut faults);
         let lists = [("frozen", &self.frozen), ("trained", &self.trained), ("personal", &self.personal)];
         for (field, patterns) in lists {
-            if patterns.len() > FROZEN_PATTERNS_MAX {
-                faults.add(field, patterns.len() as f64, "a list of at most 64 patterns");
-            }
-            for pattern in patterns {
-                let bytes = pattern.as_str().len();
-                if bytes == 0 || bytes > TENSOR_NAME_BYTES_MAX {
-                    faults.add(field, bytes as f64, "patterns of 1 to 256 bytes each");
-                }
-            }
+            faults.expect_patterns(field, patterns);
         }
         self.list_personal_faults(&mut faults);
         faults.expect_at_least_one("memory_bytes_max", self.memory_bytes_max.unwrap_or(u64::MAX));

@@ -16,6 +16,8 @@ pub struct PlainMean {
     pub compressed: Option<&'static str>,
     /// Several local epochs.
     pub epochs: Option<&'static str>,
+    /// A local step that is no gradient.
+    pub step: Option<&'static str>,
 }
 
 impl FinalizerChoice {
@@ -29,6 +31,7 @@ impl FinalizerChoice {
                 rule: "fed_exp is defined for a plain mean of all updates, but this aggregator.kind changes or drops some",
                 compressed: None,
                 epochs: None,
+                step: None,
             }),
             FinalizerChoice::LBfgs(_) => Some(PlainMean {
                 masked: None,
@@ -40,6 +43,10 @@ impl FinalizerChoice {
                 ),
                 epochs: Some(
                     "l_bfgs takes an update for a gradient, but clients with several epochs take several steps",
+                ),
+                step: Some(
+                    "l_bfgs takes an update for a gradient, so clients need plain sgd, without clipping, sharpness_aware, l1 and \
+                     value_range",
                 ),
             }),
             _ => None,

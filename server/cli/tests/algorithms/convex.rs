@@ -137,8 +137,16 @@ fn l_bfgs_needs_plain_gradients() {
         assert_eq!(with("plan", right), [""; 0]);
     }
     assert_eq!(with("protection", json!({ "secure_aggregation": { "corrupt_share": 0.1 } })), [""; 0]);
+    let changed = |key: &str, value: Value| {
+        let mut plan = plan(1, None);
+        plan[key] = value;
+        plan
+    };
     for (key, value) in [
         ("plan", plan(2, None)),
+        ("plan", changed("optimizer", json!({ "adam": { "learning_rate": 0.1 } }))),
+        ("plan", changed("gradient_clipping", json!({ "norm": 1.0 }))),
+        ("plan", changed("l1", json!({ "strength": 0.01, "tensors": ["*"] }))),
         ("compression", json!({ "codec": "eden:4" })),
         ("aggregator", json!({ "kind": "median" })),
         ("privacy", json!({ "kind": "central", "epsilon": 8.0, "delta": 1e-6 })),

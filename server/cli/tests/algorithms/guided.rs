@@ -276,6 +276,28 @@ async fn fed_df_is_the_papers_through_the_coordinator() {
     expect_the_papers(&aggregator, true, |scene| scene.fed_df(4, 0.01)).await;
 }
 
+/// The clients' limits of values and their proximal steps must not change the coordinator's gradients. No weight comes near this range,
+/// but a step of the rate 1024 would leave it.
+#[tokio::test]
+async fn the_rules_of_the_clients_steps_do_not_reach_the_coordinator() {
+    let with = async |aggregator: &Value, key: &str, value: Value| {
+        let mut description = serde_json::to_value(description(aggregator)).expect("it is JSON");
+        description["plan"][key] = value;
+        let description = serde_json::from_value(description).expect("it is a description");
+        let outcome = run(description, settings(&json!({})), 2).await;
+        assert_eq!(outcome.version, ROUNDS, "{aggregator} {key}");
+        bits(&outcome.weights)
+    };
+    let fed_law = json!({ "kind": "fed_law", "examples": 60, "steps": 5 });
+    let fed_df = json!({ "kind": "fed_df", "examples": 60, "steps": 4 });
+    let range = json!({ "min": -20.0, "max": 20.0, "tensors": ["*"] });
+    for aggregator in [&fed_law, &fed_df] {
+        let plain = with(aggregator, "frozen", json!([])).await;
+        assert_eq!(with(aggregator, "value_range", range.clone()).await, plain, "{aggregator}");
+    }
+    with(&fed_df, "l1", json!({ "strength": 0.001, "tensors": ["*.weight"] })).await;
+}
+
 #[tokio::test]
 async fn afl_is_the_papers_through_the_coordinator() {
     let aggregator = json!({ "kind": "afl", "clients": CLIENTS, "learning_rate": 0.3 });

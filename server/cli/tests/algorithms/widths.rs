@@ -93,7 +93,7 @@ fn description(widths: &Value, changes: &Value) -> Value {
 
 /// The five devices have memory for the widths 1, 2, 3, 1 and 2, and then nobody has memory for the whole model.
 #[tokio::test]
-async fn every_value_is_hetero_fls_to_the_last_digit_of_the_grid() {
+async fn every_value_is_hetero_fls_through_the_coordinator() {
     let crowd = Crowd::deal(&settings(&[]), digits(), false).expect("the digits can be divided");
     for (memory, widths) in [(&[500_000, 350_000, 275_000][..], [0, 1, 2, 0, 1]), (&[350_000], [1; 5])] {
         let settings = settings(memory);

@@ -81,17 +81,11 @@ fn distil(
         class_weights: Vec::new(),
         optimizer: adam(rule.learning_rate),
         learning_rate_schedule: LearningRateSchedule::Cosine { final_factor: 0.0, steps: rule.steps },
-        warmup_steps: 0,
-        warmup_from: None,
-        learning_rate_factors: Vec::new(),
-        gradient_clipping: None,
-        sharpness_aware: None,
         epochs: rule.steps,
         steps_max: Some(rule.steps),
         batch_size: rule.batch_size,
         accumulation_steps: 1,
-        proximal_term: 0.0,
-        ..guide.plan()
+        ..guide.plain_plan()
     };
     let mut trainer = guide.trainer(&guide.own.part.fill(student)?, plan, examples)?;
     trainer.advance(u64::MAX)?;

@@ -1,5 +1,5 @@
 use folkmoot_aggregation::{BLOCK, Combination, FedLaw, Mixture, Projections};
-use folkmoot_engine::{LearningRateSchedule, LocalOptimizer, ParameterKind, Trainer};
+use folkmoot_engine::{LocalOptimizer, ParameterKind, Trainer};
 use folkmoot_protocol::{TrainingPlan, saturating::to_float32};
 
 use super::{Guide, Visit};
@@ -107,20 +107,13 @@ impl Law {
 
 /// Returns a plan of one step of plain SGD over all of the examples, in batches of the clients' size.
 fn gradient_plan(guide: &Guide<'_>) -> TrainingPlan {
-    let plan = guide.plan();
+    let plan = guide.plain_plan();
     let batches = guide.own.examples.len().div_ceil(plan.batch_size.max(1) as usize);
     TrainingPlan {
         optimizer: LocalOptimizer::sgd(GRADIENT_SCALE),
-        learning_rate_schedule: LearningRateSchedule::Constant,
-        warmup_steps: 0,
-        warmup_from: None,
-        learning_rate_factors: Vec::new(),
-        gradient_clipping: None,
-        sharpness_aware: None,
         epochs: 1,
         steps_max: None,
         accumulation_steps: u32::try_from(batches).unwrap_or(u32::MAX).max(1),
-        proximal_term: 0.0,
         ..plan
     }
 }

@@ -8,7 +8,7 @@ mod fl_trust;
 use folkmoot_aggregation::AggregatorChoice;
 use folkmoot_coordinator::task::TaskDescription;
 use folkmoot_engine::{Examples, Model, TrainedPart, Trainer};
-use folkmoot_protocol::{Precision, RoundId, TrainingPlan};
+use folkmoot_protocol::{LearningRateSchedule, Precision, RoundId, TrainingPlan};
 
 use crate::{GuideError, MakeError, Rows};
 
@@ -52,6 +52,27 @@ impl Guide<'_> {
     fn plan(&self) -> TrainingPlan {
         let plan = self.description.client_training();
         TrainingPlan { precision: Precision::Single, time_limit_seconds: None, ..plan }
+    }
+
+    /// Returns the clients' plan without all that would change a gradient or choose and change examples. The coordinator's own
+    /// objective has none of that.
+    fn plain_plan(&self) -> TrainingPlan {
+        TrainingPlan {
+            learning_rate_schedule: LearningRateSchedule::Constant,
+            warmup_steps: 0,
+            warmup_from: None,
+            learning_rate_factors: Vec::new(),
+            gradient_clipping: None,
+            sharpness_aware: None,
+            proximal_term: 0.0,
+            augmentation: None,
+            l1: None,
+            value_range: None,
+            curriculum: None,
+            small_loss_selection: None,
+            personal_training: None,
+            ..self.plan()
+        }
     }
 
     /// Returns the newest version.

@@ -1,10 +1,11 @@
 //! Explains what a client changes about its examples, which of them it trains on, and the limits of its values.
 
-use folkmoot_protocol::{
-    Augmentation, Curriculum, L1, NamePattern, SmallLossSelection, TrainingPlan, ValueRange,
-};
+use folkmoot_protocol::{Augmentation, Curriculum, L1, SmallLossSelection, TrainingPlan, ValueRange};
 
-use super::quantity::{count, percent};
+use super::{
+    plan::listed,
+    quantity::{count, percent},
+};
 
 pub(super) fn local_rules(plan: &TrainingPlan) -> Vec<String> {
     let mut said = Vec::new();
@@ -86,10 +87,6 @@ fn value_range(one: &ValueRange) -> String {
          such as negative rates. It costs no time, and trains on the CPU.",
         listed(&one.tensors)
     )
-}
-
-fn listed(patterns: &[NamePattern]) -> String {
-    patterns.iter().map(NamePattern::as_str).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the double that a person wrote as this single: 0.3 rather than 0.30000001.

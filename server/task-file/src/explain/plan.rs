@@ -172,7 +172,7 @@ fn widths(one: &Widths) -> String {
     )
 }
 
-fn listed(patterns: &[NamePattern]) -> String {
+pub(super) fn listed(patterns: &[NamePattern]) -> String {
     patterns.iter().map(NamePattern::as_str).collect::<Vec<_>>().join(", ")
 }
 

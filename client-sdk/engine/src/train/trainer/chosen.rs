@@ -16,9 +16,15 @@ impl Trainer {
         let held = self.memory_bytes();
         self.difficulty = Difficulty::of(&self.plan, &self.processor.source().model, held);
         if let (Some(curriculum), Some(difficulty)) = (self.plan.curriculum, &mut self.difficulty) {
-            let ranking = difficulty.ranking(&self.host.starting_weights, &self.examples)?;
+            let ranking = difficulty.ranking(
+                &self.host.starting_weights,
+                &self.processor.source().layout,
+                &self.examples,
+            )?;
             self.batches.follow(curriculum, ranking);
         }
+        // A curriculum measures once.
+        self.difficulty.take_if(|_| self.plan.small_loss_selection.is_none());
         Ok(())
     }
 
@@ -35,6 +41,7 @@ impl Trainer {
         if kept == rows.len() {
             return Ok(rows);
         }
-        Ok(difficulty.easiest(&self.host.weights, &self.examples, &rows, kept)?.into())
+        let of = (&self.processor.source().layout, &self.examples);
+        Ok(difficulty.easiest(&self.host.weights, of, &rows, kept)?.into())
     }
 }

@@ -18,7 +18,8 @@ impl Trainer {
     /// correction nor the client's own model: set them again. Training on a GPU moves to the CPU, and its GPU state is dropped.
     ///
     /// # Errors
-    /// Returns the errors of [`Trainer::new`]. Training then stays where it was.
+    /// Returns the errors of [`Trainer::new`]. Training then stays where it was, unless the losses that a curriculum needs do not fit the
+    /// memory: then it is at its beginning.
     pub fn restart(
         &mut self,
         starting_weights: &[f32],

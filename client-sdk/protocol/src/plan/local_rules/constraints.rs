@@ -2,7 +2,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     NamePattern,
-    limits::{FROZEN_PATTERNS_MAX, TENSOR_NAME_BYTES_MAX},
     plan::{LocalOptimizer, fault::Faults},
 };
 
@@ -96,12 +95,8 @@ impl ValueRange {
 }
 
 fn list_pattern_faults(field: &'static str, patterns: &[NamePattern], faults: &mut Faults) {
-    if patterns.is_empty() || patterns.len() > FROZEN_PATTERNS_MAX {
-        faults.add(field, patterns.len() as f64, "a list of 1 to 64 patterns");
+    if patterns.is_empty() {
+        faults.add(field, 0.0, "a list of 1 to 64 patterns");
     }
-    for bytes in patterns.iter().map(|pattern| pattern.as_str().len()) {
-        if bytes == 0 || bytes > TENSOR_NAME_BYTES_MAX {
-            faults.add(field, bytes as f64, "patterns of 1 to 256 bytes each");
-        }
-    }
+    faults.expect_patterns(field, patterns);
 }

@@ -24,6 +24,8 @@ impl TrainingPlan {
                 has_proximal_term: self.proximal_term > 0.0,
                 is_mixed: self.precision == Precision::Mixed,
                 is_plain_sgd: self.optimizer.is_plain_sgd(),
+                has_constraints: self.l1.is_some() || self.value_range.is_some(),
+                selects: self.small_loss_selection.is_some(),
             };
             personal.list_faults(&context, faults);
         }
@@ -32,7 +34,7 @@ impl TrainingPlan {
     }
 
     /// Lists the faults of clusters, widths and replicas.
-    pub(super) fn list_part_faults(&self, is_personal: bool, is_private: bool, faults: &mut Faults) {
+    fn list_part_faults(&self, is_personal: bool, is_private: bool, faults: &mut Faults) {
         if let Some(clusters) = &self.clusters {
             clusters.list_faults(is_personal, is_private, faults);
         }

@@ -165,16 +165,23 @@ fn steps_of_plain_means_are_in_the_clear(description: &TaskDescription, faults: 
     let is_mean =
         matches!(description.aggregator, AggregatorChoice::WeightedMean | AggregatorChoice::UniformMean);
     let is_compressed = description.compression.is_some() || !description.compression_choices.is_empty();
-    let takes_steps = description.plan.epochs > 1 && description.plan.steps_max != Some(1);
+    let plan = &description.plan;
+    let takes_steps = plan.epochs > 1 && plan.steps_max != Some(1);
+    let is_gradient = plan.optimizer.is_plain_sgd()
+        && plan.gradient_clipping.is_none()
+        && plan.sharpness_aware.is_none()
+        && plan.l1.is_none()
+        && plan.value_range.is_none();
     let is_private = !description.privacy.is_none() || description.plan.example_privacy.is_some();
     let message = reasons.masked.filter(|_| description.protection.is_masked());
     let message = message.or(is_private.then_some(reasons.private));
     let message = message.or(description.scheduling.policy().flow().is_some().then_some(reasons.flow));
     let message = message.or((!is_mean).then_some(reasons.rule));
     let message = message.or(reasons.compressed.filter(|_| is_compressed));
+    let message = message.or(reasons.step.filter(|_| !is_gradient));
     let Some(message) = message.or(reasons.epochs.filter(|_| takes_steps)) else { return };
     let remedy = "choose finalizer.kind = \"fed_avg\", or remove what contradicts this one; both go with a synchronous task, \
-                  aggregator.kind = \"uniform_mean\", epochs = 1, and neither privacy nor compression";
+                  aggregator.kind = \"uniform_mean\", sgd, epochs = 1, and neither privacy nor compression";
     faults.push(Fault::new("finalizer.kind", message, remedy));
 }
 

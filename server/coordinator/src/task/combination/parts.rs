@@ -39,7 +39,7 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
         !is_of_single_values,
         "finalizer.kind",
         "clients train different tensors, but it keeps or measures something for one model",
-        "choose \"fed_avg\", \"fed_avg_m\", \"fed_adagrad\", \"fed_adam\" or \"fed_yogi\"",
+        "choose \"fed_avg\", \"fed_avg_m\", \"proximal\", \"fed_adagrad\", \"fed_adam\" or \"fed_yogi\"",
     );
     refuse(
         description.scheduling.policy().staleness().correction != Correction::None,

@@ -1,6 +1,7 @@
 //! Reads the operator's examples for an aggregator that computes on them.
 
-use folkmoot_storage::{ModelVersionRecord, StorageError, TaskRecord};
+use bytes::Bytes;
+use folkmoot_storage::{StorageError, TaskRecord};
 
 use crate::{
     combine::{GuideError, MakeError, OwnExamples},
@@ -9,7 +10,7 @@ use crate::{
     registry::{OwnDivided, WholeVersion, evaluation_data},
 };
 
-/// Returns the examples on which the task's aggregator computes, and the model at the version `base`. Returns `None` if the aggregator
+/// Returns the examples on which the task's aggregator computes, and the model with these `weights` of a version. Returns `None` if the aggregator
 /// uses no examples.
 ///
 /// # Errors
@@ -17,14 +18,13 @@ use crate::{
 pub async fn examples(
     coordinator: &Coordinator,
     task: &TaskRecord,
-    base: &ModelVersionRecord,
+    weights: Bytes,
 ) -> Result<Option<OwnExamples>, DriveError> {
     if task.description.aggregator.own_examples().is_none() {
         return Ok(None);
     }
     let data = task.evaluation_data.ok_or(StorageError::NotFound("examples of the operator"))?;
-    let (onnx, weights) =
-        (coordinator.blobs.get(task.model).await?, coordinator.blobs.get(base.weights).await?);
+    let onnx = coordinator.blobs.get(task.model).await?;
     let data = coordinator.blobs.get(data).await?;
     let (description, schema) = (task.description.clone(), task.schema.clone());
     let read = tokio::task::spawn_blocking(move || -> Result<OwnExamples, String> {

@@ -195,6 +195,7 @@ async fn making(
         local_rate_sum: task.description.local_rate_sum(reports()),
     };
     let members = members(coordinator, task, record, &accepted).await?;
+    let examples = examples(coordinator, task, newest.clone()).await?;
     Ok(Making {
         description: task.description.clone(),
         round_id: record.round.id,
@@ -209,7 +210,7 @@ async fn making(
         parts: PartPlaces::of(&task.description.plan, &task.schema),
         own: components::own(coordinator, &task.description).await?,
         members,
-        examples: examples(coordinator, task, &base).await?,
+        examples,
     })
 }
 
