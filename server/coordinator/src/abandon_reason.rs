@@ -20,6 +20,8 @@ pub enum AbandonReason {
     /// The accepted updates cannot be combined, or the result cannot be stored. A retry would fail again. The
     /// coordinator's log gives the cause.
     CommitFailed,
+    /// The task's own selection failed. The coordinator's log gives the cause.
+    SelectionFailed,
     /// The metric became so much worse than that of the best version that the task rolls back to the best version.
     RolledBack,
 }
@@ -35,6 +37,7 @@ impl AbandonReason {
             AbandonReason::TaskCompleted => "task_completed",
             AbandonReason::PrivacyBudget => "privacy_budget",
             AbandonReason::CommitFailed => "commit_failed",
+            AbandonReason::SelectionFailed => "selection_failed",
             AbandonReason::RolledBack => "rolled_back",
         }
     }
@@ -60,6 +63,7 @@ mod tests {
             TaskCompleted,
             PrivacyBudget,
             CommitFailed,
+            SelectionFailed,
             RolledBack,
         ];
         for reason in all {

@@ -10,6 +10,7 @@ mod fixed_size;
 mod oort;
 pub mod participation;
 mod poisson;
+mod preference;
 mod speed_tiers;
 mod stratified;
 #[cfg(test)]
@@ -18,6 +19,7 @@ mod token_share;
 mod uniform;
 mod weighted;
 
+use folkmoot_component::Component;
 use folkmoot_protocol::{ClientId, Fault, Timestamp};
 use rand::Rng;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -59,6 +61,8 @@ pub enum SelectionChoice {
     Oort(Oort),
     /// Draws all clients from one tier of similarly fast clients.
     SpeedTiers(SpeedTiers),
+    /// A selection of the task's own: a WebAssembly component puts the waiting clients in an order of preference.
+    Component(Box<Component>),
 }
 
 /// The input of a draw.
@@ -73,6 +77,9 @@ pub struct Draw<'a> {
     pub round_number: u64,
     /// The current time.
     pub now: Timestamp,
+    /// Waiting clients in the order of preference of the task's own selection, each once. Clients that are missing are not
+    /// drawn. `None` for the other methods.
+    pub preferred: Option<&'a [ClientId]>,
 }
 
 impl SelectionChoice {
@@ -87,13 +94,17 @@ impl SelectionChoice {
             Self::Stratified(stratified) => stratified.draw(draw, rng),
             Self::Oort(oort) => oort.draw(draw, rng),
             Self::SpeedTiers(tiers) => tiers.draw(draw, rng),
+            Self::Component(_) => preference::first(draw),
         };
         places.into_iter().map(|place| draw.waiting[place].candidate.client_id).collect()
     }
 
-    /// Returns whether the method needs the histories of the waiting clients.
-    pub fn needs_history(&self) -> bool {
-        matches!(self, Self::Oort(_) | Self::SpeedTiers(_))
+    /// Returns the component, if the selection is the task's own.
+    pub fn component(&self) -> Option<&Component> {
+        match self {
+            Self::Component(component) => Some(component),
+            _ => None,
+        }
     }
 
     /// Returns whether the method determines the cohort's size and ignores the wanted number.
@@ -109,6 +120,7 @@ impl SelectionChoice {
             Self::Stratified(stratified) => stratified.validate(faults),
             Self::Oort(oort) => oort.validate(faults),
             Self::SpeedTiers(tiers) => tiers.validate(faults),
+            Self::Component(component) => component.validate_in("selection", faults),
         }
     }
 }

@@ -52,7 +52,7 @@ fn trained(number: u16, mean_loss: f64, milliseconds: u64, rounds: &[u64]) -> Wa
 }
 
 fn round(waiting: &[Waiting], count: usize, round_number: u64) -> Draw<'_> {
-    Draw { waiting, count, round_number, now: Timestamp(round_number * 1000) }
+    Draw { waiting, count, round_number, now: Timestamp(round_number * 1000), preferred: None }
 }
 
 fn choice(json: &str) -> SelectionChoice {

@@ -10,7 +10,7 @@ use folkmoot_protocol::{
 };
 use rand::Rng;
 
-use super::{Draw, SelectionChoice, uniform};
+use super::{Draw, SelectionChoice, preference, uniform};
 use crate::participation::Waiting;
 
 /// The number of clients per enrolment token id. Clients without a known token are counted together under `None`,
@@ -62,16 +62,33 @@ impl TokenBound<'_> {
     /// Draws with `selection`, with no more clients per token than the limit allows.
     ///
     /// First it randomly removes each token's excess clients; the method draws from the rest. If the method draws
-    /// fewer clients than requested, the share is enforced again on the smaller draw.
+    /// fewer clients than requested, the share is enforced again on the smaller draw. If the clients are in an order of
+    /// preference, it takes each whose token has a place left, in this order.
     pub fn draw(&self, selection: &SelectionChoice, draw: &Draw<'_>, rng: &mut impl Rng) -> Vec<ClientId> {
         if let Self::None = self {
             return selection.draw(draw, rng);
         }
         let count = self.drawable(draw.waiting, draw.count);
+        if draw.preferred.is_some() {
+            return self.in_order(draw, count);
+        }
         let waiting = self.left(draw.waiting, count, rng);
         let drawn = selection.draw(&Draw { waiting: &waiting, count, ..*draw }, rng);
         match self {
             Self::OfDraw { share } if drawn.len() != count => held_to(*share, drawn, &waiting),
+            _ => drawn,
+        }
+    }
+
+    /// Takes up to `count` clients in the order of preference.
+    fn in_order(&self, draw: &Draw<'_>, count: usize) -> Vec<ClientId> {
+        let tokens = counted(draw.waiting).into_keys();
+        let mut rooms = tokens.map(|token| (token, self.room(token, count))).collect();
+        let ordered = preference::order(draw).into_iter().map(|place| &draw.waiting[place]);
+        let taken = ordered.filter(|client| take(&mut rooms, client)).take(count);
+        let drawn: Vec<ClientId> = taken.map(|client| client.candidate.client_id).collect();
+        match self {
+            Self::OfDraw { share } if drawn.len() != count => held_to(*share, drawn, draw.waiting),
             _ => drawn,
         }
     }

@@ -121,7 +121,25 @@ pub trait RoundRepository {
         record: &RoundRecord,
         assignments: &[AssignmentRecord],
         clocks: &StartClocks,
+    ) -> Result<(), StorageError> {
+        self.assign_and_keep(record, assignments, clocks, None).await
+    }
+
+    /// Stores a round with new assignments, like [`RoundRepository::assign`], and what the task's own selection keeps until its
+    /// next draw. `None` keeps what is stored.
+    ///
+    /// # Errors
+    /// Those of [`RoundRepository::assign`].
+    async fn assign_and_keep(
+        &self,
+        record: &RoundRecord,
+        assignments: &[AssignmentRecord],
+        clocks: &StartClocks,
+        selection_state: Option<&[u8]>,
     ) -> Result<(), StorageError>;
+
+    /// Returns what the task's own selection has kept. It is empty before the first draw.
+    async fn selection_state(&self, task_id: TaskId) -> Result<Vec<u8>, StorageError>;
 
     /// Stores a round's phase and nothing else. With an unchanged phase, it only increments the revision, so that another
     /// process that has read the round can no longer change it.

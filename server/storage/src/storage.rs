@@ -182,7 +182,9 @@ ask! {
         round_counts(task_id: TaskId) -> (u64, u64);
         abandoned_in_a_row(task_id: TaskId, after_round: u64) -> (u64, u64);
         first_round_at(task_id: TaskId) -> Option<Timestamp>;
-        assign(record: &RoundRecord, assignments: &[AssignmentRecord], clocks: &StartClocks) -> ();
+        assign_and_keep(record: &RoundRecord, assignments: &[AssignmentRecord], clocks: &StartClocks, selection_state: Option<&[u8]>)
+            -> ();
+        selection_state(task_id: TaskId) -> Vec<u8>;
         close_reporting(record: &RoundRecord, rest: Rest, now: Timestamp) -> Vec<AcceptedUpdate>;
         commit_round(commit: &RoundCommit<'_>) -> ();
         store_phase(record: &RoundRecord) -> ();

@@ -1,4 +1,4 @@
-use folkmoot_aggregation::Component;
+use folkmoot_component::Component;
 
 /// The settings and limits that a task gives a component.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ const LAYERS: [&[&str]; 16] = [
     /* words     */ &["folkmoot-protocol"],
     /* graphs    */ &["folkmoot-graph", "folkmoot-onnx-file", "folkmoot-secure-aggregation"],
     /* executors */ &["folkmoot-onnx", "folkmoot-gpu"],
-    /* maths     */ &["folkmoot-engine", "folkmoot-update", "folkmoot-privacy"],
+    /* maths     */ &["folkmoot-engine", "folkmoot-update", "folkmoot-privacy", "folkmoot-component"],
     /* aggregate */ &["folkmoot-aggregation", "folkmoot-selection"],
     /* decisions */
     &["folkmoot-session", "folkmoot-data", "folkmoot-inference", "folkmoot-coordinator", "folkmoot-strategy"],

@@ -30,6 +30,7 @@ pub use fed_dc::FedDc;
 pub use fed_dyn::FedDyn;
 pub use fed_exp::FedExp;
 pub use fed_yogi::FedYogi;
+use folkmoot_component::Component;
 use folkmoot_protocol::{DriftCorrection, Fault};
 pub use l_bfgs::LBfgs;
 pub use plain_mean::PlainMean;
@@ -38,7 +39,7 @@ pub use scaffold::Scaffold;
 pub use schedule::CommitSchedule;
 use serde::{Deserialize, Serialize};
 
-use crate::{Combination, Component, Spread};
+use crate::{Combination, Spread};
 
 /// A server optimizer. It computes the next weights and state from the weights, the mean delta and its state.
 ///

@@ -21,7 +21,7 @@ impl Round {
         now: Timestamp,
         rng: &mut impl Rng,
     ) -> (Round, Vec<Effect>) {
-        let Gathered { waiting, is_crowd } = gathered;
+        let Gathered { waiting, is_crowd, preferred } = gathered;
         let facts = Facts { is_crowd: *is_crowd, ..self.facts(since, None, now, ReportCounts::default()) };
         let bound = rules.token_share_max.map_or(TokenBound::None, |share| TokenBound::OfDraw { share });
         let cohort = match start(rules, &facts, &bound, waiting) {
@@ -33,11 +33,21 @@ impl Round {
             true => snapshot(waiting, cohort, rng),
             false => Cow::Borrowed(waiting.as_slice()),
         };
-        let draw = Draw { waiting: &waiting, count: to_length(cohort), round_number: self.number, now };
+        let preferred = preferred.as_deref();
+        if preferred.is_none() && rules.selection.component().is_some() {
+            return (self, vec![Effect::prefer(&waiting, cohort)]);
+        }
+        let count = to_length(cohort);
+        let draw = Draw { waiting: &waiting, count, round_number: self.number, now, preferred };
         let clients = bound.draw(rules.selection, &draw, rng);
         // A selection that determines its own cohort size may draw too few. Under a policy that keeps its draws,
         // no size is too small.
         if (clients.len() as u64) < rules.policy.updates().0 {
+            // Until the deadline, the task's own selection may wait for other clients.
+            let is_late = rules.policy.start(&facts, 0) != StartDecision::Wait;
+            if preferred.is_some() && !is_late {
+                return (self, vec![]);
+            }
             return self.abandon(AbandonReason::TooFewClients, now);
         }
         let (since, cohort) = (now, clients.len() as u64);
@@ -130,29 +140,18 @@ fn snapshot<'w>(waiting: &'w [Waiting], most: u64, rng: &mut impl Rng) -> Cow<'w
 mod tests {
     use std::collections::BTreeSet;
 
-    use folkmoot_protocol::{RoundId, TaskId};
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
 
     use super::{
-        super::{Collected, InvalidTransitionError, Purpose, RoundInput},
+        super::{Collected, InvalidTransitionError, RoundInput},
         *,
     };
     use crate::{
+        round::samples::round,
         scheduling::{AggressiveSynchronous, Sampled, SchedulingChoice, Synchronous, samples},
         selection::{Poisson, SelectionChoice},
     };
-
-    fn round() -> Round {
-        Round {
-            id: RoundId::from_random_bytes([1; 16]),
-            task_id: TaskId::from_random_bytes([2; 16]),
-            number: 1,
-            purpose: Purpose::Training,
-            base_version: 0,
-            phase: Phase::Selecting { since: Timestamp(0) },
-        }
-    }
 
     fn step(
         round: Round,
@@ -173,7 +172,7 @@ mod tests {
 
     fn clients(count: u8) -> RoundInput {
         let waiting = (0..count).map(samples::waiting).collect();
-        RoundInput::Waiting(Gathered { waiting, is_crowd: true })
+        RoundInput::Waiting(Gathered { waiting, is_crowd: true, preferred: None })
     }
 
     #[test]
@@ -222,7 +221,8 @@ mod tests {
         let selection = SelectionChoice::default();
         let rules = Rules { token_share_max: Some(0.5), ..Rules::new(&policy, &selection) };
         let mut rng = ChaCha8Rng::seed_from_u64(7);
-        let gathered = || RoundInput::Waiting(Gathered { waiting: waiting.clone(), is_crowd: true });
+        let gathered =
+            || RoundInput::Waiting(Gathered { waiting: waiting.clone(), is_crowd: true, preferred: None });
         let (same, _) = round().step(gathered(), rules, Timestamp(5_000), &mut rng).unwrap();
         assert_eq!(same.phase.name(), "selecting", "four can be drawn, and eight are wanted");
         let (_, effects) = same.step(gathered(), rules, Timestamp(10_000), &mut rng).unwrap();

@@ -20,7 +20,7 @@ impl Round {
         now: Timestamp,
         rng: &mut impl Rng,
     ) -> (Round, Vec<Effect>) {
-        let Collected { mut waiting, counts, outstanding, members, changes, tokens } = collected;
+        let Collected { mut waiting, counts, outstanding, members, changes, tokens, preferred } = collected;
         let facts = Facts {
             now,
             since,
@@ -58,7 +58,11 @@ impl Round {
             StartDecision::Abandon(reason) => return self.abandon(reason, now),
             StartDecision::Draw { cohort } => to_length(cohort),
         };
-        let draw = Draw { waiting: &waiting, count, round_number: self.number, now };
+        if preferred.is_none() && rules.selection.component().is_some() {
+            return (self, vec![Effect::prefer(&waiting, count as u64)]);
+        }
+        let preferred = preferred.as_deref();
+        let draw = Draw { waiting: &waiting, count, round_number: self.number, now, preferred };
         let clients = bound.draw(rules.selection, &draw, rng);
         if clients.is_empty() {
             return (self, vec![]);

@@ -4,6 +4,10 @@ mod awaited;
 mod cohort;
 mod flow;
 mod phase;
+#[cfg(test)]
+mod preferred;
+#[cfg(test)]
+mod samples;
 mod secure;
 mod secure_step;
 mod step;
@@ -34,12 +38,13 @@ pub struct Round {
 }
 
 impl Round {
-    /// Returns whether clients trained in vain: too few updates were accepted, or they could not be combined.
-    pub fn is_abandoned_in_vain(&self) -> bool {
-        use AbandonReason::{CommitFailed, TooFewReports};
-        let is_abandoned =
-            matches!(self.phase, Phase::Abandoned { reason: TooFewReports | CommitFailed, .. });
-        is_abandoned && self.purpose == Purpose::Training
+    /// Returns whether the task itself made the round fail: too few updates were accepted, they could not be combined, or the task's
+    /// own selection failed.
+    pub fn has_failed(&self) -> bool {
+        use AbandonReason::{CommitFailed, SelectionFailed, TooFewReports};
+        let reasons = [TooFewReports, CommitFailed, SelectionFailed];
+        let is_of_task = matches!(self.phase, Phase::Abandoned { reason, .. } if reasons.contains(&reason));
+        is_of_task && self.purpose == Purpose::Training
     }
 }
 

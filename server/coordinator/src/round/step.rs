@@ -42,6 +42,8 @@ pub struct Gathered {
     pub waiting: Vec<Waiting>,
     /// True if the population is large enough to be a crowd ([`SchedulingPolicy::crowd`]).
     pub is_crowd: bool,
+    /// The answer to [`Effect::Prefer`].
+    pub preferred: Option<Vec<ClientId>>,
 }
 
 /// The input of a collecting round.
@@ -60,6 +62,8 @@ pub struct Collected {
     /// The enrolment tokens of the clients that train, or whose updates the round has accepted. Empty without a token
     /// bound.
     pub tokens: TokenCounts,
+    /// The answer to [`Effect::Prefer`].
+    pub preferred: Option<Vec<ClientId>>,
 }
 
 /// The rules by which a round decides.
@@ -85,6 +89,14 @@ impl<'a> Rules<'a> {
 /// An action for the driver, in the same transaction that stores the round's next phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
+    /// Ask the task's own selection for its order of preference, and repeat the step with the same facts and this order. The round is
+    /// unchanged.
+    Prefer {
+        /// The clients of which the round draws, each once.
+        clients: Vec<ClientId>,
+        /// The number of wanted clients.
+        count: u64,
+    },
     /// Give the clients assignments that end at `deadline`.
     Assign {
         /// The cohort, in draw order.
@@ -107,6 +119,14 @@ pub enum Effect {
     Aggregate,
     /// Combine the accepted updates now, because their masks can be removed.
     Unmasked,
+}
+
+impl Effect {
+    /// Asks for an order of preference of these clients.
+    pub(super) fn prefer(waiting: &[Waiting], count: u64) -> Self {
+        let clients = waiting.iter().map(|client| client.candidate.client_id).collect();
+        Self::Prefer { clients, count }
+    }
 }
 
 /// An input that is not valid in the round's phase.

@@ -20,6 +20,13 @@ pub enum PauseReason {
         /// The number of the newest abandoned round.
         last_round: u64,
     },
+    /// Too many consecutive rounds were abandoned, the last because the task's own selection failed.
+    FailedSelections {
+        /// The number of consecutive rounds.
+        rounds: u64,
+        /// The number of the newest abandoned round.
+        last_round: u64,
+    },
     /// In a flow, too many assignments failed since the last version, and no update was accepted.
     FailedAssignments {
         /// The number of failed assignments.
@@ -35,6 +42,7 @@ impl PauseReason {
         match self {
             PauseReason::AbandonedRounds { .. } => "abandoned_rounds",
             PauseReason::FailedCommits { .. } => "failed_commits",
+            PauseReason::FailedSelections { .. } => "failed_selections",
             PauseReason::FailedAssignments { .. } => "failed_assignments",
         }
     }
@@ -44,15 +52,15 @@ impl PauseReason {
         match *self {
             PauseReason::AbandonedRounds { last_round, .. }
             | PauseReason::FailedCommits { last_round, .. }
+            | PauseReason::FailedSelections { last_round, .. }
             | PauseReason::FailedAssignments { last_round, .. } => last_round,
         }
     }
 }
 
-/// Counts the consecutive training rounds that were abandoned because too few updates were accepted, or because
-/// they could not be combined. It counts backwards from the newest round, down to `after_round` exclusive.
+/// Counts the consecutive training rounds that failed ([`Round::has_failed`]). It counts backwards from the newest round, down to `after_round` exclusive.
 ///
-/// In the counted rounds clients trained in vain. A round with too few clients says nothing about the task, so it is
+/// A round with too few clients says nothing about the task, so it is
 /// skipped: it neither adds to the count nor ends the sequence. Rounds that an operator ended are skipped, too.
 pub fn abandoned_in_a_row<'a>(newest_first: impl IntoIterator<Item = &'a Round>, after_round: u64) -> u64 {
     let mut abandoned = 0;
@@ -60,7 +68,7 @@ pub fn abandoned_in_a_row<'a>(newest_first: impl IntoIterator<Item = &'a Round>,
         match round.phase {
             _ if round.number <= after_round => break,
             Phase::Committed { .. } => break,
-            _ => abandoned += u64::from(round.is_abandoned_in_vain()),
+            _ => abandoned += u64::from(round.has_failed()),
         }
     }
     abandoned
@@ -88,8 +96,8 @@ mod tests {
     }
 
     #[test]
-    fn rounds_in_which_clients_trained_in_vain_count() {
-        use AbandonReason::{CommitFailed, TaskPaused, TooFewClients, TooFewReports};
+    fn rounds_that_the_task_made_fail_count() {
+        use AbandonReason::{CommitFailed, SelectionFailed, TaskPaused, TooFewClients, TooFewReports};
         let at = Timestamp(1);
         let abandoned = |reason| (Purpose::Training, Phase::Abandoned { at, reason });
         let evaluation = (Purpose::Evaluation, Phase::Abandoned { at, reason: TooFewReports });
@@ -104,10 +112,11 @@ mod tests {
             evaluation,
             abandoned(TaskPaused),
             abandoned(CommitFailed),
+            abandoned(SelectionFailed),
             (Purpose::Training, Phase::Selecting { since: at }),
         ]);
-        assert_eq!(abandoned_in_a_row(&rounds, 0), 2, "a committed version ends the sequence");
-        assert_eq!(abandoned_in_a_row(&rounds, 3), 1, "rounds before the resume do not count");
-        assert_eq!(abandoned_in_a_row(&rounds, 7), 0);
+        assert_eq!(abandoned_in_a_row(&rounds, 0), 3, "a committed version ends the sequence");
+        assert_eq!(abandoned_in_a_row(&rounds, 3), 2, "rounds before the resume do not count");
+        assert_eq!(abandoned_in_a_row(&rounds, 8), 0);
     }
 }

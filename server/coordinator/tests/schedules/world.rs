@@ -193,6 +193,7 @@ impl World {
             Effect::Aggregate => self.commit(),
             Effect::ExpireOutstanding => panic!("a flow has no end of its own"),
             Effect::Ask => panic!("nobody is asked in a flow"),
+            Effect::Prefer { .. } => panic!("the draw is uniform"),
             Effect::CloseStep(_) | Effect::Unmasked => panic!("a flow masks no updates"),
         }
     }

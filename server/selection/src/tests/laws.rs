@@ -58,10 +58,8 @@ fn every_fault_has_its_path() {
 }
 
 #[test]
-fn only_those_that_look_at_histories_need_them() {
+fn only_coins_size_a_cohort() {
     let kinds = every_kind();
-    let needs: Vec<bool> = kinds.iter().map(SelectionChoice::needs_history).collect();
-    assert_eq!(needs, [false, false, false, false, false, true, true, true, true, true]);
     let sizes: Vec<usize> = (0..kinds.len()).filter(|kind| kinds[*kind].sizes_cohort()).collect();
     assert_eq!(sizes, [1]);
 }

@@ -88,6 +88,8 @@ struct State {
     /// The number and the text of the endorsement in force.
     endorsements: HashMap<TaskId, (u64, String)>,
     leases: HashMap<String, Lease>,
+    /// The states that the tasks' own selections keep.
+    selection_states: HashMap<TaskId, Vec<u8>>,
     ledgers: HashMap<(OrganisationId, PopulationName), Vec<Entry>>,
     /// Blobs of versions that are about to be released, by round.
     unreleased: HashMap<RoundId, Vec<BlobDigest>>,

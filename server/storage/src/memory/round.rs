@@ -66,7 +66,7 @@ impl RoundRepository for MemoryStorage {
         let state = self.lock();
         let rounds = || state.rounds.below(task_id, u64::MAX).map(|record| &record.round);
         let count = abandoned_in_a_row(rounds(), after_round);
-        let newest = rounds().find(|round| round.is_abandoned_in_vain()).filter(|_| count > 0);
+        let newest = rounds().find(|round| round.has_failed()).filter(|_| count > 0);
         Ok((count, newest.map_or(0, |round| round.number)))
     }
 
@@ -74,18 +74,26 @@ impl RoundRepository for MemoryStorage {
         Ok(self.lock().rounds.first_at(task_id))
     }
 
-    async fn assign(
+    async fn assign_and_keep(
         &self,
         record: &RoundRecord,
         assignments: &[AssignmentRecord],
         clocks: &StartClocks,
+        selection_state: Option<&[u8]>,
     ) -> Result<(), StorageError> {
         let mut state = self.lock();
         state.rounds.check_update(record)?;
         state.check_cohort(assignments)?;
         state.rounds.update(record);
         state.give(record.round.task_id, assignments, clocks);
+        if let Some(kept) = selection_state {
+            state.selection_states.insert(record.round.task_id, kept.to_vec());
+        }
         Ok(())
+    }
+
+    async fn selection_state(&self, task_id: TaskId) -> Result<Vec<u8>, StorageError> {
+        Ok(self.lock().selection_states.get(&task_id).cloned().unwrap_or_default())
     }
 
     async fn store_phase(&self, record: &RoundRecord) -> Result<(), StorageError> {

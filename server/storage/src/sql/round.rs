@@ -83,7 +83,8 @@ impl RoundRepository for SqlStorage {
         // Phases are stored as JSON without spaces, so these patterns match.
         const SELECT: &str = "SELECT COUNT(*) AS round_count, COALESCE(MAX(number), 0) AS newest FROM rounds \
              WHERE task_id = $1 AND purpose = 'training' AND phase_name = 'abandoned' \
-             AND (phase LIKE '%\"reason\":\"too_few_reports\"%' OR phase LIKE '%\"reason\":\"commit_failed\"%') \
+             AND (phase LIKE '%\"reason\":\"too_few_reports\"%' OR phase LIKE '%\"reason\":\"commit_failed\"%' \
+             OR phase LIKE '%\"reason\":\"selection_failed\"%') \
              AND number > $2 AND number > COALESCE(( \
              SELECT number FROM rounds WHERE task_id = $1 AND phase_name = 'committed' \
              ORDER BY number DESC LIMIT 1), 0)";
@@ -99,19 +100,31 @@ impl RoundRepository for SqlStorage {
         Columns::new(&row, "round").optional_moment("began_at")
     }
 
-    async fn assign(
+    async fn assign_and_keep(
         &self,
         record: &RoundRecord,
         assignments: &[AssignmentRecord],
         clocks: &StartClocks,
+        selection_state: Option<&[u8]>,
     ) -> Result<(), StorageError> {
         in_transaction!(self, |connection| {
             update_round(connection, record).await?;
             take_check_ins(connection, assignments).await?;
             insert_assignments(connection, assignments).await?;
             record_starts(connection, assignments, clocks).await?;
+            if let Some(state) = selection_state {
+                keep_selection(connection, record, state).await?;
+            }
             serve(connection, record.round.task_id, assignments.len() as u64).await
         })
+    }
+
+    async fn selection_state(&self, task_id: TaskId) -> Result<Vec<u8>, StorageError> {
+        const SELECT: &str = "SELECT state FROM selection_states WHERE task_id = $1";
+        let row = sqlx::query(SELECT).bind(task_id.to_string()).fetch_optional(&self.reader).await?;
+        let state =
+            row.map(|row| Columns::new(&row, "selection state").optional_bytes("state")).transpose()?;
+        Ok(state.flatten().unwrap_or_default())
     }
 
     async fn store_phase(&self, record: &RoundRecord) -> Result<(), StorageError> {
@@ -153,6 +166,19 @@ impl RoundRepository for SqlStorage {
             expire_outstanding(connection, &record.round, now).await
         })
     }
+}
+
+/// Stores what the task's own selection keeps.
+async fn keep_selection(
+    connection: &mut AnyConnection,
+    record: &RoundRecord,
+    state: &[u8],
+) -> Result<(), StorageError> {
+    const UPSERT: &str = "INSERT INTO selection_states (task_id, organisation_id, state) VALUES ($1, $2, $3) \
+         ON CONFLICT (task_id) DO UPDATE SET state = excluded.state";
+    let query = sqlx::query(UPSERT).bind(record.round.task_id.to_string());
+    query.bind(record.organisation_id.to_string()).bind(state.to_vec()).execute(connection).await?;
+    Ok(())
 }
 
 impl SqlStorage {

@@ -99,6 +99,7 @@ cases! {
     rounds::rounds_abandoned_in_a_row_are_counted,
     rounds::a_stale_revision_changes_nothing,
     rounds::a_cohort_that_is_not_free_stores_nothing,
+    rounds::a_selection_keeps_its_state_with_its_draw,
     rounds::a_count_that_is_out_of_date_does_not_close,
     rounds::a_version_is_released_once,
     rounds::a_commit_that_cannot_be_whole_leaves_nothing,

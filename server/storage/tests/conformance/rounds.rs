@@ -190,6 +190,30 @@ pub(super) async fn a_stale_revision_changes_nothing(storage: &Storage) -> Resul
     Ok(())
 }
 
+pub(super) async fn a_selection_keeps_its_state_with_its_draw(storage: &Storage) -> Result<(), StorageError> {
+    let fixture = Fixture::new(storage).await?;
+    let (task, other) = (fixture.task().await?.id, fixture.task().await?.id);
+    let record = fixture.open_round(task, 1).await?;
+    let clients = fixture.waiting_clients(2).await?;
+    let assignments = fixture.assignments_of(&record, &clients);
+    assert!(storage.selection_state(task).await?.is_empty());
+    let next = reporting(record.clone(), 2);
+    let clocks = StartClocks::default();
+    storage.assign_and_keep(&next, &assignments, &clocks, Some(&[1, 0, 255])).await?;
+    assert_eq!(storage.selection_state(task).await?, [1, 0, 255]);
+    // A draw that is not stored keeps nothing.
+    let result = storage.assign_and_keep(&next, &[], &clocks, Some(&[2])).await;
+    assert!(matches!(result, Err(StorageError::RevisionConflict("round"))), "{result:?}");
+    assert_eq!(storage.selection_state(task).await?, [1, 0, 255]);
+    let next = stored(next);
+    storage.assign_and_keep(&next, &[], &clocks, None).await?;
+    assert_eq!(storage.selection_state(task).await?, [1, 0, 255]);
+    storage.assign_and_keep(&stored(next), &[], &clocks, Some(&[])).await?;
+    assert!(storage.selection_state(task).await?.is_empty());
+    assert!(storage.selection_state(other).await?.is_empty());
+    Ok(())
+}
+
 pub(super) async fn a_cohort_that_is_not_free_stores_nothing(storage: &Storage) -> Result<(), StorageError> {
     let fixture = Fixture::new(storage).await?;
     let task = fixture.task().await?;

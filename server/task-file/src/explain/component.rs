@@ -1,8 +1,23 @@
 //! Explains the parts of a task that are WebAssembly components.
 
-use folkmoot_aggregation::Component;
+use folkmoot_component::Component;
 
 use super::quantity::grouped;
+
+/// Returns sentences about a component that draws clients.
+pub(super) fn selection(component: &Component) -> Vec<String> {
+    vec![
+        format!(
+            "The component {} puts the waiting clients in an order of preference, and the first start. Choose a component if none of \
+             the built-in selections is yours.",
+            component.component
+        ),
+        format!(
+            "It reads what clients report, such as losses, which nobody can verify, and keeps at most 1 MiB. {}",
+            limits("draw", component)
+        ),
+    ]
+}
 
 /// Returns sentences about a component that combines the deltas.
 pub(super) fn aggregator(component: &Component) -> Vec<String> {
@@ -13,7 +28,7 @@ pub(super) fn aggregator(component: &Component) -> Vec<String> {
         ),
         format!(
             "At a commit, the coordinator reads all updates once, and once more for each pass that the component asks for. {}",
-            limits(component)
+            limits("commit", component)
         ),
     ]
 }
@@ -27,14 +42,14 @@ pub(super) fn finalizer(component: &Component) -> Vec<String> {
         ),
         format!(
             "For each parameter, the coordinator keeps up to 8 values, as many as the component wants. {}",
-            limits(component)
+            limits("commit", component)
         ),
     ]
 }
 
-fn limits(component: &Component) -> String {
+fn limits(what: &str, component: &Component) -> String {
     format!(
-        "A commit that needs more than {} instructions or {} MiB of memory fails.",
+        "A {what} that needs more than {} instructions or {} MiB of memory fails.",
         grouped(component.fuel_max),
         component.memory_mib_max
     )

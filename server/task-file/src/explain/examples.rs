@@ -2,10 +2,7 @@
 
 use folkmoot_protocol::{Augmentation, Curriculum, L1, SmallLossSelection, TrainingPlan, ValueRange};
 
-use super::{
-    plan::listed,
-    quantity::{count, percent},
-};
+use super::quantity::{count, listed, percent};
 
 pub(super) fn local_rules(plan: &TrainingPlan) -> Vec<String> {
     let mut said = Vec::new();

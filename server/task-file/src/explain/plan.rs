@@ -1,13 +1,13 @@
 //! Explains the training on a client.
 
 use folkmoot_protocol::{
-    Clusters, ElasticAveraging, ExamplePrivacy, GradientClipping, LearningRateSchedule, NamePattern,
-    PersonalTraining, Precision, RunningStatistics, TrainingPlan, Widths,
+    Clusters, ElasticAveraging, ExamplePrivacy, GradientClipping, LearningRateSchedule, PersonalTraining,
+    Precision, RunningStatistics, TrainingPlan, Widths,
 };
 
 use super::examples::local_rules;
 use super::local_rules::{class_weights, loss, loss_advice, optimizer, sharpness};
-use super::quantity::{bytes, count, grouped, times};
+use super::quantity::{bytes, count, grouped, listed, times};
 
 /// Returns sentences about the training that a client does for an assignment.
 pub(super) fn training(plan: &TrainingPlan) -> Vec<String> {
@@ -170,10 +170,6 @@ fn widths(one: &Widths) -> String {
          except under masks.",
         ratios.join(", ")
     )
-}
-
-pub(super) fn listed(patterns: &[NamePattern]) -> String {
-    patterns.iter().map(NamePattern::as_str).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the part of a sentence that says how a learning rate changes; `None` if the rate is constant.

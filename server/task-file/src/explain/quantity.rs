@@ -1,5 +1,7 @@
 //! Formats numbers with their units.
 
+use folkmoot_protocol::NamePattern;
+
 /// Formats a count: `1 client`, `20 clients`.
 pub(super) fn count(number: u64, unit: &str) -> String {
     let s = if number == 1 { "" } else { "s" };
@@ -49,6 +51,11 @@ pub(super) fn grouped(number: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// Returns the patterns with commas between them.
+pub(super) fn listed(patterns: &[NamePattern]) -> String {
+    patterns.iter().map(NamePattern::as_str).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -128,6 +128,7 @@ fn drawn(description: &TaskDescription) -> Vec<String> {
             }
             said
         }
+        SelectionChoice::Component(own) => super::component::selection(own),
         SelectionChoice::SpeedTiers(tiers) => {
             let policy = match &tiers.policy {
                 TierPolicy::Uniform => "all tiers equally often".to_owned(),

@@ -17,6 +17,13 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
             "choose a built-in finalizer.kind, such as \"fed_adam\"",
         ));
     }
+    if description.selection.component().is_some() && description.plan.example_privacy.is_some() {
+        faults.push(Fault::new(
+            "selection.kind",
+            "a component gets the clients' example counts and training times, which their noise does not cover",
+            "choose selection.kind = \"uniform\"",
+        ));
+    }
     if !matches!(description.aggregator, AggregatorChoice::Component(_)) {
         return;
     }

@@ -101,6 +101,9 @@ fn draws_do_not_look_at_data(description: &TaskDescription, faults: &mut Vec<Fau
         SelectionChoice::WeightedByExamples => "the clients' example counts",
         SelectionChoice::Oort(_) => "the clients' losses",
         SelectionChoice::SpeedTiers(_) => "the clients' training times",
+        SelectionChoice::Component(_) => {
+            "what a component reads of the clients' losses, example counts and times"
+        }
         _ => return,
     };
     faults.push(Fault::new(

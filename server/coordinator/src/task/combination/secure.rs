@@ -45,6 +45,12 @@ pub(super) fn validate(description: &TaskDescription, faults: &mut Vec<Fault>) {
         "choose selection.kind = \"uniform\"",
     );
     refuse(
+        description.selection.component().is_some(),
+        "selection.kind",
+        "a component could draw cohorts that differ by one client, whose update then is the difference of two sums",
+        "choose selection.kind = \"uniform\"",
+    );
+    refuse(
         description.privacy.local().is_some(),
         "privacy.kind",
         "with local noise, single updates are already protected from the coordinator",

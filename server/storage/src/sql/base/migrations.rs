@@ -37,6 +37,7 @@ const SQLITE: &[(&str, &str)] = migrations!("sqlite":
     "0018_update_place",
     "0019_secure_messages",
     "0020_names_and_sites",
+    "0021_selection_states",
 );
 
 const POSTGRES: &[(&str, &str)] = migrations!("postgres":
@@ -61,6 +62,7 @@ const POSTGRES: &[(&str, &str)] = migrations!("postgres":
     "0019_processes",
     "0020_secure_messages",
     "0021_names_and_sites",
+    "0022_selection_states",
 );
 
 /// Returns the migrations of a database, oldest first. The database stores the SHA-384 of each migration that it has
